@@ -62,7 +62,7 @@ inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
 /// List of texts, or of such lists, of a function that is a step of an intrinsic's emitter: what the processor must
 /// have.
 inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
-/// Integer, of a function: the rows of blocks for which its entry configures registers (intrinsics/Tiles.cpp).
+/// Integers, of a function: the rows of upper and of lower registers that its entry configures (intrinsics/Tiles.cpp).
 inline constexpr llvm::StringLiteral configuredRowsAttribute = "tile.configured_rows";
 /// Text, an annotation of a block: the intrinsic that computes its inside.
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";

@@ -29,7 +29,13 @@ CONV = """t (float[2, {c}, {h}, {w}] x, float[{o}, {c}, 3, 3] f, float[{o}] b) =
   s = Conv <pads = [1, 1, 1, 1], strides = [{stride}, {stride}]> (x, f, b)
   y = Relu (s)
 }}"""
-BYTES_CONV = """t (uint8[1, {c}, {h}, {w}] x, int8[{o}, {c}, 3, 3] f) => (int32[1, {o}, p, q] y) {{
+RESIDUAL = """t (float[{n}, {c}, {h}, {w}] x, float[{o}, {c}, 3, 3] f, float[{o}] b, float[{n}, {o}, {p}, {q}] r)
+  => (float[{n}, {o}, {p}, {q}] y) {{
+  s = Conv <pads = [1, 1, 1, 1], strides = [{stride}, {stride}]> (x, f, b)
+  t = Add (s, r)
+  y = Relu (t)
+}}"""
+BYTES_CONV = """t (uint8[{n}, {c}, {h}, {w}] x, int8[{o}, {c}, 3, 3] f) => (int32[{n}, {o}, p, q] y) {{
   y = ConvInteger <pads = [1, 1, 1, 1], strides = [{stride}, {stride}]> (x, f)
 }}"""
 ATTENTION = """t (float[2, {n}, 64] q, float[2, 64, {m}] k, float[2, {m}, 40] v) => (float[2, {n}, 40] y) {{
@@ -131,7 +137,7 @@ def test_chains_of_products(tmp_path: Path, n: int | str, m: int | str) -> None:
 def test_convolutions(tmp_path: Path, c: int, o: int, stride: int) -> None:
     counts = agree(tmp_path, CONV.format(c=c, o=o, h=5, w=19, stride=stride), "--precision", "bf16")
     assert used(counts, "tdpbf16ps")
-    counts = agree(tmp_path, BYTES_CONV.format(c=2 * c, o=o, h=4, w=19, stride=stride))
+    counts = agree(tmp_path, BYTES_CONV.format(n=1, c=2 * c, o=o, h=4, w=19, stride=stride))
     assert used(counts, "tdpbusd")
 
 
@@ -145,7 +151,52 @@ def test_parts_of_a_deep_sum_for_rows_that_a_run_says(tmp_path: Path, rows: int)
 def test_convolutions_of_few_channels(tmp_path: Path, c: int, stride: int) -> None:
     counts = agree(tmp_path, CONV.format(c=c, o=32, h=5, w=39, stride=stride), "--precision", "bf16")
     assert used(counts, "tdpbf16ps") or c < 3
-    agree(tmp_path, BYTES_CONV.format(c=c, o=32, h=4, w=39, stride=stride))
+    agree(tmp_path, BYTES_CONV.format(n=1, c=c, o=32, h=4, w=39, stride=stride))
+
+
+# Height and width of results, and how many blocks two images are. Where a register has all of a line, two lines are a
+# block, and the last one of an odd number is alone; of images of one row or one column, those of two are lines.
+IMAGES = [(14, 14, 14), (7, 7, 8), (2, 16, 2), (5, 4, 6), (9, 1, 1), (1, 14, 1), (4, 17, 8), (3, 20, 6)]
+
+
+def tiles_of_panels(counts: Counter[str], products: str) -> int:
+    """How many were loaded, where each of the left operand is for two products."""
+    return counts["tileloadd"] - counts[products] // 2
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("h", "w", "blocks"), IMAGES)
+def test_two_lines_of_bf16_are_a_block(tmp_path: Path, h: int, w: int, blocks: int, stride: int) -> None:
+    text = RESIDUAL.format(n=2, c=64, h=h * stride, w=w * stride, o=32, p=h, q=w, stride=stride)
+    counts = agree(tmp_path, text, "--precision", "bf16")
+    assert HAS_TILES or tiles_of_panels(counts, "tdpbf16ps") == blocks * 9 * 2 * 2
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize(("h", "w", "blocks"), IMAGES)
+def test_two_lines_of_bytes_are_a_block(tmp_path: Path, h: int, w: int, blocks: int, stride: int) -> None:
+    counts = agree(tmp_path, BYTES_CONV.format(n=2, c=128, o=32, h=h * stride, w=w * stride, stride=stride))
+    assert HAS_TILES or tiles_of_panels(counts, "tdpbusd") == blocks * 9 * 2 * 2
+
+
+@pytest.mark.parametrize("w", range(1, 18))
+def test_lines_of_every_width(tmp_path: Path, w: int) -> None:
+    """Of one or two columns, the rows run along the height."""
+    counts = agree(tmp_path, RESIDUAL.format(n=1, c=64, h=3, w=w, o=32, p=3, q=w, stride=1), "--precision", "bf16")
+    blocks = 1 if w <= 2 else 2 if w <= 16 else 3
+    assert HAS_TILES or tiles_of_panels(counts, "tdpbf16ps") == blocks * 9 * 2 * 2
+
+
+def test_lines_are_configured_once(tmp_path: Path) -> None:
+    counts = agree(tmp_path, CONV.format(c=32, o=32, h=5, w=7, stride=1), "--precision", "bf16")
+    assert HAS_TILES or counts["ldtilecfg"] == counts["tilerelease"]
+
+
+@pytest.mark.parametrize("height", [1, 2, 5])
+def test_lines_that_a_run_says(tmp_path: Path, height: int) -> None:
+    options = ["--precision", "bf16", "--symbol", f"h={height}"]
+    counts = agree(tmp_path, CONV.format(c=32, o=32, h="h", w=7, stride=1), *options)
+    assert HAS_TILES or tiles_of_panels(counts, "tdpbf16ps") == 2 * ((height + 1) // 2) * 9 * 2
 
 
 def test_without_the_permission_there_is_one_error(tmp_path: Path) -> None:

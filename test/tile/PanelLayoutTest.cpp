@@ -154,6 +154,42 @@ TEST_F(PanelLayoutTest, RowsThatAreNoWholeBlockRunAsLoops) {
   EXPECT_EQ(cycles(3), -1);
 }
 
+// Around the rows there may be lines, of which a block has several where those have all of their rows.
+TEST_F(PanelLayoutTest, LinesAreOfRows) {
+  const Changes lines = {{"[rows, depth, 4]", "[lines, rows, depth, 4]"},
+                         {"[rows, cols]", "[lines, rows, cols]"},
+                         {R"(["_", "4", "1"])", R"(["_", "_", "4", "1"])"},
+                         {R"(["_", "1"])", R"(["_", "_", "1"])"},
+                         {R"("rows <= 8")", R"("lines <= 3", "lines * rows <= 16")"},
+                         {"rows * depth *", "lines * rows * depth *"},
+                         {"tile.for %i in rows", "tile.for %l in lines { tile.for %i in rows"},
+                         {"} } } }", "} } } } }"},
+                         {"%vi in rows", "%vl in lines = %l, %vi in rows"},
+                         {"[%vi,", "[%vl, %vi,"}};
+  const Intrinsic &intrinsic = read(lines);
+  ASSERT_TRUE(intrinsic.panels);
+  auto target = llvm::cantFail(perpend::target::resolveTarget("x86-64-v3"));
+  auto fit = [&](int64_t rows, int64_t depth, int64_t count) {
+    ProductExtents extents{SymbolicInt(rows), SymbolicInt(16), SymbolicInt(depth)};
+    extents.lines = count;
+    return *intrinsic.panels->fit(intrinsic, extents, 16, std::min<int64_t>(rows, 12), target);
+  };
+  EXPECT_EQ(fit(5, 32, 7).lines, 3);
+  EXPECT_EQ(fit(5, 32, 2).lines, 2);
+  EXPECT_EQ(fit(8, 32, 7).lines, 2);
+  EXPECT_EQ(fit(9, 32, 7).lines, 1);
+  EXPECT_EQ(fit(24, 32, 7).lines, 1) << "two blocks of rows";
+  EXPECT_EQ(fit(5, 30, 7).lines, 1) << "it is for whole words";
+  EXPECT_EQ(fit(5, 32, 7).cyclesPerPoint, fit(5, 32, 1).cyclesPerPoint);
+
+  Changes twoOfThem = lines;
+  twoOfThem.front().second = "[2, rows, depth, 4]";
+  for (auto &[from, to] : twoOfThem)
+    for (size_t at; (at = to.find("lines")) != std::string::npos;)
+      to.replace(at, 5, "2");
+  EXPECT_FALSE(read(twoOfThem).panels) << "a number of lines";
+}
+
 // What the compiler's own intrinsics name as steps.
 TEST_F(PanelLayoutTest, StepsAreFunctionsOfVectorsOfWords) {
   auto file = llvm::find_if(perpend::target::intrinsicTexts(),

@@ -58,13 +58,33 @@ struct Block {
   int64_t rows, cols;
   /// Whether the code has the rows as a number.
   bool isFixed = true;
-  std::string name() const { return llvm::formatv("block_{0}x{1}", isFixed ? std::to_string(rows) : "any", cols); }
+  /// Each of so many rows, and whether the code has them as a number.
+  int64_t lines = 1;
+  bool areLinesFixed = true;
+  std::string name() const {
+    return llvm::formatv("block_{0}x{1}_{2}", isFixed ? std::to_string(rows) : "any", cols,
+                         areLinesFixed ? std::to_string(lines) : "any");
+  }
 };
 
 const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
                                    {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
-const std::vector<Block> blocksOfTiles = {{1, 16},  {9, 32},  {16, 16},        {16, 32},        {17, 16},      {25, 32},
-                                          {32, 16}, {32, 32}, {32, 32, false}, {17, 32, false}, {5, 16, false}};
+const std::vector<Block> blocksOfTiles = {{1, 16},
+                                          {9, 32},
+                                          {16, 16},
+                                          {16, 32},
+                                          {17, 16},
+                                          {25, 32},
+                                          {32, 16},
+                                          {32, 32},
+                                          {32, 32, false},
+                                          {17, 32, false},
+                                          {5, 16, false},
+                                          {14, 32, true, 2},
+                                          {16, 16, true, 2},
+                                          {1, 32, true, 2},
+                                          {7, 32, true, 2, false},
+                                          {7, 32, true, 1, false}};
 
 template <typename T> std::string typeName() {
   bool isBFloat16 = std::is_same_v<T, BFloat16>;
@@ -110,52 +130,61 @@ protected:
 
   template <typename Left, typename Right, typename Sum> std::string sourceOf(const Block &block, int64_t group) {
     std::string word = group > 1 ? ", %one" : "";
+    bool isOfTiles = GetParam().isOfTiles();
+    std::string lines = !isOfTiles ? "" : block.areLinesFixed ? "%lines, " : "%anyLines, ";
     return llvm::formatv(R"(
     func.func @{0}(%a: memref<?x{1}>, %b: memref<?x{2}>, %c: memref<?x{3}>, %ao: index, %as: index, %bo: index, %co: index, %cs: index,
-        %depth: index, %n0: index, %n1: index, %as0: index, %as1: index, %bs0: index, %bs1: index, %any: index)
+        %depth: index, %n0: index, %n1: index, %as0: index, %as1: index, %bs0: index, %bs1: index, %any: index, %al: index, %cl: index,
+        %anyLines: index)
         attributes {{llvm.emit_c_interface} {{
       %one = arith.constant 1 : index
       %g = arith.constant {4} : index
       %line = arith.constant {5} : index
       %rows = arith.constant {6} : index
       %cols = arith.constant {7} : index
+      %lines = arith.constant {11} : index
       tile.call_intrinsic "{8}" %a, %b, %c at(%ao, %bo, %co)
-        strides(%as0, %as1, %as, %g{9}, %bs0, %bs1, %line, %g{9}, %cs, %one) extents(%cols, %depth, %n1, %n0, {10})
+        strides(%as0, %as1, {13}%as, %g{9}, %bs0, %bs1, %line, %g{9}, {14}%cs, %one) extents(%cols, %depth, %n1, {12}%n0, {10})
         : memref<?x{1}>, memref<?x{2}>, memref<?x{3}>
       return
     })",
                          block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, group * block.cols,
-                         block.rows, block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any");
+                         block.rows, block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any",
+                         block.lines, lines, isOfTiles ? "%al, " : "", isOfTiles ? "%cl, " : "");
   }
 
   template <typename Left, typename Right, typename Sum>
   void check(Jit &jit, const Block &block, int64_t words, int64_t outer, int64_t inner, int64_t group) {
-    using Kernel =
-        void(StridedMemRefType<Left, 1> *, StridedMemRefType<Right, 1> *, StridedMemRefType<Sum, 1> *, int64_t, int64_t,
-             int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
+    using Kernel = void(StridedMemRefType<Left, 1> *, StridedMemRefType<Right, 1> *, StridedMemRefType<Sum, 1> *,
+                        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
+                        int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
     int64_t depth = words * group, aOffset = pick(0, 9), aStride = depth + pick(0, 40), bOffset = pick(0, 9);
     int64_t aSteps[] = {pick(0, 90), pick(0, 9)}, bStep = depth * block.cols + pick(0, 5);
     int64_t bSteps[] = {inner * bStep, bStep}, cOffset = pick(0, 9), cStride = block.cols + pick(0, 9);
-    auto a = numbers<Left>(aOffset + outer * aSteps[0] + inner * aSteps[1] + block.rows * aStride + depth);
+    int64_t aLine = block.rows * aStride + pick(0, 40), cLine = block.rows * cStride + pick(0, 9);
+    auto a = numbers<Left>(aOffset + outer * aSteps[0] + inner * aSteps[1] + block.lines * aLine + depth);
     auto b = numbers<Right>(bOffset + outer * bSteps[0] + inner * bSteps[1] + depth * block.cols);
-    auto c = numbers<Sum>(cOffset + block.rows * cStride + 64), expected = c;
-    for (int64_t m = 0; m < block.rows; ++m)
+    auto c = numbers<Sum>(cOffset + block.lines * cLine + 64), expected = c;
+    for (int64_t m = 0; m < block.lines * block.rows; ++m) {
+      int64_t line = m / block.rows, row = m % block.rows;
       for (int64_t n = 0; n < block.cols; ++n) {
         using Wide = std::conditional_t<std::is_integral_v<Sum>, uint32_t, double>;
         Wide sum = 0;
         for (int64_t o = 0; o < outer; ++o)
           for (int64_t i = 0; i < inner; ++i)
             for (int64_t k = 0; k < depth; ++k)
-              sum += static_cast<Wide>(a[aOffset + o * aSteps[0] + i * aSteps[1] + m * aStride + k]) *
+              sum += static_cast<Wide>(a[aOffset + o * aSteps[0] + i * aSteps[1] + line * aLine + row * aStride + k]) *
                      static_cast<Wide>(b[bOffset + o * bSteps[0] + i * bSteps[1] + k / group * group * block.cols +
                                          n * group + k % group]);
-        expected[cOffset + m * cStride + n] = static_cast<Sum>(sum);
+        expected[cOffset + line * cLine + row * cStride + n] = static_cast<Sum>(sum);
       }
+    }
     auto aView = view(a);
     auto bView = view(b);
     auto cView = view(c);
     jit.function<Kernel>(block.name())(&aView, &bView, &cView, aOffset, aStride, bOffset, cOffset, cStride, words,
-                                       outer, inner, aSteps[0], aSteps[1], bSteps[0], bSteps[1], block.rows);
+                                       outer, inner, aSteps[0], aSteps[1], bSteps[0], bSteps[1], block.rows, aLine,
+                                       cLine, block.lines);
     ASSERT_EQ(c, expected) << block.name() << ", words " << words << ", window " << outer << " x " << inner;
   }
 

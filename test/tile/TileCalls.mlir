@@ -50,13 +50,13 @@ func.func @rows(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index
   %cols = arith.constant 32 : index
   %line = arith.constant 128 : index
   scf.for %i = %zero to %k step %one {
-    tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%i, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
-      extents(%cols, %k, %one, %one, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+    tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%i, %zero, %zero) strides(%zero, %zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %zero, %cols, %one)
+      extents(%cols, %k, %one, %one, %one, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
   }
-  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
-    extents(%cols, %k, %one, %one, %rest) : memref<?xi8>, memref<?xi8>, memref<?xi32>
-  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
-    extents(%cols, %k, %one, %one, %left) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %zero, %cols, %one)
+    extents(%cols, %k, %one, %one, %one, %rest) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%k, %zero, %zero) strides(%zero, %zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %zero, %cols, %one)
+    extents(%cols, %k, %one, %one, %one, %left) : memref<?xi8>, memref<?xi8>, memref<?xi32>
   return
 }
 
@@ -73,8 +73,6 @@ func.func @rows(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %k: index
 // CHECK: call @tiles_amx.configure
 // CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
 // CHECK-NEXT: return
-// CHECK: func.func private @tiles_amx.configure
-// CHECK: "llvm.x86.ldtilecfg"
 func.func @deep(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %next: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
@@ -84,7 +82,51 @@ func.func @deep(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %next: in
   %g = arith.constant 4 : index
   %cols = arith.constant 32 : index
   %line = arith.constant 128 : index
-  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %cols, %one)
-    extents(%cols, %words, %one, %one, %rows) ahead(%next in 1) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %zero, %k, %g, %one, %zero, %zero, %line, %g, %one, %zero, %cols, %one)
+    extents(%cols, %words, %one, %one, %one, %rows) ahead(%next in 1) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  return
+}
+
+// Of an image's lines, two are a block, the second one in the lower registers, which have as many rows. What is left is
+// one line, for which the upper ones are right as they are. Of as many as only a run knows, there is one or the other.
+// CHECK-LABEL: func.func @lines
+// CHECK-DAG: %[[UPPER:.*]] = arith.constant 7 : i8
+// CHECK-DAG: %[[LOWER:.*]] = arith.constant 7 : i8
+// CHECK: call @tiles_amx.configure(%[[UPPER]], %[[LOWER]])
+// CHECK-NOT: call @tiles_amx.configure
+// CHECK-DAG: %[[LINE:.*]] = arith.constant 9216 : index
+// CHECK-DAG: %[[SUMS:.*]] = arith.constant 224 : index
+// CHECK: call @tiles_amx.i8.block_32x32({{.*}}, %[[LINE]], %[[SUMS]])
+// CHECK-NOT: call @tiles_amx.configure
+// CHECK: call @tiles_amx.i8.block_16x32(
+// CHECK-NOT: call @tiles_amx.configure
+// CHECK: scf.if
+// CHECK: func.call @tiles_amx.i8.block_32x32({{.*}}, %[[LINE]], %[[SUMS]])
+// CHECK: else
+// CHECK: func.call @tiles_amx.i8.block_16x32({{.*}}, %[[LINE]], %[[SUMS]])
+// CHECK-NOT: call @tiles_amx.configure
+// CHECK: llvm.call_intrinsic "llvm.x86.tilerelease"
+// CHECK-NEXT: return
+// CHECK: func.func private @tiles_amx.configure
+// CHECK: "llvm.x86.ldtilecfg"
+func.func @lines(%a: memref<?xi8>, %b: memref<?xi8>, %c: memref<?xi32>, %left: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %two = arith.constant 2 : index
+  %three = arith.constant 3 : index
+  %rows = arith.constant 7 : index
+  %words = arith.constant 256 : index
+  %k = arith.constant 1024 : index
+  %g = arith.constant 4 : index
+  %cols = arith.constant 32 : index
+  %line = arith.constant 128 : index
+  %ofImage = arith.constant 9216 : index
+  %ofSums = arith.constant 224 : index
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%ofImage, %k, %ofImage, %k, %g, %one, %zero, %zero, %line, %g, %one, %ofSums, %cols, %one)
+    extents(%cols, %words, %three, %two, %three, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%ofImage, %k, %ofImage, %k, %g, %one, %zero, %zero, %line, %g, %one, %ofSums, %cols, %one)
+    extents(%cols, %words, %three, %one, %three, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
+  tile.call_intrinsic "amx.i8.block" %a, %b, %c at(%zero, %zero, %zero) strides(%ofImage, %k, %ofImage, %k, %g, %one, %zero, %zero, %line, %g, %one, %ofSums, %cols, %one)
+    extents(%cols, %words, %three, %left, %three, %rows) : memref<?xi8>, memref<?xi8>, memref<?xi32>
   return
 }

@@ -59,9 +59,10 @@ Value BlockCall::stride(unsigned buffer, unsigned dim) {
   return op.getStrides()[dim];
 }
 
-LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_t> columns) {
+LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_t> columns, int64_t lines) {
   const std::optional<PanelLayout> &panels = intrinsic.panels;
   llvm::StringMap<int64_t> numbers{{rowsParameter, rows.value_or(0)},
+                                   {linesParameter, lines},
                                    {columnsParameter, columns.value_or(0)},
                                    {depthParameter, panels ? panels->depth / panels->group : 1}};
   Shape extents(intrinsic.block.getDomain().values());
@@ -70,7 +71,7 @@ LogicalResult BlockCall::check(std::optional<int64_t> rows, std::optional<int64_
       extent = SymbolicInt(number->second);
     else if (!extent.isConstant())
       extent = SymbolicInt(1);
-  if (rows && columns && *rows >= 1 && *columns >= 1 && intrinsic.allows(extents))
+  if (rows && columns && *rows >= 1 && *columns >= 1 && lines >= 1 && intrinsic.allows(extents))
     return success();
   return op.emitOpError("expected numbers of rows and columns that '") << intrinsic.name << "' takes";
 }

@@ -15,7 +15,8 @@
 namespace perpend::tile {
 
 /// Parameters of the description.
-inline constexpr llvm::StringLiteral rowsParameter = "rows", columnsParameter = "cols", depthParameter = "depth";
+inline constexpr llvm::StringLiteral rowsParameter = "rows", linesParameter = "lines", columnsParameter = "cols",
+                                     depthParameter = "depth";
 
 /// What the code of a block is made of: indices and loops.
 class BlockCode {
@@ -52,8 +53,8 @@ public:
 
   mlir::Value rows() { return extent(rowsParameter); }
   mlir::Value columns() { return extent(columnsParameter); }
-  /// Whether rows and columns are numbers that the intrinsic takes. Errors are emitted.
-  mlir::LogicalResult check(std::optional<int64_t> rows, std::optional<int64_t> columns);
+  /// Whether rows and columns are numbers that the intrinsic takes, of so many lines. Errors are emitted.
+  mlir::LogicalResult check(std::optional<int64_t> rows, std::optional<int64_t> columns, int64_t lines = 1);
   /// The function of this name, made by `emit` where there is none yet, with these attributes of LLVM.
   mlir::func::FuncOp function(llvm::StringRef name, mlir::TypeRange inputs, llvm::ArrayRef<mlir::Attribute> attributes,
                               EmitCode emit);

@@ -25,3 +25,8 @@ int64_t perpend::tile::blocksAtOnce(const Intrinsic &intrinsic) {
   const Emitter *emitter = findEmitter(intrinsic.emitter);
   return emitter ? emitter->blocksAtOnce : 1;
 }
+
+int64_t perpend::tile::linesAtOnce(const Intrinsic &intrinsic) {
+  const Emitter *emitter = findEmitter(intrinsic.emitter);
+  return emitter ? emitter->linesAtOnce : 1;
+}

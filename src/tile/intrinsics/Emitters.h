@@ -26,6 +26,9 @@ struct Emitter {
   bool takesAnyRows;
   /// Blocks of rows that one call may have: with several, it divides the depth so that the first cache serves them all.
   int64_t blocksAtOnce = 1;
+  /// Lines of an image that one call may have, where the conditions allow it: each operand in a panel is read once for
+  /// all of them.
+  int64_t linesAtOnce = 1;
 };
 
 /// Null: there is none of this name.
@@ -37,6 +40,7 @@ int64_t rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int6
                    const target::TargetInfo &target);
 
 int64_t blocksAtOnce(const Intrinsic &intrinsic);
+int64_t linesAtOnce(const Intrinsic &intrinsic);
 
 /// A block of sums in vector registers (Registers.cpp).
 extern const Emitter registersEmitter;

@@ -19,14 +19,21 @@ namespace {
 class Expansion {
 public:
   Expansion(const IntrinsicMatch &match, const Emitter *emitter, const IntrinsicSite &site)
-      : match(match), emitter(emitter), site(site) {}
+      : match(match), emitter(emitter), site(site),
+        fewer(match.count(linesParameter) ? linesParameter : rowsParameter) {}
 
   /// Whether rows and columns are numbers, where the emitter's code has them as such.
   bool hasNumbers() {
-    return !emitter || (match.parameter(rowsParameter).isConstant() && match.parameter(columnsParameter).isConstant());
+    auto isNumber = [&](StringRef parameter) { return match.parameter(parameter).isConstant(); };
+    return !emitter || (isNumber(rowsParameter) && isNumber(columnsParameter) && isNumber(fewer));
   }
-  /// Calls of as many rows as there are, each of a number of them, unless the emitter takes any.
+  /// Calls of as many rows, or lines, as there are, each of a number of them, unless the emitter takes any.
   void emitRows(OpBuilder &builder);
+  /// Whether there may be fewer of nothing else.
+  bool takesFewerRows() {
+    return llvm::count_if(match.counts, [](const auto &count) { return count.has_value(); }) ==
+           (match.count(fewer) ? 1 : 0);
+  }
   /// A tile.call_intrinsic of all of the block, or of what there is of it.
   void emitCall(OpBuilder &builder);
   /// Whether a call can be of what there is.
@@ -42,18 +49,20 @@ public:
   Value isWhole(OpBuilder &builder);
 
 private:
-  void emitBlock(OpBuilder &builder, Value rows, Value firstRow = {});
-  void emitBlock(OpBuilder &builder, int64_t rows, Value firstRow = {}) {
-    emitBlock(builder, constant(builder, rows), firstRow);
+  void emitBlock(OpBuilder &builder, Value count, Value first = {});
+  void emitBlock(OpBuilder &builder, int64_t count, Value first = {}) {
+    emitBlock(builder, constant(builder, count), first);
   }
-  void emitFewAtATime(OpBuilder &builder, int64_t rows, Value left);
-  void emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef parameter)> extent, Value firstRow = {});
+  void emitFewAtATime(OpBuilder &builder, int64_t most, Value left);
+  void emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef parameter)> extent, Value first = {});
   Value extentOf(OpBuilder &builder, StringRef parameter);
 
   const IntrinsicMatch &match;
   /// Null: the intrinsic has an implementation.
   const Emitter *emitter;
   const IntrinsicSite &site;
+  /// The parameter of which a call may have fewer than the block: lines or rows.
+  StringRef fewer;
 };
 
 } // namespace
@@ -89,20 +98,20 @@ Value Expansion::isWhole(OpBuilder &builder) {
 // Emitters
 //===----------------------------------------------------------------------===//
 
-void Expansion::emitBlock(OpBuilder &builder, Value rows, Value firstRow) {
+void Expansion::emitBlock(OpBuilder &builder, Value count, Value first) {
   auto extent = [&](StringRef parameter) {
-    return parameter == rowsParameter ? rows : site.value(builder, match.parameter(parameter));
+    return parameter == fewer ? count : site.value(builder, match.parameter(parameter));
   };
-  emitCall(builder, extent, firstRow);
+  emitCall(builder, extent, first);
 }
 
 /// Rows that are left of a block, as long as there are so many, before they are done one by one.
 static constexpr int64_t fewRows = 4;
 
-void Expansion::emitFewAtATime(OpBuilder &builder, int64_t rows, Value left) {
+void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
   Value from = constant(builder, 0);
   for (int64_t few : {fewRows, int64_t(1)}) {
-    if (few >= rows)
+    if (few >= most)
       continue;
     Value to = few == 1 ? left
                         : builder.create<arith::SubIOp>(
@@ -114,22 +123,22 @@ void Expansion::emitFewAtATime(OpBuilder &builder, int64_t rows, Value left) {
   }
 }
 
-/// All rows; or as many as are left, in one call where that can be, else few at a time.
+/// All; or as many as are left, in one call where that can be, else few at a time.
 void Expansion::emitRows(OpBuilder &builder) {
-  int64_t rows = *match.parameter(rowsParameter).constant();
-  std::optional<SymbolicInt> count = match.counts.front();
+  int64_t most = *match.parameter(fewer).constant();
+  std::optional<SymbolicInt> count = match.count(fewer);
   if (!count)
-    return emitBlock(builder, rows);
+    return emitBlock(builder, most);
   Value left = site.value(builder, *count);
   auto choice = builder.create<scf::IfOp>(
-      site.loc, compare(builder, arith::CmpIPredicate::sge, left, constant(builder, rows)), /*withElseRegion=*/true);
+      site.loc, compare(builder, arith::CmpIPredicate::sge, left, constant(builder, most)), /*withElseRegion=*/true);
   OpBuilder then = choice.getThenBodyBuilder(), otherwise = choice.getElseBodyBuilder();
-  emitBlock(then, rows);
-  std::optional<int64_t> rest = mod(*count, SymbolicInt(rows)).constant();
+  emitBlock(then, most);
+  std::optional<int64_t> rest = mod(*count, SymbolicInt(most)).constant();
   if (rest == 0)
     return;
   if (!rest && !emitter->takesAnyRows)
-    return emitFewAtATime(otherwise, rows, left);
+    return emitFewAtATime(otherwise, most, left);
   Value hasRest = compare(otherwise, arith::CmpIPredicate::sgt, left, constant(otherwise, 0));
   OpBuilder inner = otherwise.create<scf::IfOp>(site.loc, hasRest, /*withElseRegion=*/false).getThenBodyBuilder();
   emitBlock(inner, rest ? constant(inner, *rest) : left);
@@ -163,17 +172,17 @@ void Expansion::emitCall(OpBuilder &builder) {
   emitCall(builder, [&](StringRef parameter) { return extentOf(builder, parameter); });
 }
 
-/// From a row on.
-void Expansion::emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef)> extent, Value firstRow) {
+/// From a row, or a line, on.
+void Expansion::emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef)> extent, Value first) {
   SmallVector<Value> buffers, bases, strides, extents;
   for (auto [number, tile] : llvm::enumerate(match.tiles)) {
     buffers.push_back(site.memoryOf(tile.buffer));
     Value base = site.value(builder, tile.base);
     for (auto [stride, described] : llvm::zip(tile.strides, match.intrinsic->bufferType(number).extents())) {
       strides.push_back(site.value(builder, stride));
-      if (!firstRow || described != SymbolicInt::symbol(rowsParameter))
+      if (!first || described != SymbolicInt::symbol(fewer))
         continue;
-      Value moved = builder.createOrFold<arith::MulIOp>(site.loc, firstRow, strides.back());
+      Value moved = builder.createOrFold<arith::MulIOp>(site.loc, first, strides.back());
       base = builder.createOrFold<arith::AddIOp>(site.loc, base, moved);
     }
     bases.push_back(base);
@@ -208,8 +217,7 @@ bool perpend::tile::expandIntrinsic(OpBuilder &builder, BlockOp block, KernelInd
   OpBuilder inner = builder;
   if (Value condition = expansion.holds(builder, match->conditions))
     inner = builder.create<scf::IfOp>(site.loc, condition, /*withElseRegion=*/false).getThenBodyBuilder();
-  bool isFirst = llvm::none_of(llvm::drop_begin(match->counts), [](const auto &count) { return count.has_value(); });
-  bool takesFewer = isCalled ? expansion.takesFewer() : isFirst;
+  bool takesFewer = isCalled ? expansion.takesFewer() : expansion.takesFewerRows();
   Value isWhole = takesFewer ? Value() : expansion.isWhole(inner);
   if (!isWhole) {
     emit(inner);

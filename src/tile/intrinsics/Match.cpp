@@ -336,6 +336,13 @@ SymbolicInt IntrinsicMatch::parameter(StringRef name) const {
   return SymbolicInt(1);
 }
 
+std::optional<SymbolicInt> IntrinsicMatch::count(StringRef name) const {
+  for (auto [fewer, described] : llvm::zip(counts, intrinsic->block.getDomain().values()))
+    if (described == SymbolicInt::symbol(name))
+      return fewer;
+  return std::nullopt;
+}
+
 std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, const Intrinsic &intrinsic,
                                                             KernelIndices &indices, std::string &why) {
   Nest nest(root, indices);

@@ -35,8 +35,9 @@ struct IntrinsicMatch {
   /// Pairs, the first less than the second: whether there is anything to do at this place.
   Shape conditions;
 
-  /// What a parameter of the intrinsic is.
+  /// What a parameter of the intrinsic is; and how many of its iterations there are where that may be fewer.
   SymbolicInt parameter(llvm::StringRef name) const;
+  std::optional<SymbolicInt> count(llvm::StringRef name) const;
   bool isWhole() const {
     return llvm::none_of(counts, [](const auto &count) { return count.has_value(); });
   }

@@ -19,11 +19,12 @@ PanelCode::Values PanelCode::emitWindow(ValueRange initial, llvm::function_ref<V
   });
 }
 
-bool PanelCall::takes(const Intrinsic &intrinsic) {
+bool PanelCall::hasShapes(const Intrinsic &intrinsic, StringRef lines) {
   std::string word =
       intrinsic.panels && intrinsic.panels->group > 1 ? std::to_string(intrinsic.panels->group) + " " : "";
-  return intrinsic.panels && shapesOf(intrinsic) == "outer inner rows depth " + word + "; outer inner depth cols " +
-                                                        word + "; rows cols ; ";
+  return intrinsic.panels && shapesOf(intrinsic) == ("outer inner " + lines + "rows depth " + word +
+                                                     "; outer inner depth cols " + word + "; " + lines + "rows cols ; ")
+                                                        .str();
 }
 
 FailureOr<SmallVector<Value>> PanelCall::operands() {
@@ -34,7 +35,8 @@ FailureOr<SmallVector<Value>> PanelCall::operands() {
   if (intrinsic.panels->group > 1)
     depth = builder.createOrFold<arith::MulIOp>(
         op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
-  return SmallVector<Value>{(*buffers)[0],   op.getBases()[0], stride(0, 2), (*buffers)[1], op.getBases()[1],
-                            (*buffers)[2],   op.getBases()[2], stride(2, 0), depth,         extent("outer"),
-                            extent("inner"), stride(0, 0),     stride(0, 1), stride(1, 0),  stride(1, 1)};
+  unsigned inLine = intrinsic.rank(2) - 2; // the dimension of rows in the sums
+  return SmallVector<Value>{(*buffers)[0],   op.getBases()[0], stride(0, 2 + inLine), (*buffers)[1], op.getBases()[1],
+                            (*buffers)[2],   op.getBases()[2], stride(2, inLine),     depth,         extent("outer"),
+                            extent("inner"), stride(0, 0),     stride(0, 1),          stride(1, 0),  stride(1, 1)};
 }

@@ -4,6 +4,8 @@
 //
 //   %a: [outer, inner, rows, depth(, g)], %b: [outer, inner, depth, cols(, g)], %c: [rows, cols]
 //
+// or of several lines of an image, each of so many rows: %a: [outer, inner, lines, rows, …], %c: [lines, rows, cols].
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_INTRINSICS_PANELCALL_H
@@ -46,9 +48,18 @@ public:
   using BlockCall::BlockCall;
 
   /// Whether an intrinsic's buffers are such ones; strides of the sums, and of elements, are what the code has.
-  static bool takes(const Intrinsic &intrinsic);
+  static bool takes(const Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/""); }
+  /// The same of lines.
+  static bool takesLines(const Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/"lines "); }
   /// What the function of a block takes, but for what is asked for ahead. Errors are emitted.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> operands();
+  /// Of descriptions with lines: how many there are, and how far apart they lie in the left operand and in the sums.
+  mlir::Value lines() { return extent(linesParameter); }
+  mlir::Value leftOfLine() { return stride(0, 2); }
+  mlir::Value sumsOfLine() { return stride(2, 0); }
+
+private:
+  static bool hasShapes(const Intrinsic &intrinsic, llvm::StringRef lines);
 };
 } // namespace perpend::tile
 

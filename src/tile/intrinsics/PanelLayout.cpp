@@ -176,16 +176,17 @@ bool PanelLayoutReader::readSum() {
   return hasWords;
 }
 
-/// They move the left operand by any stride. There may be one row alone.
+/// They move the left operand by any stride. There may be one row alone; and around the rows, lines of any number.
 bool PanelLayoutReader::readRows() {
-  for (unsigned iterator = 0; iterator < block.getKinds().size(); ++iterator) {
+  for (unsigned iterator = block.getKinds().size(); iterator-- > 0;) {
     if (block.kind(iterator) == IteratorKind::Reduced || iterator == layout.columnIterator)
       continue;
-    if (layout.rowIterator || !isMoved(left, iterator) || isMoved(right, iterator) || !isFree(left, iterator))
+    std::optional<unsigned> &role = layout.rowIterator ? layout.lineIterator : layout.rowIterator;
+    if (role || !isMoved(left, iterator) || isMoved(right, iterator) || !isFree(left, iterator))
       return false;
-    layout.rowIterator = iterator;
+    role = iterator;
   }
-  return true;
+  return !layout.lineIterator || !extentOf(*layout.lineIterator).isConstant();
 }
 
 std::optional<PanelLayout> PanelLayout::of(const Intrinsic &intrinsic) { return PanelLayoutReader(intrinsic).run(); }
@@ -198,6 +199,17 @@ std::optional<PanelLayout> PanelLayout::of(const Intrinsic &intrinsic) { return 
 static double padded(const SymbolicInt &extent, int64_t multiple) {
   int64_t count = extent.constant().value_or(0);
   return count > 0 ? double(llvm::alignTo(count, multiple)) / double(count) : 1;
+}
+
+/// As many as it takes, of a sum that is no longer for it.
+int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtents &extents, Shape ofLine) const {
+  int64_t lines = mod(extents.depth, SymbolicInt(depth)) == SymbolicInt(0) ? extents.lines : 1;
+  for (; lines > 1; --lines) {
+    ofLine[*lineIterator] = SymbolicInt(lines);
+    if (intrinsic.allows(ofLine))
+      return lines;
+  }
+  return 1;
 }
 
 std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,
@@ -224,6 +236,8 @@ std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, con
   std::optional<double> cycles = intrinsic.allows(domain) ? intrinsic.cyclesPerPoint(domain, target) : std::nullopt;
   if (extents.windows > windows || inLoops == 1 || !cycles)
     return std::nullopt;
+  if (lineIterator && extents.rows == SymbolicInt(fit.rows))
+    fit.lines = linesAtOnce(intrinsic, extents, domain);
   fit.cyclesPerPoint =
       (1 - inLoops) * *cycles * padded(extents.columns, panel) * padded(extents.depth, depth) + inLoops * cyclesInLoops;
   return fit;

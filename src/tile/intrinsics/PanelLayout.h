@@ -20,10 +20,12 @@ namespace perpend::tile {
 struct Intrinsic;
 
 /// Extents of a product: rows, columns, elements of the sum. Where the sum runs over a window, too, `depth` is that of
-/// one position, and `windows` counts the dimensions that the operands do not have one after another.
+/// one position, and `windows` counts the dimensions that the operands do not have one after another. Where rows are
+/// those of a line of an image, `lines` counts these.
 struct ProductExtents {
   SymbolicInt rows, columns, depth;
   unsigned windows = 0;
+  int64_t lines = 1;
 };
 
 struct PanelLayout {
@@ -37,11 +39,13 @@ struct PanelLayout {
   /// What an intrinsic wants; nullopt: it adds no products, or wants its operands in another way.
   static std::optional<PanelLayout> of(const Intrinsic &intrinsic);
 
-  /// What it does with so many columns of a panel, and at most so many rows at once.
+  /// What it does with so many columns of a panel, and at most so many rows at once. There are several lines only of
+  /// all rows of each.
   struct Fit {
     int64_t rows;
     /// For each product of two elements that counts, with those that are computed beside them.
     double cyclesPerPoint;
+    int64_t lines = 1;
   };
   /// nullopt: the intrinsic does not take them, or says no cycles.
   std::optional<Fit> fit(const Intrinsic &intrinsic, const ProductExtents &extents, int64_t panel, int64_t mostRows,
@@ -49,9 +53,10 @@ struct PanelLayout {
 
 private:
   friend class PanelLayoutReader;
+  int64_t linesAtOnce(const Intrinsic &intrinsic, const ProductExtents &extents, Shape ofLine) const;
   /// Iterators of the description; those of windows move both operands, by any stride.
   unsigned columnIterator = 0, windows = 0;
-  std::optional<unsigned> rowIterator, depthIterator;
+  std::optional<unsigned> rowIterator, lineIterator, depthIterator;
 };
 } // namespace perpend::tile
 

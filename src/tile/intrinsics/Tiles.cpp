@@ -12,13 +12,17 @@
 // have, which costs more than a step. So a kernel that has such calls tells it at its entry, for the rows of the first,
 // and around those of other rows; at its end the registers are released.
 //
+// The lower registers go on where the upper ones end. Of an image whose lines have no more rows than a register, they
+// are of the line below: one line alone would load as much of the panel for half of the products. How far below the
+// rows lie is an argument of the function, which is the same for both.
+//
 // A step loads as many bytes as the second cache gives in twice the time that its products take. So a call of more rows
 // than a block has takes a part of the depth at a time, whose part of the panel stays in the first cache for all
 // blocks; from the second part on, a block begins with the sums that it has stored.
 //
-//   tile.call_intrinsic "i8.tiles" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
+//   tile.call_intrinsic "i8.tiles" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %lines, %outer, %rows)
 // becomes
-//   func.call @tiles_i8.tiles_32x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
+//   func.call @tiles_i8.tiles_32x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw, %al, %cl)
 //
 //===----------------------------------------------------------------------===//
 
@@ -56,6 +60,24 @@ int64_t rowsOfBlock(int64_t inOne, std::optional<int64_t> rows) {
   return blocks * llvm::divideCeil(even, inOne) <= llvm::divideCeil(*rows, inOne) ? even : most;
 }
 
+/// Of the upper registers and of the lower ones; 0: there are none of these.
+struct RegisterRows {
+  int64_t upper, lower;
+
+  /// Whether a block of these can be where a kernel has configured those.
+  bool fit(RegisterRows configured) const {
+    return upper == configured.upper && (lower == 0 || lower == configured.lower);
+  }
+};
+
+/// The arguments of a block's function, with how far the lower registers' rows are from the upper ones', in the left
+/// operand and in the sums.
+struct TileArguments : PanelArguments {
+  Value aDown, cDown;
+
+  explicit TileArguments(ValueRange v) : PanelArguments(v.drop_back(2)), aDown(v.drop_back().back()), cDown(v.back()) {}
+};
+
 /// What the function of a block does.
 struct TileBlock {
   int64_t down;       ///< registers of its rows
@@ -71,9 +93,9 @@ class TileBlockEmitter : PanelCode {
 public:
   /// Of so many registers along each side.
   TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t across, TileBlock block,
-                   PanelArguments arguments, const target::TargetInfo &target)
+                   TileArguments arguments, const target::TargetInfo &target)
       : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), across(across),
-        block(block) {}
+        block(block), aDown(arguments.aDown), cDown(arguments.cDown) {}
 
   void emit();
 
@@ -95,6 +117,7 @@ private:
   const Intrinsic::Tiles &tiles;
   int64_t across;
   TileBlock block;
+  Value aDown, cDown;
 };
 
 /// A register's rows in memory are elements from a position on, each by a stride behind the one before.
@@ -115,8 +138,7 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   for (int64_t column = 0; column < across; ++column)
     emitMove(tiles.load, firstOfRight + column, arguments.b, add(bBase, column * tiles.columns * group), bStride);
   for (int64_t row = 0; row < block.down; ++row)
-    emitMove(tiles.load, firstOfLeft + row, arguments.a,
-             add(aBase, multiply(arguments.aStride, constant(row * tiles.rows))), arguments.aStride);
+    emitMove(tiles.load, firstOfLeft + row, arguments.a, offset(aBase, constant(row), aDown), arguments.aStride);
   forSums([&](int64_t row, int64_t column, int64_t tile) {
     tiles.multiply.inlined(builder, {number(tile), number(firstOfLeft + row), number(firstOfRight + column)});
   });
@@ -133,7 +155,7 @@ void TileBlockEmitter::emitPrefetchAhead(Value k) {
 /// Of all sums.
 void TileBlockEmitter::emitMoves(const Intrinsic::Code &move) {
   forSums([&](int64_t row, int64_t column, int64_t tile) {
-    Value position = add(arguments.cOffset, multiply(arguments.cStride, constant(row * tiles.rows)));
+    Value position = offset(arguments.cOffset, constant(row), cDown);
     emitMove(move, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
   });
 }
@@ -178,17 +200,24 @@ private:
     return builder.createOrFold<Operation>(op.getLoc(), left, right);
   }
   int64_t registersFor(int64_t rows) const { return (rows + tiles.rows - 1) / tiles.rows; }
+  RegisterRows rowsOf(int64_t rows) const {
+    return {std::min(rows, tiles.rows), std::max<int64_t>(rows - tiles.rows, 0)};
+  }
   /// Tells the processor that blocks have so many rows.
   void emitConfiguration(OpBuilder &builder, Value rows);
+  void emitConfiguration(OpBuilder &builder, RegisterRows rows);
+  void emitConfiguration(OpBuilder &builder, Value upper, Value lower);
   func::FuncOp configuration();
   /// The rows for which the kernel tells it, at its entry.
-  int64_t configuredRows(int64_t rows);
+  RegisterRows configuredRows(RegisterRows rows);
+  void placeLower(OpBuilder &builder, bool isOfLines);
   void emitCall(OpBuilder &builder, TileBlock block, ValueRange operands);
   SmallVector<Value> operandsAt(OpBuilder &builder, Place place, Value depth);
   Value partOfDepth(OpBuilder &builder, Value count);
-  void emitBlocks(OpBuilder &builder, Value count, int64_t height, Value k, Value depth, bool goesOn);
-  void emitParts(OpBuilder &builder, Value count, int64_t height);
-  void emitRest(OpBuilder &builder, Value first, int64_t configured);
+  void emitBlocks(OpBuilder &builder, Value count, TileBlock block, Value k, Value depth);
+  void emitParts(OpBuilder &builder, Value count, int64_t down);
+  void emitLines(OpBuilder &builder);
+  void emitRest(OpBuilder &builder, Value first, RegisterRows configured);
 
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
@@ -196,7 +225,10 @@ private:
   const target::TargetInfo &target;
   PanelCall call;
   SmallVector<Value> operands;
-  int64_t across = 1;
+  /// From the upper registers to the lower ones, in the left operand and in the sums.
+  Value aDown, cDown;
+  /// Rows of a block, or of each of its lines, and registers of its columns.
+  int64_t height = 0, across = 1;
 };
 
 /// One function for all intrinsics with this code.
@@ -218,20 +250,29 @@ void TileCall::emitConfiguration(OpBuilder &builder, Value rows) {
   Location loc = op.getLoc();
   Value most = constant(builder, tiles.rows);
   Value left = builder.createOrFold<arith::SubIOp>(loc, rows, most);
-  Value parts[] = {builder.createOrFold<arith::MinSIOp>(loc, rows, most),
-                   builder.createOrFold<arith::MaxSIOp>(loc, left, constant(builder, 1))};
+  emitConfiguration(builder, builder.createOrFold<arith::MinSIOp>(loc, rows, most),
+                    builder.createOrFold<arith::MaxSIOp>(loc, left, constant(builder, 1)));
+}
+
+void TileCall::emitConfiguration(OpBuilder &builder, RegisterRows rows) {
+  emitConfiguration(builder, constant(builder, rows.upper), constant(builder, std::max<int64_t>(rows.lower, 1)));
+}
+
+void TileCall::emitConfiguration(OpBuilder &builder, Value upper, Value lower) {
+  Location loc = op.getLoc();
+  Value parts[] = {upper, lower};
   for (Value &part : parts)
     part = builder.createOrFold<arith::IndexCastOp>(loc, builder.getI8Type(), part);
   builder.create<func::CallOp>(loc, configuration(), parts);
 }
 
-int64_t TileCall::configuredRows(int64_t rows) {
+RegisterRows TileCall::configuredRows(RegisterRows rows) {
   auto kernel = op->getParentOfType<func::FuncOp>();
-  if (auto known = kernel->getAttrOfType<IntegerAttr>(configuredRowsAttribute))
-    return known.getInt();
+  if (auto known = kernel->getAttrOfType<DenseI64ArrayAttr>(configuredRowsAttribute))
+    return {known[0], known[1]};
   OpBuilder entry = OpBuilder::atBlockBegin(&kernel.getBody().front());
-  kernel->setAttr(configuredRowsAttribute, entry.getI64IntegerAttr(rows));
-  emitConfiguration(entry, constant(entry, rows));
+  kernel->setAttr(configuredRowsAttribute, entry.getDenseI64ArrayAttr({rows.upper, rows.lower}));
+  emitConfiguration(entry, rows);
   kernel.walk([&](func::ReturnOp end) {
     OpBuilder builder(end);
     tiles.release.inlined(builder, {});
@@ -239,16 +280,26 @@ int64_t TileCall::configuredRows(int64_t rows) {
   return rows;
 }
 
+/// A line below the upper registers, or where these end.
+void TileCall::placeLower(OpBuilder &builder, bool isOfLines) {
+  PanelArguments all{ValueRange(operands)};
+  Value inOne = constant(builder, tiles.rows);
+  aDown = isOfLines ? call.leftOfLine() : compute<arith::MulIOp>(builder, all.aStride, inOne);
+  cDown = isOfLines ? call.sumsOfLine() : compute<arith::MulIOp>(builder, all.cStride, inOne);
+}
+
 void TileCall::emitCall(OpBuilder &builder, TileBlock block, ValueRange operands) {
   std::string name = llvm::formatv("tiles_{0}_{1}x{2}{3}", intrinsic.name, block.down * tiles.rows,
                                    across * tiles.columns, block.suffix());
   auto attributes = tiles.multiply.code->getAttrOfType<ArrayAttr>("passthrough");
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-    TileBlockEmitter(code, intrinsic, across, block, PanelArguments(arguments), target).emit();
+    TileBlockEmitter(code, intrinsic, across, block, TileArguments(arguments), target).emit();
   };
+  SmallVector<Value> all(operands);
+  all.append({aDown, cDown});
   func::FuncOp function =
-      call.function(name, operands.getTypes(), attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);
-  builder.create<func::CallOp>(op.getLoc(), function, operands);
+      call.function(name, ValueRange(all).getTypes(), attributes ? attributes.getValue() : ArrayRef<Attribute>(), emit);
+  builder.create<func::CallOp>(op.getLoc(), function, all);
 }
 
 /// Of a block that begins there, of a part of the depth.
@@ -281,7 +332,7 @@ Value TileCall::partOfDepth(OpBuilder &builder, Value count) {
 }
 
 /// So many of the same height, one below the other. What is asked for ahead comes in pieces, one for each of them.
-void TileCall::emitBlocks(OpBuilder &builder, Value count, int64_t height, Value k, Value depth, bool goesOn) {
+void TileCall::emitBlocks(OpBuilder &builder, Value count, TileBlock block, Value k, Value depth) {
   constexpr int64_t someBlocks = 4, mostParts = 8;
   OpBuilder inner = builder;
   Value number = constant(builder, 0);
@@ -290,7 +341,6 @@ void TileCall::emitBlocks(OpBuilder &builder, Value count, int64_t height, Value
     inner = OpBuilder::atBlockBegin(loop.getBody());
     number = loop.getInductionVar();
   }
-  TileBlock block{registersFor(height), goesOn};
   SmallVector<Value> values =
       operandsAt(inner, {compute<arith::MulIOp>(inner, number, constant(inner, height)), k}, depth);
   if (op.getAhead()) {
@@ -306,19 +356,32 @@ void TileCall::emitBlocks(OpBuilder &builder, Value count, int64_t height, Value
   emitCall(inner, block, values);
 }
 
-void TileCall::emitParts(OpBuilder &builder, Value count, int64_t height) {
+/// All of the depth of blocks of so many registers down.
+void TileCall::emitParts(OpBuilder &builder, Value count, int64_t down) {
   Value depth = PanelArguments(ValueRange(operands)).depth, part = partOfDepth(builder, count);
-  emitBlocks(builder, count, height, constant(builder, 0), part, /*goesOn=*/false);
+  emitBlocks(builder, count, {down, /*goesOn=*/false}, constant(builder, 0), part);
   if (part == depth)
     return;
   auto loop = builder.create<scf::ForOp>(op.getLoc(), part, depth, part);
   OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
   Value k = loop.getInductionVar(), left = compute<arith::SubIOp>(inner, depth, k);
-  emitBlocks(inner, count, height, k, compute<arith::MinSIOp>(inner, part, left), /*goesOn=*/true);
+  emitBlocks(inner, count, {down, /*goesOn=*/true}, k, compute<arith::MinSIOp>(inner, part, left));
+}
+
+/// One block, of a line in each of its registers down. Those that only a run knows are one at least.
+void TileCall::emitLines(OpBuilder &builder) {
+  Value lines = call.lines(), one = constant(builder, 1);
+  if (std::optional<int64_t> count = getConstantIntValue(lines))
+    return emitParts(builder, one, *count);
+  Value isPair = builder.create<arith::CmpIOp>(op.getLoc(), arith::CmpIPredicate::sgt, lines, one);
+  auto choice = builder.create<scf::IfOp>(op.getLoc(), isPair, /*withElseRegion=*/true);
+  OpBuilder pair = choice.getThenBodyBuilder(), single = choice.getElseBodyBuilder();
+  emitParts(pair, one, mostAlong);
+  emitParts(single, one, 1);
 }
 
 /// The rows from `first` on, less than a block; none where they are a number that is 0.
-void TileCall::emitRest(OpBuilder &builder, Value first, int64_t configured) {
+void TileCall::emitRest(OpBuilder &builder, Value first, RegisterRows configured) {
   Location loc = op.getLoc();
   Value rest = compute<arith::SubIOp>(builder, call.rows(), first);
   std::optional<int64_t> count = getConstantIntValue(rest);
@@ -341,13 +404,15 @@ void TileCall::emitRest(OpBuilder &builder, Value first, int64_t configured) {
     emitCall(high, {mostAlong, /*goesOn=*/false}, values);
     emitCall(low, {1, /*goesOn=*/false}, values);
   }
-  emitConfiguration(inner, constant(inner, configured));
+  emitConfiguration(inner, configured);
 }
 
 LogicalResult TileCall::lower() {
   std::optional<int64_t> rows = getConstantIntValue(call.rows()), columns = getConstantIntValue(call.columns());
-  int64_t height = rowsOfBlock(tiles.rows, rows);
-  if (failed(call.check(rows.value_or(height), columns)))
+  std::optional<int64_t> lines = getConstantIntValue(call.lines());
+  bool isOfLines = lines != 1;
+  height = isOfLines ? rows.value_or(0) : rowsOfBlock(tiles.rows, rows);
+  if (failed(call.check(rows.value_or(height), columns, lines.value_or(mostAlong))))
     return failure();
   FailureOr<SmallVector<Value>> found = call.operands();
   if (failed(found))
@@ -355,14 +420,19 @@ LogicalResult TileCall::lower() {
   operands = *found;
   across = llvm::divideCeil(*columns, tiles.columns);
   OpBuilder builder(op);
-  int64_t configured = configuredRows(height);
-  if (height != configured)
-    emitConfiguration(builder, constant(builder, height));
+  placeLower(builder, isOfLines);
+  RegisterRows wanted = isOfLines ? RegisterRows{height, height} : rowsOf(height), configured = configuredRows(wanted);
+  bool isOther = !wanted.fit(configured);
+  if (isOther)
+    emitConfiguration(builder, wanted);
   Value rowsOfOne = constant(builder, height);
   Value count = compute<arith::DivSIOp>(builder, call.rows(), rowsOfOne);
-  emitParts(builder, count, height);
-  if (height != configured)
-    emitConfiguration(builder, constant(builder, configured));
+  if (isOfLines)
+    emitLines(builder);
+  else
+    emitParts(builder, count, registersFor(height));
+  if (isOther)
+    emitConfiguration(builder, configured);
   emitRest(builder, compute<arith::MulIOp>(builder, count, rowsOfOne), configured);
   op.erase();
   return success();
@@ -374,7 +444,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
 
 /// What the registers hold fills them.
 bool takesTiles(const Intrinsic &intrinsic) {
-  return PanelCall::takes(intrinsic) && intrinsic.tiles && intrinsic.panels->depth > intrinsic.panels->group;
+  return PanelCall::takesLines(intrinsic) && intrinsic.tiles && intrinsic.panels->depth > intrinsic.panels->group;
 }
 
 int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> rows, const target::TargetInfo &) {
@@ -383,6 +453,10 @@ int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> 
 
 } // namespace
 
-const Emitter perpend::tile::tilesEmitter = {
-    "tiles",           takesTiles, lowerCall, rowsInTiles, /*takesAnyRows=*/true,
-    /*blocksAtOnce=*/8};
+const Emitter perpend::tile::tilesEmitter = {"tiles",
+                                             takesTiles,
+                                             lowerCall,
+                                             rowsInTiles,
+                                             /*takesAnyRows=*/true,
+                                             /*blocksAtOnce=*/8,
+                                             /*linesAtOnce=*/mostAlong};

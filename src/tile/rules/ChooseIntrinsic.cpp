@@ -61,8 +61,8 @@ private:
 };
 } // namespace
 
-/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already, and one of less
-/// is none.
+/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already, and one of
+/// less is none.
 LogicalResult IntrinsicChoice::splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   std::optional<int64_t> words = intrinsic.block.getDomain().values().back().constant();
   if (!words || !intrinsic.block.isReduction())
@@ -154,7 +154,9 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
     if (!panels || panels->group != group || panels->columns.constant().value_or(panel) != panel)
       continue;
     int64_t most = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target);
-    auto fit = panels->fit(*intrinsic, extents, panel, most, target);
+    ProductExtents own = extents;
+    own.lines = std::min(extents.lines, linesAtOnce(*intrinsic));
+    auto fit = panels->fit(*intrinsic, own, panel, most, target);
     if (fit && (!best || fit->cyclesPerPoint < best->cyclesPerPoint)) {
       best = fit;
       together = blocksAtOnce(*intrinsic);
@@ -162,7 +164,7 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
   }
   if (!best)
     return {rowsInRegisters(sum, panel, group, extents.rows.constant(), target)};
-  return {best->rows, together};
+  return {best->rows, together, best->lines};
 }
 
 /// The first way that primitives take.

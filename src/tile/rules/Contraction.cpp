@@ -14,6 +14,9 @@
 // The rows of a block run along the last dimension in which the operand that is not
 // packed moves alone. Where there is another such dimension (the height of an image),
 // the units are blocks of that one; the other way round where the last one is narrow.
+// A block can be of several lines of the image then, each with all of its rows:
+//
+//   %b, %i, %l = split %i1, [_, 7, 2]        reorder …, %i, …, %l, %r, %c
 //
 //===----------------------------------------------------------------------===//
 
@@ -80,8 +83,8 @@ private:
   Value sumBuffer;
   Access plain, packed;
   /// Elements of a word, columns of a panel, rows of a call, of its blocks, and how many of them it
-  /// may have.
-  int64_t group = 1, panel = 0, rowsAtOnce = 1, blockRows = 1, together = 1;
+  /// may have; lines of an image in a block.
+  int64_t group = 1, panel = 0, rowsAtOnce = 1, blockRows = 1, together = 1, lines = 1;
   /// Dimensions of the sum.
   std::optional<unsigned> rows, height;
   /// Around the blocks of registers: those that are units, and those inside of one.
@@ -190,23 +193,25 @@ bool ContractionRule::findPanel(std::string &why) {
 /// holds all of it, since a unit has it whole then.
 void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   constexpr int64_t fewRows = 4;
-  auto rowsAlong = [&](std::optional<unsigned> dim) {
+  auto rowsAlong = [&](std::optional<unsigned> dim, std::optional<unsigned> other) {
     ProductExtents extents{dim ? extentOf(*dim) : SymbolicInt(1), extentOf(rank() - 1),
                            product.getDomain().values().back()};
+    extents.lines = other ? estimate(extentOf(*other)) : 1;
     Type sum = cast<BufferType>(sumBuffer.getType()).getElementType();
     return rowsOfBlock(intrinsics, extents, panel, group, sum, target);
   };
-  RowsOfBlock block = rowsAlong(rows);
-  rowsAtOnce = block.rows;
+  RowsOfBlock block = rowsAlong(rows, height);
   together = block.together;
   bool isNarrow =
-      height && rowsAtOnce < fewRows &&
+      height && block.rows < fewRows &&
       estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.l2Bytes) / cacheParts();
-  int64_t others = isNarrow ? rowsAlong(height).rows : 0;
-  if (others > rowsAtOnce) {
+  RowsOfBlock others = isNarrow ? rowsAlong(height, rows) : RowsOfBlock{0};
+  if (others.rows > block.rows) {
     std::swap(rows, height);
-    rowsAtOnce = others;
+    block = others;
   }
+  rowsAtOnce = block.rows;
+  lines = block.lines;
   joinBlocks();
 }
 
@@ -331,16 +336,17 @@ LogicalResult ContractionRule::divide() {
       continue;
     SmallVector<KernelSchedule::Factor> factors{std::nullopt};
     bool isOuter = dim == height || (dim == rows && !height);
-    int64_t size = dim == rows ? rowsAtOnce : 1;
+    bool isColumns = dim + 1 == rank(), isInBlock = isColumns || dim == rows || (dim == height && lines > 1);
+    int64_t size = dim == rows ? rowsAtOnce : dim == height ? lines : 1;
     int64_t blocks = isOuter ? blockOf(dim, size) / size : 1;
     if (blocks > 1)
       factors.push_back(blocks);
-    if (dim == rows || dim + 1 == rank())
-      factors.push_back(dim == rows ? size : panel);
+    if (isInBlock)
+      factors.push_back(isColumns ? panel : size);
     FailureOr<Loops> parts = factors.size() > 1 ? schedule->split(*loop, factors) : Loops{*loop};
     if (failed(parts))
       return failure();
-    if (dim == rows || dim + 1 == rank())
+    if (isInBlock)
       inner.push_back(parts->pop_back_val());
     if (blocks > 1 || (dim == rows && height))
       inUnit.push_back(parts->pop_back_val());

@@ -51,9 +51,9 @@ void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
 /// ChooseIntrinsic.cpp: how many rows of a product, in panels of so many columns, of words of `group` elements, are a
 /// block of the cheapest of these intrinsics; where none says so, as many as registers hold of sums. `together`: how
-/// many such blocks a call may have.
+/// many such blocks a call may have; `lines`: how many lines of an image a block has, each with all of these rows.
 struct RowsOfBlock {
-  int64_t rows, together = 1;
+  int64_t rows, together = 1, lines = 1;
 };
 RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
                         int64_t group, mlir::Type sum, const target::TargetInfo &target);

@@ -1,66 +1,71 @@
 // Products in tiles (AMX): registers of 16 rows of 64 bytes, each a word of every column. As bf16.block and i8.block, of panels of
-// one or two tiles; the depth, in words, is that of whole tiles. Rows are any number. A tile takes 16 cycles, of any words.
-func.func private @amx.bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x bf16>,
+// one or two tiles; the depth, in words, is that of whole tiles. Rows are any number. Of an image whose rows fit one tile,
+// two lines are a block, the second one below the first. A tile takes 16 cycles, of any words.
+func.func private @amx.bf16.block(%a: !tile.buffer<[outer, inner, lines, rows, depth, 2] x bf16>,
                               %b: !tile.buffer<[outer, inner, depth, cols, 2] x bf16>,
-                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
+                              %c: !tile.buffer<[lines, rows, cols] x f32>) attributes {
   tile.intrinsic = {
-    strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
-    where = ["rows <= 256", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
+    strides = [["_", "_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "_", "1"]],
+    where = ["rows <= 256", "lines <= 2", "(lines - 1) * rows <= 16", "cols <= 32", "mod(cols, 16) <= 0",
+             "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-bf16"],
-    cycles = "16 * outer * inner * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
+    cycles = "16 * outer * inner * lines * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
     emitter = "tiles",
     tiles = {rows = 16, columns = 16, configure = @amx.configure, release = @amx.release, zero = @amx.zero,
              load = @amx.load, store = @amx.store, multiply = @amx.bf16.multiply}
   }} {
-  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
-    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+  tile.for %l in lines { tile.for %i in rows { tile.for %j in cols {
+  tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
+    tile.block "sum" spatial(%vl in lines = %l, %vi in rows = %i, %vj in cols = %j)
                      reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k, %vg in 2 = %g) {
       tile.init {
         %zero = arith.constant 0.0 : f32
-        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+        tile.store %zero, %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x f32>
       }
-      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
-      %x = tile.load %a[%vo, %vw, %vi, %vk, %vg] : !tile.buffer<[outer, inner, rows, depth, 2] x bf16>
+      %sum = tile.load %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x f32>
+      %x = tile.load %a[%vo, %vw, %vl, %vi, %vk, %vg] : !tile.buffer<[outer, inner, lines, rows, depth, 2] x bf16>
       %left = arith.extf %x : bf16 to f32
       %y = tile.load %b[%vo, %vw, %vk, %vj, %vg] : !tile.buffer<[outer, inner, depth, cols, 2] x bf16>
       %right = arith.extf %y : bf16 to f32
       %product = arith.mulf %left, %right : f32
       %next = arith.addf %sum, %product : f32
-      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      tile.store %next, %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x f32>
     }
-  } } } } } }
+  } } } } } } }
   return
 }
 
-func.func private @amx.i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui8>,
+func.func private @amx.i8.block(%a: !tile.buffer<[outer, inner, lines, rows, depth, 4] x ui8>,
                               %b: !tile.buffer<[outer, inner, depth, cols, 4] x i8>,
-                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
+                              %c: !tile.buffer<[lines, rows, cols] x i32>) attributes {
   tile.intrinsic = {
-    strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
-    where = ["rows <= 256", "cols <= 32", "mod(cols, 16) <= 0", "mod(depth, 16) <= 0"],
+    strides = [["_", "_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "_", "1"]],
+    where = ["rows <= 256", "lines <= 2", "(lines - 1) * rows <= 16", "cols <= 32", "mod(cols, 16) <= 0",
+             "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-int8"],
-    cycles = "16 * outer * inner * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
+    cycles = "16 * outer * inner * lines * ceildiv(rows, 16) * ceildiv(cols, 16) * ceildiv(depth, 16)",
     emitter = "tiles",
     tiles = {rows = 16, columns = 16, configure = @amx.configure, release = @amx.release, zero = @amx.zero,
              load = @amx.load, store = @amx.store, multiply = @amx.i8.multiply}
   }} {
-  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {
-    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+  tile.for %l in lines { tile.for %i in rows { tile.for %j in cols {
+  tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {
+    tile.block "sum" spatial(%vl in lines = %l, %vi in rows = %i, %vj in cols = %j)
                      reduced(%vo in outer = %o, %vw in inner = %w, %vk in depth = %k, %vg in 4 = %g) {
       tile.init {
         %zero = arith.constant 0 : i32
-        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+        tile.store %zero, %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x i32>
       }
-      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
-      %x = tile.load %a[%vo, %vw, %vi, %vk, %vg] : !tile.buffer<[outer, inner, rows, depth, 4] x ui8>
+      %sum = tile.load %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x i32>
+      %x = tile.load %a[%vo, %vw, %vl, %vi, %vk, %vg] : !tile.buffer<[outer, inner, lines, rows, depth, 4] x ui8>
       %left = arith.extui %x : i8 to i32
       %y = tile.load %b[%vo, %vw, %vk, %vj, %vg] : !tile.buffer<[outer, inner, depth, cols, 4] x i8>
       %right = arith.extsi %y : i8 to i32
       %product = arith.muli %left, %right : i32
       %next = arith.addi %sum, %product : i32
-      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x i32>
+      tile.store %next, %c[%vl, %vi, %vj] : !tile.buffer<[lines, rows, cols] x i32>
     }
-  } } } } } }
+  } } } } } } }
   return
 }
 
