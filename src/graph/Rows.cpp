@@ -26,7 +26,7 @@ bool perpend::graph::movesLastDimension(Operation *op) {
 bool perpend::graph::isProduct(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   return element && element.needsStoredOperands() && isa<ReductionInterface>(op) && isa<DimensionFlowInterface>(op) &&
-         op->getNumOperands() == 2 && isa<FloatType>(tensorTypeOf(op->getResult(0)).getElementType());
+         op->getNumOperands() == 2;
 }
 
 /// A view of which each element is looked for, once, since a product reads it: rows with zeros behind them.

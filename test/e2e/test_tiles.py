@@ -43,6 +43,16 @@ ATTENTION = """t (float[2, {n}, 64] q, float[2, 64, {m}] k, float[2, {m}, 40] v)
   p = Softmax <axis = -1> (s)
   y = MatMul (p, v)
 }}"""
+BYTES_ATTENTION = """t (uint8[2, {n}, 64] q, int8[2, 64, {n}] k, int8[2, {n}, 40] v) => (int32[2, {n}, 40] y) {{
+  t = Constant <value_float = 0.0001> ()
+  u = Constant <value_float = 0.004> ()
+  s = MatMulInteger (q, k)
+  f = Cast <to = 1> (s)
+  g = Mul (f, t)
+  p = Softmax <axis = -1> (g)
+  b = QuantizeLinear (p, u)
+  y = MatMulInteger (b, v)
+}}"""
 
 
 def check(
@@ -130,6 +140,11 @@ def test_chains_of_products(tmp_path: Path, n: int | str, m: int | str) -> None:
     symbols = ["--symbol", "n=37", "--symbol", "m=45"] if n == "n" else []
     counts = agree(tmp_path, ATTENTION.format(n=n, m=m), "--precision", "bf16", *symbols)
     assert used(counts, "tdpbf16ps")
+
+
+@pytest.mark.parametrize("n", [20, 183, 192])
+def test_attention_of_bytes(tmp_path: Path, n: int) -> None:
+    assert used(agree(tmp_path, BYTES_ATTENTION.format(n=n)), "tdpbusd")
 
 
 @pytest.mark.parametrize("stride", [1, 2])

@@ -6,6 +6,7 @@ import numpy as np
 import onnx
 import perpend
 import pytest
+from cli.tool import succeed
 
 DATA = np.random.default_rng(11)
 TARGETS = ["x86-64", "x86-64-v3", "x86-64-v4", "x86-64-v4,+avx512vnni", "host"]
@@ -240,6 +241,42 @@ def test_block_of_layers():
     model.quantise(model.add("Add", value, x.name), UINT8, 3.5, 128)
     parts = [whole.astype(F32) * (scale / F32(3.5)), x.whole.astype(F32) * (x.scale / F32(3.5))]
     check(model, rounded(parts[0] + parts[1], UINT8, 128))
+
+
+def quantised_attention(length):
+    """Of two heads, with bytes of all products, and of what the softmax gives."""
+    model, size = Model(), 24
+    q, k, v = (model.quantised_input(dtype, (1, 2, length, size), 0.03) for dtype in (UINT8, INT8, UINT8))
+    scores = model.add("MatMul", q.name, model.add("Transpose", k.name, perm=[0, 1, 3, 2]))
+    model.quantise(scores, UINT8, 0.8, 120)
+    scores = model.dequantised(model.nodes[-1].output[0], F32(0.8), np.uint8(120))
+    parts = model.add("Softmax", model.add("Mul", scores, model.constant(F32(0.2))), axis=-1)
+    model.quantise(parts, UINT8, 1 / 255, 0)
+    parts = model.dequantised(model.nodes[-1].output[0], F32(1 / 255), np.uint8(0))
+    model.quantise(model.add("MatMul", parts, v.name), UINT8, 0.02, 100)
+
+    numbers = rounded((q.whole @ k.whole.swapaxes(-1, -2)).astype(F32) * (q.scale * k.scale / F32(0.8)), UINT8, 120)
+    rows = np.exp((numbers.astype(np.float64) - 120) * 0.8 * 0.2)
+    quotients = rounded(rows / rows.sum(-1, keepdims=True) * 255, UINT8, 0).astype(np.int64)
+    return model, rounded((quotients @ v.whole).astype(F32) * (F32(1 / 255) * v.scale / F32(0.02)), UINT8, 100)
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("length", [5, 200])
+def test_attention(length, target):
+    """Rows of bytes between products; where the exponential is rounded may be a step."""
+    if not runs(target):
+        pytest.skip(f"this processor is no {target}")
+    model, expected = quantised_attention(length)
+    steps = np.abs(perpend.compile(model.proto(), target=target)(**model.feeds).astype(int) - expected.astype(int))
+    assert steps.max() <= 1 and (steps > 0).mean() < 0.02
+
+
+def test_scores_of_bytes_stay_in_the_kernel_of_their_softmax(tmp_path):
+    onnx.save(quantised_attention(200)[0].proto(), tmp_path / "model.onnx")
+    module = succeed("inspect", "model.onnx", "--stage", "fuse", folder=tmp_path)
+    kernels = [kernel for kernel in module.split("func.func private") if "math.exp" in kernel]
+    assert len(kernels) == 1 and "tile.matmul" in kernels[0]
 
 
 def result_of(model, name, dtype, shape, target="host"):
