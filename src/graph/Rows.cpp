@@ -157,8 +157,9 @@ private:
     Shape result = shapeOf(op->getResult(0)), rows = shapeOf(op->getOperand(0));
     std::optional<int64_t> shared = (isLast ? result : rows).back().constant();
     std::optional<int64_t> saved = elementCount(isLast ? rows : result).constant();
+    Type element = tensorTypeOf(isLast ? op->getOperand(0) : op->getResult(0)).getElementType();
     return result.size() == chain.rowDims + 1 && shared && *shared <= mostSharedElements &&
-           (!saved || *saved * 4 >= leastSavedBytes);
+           (!saved || *saved * llvm::divideCeil(bitWidth(element), 8) >= leastSavedBytes);
   }
 
   /// Whether a value is computed from rows that are combined, without a product in between.

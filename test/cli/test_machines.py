@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import perpend
 import pytest
-from cli.tool import DIGITS, PERPEND, ROOT, reject, save, succeed, value
+from cli.tool import DIGITS, PERPEND, ROOT, reject, runs_here, save, sets_of, succeed, value
 from e2e.models import CLANG
 from onnx import TensorProto, helper, numpy_helper
 
@@ -23,18 +23,6 @@ FORCE = "PERPEND_TARGET"
 @pytest.fixture(autouse=True)
 def nothing_forced(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(FORCE, raising=False)
-
-
-def sets_of(target: str) -> set[str]:
-    """The instruction sets of a line of `perpend targets`."""
-    text = subprocess.run([PERPEND, "targets"], capture_output=True, text=True, check=True).stdout
-    line = re.search(rf"^{re.escape(target)}\b.* isa (.*)$", text, re.M)
-    assert line
-    return set(line[1].split()) - {"sse2"}
-
-
-def runs_here(target: str) -> bool:
-    return sets_of(target) <= sets_of("host")
 
 
 def save_block(folder: Path) -> Path:

@@ -36,6 +36,19 @@ def succeed(*arguments: object, folder: Path) -> str:
     return done.stdout
 
 
+def sets_of(target: str) -> set[str]:
+    """The instruction sets of a line of `perpend targets`."""
+    text = subprocess.run([str(PERPEND), "targets"], capture_output=True, text=True, check=True).stdout
+    line = re.search(rf"^{re.escape(target)}\b.* isa (.*)$", text, re.M)
+    assert line
+    return set(line[1].split()) - {"sse2"}
+
+
+def runs_here(target: str) -> bool:
+    """Whether this processor has what the target has."""
+    return sets_of(target) <= sets_of("host")
+
+
 def reject(*arguments: object, folder: Path, code: int = USER_ERROR) -> str:
     """What the tool says; one error, never a trace of the stack."""
     done = perpend(*arguments, folder=folder)

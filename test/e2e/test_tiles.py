@@ -9,6 +9,7 @@ from pathlib import Path
 
 import onnx
 import pytest
+from cli.tool import succeed
 from e2e.models import BUILD, PERPEND
 
 LIBRARY = BUILD / "lib" / "libperpend_amx.so"
@@ -202,6 +203,14 @@ def test_lines_of_every_width(tmp_path: Path, w: int) -> None:
     assert HAS_TILES or tiles_of_panels(counts, "tdpbf16ps") == blocks * 9 * 2 * 2
 
 
+@pytest.mark.parametrize("o", [7, 24, 40])
+@pytest.mark.parametrize(("h", "w"), [(3, 7), (5, 16), (1, 9)])
+def test_lines_of_panels_that_are_cut(tmp_path: Path, h: int, w: int, o: int) -> None:
+    text = RESIDUAL.format(n=2, c=64, h=h, w=w, o=o, p=h, q=w, stride=1)
+    assert used(agree(tmp_path, text, "--precision", "bf16"), "tdpbf16ps")
+    assert used(agree(tmp_path, BYTES_CONV.format(n=2, c=128, o=o, h=h, w=w, stride=1)), "tdpbusd")
+
+
 def test_lines_are_configured_once(tmp_path: Path) -> None:
     counts = agree(tmp_path, CONV.format(c=32, o=32, h=5, w=7, stride=1), "--precision", "bf16")
     assert HAS_TILES or counts["ldtilecfg"] == counts["tilerelease"]
@@ -212,6 +221,32 @@ def test_lines_that_a_run_says(tmp_path: Path, height: int) -> None:
     options = ["--precision", "bf16", "--symbol", f"h={height}"]
     counts = agree(tmp_path, CONV.format(c=32, o=32, h="h", w=7, stride=1), *options)
     assert HAS_TILES or tiles_of_panels(counts, "tdpbf16ps") == 2 * ((height + 1) // 2) * 9 * 2
+
+
+LINES_BY_HAND = """
+  %conv = get_block "conv"
+  %i1, %i2, %i3, %k0, %k1, %k2 = get_loops %conv
+  %i1_0, %i1_1 = split %i1, [_, 2]
+  %i2_0, %i2_1 = split %i2, [_, 8]
+  reorder %i1_0, %i2_0, %i1_1, %i2_1, %i3, %k0, %k1, %k2
+  %k2_0, %k2_1 = split %k2, [_, 2]
+  tensorize %i1_1, "amx.bf16.block"
+"""
+
+
+def test_two_lines_of_rows_that_a_run_says(tmp_path: Path) -> None:
+    """No call has lines of which only a run knows the rows: a last part of a line is loops."""
+    text = """t (float[1, 64, 8, w] x, float[32, 64, 3, 3] f) => (float[1, 32, 8, w] y) {
+      y = Conv <pads = [1, 1, 1, 1]> (x, f)
+    }"""
+    onnx.save(onnx.parser.parse_model('<ir_version: 8, opset_import: ["" : 20]>\n' + text), tmp_path / "model.onnx")
+    options = ["--precision", "bf16", "--target", "host,+amx"]
+    traces = succeed("inspect", "model.onnx", "--schedules", *options, folder=tmp_path)
+    body = re.search(r"schedule @conv_\w+ [^{]*\{(.*?)\n\}", traces, re.S)
+    assert body and "amx.bf16.block" in body[1]
+    (tmp_path / "schedules").write_text(traces.replace(body[1], LINES_BY_HAND))
+    counts = agree(tmp_path, text, "--precision", "bf16", "--schedules", "schedules", "--symbol", "w=21")
+    assert used(counts, "tdpbf16ps")
 
 
 def test_without_the_permission_there_is_one_error(tmp_path: Path) -> None:

@@ -95,3 +95,23 @@ func.func private @no_columns(%a: tensor<50x0xf32>) -> tensor<0xf32> attributes 
   %0 = graph.reduce sum %a dims [0] : tensor<50x0xf32> -> tensor<0xf32>
   return %0 : tensor<0xf32>
 }
+
+// A sum along memory of at least two vectors is left to a loop of them; a shorter one, and one with a condition for each
+// element, is written out.
+// SCHEDULED: @vectors({{.*}}tile.trace = ["%reduce = get_block \22reduce\22"
+// SCHEDULED-NOT: unroll
+// SCHEDULED: @shorter({{.*}}"unroll %
+// SCHEDULED: @edges({{.*}}"unroll %
+func.func private @vectors(%a: tensor<50x33xf32>) -> tensor<50xf32> attributes {tile.kernel} {
+  %0 = graph.reduce sum %a dims [1] : tensor<50x33xf32> -> tensor<50xf32>
+  return %0 : tensor<50xf32>
+}
+func.func private @shorter(%a: tensor<50x31xf32>) -> tensor<50xf32> attributes {tile.kernel} {
+  %0 = graph.reduce sum %a dims [1] : tensor<50x31xf32> -> tensor<50xf32>
+  return %0 : tensor<50xf32>
+}
+func.func private @edges(%a: tensor<50x46xf32>) -> tensor<50xf32> attributes {tile.kernel} {
+  %0 = graph.pad %a <[0, 1]> 0.0 : f32 : tensor<50x46xf32> -> tensor<50x48xf32>
+  %1 = graph.reduce sum %0 dims [1] : tensor<50x48xf32> -> tensor<50xf32>
+  return %1 : tensor<50xf32>
+}

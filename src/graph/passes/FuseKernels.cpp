@@ -174,7 +174,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   Operation *producer = value.getDefiningOp();
   if (computation.kind != ElementKind::View)
-    return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber());
+    return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) &&
+           !(isa<ProductInterface>(user) && readsThroughCostlyView(producer));
   if (element.elementKind() != ElementKind::Reduction || !element.readsAgain(use.getOperandNumber()))
     return true;
   return !looksForElements(producer) && !(readsWindows(user) && readsThroughCostlyView(producer));

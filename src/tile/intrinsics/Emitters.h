@@ -22,7 +22,8 @@ struct Emitter {
   /// Of a product in panels of so many columns: the rows of a block, at most; `rows` are those of the product.
   int64_t (*rowsAtOnce)(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
                         const target::TargetInfo &target);
-  /// Whether one call can be of the rows that are left behind whole blocks, though only a run knows how many.
+  /// Whether one call can be of the rows (or lines) that are left behind whole blocks, though only a run knows how
+  /// many.
   bool takesAnyRows;
   /// Blocks of rows that one call may have: with several, it divides the depth so that the first cache serves them all.
   int64_t blocksAtOnce = 1;

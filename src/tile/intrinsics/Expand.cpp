@@ -20,7 +20,7 @@ class Expansion {
 public:
   Expansion(const IntrinsicMatch &match, const Emitter *emitter, const IntrinsicSite &site)
       : match(match), emitter(emitter), site(site),
-        fewer(match.count(linesParameter) ? linesParameter : rowsParameter) {}
+        fewer(match.parameter(linesParameter) == SymbolicInt(1) ? rowsParameter : linesParameter) {}
 
   /// Whether rows and columns are numbers, where the emitter's code has them as such.
   bool hasNumbers() {
@@ -137,6 +137,8 @@ void Expansion::emitRows(OpBuilder &builder) {
   std::optional<int64_t> rest = mod(*count, SymbolicInt(most)).constant();
   if (rest == 0)
     return;
+  if (most == 2)
+    rest = 1;
   if (!rest && !emitter->takesAnyRows)
     return emitFewAtATime(otherwise, most, left);
   Value hasRest = compare(otherwise, arith::CmpIPredicate::sgt, left, constant(otherwise, 0));

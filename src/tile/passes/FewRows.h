@@ -20,9 +20,12 @@ namespace perpend::tile {
 /// How a product reads its right operand.
 enum class RightOperand { Packed, Transposed, AsItIs };
 
-/// What takes the least time to read. Constants are packed, as that costs nothing while a model runs, and so is what
-/// many rows read, or a number of them that is not known.
+/// What takes the least time to read, of a right operand that only a run knows. What many rows read, or a number of
+/// them that is not known, is packed.
 RightOperand cheapestReading(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+
+/// Values that are computed of constants alone, which are folded: packing them costs nothing while a model runs.
+llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);
 } // namespace perpend::tile
 
 #endif

@@ -136,7 +136,7 @@ private:
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
     Value narrow = builder.roundingCast(value, type);
-    if (Operation *cast = narrow.getDefiningOp(); cast && type.isBF16())
+    if (Operation *cast = narrow.getDefiningOp())
       cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
     Value wide = builder.cast(narrow, builder.f32());
     if (isKept(value))
@@ -228,7 +228,7 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     if (type)
       rounding.emplace(type);
     else if (precision != "int8") {
-      getOperation()->emitError("unknown precision '" + precision + "'; hint: it is f16, bf16 or int8");
+      getOperation()->emitError("unknown precision '" + precision + "'; hint: it is a floating-point type, or int8");
       return signalPassFailure();
     }
     SmallVector<graph::ProductInterface> operators;

@@ -2,6 +2,8 @@
 
 #include "tile/passes/Matrices.h"
 
+#include "graph/ElementTypes.h"
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -62,6 +64,43 @@ Value Matrices::right(graph::Builder &builder, Value operand) const {
 Value Matrices::transposedRight(graph::Builder &builder, Value operand) const {
   const auto &[batch, free, summed] = product.right;
   return asMatrix(builder, operand, batch, free, summed, {extents.columns, extents.depth});
+}
+
+/// Of dimensions in this order, where memory has those of more than one element.
+static SmallVector<int64_t> placesInMemory(Value tensor, ArrayRef<int64_t> dims) {
+  Shape shape = shapeOf(tensor);
+  SmallVector<int64_t> places;
+  for (int64_t dim : dims)
+    if (shape[dim] != SymbolicInt(1))
+      places.push_back(dim);
+  while (auto transpose = tensor.getDefiningOp<graph::TransposeOp>()) {
+    for (int64_t &place : places)
+      place = transpose.getPermutation()[place];
+    tensor = transpose.getInput();
+  }
+  return places;
+}
+
+bool Matrices::hasTransposedRight(Value operand) const {
+  SmallVector<int64_t> order(product.right.batch);
+  llvm::append_range(order, product.right.free);
+  llvm::append_range(order, product.right.summed);
+  return llvm::is_sorted(placesInMemory(operand, order));
+}
+
+bool Matrices::sumsAlongRight(Value operand) const {
+  SmallVector<int64_t> summed = placesInMemory(operand, product.right.summed),
+                       others = placesInMemory(operand, product.right.free);
+  llvm::append_range(others, placesInMemory(operand, product.right.batch));
+  return !summed.empty() && llvm::all_of(others, [&](int64_t place) { return place < *llvm::max_element(summed); });
+}
+
+double Matrices::bytesOfRight(Value operand, bool ofMatrix) const {
+  double bytes = double(graph::bitWidth(graph::tensorTypeOf(operand).getElementType())) / 8;
+  for (auto [dim, extent] : llvm::enumerate(shapeOf(operand)))
+    if (!ofMatrix || !llvm::is_contained(product.right.batch, int64_t(dim)))
+      bytes *= double(extent.constant().value_or(1));
+  return bytes;
 }
 
 /// Columns that are not behind all rows are moved in front of some.

@@ -28,8 +28,12 @@ public:
   /// The right operand as [batch..., columns, depth], and the left one as [batch..., depth, rows].
   mlir::Value transposedRight(graph::Builder &builder, mlir::Value operand) const;
   mlir::Value transposedLeft(graph::Builder &builder, mlir::Value operand) const;
-  /// Dimensions of the right operand.
-  const graph::MatrixProduct::Operand &ofRight() const { return product.right; }
+  /// Whether these are what memory has, seen through transposes, so that nothing is moved.
+  bool hasTransposedRight(mlir::Value operand) const;
+  /// Whether the sum runs along the elements that follow one another in memory.
+  bool sumsAlongRight(mlir::Value operand) const;
+  /// Bytes of the right operand, and of one of its matrices; of an extent that is not known there is one.
+  double bytesOfRight(mlir::Value operand, bool ofMatrix) const;
 
 private:
   /// What the product reads of it.

@@ -8,7 +8,7 @@
 namespace perpend::tile {
 
 /// Why a product stays as it is on every machine, as what it is: "depthwise convolution". Empty: it
-/// is packed where an intrinsic takes it.
+/// is packed where an intrinsic takes it, unless few rows read what a run computes (FewRows.h).
 llvm::StringRef whyUnpacked(graph::ProductInterface op);
 } // namespace perpend::tile
 

@@ -21,6 +21,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Buffers.h"
 #include "tile/CostModel.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
@@ -253,15 +254,18 @@ LogicalResult ReductionRule::scheduleColumns() {
 // One element after another
 //===----------------------------------------------------------------------===//
 
-/// Whether LLVM makes vectors of it: one loop along which operands lie, of two vectors or more.
+/// Whether LLVM makes vectors of it: one loop along which operands lie, whatever its iteration, of two vectors or more.
 bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
-  if (reduced.size() != 1 || count < 2 * target.vectorLanes(4))
+  if (reduced.size() != 1)
     return false;
   KernelIndices indices;
   ForOp loop = schedule.operation(reduced.front());
   return llvm::all_of(accessesIn(loop), [&](const Access &access) {
+    int64_t bytes = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
     IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
-    return access.isStore() || along.isContiguous() || along.isUniform();
+    bool isAlways = isa<BlockOp, InitOp>(access.op->getParentOp());
+    return isAlways && count >= 2 * int64_t(target.vectorLanes(bytes)) &&
+           (access.isStore() || along.isContiguous() || along.isUniform());
   });
 }
 

@@ -1,0 +1,56 @@
+//===- Packer.h - a product or a convolution on packed operands --*- C++ -*-===//
+
+#ifndef PERPEND_TILE_PASSES_PACKER_H
+#define PERPEND_TILE_PASSES_PACKER_H
+
+#include "graph/builder/Builder.h"
+#include "tile/passes/ExactOperands.h"
+#include "tile/passes/Matrices.h"
+#include "tile/passes/PanelChoice.h"
+
+namespace perpend::tile {
+
+/// Writes what an operator computes in the operators of the tile level, where an intrinsic takes it.
+class Packer {
+public:
+  /// `folded`: values that cost nothing while a model runs (FewRows.h).
+  Packer(mlir::OpBuilder &operations, mlir::Operation *op, const target::TargetInfo &target, mlir::Type precision,
+         const llvm::DenseSet<mlir::Value> &folded)
+      : operations(operations), builder(operations, op->getLoc()), target(target), precision(precision), folded(folded),
+        sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
+
+  mlir::Value packed(graph::ProductInterface op);
+
+private:
+  /// In the elements of an intrinsic.
+  struct Operands {
+    CentredNumbers lhs, rhs;
+  };
+
+  // PackOperands.cpp
+  std::optional<Operands> operandsFor(const PanelChoice &choice, mlir::Value lhs, mlir::Value rhs,
+                                      bool mayHaveRightZero);
+  mlir::Value wholeMultiples(mlir::Value tensor, llvm::ArrayRef<std::pair<int64_t, int64_t>> multiples);
+  mlir::Value pack(mlir::Value matrix, size_t outerRank, const PanelChoice &choice, int64_t depth);
+  mlir::Value matmul(const Operands &operands, const PanelChoice &choice);
+  mlir::Value groupedProduct(mlir::Value rows, mlir::Value matrix);
+  mlir::Value product(graph::ProductInterface op, const Matrices &matrices);
+  mlir::Value product(mlir::Operation *op, const Matrices &matrices, bool isTransposed);
+  // PackConvolutions.cpp
+  mlir::Value convolution(graph::ConvOp op);
+  mlir::Value depthwiseConv(graph::ConvOp op);
+  mlir::Value windowConv(graph::ConvOp op);
+  mlir::Value windowConv(graph::ConvOp op, const Operands &operands, const PanelChoice &choice, bool byRows);
+  std::optional<PanelChoice> choiceByRows(graph::ConvOp op, ProductExtents extents, const PanelChoice &other);
+  void joinRows(mlir::Value &x, mlir::Value &w, int64_t &stride, const PanelChoice &choice);
+
+  mlir::OpBuilder &operations;
+  graph::Builder builder;
+  const target::TargetInfo &target;
+  mlir::Type precision;
+  const llvm::DenseSet<mlir::Value> &folded;
+  mlir::Type sum;
+};
+} // namespace perpend::tile
+
+#endif
