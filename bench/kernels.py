@@ -438,7 +438,8 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--turns", type=int, default=turns.TURNS, help="of each engine, for each kernel")
     parser.add_argument("--fill", type=float, default=turns.FILL_S, metavar="SECONDS", help="of one turn")
     parser.add_argument("--only", default="", metavar="TEXT", help="kernels whose name has TEXT")
-    parser.add_argument("--out", type=Path, default=models.ROOT / "build" / "bench", help="for kernels.json and .md")
+    parser.add_argument("--out", type=Path, default=models.ROOT / "build" / "bench", help="for NAME.json and NAME.md")
+    parser.add_argument("--name", default="kernels", help="of the two files")
     options = parser.parse_args()
     for name, known in (("families", FAMILIES), ("types", ("f32", "bf16", "int8")), ("peers", worker.ENGINES)):
         setattr(options, name, getattr(options, name).split(","))
@@ -484,10 +485,10 @@ def main() -> int:
     ]
     text = "\n".join([*heading, *table(rows, options)])
     options.out.mkdir(parents=True, exist_ok=True)
-    (options.out / "kernels.json").write_text(
+    (options.out / f"{options.name}.json").write_text(
         json.dumps({"machine": machine, "rows": [describe(row) for row in rows]}, indent=1) + "\n"
     )
-    (options.out / "kernels.md").write_text(text)
+    (options.out / f"{options.name}.md").write_text(text)
     print(text)
     return 0 if len(rows) == len(kernels) * len(options.threads) and all(is_right(r, "perpend") for r in rows) else 1
 

@@ -41,6 +41,7 @@ PERPEND = ROOT / "build" / "bin" / "perpend"
 
 DEFAULT_EXTENT = 2  # of a dimension without a value, as in `perpend run`
 TOLERANCES = {"f32": 1e-4, "f16": 0.004, "bf16": 0.03, "int8": 0.13}  # by precision, as in `perpend check`
+BETWEEN_BYTES = 0.25  # of models that quantise values: where engines round apart by a step, all behind it is others
 
 
 @dataclass
@@ -65,6 +66,7 @@ class Row:
     timings: dict[str, turns.Timing] = field(default_factory=dict)
     error: str | None = None
     shapes: str = ""  # of the inputs
+    tolerance: float = 0.0  # the largest deviation that counts as right
 
 
 def golden_case(model: Path, description: Path) -> Case:
@@ -176,11 +178,24 @@ def run_model(model: Path, options: argparse.Namespace) -> list[Row]:
                 row.error = str(error)
         for row in rows:
             row.oracle = case.oracle
+            row.tolerance = tolerance_of(model, options)
             row.shapes = " ".join("x".join(map(str, array.shape)) or "scalar" for array in case.inputs)
             row.compile_s = seconds
             row.library_bytes = library.stat().st_size if library else 0
             row.timings = measure(case, library, options, row.threads)
     return rows
+
+
+def tolerance_of(model: Path, options: argparse.Namespace) -> float:
+    """What is asked for; else by precision, by types of outputs, and by whether values become bytes on the way."""
+    if options.tolerance is not None:
+        return float(options.tolerance)
+    graph = onnx.load(model, load_external_data=False).graph
+    if any("Quantize" in node.op_type and not node.op_type.startswith("Dequantize") for node in graph.node):
+        return BETWEEN_BYTES
+    names = {onnx.TensorProto.FLOAT16: "f16", onnx.TensorProto.BFLOAT16: "bf16"}
+    types = [names.get(output.type.tensor_type.elem_type, "f32") for output in graph.output]
+    return max(TOLERANCES[name] for name in [options.precision, *types])
 
 
 def verdict(timing: turns.Timing, tolerance: float) -> str | None:
@@ -196,16 +211,16 @@ def cell(timing: turns.Timing | None, tolerance: float) -> str:
     return verdict(timing, tolerance) or f"{timing.median_s * 1e3:.4g}"
 
 
-def compared(row: Row, peer: str, tolerance: float) -> turns.Ratio | None:
+def compared(row: Row, peer: str) -> turns.Ratio | None:
     """The peer's time over ours, when both are right."""
     ours, theirs = row.timings.get("perpend"), row.timings.get(peer)
-    if ours is None or theirs is None or verdict(ours, tolerance) or verdict(theirs, tolerance):
+    if ours is None or theirs is None or verdict(ours, row.tolerance) or verdict(theirs, row.tolerance):
         return None
     return turns.ratio(theirs, ours)
 
 
 def comparisons(row: Row, options: argparse.Namespace) -> list[turns.Ratio]:
-    found = [compared(row, peer, options.tolerance) for peer in options.peers]
+    found = [compared(row, peer) for peer in options.peers]
     return [quotient for quotient in found if quotient]
 
 
@@ -225,10 +240,10 @@ def markdown(rows: list[Row], machine: dict[str, Any], options: argparse.Namespa
     ]
     for row in rows:
         ours = row.timings.get("perpend")
-        cells = [row.model, row.shapes, str(row.threads), cell(ours, options.tolerance) if ours else "fails"]
+        cells = [row.model, row.shapes, str(row.threads), cell(ours, row.tolerance) if ours else "fails"]
         for peer in options.peers:
-            quotient = compared(row, peer, options.tolerance)
-            cells += [cell(row.timings.get(peer), options.tolerance), str(quotient) if quotient else "—"]
+            quotient = compared(row, peer)
+            cells += [cell(row.timings.get(peer), row.tolerance), str(quotient) if quotient else "—"]
         deviation = f"{ours.deviation:.1e}" if ours and not ours.error else "—"
         lines.append("| " + " | ".join([*cells, deviation, f"{row.compile_s:.1f}", f"{row.library_bytes:,}"]) + " |")
     return "\n".join([*lines, "", *summary(rows, options), ""])
@@ -239,7 +254,7 @@ def summary(rows: list[Row], options: argparse.Namespace) -> list[str]:
     for threads in options.threads:
         mine = [row for row in rows if row.threads == threads]
         for peer in options.peers:
-            values = [quotient.value for row in mine if (quotient := compared(row, peer, options.tolerance))]
+            values = [quotient.value for row in mine if (quotient := compared(row, peer))]
             if values:
                 mean, faster = statistics.geometric_mean(values), sum(value > 1 for value in values)
                 lines.append(
@@ -283,14 +298,13 @@ def parse_arguments() -> argparse.Namespace:
         "--precision", default="f32", choices=TOLERANCES, help="of products, in the engines that let one choose"
     )
     parser.add_argument(
-        "--tolerance", type=float, help="largest deviation that counts as right (default: by precision)"
+        "--tolerance", type=float, help="largest deviation that counts as right (default: by precision and model)"
     )
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for NAME.json and NAME.md")
     parser.add_argument("--name", default="models", help="of the two files (default: models)")
     parser.add_argument("--title", default="Models", help="of the table")
     options = parser.parse_args()
     options.peers = options.peers.split(",")
-    options.tolerance = TOLERANCES[options.precision] if options.tolerance is None else options.tolerance
     known = [name for name in worker.ENGINES if name != "perpend"]
     for peer in options.peers:
         if peer not in known:
@@ -333,8 +347,8 @@ def main() -> int:
     table = markdown(rows, machine, options)
     (options.out / f"{options.name}.md").write_text(table)
     print(table)
-    ours = [row.timings.get("perpend") for row in rows]
-    return 0 if all(timing and not verdict(timing, options.tolerance) for timing in ours) else 1
+    ours = [(row.timings.get("perpend"), row.tolerance) for row in rows]
+    return 0 if all(timing and not verdict(timing, tolerance) for timing, tolerance in ours) else 1
 
 
 if __name__ == "__main__":

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 import perpend
 import pytest
-from cli.tool import DIGITS, PERPEND, ROOT, reject, runs_here, save, sets_of, succeed, value
+from cli.tool import DIGITS, ROOT, reject, runs_here, save, sets_of, succeed, value
 from e2e.models import CLANG
 from onnx import TensorProto, helper, numpy_helper
 

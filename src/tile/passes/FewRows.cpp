@@ -10,24 +10,33 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-RightOperand perpend::tile::cheapestReading(graph::ProductInterface op, const Matrices &matrices,
-                                            const target::TargetInfo &target) {
-  constexpr double readingsOfPacking = 3;
-  Value right = op->getOperand(1);
+/// The number of rows, if they are few; 0: there are more, or nobody knows. More than half a vector keep products and
+/// softmax of attention in one kernel.
+static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
-  std::optional<int64_t> rows = matrices.extents.rows.constant();
-  // More rows than half a vector keep products and softmax of attention in one kernel.
-  if (!sum || !rows || *rows < 1 || *rows > target.vectorLanes(sum.getWidth() / 8) / 2)
-    return RightOperand::Packed;
-  if (*rows == 1 && matrices.sumsAlongRight(right)) // each sum runs along two rows of memory
-    return RightOperand::AsItIs;
-  if (matrices.hasTransposedRight(right))
-    return RightOperand::Transposed;
+  int64_t rows = matrices.extents.rows.constant().value_or(0);
+  return sum && rows <= target.vectorLanes(sum.getWidth() / 8) / 2 ? rows : 0;
+}
+
+bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices,
+                                 const target::TargetInfo &target) {
+  return fewRows(op, matrices, target) > 1 && matrices.hasTransposedRight(op->getOperand(1));
+}
+
+bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &matrices,
+                                 const target::TargetInfo &target) {
+  int64_t rows = fewRows(op, matrices, target);
+  Value right = op->getOperand(1);
+  bool isAlong = matrices.sumsAlongRight(right);
+  if (rows <= 1)
+    return rows == 1 && (isAlong || target.cyclesPerSecond > 0); // each sum runs along two rows of memory
+  // Packing in readings: it has a condition for each element where nobody knows how many columns there are, and is
+  // scalar where it transposes, too.
+  double packing = matrices.extents.columns.isConstant() ? 3 : isAlong ? 12 : 6;
   // Once from where it is, and then from what holds a matrix.
   double whole = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/false)),
          matrix = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/true));
-  double readings = 1 + double(*rows - 1) * whole / matrix;
-  return target.cyclesPerSecond > 0 && readings < readingsOfPacking ? RightOperand::AsItIs : RightOperand::Packed;
+  return target.cyclesPerSecond > 0 && 1 + double(rows - 1) * whole / matrix < packing;
 }
 
 DenseSet<Value> perpend::tile::foldedValues(ModuleOp module) {

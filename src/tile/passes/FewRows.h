@@ -17,12 +17,11 @@
 
 namespace perpend::tile {
 
-/// How a product reads its right operand.
-enum class RightOperand { Packed, Transposed, AsItIs };
-
-/// What takes the least time to read, of a right operand that only a run knows. What many rows read, or a number of
-/// them that is not known, is packed.
-RightOperand cheapestReading(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+/// Whether a right operand that only a run knows is read as the left one of the transposed product, if an intrinsic
+/// takes it so: few rows, which become a panel, with an operand whose dimensions memory has in that order.
+bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+/// Whether it is read as it is, again for each of few rows, in less time than it is packed in.
+bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
 
 /// Values that are computed of constants alone, which are folded: packing them costs nothing while a model runs.
 llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);

@@ -163,17 +163,13 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
 }
 
 Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
-  if (!folded.contains(op->getOperand(1)))
-    switch (cheapestReading(op, matrices, target)) {
-    case RightOperand::AsItIs:
+  if (!folded.contains(op->getOperand(1))) {
+    if (isTransposed(op, matrices, target))
+      if (Value transposed = product(op, matrices, /*isTransposed=*/true))
+        return transposed;
+    if (isReadAsItIs(op, matrices, target))
       return {};
-    case RightOperand::Transposed:
-      if (Value product = this->product(op, matrices, /*isTransposed=*/true))
-        return product;
-      break;
-    case RightOperand::Packed:
-      break;
-    }
+  }
   if (!matrices.hasBatch())
     if (Value product =
             groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1))))
