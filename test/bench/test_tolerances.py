@@ -1,15 +1,11 @@
 """Which deviations a comparison takes for right."""
 
 import argparse
-import sys
 from pathlib import Path
 
+import models
 import onnx
 import pytest
-from cli.tool import ROOT
-
-sys.path.insert(0, str(ROOT / "bench"))
-import models  # noqa: E402
 
 
 @pytest.mark.parametrize(
