@@ -4,8 +4,8 @@ usage: architectures.py FOLDER [NAME ...] [--quantised]
 
 Configurations are the defaults, which are the sizes named below, but for YOLOS, MiniLM and what exporting needs.
 Batch normalisation has seen a few batches, so that values keep their size. With --quantised, what ONNX Runtime's
-quantiser makes of BERT, ResNet-50 and MobileNetV2: bytes between QuantizeLinear and DequantizeLinear, weights signed
-with a scale per channel.
+quantiser makes of some of them: bytes between QuantizeLinear and DequantizeLinear, weights signed with a scale per
+channel.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import torch
 import transformers
 
 EAGER = {"attn_implementation": "eager"}
-QUANTISED = ("bert", "mobilenetv2", "resnet50")
+QUANTISED = ("bert", "convnext", "minilm", "mobilenetv2", "resnet50", "segformer", "whisper")
 OPSET = 17
 
 
