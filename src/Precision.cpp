@@ -3,6 +3,7 @@
 #include "Precision.h"
 
 #include "graph/ElementTypes.h"
+#include "support/Nearest.h"
 #include "tile/Attributes.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/Intrinsic.h"
@@ -32,10 +33,13 @@ LogicalResult checkPrecision(ModuleOp module, StringRef precision, const target:
   std::set<std::string> known = precisionsOf(module.getContext(), target);
   if (known.count(precision.str()))
     return success();
+  bool isName = precision == "int8" || graph::elementTypeNamed(module.getContext(), precision);
+  std::string near = isName ? "" : support::nearest(precision, std::vector<std::string>(known.begin(), known.end()));
+  std::string hint = near.empty() ? "leave it out, or compile for another machine (--target); --intrinsics FILE brings "
+                                    "products of other types"
+                                  : "did you mean '" + near + "'?";
   return module.emitError("precision (--precision): the machine '")
-         << target.name << "' multiplies " << llvm::join(known, ", ") << ", got '" << precision
-         << "'\nhint: leave it out, or compile for another machine (--target); --intrinsics FILE brings products of "
-            "other types";
+         << target.name << "' multiplies " << llvm::join(known, ", ") << ", got '" << precision << "'\nhint: " << hint;
 }
 
 PrecisionFacts precisionFactsOf(ModuleOp module) {
