@@ -1,8 +1,8 @@
 // RUN: perpend-opt --graph-fuse-kernels %s | FileCheck %s
 // RUN: same-values %s graph-fuse-kernels
 
-// Of one row, each element of the right operand is read once: what widens it is in the product's kernel. The row is read
-// by each column, and what is read across is moved first.
+// Of one row, each element of the right operand is read once: what widens it is in the product's kernel, as a transpose is.
+// The row is read by each column, and of two operands the one that is read across is moved first.
 // CHECK-LABEL: func.func @main
 // CHECK: %[[X:.*]] = graph.call_kernel @{{.*}}(%arg0)
 // CHECK: graph.call_kernel @[[ROW:.*]](%[[X]], %arg1)
@@ -11,13 +11,14 @@
 // CHECK: func.func private @[[ROW]]
 // CHECK: arith.sitofp
 // CHECK: graph.contract
-func.func @main(%x: tensor<1x64xf32>, %k: tensor<50x64xi8>, %a: tensor<50x64xf32>, %b: tensor<64x50xf32>) -> (tensor<1x50xf32>, tensor<1x50xf32>) {
+func.func @main(%x: tensor<1x64xf32>, %k: tensor<64x50xi8>, %a: tensor<50x64xf32>, %b: tensor<64x50xf32>) -> (tensor<1x50xf32>, tensor<1x50xf32>) {
   %s = graph.map (%x) : (tensor<1x64xf32>) -> tensor<1x64xf32> {
   ^bb0(%e: f32):
     %y = math.exp %e : f32
     graph.yield %y : f32
   }
-  %w = graph.map (%k) : (tensor<50x64xi8>) -> tensor<50x64xf32> {
+  %u = graph.transpose %k [1, 0] : tensor<64x50xi8> -> tensor<50x64xi8>
+  %w = graph.map (%u) : (tensor<50x64xi8>) -> tensor<50x64xf32> {
   ^bb0(%e: i8):
     %y = arith.sitofp %e : i8 to f32
     graph.yield %y : f32

@@ -173,9 +173,10 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
   Operation *producer = value.getDefiningOp();
-  if (computation.kind != ElementKind::View)
-    return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) &&
-           !(isa<ProductInterface>(user) && readsThroughCostlyView(producer));
+  if (computation.kind != ElementKind::View) { // of several operands, a product reads one across, whichever way it runs
+    bool isAcross = isa<ProductInterface>(user) && producer->getNumOperands() > 1 && readsThroughCostlyView(producer);
+    return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) && !isAcross;
+  }
   if (element.elementKind() != ElementKind::Reduction || !element.readsAgain(use.getOperandNumber()))
     return true;
   return !looksForElements(producer) && !(readsWindows(user) && readsThroughCostlyView(producer));

@@ -4,8 +4,6 @@
 
 #include "graph/ElementTypes.h"
 
-#include "mlir/IR/Matchers.h"
-
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -27,16 +25,15 @@ bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &mat
                                  const target::TargetInfo &target) {
   int64_t rows = fewRows(op, matrices, target);
   Value right = op->getOperand(1);
-  bool isAlong = matrices.sumsAlongRight(right);
-  if (rows <= 1)
-    return rows == 1 && (isAlong || target.cyclesPerSecond > 0); // each sum runs along two rows of memory
+  if (rows == 0 || target.cyclesPerSecond == 0)
+    return false;
   // Packing in readings: it has a condition for each element where nobody knows how many columns there are, and is
   // scalar where it transposes, too.
-  double packing = matrices.extents.columns.isConstant() ? 3 : isAlong ? 12 : 6;
+  double packing = matrices.extents.columns.isConstant() ? 3 : matrices.sumsAlongRight(right) ? 12 : 6;
   // Once from where it is, and then from what holds a matrix.
   double whole = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/false)),
          matrix = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/true));
-  return target.cyclesPerSecond > 0 && 1 + double(rows - 1) * whole / matrix < packing;
+  return 1 + double(rows - 1) * whole / matrix < packing;
 }
 
 DenseSet<Value> perpend::tile::foldedValues(ModuleOp module) {

@@ -229,6 +229,7 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
       if (!packed)
         continue;
       op->replaceAllUsesWith(ValueRange(packed));
+      folded.erase(op->getResult(0));
       op->erase();
     }
   }
