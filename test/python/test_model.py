@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import importlib.metadata
-import mmap
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -50,8 +51,23 @@ def two_outputs() -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=10)
 
 
-def resident_bytes() -> int:
+KEPT = """
+import mmap, sys
+from pathlib import Path
+
+import numpy as np
+import perpend
+
+def resident_bytes():
     return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
+
+relu = perpend.compile(sys.argv[1])
+x = np.zeros((1 << 20, 4), np.float32)  # 16 MiB
+results = [relu(x) for _ in range(8)]
+print(resident_bytes())
+del results
+print(resident_bytes())
+"""
 
 
 @pytest.fixture(scope="module")
@@ -169,12 +185,15 @@ def test_the_memory_of_large_results_is_used_again(relu: perpend.Model) -> None:
     np.testing.assert_array_equal(part, np.ones((2, 4)))
 
 
-def test_the_memory_that_is_kept_has_a_bound(relu: perpend.Model) -> None:
-    x = np.zeros((1 << 20, 4), np.float32)  # 16 MiB
-    results = [relu(x) for _ in range(8)]
-    held = resident_bytes()
-    del results
-    assert held - resident_bytes() > (2 << 24)  # of 128 MiB, 64 are kept
+def test_the_memory_that_is_kept_has_a_bound(tmp_path: Path) -> None:
+    """In a process of its own: what the memory allocator gives back to the system depends on all that came before."""
+    onnx.save(onnx_model(), tmp_path / "relu.onnx")
+    done = subprocess.run(
+        [sys.executable, "-c", KEPT, str(tmp_path / "relu.onnx")], capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr
+    held, left = (int(number) for number in done.stdout.split())
+    assert held - left > (2 << 24)  # of 128 MiB, 64 are kept
 
 
 def test_dims(relu: perpend.Model) -> None:
