@@ -1,11 +1,12 @@
 // A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
 // After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
-// A grain that comes negative is an estimate from extents that its compiler did not know: a unit may take a hundredth
-// of that or a hundred times as much. So the caller does the first grain and looks how long it took, before it hands
-// out the rest; likewise before it wakes anybody for few units.
+// A grain is what the compiler estimates, good to a factor of some. What a unit takes is measured whenever a task runs,
+// and decides when it runs again. The first time, a grain that comes negative is an estimate from extents that the
+// compiler did not know: a unit may take a hundredth of that or a hundred times as much. So the caller does the first
+// grain and looks how long it took, before it hands out the rest; likewise before it wakes anybody for few units.
 //
-// One pool per process: perpend_pool_v3 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
+// One pool per process: perpend_pool_v4 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
 // for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
 // After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
 // child makes a new pool.
@@ -35,6 +36,10 @@ constexpr int64_t partsPerThread = 4;    // evens out cores of different speed a
 constexpr int64_t grainNs = 4000;        // what a grain is estimated to take
 constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
 constexpr int64_t grainsWorthSharing = 2;
+constexpr int64_t leastShareNs = 1000; // of what was measured; it takes about as long to hand it over
+constexpr int64_t leastPartNs = 500;
+constexpr int64_t wakingNs = grainNs * grainsWorthWaking;
+constexpr int64_t pollNs = 50000;    // after work
 constexpr int64_t leaveNs = 1000000; // between two moves of a worker: there may be more callers than cores
 
 struct Job {
@@ -46,6 +51,13 @@ struct Job {
   int32_t seats;                                            // helpers that may still join
   bool callerSleeps = false;
   Job *next = nullptr;
+};
+
+// What one caller did alone because nobody was awake, though a worker would have helped: the time grows by what such
+// tasks take and shrinks by half of all time. Any caller may write at any time; a lost update does no harm.
+struct Unshared {
+  std::atomic<pthread_t> caller;
+  std::atomic<int64_t> ns, lastNs;
 };
 
 struct Pool {
@@ -62,6 +74,7 @@ struct Pool {
   int32_t workers, started, sleepers;
   int64_t spinNs;                   // 0 on one core
   std::atomic<int32_t> callersCore; // of the last job; negative: not known
+  Unshared unshared;
 };
 
 void pauseCore() {
@@ -115,13 +128,17 @@ bool claim(Pool &pool, Job &job, int64_t part) {
 // The caller (share 0) and every helper start with a share of their own and then take what others have not begun, so
 // that a thread finds in its cache what it wrote in the kernel before: reading it from another core's costs more than
 // most kernels compute.
-void runParts(Pool &pool, Job &job, int64_t share) {
-  int64_t first = share * job.parts / job.shares;
+int64_t runParts(Pool &pool, Job &job, int64_t share) {
+  int64_t first = share * job.parts / job.shares, units = 0;
   for (int64_t i = 0; i < job.parts && job.unclaimed.load(std::memory_order_relaxed) > 0; ++i) {
     int64_t part = first + i < job.parts ? first + i : first + i - job.parts;
-    if (claim(pool, job, part))
-      job.task->body(job.task->context, beginOf(job, part), beginOf(job, part + 1));
+    if (!claim(pool, job, part))
+      continue;
+    int64_t begin = beginOf(job, part), end = beginOf(job, part + 1);
+    job.task->body(job.task->context, begin, end);
+    units += end - begin;
   }
+  return units;
 }
 
 Job *findOpenJob(Pool &pool) {
@@ -235,11 +252,17 @@ void withdraw(Pool &pool, Job &job) {
 
 int64_t grainOf(const ParallelTask &task) { return std::max<int64_t>(std::abs(task.grain), 1); }
 
+// A first run reads memory that nobody has touched, and any run may be interrupted: what is quicker is believed.
+void learn(const ParallelTask &task, int64_t units, int64_t ns) {
+  if (!task.pace || units == 0)
+    return;
+  double unitNs = static_cast<double>(ns) / static_cast<double>(units), &known = task.pace->unitNs;
+  known = known == 0 || unitNs < known ? unitNs : known + (unitNs - known) / 8;
+}
+
 // The units from `first` on.
-void share(Pool &pool, const ParallelTask &task, int64_t first) {
-  int32_t threads = std::min(task.threads, maxThreads);
-  int64_t extent = task.extent - first, wholeGrains = extent / grainOf(task);
-  int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains), shares = std::min<int64_t>(threads, parts);
+void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, int64_t parts) {
+  int64_t extent = task.extent - first;
   parts -= parts % shares;
   Job job;
   job.task = &task;
@@ -252,26 +275,76 @@ void share(Pool &pool, const ParallelTask &task, int64_t first) {
   for (int64_t part = 0; part < parts; ++part)
     job.isClaimed[part].store(false, std::memory_order_relaxed);
   job.seats = static_cast<int32_t>(shares) - 1;
+  pool.unshared.ns.store(0, std::memory_order_relaxed);
   offer(pool, job);
-  runParts(pool, job, 0);
+  int64_t start = nowNs(), units = runParts(pool, job, 0);
+  learn(task, units, nowNs() - start);
   withdraw(pool, job);
 }
 
-void runInPool(Pool &pool, const ParallelTask &task) {
+void shareGrains(Pool &pool, const ParallelTask &task, int64_t first) {
+  int64_t threads = std::min(task.threads, maxThreads), wholeGrains = (task.extent - first) / grainOf(task);
+  int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains);
+  share(pool, task, first, std::min<int64_t>(threads, parts), parts);
+}
+
+// The units from `first` on; those before have been running since startNs.
+void runAlone(Pool &pool, const ParallelTask &task, int64_t first, int64_t startNs) {
+  task.body(task.context, first, task.extent);
+  int64_t now = nowNs(), ns = now - startNs;
+  learn(task, task.extent, ns);
+  if (ns < leastShareNs * 2)
+    return;
+  Unshared &unshared = pool.unshared;
+  int64_t before = unshared.ns.load(std::memory_order_relaxed);
+  if (pthread_t self = pthread_self(); !pthread_equal(unshared.caller.load(std::memory_order_relaxed), self)) {
+    unshared.caller.store(self, std::memory_order_relaxed);
+    before = 0;
+  }
+  int64_t passedNs = now - unshared.lastNs.load(std::memory_order_relaxed);
+  unshared.ns.store(std::max<int64_t>(0, before - passedNs / 2) + ns, std::memory_order_relaxed);
+  unshared.lastNs.store(now, std::memory_order_relaxed);
+}
+
+// Little tasks that one caller runs one after the other are worth a worker that stays awake, when they took as long as
+// it polls. Those of several callers are not: they keep the cores busy already.
+bool isWorthWaking(const Unshared &unshared) {
+  return unshared.ns.load(std::memory_order_relaxed) >= pollNs &&
+         pthread_equal(unshared.caller.load(std::memory_order_relaxed), pthread_self());
+}
+
+void runAtPace(Pool &pool, const ParallelTask &task, bool isAwake) {
+  auto ns = static_cast<int64_t>(task.pace->unitNs * static_cast<double>(task.extent));
+  int64_t shares = std::min<int64_t>({task.threads, maxThreads, task.extent, ns / leastShareNs});
+  if (shares < 2 || !(isAwake || ns >= wakingNs))
+    return runAlone(pool, task, 0, nowNs());
+  int64_t parts = std::min<int64_t>({shares * partsPerThread, task.extent, ns / leastPartNs});
+  share(pool, task, 0, shares, std::max(parts, shares));
+}
+
+void runByEstimate(Pool &pool, const ParallelTask &task, bool isAwake) {
   int64_t grain = grainOf(task), wholeGrains = task.extent / grain;
-  bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0, isLittle = wholeGrains < grainsWorthWaking;
+  bool isLittle = wholeGrains < grainsWorthWaking;
   bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); // a first one alone would take all the time
   bool isKnown = task.grain > 0;
   if (isAwake ? isKnown || isLittle || isForEach : isKnown && !isLittle)
-    return share(pool, task, 0);
-  if (isLittle && grain > 1) // a unit is short
-    return task.body(task.context, 0, task.extent);
+    return shareGrains(pool, task, 0);
   int64_t start = nowNs();
+  if (isLittle && grain > 1) // a unit is short
+    return runAlone(pool, task, 0, start);
   task.body(task.context, 0, grain);
   int64_t restNs = (nowNs() - start) * (wholeGrains - 1);
   if (wholeGrains == 2 || restNs < grainNs * (isAwake ? grainsWorthSharing : grainsWorthWaking))
-    return task.body(task.context, grain, task.extent);
-  share(pool, task, grain);
+    return runAlone(pool, task, grain, start);
+  shareGrains(pool, task, grain);
+}
+
+void runInPool(Pool &pool, const ParallelTask &task) {
+  bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0 || isWorthWaking(pool.unshared);
+  if (task.pace && task.pace->unitNs > 0)
+    runAtPace(pool, task, isAwake);
+  else
+    runByEstimate(pool, task, isAwake);
 }
 
 Pool *createPool() {
@@ -285,7 +358,7 @@ Pool *createPool() {
   pool->mutex = PTHREAD_MUTEX_INITIALIZER;
   pool->workArrived = PTHREAD_COND_INITIALIZER;
   pool->helpersLeft = PTHREAD_COND_INITIALIZER;
-  pool->spinNs = usableCores() > 1 ? 50000 : 0;
+  pool->spinNs = usableCores() > 1 ? pollNs : 0;
   pool->callersCore.store(-1, std::memory_order_relaxed);
   pool->isAlive.store(1, std::memory_order_relaxed);
   return pool;
@@ -305,23 +378,23 @@ bool belongsToProcess(const Pool &pool) {
 } // namespace
 
 // Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
-extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v3;
-asm(".pushsection .bss.perpend_pool_v3,\"aw\",@nobits\n"
+extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v4;
+asm(".pushsection .bss.perpend_pool_v4,\"aw\",@nobits\n"
     ".p2align 3\n"
-    ".type perpend_pool_v3, @gnu_unique_object\n"
-    ".size perpend_pool_v3, 8\n"
-    "perpend_pool_v3:\n"
+    ".type perpend_pool_v4, @gnu_unique_object\n"
+    ".size perpend_pool_v4, 8\n"
+    "perpend_pool_v4:\n"
     ".zero 8\n"
     ".popsection\n");
 
 static Pool *acquirePool() {
-  void *pool = perpend_pool_v3.load(std::memory_order_acquire);
+  void *pool = perpend_pool_v4.load(std::memory_order_acquire);
   while (!pool || !belongsToProcess(*static_cast<Pool *>(pool))) {
     Pool *created = createPool();
     if (!created)
       return nullptr;
     pinThisObject();
-    if (perpend_pool_v3.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
+    if (perpend_pool_v4.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
       return created;
     munmap(created, sizeof(Pool));
   }

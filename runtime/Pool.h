@@ -5,19 +5,26 @@
 
 namespace perpend::runtime {
 
+// What a unit of a task took when it ran before; 0: not known. One thread at a time runs tasks with the same Pace.
+struct Pace {
+  double unitNs;
+};
+
 // Shared by copies of the runtime that may be of different versions: a change here or of Pool needs a new symbol name
-// (perpend_pool_v3 in Pool.cpp).
+// (perpend_pool_v4 in Pool.cpp).
 struct ParallelTask {
   void (*body)(void *context, int64_t begin, int64_t end);
   void *context;
   int64_t extent, grain; // < 0: -grain, an estimate from extents that were not known
   int32_t threads;       // at most this many at once, the caller included
+  Pace *pace;            // read and written; null: every time by the grain
 };
 
 constexpr int32_t maxThreads = 1024;
 
-// Runs task.body over disjoint parts of [0, extent), each of at least grain units, and returns when all are done. The
-// caller takes part and can finish alone, so that calls may be nested or made by many threads at once.
+// Runs task.body over disjoint parts of [0, extent) and returns when all are done. Fewer than two grains of units are
+// one part; so are few that are known to be quick. The caller takes part and can finish alone, so that calls may be
+// nested or made by many threads at once.
 void parallelFor(const ParallelTask &task);
 
 } // namespace perpend::runtime

@@ -53,9 +53,11 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
                int64_t grain) {
   perpend_session &session = *reinterpret_cast<SessionFrame *>(frame)->session;
   KernelCall call{kernel, buffers, frame->symbols};
+  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // no function of a library
   int64_t start = session.isProfiling ? nowNs() : 0;
-  parallelFor({runKernelPart, &call, extent, grain, session.threads});
-  if (!session.isProfiling || static_cast<uint32_t>(kernelIndex) >= session.model->module->kernelCount)
+  Pace *pace = isNumbered ? &session.paces[kernelIndex] : nullptr;
+  parallelFor({runKernelPart, &call, extent, grain, session.threads, pace});
+  if (!session.isProfiling || !isNumbered)
     return;
   session.kernelTimes[kernelIndex].timeNs += nowNs() - start;
   ++session.kernelTimes[kernelIndex].calls;
@@ -104,9 +106,10 @@ bool allocateTables(perpend_session &session) {
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
   session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
+  session.paces = region.allocate<Pace>(module.kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
          session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
-         session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes;
+         session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes && session.paces;
 }
 
 void fillFrame(perpend_session &session) {

@@ -2,6 +2,7 @@
 #ifndef PERPEND_RUNTIME_SESSION_H
 #define PERPEND_RUNTIME_SESSION_H
 #include "Model.h"
+#include "Pool.h"
 
 namespace perpend::runtime {
 
@@ -45,6 +46,7 @@ struct perpend_session {
   void **outputPointers = nullptr;
   perpend_handles *handles = nullptr; // texts and lists
   perpend::runtime::KernelTime *kernelTimes = nullptr;
+  perpend::runtime::Pace *paces = nullptr; // per kernel
   perpend::runtime::SessionFrame frame{};
 };
 

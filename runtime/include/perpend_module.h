@@ -3,7 +3,7 @@
  *
  * The object exports `const perpend_module *perpend_module_<name>(void)`; a shared object and an executable also have
  * that function under the name perpend_module_main. Link a shared object with the whole of libperpend_runtime.a,
- * without -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v3 must stay unique in the process.
+ * without -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v4 must stay unique in the process.
  *
  * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
  * those marked optional:

@@ -16,9 +16,10 @@
 
 using namespace perpend::runtime;
 
-template <typename Body> static void parallel(int64_t extent, int64_t grain, int32_t threads, Body body) {
+template <typename Body>
+static void parallel(int64_t extent, int64_t grain, int32_t threads, Body body, Pace *pace = nullptr) {
   parallelFor({[](void *context, int64_t begin, int64_t end) { (*static_cast<Body *>(context))(begin, end); }, &body,
-               extent, grain, threads});
+               extent, grain, threads, pace});
 }
 
 // Long enough that a helper is worth it.
@@ -27,15 +28,18 @@ static void work(int64_t begin, int64_t end) {
 }
 
 // How many threads besides the caller worked; each unit takes `length`.
-static size_t helpersOf(int64_t extent, int64_t grain, std::chrono::microseconds length) {
+static size_t helpersOf(int64_t extent, int64_t grain, std::chrono::microseconds length, Pace *pace = nullptr) {
   std::mutex mutex;
   std::set<std::thread::id> seen;
-  parallel(extent, grain, 2, [&](int64_t begin, int64_t end) {
-    if (length.count() > 0)
-      std::this_thread::sleep_for(length * (end - begin));
-    std::lock_guard<std::mutex> lock(mutex);
-    seen.insert(std::this_thread::get_id());
-  });
+  parallel(
+      extent, grain, 2,
+      [&](int64_t begin, int64_t end) {
+        if (length.count() > 0)
+          std::this_thread::sleep_for(length * (end - begin));
+        std::lock_guard<std::mutex> lock(mutex);
+        seen.insert(std::this_thread::get_id());
+      },
+      pace);
   return seen.size() - seen.count(std::this_thread::get_id());
 }
 
@@ -111,13 +115,15 @@ TEST(Pool, TheCallerTakesTheFirstHalfAndItsHelperTheSecond) {
   EXPECT_GT(inOwnHalf * 4, parts * 3) << inOwnHalf << " of " << parts;
 }
 
+static void sleepUntilWorkersDo() { std::this_thread::sleep_for(std::chrono::milliseconds(20)); }
+
 // Of some tries with a worker that sleeps one leaves it alone; where the machine takes the caller's core away, its work
 // looks long.
 static bool mayStayAlone(int64_t units, int64_t grain) {
   constexpr int tries = 15;
   for (int i = 0; i < tries; ++i) {
     parallel(64, 1, 2, work); // there is a worker
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    sleepUntilWorkersDo();
     if (helpersOf(units, grain, std::chrono::microseconds(0)) == 0)
       return true;
   }
@@ -135,7 +141,7 @@ TEST(Pool, TheFirstPartIsTriedOnlyOfAnEstimate) {
     std::atomic<int64_t> firstEnd = 0;
     parallel(64, 1, 2, work); // there is a worker
     if (isAsleep)
-      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      sleepUntilWorkersDo();
     parallel(16, grain, 2, [&](int64_t begin, int64_t end) {
       if (begin == 0)
         firstEnd = end;
@@ -148,11 +154,70 @@ TEST(Pool, TheFirstPartIsTriedOnlyOfAnEstimate) {
 // The number of grains is only an estimate of the time.
 TEST(Pool, SleepingWorkersAreWokenForFewLongUnits) {
   parallel(64, 1, 2, work);
-  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  sleepUntilWorkersDo();
   EXPECT_EQ(helpersOf(4, 1, std::chrono::milliseconds(20)), 1u);
 }
 
 TEST(Pool, SleepingWorkersAreNotWokenForManyShortUnits) { EXPECT_TRUE(mayStayAlone(64, -1)); }
+
+TEST(Pool, WhatWasMeasuredDecidesAfterTheFirstTime) {
+  using std::chrono::microseconds;
+  parallel(64, 1, 2, work); // there is a worker
+  Pace quick{};
+  for (int round = 0; round < 20; ++round) // the quickest is believed
+    helpersOf(64, 1, microseconds(0), &quick);
+  EXPECT_LT(quick.unitNs * 64, 100'000);
+  quick.unitNs = 10;
+  EXPECT_EQ(helpersOf(64, 1, microseconds(0), &quick), 0u); // though a worker is awake
+  Pace slow{};
+  sleepUntilWorkersDo();
+  EXPECT_EQ(helpersOf(64, 32, microseconds(500), &slow), 0u); // two grains
+  EXPECT_GT(slow.unitNs, 400'000);
+  sleepUntilWorkersDo();
+  EXPECT_EQ(helpersOf(64, 32, microseconds(500), &slow), 1u);
+  EXPECT_GT(slow.unitNs, 400'000); // the caller's part, by its units
+  EXPECT_LT(slow.unitNs, 2'000'000);
+}
+
+static void spinFor(std::chrono::microseconds length) {
+  auto end = std::chrono::steady_clock::now() + length;
+  while (std::chrono::steady_clock::now() < end) {
+  }
+}
+
+// Of `rounds` little tasks of one caller, `pause` apart, how many had a helper.
+static int helpedOf(int rounds, std::chrono::microseconds pause) {
+  Pace pace{1000};
+  int helped = 0;
+  sleepUntilWorkersDo();
+  for (int round = 0; round < rounds; ++round) {
+    std::atomic<bool> isHelped = false;
+    auto caller = std::this_thread::get_id();
+    parallel(
+        30, 1, 2,
+        [&](int64_t begin, int64_t end) {
+          spinFor(std::chrono::microseconds(end - begin));
+          if (std::this_thread::get_id() != caller)
+            isHelped = true;
+        },
+        &pace);
+    pace.unitNs = 1000; // interrupted ones look long
+    helped += isHelped;
+    spinFor(pause);
+  }
+  return helped;
+}
+
+TEST(Pool, LittleTasksOneAfterTheOtherWakeAWorker) {
+  constexpr int tries = 15; // other programs may keep the other core busy
+  int most = 0, least = 200;
+  for (int i = 0; i < tries && most <= 400; ++i)
+    most = std::max(most, helpedOf(4000, std::chrono::microseconds(2)));
+  EXPECT_GT(most, 400);
+  for (int i = 0; i < tries && least > 0; ++i) // a worker would poll for an eighth of the time
+    least = std::min(least, helpedOf(200, std::chrono::microseconds(400)));
+  EXPECT_EQ(least, 0);
+}
 
 TEST(Pool, NestedAndConcurrentCallsFinish) {
   std::atomic<int64_t> sum = 0;

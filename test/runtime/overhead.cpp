@@ -33,7 +33,7 @@ int main() {
   perpend_tensor inputs[] = {{x, shape, 2, PERPEND_F32}, {y, shape, 2, PERPEND_F32}}, outputs[2] = {};
   auto run = [&] { perpend_session_run(session, inputs, 2, outputs, 2); };
   std::printf("{\"empty_run_ns\": %.1f", medianNs(1000, run));
-  auto region = [] { perpend::runtime::parallelFor({[](void *, int64_t, int64_t) {}, nullptr, 1000, 1, 2}); };
+  auto region = [] { perpend::runtime::parallelFor({[](void *, int64_t, int64_t) {}, nullptr, 1000, 1, 2, nullptr}); };
   std::printf(", \"empty_region_ns\": %.1f", medianNs(1, region));
   auto busyRegion = [] {
     auto body = [](void *, int64_t begin, int64_t end) {
@@ -41,7 +41,7 @@ int main() {
       while (std::chrono::steady_clock::now() < finish) {
       }
     };
-    perpend::runtime::parallelFor({body, nullptr, 1000, 1, 2});
+    perpend::runtime::parallelFor({body, nullptr, 1000, 1, 2, nullptr});
   };
   std::printf(", \"region_of_20us_ns\": %.1f}\n", medianNs(1, busyRegion));
   perpend_session_free(session);
