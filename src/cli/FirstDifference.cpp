@@ -15,6 +15,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+#include <cmath>
+
 using namespace mlir;
 
 namespace perpend::cli {
@@ -45,6 +47,29 @@ static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
     if (isOpTriviallyDead(&op))
       op.erase();
   return part;
+}
+
+/// The last bits of a sum, which the order of its additions decides, may say to which of two integers a value between
+/// them is rounded. Empty: that is not all of the difference.
+static std::string adviceOnSteps(const arrays::Comparison &comparison, const Array &array, const Array &reference) {
+  constexpr double roundings = 1e-3; // of one step
+  double step = comparison.maxAbsolute;
+  bool isOfBytes = array.isFloat() || array.type == PERPEND_U8 || array.type == PERPEND_I8;
+  if (!isOfBytes || comparison.firstBad < 0 || !(step > 0) || !std::isfinite(step))
+    return "";
+  int64_t count = 0;
+  for (int64_t i = 0; i < reference.elementCount(); ++i) {
+    double wanted = reference.at(i) / step, got = array.at(i) / step, distance = std::fabs(got - wanted);
+    if (distance * step <= comparison.tolerance)
+      continue;
+    if (std::fabs(distance - 1) > roundings || std::fabs(wanted - std::round(wanted)) > roundings)
+      return "";
+    ++count;
+  }
+  return "\nhint: " + std::to_string(count) + " of " + std::to_string(reference.elementCount()) +
+         " elements differ, each by one step of " + arrays::shortText(step) +
+         ", as values do that lie half-way between two steps but for the last bits of a sum: either rounding is as " +
+         "good. What follows carries them on; judge it by the model's results";
 }
 
 namespace {
@@ -78,7 +103,10 @@ std::string Search::problemOf(size_t index) {
   if (!outputs)
     return "the model up to there does not compile or run";
   arrays::Comparison comparison = arrays::compare(outputs->front(), reference->front(), options.precision);
-  return comparison.isGood ? "" : describe("value", comparison, outputs->front(), reference->front());
+  if (comparison.isGood)
+    return "";
+  return describe("value", comparison, outputs->front(), reference->front()) +
+         adviceOnSteps(comparison, outputs->front(), reference->front());
 }
 
 std::string findFirstDifference(const ModelSource &source, const CompileOptions &options, ArrayRef<Array> inputs) {

@@ -115,7 +115,26 @@ def test_check_sees_a_difference(tmp_path: Path, tiny: Path) -> None:
     done = perpend("check", tiny, "--override-phase", "simplify:changed.mlir", folder=tmp_path)
     assert done.returncode == USER_ERROR
     assert "DIFFERS  y: f32" in done.stdout and "the outputs DIFFER" in done.stdout
-    assert "first difference: " in done.stdout
+    assert "first difference: " in done.stdout and "hint" not in done.stdout
+
+
+def test_check_knows_steps_of_quantised_values(tmp_path: Path) -> None:
+    """Sums of tenths lie half-way between steps of two tenths but for the last bits."""
+    weights = [
+        numpy_helper.from_array(array, name)
+        for name, array in {"w": np.ones((33, 8), np.float32), "s": np.float32(0.2), "z": np.uint8(9)}.items()
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["p"]),
+        helper.make_node("QuantizeLinear", ["p", "s", "z"], ["q"]),
+        helper.make_node("DequantizeLinear", ["q", "s", "z"], ["y"]),
+    ]
+    save(tmp_path / "tenths.onnx", nodes, [value("x", [64, 33])], [value("y", [64, 8])], weights)
+    x = np.random.default_rng(0).integers(0, 9, (64, 33))
+    np.save(tmp_path / "x.npy", np.float32(0.1) * x.astype(np.float32))
+    done = perpend("check", "tenths.onnx", "--input", "x.npy", folder=tmp_path)
+    assert done.returncode == USER_ERROR
+    assert re.search(r"\nhint: \d+ of 512 elements differ, each by one step of 1, ", done.stdout)
 
 
 @pytest.mark.parametrize(
