@@ -2,6 +2,7 @@
 
 #include "cli/Inputs.h"
 #include "arrays/Draw.h"
+#include "cli/AssumedExtents.h"
 #include "cli/CountInputs.h"
 #include "graph/Symbols.h"
 #include "support/ReadableText.h"
@@ -23,7 +24,7 @@ void InputOptions::addTo(OptionList &options) {
       "a folder with 0.npy, 1.npy, ...");
   options.add("symbol", symbols, "NAME=N",
               "value of a symbol in the dimensions of random inputs (default: what the arrays from files say, of 2*n, "
-              "too; else 2)");
+              "too; else 2, or what the model takes)");
   options.add("seed", seed, "SEED", "seed of the random inputs (default 0)");
   options.add("random", seed, "SEED", "");
 }
@@ -31,12 +32,14 @@ void InputOptions::addTo(OptionList &options) {
 namespace {
 class InputMaker {
 public:
-  InputMaker(const perpend_model *model, const ModelSource &source, const InputOptions &options)
+  InputMaker(perpend_model *model, const ModelSource &source, const InputOptions &options)
       : model(model), source(source), options(options), arrays(perpend_model_input_count(model)) {}
 
   std::optional<Inputs> run() {
     if (!readFiles() || !readSymbols())
       return std::nullopt;
+    for (const std::string &name : assumeExtents(model, arrays, symbols))
+      made.assumed.push_back(name + "=" + std::to_string(symbols[name]));
     findCounts();
     std::mt19937_64 generator(options.seed);
     for (size_t i = 0; i < arrays.size(); ++i)
@@ -57,7 +60,7 @@ private:
   bool makeRandom(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
   bool makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array, std::mt19937_64 &generator);
 
-  const perpend_model *model;
+  perpend_model *model;
   const ModelSource &source;
   const InputOptions &options;
   std::set<std::string> counts;
@@ -95,13 +98,6 @@ bool InputMaker::readFiles() {
   bindSymbols(/*isBare=*/true);
   bindSymbols(/*isBare=*/false);
   return true;
-}
-
-static std::set<std::string> symbolsIn(StringRef text) {
-  std::set<std::string> names;
-  if (std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(text))
-    extent->symbols(names);
-  return names;
 }
 
 /// From dimensions of arrays from files that are a symbol, or else linear in one. Those that do not fit say nothing:
@@ -218,9 +214,6 @@ bool InputMaker::makeRandom(const perpend_tensor_info &info, std::optional<Array
       continue;
     }
     std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info.dimTexts[i]);
-    for (const std::string &name : symbolsIn(info.dimTexts[i]))
-      if (symbols.try_emplace(name, 2).second)
-        made.assumed.push_back(name + "=2");
     std::optional<int64_t> value = extent ? extent->evaluate(symbols) : std::nullopt;
     if (!value)
       return fail("input '" + Twine(info.name) + "': no value for the dimension '" + info.dimTexts[i] + "'",
@@ -257,7 +250,7 @@ void Inputs::print(const perpend_model *model) const {
   llvm::outs() << drawnText();
 }
 
-std::optional<Inputs> makeInputs(const perpend_model *model, const ModelSource &source, const InputOptions &options) {
+std::optional<Inputs> makeInputs(perpend_model *model, const ModelSource &source, const InputOptions &options) {
   return InputMaker(model, source, options).run();
 }
 } // namespace perpend::cli

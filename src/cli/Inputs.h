@@ -33,9 +33,9 @@ struct Inputs {
 };
 
 /// One array for each input of the model: from files, else random. A symbol has the value that --symbol says, else what
-/// an array from a file says, else 2. Random counts and lengths are 1 or 2 where `source` is no library, so that
-/// every loop runs. Errors: nullopt, printed.
-std::optional<Inputs> makeInputs(const perpend_model *model, const ModelSource &source, const InputOptions &options);
+/// an array from a file says, else one that assumeExtents finds. Random counts and lengths are 1 or 2 where `source` is
+/// no library, so that every loop runs. Errors: nullopt, printed.
+std::optional<Inputs> makeInputs(perpend_model *model, const ModelSource &source, const InputOptions &options);
 } // namespace perpend::cli
 
 #endif

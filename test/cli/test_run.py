@@ -213,6 +213,19 @@ def test_dimension_linear_in_a_symbol(tmp_path: Path) -> None:
         assert message in reject("run", "m.so", "--input", "x.npy", folder=tmp_path)
 
 
+def test_extents_that_a_model_does_not_take_are_not_assumed(tmp_path: Path) -> None:
+    """A window of 17 needs as many pixels; a batch stays small."""
+    weights = [numpy_helper.from_array(np.ones((1, 1, 17, 3), np.float32), "w")]
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    outputs = [value("y", ["b", 1, "h1", "w1"])]
+    save(tmp_path / "window.onnx", nodes, [value("x", ["b", 1, "h", "w"])], outputs, weights)
+    text = succeed("bench", "window.onnx", "--time", 0, folder=tmp_path)
+    assert "input  x: f32 [2, 1, 32, 4]" in text
+    text = succeed("bench", "window.onnx", "--time", 0, "--symbol", "h=20", folder=tmp_path)
+    assert "input  x: f32 [2, 1, 20, 4]" in text
+    assert "got 2" in reject("run", "window.onnx", "--symbol", "h=2", folder=tmp_path)
+
+
 def test_symbols_of_files_are_solved_for(tmp_path: Path) -> None:
     """A file of 2*n + 1 elements gives n to inputs that are made up; one that is n itself goes before."""
     text = """func.func @main(%a: T1 {graph.name = "a"}, %b: T2 {graph.name = "b"}) -> T2 { return %b : T2 }"""

@@ -1,0 +1,96 @@
+//===- AssumedExtents.cpp - extents that nobody said ----------------------===//
+
+#include "cli/AssumedExtents.h"
+#include "cli/CompiledModel.h"
+#include "support/SymbolicInt.h"
+
+namespace perpend::cli {
+
+std::set<std::string> symbolsIn(StringRef text) {
+  std::set<std::string> names;
+  if (std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(text))
+    extent->symbols(names);
+  return names;
+}
+
+namespace {
+/// Asks a model whether it takes inputs of some shapes and gives something for them; no data is needed, nothing runs.
+class Shapes {
+public:
+  Shapes(perpend_model *model, ArrayRef<std::optional<Array>> given)
+      : model(model), given(given), session(createSession(model, 1)) {}
+
+  /// Of inputs that are lists nobody knows before the run.
+  bool canTell() const;
+  bool fit(const llvm::StringMap<int64_t> &symbols);
+
+private:
+  perpend_model *model;
+  ArrayRef<std::optional<Array>> given;
+  SessionOwner session;
+};
+} // namespace
+
+bool Shapes::canTell() const {
+  for (size_t i = 0; i < given.size(); ++i)
+    if (const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+        info->type == PERPEND_SEQUENCE || info->type == PERPEND_OPTIONAL)
+      return false;
+  return session && perpend_model_output_count(model) > 0;
+}
+
+bool Shapes::fit(const llvm::StringMap<int64_t> &symbols) {
+  std::vector<llvm::SmallVector<int64_t>> shapes(given.size());
+  std::vector<perpend_tensor> inputs;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+    if (given[i])
+      shapes[i] = given[i]->shape;
+    for (int32_t dim = 0; !given[i] && dim < info->rank; ++dim) {
+      std::optional<support::SymbolicInt> extent = support::SymbolicInt::parse(info->dimTexts[dim]);
+      shapes[i].push_back(extent ? extent->evaluate(symbols).value_or(0) : 0);
+    }
+    inputs.push_back({nullptr, shapes[i].data(), static_cast<int32_t>(shapes[i].size()), info->type});
+  }
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
+    int32_t rank = perpend_model_output(model, i)->rank;
+    llvm::SmallVector<int64_t> shape(std::max(rank, 1), 1);
+    perpend_status status = perpend_session_output_shape(session.get(), inputs.data(),
+                                                         static_cast<int32_t>(inputs.size()), i, shape.data());
+    if (status != PERPEND_OK && status != PERPEND_SHAPE_UNKNOWN)
+      return false;
+    if (status == PERPEND_OK && llvm::is_contained(shape, 0))
+      return false;
+  }
+  return true;
+}
+
+std::vector<std::string> assumeExtents(perpend_model *model, ArrayRef<std::optional<Array>> given,
+                                       llvm::StringMap<int64_t> &symbols) {
+  constexpr int64_t least = 2, most = 512;
+  std::vector<std::string> names;
+  for (size_t i = 0; i < given.size(); ++i) {
+    const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
+    for (int32_t dim = 0; !given[i] && dim < info->rank; ++dim)
+      for (const std::string &name : symbolsIn(info->dimTexts[dim]))
+        if (info->dims[dim] < 0 && symbols.try_emplace(name, least).second)
+          names.push_back(name);
+  }
+  auto set = [&](ArrayRef<std::string> some, int64_t value) {
+    for (const std::string &name : some)
+      symbols[name] = value;
+  };
+  Shapes shapes(model, given);
+  if (names.empty() || !shapes.canTell() || shapes.fit(symbols))
+    return names;
+  int64_t all = 2 * least;
+  for (set(names, all); all <= most && !shapes.fit(symbols); set(names, all))
+    all *= 2;
+  if (all > most)
+    return set(names, least), names;
+  for (const std::string &name : names) // a batch need not be as large as an image
+    for (symbols[name] = least; symbols[name] < all && !shapes.fit(symbols);)
+      symbols[name] *= 2;
+  return names;
+}
+} // namespace perpend::cli
