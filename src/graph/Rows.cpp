@@ -29,10 +29,14 @@ bool perpend::graph::isProduct(Operation *op) {
          op->getNumOperands() == 2;
 }
 
-/// A view of which each element is looked for, once, since a product reads it: rows with zeros behind them.
+/// A view of which each element is looked for, once, since a product reads it or a kernel returns it: rows with zeros
+/// behind them.
 static bool isCopy(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
-  return isView(op) && element.looksForElements() && op->hasOneUse() && isProduct(*op->user_begin());
+  if (!isView(op) || !element.looksForElements() || !op->hasOneUse())
+    return false;
+  Operation *user = *op->user_begin();
+  return isProduct(user) || user->hasTrait<OpTrait::IsTerminator>();
 }
 
 bool perpend::graph::isReadOften(Value value) {

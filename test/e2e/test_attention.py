@@ -123,3 +123,41 @@ def test_scores_are_in_no_kernel_but_one(text: onnx.ModelProto, tmp_path: Path) 
     onnx.save(text, tmp_path / "model.onnx")
     module = succeed("inspect", "model.onnx", "--stage", "fuse", folder=tmp_path)
     assert sum("tile.matmul" in kernel for kernel in module.split("func.func private")) == 1
+
+
+def layer(queries: int, keys: int, heads: int, size: int) -> onnx.ModelProto:
+    """Fixed sizes, a projection before and one behind; heads lie in rows of memory."""
+    width = heads * size
+    weights = np.random.default_rng(0).standard_normal((width, width), np.float32) / np.float32(width**0.5)
+    arrays = {"w": weights, "scale": np.float32(size**0.5), "whole": np.array([1, queries, width])}
+    arrays |= {"of_rows": np.array([1, queries, heads, size]), "of_keys": np.array([1, keys, heads, size])}
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["projected"])]
+    for name, source, shape, order in [
+        ("q", "projected", "of_rows", [0, 2, 1, 3]),
+        ("k", "keys", "of_keys", [0, 2, 3, 1]),
+        ("v", "values", "of_keys", [0, 2, 1, 3]),
+    ]:
+        nodes.append(helper.make_node("Reshape", [source, shape], [f"{name}_rows"]))
+        nodes.append(helper.make_node("Transpose", [f"{name}_rows"], [name], perm=order))
+    nodes += [
+        helper.make_node("MatMul", ["q", "k"], ["products"]),
+        helper.make_node("Div", ["products", "scale"], ["s"]),
+    ]
+    nodes += [helper.make_node("Softmax", ["s"], ["p"]), helper.make_node("MatMul", ["p", "v"], ["by_head"])]
+    nodes.append(helper.make_node("Transpose", ["by_head"], ["by_row"], perm=[0, 2, 1, 3]))
+    nodes += [helper.make_node("Reshape", ["by_row", "whole"], ["z"]), helper.make_node("MatMul", ["z", "w"], ["y"])]
+    shapes = {"x": [1, queries, width], "keys": [1, keys, width], "values": [1, keys, width]}
+    inputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, shape) for name, shape in shapes.items()]
+    outputs = [helper.make_tensor_value_info("y", TensorProto.FLOAT, shapes["x"])]
+    initializers = [numpy_helper.from_array(array, name) for name, array in arrays.items()]
+    graph = helper.make_graph(nodes, "layer", inputs, outputs, initializers)
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16", "f16", "int8"])
+@pytest.mark.parametrize(("queries", "keys"), [(784, 49), (784, 50), (196, 49), (49, 49), (64, 13), (2000, 77)])
+def test_windows_and_other_odd_lengths(queries: int, keys: int, precision: str, tmp_path: Path) -> None:
+    """Words of two bf16 want an even number of keys: zeros stand behind the rows of the softmax, which is in the kernel
+    of both products or only of the first."""
+    onnx.save(layer(queries, keys, 2, 32), tmp_path / "layer.onnx")
+    assert "the outputs agree" in succeed("check", "layer.onnx", "--precision", precision, folder=tmp_path)
