@@ -11,7 +11,7 @@ import onnx
 import perpend
 import pytest
 from e2e.models import BUILD, CLANG, DIGITS, GOLDEN, MODELS, ROOT, assert_close, run_tool
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 SYSTEM_LIBRARIES = {
     "linux-vdso.so.1",
@@ -64,6 +64,22 @@ def test_compiling_twice_gives_the_same_bytes(tmp_path: Path, options: list[str]
     for name in ["a", "b"]:
         run_tool("compile", DIGITS, "-o", f"{name}.so", "--name", "digits", *options, folder=tmp_path)
     assert (tmp_path / "a.so").read_bytes() == (tmp_path / "b.so").read_bytes()
+
+
+@pytest.mark.parametrize("precision", ["f32", "bf16", "int8"])
+def test_weights_that_layers_share_are_stored_once(tmp_path: Path, precision: str) -> None:
+    layers = 6
+    weights = np.random.default_rng(0).standard_normal((256, 256), np.float32) / 16
+    names = ["x", *(f"h{i}" for i in range(1, layers)), "y"]
+    nodes = []
+    for i in range(layers):
+        nodes.append(helper.make_node("MatMul", [names[i], "w"], [f"p{i}"]))
+        nodes.append(helper.make_node("Tanh", [f"p{i}"], [names[i + 1]]))
+    x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 256]) for name in "xy")
+    graph = helper.make_graph(nodes, "shared", [x], [y], [numpy_helper.from_array(weights, "w")])
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
+    run_tool("compile", "m.onnx", "--precision", precision, "-o", "m.so", folder=tmp_path)
+    assert (tmp_path / "m.so").stat().st_size < weights.nbytes + (64 << 10)
 
 
 def test_host_is_the_target_of_its_name(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 //===- Simplify.cpp - the graph in its smallest form ------------------------===//
 //
 // Runs after import and again after each pass that leaves constant expressions
-// behind (layout, packing). One greedy rewrite of folders, canonical forms and
-// the rules below, then common subexpressions.
+// behind (layout, packing). Common subexpressions, one greedy rewrite of
+// folders, canonical forms and the rules below, and common subexpressions again.
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
@@ -363,14 +363,17 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     config.maxIterations = 20;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    // What is computed of the same constants is folded once: layers may share weights.
+    OpPassManager merge("builtin.module");
+    merge.addPass(createCSEPass());
+    if (failed(runPipeline(merge, getOperation())))
+      return signalPassFailure();
     // Sizes that become known let more be folded.
     for (bool changes = true; changes;) {
       (void)applyPatternsAndFoldGreedily(getOperation(), frozen, config);
       changes = main && resolveMeasures(main);
     }
-    OpPassManager cleanup("builtin.module");
-    cleanup.addPass(createCSEPass());
-    if (failed(runPipeline(cleanup, getOperation())))
+    if (failed(runPipeline(merge, getOperation())))
       signalPassFailure();
   }
 };
