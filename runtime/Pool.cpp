@@ -6,10 +6,10 @@
 // compiler did not know: a unit may take a hundredth of that or a hundred times as much. So the caller does the first
 // grain and looks how long it took, before it hands out the rest; likewise before it wakes anybody for few units.
 //
-// One pool per process: perpend_pool_v4 is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address even
-// for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory.
-// After fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the
-// child makes a new pool.
+// One pool per process: PERPEND_POOL_SYMBOL is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address
+// even for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory. After fork()
+// the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the child makes a
+// new pool.
 #include "Pool.h"
 #include "Clock.h"
 #include "Cores.h"
@@ -37,7 +37,6 @@ constexpr int64_t grainNs = 4000;        // what a grain is estimated to take
 constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
 constexpr int64_t grainsWorthSharing = 2;
 constexpr int64_t leastShareNs = 1000; // of what was measured; it takes about as long to hand it over
-constexpr int64_t leastPartNs = 500;
 constexpr int64_t wakingNs = grainNs * grainsWorthWaking;
 constexpr int64_t pollNs = 50000;    // after work
 constexpr int64_t leaveNs = 1000000; // between two moves of a worker: there may be more callers than cores
@@ -57,7 +56,13 @@ struct Job {
 // tasks take and shrinks by half of all time. Any caller may write at any time; a lost update does no harm.
 struct Unshared {
   std::atomic<pthread_t> caller;
-  std::atomic<int64_t> ns, lastNs;
+  std::atomic<int64_t> ns, lastNs; // the time, and when it was that
+
+  bool isOfThisThread() const { return caller.load(std::memory_order_relaxed) == pthread_self(); }
+  int64_t nsAt(int64_t now) const {
+    int64_t passed = now - lastNs.load(std::memory_order_relaxed);
+    return std::max<int64_t>(0, ns.load(std::memory_order_relaxed) - passed / 2);
+  }
 };
 
 struct Pool {
@@ -215,7 +220,7 @@ void startWorkers(Pool &pool, int32_t wanted) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-void offer(Pool &pool, Job &job) {
+void offer(Pool &pool, Job &job, int64_t mostWoken) {
   pool.callersCore.store(sched_getcpu(), std::memory_order_relaxed);
   pthread_mutex_lock(&pool.mutex);
   if (pool.workers < job.seats)
@@ -226,7 +231,7 @@ void offer(Pool &pool, Job &job) {
   *tail = &job;
   pool.openSeats.fetch_add(job.seats, std::memory_order_relaxed);
   pool.openJobs.fetch_add(1, std::memory_order_relaxed);
-  int32_t wakeups = std::min(pool.sleepers, job.seats);
+  int64_t wakeups = std::min<int64_t>(std::min(pool.sleepers, job.seats), mostWoken);
   pthread_mutex_unlock(&pool.mutex);
   for (; wakeups > 0; --wakeups)
     pthread_cond_signal(&pool.workArrived);
@@ -261,7 +266,7 @@ void learn(const ParallelTask &task, int64_t units, int64_t ns) {
 }
 
 // The units from `first` on.
-void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, int64_t parts) {
+void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, int64_t parts, int64_t mostWoken) {
   int64_t extent = task.extent - first;
   parts -= parts % shares;
   Job job;
@@ -276,7 +281,7 @@ void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, 
     job.isClaimed[part].store(false, std::memory_order_relaxed);
   job.seats = static_cast<int32_t>(shares) - 1;
   pool.unshared.ns.store(0, std::memory_order_relaxed);
-  offer(pool, job);
+  offer(pool, job, mostWoken);
   int64_t start = nowNs(), units = runParts(pool, job, 0);
   learn(task, units, nowNs() - start);
   withdraw(pool, job);
@@ -285,7 +290,7 @@ void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, 
 void shareGrains(Pool &pool, const ParallelTask &task, int64_t first) {
   int64_t threads = std::min(task.threads, maxThreads), wholeGrains = (task.extent - first) / grainOf(task);
   int64_t parts = std::min<int64_t>(threads * partsPerThread, wholeGrains);
-  share(pool, task, first, std::min<int64_t>(threads, parts), parts);
+  share(pool, task, first, std::min<int64_t>(threads, parts), parts, parts);
 }
 
 // The units from `first` on; those before have been running since startNs.
@@ -296,30 +301,29 @@ void runAlone(Pool &pool, const ParallelTask &task, int64_t first, int64_t start
   if (ns < leastShareNs * 2)
     return;
   Unshared &unshared = pool.unshared;
-  int64_t before = unshared.ns.load(std::memory_order_relaxed);
-  if (pthread_t self = pthread_self(); !pthread_equal(unshared.caller.load(std::memory_order_relaxed), self)) {
-    unshared.caller.store(self, std::memory_order_relaxed);
-    before = 0;
-  }
-  int64_t passedNs = now - unshared.lastNs.load(std::memory_order_relaxed);
-  unshared.ns.store(std::max<int64_t>(0, before - passedNs / 2) + ns, std::memory_order_relaxed);
+  int64_t before = unshared.isOfThisThread() ? unshared.nsAt(now) : 0;
+  unshared.caller.store(pthread_self(), std::memory_order_relaxed);
+  unshared.ns.store(before + std::min(ns, wakingNs), std::memory_order_relaxed); // longer ones were interrupted
   unshared.lastNs.store(now, std::memory_order_relaxed);
 }
 
 // Little tasks that one caller runs one after the other are worth a worker that stays awake, when they took as long as
 // it polls. Those of several callers are not: they keep the cores busy already.
-bool isWorthWaking(const Unshared &unshared) {
-  return unshared.ns.load(std::memory_order_relaxed) >= pollNs &&
-         pthread_equal(unshared.caller.load(std::memory_order_relaxed), pthread_self());
+bool isWorthWaking(const Pool &pool) {
+  const Unshared &unshared = pool.unshared;
+  return pool.spinNs > 0 && unshared.ns.load(std::memory_order_relaxed) >= pollNs && unshared.isOfThisThread() &&
+         unshared.nsAt(nowNs()) >= pollNs;
 }
 
-void runAtPace(Pool &pool, const ParallelTask &task, bool isAwake) {
+// A little task has those helpers that poll, unless another caller's task is there for them.
+void runAtPace(Pool &pool, const ParallelTask &task, int64_t awake, bool isWorthWaking) {
   auto ns = static_cast<int64_t>(task.pace->unitNs * static_cast<double>(task.extent));
-  int64_t shares = std::min<int64_t>({task.threads, maxThreads, task.extent, ns / leastShareNs});
-  if (shares < 2 || !(isAwake || ns >= wakingNs))
+  int64_t mostWoken = ns >= wakingNs ? ns / grainNs : isWorthWaking;
+  int64_t helped = std::min(ns / leastShareNs, 1 + awake + mostWoken);
+  int64_t shares = std::min(std::min<int64_t>(std::min(task.threads, maxThreads), task.extent), helped);
+  if (shares < 2 || (ns < wakingNs && pool.openJobs.load(std::memory_order_relaxed) > 0))
     return runAlone(pool, task, 0, nowNs());
-  int64_t parts = std::min<int64_t>({shares * partsPerThread, task.extent, ns / leastPartNs});
-  share(pool, task, 0, shares, std::max(parts, shares));
+  share(pool, task, 0, shares, std::min(shares * partsPerThread, task.extent), mostWoken);
 }
 
 void runByEstimate(Pool &pool, const ParallelTask &task, bool isAwake) {
@@ -340,11 +344,12 @@ void runByEstimate(Pool &pool, const ParallelTask &task, bool isAwake) {
 }
 
 void runInPool(Pool &pool, const ParallelTask &task) {
-  bool isAwake = pool.awake.load(std::memory_order_relaxed) > 0 || isWorthWaking(pool.unshared);
+  int64_t awake = pool.awake.load(std::memory_order_relaxed);
+  bool wakes = isWorthWaking(pool);
   if (task.pace && task.pace->unitNs > 0)
-    runAtPace(pool, task, isAwake);
+    runAtPace(pool, task, awake, wakes);
   else
-    runByEstimate(pool, task, isAwake);
+    runByEstimate(pool, task, awake > 0 || wakes);
 }
 
 Pool *createPool() {
@@ -378,23 +383,26 @@ bool belongsToProcess(const Pool &pool) {
 } // namespace
 
 // Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
-extern "C" __attribute__((visibility("default"))) std::atomic<void *> perpend_pool_v4;
-asm(".pushsection .bss.perpend_pool_v4,\"aw\",@nobits\n"
-    ".p2align 3\n"
-    ".type perpend_pool_v4, @gnu_unique_object\n"
-    ".size perpend_pool_v4, 8\n"
-    "perpend_pool_v4:\n"
-    ".zero 8\n"
-    ".popsection\n");
+extern "C" __attribute__((visibility("default"))) std::atomic<void *> PERPEND_POOL_SYMBOL;
+asm(".pushsection .bss." PERPEND_NAME_OF(
+    PERPEND_POOL_SYMBOL) ",\"aw\",@nobits\n"
+                         ".p2align 3\n"
+                         ".type " PERPEND_NAME_OF(
+                             PERPEND_POOL_SYMBOL) ", @gnu_unique_object\n"
+                                                  ".size " PERPEND_NAME_OF(PERPEND_POOL_SYMBOL) ", 8\n" PERPEND_NAME_OF(
+                                                      PERPEND_POOL_SYMBOL) ":\n"
+                                                                           ".zero 8\n"
+                                                                           ".popsection\n");
 
 static Pool *acquirePool() {
-  void *pool = perpend_pool_v4.load(std::memory_order_acquire);
+  void *pool = PERPEND_POOL_SYMBOL.load(std::memory_order_acquire);
   while (!pool || !belongsToProcess(*static_cast<Pool *>(pool))) {
     Pool *created = createPool();
     if (!created)
       return nullptr;
     pinThisObject();
-    if (perpend_pool_v4.compare_exchange_strong(pool, created, std::memory_order_acq_rel, std::memory_order_acquire))
+    if (PERPEND_POOL_SYMBOL.compare_exchange_strong(pool, created, std::memory_order_acq_rel,
+                                                    std::memory_order_acquire))
       return created;
     munmap(created, sizeof(Pool));
   }

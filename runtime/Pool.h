@@ -10,14 +10,18 @@ struct Pace {
   double unitNs;
 };
 
-// Shared by copies of the runtime that may be of different versions: a change here or of Pool needs a new symbol name
-// (perpend_pool_v4 in Pool.cpp).
+// The pool's symbol. ParallelTask and Pool are shared by copies of the runtime that may be of different versions: a
+// change of them needs a new name.
+#define PERPEND_POOL_SYMBOL perpend_pool_v4
+#define PERPEND_TEXT_OF(name) #name
+#define PERPEND_NAME_OF(macro) PERPEND_TEXT_OF(macro)
+
 struct ParallelTask {
   void (*body)(void *context, int64_t begin, int64_t end);
   void *context;
   int64_t extent, grain; // < 0: -grain, an estimate from extents that were not known
   int32_t threads;       // at most this many at once, the caller included
-  Pace *pace;            // read and written; null: every time by the grain
+  Pace *pace;            // read and written; null: every time by the grain. Units take the same time in every run
 };
 
 constexpr int32_t maxThreads = 1024;

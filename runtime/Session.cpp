@@ -55,7 +55,7 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
   KernelCall call{kernel, buffers, frame->symbols};
   bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // no function of a library
   int64_t start = session.isProfiling ? nowNs() : 0;
-  Pace *pace = isNumbered ? &session.paces[kernelIndex] : nullptr;
+  Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; // else units are as long as shapes say
   parallelFor({runKernelPart, &call, extent, grain, session.threads, pace});
   if (!session.isProfiling || !isNumbered)
     return;

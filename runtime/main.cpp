@@ -3,7 +3,6 @@
 #include "Npy.h"
 #include "Types.h"
 #include "include/perpend_module.h"
-#include <algorithm>
 #include <cerrno>
 #include <cmath>
 #include <cstdarg>

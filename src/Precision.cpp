@@ -8,6 +8,8 @@
 #include "tile/Tile.h"
 #include "tile/intrinsics/Intrinsic.h"
 
+#include "llvm/ADT/StringSwitch.h"
+
 #include <set>
 
 using namespace mlir;
@@ -29,12 +31,24 @@ static std::set<std::string> precisionsOf(MLIRContext *context, const target::Ta
   return known;
 }
 
+/// What other libraries call the types. Empty: none of these names.
+static std::string nameHere(StringRef name) {
+  return llvm::StringSwitch<std::string>(name.lower())
+      .Cases("float16", "half", "f16")
+      .Cases("bfloat16", "bfloat", "bf16")
+      .Cases("float32", "float", "single", "f32")
+      .Cases("i8", "s8", "w8a8", "int8")
+      .Default("");
+}
+
 LogicalResult checkPrecision(ModuleOp module, StringRef precision, const target::TargetInfo &target) {
   std::set<std::string> known = precisionsOf(module.getContext(), target);
   if (known.count(precision.str()))
     return success();
   bool isName = precision == "int8" || graph::elementTypeNamed(module.getContext(), precision);
-  std::string near = isName ? "" : support::nearest(precision, std::vector<std::string>(known.begin(), known.end()));
+  std::string near = nameHere(precision);
+  if (!isName && !known.count(near))
+    near = support::nearest(precision, std::vector<std::string>(known.begin(), known.end()));
   std::string hint = near.empty() ? "leave it out, or compile for another machine (--target); --intrinsics FILE brings "
                                     "products of other types"
                                   : "did you mean '" + near + "'?";

@@ -98,9 +98,10 @@ struct perpend_frame {
   int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
                               * Behind them: at most how many threads run a kernel at a time, at least 1 */
   /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
-   * into parts of at least grain units when threads are available; < 0: of -grain, which is an estimate from extents
-   * that were not known, so that the first part is measured. extent <= 0 runs nothing. kernelIndex -1: work that is no
-   * kernel, of a library call. */
+   * into parts when threads are available: of at least grain units at first, then as what was measured says; < 0: of at
+   * least -grain, which is an estimate from extents that were not known, so that the first part is measured every time.
+   * extent <= 0 runs nothing. kernelIndex -1: work that is no kernel, of a library call; its parts never have fewer
+   * units than grain. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
   /* outputCount + growingCount buffers: those of outputs with extents from data, then those of intermediate values.

@@ -65,9 +65,26 @@ bool Shapes::fit(const llvm::StringMap<int64_t> &symbols) {
   return true;
 }
 
+/// The values of a search: powers of 2, of which the larger ones come later.
+static constexpr int64_t least = 2, most = 512;
+/// More symbols than these have one value: there would be too many to try.
+static constexpr size_t mostSearched = 4;
+
+/// Tries all values up to `limit` for the symbols from `next` on, the last one's fastest; whether some fit.
+static bool search(ArrayRef<std::string> names, size_t next, int64_t limit, llvm::StringMap<int64_t> &symbols,
+                   Shapes &shapes) {
+  if (next == names.size())
+    return shapes.fit(symbols);
+  for (int64_t value = least; value <= limit; value *= 2) {
+    symbols[names[next]] = value;
+    if (search(names, next + 1, limit, symbols, shapes))
+      return true;
+  }
+  return false;
+}
+
 std::vector<std::string> assumeExtents(perpend_model *model, ArrayRef<std::optional<Array>> given,
                                        llvm::StringMap<int64_t> &symbols) {
-  constexpr int64_t least = 2, most = 512;
   std::vector<std::string> names;
   for (size_t i = 0; i < given.size(); ++i) {
     const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
@@ -76,21 +93,21 @@ std::vector<std::string> assumeExtents(perpend_model *model, ArrayRef<std::optio
         if (info->dims[dim] < 0 && symbols.try_emplace(name, least).second)
           names.push_back(name);
   }
-  auto set = [&](ArrayRef<std::string> some, int64_t value) {
-    for (const std::string &name : some)
+  auto setAll = [&](int64_t value) {
+    for (const std::string &name : names)
       symbols[name] = value;
   };
-  Shapes shapes(model, given);
-  if (names.empty() || !shapes.canTell() || shapes.fit(symbols))
+  if (names.empty())
     return names;
-  int64_t all = 2 * least;
-  for (set(names, all); all <= most && !shapes.fit(symbols); set(names, all))
-    all *= 2;
-  if (all > most)
-    return set(names, least), names;
-  for (const std::string &name : names) // a batch need not be as large as an image
-    for (symbols[name] = least; symbols[name] < all && !shapes.fit(symbols);)
-      symbols[name] *= 2;
+  Shapes shapes(model, given);
+  if (!shapes.canTell())
+    return names;
+  for (int64_t limit = least; limit <= most; limit *= 2) {
+    setAll(limit);
+    if (names.size() > mostSearched ? shapes.fit(symbols) : search(names, 0, limit, symbols, shapes))
+      return names;
+  }
+  setAll(least);
   return names;
 }
 } // namespace perpend::cli

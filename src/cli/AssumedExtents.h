@@ -17,9 +17,9 @@ namespace perpend::cli {
 /// The symbols in the text of an extent, "2*n + 1".
 std::set<std::string> symbolsIn(llvm::StringRef text);
 
-/// Adds a value for each symbol in the dimensions of inputs without an array: 2, or the least power of 2 up to 512 with
-/// which the model takes inputs of these shapes and gives outputs that are not empty, if one is found. Returns their
-/// names, in the order of the inputs.
+/// Adds a value for each symbol in the dimensions of inputs without an array: 2, or powers of 2 up to 512, as small as
+/// may be, with which the model takes inputs of these shapes and gives outputs that are not empty, if some are found.
+/// More than four symbols have one value. Returns their names, in the order of the inputs.
 std::vector<std::string> assumeExtents(perpend_model *model, llvm::ArrayRef<std::optional<arrays::Array>> given,
                                        llvm::StringMap<int64_t> &symbols);
 } // namespace perpend::cli

@@ -50,24 +50,28 @@ static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
 }
 
 /// The last bits of a sum, which the order of its additions decides, may say to which of two integers a value between
-/// them is rounded. Empty: that is not all of the difference.
+/// them is rounded. Empty: the values are no multiples of the difference, or most of them differ.
 static std::string adviceOnSteps(const arrays::Comparison &comparison, const Array &array, const Array &reference) {
   constexpr double roundings = 1e-3; // of one step
-  double step = comparison.maxAbsolute;
-  bool isOfBytes = array.isFloat() || array.type == PERPEND_U8 || array.type == PERPEND_I8;
-  if (!isOfBytes || comparison.firstBad < 0 || !(step > 0) || !std::isfinite(step))
+  double step = comparison.maxAbsolute, least = INFINITY, most = -INFINITY;
+  bool mayBeRounded = array.isFloat() || array.type == PERPEND_U8 || array.type == PERPEND_I8;
+  if (!mayBeRounded || comparison.firstBad < 0 || !std::isfinite(step))
     return "";
-  int64_t count = 0;
-  for (int64_t i = 0; i < reference.elementCount(); ++i) {
-    double wanted = reference.at(i) / step, got = array.at(i) / step, distance = std::fabs(got - wanted);
-    if (distance * step <= comparison.tolerance)
-      continue;
-    if (std::fabs(distance - 1) > roundings || std::fabs(wanted - std::round(wanted)) > roundings)
-      return "";
-    ++count;
+  int64_t count = 0, all = reference.elementCount();
+  for (int64_t i = 0; i < all; ++i) {
+    double wanted = reference.at(i) / step, got = array.at(i) / step;
+    for (double value : {wanted, got})
+      if (!(std::fabs(value - std::round(value)) <= roundings)) // nor is NaN
+        return "";
+    count += std::round(wanted) != std::round(got);
+    least = std::fmin(least, wanted);
+    most = std::fmax(most, wanted);
   }
-  return "\nhint: " + std::to_string(count) + " of " + std::to_string(reference.elementCount()) +
-         " elements differ, each by one step of " + arrays::shortText(step) +
+  constexpr double fewSteps = 2; // so are a mask's values
+  if (2 * count > all || most - least <= fewSteps)
+    return "";
+  return "\nhint: " + std::to_string(count) + " of " + std::to_string(all) + " elements differ, each by one step of " +
+         arrays::shortText(step) +
          ", as values do that lie half-way between two steps but for the last bits of a sum: either rounding is as " +
          "good. What follows carries them on; judge it by the model's results";
 }

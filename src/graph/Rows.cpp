@@ -33,7 +33,7 @@ bool perpend::graph::isProduct(Operation *op) {
 /// behind them.
 static bool isCopy(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
-  if (!isView(op) || !element.looksForElements() || !op->hasOneUse())
+  if (!isView(op) || !element.looksForElements() || element.readsAgain(0) || !op->hasOneUse())
     return false;
   Operation *user = *op->user_begin();
   return isProduct(user) || user->hasTrait<OpTrait::IsTerminator>();

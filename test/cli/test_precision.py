@@ -312,6 +312,8 @@ def test_what_is_computed_is_rounded_before_it_is_moved(tmp_path: Path) -> None:
         (["f64"], "'x86-64-v4,+avx512bf16' multiplies bf16, f16, f32, int8, got 'f64'"),
         (["f16", "--target", "x86-64"], "'x86-64' multiplies bf16, f32, int8, got 'f16'"),
         (["fp32"], "got 'fp32'\nhint: did you mean 'f32'?"),
+        (["bfloat16"], "got 'bfloat16'\nhint: did you mean 'bf16'?"),
+        (["half"], "got 'half'\nhint: did you mean 'f16'?"),
     ],
 )
 def test_what_the_machine_has_not(tmp_path: Path, options: list[str], expected: str) -> None:

@@ -1,5 +1,5 @@
-"""Chains of reductions over rows, with something between them that moves elements: the same values in one kernel or in
-several.
+"""Chains of reductions over rows, with something between or behind them that moves elements: the same values in one
+kernel or in several.
 
 A chain that went on through a padding once read before the start of a row.
 """
@@ -31,12 +31,12 @@ CONSTANTS = {
 }
 
 
-def model(between: list) -> onnx.ModelProto:
+def model(between: list, is_last: bool = False) -> onnx.ModelProto:
     nodes, value = [helper.make_node("Softmax", ["x"], ["a"])], "a"
     for number, (operator, inputs, attributes) in enumerate(between):
         value = f"p{number}"
         nodes.append(helper.make_node(operator, inputs, [value], **attributes))
-    nodes.append(helper.make_node("Softmax", [value], ["y"]))
+    nodes.append(helper.make_node("Identity" if is_last else "Softmax", [value], ["y"]))
     inputs = [
         helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 7]),
         helper.make_tensor_value_info("i", TensorProto.INT64, ["k"]),
@@ -48,9 +48,10 @@ def model(between: list) -> onnx.ModelProto:
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
+@pytest.mark.parametrize("is_last", [False, True], ids=["between", "last"])
 @pytest.mark.parametrize("name", BETWEEN)
-def test_what_stands_between_reductions(name: str) -> None:
-    text = model(BETWEEN[name])
+def test_what_stands_between_reductions_or_behind(name: str, is_last: bool) -> None:
+    text = model(BETWEEN[name], is_last)
     reference = onnxruntime.InferenceSession(text.SerializeToString(), providers=["CPUExecutionProvider"])
     compiled = perpend.compile(text)
     for rows in [1, 2, 13]:

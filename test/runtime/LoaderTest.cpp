@@ -1,4 +1,5 @@
 // Loads real shared objects: through libperpend.so, and directly, so that three copies of the runtime meet.
+#include "Pool.h"
 #include "perpend.h"
 #include <dlfcn.h>
 #include <elf.h>
@@ -117,9 +118,11 @@ TEST(Loader, CopiesOfTheRuntimeShareOnePoolWhichSurvivesUnloading) {
     ASSERT_NE(objects[i], nullptr) << dlerror();
   }
   ASSERT_NE(dlsym(objects[0], "perpend_module_main"), dlsym(objects[1], "perpend_module_main"));
-  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v3"), dlsym(objects[1], "perpend_pool_v3"));
-  EXPECT_EQ(dlsym(objects[0], "perpend_pool_v3"), dlsym(RTLD_DEFAULT, "perpend_pool_v3"));
-  runDirectly(objects[1]); // not the object whose perpend_pool_v3 it is, which the loader keeps anyway
+  const char *pool = PERPEND_NAME_OF(PERPEND_POOL_SYMBOL);
+  ASSERT_NE(dlsym(objects[0], pool), nullptr) << dlerror();
+  EXPECT_EQ(dlsym(objects[0], pool), dlsym(objects[1], pool));
+  EXPECT_EQ(dlsym(objects[0], pool), dlsym(RTLD_DEFAULT, pool));
+  runDirectly(objects[1]); // not the object whose symbol it is, which the loader keeps anyway
   size_t threads = threadCount();
   runDirectly(objects[0]);
   EXPECT_EQ(threadCount(), threads) << "the other copy started threads of its own";

@@ -363,7 +363,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     config.maxIterations = 20;
     config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    // What is computed of the same constants is folded once: layers may share weights.
+    // What stands there of the same constants is folded once: layers may share weights.
     OpPassManager merge("builtin.module");
     merge.addPass(createCSEPass());
     if (failed(runPipeline(merge, getOperation())))
