@@ -1,8 +1,8 @@
 // A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
 // After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
-// A grain is what the compiler estimates, good to a factor of some. What a unit takes is measured whenever a task runs,
-// and decides when it runs again. The first time, a grain that comes negative is an estimate from extents that the
+// A grain is what the compiler estimates, good to a factor of some. Where units take the same time in every run, that
+// time is measured and decides from the second run on. A grain that comes negative is an estimate from extents that the
 // compiler did not know: a unit may take a hundredth of that or a hundred times as much. So the caller does the first
 // grain and looks how long it took, before it hands out the rest; likewise before it wakes anybody for few units.
 //
@@ -384,15 +384,14 @@ bool belongsToProcess(const Pool &pool) {
 
 // Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
 extern "C" __attribute__((visibility("default"))) std::atomic<void *> PERPEND_POOL_SYMBOL;
-asm(".pushsection .bss." PERPEND_NAME_OF(
-    PERPEND_POOL_SYMBOL) ",\"aw\",@nobits\n"
-                         ".p2align 3\n"
-                         ".type " PERPEND_NAME_OF(
-                             PERPEND_POOL_SYMBOL) ", @gnu_unique_object\n"
-                                                  ".size " PERPEND_NAME_OF(PERPEND_POOL_SYMBOL) ", 8\n" PERPEND_NAME_OF(
-                                                      PERPEND_POOL_SYMBOL) ":\n"
-                                                                           ".zero 8\n"
-                                                                           ".popsection\n");
+#define POOL PERPEND_NAME_OF(PERPEND_POOL_SYMBOL)
+asm(".pushsection .bss." POOL ",\"aw\",@nobits\n"
+    ".p2align 3\n"
+    ".type " POOL ", @gnu_unique_object\n"
+    ".size " POOL ", 8\n" POOL ":\n"
+    ".zero 8\n"
+    ".popsection\n");
+#undef POOL
 
 static Pool *acquirePool() {
   void *pool = PERPEND_POOL_SYMBOL.load(std::memory_order_acquire);
