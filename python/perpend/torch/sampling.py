@@ -56,15 +56,33 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
             sizes = [scaled_extent(call, e, f) for e, f in zip(value.shape[2:], factors, strict=True)]
         else:
             sizes = [extent_of(extent) for extent in call.result.shape[2:]]
-        chosen: dict[str, Any] = {"sizes": [*value.shape[:2], *sizes], "mode": mode, **attributes}
-        chosen["coordinate_transformation_mode"] = coordinates
+        chosen: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates, **attributes}
         if call.get("align_corners", False):
             chosen["coordinate_transformation_mode"] = "align_corners"  # the extents alone decide
-        elif factors is not None:
-            chosen["scales"] = [1.0, 1.0, *factors]
-        return call.op("resize", value, **chosen)
+            factors = None
+        if call.dtype == torch.uint8 and mode != "nearest":
+            return resized_bytes(call, value, sizes, factors, chosen)
+        scales = {} if factors is None else {"scales": [1.0, 1.0, *factors]}
+        return call.op("resize", value, sizes=[*value.shape[:2], *sizes], **scales, **chosen)
 
     return convert
+
+
+def resized_bytes(
+    call: Call, value: Value, sizes: list[Extent], factors: list[float] | None, chosen: dict[str, Any]
+) -> Value:
+    """One dimension after the other, the last one first; between them, too, elements are whole numbers."""
+    half, least, greatest = (call.number(number, torch.float32) for number in (0.5, 0, 255))
+    value = call.cast(value, torch.float32)
+    for axis in reversed(range(len(sizes))):
+        wanted, scales = list(value.shape), [1.0] * (len(sizes) + 2)
+        wanted[axis + 2] = sizes[axis]
+        if factors is not None:
+            scales[axis + 2] = factors[axis]
+        given = {} if factors is None else {"scales": scales}
+        value = call.op("floor", call.op("add", call.op("resize", value, sizes=wanted, **given, **chosen), half))
+        value = call.op("min", call.op("max", value, least), greatest)
+    return call.cast(value, torch.uint8)
 
 
 def upsample_nearest(coordinates: str, exact: str) -> Operator:
