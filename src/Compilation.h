@@ -49,6 +49,8 @@ public:
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return target; }
   unsigned llvmLevel() const { return unsigned(options.optLevel); }
+  /// Of a shared library for this process alone, whose user keeps what the report has of them.
+  void keepWeightsIn(target::WeightMemory *process) { memory = process; }
   mlir::LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
 
 private:
@@ -83,6 +85,7 @@ private:
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
   void shareWeights();
+  mlir::LogicalResult keepWeights();
 
   mlir::ModuleOp module;
   const CompileOptions &options;
@@ -96,6 +99,7 @@ private:
   ModelDescription description;
   target::SharedWeights *shared = nullptr; ///< where there are several machines
   size_t number = 0;                       ///< of this one among them
+  target::WeightMemory *memory = nullptr;  ///< where the weights stay in the process
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
   /// The constants that the caller's module came with; others made from it may still use them.

@@ -14,6 +14,7 @@
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
 #include "graph/Graph.h"
+#include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
@@ -223,6 +224,43 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     return failure();
   if (shared)
     shareWeights();
+  return memory ? keepWeights() : success();
+}
+
+/// The memory of a constant that the compilation has made, which the process and the module share from now on.
+static target::WeightMemory::Piece pieceOf(AsmResourceBlob &blob) {
+  auto owner = std::make_shared<AsmResourceBlob>(std::move(blob));
+  target::WeightMemory::Piece piece(owner, owner->getData().data());
+  blob = AsmResourceBlob(
+      owner->getData(), owner->getDataAlignment(), [piece](void *, size_t, size_t) {},
+      /*dataIsMutable=*/false);
+  return piece;
+}
+
+/// Behind `plan`: constants stay in the process, and code finds them at their distances from the first.
+LogicalResult Compilation::keepWeights() {
+  std::map<int64_t, uintptr_t> addresses;
+  uintptr_t first = UINTPTR_MAX;
+  for (auto [blob, weight] : llvm::zip_equal(description.blobs(), description.weights)) {
+    if (blob.bytes.empty())
+      continue;
+    auto resource = dyn_cast<DenseResourceElementsAttr>(weight.second);
+    AsmResourceBlob *made = resource ? resource.getRawHandle().getBlob() : nullptr;
+    if (!graph::FoldedConstants::current()->own(made))
+      made = nullptr; // its owner may change it
+    target::WeightMemory::Piece piece = memory->place(blob.bytes, made ? pieceOf(*made) : nullptr);
+    if (!piece)
+      return module.emitError("no memory for ")
+             << blob.bytes.size() << " bytes of weights\nhint: compile a smaller model, or free memory before";
+    addresses[weight.first] = reinterpret_cast<uintptr_t>(piece.get());
+    first = std::min(first, addresses[weight.first]);
+    report->weights.push_back(std::move(piece));
+  }
+  description.table.weightsAddress = addresses.empty() ? 0 : first;
+  tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
+    auto found = addresses.find(offset);
+    return found == addresses.end() ? 0 : static_cast<int64_t>(found->second - first); // one without bytes is anywhere
+  });
   return success();
 }
 
@@ -250,13 +288,16 @@ LogicalResult Compilation::dump(const Phase &phase) {
 }
 
 LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
-                      CompileReport *report) {
+                      CompileReport *report, target::WeightMemory *memory) {
   auto machines = target::resolveTargets(options.target);
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
   if (machines->size() > 1)
     return compileForMachines(module, options, std::move(*machines), kind, output, report);
   Compilation compilation(module, options, machines->front(), report);
+  if (report && kind == ArtifactKind::SharedLibrary)
+    compilation.keepWeightsIn(memory);
+  graph::FoldedConstants folded;
   if (failed(compilation.lower()))
     return failure();
   return compilation.isStopped() ? success() : compilation.write(kind, output);

@@ -5,6 +5,7 @@
 
 #include "KernelFacts.h"
 #include "Precision.h"
+#include "target/WeightMemory.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
@@ -67,14 +68,18 @@ struct CompileReport {
   /// For one machine: empty. For several: in the order in which they are preferred; `kernels` is empty, descriptor and
   /// precision are those of the first, and arenaBytes is the most.
   std::vector<MachineReport> machines;
+  /// Of an artifact without weights of its own: those in the process, which its user keeps.
+  std::vector<target::WeightMemory::Piece> weights;
 };
 
 /// Compiles a module with a graph-level `main` (as front ends make it) and writes the artifact to `output`, with a C
 /// header beside it for libraries. The module is consumed. `report` may be null. With stopAfter, nothing is written:
 /// the module is left as it is after that phase. Errors: diagnostics on the module's context; nothing is left
-/// half-written.
+/// half-written. memory: the artifact is for this process alone and has its weights there; of one for several machines
+/// it stays as it is.
 mlir::LogicalResult compile(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind,
-                            llvm::StringRef output, CompileReport *report = nullptr);
+                            llvm::StringRef output, CompileReport *report = nullptr,
+                            target::WeightMemory *memory = nullptr);
 
 /// The phase that a compilation starts with: that of the option, or `schedule` where a kernel is of blocks; empty: the
 /// first.

@@ -124,6 +124,8 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts) {
+  if (memory)
+    description.releaseWeights(original);
   if (description.weights.empty())
     return success();
   std::string path = scratch.pathOf("weights.o");

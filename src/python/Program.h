@@ -51,6 +51,7 @@ struct Report {
   std::string descriptor;
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1;
+  std::vector<std::shared_ptr<const char>> weights; ///< of an artifact that has none of its own: its user keeps them
 };
 
 /// Every function that can fail fills `error` and returns null, nothing or false.
@@ -82,9 +83,10 @@ public:
   std::vector<std::string> inputNames() const;
   /// How the outputs are nested in Python, in JSON: the artifact's descriptor says it as `results`.
   void setResults(const std::string &json);
-  /// Writes the artifact to `path`; the program stays as it is.
-  bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,
-               std::string &error) const;
+  /// Writes the artifact to `path`; the program stays as it is. isOfProcess: a shared library without weights, which
+  /// lie in this process, once for all artifacts that have the same.
+  bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, bool isOfProcess,
+               Report &report, std::string &error) const;
 
   struct State;
   State &internals() { return *state; }

@@ -58,7 +58,8 @@ bool setCompileOptions(CompileOptions &options, const OptionValues &values, std:
 
 /// Compiles the module, which is consumed, to a file. False: an error, which begins with `path` where it has one.
 bool compileModule(mlir::ModuleOp module, const std::string &path, const OptionValues &options,
-                   const std::string &output, bool wantsExecutable, Report &report, std::string &error);
+                   const std::string &output, bool wantsExecutable, Report &report, std::string &error,
+                   target::WeightMemory *memory = nullptr);
 } // namespace perpend::python
 
 #endif

@@ -14,6 +14,7 @@
 #include "graph/SubstituteSymbols.h"
 #include "graph/builder/Builder.h"
 #include "graph/composites/Formulas.h"
+#include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"
 
@@ -88,13 +89,19 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     if (!symbols.empty())
       return failure(); // the elements depend on sizes
     SmallVector<Attribute> operands, results;
+    SmallVector<ConstantOp> constants;
     for (Value operand : op->getOperands()) {
+      constants.push_back(constantBehind(operand));
       if (failed(evaluateOperand(dialect, operand, operands)))
         return failure();
     }
     if (failed(dialect->evaluator(op, operands, results)))
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(op, result.getType(), cast<ElementsAttr>(results[0]));
+    if (FoldedConstants *folded = FoldedConstants::current()) {
+      folded->note(operands, results[0]);
+      folded->release(constants);
+    }
     return success();
   }
 

@@ -37,8 +37,12 @@ static Constant *hiddenVariable(Module &module, StringRef name) {
 }
 
 static Constant *weightsAddress(Module &module, const ModuleTable &table) {
+  auto *pointer = PointerType::getUnqual(module.getContext());
+  if (table.weightsAddress)
+    return ConstantExpr::getIntToPtr(ConstantInt::get(Type::getInt64Ty(module.getContext()), table.weightsAddress),
+                                     pointer);
   if (table.weightsSymbol.empty())
-    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+    return ConstantPointerNull::get(pointer);
   return hiddenVariable(module, table.weightsSymbol);
 }
 

@@ -26,10 +26,11 @@ namespace perpend::target {
 constexpr llvm::StringLiteral descriptorSymbol = "perpend_module.descriptor";
 
 struct ModuleTable {
-  std::string name;          ///< an identifier
-  bool isMain = true;        ///< found by perpend_module_main, too: the one model of a shared library or a program
-  std::string descriptor;    ///< JSON, see perpend_module.h
-  std::string weightsSymbol; ///< empty: no weights
+  std::string name;            ///< an identifier
+  bool isMain = true;          ///< found by perpend_module_main, too: the one model of a shared library or a program
+  std::string descriptor;      ///< JSON, see perpend_module.h
+  std::string weightsSymbol;   ///< empty: no weights, or those of the process
+  uint64_t weightsAddress = 0; ///< in the process that makes the artifact for itself; 0: of weightsSymbol
   uint64_t weightsBytes = 0;
   uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0, growingCount = 0;
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
