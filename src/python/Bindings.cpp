@@ -179,7 +179,8 @@ static nb::list evaluate(Program &program, nb::args arguments) {
   return results;
 }
 
-static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
+static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable,
+                        bool isOfProcess) {
   OptionValues options = optionValuesOf(values);
   Report report;
   std::string error;
@@ -187,7 +188,7 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
   bool isDone;
   {
     nb::gil_scoped_release unlocked;
-    isDone = program.compile(options, path, wantsExecutable, report, error);
+    isDone = program.compile(options, path, wantsExecutable, isOfProcess, report, error);
   }
   if (!isDone)
     throw CompileError(error);
@@ -206,7 +207,8 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("descriptor", &Report::descriptor)
       .def_ro("artifact_bytes", &Report::artifactBytes)
       .def_ro("weights_bytes", &Report::weightsBytes)
-      .def_ro("arena_bytes", &Report::arenaBytes);
+      .def_ro("arena_bytes", &Report::arenaBytes)
+      .def_prop_ro("is_of_process", [](const Report &report) { return !report.weights.empty(); });
   nb::class_<Program>(module, "Module",
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
@@ -218,7 +220,7 @@ static void bindProgram(nb::module_ &module) {
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
       .def("evaluate", &evaluate, "inputs"_a)
-      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
+      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false, "of_process"_a = false);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
       .def_ro("name", &OptionInfo::name)
       .def_ro("type", &OptionInfo::type)
@@ -448,6 +450,7 @@ static void bindModel(nb::module_ &module) {
       .def("profile", &Model::profile)
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
+      .def("allow_threads", &Model::allowThreads, "count"_a)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
       .def_prop_ro("name", &Model::name)

@@ -9,6 +9,7 @@
 #include "python/Model.h"
 
 #include "python/PythonOperators.h"
+#include "runtime/Cores.h"
 #include "support/ReadableText.h"
 
 #include <algorithm>
@@ -70,17 +71,30 @@ std::vector<const perpend_tensor_info *> Model::outputs() const {
   return list;
 }
 
-/// The interpreter lock guards the list.
+void Model::allowThreads(nb::callable count) {
+  cores = runtime::usableCores(); // reads files
+  allowedThreads = count;
+}
+
+int Model::threadsNow() const {
+  if (threadLimit || !allowedThreads.is_valid())
+    return threadLimit;
+  return std::clamp(nb::cast<int>(allowedThreads()), 1, cores);
+}
+
+/// The interpreter lock guards the list. A session for another number of threads makes room for a new one.
 std::unique_ptr<Session> Model::acquire() {
+  int threads = threadsNow();
   if (!idle.empty()) {
     std::unique_ptr<Session> session = std::move(idle.back());
     idle.pop_back();
-    return session;
+    if (session->threads == threads)
+      return session;
   }
-  perpend_session_options options = {threadLimit};
+  perpend_session_options options = {threads};
   perpend_session *created = nullptr;
   check(perpend_session_create(model, &options, &created));
-  return std::make_unique<Session>(created);
+  return std::make_unique<Session>(created, threads);
 }
 
 void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }

@@ -15,12 +15,13 @@ namespace perpend::python {
 
 /// A session with what it computed last, so that calls with the same shapes need not ask for the outputs' shapes.
 struct Session {
-  explicit Session(perpend_session *session) : session(session) {}
+  Session(perpend_session *session, int threads) : session(session), threads(threads) {}
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
   ~Session() { perpend_session_free(session); }
 
   perpend_session *session;
+  int threads;
   std::vector<int64_t> inputExtents, outputExtents;
   std::vector<bool> isFromData; ///< outputs whose shapes depend on data
   bool isKnown = false;
@@ -51,12 +52,16 @@ public:
   /// From now on calls take a dict for the map of that name: the inputs `keys` and `keys` + 1 are its keys and values.
   void takeMap(const std::string &name, size_t keys);
 
+  /// From now on calls ask `count` how many threads they may use, where the model has no limit of its own.
+  void allowThreads(nanobind::callable count);
+
   using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
   /// Name, time in ns and calls of every kernel, for one run.
   KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
 
 private:
   struct Call;
+  int threadsNow() const;
   std::unique_ptr<Session> acquire();
   void release(std::unique_ptr<Session> session);
   const std::pair<std::string, size_t> *findMap(size_t keys) const;
@@ -71,6 +76,8 @@ private:
 
   std::string file;
   int threadLimit;
+  nanobind::object allowedThreads; ///< a function, or null
+  int cores = 0;                   ///< of the machine, where there is one
   perpend_model *model = nullptr;
   std::vector<std::unique_ptr<Session>> idle;
   std::vector<std::pair<std::string, size_t>> maps; ///< names, and the numbers of the inputs that are their keys
