@@ -94,6 +94,11 @@ class Model(_perpend.Model):
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the shared library to `path`, and its C header beside it."""
         target = Path(path)
+        if self.report and self.report.is_of_process:
+            raise ValueError(
+                "save: the model's weights are in this process, as torch.compile leaves them, and not in its file\n"
+                "hint: perpend.compile(net, example_inputs=...) makes a model to save"
+            )
         if self.operators:
             names = ", ".join(operator.label for operator in self.operators)
             raise ValueError(
@@ -235,7 +240,7 @@ def compile(
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
-        dataclasses and integers. It is a torch.nn.Module itself then, on the CPU and without parameters.
+        dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     check_options(options, ARGUMENTS)
@@ -247,7 +252,8 @@ def compile(
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        report = module.compile(path, {"target": target_text(target), **options})
+        is_of_process = getattr(module, "is_of_process", False)  # set by torch.compile: nobody saves the model
+        report = module.compile(path, {"target": target_text(target), **options}, of_process=is_of_process)
         compiled = _loaded(module, path, limit)
     except BaseException:
         folder.cleanup()

@@ -13,18 +13,21 @@ from inspect import signature
 from typing import Any, cast
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.exc import UserError
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._pytree import tree_leaves
 
 from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
-from .structure import Arguments, Leaf, Structure, output_names
+from .structure import Arguments, Leaf, Result, Structure, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
-from .types import is_unnamed, name_expression, named_expression, names_in_use, naming
+from .types import DTYPES, is_unnamed, name_expression, named_expression, names_in_use, naming
+from .untouched import evaluated
 
 
 class Converter(Conversion):
@@ -39,11 +42,18 @@ class Converter(Conversion):
                     self.values[node] = self.constant(attribute)
             elif node.op == "call_function":
                 self.graph.set_location(node.name, str(node.target))
-                if numbers.is_number(node):
-                    numbers.convert(self, node)
-                else:
-                    self.values[node] = self.convert_node(module, node)
-                    name_extents(node.meta.get("val"), self.values[node])
+                try:
+                    self._convert(module, node)
+                except CompileError as error:
+                    error.node = node  # of the whole graph in the end: it holds the regions
+                    raise
+
+    def _convert(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+        if numbers.is_number(node):
+            numbers.convert(self, node)
+        else:
+            self.values[node] = self.convert_node(module, node)
+            name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         try:
@@ -126,6 +136,49 @@ def is_known(node: torch.fx.Node) -> bool:
     return operators.is_supported(name)
 
 
+def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
+    """The nodes that only PyTorch can run, with the reasons: operators that are not in the table, and what is between
+    them and has other tensors than the compiler knows."""
+    apart = {node: "it is not supported" for node in module.graph.nodes if not _is_convertible(module, node)}
+    outside = {node for node in module.graph.nodes if node.op == "placeholder"} | apart.keys()
+    rest = [node for node in module.graph.nodes if node.op == "call_function" and node not in apart]
+    results = {node for node in module.graph.output_node().all_input_nodes if node.op != "placeholder"}
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for node in rest:
+            near = {source for source in node.all_input_nodes if source in outside}
+            if node in results or any(user in outside for user in node.users):
+                near.add(node)
+            if strange := next(filter(None, map(strangeness, near)), None):
+                apart[node] = strange
+                outside.add(node)
+                goes_on = True
+        rest = [node for node in rest if node not in apart]
+    return apart
+
+
+def _is_convertible(module: torch.fx.GraphModule, node: torch.fx.Node) -> bool:
+    """Whether the table has the operator, and those of its regions."""
+    if node.op != "call_function" or numbers.is_number(node):
+        return True
+    bodies = [_attribute(module, cast(str, each.target)) for each in node.all_input_nodes if each.op == "get_attr"]
+    regions = [body for body in bodies if isinstance(body, torch.fx.GraphModule)]
+    return is_known(node) and all(is_known(call) for region in regions for call in calls(region))
+
+
+def strangeness(node: torch.fx.Node) -> str:
+    """Why the node's tensors cannot be inputs or outputs of a compiled model; empty: they can."""
+    for value in tree_leaves(node.meta.get("val")):
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in DTYPES:
+                kind = "complex numbers" if value.dtype.is_complex else f"elements of type {value.dtype}"
+                return f"'{node.name}': {kind} are not supported between parts"
+            if value.layout is not torch.strided or value.device.type != "cpu":
+                return f"'{node.name}': a tensor of layout {value.layout} on {value.device} is not supported"
+    return ""
+
+
 def check_operators(module: torch.fx.GraphModule) -> None:
     """Errors: all operators that are not in the table at once, with their nodes."""
     unsupported: dict[str, list[str]] = defaultdict(list)
@@ -141,7 +194,8 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             f"{len(unsupported)} operator{'s' if len(unsupported) > 1 else ''} of this model "
             f"{'are' if len(unsupported) > 1 else 'is'} not supported:{''.join(lines)}"
             '\nhint: write these parts with other operators; or use torch.compile(model, backend="perpend"), which '
-            "leaves such graphs to PyTorch; or export it as ONNX and bring them (docs/howto/bring-an-operator.md)"
+            "runs them in PyTorch, between compiled parts; or export it as ONNX and bring them "
+            "(docs/howto/bring-an-operator.md)"
         )
 
 
@@ -161,7 +215,15 @@ def differs_in_training(model: torch.nn.Module) -> bool:
 
 
 def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> Module:
-    """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs."""
+    """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs.
+
+    Threads: any; they take turns, also with torch.compile, as PyTorch traces one program at a time.
+    """
+    with compile_lock:
+        return _import_model(model, example_inputs, dynamic_shapes)
+
+
+def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Module:
     if isinstance(model, ExportedProgram):
         return import_program(model)
     if example_inputs is None:
@@ -172,17 +234,13 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
         named = dict(example_inputs)
     else:
         positional = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
-    was_training = model.training
     if differs_in_training(model):
-        warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=4)
-    model.eval()
-    try:
+        warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=5)
+    with evaluated(model, (positional, named)):
         program = _exported(model, positional, named, dynamic_shapes)
-    finally:
-        model.train(was_training)
-    parameters = list(signature(model.forward).parameters)
-    dims = given_dims(model, positional, named, dynamic_shapes)
-    return import_program(program, type(model).__name__, dims, parameters)
+        parameters = list(signature(model.forward).parameters)
+        dims = given_dims(model, positional, named, dynamic_shapes)
+        return import_program(program, type(model).__name__, dims, parameters)
 
 
 # What to do about an error of torch.export, by what its text has in it.
@@ -190,7 +248,8 @@ HINTS = {
     "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; or call "
     "transformers.integrations.executorch.register_dynamic_cache_export_support() first, to have it in and out",
     "Unsupported input type": "give tensors (torch.from_numpy(array)), numbers, and lists, tuples and dicts of them",
-    "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
+    "in output, which is not a known type": "return tensors, numbers, texts, and lists, tuples and dicts of them; or "
+    "register the class with torch.export.register_dataclass or torch.utils._pytree.register_pytree_node",
     ".numpy() is not supported": "write with torch's operators what the module computes with numpy",
 }
 
@@ -337,6 +396,15 @@ def _check_mutations(program: ExportedProgram) -> None:
         )
 
 
+def _leaf_of(node: Any, value: Any) -> Leaf:
+    example = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if not isinstance(value, Value):
+        return Leaf.INTEGER
+    if isinstance(example, torch.SymFloat):
+        return Leaf.FLOAT
+    return Leaf.BOOLEAN if isinstance(example, torch.SymBool) else Leaf.TENSOR
+
+
 def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
@@ -344,21 +412,17 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     examples = [node.meta["val"] if isinstance(node, torch.fx.Node) else node for node, _ in returned]
     names = output_names(program.call_spec.out_spec, examples)
     results: dict[str, Value] = {}
-    leaves: list[Leaf] = []
+    leaves: list[Leaf | Result] = []
     for name, (node, spec) in zip(names, returned, strict=True):
-        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
-            leaves.append(Leaf.NONE)
+        constant = spec.arg.value if isinstance(spec.arg, ConstantArgument) else 0
+        if constant is None or isinstance(constant, (bool, float, str)):
+            leaves.append(Leaf.NONE if constant is None else Result(constant))
             continue
-        value = converter.map_argument(node)
+        value = numbers.result(converter, node)
         if isinstance(value, Complex):
             hint = "hint: return torch.view_as_real(...)"
             raise CompileError(f"output '{name}': complex numbers are not supported\n{hint}")
-        if isinstance(value, (bool, float)) or (isinstance(value, str) and not isinstance(node, torch.fx.Node)):
-            raise CompileError(
-                f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"
-                "\nhint: return a tensor, such as torch.tensor(...), or leave the constant out"
-            )
-        leaves.append(Leaf.TENSOR if isinstance(value, Value) else Leaf.INTEGER)
+        leaves.append(_leaf_of(node, value))
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs\nhint: return a tensor from its forward")

@@ -20,6 +20,7 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
     def __init__(self, path: str, threads: int, structure: Structure) -> None:
         torch.nn.Module.__init__(self)
         super().__init__(path, threads)
+        self.allow_threads(torch.get_num_threads)
         self.structure = structure
         self.training = False
 

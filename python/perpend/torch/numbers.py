@@ -99,6 +99,14 @@ def _operand(converter: Conversion, argument: Any) -> Value:
     return converter.graph.constant(torch.tensor(argument, dtype=dtype))
 
 
+def result(converter: Conversion, node: Any) -> Any:
+    """What a graph returns: a number that depends on extents or data is a scalar, or an expression if it is whole."""
+    example = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if isinstance(example, (torch.SymBool, torch.SymFloat)) and node not in converter.values:
+        return computed(converter, node)
+    return converter.map_argument(node)
+
+
 def computed(converter: Conversion, node: torch.fx.Node) -> Value:
     """A number that is no integer, or a condition."""
     name = COMPOSITES.get(cast(Any, node.target))

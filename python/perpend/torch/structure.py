@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -15,11 +16,23 @@ from torch.utils import _pytree as pytree
 
 
 class Leaf(Enum):
-    """What a module returns at one place: None has no output of the compiled model, an integer has a scalar."""
+    """What a module returns at one place: None has no output of the compiled model, a number has a scalar."""
 
     TENSOR = 0
     INTEGER = 1
     NONE = 2
+    FLOAT = 3
+    BOOLEAN = 4
+
+
+NUMBERS: dict[Leaf | Result, Callable[[Any], Any]] = {Leaf.INTEGER: int, Leaf.FLOAT: float, Leaf.BOOLEAN: bool}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A number, a text or a truth value that the module returns whatever its arguments are: no output has it."""
+
+    value: float | str | bool
 
 
 class Constant:
@@ -152,7 +165,7 @@ def is_container(value: Any) -> bool:
 class Structure:
     """Outputs in the form in which the module returns them: a tensor, tuples, lists, dicts, dataclasses and so on."""
 
-    def __init__(self, spec: Any, leaves: Sequence[Leaf], arguments: Arguments) -> None:
+    def __init__(self, spec: Any, leaves: Sequence[Leaf | Result], arguments: Arguments) -> None:
         self.spec = spec
         self.leaves = leaves
         self.arguments = arguments
@@ -175,15 +188,26 @@ class Structure:
         if self.is_tensor:
             return results
         rest = iter(results if isinstance(results, tuple) else (results,))
-        values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
-        numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
-        values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
-        return pytree.tree_unflatten(values, self.spec)
+        return pytree.tree_unflatten([_value(leaf, rest) for leaf in self.leaves], self.spec)
 
 
-def _described(spec: Any, leaves: Iterator[Leaf]) -> Any:
+def _value(leaf: Leaf | Result, rest: Iterator[Any]) -> Any:
+    if isinstance(leaf, Result):
+        return leaf.value
+    return None if leaf is Leaf.NONE else NUMBERS.get(leaf, _same)(next(rest))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _described(spec: Any, leaves: Iterator[Leaf | Result]) -> Any:
     if spec.is_leaf():
-        return next(leaves).name.lower()
+        leaf = next(leaves)
+        if isinstance(leaf, Leaf):
+            return leaf.name.lower()
+        value = leaf.value  # JSON has no infinity
+        return {"float": value.hex()} if isinstance(value, float) else {"constant": value}
     children = [_described(child, leaves) for child in spec.children()]
     if spec.type in (tuple, list):
         return {spec.type.__name__: children}
