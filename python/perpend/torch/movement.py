@@ -9,7 +9,7 @@ import torch
 
 from .._perpend import Type, Value
 from .call import Call
-from .types import Extent, dtype_name, extent_of
+from .types import Extent, dtype_name, extent_of, least
 
 Operator = Callable[["Call"], Any]
 
@@ -85,17 +85,29 @@ def slice_dimension(call: Call) -> Value:
 
 
 def narrow(call: Call) -> Value:
-    begin = call["start"]
-    end = f"({begin}) + ({call['length']})"
-    if isinstance(begin, int) and begin < 0:
-        begin, end = (f"({call.tensor('self').shape[call['dim']]}) + ({part})" for part in (begin, end))
-    return slice_between(call, call.tensor("self"), call["dim"], begin, end)
+    begin = from_front(call, "start", call.tensor("self").shape[call["dim"]])
+    return slice_between(call, call.tensor("self"), call["dim"], begin, f"({begin}) + ({call['length']})")
+
+
+def from_front(call: Call, name: str, extent: Extent) -> Extent:
+    """A position that is counted from the end where it is negative, counted from the front."""
+    position: Extent = call[name]
+    raw = call.raw(name)
+    if isinstance(position, int):
+        return f"({extent}) + {position}" if position < 0 else position
+    if least(raw.meta["val"] if isinstance(raw, torch.fx.Node) else raw) >= 0:
+        return position
+    return f"({position}) + ({extent}) * min(max(0 - ({position}), 0), 1)"
 
 
 def select(call: Call) -> Value:
-    axis, index = call["dim"], call["index"]
-    end = f"({index}) + 1" if isinstance(index, str) else END if index == -1 else index + 1
-    return call.op("squeeze", slice_between(call, call.tensor("self"), axis, index, end), axes=[axis])
+    axis, value = call["dim"], call.tensor("self")
+    begin = call["index"]
+    end = END if begin == -1 else f"({begin}) + 1"
+    if not isinstance(begin, int):
+        begin = from_front(call, "index", value.shape[axis])
+        end = f"({begin}) + 1"
+    return call.op("squeeze", slice_between(call, value, axis, begin, end), axes=[axis])
 
 
 def concatenate(call: Call) -> Value:
@@ -140,10 +152,9 @@ def unbind(call: Call) -> list[Value]:
 def slice_scatter(call: Call) -> Value:
     value, axis = call.tensor("self"), normal(call["dim"], call.rank())
     part = call.tensor("src", call.dtype)
-    begin = call.get("start", 0)
     if call.get("step", 1) != 1:
         return strided_scatter(call, value, part, axis)
-    begin = f"({value.shape[axis]}) + {begin}" if isinstance(begin, int) and begin < 0 else begin
+    begin = from_front(call, "start", value.shape[axis]) if call.get("start") is not None else 0
     head = slice_between(call, value, axis, 0, begin)
     tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
     return call.op("concat", head, part, tail, axis=axis)
@@ -213,8 +224,8 @@ def as_strided_scatter(call: Call) -> Value:
 
 
 def select_scatter(call: Call) -> Value:
-    value, axis, index = call.tensor("self"), normal(call["dim"], call.rank()), call["index"]
-    begin = f"({value.shape[axis]}) + {index}" if isinstance(index, int) and index < 0 else index
+    value, axis = call.tensor("self"), normal(call["dim"], call.rank())
+    begin = from_front(call, "index", value.shape[axis])
     part = call.op("unsqueeze", call.tensor("src", call.dtype), axes=[axis])
     head = slice_between(call, value, axis, 0, begin)
     return call.op("concat", head, part, slice_between(call, value, axis, f"({begin}) + 1", END), axis=axis)

@@ -37,6 +37,11 @@ def name_expression(expression: Any, extent: Extent) -> None:
     _symbol_names.set({**_symbol_names.get(), expression: value})
 
 
+def least(value: int | torch.SymInt) -> Any:
+    """What a number is at least, as far as PyTorch knows."""
+    return value.node.shape_env.bound_sympy(value.node.expr).lower if isinstance(value, torch.SymInt) else value
+
+
 def passes_floats(value: torch.SymInt) -> bool:
     """Whether the expression of an integer has parts that are none, such as the factor of a resampled image."""
     return any(part.is_integer is not True and not part.is_Boolean for part in value.node.expr.args)
