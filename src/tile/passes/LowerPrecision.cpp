@@ -135,7 +135,7 @@ private:
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
-    Value narrow = builder.roundingCast(value, type);
+    Value narrow = builder.cast(value, type);
     if (Operation *cast = narrow.getDefiningOp())
       cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
     Value wide = builder.cast(narrow, builder.f32());
