@@ -6,12 +6,14 @@
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
-// instead: repeated elements do not become weights.
+// instead: repeated elements do not become weights. So does what takes long to
+// evaluate for what it reads and makes, such as a product of large constants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Work.h"
 #include "graph/builder/Builder.h"
 #include "graph/composites/Formulas.h"
 #include "graph/passes/Passes.h"
@@ -37,6 +39,11 @@ static constexpr int64_t alwaysFoldedBytes = 64 << 10;
 /// An operand that a constant is repeated into, and that evaluation needs as a whole, beside smaller constants.
 static constexpr int64_t mostRepeatedBytes = 16 << 20;
 
+/// For each element that is read or written: packing and conversions take less.
+static constexpr double workOfElement = 64;
+/// Beyond that, in units of Work.h: of one operator about a second, and of all of them.
+static constexpr double mostWorkAtOnce = double(1 << 29), mostWork = 4 * mostWorkAtOnce;
+
 static int64_t bytesOf(Value value) {
   auto type = tensorTypeOf(value);
   return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
@@ -49,6 +56,14 @@ static int64_t leastBytesOf(Value value) {
   return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : bytesOf(value);
 }
 
+/// What evaluation takes beyond a pass over the elements.
+static double workBesideElements(ElementInterface op) {
+  auto elements = double(tensorTypeOf(op->getResult(0)).getNumElements());
+  for (Value operand : op->getOperands())
+    elements += double(tensorTypeOf(operand).getNumElements());
+  return std::max(0.0, workOfElements(op) - workOfElement * elements);
+}
+
 /// A constant, or the one that a broadcast repeats.
 static ConstantOp constantBehind(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
@@ -58,7 +73,8 @@ static ConstantOp constantBehind(Value value) {
 
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  /// \p workLeft: what may be spent on operators that take longer than a pass over their elements.
+  FoldConstants(MLIRContext *context, double &workLeft) : OpInterfaceRewritePattern(context), workLeft(workLeft) {}
 
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
@@ -87,6 +103,10 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     collectSymbols(op, symbols);
     if (!symbols.empty())
       return failure(); // the elements depend on sizes
+    double work = workBesideElements(op);
+    if (work > std::min(mostWorkAtOnce, workLeft))
+      return failure();
+    workLeft -= work;
     SmallVector<Attribute> operands, results;
     for (Value operand : op->getOperands()) {
       if (failed(evaluateOperand(dialect, operand, operands)))
@@ -105,6 +125,9 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     values.push_back(value);
     return success();
   }
+
+private:
+  double &workLeft;
 };
 
 /// transpose(broadcast(x)) = broadcast'(transpose'(x)), where the small one is transposed.
@@ -355,8 +378,10 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts,
-                 FoldScaleIntoFilter, SumOfConstants, SeparateWindow, SmallPower>(context);
+    double workLeft = mostWork;
+    patterns.add<FoldConstants>(context, workLeft);
+    patterns.add<TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts, FoldScaleIntoFilter,
+                 SumOfConstants, SeparateWindow, SmallPower>(context);
     addControlFlowPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
