@@ -64,6 +64,19 @@ static double workBesideElements(ElementInterface op) {
   return std::max(0.0, workOfElements(op) - workOfElement * elements);
 }
 
+/// Of numbers that floats of fewer bits are.
+static bool extendsFloats(MapOp map) {
+  Block &body = map.getBody().front();
+  return map.getInputs().size() == 1 && body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
+}
+
+/// Whether nothing else reads a value, or what is only moved of it, than a product.
+static bool isMultiplied(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<ProductInterface>(user) || (isa<TransposeOp, ReshapeOp>(user) && isMultiplied(user->getResult(0)));
+  });
+}
+
 /// A constant, or the one that a broadcast repeats.
 static ConstantOp constantBehind(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
@@ -74,7 +87,8 @@ static ConstantOp constantBehind(Value value) {
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   /// \p workLeft: what may be spent on operators that take longer than a pass over their elements.
-  FoldConstants(MLIRContext *context, double &workLeft) : OpInterfaceRewritePattern(context), workLeft(workLeft) {}
+  FoldConstants(MLIRContext *context, bool keepsNarrow, double &workLeft)
+      : OpInterfaceRewritePattern(context), keepsNarrow(keepsNarrow), workLeft(workLeft) {}
 
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
@@ -98,6 +112,8 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
       return failure();
     // Padding weights to whole panels may double them at most; repeated elements are no weights.
     if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
+      return failure();
+    if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
       return failure();
     std::set<std::string> symbols;
     collectSymbols(op, symbols);
@@ -127,6 +143,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   }
 
 private:
+  bool keepsNarrow;
   double &workLeft;
 };
 
@@ -371,6 +388,8 @@ struct SmallPower : OpRewritePattern<math::PowFOp> {
 };
 
 struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
+  using GraphSimplifyBase::GraphSimplifyBase;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
@@ -379,7 +398,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
     double workLeft = mostWork;
-    patterns.add<FoldConstants>(context, workLeft);
+    patterns.add<FoldConstants>(context, keepsNarrow, workLeft);
     patterns.add<TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts, FoldScaleIntoFilter,
                  SumOfConstants, SeparateWindow, SmallPower>(context);
     addControlFlowPatterns(patterns);

@@ -271,6 +271,17 @@ static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value ope
   });
 }
 
+Type perpend::tile::extendedFloats(Value operand) {
+  Operation *op = operand.getDefiningOp();
+  while (onlyMoves(op))
+    op = op->getOperand(0).getDefiningOp();
+  auto map = dyn_cast_or_null<graph::MapOp>(op);
+  std::optional<unsigned> argument =
+      map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
+  Type own = argument ? elementTypeOf(map.getInputs()[*argument]) : Type();
+  return isa_and_nonnull<FloatType>(own) ? own : Type();
+}
+
 //===----------------------------------------------------------------------===//
 // Which conversions there are
 //===----------------------------------------------------------------------===//
