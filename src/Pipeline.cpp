@@ -50,12 +50,16 @@ static std::unique_ptr<Pass> createCanonicalizer() {
   return createCanonicalizerPass(config);
 }
 
+static bool packsOperands(const PhaseContext &context) {
+  return context.optLevel >= 2 && !context.isUnpacked && context.target.gemmRows;
+}
+
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphInferRequirements());
   if (context.optLevel == 0)
     return;
   passes.addPass(graph::createGraphPlaceScales());
-  passes.addPass(graph::createGraphSimplify());
+  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
@@ -63,13 +67,13 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
-  passes.addPass(graph::createGraphSimplify());
+  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   if (context.precision != "f32")
     passes.addPass(tile::createTileLowerPrecision({context.precision.str()}));
-  if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
+  if (!packsOperands(context))
     return;
   passes.addPass(tile::createTilePackOperands({context.target, context.precision.str()}));
   passes.addPass(graph::createGraphSimplify());

@@ -44,8 +44,6 @@ inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requi
 // Of operators
 //===----------------------------------------------------------------------===//
 
-/// Unit, of a cast: it rounds although excess precision would be kept (ExcessPrecision.h).
-inline constexpr llvm::StringLiteral roundsAttribute = "graph.rounds";
 /// Unit, of a conversion in an operator's code: subnormal results may be 0, as they are where products read them.
 inline constexpr llvm::StringLiteral flushesAttribute = "graph.flushes";
 /// Unit, of an operator: what reads its result computes the elements, however often.

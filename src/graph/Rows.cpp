@@ -223,15 +223,18 @@ private:
     bool added = false;
     for (Value operand : rowOperands(user)) {
       Operation *producer = operand.getDefiningOp();
-      if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators)
+      if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators ||
+          work + scalarWork(*producer) > mostKernelWork)
         continue;
       bool isSeenThrough = isView(producer) && !isCopy(producer);
       if (isReadByProduct(user) && !(isSeenThrough ? movesDimensions(producer) : combinesBefore(operand)))
         continue;
       bool isOwn = llvm::all_of(operand.getUses(),
                                 [&](OpOperand &use) { return isInChain(use.getOwner()) && followsRows(use); });
-      if (isOwn && admit(producer))
+      if (isOwn && admit(producer)) {
         added |= chain.members.insert(producer);
+        work += scalarWork(*producer);
+      }
     }
     return added;
   }
@@ -340,6 +343,7 @@ private:
   RowChain chain;
   const llvm::SetVector<Operation *> *within;
   int64_t mostBytes, bytes = 0;
+  double work = 0; ///< of the members
   unsigned recomputed = 0;
   /// There is a product, so that as many rows are kept as a block of it has.
   bool isOfBlocks = false;

@@ -291,8 +291,8 @@ std::optional<std::vector<std::string>> GraphBuilder::contents(Handle value) {
 }
 
 void GraphBuilder::setLocation(const std::string &name, const std::string &kind) {
-  state->builder.location = NameLoc::get(StringAttr::get(&state->context, name));
-  state->builder.subject = "node '" + name + "'" + (kind.empty() ? "" : " (" + kind + ")") + ": ";
+  state->builder.beginOperator(NameLoc::get(StringAttr::get(&state->context, name)),
+                               "node '" + name + "'" + (kind.empty() ? "" : " (" + kind + ")") + ": ");
 }
 
 /// Shape computations that became shapes are not needed any more.

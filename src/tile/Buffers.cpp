@@ -46,6 +46,13 @@ llvm::ArrayRef<char> constantBytes(ElementsAttr value, std::vector<char> &storag
   if (dense.getElementType().isIntOrFloat() && dense.getElementType().getIntOrFloatBitWidth() >= 8 && !dense.isSplat())
     return dense.getRawData();
   storage.resize(size * count);
+  if (dense.isSplat() && count > 1) {
+    std::vector<char> first;
+    (void)constantBytes(dense.resizeSplat(RankedTensorType::get({}, dense.getElementType())), first);
+    for (int64_t position = 0; position < size * count; position += size)
+      std::memcpy(storage.data() + position, first.data(), size);
+    return storage;
+  }
   int64_t position = 0;
   auto append = [&](const APInt &bits) {
     std::memcpy(storage.data() + position, bits.getRawData(), size);

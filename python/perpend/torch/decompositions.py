@@ -220,27 +220,6 @@ def median(x: Tensor) -> Tensor:
     return median_along(x.reshape(-1), 0)[0]
 
 
-def running_extreme(is_maximum: bool) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
-    """cummax and cummin: the last position where the extreme so far is reached."""
-
-    def function(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        if x.dim() == 0:
-            return x.clone(), torch.zeros_like(x, dtype=torch.long)
-        last = x.movedim(dim, -1)
-        count = last.shape[-1]
-        place = torch.arange(count, device=x.device)
-        lowest = float("-inf") if is_maximum else float("inf")
-        if not x.is_floating_point():
-            lowest = torch.iinfo(x.dtype).min if is_maximum else torch.iinfo(x.dtype).max
-        visible = torch.where(place[None, :] <= place[:, None], last[..., None, :], lowest)
-        values = visible.amax(-1) if is_maximum else visible.amin(-1)
-        is_reached = (last[..., None, :] == values[..., :, None]) & (place[None, :] <= place[:, None])
-        positions = torch.where(is_reached, place, 0).amax(-1)
-        return values.movedim(-1, dim), positions.movedim(-1, dim)
-
-    return function
-
-
 def nan_median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
     """The lower one of two, without NaN; NaN of nothing else."""
     if x.dim() == 0:
@@ -427,8 +406,6 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.kthvalue.default: kth_value,
     aten.median.default: median,
     aten.median.dim: median_along,
-    aten.cummax.default: running_extreme(is_maximum=True),
-    aten.cummin.default: running_extreme(is_maximum=False),
     aten.logcumsumexp.default: log_cumulated,
     aten.nanmedian.default: nan_median,
     aten.nanmedian.dim: nan_median_along,

@@ -35,6 +35,15 @@ def cumulated(composite: str) -> Operator:
     return convert
 
 
+def running_extreme(largest: bool) -> Operator:
+    """Values and positions."""
+
+    def convert(call: Call) -> list[Value]:
+        return call.ops("running_extreme", call.tensor("self"), axis=call["dim"], largest=int(largest))
+
+    return convert
+
+
 def scatter(call: Call) -> Value:
     """Updates beyond the extents of the index are not used."""
     value, positions, axis = call.tensor("self"), call.tensor("index"), call["dim"]

@@ -146,9 +146,8 @@ static std::string describeInputs(const Node &node) {
 }
 
 LogicalResult GraphImporter::importNode(const NodeProto &proto) {
-  builder.location = NameLoc::get(StringAttr::get(builder.context(), nodeName(proto)));
-  builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
-  builder.operands.clear();
+  builder.beginOperator(NameLoc::get(StringAttr::get(builder.context(), nodeName(proto))),
+                        "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ");
   Node node{builder, proto, {}, attributesOf(proto), freedDimensions, *this};
   for (StringRef name : proto.inputs)
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));

@@ -69,6 +69,7 @@ public:
                                                      mlir::ValueRange tensors)>;
 
   Builder(mlir::OpBuilder &operations, mlir::Location location) : operations(operations), location(location) {}
+  ~Builder();
 
   mlir::OpBuilder &operations;
   /// Where following operations come from (the model's node).
@@ -79,6 +80,12 @@ public:
   std::string operands;
   /// Whether a contradiction in a branch of a condition leaves out that branch, and is no error of the model.
   bool leavesOutBranches = false;
+
+  /// Of front ends: following operations are an operator of the model, which comes from `node`; error messages begin
+  /// with `text`. f16 and bf16 values are rounded to their types between operators of the model, not inside of one.
+  void beginOperator(mlir::Location node, std::string text);
+  /// Whether an operation is a part of the operator of the model that is being made.
+  bool isOfThisOperator(mlir::Operation *op) const { return inserted && inserted->operations.contains(op); }
 
   /// Emits the subject, `message` and the operands as an error at the current location, unless an earlier error has
   /// led to this one. Always returns null.
@@ -176,8 +183,8 @@ public:
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
   /// Numbers are converted as graph::convert says, to and from texts as string.from_number and string.to_number.
   mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
-  /// A cast that the model asks for: its operand and its result are rounded to their types, unlike those around
-  /// operators that compute f16 and bf16 in f32.
+  /// A cast that is meant to round: its operand and its result are rounded to their types, unlike those around formulas
+  /// that compute f16 and bf16 in f32.
   mlir::Value roundingCast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
@@ -197,6 +204,7 @@ private:
   std::string completed(const llvm::Twine &message) const;
   std::string behindGuess(llvm::StringRef text) const;
   void raise(const std::string &text, bool isContradiction);
+  void keepRounded(mlir::Value value);
   struct BuiltBranch;
   BuiltBranch buildBranch(mlir::Region &region, Branch body);
   bool chooseRank(IfOp draft, mlir::Value condition, Values thenValues, Values elseValues,
@@ -219,6 +227,12 @@ private:
     std::string text, hint;
   };
   std::optional<Choice> guess;
+  struct InsertedOperations : mlir::OpBuilder::Listener {
+    void notifyOperationInserted(mlir::Operation *op, mlir::OpBuilder::InsertPoint) override { operations.insert(op); }
+    llvm::DenseSet<mlir::Operation *> operations;
+  };
+  /// By the operator of the model that is being made; null: by no front end.
+  std::unique_ptr<InsertedOperations> inserted;
   /// The names of symbols that are taken; filled when the first one is invented.
   llvm::StringSet<> symbolNames;
 };

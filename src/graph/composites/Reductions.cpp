@@ -172,6 +172,17 @@ Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) 
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 
+/// Whether each element is the extremum; a NaN counts as one.
+static Value reaches(Builder &b, Value x, Value extremum) {
+  return pointwise(
+      b, {x, extremum},
+      [](ArrayRef<Scalar> v) {
+        Scalar hit = equal(v[0], v[1]);
+        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
+      },
+      b.operations.getI1Type());
+}
+
 /// The first (or last) position of the extremum; a NaN counts as the extremum.
 static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
@@ -180,13 +191,7 @@ static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attr
   bool wantsLast = attributes.getInt("select_last_index");
   Shape shape = shapeOf(in[0]);
   Value extremum = b.reduce(kind, in[0], axis, true);
-  Value isExtremum = pointwise(
-      b, {in[0], extremum},
-      [](ArrayRef<Scalar> v) {
-        Scalar hit = equal(v[0], v[1]);
-        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
-      },
-      b.operations.getI1Type());
+  Value isExtremum = reaches(b, in[0], extremum);
   Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
   Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
   Value candidates = graph::where(b, isExtremum, positions, other);
@@ -248,5 +253,21 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 }
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
+
+/// Where a scan of the elements is reached, a scan of positions follows it. Zeros of both signs are equal: which one it
+/// is, the position says.
+Results running_extreme(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));
+  Value x = in[0];
+  if (axis < 0)
+    return {};
+  Value extremes = b.scan(a.getInt("largest", 1) ? ReductionKind::Max : ReductionKind::Min, x, axis);
+  Value places = alongAxis(b, iota(b, shapeOf(x)[axis], b.i64()), axis, shapeOf(x));
+  places = graph::where(b, reaches(b, x, extremes), places, b.scalar(0, b.i64()));
+  Value positions = b.scan(ReductionKind::Max, places, axis);
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  return {isFloat(x) ? call(b, "gather_elements", {x, positions}, Attributes(b.context(), along)) : extremes,
+          positions};
+}
 } // namespace composites
 } // namespace perpend::graph

@@ -30,6 +30,7 @@
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Work.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -53,6 +54,7 @@ namespace {
 struct Computation {
   ElementKind kind;
   unsigned operators;
+  double work; ///< of scalar code
 };
 
 class KernelFuser {
@@ -122,11 +124,12 @@ bool KernelFuser::readsThroughCostlyView(Operation *op) const {
 }
 
 Computation KernelFuser::computationOf(Operation *op) const {
-  Computation result{cast<ElementInterface>(op).elementKind(), 1};
+  Computation result{cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)};
   for (Value operand : op->getOperands())
     if (auto inner = computations.find(operand); inner != computations.end()) {
       result.kind = std::max(result.kind, inner->second.kind);
       result.operators += inner->second.operators;
+      result.work += inner->second.work;
     }
   return result;
 }
@@ -183,7 +186,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
 }
 
 bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {
-  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || computation.operators > maxKernelOperators)
+  bool isLarge = computation.operators > maxKernelOperators || computation.work > mostKernelWork;
+  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || isLarge)
     return false;
   Value result = op->getResult(0);
   return llvm::all_of(result.getUses(), [&](OpOperand &use) { return mayComputeInside(result, computation, use); });
@@ -279,7 +283,7 @@ void KernelFuser::findChains(Block &block) {
     chainRoots.insert(&op);
     chainMembers.insert(chain->members.begin(), chain->members.end());
     for (Operation *member : chain->members)
-      computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1});
+      computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1, 0});
   }
 }
 

@@ -13,6 +13,7 @@
 
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
+#include "graph/Work.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -29,6 +30,12 @@ using namespace perpend::graph;
 
 /// Bodies stay small enough for registers and for the passes that copy them.
 static constexpr size_t maxBodyOperations = 100;
+
+static bool makeLargeBody(MapOp producer, MapOp consumer) {
+  return producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
+             maxBodyOperations ||
+         scalarWork(*producer) + scalarWork(*consumer) > mostKernelWork;
+}
 
 static bool hasOneUser(Value value) {
   if (value.use_empty())
@@ -74,9 +81,7 @@ struct MergeProducer : OpRewritePattern<MapOp> {
     for (Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<MapOp>();
       if (!producer || !(hasOneUser(input) || onlyWidens(producer)) || producer->getBlock() != consumer->getBlock() ||
-          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) ||
-          producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
-              maxBodyOperations)
+          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) || makeLargeBody(producer, consumer))
         continue;
       merge(producer, consumer, rewriter);
       return success();

@@ -15,6 +15,10 @@ def GraphPlaceScales : Pass<"graph-place-scales", "::mlir::ModuleOp"> {
 
 def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
+  let options = [
+    Option<"keepsNarrow", "keeps-narrow", "bool", "false",
+           "Constants that only products read stay in fewer bits, for a packing that knows what it wants">
+  ];
 }
 
 def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {

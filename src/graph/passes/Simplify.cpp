@@ -6,12 +6,14 @@
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
-// instead: repeated elements do not become weights.
+// instead: repeated elements do not become weights. So does what takes long to
+// evaluate for what it reads and makes, such as a product of large constants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Work.h"
 #include "graph/builder/Builder.h"
 #include "graph/composites/Formulas.h"
 #include "graph/passes/FoldedConstants.h"
@@ -38,6 +40,11 @@ static constexpr int64_t alwaysFoldedBytes = 64 << 10;
 /// An operand that a constant is repeated into, and that evaluation needs as a whole, beside smaller constants.
 static constexpr int64_t mostRepeatedBytes = 16 << 20;
 
+/// For each element that is read or written: packing and conversions take less.
+static constexpr double workOfElement = 64;
+/// Beyond that, in units of Work.h: of one operator about a second, and of all of them.
+static constexpr double mostWorkAtOnce = double(1 << 29), mostWork = 4 * mostWorkAtOnce;
+
 static int64_t bytesOf(Value value) {
   auto type = tensorTypeOf(value);
   return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
@@ -50,6 +57,27 @@ static int64_t leastBytesOf(Value value) {
   return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : bytesOf(value);
 }
 
+/// What evaluation takes beyond a pass over the elements.
+static double workBesideElements(ElementInterface op) {
+  auto elements = double(tensorTypeOf(op->getResult(0)).getNumElements());
+  for (Value operand : op->getOperands())
+    elements += double(tensorTypeOf(operand).getNumElements());
+  return std::max(0.0, workOfElements(op) - workOfElement * elements);
+}
+
+/// Of numbers that floats of fewer bits are.
+static bool extendsFloats(MapOp map) {
+  Block &body = map.getBody().front();
+  return map.getInputs().size() == 1 && body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
+}
+
+/// Whether nothing else reads a value, or what is only moved of it, than a product.
+static bool isMultiplied(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<ProductInterface>(user) || (isa<TransposeOp, ReshapeOp>(user) && isMultiplied(user->getResult(0)));
+  });
+}
+
 /// A constant, or the one that a broadcast repeats.
 static ConstantOp constantBehind(Value value) {
   if (auto broadcast = value.getDefiningOp<BroadcastOp>())
@@ -59,7 +87,9 @@ static ConstantOp constantBehind(Value value) {
 
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  /// \p workLeft: what may be spent on operators that take longer than a pass over their elements.
+  FoldConstants(MLIRContext *context, bool keepsNarrow, double &workLeft)
+      : OpInterfaceRewritePattern(context), keepsNarrow(keepsNarrow), workLeft(workLeft) {}
 
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
@@ -84,10 +114,16 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     // Padding weights to whole panels may double them at most; repeated elements are no weights.
     if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
+    if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
+      return failure();
     std::set<std::string> symbols;
     collectSymbols(op, symbols);
     if (!symbols.empty())
       return failure(); // the elements depend on sizes
+    double work = workBesideElements(op);
+    if (work > std::min(mostWorkAtOnce, workLeft))
+      return failure();
+    workLeft -= work;
     SmallVector<Attribute> operands, results;
     SmallVector<ConstantOp> constants;
     for (Value operand : op->getOperands()) {
@@ -112,6 +148,10 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     values.push_back(value);
     return success();
   }
+
+private:
+  bool keepsNarrow;
+  double &workLeft;
 };
 
 /// transpose(broadcast(x)) = broadcast'(transpose'(x)), where the small one is transposed.
@@ -355,6 +395,8 @@ struct SmallPower : OpRewritePattern<math::PowFOp> {
 };
 
 struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
+  using GraphSimplifyBase::GraphSimplifyBase;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
@@ -362,8 +404,10 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts,
-                 FoldScaleIntoFilter, SumOfConstants, SeparateWindow, SmallPower>(context);
+    double workLeft = mostWork;
+    patterns.add<FoldConstants>(context, keepsNarrow, workLeft);
+    patterns.add<TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts, FoldScaleIntoFilter,
+                 SumOfConstants, SeparateWindow, SmallPower>(context);
     addControlFlowPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;

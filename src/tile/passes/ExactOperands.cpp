@@ -8,6 +8,8 @@
 
 #include "mlir/IR/Matchers.h"
 
+#include "llvm/Support/Endian.h"
+
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
@@ -192,13 +194,55 @@ static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Valu
 // What was made wider
 //===----------------------------------------------------------------------===//
 
-/// Whether a number, no NaN, is one of a format.
-static bool fits(float number, const llvm::fltSemantics &format) {
-  llvm::APFloat value(number);
-  bool losesInfo = false;
-  value.convert(format, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return !losesInfo && !value.isNaN();
-}
+namespace {
+/// Which numbers of f32 are numbers of a format of fewer bits, by their bits.
+class Format {
+public:
+  explicit Format(const llvm::fltSemantics &format)
+      : bits(llvm::APFloat::semanticsPrecision(format)), least(llvm::APFloat::semanticsMinExponent(format)),
+        greatest(llvm::APFloat::semanticsMaxExponent(format)) {}
+
+  bool hasAll(ArrayRef<char> numbers) const {
+    constexpr size_t together = 4096;
+    for (; !numbers.empty(); numbers = numbers.drop_front(std::min(numbers.size(), together)))
+      if (!hasBlock(numbers.take_front(together)))
+        return false;
+    return true;
+  }
+
+private:
+  /// All numbers of the format end with zeros, so that most others are found at once.
+  bool hasBlock(ArrayRef<char> numbers) const {
+    const char *end = numbers.data() + numbers.size() / sizeof(uint32_t) * sizeof(uint32_t);
+    uint32_t any = 0;
+    for (const char *at = numbers.data(); at != end; at += sizeof(uint32_t))
+      any |= llvm::support::endian::read32le(at);
+    if (any & ((uint32_t(1) << (24 - bits)) - 1))
+      return false;
+    for (const char *at = numbers.data(); at != end; at += sizeof(uint32_t))
+      if (!has(llvm::support::endian::read32le(at)))
+        return false;
+    return true;
+  }
+
+  /// A number, no NaN.
+  bool has(uint32_t number) const {
+    int exponent = int(number >> 23 & 255) - 127, lowest = int(number & 0x7fffff);
+    if (exponent == 128 || (number << 1) == 0)
+      return lowest == 0;
+    if (exponent == -127)
+      exponent = llvm::Log2_32(lowest) - 149;
+    else
+      lowest |= 1 << 23;
+    // Of the highest and of the lowest bit that is set.
+    int last = llvm::countr_zero(uint32_t(lowest)) + std::max(int(number >> 23 & 255), 1) - 150;
+    return exponent <= greatest && last >= std::max(exponent, least) - int(bits - 1);
+  }
+
+  unsigned bits;
+  int least, greatest;
+};
+} // namespace
 
 /// A constant of f32 whose elements all are numbers of a type of fewer bits.
 static bool isConstantOf(Value tensor, Type type) {
@@ -206,15 +250,11 @@ static bool isConstantOf(Value tensor, Type type) {
   auto narrow = dyn_cast<FloatType>(type);
   if (!constant || !narrow || !elementTypeOf(tensor).isF32() || !holdsAll(elementTypeOf(tensor), type))
     return false;
+  Format format(narrow.getFloatSemantics());
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
+    return format.hasAll(dense.getRawData());
   std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
-  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
-    float number = 0;
-    std::memcpy(&number, bytes.data() + i, sizeof(number));
-    if (!fits(number, narrow.getFloatSemantics()))
-      return false;
-  }
-  return true;
+  return format.hasAll(constantBytes(constant.getValue(), storage));
 }
 
 /// Elements of `type` that were extended, and then moved.
@@ -229,6 +269,17 @@ static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value ope
       return std::nullopt;
     return CentredNumbers{builder.cast(map.getInputs()[*argument], type), {}};
   });
+}
+
+Type perpend::tile::extendedFloats(Value operand) {
+  Operation *op = operand.getDefiningOp();
+  while (onlyMoves(op))
+    op = op->getOperand(0).getDefiningOp();
+  auto map = dyn_cast_or_null<graph::MapOp>(op);
+  std::optional<unsigned> argument =
+      map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
+  Type own = argument ? elementTypeOf(map.getInputs()[*argument]) : Type();
+  return isa_and_nonnull<FloatType>(own) ? own : Type();
 }
 
 //===----------------------------------------------------------------------===//

@@ -27,6 +27,9 @@ bool onlyMoves(mlir::Operation *op);
 /// count, not how they were computed. Bytes are ui8 or i8 as is wanted. Nothing where something would be lost.
 std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
 
+/// The type of floats that were extended and then moved; null: they were not.
+mlir::Type extendedFloats(mlir::Value operand);
+
 /// `product` is the sum of lhs[..., m, k] rhs[..., k, n] without regard to zero points: the one with regard to them.
 mlir::Value subtractZeros(graph::Builder &builder, mlir::Value product, const CentredNumbers &lhs,
                           const CentredNumbers &rhs);

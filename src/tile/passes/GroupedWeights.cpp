@@ -88,8 +88,21 @@ void WeightsReader::emitElement() {
   function->walk([&](BlockOp found) { block = found; });
 }
 
+/// Without roundings to fewer bits that are widened again. Numbers of few bits have all of theirs there; of one that is
+/// scaled, the product takes the exact value, which is at most half a unit of the last place away.
+static Value withoutRounding(Value value) {
+  while (auto extension = value.getDefiningOp<arith::ExtFOp>()) {
+    auto rounding = extension.getIn().getDefiningOp<arith::TruncFOp>();
+    if (!rounding || rounding.getIn().getType() != value.getType())
+      break;
+    value = rounding.getIn();
+  }
+  return value;
+}
+
 /// An element of a constant, converted without loss.
 std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool isInteger) {
+  value = withoutRounding(value);
   Operation *conversion = value.getDefiningOp();
   Source source;
   source.isUnsigned = isa_and_nonnull<arith::UIToFPOp>(conversion);
@@ -191,7 +204,7 @@ bool WeightsReader::readZero(Value value) {
 
 /// (number - zero) * scale
 bool WeightsReader::readElement(Value element) {
-  auto product = element.getDefiningOp<arith::MulFOp>();
+  auto product = withoutRounding(element).getDefiningOp<arith::MulFOp>();
   if (!product || !product.getType().isF32())
     return false;
   for (unsigned i : {0, 1}) {
@@ -200,7 +213,7 @@ bool WeightsReader::readElement(Value element) {
     if (!scale && !weights.scales)
       continue;
     weights.scale = scale.value_or(1);
-    Value centred = product->getOperand(i);
+    Value centred = withoutRounding(product->getOperand(i));
     if (auto difference = centred.getDefiningOp<arith::SubFOp>()) {
       if (!readZero(difference.getRhs()))
         return false;

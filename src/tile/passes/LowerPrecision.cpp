@@ -48,10 +48,12 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// The constant that `value` is, moved; or null.
+/// The constant that `value` is, moved, or extended from floats of fewer bits; or null.
 static graph::ConstantOp constantBehind(Value value) {
   Operation *op = value.getDefiningOp();
   while (onlyMoves(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (extendedFloats(value) && op->getNumOperands() == 1)
     op = op->getOperand(0).getDefiningOp();
   return dyn_cast_or_null<graph::ConstantOp>(op);
 }
@@ -69,21 +71,31 @@ static bool isComputedOfConstants(Value value, unsigned operators = 8) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedOfConstants(operand, operators - 1); });
 }
 
-/// Whether a constant of f32 has a finite element that is none in `type`.
-static bool overflows(Value operand, FloatType type) {
-  graph::ConstantOp constant = constantBehind(operand);
-  if (!constant || !elementTypeOf(constant).isF32())
-    return false;
-  std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+/// The largest finite magnitude.
+template <typename Bits> static float largestOf(ArrayRef<char> bytes, const llvm::fltSemantics &format) {
   float largest = 0;
-  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
-    float number = 0;
-    std::memcpy(&number, bytes.data() + i, sizeof(number));
+  for (size_t i = 0; i + sizeof(Bits) <= bytes.size(); i += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + i, sizeof(bits));
+    float number = llvm::bit_cast<float>(uint32_t(bits) << (32 - 8 * sizeof(Bits)));
+    if (&format == &llvm::APFloat::IEEEhalf())
+      number = llvm::APFloat(format, llvm::APInt(16, bits)).convertToFloat();
     if (std::isfinite(number))
       largest = std::max(largest, std::fabs(number));
   }
-  llvm::APFloat value(largest);
+  return largest;
+}
+
+/// Whether a constant has a finite element that is none in `type`.
+static bool overflows(Value operand, FloatType type) {
+  graph::ConstantOp constant = constantBehind(operand);
+  auto own = constant ? dyn_cast<FloatType>(elementTypeOf(constant)) : FloatType();
+  if (!own || own.getWidth() > 32 || own == type)
+    return false;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  const llvm::fltSemantics &format = own.getFloatSemantics();
+  llvm::APFloat value(own.getWidth() == 32 ? largestOf<uint32_t>(bytes, format) : largestOf<uint16_t>(bytes, format));
   bool losesInfo = false;
   value.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return value.isInfinity();
@@ -135,7 +147,7 @@ private:
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
-    Value narrow = builder.roundingCast(value, type);
+    Value narrow = builder.cast(value, type);
     if (Operation *cast = narrow.getDefiningOp())
       cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
     Value wide = builder.cast(narrow, builder.f32());

@@ -66,7 +66,7 @@ Value Packer::windowConv(graph::ConvOp op) {
   bool isOneRow = op.getGroups() == 1 && op.getDilations()[last] == 1;
   for (unsigned i = 0; i <= last; ++i)
     extents.windows += filter[op.filterWindowDim(i)] != SymbolicInt(1) && !(i == last && isOneRow);
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, op.getInput(), op.getFilter())) {
     if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
       continue; // channels of two groups in one word
     auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
@@ -100,7 +100,7 @@ std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents
           together = channelsOfRow(*channels, op.getStrides()[last], *width.constant(), *other.intrinsic);
   double padded = double(together) / double(*channels);
   extents.depth = width * together;
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, op.getInput(), op.getFilter())) {
     const PanelLayout &panels = choice.panels();
     if (group > 1 && panels.group == group && panels.left == other.panels().left &&
         panels.right == other.panels().right)

@@ -39,13 +39,34 @@ using graph::SymbolicInt;
 // Packing
 //===----------------------------------------------------------------------===//
 
+/// Constants stay in the type that the model has them in, where that is about as fast as what else their numbers and
+/// those of the left operand may be.
+SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value left, Value right) {
+  constexpr double aboutAsFast = 1.4;
+  SmallVector<PanelChoice> choices = panelChoices(sum, extents, target, precision), first, others;
+  Type own = precision || !folded.contains(right) ? Type() : extendedFloats(right), ownLeft = extendedFloats(left);
+  auto fits = [&](const PanelChoice &choice) {
+    return holdsAll(choice.panels().right, own) &&
+           holdsAll(choice.panels().left, ownLeft ? ownLeft : graph::tensorTypeOf(left).getElementType());
+  };
+  auto cheapest = own ? llvm::find_if(choices, fits) : choices.end();
+  if (cheapest == choices.end())
+    return choices;
+  double most = aboutAsFast * cheapest->cyclesPerPoint;
+  for (const PanelChoice &choice : choices)
+    (choice.panels().right == own && choice.cyclesPerPoint <= most ? first : others).push_back(choice);
+  llvm::append_range(first, others);
+  return first;
+}
+
 std::optional<Packer::Operands> Packer::operandsFor(const PanelChoice &choice, Value lhs, Value rhs,
                                                     bool mayHaveRightZero) {
-  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right);
+  // The left one first: of large constants, which most right ones are, all elements are read.
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
+  std::optional<CentredNumbers> right = left ? asNumbersOf(builder, rhs, choice.panels().right) : std::nullopt;
   if (!right || (right->zero && !mayHaveRightZero))
     return std::nullopt;
-  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
-  return left ? std::optional(Operands{*left, *right}) : std::nullopt;
+  return Operands{*left, *right};
 }
 
 /// A tensor with zeros behind some dimensions, so that their extents are multiples.
@@ -147,7 +168,7 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   if (isTransposed)
     std::swap(extents.rows, extents.columns);
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, left, right)) {
     if (isTransposed && !readsInPlace(choice, left, extents.depth))
       continue;
     auto operands = operandsFor(choice, left, right, /*mayHaveRightZero=*/true);

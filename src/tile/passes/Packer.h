@@ -28,6 +28,7 @@ private:
   };
 
   // PackOperands.cpp
+  llvm::SmallVector<PanelChoice> choicesFor(const ProductExtents &extents, mlir::Value left, mlir::Value right);
   std::optional<Operands> operandsFor(const PanelChoice &choice, mlir::Value lhs, mlir::Value rhs,
                                       bool mayHaveRightZero);
   mlir::Value wholeMultiples(mlir::Value tensor, llvm::ArrayRef<std::pair<int64_t, int64_t>> multiples);

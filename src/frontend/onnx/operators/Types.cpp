@@ -5,7 +5,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Operators.h"
-#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -32,24 +31,15 @@ Type typeAttribute(Node &node, StringRef name, Type otherwise) {
   return type;
 }
 
-/// A cast that the model asks for rounds its result, unlike those around operators that compute f16 in f32. It does not
-/// round its operand: the bodies of ONNX's functions cast between f16 and f32 and expect the precision of f32.
-static Value roundedCast(Node &node, Value input, Type type) {
-  Value result = node.builder.cast(input, type, roundingOf(node.attributes));
-  if (result && result != input && result.getDefiningOp())
-    result.getDefiningOp()->setAttr(graph::roundsAttribute, node.builder.operations.getUnitAttr());
-  return result;
-}
-
 Results importCast(Node &node) {
   Type type = typeAttribute(node, "to");
-  return {type && node.input(0) ? roundedCast(node, node.input(0), type) : Value()};
+  return {type && node.input(0) ? node.builder.cast(node.input(0), type, roundingOf(node.attributes)) : Value()};
 }
 
 Results importCastLike(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 inputs");
-  return {roundedCast(node, node.input(0), graph::elementTypeOf(node.input(1)))};
+  return {node.builder.cast(node.input(0), graph::elementTypeOf(node.input(1)), roundingOf(node.attributes))};
 }
 
 Results importBitCast(Node &node) {
