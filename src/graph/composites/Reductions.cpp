@@ -7,6 +7,8 @@ using namespace mlir;
 
 namespace perpend::graph {
 
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
 int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank) {
   int64_t dim = axis < 0 ? axis + rank : axis;
   if (dim >= 0 && dim < rank)
@@ -106,6 +108,8 @@ static Reduction reductionOf(Value x, const Attributes &attributes) {
 }
 
 static Value square(Builder &b, Value x) { return mul(b, x, x); }
+/// Integers as f64.
+static Value asReal(Builder &b, Value x) { return !x || isFloat(x) ? x : b.cast(x, b.operations.getF64Type()); }
 
 /// sum over the axes of f(x), in the compute type, then g of it.
 static Results reduceWith(Builder &b, Value input, const Attributes &attributes,
@@ -151,8 +155,8 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
   auto root = [&](Value x) { // the slope of sqrt at 0, infinity, would meet the 0 of the square's
-    x = isFloat(x) ? x : b.cast(x, b.operations.getF64Type());
-    return pointwise(b, x, [](ArrayRef<Scalar> v) { return select(equal(v[0], 0), v[0].constant(0), sqrt(v[0])); });
+    return pointwise(b, asReal(b, x),
+                     [](ArrayRef<Scalar> v) { return select(equal(v[0], 0), v[0].constant(0), sqrt(v[0])); });
   };
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
@@ -160,13 +164,15 @@ Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);
 }
 Results reduce_log_sum(Builder &b, Values in, const Attributes &a) {
-  return reduceWith(b, in[0], a, same, [&](Value x) { return call(b, "log", x); });
+  return reduceWith(b, in[0], a, same, [&](Value x) { return call(b, "log", asReal(b, x)); });
 }
 Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) {
   Reduction reduction = reductionOf(in[0], attributes);
-  Value x = toCompute(b, in[0]), largest = exponentShift(b, x, reduction.axes);
+  Value x = asReal(b, toCompute(b, in[0])), largest = exponentShift(b, x, reduction.axes);
   Value total = b.reduce(ReductionKind::Sum, call(b, "exp", graph::sub(b, x, largest)), reduction.axes, true);
-  Value result = graph::add(b, call(b, "log", total), largest);
+  Value result = pointwise(b, {call(b, "log", total), largest}, [](ArrayRef<Scalar> v) {
+    return select(equal(graph::abs(v[1]), infinity), v[1], v[0] + v[1]); // infinity - infinity is NaN
+  });
   if (result && !reduction.keepDims)
     result = b.squeeze(result, reduction.axes);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
