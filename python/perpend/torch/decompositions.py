@@ -16,6 +16,7 @@ from .bits import BITS
 from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
+from .order_statistics import ORDER_STATISTICS
 from .pooling import POOLS
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
@@ -203,67 +204,6 @@ def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alp
     return product if beta == 0 else beta * x + product
 
 
-def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    values, positions = values.select(dim, k - 1), positions.select(dim, k - 1)
-    return (values.unsqueeze(dim), positions.unsqueeze(dim)) if keepdim else (values, positions)
-
-
-def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two. Sorting puts NaN last, but a NaN is the median."""
-    return kth_value(x, (x.shape[dim] + 1) // 2 if x.dim() else 1, dim, keepdim)
-
-
-def median(x: Tensor) -> Tensor:
-    return median_along(x.reshape(-1), 0)[0]
-
-
-def running_extreme(is_maximum: bool) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
-    """cummax and cummin: the last position where the extreme so far is reached."""
-
-    def function(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        if x.dim() == 0:
-            return x.clone(), torch.zeros_like(x, dtype=torch.long)
-        last = x.movedim(dim, -1)
-        count = last.shape[-1]
-        place = torch.arange(count, device=x.device)
-        lowest = float("-inf") if is_maximum else float("inf")
-        if not x.is_floating_point():
-            lowest = torch.iinfo(x.dtype).min if is_maximum else torch.iinfo(x.dtype).max
-        visible = torch.where(place[None, :] <= place[:, None], last[..., None, :], lowest)
-        values = visible.amax(-1) if is_maximum else visible.amin(-1)
-        is_reached = (last[..., None, :] == values[..., :, None]) & (place[None, :] <= place[:, None])
-        positions = torch.where(is_reached, place, 0).amax(-1)
-        return values.movedim(-1, dim), positions.movedim(-1, dim)
-
-    return function
-
-
-def nan_median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two, without NaN; NaN of nothing else."""
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    place = ((x == x).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
-    results = (values.gather(dim, place), positions.gather(dim, place))
-    return results if keepdim else (results[0].squeeze(dim), results[1].squeeze(dim))
-
-
-def nan_median(x: Tensor) -> Tensor:
-    return nan_median_along(x.reshape(-1), 0)[0]
-
-
-def log_cumulated(x: Tensor, dim: int) -> Tensor:
-    """log(e^x[0] + .. + e^x[i]), shifted by the maximum of all."""
-    if x.dim() == 0:
-        return x.clone()
-    highest = x.amax(dim, keepdim=True)
-    highest = torch.where(highest.abs() == float("inf"), 0.0, highest)
-    return (x - highest).exp().cumsum(dim).log() + highest
-
-
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
@@ -419,19 +359,12 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **HISTOGRAMS,
     **POOLS,
     **IN_TRIANGLES,
+    **ORDER_STATISTICS,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten._cdist_forward.default: distances,
-    aten.kthvalue.default: kth_value,
-    aten.median.default: median,
-    aten.median.dim: median_along,
-    aten.cummax.default: running_extreme(is_maximum=True),
-    aten.cummin.default: running_extreme(is_maximum=False),
-    aten.logcumsumexp.default: log_cumulated,
-    aten.nanmedian.default: nan_median,
-    aten.nanmedian.dim: nan_median_along,
     aten.mode.default: mode,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,

@@ -35,6 +35,10 @@ def cumulated(composite: str) -> Operator:
     return convert
 
 
+def running_extreme(composite: str) -> Operator:
+    return lambda call: call.ops(composite, call.tensor("self"), axis=call["dim"])
+
+
 def scatter(call: Call) -> Value:
     """Updates beyond the extents of the index are not used."""
     value, positions, axis = call.tensor("self"), call.tensor("index"), call["dim"]

@@ -178,24 +178,28 @@ Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) 
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 
-/// The first (or last) position of the extremum; a NaN counts as the extremum.
+/// Whether an element of `x` is the extremum that stands at its place; a NaN counts as one.
+static Value isExtremum(Builder &b, Value x, Value extremum) {
+  return pointwise(
+      b, {x, extremum},
+      [](ArrayRef<Scalar> v) {
+        Scalar hit = equal(v[0], v[1]);
+        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
+      },
+      b.operations.getI1Type());
+}
+
+/// The first (or last) position of the extremum.
 static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)
     return {};
   bool wantsLast = attributes.getInt("select_last_index");
   Shape shape = shapeOf(in[0]);
-  Value extremum = b.reduce(kind, in[0], axis, true);
-  Value isExtremum = pointwise(
-      b, {in[0], extremum},
-      [](ArrayRef<Scalar> v) {
-        Scalar hit = equal(v[0], v[1]);
-        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
-      },
-      b.operations.getI1Type());
+  Value hits = isExtremum(b, in[0], b.reduce(kind, in[0], axis, true));
   Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
   Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
-  Value candidates = graph::where(b, isExtremum, positions, other);
+  Value candidates = graph::where(b, hits, positions, other);
   return {b.reduce(wantsLast ? ReductionKind::Max : ReductionKind::Min, candidates, axis,
                    attributes.getInt("keepdims", 1) != 0)};
 }
@@ -254,5 +258,56 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 }
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
+
+static Results cumulateExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
+  int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Shape shape = shapeOf(in[0]);
+  Value extremum = b.scan(kind, in[0], axis);
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value reached = graph::where(b, isExtremum(b, in[0], extremum), positions, b.scalar(0, b.i64()));
+  return {extremum, b.scan(ReductionKind::Max, reached, axis)};
+}
+Results cummax(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Max, in, a); }
+Results cummin(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Min, in, a); }
+
+/// log(e^a + e^b), shifted by the larger one.
+static Scalar logOfSum(Scalar a, Scalar b) {
+  Scalar largest = graph::max(a, b);
+  return select(graph::abs(largest) < infinity, largest + graph::log1p(graph::exp(-graph::abs(a - b))), largest);
+}
+
+/// Each element with the one `distance` before it, where there is one.
+static Value withEarlier(Builder &b, Value x, int64_t axis, Value distance) {
+  return b.generate({x, distance}, shapeOf(x), elementTypeOf(x),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
+                      Scalar at(builder, loc, index[axis]);
+                      Scalar before = at - at.with(load(builder, loc, in[1], {})).to(builder.getIndexType());
+                      Scalar isThere = before >= 0;
+                      SmallVector<Value> source(index);
+                      source[axis] = select(isThere, before, at.integer(0)).value;
+                      Scalar own = at.with(load(builder, loc, in[0], index));
+                      Scalar earlier = at.with(load(builder, loc, in[0], source));
+                      return select(isThere, logOfSum(earlier, own), own).value;
+                    });
+}
+
+/// In steps of which each doubles how many elements a sum has (Hillis and Steele, 1986): an element depends on those
+/// before it alone, and no exponent on what lies far from it.
+Results cumlogsumexp(Builder &b, Values in, const Attributes &a) {
+  Value x = toCompute(b, in[0]);
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(x));
+  if (axis < 0 || !isFloat(x))
+    return {axis < 0 ? Value() : b.fail("expected floating-point elements, got " + nameOf(elementTypeOf(x)))};
+  Value count = number(b, shapeOf(x)[axis], b.i64());
+  auto goesOn = [&](Value distance) { return applyComposite(b, "less", {distance, count})[0]; };
+  Value one = b.scalar(1, b.i64());
+  SmallVector<Value> results = b.loop({{}, goesOn(one)}, {x, one}, [&](Value, ValueRange carried) {
+    Value next = withEarlier(b, carried[0], axis, carried[1]), distance = graph::add(b, carried[1], carried[1]);
+    return Iteration{goesOn(distance), {next, distance}, {}};
+  });
+  return {results.empty() ? Value() : b.cast(results[0], elementTypeOf(in[0]))};
+}
 } // namespace composites
 } // namespace perpend::graph
