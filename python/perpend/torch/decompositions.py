@@ -200,7 +200,7 @@ def trilinear(
 
 
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = alpha * (y @ z).sum(0)
+    product = alpha * (y @ z).sum(0, dtype=x.dtype)
     return product if beta == 0 else beta * x + product
 
 
@@ -215,14 +215,25 @@ def scatter_reduce(
     count = torch.zeros_like(x, dtype=torch.long).scatter_add(dim, index, torch.ones_like(index))
     base = x
     if not include_self:
-        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
-        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
-        base = torch.where(count > 0, neutral, x).to(x.dtype)
+        base = torch.where(count > 0, x.new_full((), neutral_element(reduce, x.dtype)), x)
     result = torch.scatter_reduce(base, dim, index, source, "sum" if reduce == "mean" else reduce)
     if reduce != "mean":
         return result
     number = (count + int(include_self)).clamp(min=1)
     return result / number if x.is_floating_point() else torch.div(result, number, rounding_mode="floor").to(x.dtype)
+
+
+def neutral_element(reduce: str, dtype: torch.dtype) -> float:
+    """What a reduction begins with, so that it does not change the result."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    wants_lowest = reduce == "amax"
+    if dtype.is_floating_point:
+        return -math.inf if wants_lowest else math.inf
+    if dtype == torch.bool:
+        return not wants_lowest
+    limits = torch.iinfo(dtype)
+    return int(limits.min if wants_lowest else limits.max)
 
 
 def index_reduce(
