@@ -233,10 +233,13 @@ def reduction(composite: str) -> Operator:
 
 
 def truth_reduction(composite: str) -> Operator:
+    """In bytes, whose largest of none is 0, and whose smallest of none is not."""
+
     def convert(call: Call) -> Value:
-        truth = call.cast(call.tensor("self", torch.bool), torch.int32)
+        truth = call.cast(call.tensor("self", torch.bool), torch.uint8)
         keep = int(call.get("keepdim", False))
-        return call.cast(call.op(composite, truth, axes=axes_of(call), keepdims=keep), torch.bool)
+        result = call.op(composite, truth, axes=axes_of(call), keepdims=keep)
+        return call.cast(call.cast(result, torch.bool), call.dtype)
 
     return convert
 
