@@ -233,10 +233,13 @@ def reduction(composite: str) -> Operator:
 
 
 def truth_reduction(composite: str) -> Operator:
+    """In bytes, whose largest of none is 0, and whose smallest of none is not."""
+
     def convert(call: Call) -> Value:
-        truth = call.cast(call.tensor("self", torch.bool), torch.int32)
+        truth = call.cast(call.tensor("self", torch.bool), torch.uint8)
         keep = int(call.get("keepdim", False))
-        return call.cast(call.op(composite, truth, axes=axes_of(call), keepdims=keep), torch.bool)
+        result = call.op(composite, truth, axes=axes_of(call), keepdims=keep)
+        return call.cast(call.cast(result, torch.bool), call.dtype)
 
     return convert
 
@@ -267,15 +270,29 @@ def arg_extreme(composite: str) -> Operator:
     return convert
 
 
+def computing(dtype: torch.dtype) -> torch.dtype:
+    """What formulas of several steps compute in: f32 for floats of 16 bits."""
+    return torch.float32 if dtype.is_floating_point and dtype.itemsize < 4 else dtype
+
+
 def variance(call: Call) -> Value:
-    value = call.tensor("self", call.dtype)
+    """The sum of squares around the mean over max(0, count - correction)."""
+    value = call.tensor("self", computing(call.dtype))
     axes = axes_of(call) or list(range(call.rank()))
     centred = call.op("sub", value, call.op("reduce_mean", value, axes=axes, keepdims=1))
     total = call.op("reduce_sum_square", centred, axes=axes, keepdims=int(call.get("keepdim", False)))
-    extents = " * ".join(f"({value.shape[axis]})" for axis in axes)
-    correction = 1 if call.get("correction") is None else int(call["correction"])
-    count = call.converter.graph.dims([f"{extents} - {correction}"], scalar=True)
-    return call.op("div", total, call.cast(count, call.dtype))
+    count = " * ".join(f"({value.shape[axis]})" for axis in axes)
+    return call.cast(call.op("div", total, degrees_of_freedom(call, count)), call.dtype)
+
+
+def degrees_of_freedom(call: Call, count: str) -> Value:
+    correction, dtype = call.get("correction", 1), computing(call.dtype)
+    if isinstance(correction, float) and correction.is_integer():
+        correction = int(correction)
+    if isinstance(correction, (int, str)):
+        return call.number(f"max({count} - ({correction}), 0)", dtype)
+    left = call.op("sub", call.number(count, dtype), call.number(correction, dtype))
+    return call.op("max", left, call.number(0, dtype))
 
 
 def vector_norm(call: Call) -> Value:
@@ -286,12 +303,12 @@ def vector_norm(call: Call) -> Value:
         return call.op("reduce_sum", value, axes=axes, keepdims=keep)
     if order in (1, 2):
         return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
-    magnitude = call.op("abs", value)
+    magnitude, dtype = call.op("abs", value), computing(call.dtype)
     if math.isinf(order):
         return call.op("reduce_max" if order > 0 else "reduce_min", magnitude, axes=axes, keepdims=keep)
-    powers = call.op("pow", magnitude, call.number(order, call.dtype))
+    powers = call.op("pow", call.cast(magnitude, dtype), call.number(order, dtype))
     total = call.op("reduce_sum", powers, axes=axes, keepdims=keep)
-    return call.op("pow", total, call.number(1 / order, call.dtype))
+    return call.cast(call.op("pow", total, call.number(1 / order, dtype)), call.dtype)
 
 
 def variance_and_mean(call: Call) -> list[Value]:
@@ -349,7 +366,7 @@ def statistics(call: Call, value: Value, axes: list[int], keepdims: int) -> list
 
 
 def rms_norm(call: Call) -> Value:
-    epsilon = call.get("eps", torch.finfo(call.dtype).eps)
+    epsilon = call.get("eps", torch.finfo(computing(call.dtype)).eps)
     return call.op(
         "rms_norm", call["input"], call["weight"], axis=-len(call["normalized_shape"]), epsilon=float(epsilon)
     )

@@ -211,6 +211,8 @@ class Call:
             value = self.converter.graph.dims([value], scalar=True)
         if isinstance(value, Value):
             return self.cast(value, dtype)
+        if isinstance(value, int) and not dtype.is_floating_point and dtype.itemsize < 8:
+            return self.converter.graph.constant(torch.tensor(value).to(dtype))  # the low bits, as in PyTorch
         return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
 
     def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:

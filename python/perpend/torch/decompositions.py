@@ -16,6 +16,7 @@ from .bits import BITS
 from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
+from .order_statistics import ORDER_STATISTICS
 from .pooling import POOLS
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
@@ -199,48 +200,8 @@ def trilinear(
 
 
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = alpha * (y @ z).sum(0)
+    product = alpha * (y @ z).sum(0, dtype=x.dtype)
     return product if beta == 0 else beta * x + product
-
-
-def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    values, positions = values.select(dim, k - 1), positions.select(dim, k - 1)
-    return (values.unsqueeze(dim), positions.unsqueeze(dim)) if keepdim else (values, positions)
-
-
-def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two. Sorting puts NaN last, but a NaN is the median."""
-    return kth_value(x, (x.shape[dim] + 1) // 2 if x.dim() else 1, dim, keepdim)
-
-
-def median(x: Tensor) -> Tensor:
-    return median_along(x.reshape(-1), 0)[0]
-
-
-def nan_median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two, without NaN; NaN of nothing else."""
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    place = ((x == x).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
-    results = (values.gather(dim, place), positions.gather(dim, place))
-    return results if keepdim else (results[0].squeeze(dim), results[1].squeeze(dim))
-
-
-def nan_median(x: Tensor) -> Tensor:
-    return nan_median_along(x.reshape(-1), 0)[0]
-
-
-def log_cumulated(x: Tensor, dim: int) -> Tensor:
-    """log(e^x[0] + .. + e^x[i]), shifted by the maximum of all."""
-    if x.dim() == 0:
-        return x.clone()
-    highest = x.amax(dim, keepdim=True)
-    highest = torch.where(highest.abs() == float("inf"), 0.0, highest)
-    return (x - highest).exp().cumsum(dim).log() + highest
 
 
 def scatter_reduce(
@@ -254,14 +215,25 @@ def scatter_reduce(
     count = torch.zeros_like(x, dtype=torch.long).scatter_add(dim, index, torch.ones_like(index))
     base = x
     if not include_self:
-        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
-        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
-        base = torch.where(count > 0, neutral, x).to(x.dtype)
+        base = torch.where(count > 0, x.new_full((), neutral_element(reduce, x.dtype)), x)
     result = torch.scatter_reduce(base, dim, index, source, "sum" if reduce == "mean" else reduce)
     if reduce != "mean":
         return result
     number = (count + int(include_self)).clamp(min=1)
     return result / number if x.is_floating_point() else torch.div(result, number, rounding_mode="floor").to(x.dtype)
+
+
+def neutral_element(reduce: str, dtype: torch.dtype) -> float:
+    """What a reduction begins with, so that it does not change the result."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    wants_lowest = reduce == "amax"
+    if dtype.is_floating_point:
+        return -math.inf if wants_lowest else math.inf
+    if dtype == torch.bool:
+        return not wants_lowest
+    limits = torch.iinfo(dtype)
+    return int(limits.min if wants_lowest else limits.max)
 
 
 def index_reduce(
@@ -398,17 +370,12 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **HISTOGRAMS,
     **POOLS,
     **IN_TRIANGLES,
+    **ORDER_STATISTICS,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten._cdist_forward.default: distances,
-    aten.kthvalue.default: kth_value,
-    aten.median.default: median,
-    aten.median.dim: median_along,
-    aten.logcumsumexp.default: log_cumulated,
-    aten.nanmedian.default: nan_median,
-    aten.nanmedian.dim: nan_median_along,
     aten.mode.default: mode,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,

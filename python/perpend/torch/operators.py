@@ -206,7 +206,7 @@ VIEWS = """
 ALONG = """
     sum mean prod amax amin logsumexp any all max min argmax argmin var var_mean linalg_vector_norm _softmax softmax
     _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold
-    unfold_copy sort topk argsort cumsum cumprod cummax cummin
+    unfold_copy sort topk argsort cumsum cumprod cummax cummin logcumsumexp
 """
 
 OPERATORS: dict[str, Operator] = {
@@ -303,8 +303,9 @@ OPERATORS: dict[str, Operator] = {
     "aten.linalg_vector_norm": vector_norm,
     "aten.cumsum": cumulated("cumsum"),
     "aten.cumprod": cumulated("cumprod"),
-    "aten.cummax": running_extreme(largest=True),
-    "aten.cummin": running_extreme(largest=False),
+    "aten.cummax": running_extreme("cummax"),
+    "aten.cummin": running_extreme("cummin"),
+    "aten.logcumsumexp": cumulated("cumlogsumexp"),
     "aten._softmax": softmax("softmax"),
     "aten.softmax": softmax("softmax"),
     "aten._log_softmax": softmax("log_softmax"),

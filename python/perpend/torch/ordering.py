@@ -35,13 +35,8 @@ def cumulated(composite: str) -> Operator:
     return convert
 
 
-def running_extreme(largest: bool) -> Operator:
-    """Values and positions."""
-
-    def convert(call: Call) -> list[Value]:
-        return call.ops("running_extreme", call.tensor("self"), axis=call["dim"], largest=int(largest))
-
-    return convert
+def running_extreme(composite: str) -> Operator:
+    return lambda call: call.ops(composite, call.tensor("self"), axis=call["dim"])
 
 
 def scatter(call: Call) -> Value:

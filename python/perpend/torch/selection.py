@@ -98,7 +98,7 @@ def unique(call: Call) -> list[Value | None]:
     value, attributes = call.tensor("self"), {}
     if "dim" in call and call["dim"] is not None:
         attributes["axis"] = normal(call["dim"], call.rank())
-    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, **attributes)
+    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, equal_nan=0, **attributes)
     inverse = inverse if attributes else call.reshape(inverse, value.shape)
     return [distinct, *wanted(call, inverse, counts)]
 
@@ -174,7 +174,7 @@ def histogram(call: Call) -> Value:
 
 
 def boundaries_before(boundaries: str, values: str) -> Operator:
-    """The number of boundaries before each value, or not after it (right)."""
+    """The number of boundaries before each value, or not after it (right); NaN comes after all."""
 
     def convert(call: Call) -> Value:
         limits, value = call.tensor(boundaries), call.tensor(values)
@@ -184,10 +184,13 @@ def boundaries_before(boundaries: str, values: str) -> Operator:
             limits = call.op("gather_elements", limits, call.tensor("sorter"), axis=-1)
         if len(limits.shape) > 1:
             limits = call.op("unsqueeze", limits, axes=[-2])
-        value = call.op("unsqueeze", value, axes=[-1])
+        last = call.op("unsqueeze", value, axes=[-1])
         is_right = call.get("right", False) or call.get("side") == "right"
-        before = call.op("less_equal" if is_right else "less", limits, value)
+        before = call.op("less_equal" if is_right else "less", limits, last)
         count = call.op("reduce_sum", call.cast(before, torch.int64), axes=[-1], keepdims=0)
+        if dtype.is_floating_point:
+            every = call.converter.graph.dims([limits.shape[-1]], scalar=True)
+            count = call.op("where", call.op("isnan", value), every, count)
         return call.cast(count, call.dtype)
 
     return convert

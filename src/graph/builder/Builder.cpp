@@ -1,6 +1,7 @@
 //===- Builder.cpp - making graphs: the one place of shape inference ------===//
 
 #include "graph/builder/Builder.h"
+#include "graph/builder/TruthValues.h"
 #include "support/SaturatedInteger.h"
 
 using namespace mlir;
@@ -373,9 +374,10 @@ Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims)
   for (int64_t dim : sorted)
     if (!checkAxis(dim, shape.size(), "reduce"))
       return {};
-  Value result = sorted.empty() ? input
-                                : create<ReduceOp>(dropDims(shape, sorted), tensorTypeOf(input).getElementType(), input,
-                                                   kind, sorted);
+  Type type = tensorTypeOf(input).getElementType();
+  Value result = sorted.empty()
+                     ? input
+                     : create<ReduceOp>(dropDims(shape, sorted), type, input, primitiveKind(kind, type), sorted);
   if (!keepDims)
     return result;
   for (int64_t dim : sorted)
@@ -482,7 +484,7 @@ Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Wi
     result[first + i] = windowCount(result[first + i], SymbolicInt(size[i]), window.strides[i], window.dilations[i],
                                     window.padLow[i], window.padHigh[i], window.ceilMode);
   }
-  return create<WindowReduceOp>(result, tensorTypeOf(input).getElementType(), input, kind, sizes, strides, low,
-                                dilations);
+  Type type = tensorTypeOf(input).getElementType();
+  return create<WindowReduceOp>(result, type, input, primitiveKind(kind, type), sizes, strides, low, dilations);
 }
 } // namespace perpend::graph

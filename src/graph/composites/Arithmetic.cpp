@@ -31,7 +31,10 @@ static Known truncatingDivision(const SymbolicInt &x, const SymbolicInt &y) {
   return std::nullopt;
 }
 
+/// Of truth values: whether one is true.
 Value add(Builder &b, Value x, Value y) {
+  if (x && elementTypeOf(x).isInteger(1))
+    return follow(b, {x, y}, binary(b, x, y, operator|), [](ArrayRef<SymbolicInt> v) { return max(v[0], v[1]); });
   return follow(b, {x, y}, binary(b, x, y, operator+), [](ArrayRef<SymbolicInt> v) { return v[0] + v[1]; });
 }
 Value sub(Builder &b, Value x, Value y) {
