@@ -36,7 +36,7 @@ struct ArtifactParts {
   }
 };
 
-class Compilation {
+class Compilation : private PhaseListener {
 public:
   Compilation(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
               CompileReport *report);
@@ -49,7 +49,7 @@ public:
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return target; }
   unsigned llvmLevel() const { return unsigned(options.optLevel); }
-  mlir::LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
+  mlir::LogicalResult fail(llvm::Error error);
 
 private:
   friend class MachineCompilations;
@@ -61,6 +61,12 @@ private:
   mlir::LogicalResult checkOptions();
   mlir::LogicalResult describe();
   mlir::LogicalResult afterPhase(const Phase &phase, double seconds);
+  mlir::LogicalResult afterKernelsAreMade() override;
+  mlir::LogicalResult afterKernelsAreScheduled() override;
+  mlir::LogicalResult afterMemoryIsPlanned() override;
+  PhaseContext context() const {
+    return {target, options.optLevel, options.checked, options.unpacked, options.precision};
+  }
   mlir::LogicalResult dump(const Phase &phase);
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);
