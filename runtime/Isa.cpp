@@ -100,8 +100,6 @@ static const FeatureRow *findRow(const char *name) {
   return nullptr;
 }
 
-bool isKnownInstructionSet(const char *name) { return findRow(name); }
-
 bool hasInstructionSet(const char *name) {
   const FeatureRow *row = findRow(name);
   return row && (isPresent(*row) || (perpend_executes && perpend_executes(name)));

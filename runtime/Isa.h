@@ -5,10 +5,7 @@
 
 namespace perpend::runtime {
 
-// Whether the table lists the name. The compiler writes only such names into a descriptor.
-bool isKnownInstructionSet(const char *name);
-
-// False for names that the table does not list.
+// False for names that the table does not list: what nobody can check is not there.
 bool hasInstructionSet(const char *name);
 
 // Asks the operating system for state that must be requested (AMX tiles). False when it refuses.

@@ -1,6 +1,7 @@
 // A strict parser for the header, which is a Python dictionary with three known keys.
 #include "Npy.h"
 #include "Types.h"
+#include "perpend_module.h"
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -192,7 +193,9 @@ static bool readAll(int file, uint8_t *bytes, size_t count) {
   return true;
 }
 
-static uint8_t *allocate(size_t count) { return static_cast<uint8_t *>(aligned_alloc(64, (count / 64 + 1) * 64)); }
+static uint8_t *allocate(size_t count) {
+  return static_cast<uint8_t *>(aligned_alloc(PERPEND_ALIGNMENT, (count / PERPEND_ALIGNMENT + 1) * PERPEND_ALIGNMENT));
+}
 
 // The elements of a Fortran-order array, in C order; null without memory.
 static uint8_t *reordered(const NpyArray &array, const uint8_t *data) {

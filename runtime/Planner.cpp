@@ -30,9 +30,10 @@ bool readItems(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, i
   int64_t total = 0;
   for (int32_t i = 0; i < count; ++i) {
     constexpr int64_t limit = int64_t{1} << 62;
-    if (sizes[i] < 0 || sizes[i] > limit - arenaAlignment || lifetimes[i].first > lifetimes[i].last)
+    if (sizes[i] < 0 || sizes[i] > limit - int64_t{PERPEND_ALIGNMENT} || lifetimes[i].first > lifetimes[i].last)
       return false;
-    int64_t size = (sizes[i] + arenaAlignment - 1) / arenaAlignment * arenaAlignment;
+    int64_t size =
+        (sizes[i] + int64_t{PERPEND_ALIGNMENT} - 1) / int64_t{PERPEND_ALIGNMENT} * int64_t{PERPEND_ALIGNMENT};
     if (total > limit - size)
       return false;
     total += size;

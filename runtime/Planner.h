@@ -6,8 +6,6 @@
 
 namespace perpend::runtime {
 
-constexpr int64_t arenaAlignment = 64;
-
 // Writes an offset, a multiple of 64, for each buffer such that buffers alive at the same time do not overlap. Returns
 // the bytes of the arena, or -1 (negative size, first > last, more than 2^62 bytes, no memory). Quadratic in count.
 // The best of three greedy orders: largest first; largest at the broadest point first; first use first.

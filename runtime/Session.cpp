@@ -151,7 +151,9 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
 
 perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32_t inputCount, perpend_tensor *outputs,
                    int32_t outputCount) {
-  perpend_status status = bindInputs(session, inputs, inputCount, true);
+  perpend_status status = checkFile(*session.model);
+  if (status == PERPEND_OK)
+    status = bindInputs(session, inputs, inputCount, true);
   if (status == PERPEND_OK && !session.isPlanned)
     status = planArena(session);
   for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
@@ -241,7 +243,9 @@ perpend_status perpend_session_output_shape(perpend_session *session, const perp
   Use use(*session);
   if (!use.isAlone)
     return failBusy();
-  perpend_status status = bindInputs(*session, inputs, inputCount, false);
+  perpend_status status = checkFile(*session->model);
+  if (status == PERPEND_OK)
+    status = bindInputs(*session, inputs, inputCount, false);
   if (status == PERPEND_OK && session->isFromData[outputIndex])
     return fail(PERPEND_SHAPE_UNKNOWN,
                 "output '%.60s': its shape depends on the values of the inputs and is known after a run only; hint: "

@@ -6,10 +6,11 @@
 
 namespace perpend::runtime {
 
-// Room for `bytes` bytes, 64-byte aligned; memory only grows. Old contents are not kept. Errors: OUT_OF_MEMORY.
+// Room for `bytes` bytes, aligned; memory only grows, by half at least, for sizes that grow step by step. Old contents
+// are not kept. Errors: OUT_OF_MEMORY.
 perpend_status reserve(perpend_buffer &buffer, int64_t bytes);
 
-// perpend_frame.reserve: grows by half at least, for sizes that grow step by step.
+// perpend_frame.reserve: the same, and the first bytes are kept.
 int32_t reserveGrowing(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
 
 struct KernelTime {

@@ -36,7 +36,7 @@ struct ArtifactParts {
   }
 };
 
-class Compilation {
+class Compilation : private PhaseListener {
 public:
   Compilation(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
               CompileReport *report);
@@ -51,7 +51,7 @@ public:
   unsigned llvmLevel() const { return unsigned(options.optLevel); }
   /// Of a shared library for this process alone, whose user keeps what the report has of them.
   void keepWeightsIn(target::WeightMemory *process) { memory = process; }
-  mlir::LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
+  mlir::LogicalResult fail(llvm::Error error);
 
 private:
   friend class MachineCompilations;
@@ -63,6 +63,12 @@ private:
   mlir::LogicalResult checkOptions();
   mlir::LogicalResult describe();
   mlir::LogicalResult afterPhase(const Phase &phase, double seconds);
+  mlir::LogicalResult afterKernelsAreMade() override;
+  mlir::LogicalResult afterKernelsAreScheduled() override;
+  mlir::LogicalResult afterMemoryIsPlanned() override;
+  PhaseContext context() const {
+    return {target, options.optLevel, options.checked, options.unpacked, options.precision};
+  }
   mlir::LogicalResult dump(const Phase &phase);
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);

@@ -13,9 +13,11 @@
 #include "Operators.h"
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
+#include "support/InternalError.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
@@ -108,8 +110,8 @@ LogicalResult Compilation::prepareMachine() {
 }
 
 LogicalResult Compilation::runTo(StringRef last) {
-  return runPhases(module, {target, options.optLevel, options.checked, options.unpacked, options.precision}, first,
-                   last, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+  return runPhases(module, context(), first, last,
+                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 
 /// A module that begins behind a phase.
@@ -170,23 +172,27 @@ LogicalResult Compilation::replaceModule(StringRef file) {
 /// A module from a file must hold what the phases guarantee up to that behind which it stands.
 LogicalResult Compilation::checkGiven(const Phase &last) {
   const Phase *broken = nullptr;
+  std::optional<graph::ErrorKind> kind;
   std::string advice; // of what a user may have written
   {
     ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
-      if (std::string text = diagnostic.str(); advice.empty() && StringRef(text).contains("hint: "))
-        advice = text;
+      if (!kind) {
+        kind = graph::kindOf(diagnostic);
+        advice = diagnostic.str();
+      }
       return success();
     });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
-      if (!broken && (failed(phase.check(module)) || (phase.name == "plan" && failed(tile::verifyPlan(module)))))
+      if (!broken &&
+          (failed(phase.check(module, context())) || (phase.checkWritten && failed(phase.checkWritten(module)))))
         broken = &phase;
   }
   if (!broken)
     return success();
-  if (!advice.empty())
-    return module.emitError(advice);
+  if (kind && *kind != graph::ErrorKind::Internal)
+    return module.emitError(advice) << *kind;
   return module.emitError("the given module is not one behind the phase '")
-         << last.name << "'\nhint: expected there: " << broken->guarantees;
+         << last.name << "'" << graph::Hint("expected there: " + broken->guarantees);
 }
 
 /// What the operators of a module assume is inferred first of all; a file of text need not say it, nor all of it.
@@ -206,18 +212,22 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "fuse") {
-    attachSchedules();
-    if (database && failed(attachRecords()))
-      return failure();
-  }
-  if (phase.name == "schedule")
-    noteRefusedRecords();
-  if (!dumpFolder.empty() && failed(dump(phase)))
+  if (phase.after && failed((this->*phase.after)()))
     return failure();
-  // The last moment at which main says what its values are called and where they lie.
-  if (phase.name != "plan")
-    return success();
+  return dumpFolder.empty() ? success() : dump(phase);
+}
+
+LogicalResult Compilation::afterKernelsAreMade() {
+  attachSchedules();
+  return database ? attachRecords() : success();
+}
+
+LogicalResult Compilation::afterKernelsAreScheduled() {
+  noteRefusedRecords();
+  return success();
+}
+
+LogicalResult Compilation::afterMemoryIsPlanned() {
   if (report)
     report->kernels = kernelFactsOf(module);
   if (failed(describe()))
@@ -262,6 +272,14 @@ LogicalResult Compilation::keepWeights() {
     return found == addresses.end() ? 0 : static_cast<int64_t>(found->second - first); // one without bytes is anywhere
   });
   return success();
+}
+
+LogicalResult Compilation::fail(llvm::Error error) {
+  bool isInternal = error.isA<support::InternalError>();
+  InFlightDiagnostic diagnostic = module.emitError();
+  if (isInternal)
+    diagnostic << graph::ErrorKind::Internal;
+  return diagnostic << llvm::toString(std::move(error));
 }
 
 LogicalResult Compilation::describe() {

@@ -13,7 +13,6 @@
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
-#include "runtime/Isa.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -216,17 +215,9 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   return array;
 }
 
-std::vector<std::string> neededSets(const target::TargetInfo &target) {
-  std::vector<std::string> sets;
-  for (const std::string &extension : target.isa)
-    if (runtime::isKnownInstructionSet(extension.c_str()))
-      sets.push_back(extension);
-  return sets;
-}
-
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
-                            {"isa", llvm::json::Array(neededSets(machine.target))},
+                            {"isa", llvm::json::Array(machine.target.isa)},
                             {"codeBytes", machine.codeBytes},
                             {"weightsBytes", machine.weightsBytes}};
 }
@@ -238,7 +229,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", llvm::json::Array(neededSets(target))},
+                            {"isa", llvm::json::Array(target.isa)},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},
                             {"outputs", toJson(description.outputs)},

@@ -55,8 +55,6 @@ struct MachineDescription {
   uint64_t codeBytes = 0, weightsBytes = 0;
 };
 
-/// The instruction sets that a processor must have, as the runtime knows them.
-std::vector<std::string> neededSets(const target::TargetInfo &target);
 /// The JSON of perpend_module.h.
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
                          llvm::ArrayRef<MachineDescription> machines = {});

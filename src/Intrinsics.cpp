@@ -11,6 +11,7 @@
 
 #include "IntrinsicDraws.h"
 #include "Pipeline.h"
+#include "graph/ErrorKind.h"
 #include "support/ChildProcess.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
@@ -107,15 +108,20 @@ OwningOpRef<ModuleOp> Implementation::moduleWithEntry() {
 }
 
 namespace {
-/// The first error of a context while it lives: "LINE COLUMN text", of the place in the file; for another process.
+/// Another process gives it back as text: "LINE COLUMN KIND text", of the place in the file.
+std::string placedError(unsigned line, unsigned column, std::optional<graph::ErrorKind> kind, const Twine &text) {
+  return llvm::formatv("{0} {1} {2} {3}", line, column, kind ? int(*kind) : -1, text.str()).str();
+}
+
+/// The first error of a context while it lives, as placedError() has it.
 class FirstError {
 public:
   explicit FirstError(MLIRContext *context)
       : handler(context, [this](Diagnostic &diagnostic) {
           auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
           if (text.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-            text = llvm::formatv("{0} {1} ", place ? place.getLine() : 0, place ? place.getColumn() : 0).str() +
-                   diagnostic.str();
+            text = placedError(place ? place.getLine() : 0, place ? place.getColumn() : 0, graph::kindOf(diagnostic),
+                               diagnostic.str());
           return success();
         }) {}
   std::string text;
@@ -125,14 +131,25 @@ private:
 };
 } // namespace
 
-/// What a FirstError holds: the place, or `otherwise`, and the text.
-static std::pair<Location, StringRef> placeOf(StringRef error, StringRef file, Location otherwise) {
-  auto [line, rest] = error.split(' ');
-  auto [column, text] = rest.split(' ');
-  unsigned numbers[2] = {0, 0};
-  (void)line.getAsInteger(10, numbers[0]);
-  (void)column.getAsInteger(10, numbers[1]);
-  return {numbers[0] ? FileLineColLoc::get(otherwise.getContext(), file, numbers[0], numbers[1]) : otherwise, text};
+namespace {
+struct ReadError {
+  Location place;
+  std::optional<graph::ErrorKind> kind;
+  StringRef text;
+};
+} // namespace
+
+/// What placedError() made, with `otherwise` for no place.
+static ReadError readError(StringRef error, StringRef file, Location otherwise) {
+  int numbers[3] = {0, 0, -1}; // line, column, kind
+  for (int &number : numbers) {
+    auto [digits, rest] = error.split(' ');
+    (void)digits.getAsInteger(10, number);
+    error = rest;
+  }
+  Location place =
+      numbers[0] > 0 ? Location(FileLineColLoc::get(otherwise.getContext(), file, numbers[0], numbers[1])) : otherwise;
+  return {place, numbers[2] < 0 ? std::nullopt : std::optional(graph::ErrorKind(numbers[2])), error};
 }
 
 /// The phase `lower`, and LLVM. Returns an error.
@@ -143,8 +160,8 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
   OwningOpRef<ModuleOp> module = moduleWithEntry();
   PassManager passes(context);
   phases().back().build(passes, {machine});
-  if (failed(passes.run(*module)) || failed(phases().back().check(*module)))
-    return error.empty() ? "0 0 it cannot be lowered" : error;
+  if (failed(passes.run(*module)) || failed(phases().back().check(*module, {machine})))
+    return error.empty() ? placedError(0, 0, {}, "it cannot be lowered") : error;
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
   llvm::LLVMContext llvmContext;
@@ -152,21 +169,21 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
       [](const llvm::DiagnosticInfo *info, void *text) {
         llvm::raw_string_ostream out(*static_cast<std::string *>(text));
         if (llvm::DiagnosticPrinterRawOStream printer(out); info->getSeverity() == llvm::DS_Error) {
-          out << (out.str().empty() ? "0 0 " : "; ");
+          out << (out.str().empty() ? placedError(0, 0, {}, "") : "; ");
           info->print(printer);
         }
       },
       &error);
   std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*module, llvmContext);
   if (!ir || !error.empty())
-    return error.empty() ? "0 0 it has no translation to LLVM" : error;
+    return error.empty() ? placedError(0, 0, {}, "it has no translation to LLVM") : error;
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   if (llvm::Error failed = target::emitObject(*ir, machine, /*optLevel=*/3, stream))
-    return "0 0 " + llvm::toString(std::move(failed));
+    return placedError(0, 0, {}, llvm::toString(std::move(failed)));
   std::error_code code;
   llvm::raw_fd_ostream(folder->pathOf("code.o"), code) << stream.str();
-  return code ? "0 0 " + code.message() : error;
+  return code ? placedError(0, 0, {}, code.message()) : error;
 }
 
 LogicalResult Implementation::compile(const target::TargetInfo &machine, const Twine &where) {
@@ -176,9 +193,9 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine, const T
   std::string title = ("its implementation does not compile for " + machine.name + where + ": ").str();
   if (!result.isDone)
     return fail(title + "LLVM stops: " + StringRef(result.text).trim() + featuresHint);
-  auto [loc, text] = placeOf(result.text, file, intrinsic.implementation.getLoc());
-  text.consume_front("perpend bug: ");
-  return fail(title + text.split("\nhint: ").first, loc);
+  ReadError error = readError(result.text, file, intrinsic.implementation.getLoc());
+  error.text.consume_front("perpend bug: ");
+  return fail(title + error.text.split("\nhint: ").first, error.place);
 }
 
 /// What lld says of what is not there, without where it looked.
@@ -465,11 +482,13 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
   if (!reading.isDone)
     return emitError(start) << "the text breaks a rule of MLIR's, and what reads it stops: " << reading.text
                             << "\nhint: values are defined before they are used; mlir-opt-19 may say more";
-  if (auto [loc, error] = placeOf(reading.text, file, start); !reading.text.empty())
-    return emitError(loc) << error
-                          << (StringRef(error).contains("hint: ")
-                                  ? ""
-                                  : "\nhint: docs/howto/add-an-intrinsic.md shows what such a file has");
+  if (!reading.text.empty()) {
+    ReadError error = readError(reading.text, file, start);
+    InFlightDiagnostic diagnostic = emitError(error.place) << error.text;
+    if (error.kind)
+      return diagnostic << *error.kind;
+    return diagnostic << graph::Hint("docs/howto/add-an-intrinsic.md shows what such a file has");
+  }
   size_t known = library->list().size();
   if (failed(library->add(context, file, (*text)->getBuffer(), &target)))
     return failure();

@@ -9,8 +9,10 @@
 #include "Pipeline.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/KernelIndices.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
@@ -30,6 +32,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <chrono>
@@ -146,19 +149,50 @@ static LogicalResult holds(ModuleOp module, llvm::function_ref<bool(Operation *)
   WalkResult result = module.walk([&](Operation *op) {
     if (isAllowed(op))
       return WalkResult::advance();
-    op->emitError("perpend bug: ") << guarantee;
+    graph::emitInternalError(op->getLoc()) << guarantee;
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
 }
 
-static LogicalResult checkGraph(ModuleOp module) {
+static LogicalResult checkSimplified(ModuleOp module, const PhaseContext &context) {
+  if (context.optLevel == 0)
+    return success();
   return holds(
-      module, [](Operation *op) { return !isa<UnrealizedConversionCastOp>(op); },
-      "a cast between levels is left in the graph");
+      module,
+      [](Operation *op) {
+        auto function = op->getParentOfType<func::FuncOp>();
+        return !function || function->hasAttr(graph::kernelAttribute) || !isOpTriviallyDead(op);
+      },
+      "nothing needs the results of an operator");
 }
 
-static LogicalResult checkFused(ModuleOp module) {
+static LogicalResult checkLayout(ModuleOp module, const PhaseContext &context) {
+  if (context.optLevel < 2)
+    return success();
+  return holds(
+      module,
+      [](Operation *op) {
+        auto conv = dyn_cast<graph::ConvOp>(op);
+        return !conv || conv.getChannelsLast();
+      },
+      "the channels of a convolution do not come last");
+}
+
+static LogicalResult checkPacked(ModuleOp module, const PhaseContext &context) {
+  if (context.precision != "f32" && !module->hasAttr(tile::precisionAttribute))
+    return graph::emitInternalError(module.getLoc()) << "it is not known which products are of " << context.precision;
+  return holds(
+      module,
+      [](Operation *op) {
+        auto product = dyn_cast<tile::MatmulOp>(op);
+        auto conv = dyn_cast<tile::ConvOp>(op);
+        return (!product || product.panel()) && (!conv || conv.panel());
+      },
+      "a packed operand is not in panels");
+}
+
+static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return success();
@@ -189,7 +223,7 @@ static LogicalResult checkNoTensors(ModuleOp module) {
       "a kernel still has tensors");
 }
 
-static LogicalResult checkScheduled(ModuleOp module) {
+static LogicalResult checkScheduled(ModuleOp module, const PhaseContext &) {
   return success(llvm::all_of(module.getOps<func::FuncOp>(),
                               [](func::FuncOp function) {
                                 return !function->hasAttr(graph::kernelAttribute) ||
@@ -199,11 +233,11 @@ static LogicalResult checkScheduled(ModuleOp module) {
                  succeeded(checkNoTensors(module)));
 }
 
-static LogicalResult checkTiled(ModuleOp module) {
+static LogicalResult checkTiled(ModuleOp module, const PhaseContext &) {
   return success(succeeded(checkNoTensors(module)) && llvm::none_of(module.getOps<func::FuncOp>(), tile::isOnBlocks));
 }
 
-static LogicalResult checkPlanned(ModuleOp module) {
+static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &) {
   return holds(
       module,
       [](Operation *op) {
@@ -213,24 +247,24 @@ static LogicalResult checkPlanned(ModuleOp module) {
       "an operator of main has no buffers");
 }
 
-static LogicalResult checkLowered(ModuleOp module) {
+static LogicalResult checkLowered(ModuleOp module, const PhaseContext &) {
   return holds(
       module, [](Operation *op) { return isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()); },
       "an operation did not reach LLVM");
 }
 
 static constexpr Phase table[] = {
-    {"simplify", "No constant expression, dead operator or needless movement is left.", buildSimplify, checkGraph},
-    {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
-     checkGraph},
-    {"pack", "Operands of products and convolutions lie as the intrinsics want them that compute these.", buildPack,
-     checkGraph},
+    {"simplify", "From -O1 on, something needs the results of every operator.", buildSimplify, checkSimplified},
+    {"layout", "From -O2 on, the channels of every convolution come last.", buildLayout, checkLayout},
+    {"pack", "Packed operands are in panels; it is known which products are of another precision.", buildPack,
+     checkPacked},
     {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
-     buildFuse, checkFused},
+     buildFuse, checkFused, &PhaseListener::afterKernelsAreMade},
     {"schedule", "Every kernel is loops around blocks on buffers, and its trace says how they came about.",
-     buildSchedule, checkScheduled},
+     buildSchedule, checkScheduled, &PhaseListener::afterKernelsAreScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
-    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},
+    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned,
+     &PhaseListener::afterMemoryIsPlanned, tile::verifyPlan},
     {"lower", "The module is in the LLVM dialect and exports bind, sizes and run.", buildLower, checkLowered},
 };
 
@@ -240,20 +274,20 @@ llvm::ArrayRef<Phase> phases() { return table; }
 // Running
 //===----------------------------------------------------------------------===//
 
-/// What a pass cannot do is the compiler's mistake, unless it has advice for the user. The module is verified once:
+/// What a pass cannot do is the compiler's mistake, unless it says whose it is. The module is verified once:
 /// behind every pass, as perpend-opt does, takes longer than many passes.
 static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, const Phase &phase) {
+  using enum graph::ErrorKind;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    std::string text = diagnostic.str();
-    if (!StringRef(text).contains("hint: "))
-      diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
-                 << phase.name << "')";
+    std::optional<graph::ErrorKind> kind = graph::kindOf(diagnostic);
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && kind.value_or(Internal) == Internal)
+      diagnostic << Internal << (kind ? " (in phase '" : " (perpend bug in phase '") << phase.name << "')";
     return failure(); // printed by the handler outside
   });
   PassManager passes(module.getContext(), module->getName().getStringRef());
   passes.enableVerifier(false);
   phase.build(passes, context);
-  return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module)));
+  return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module, context)));
 }
 
 /// Of a module that a user wrote: the last iteration of its loops lies in the iterators that blocks say they have.
@@ -268,7 +302,7 @@ static LogicalResult checkDomains(ModuleOp module) {
       if ((last - domain[i] + tile::SymbolicInt(1)).knownPositive())
         return block.emitError("block '")
                    << block.getName() << "': expected iterator " << i << " below " << domain[i].str() << ", got "
-                   << last.str() << "\nhint: check the extents of the loops around it",
+                   << last.str() << graph::Hint("check the extents of the loops around it"),
                WalkResult::interrupt();
     }
     return WalkResult::advance();

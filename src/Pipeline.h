@@ -20,6 +20,17 @@ struct PhaseContext {
   llvm::StringRef precision = "f32";
 };
 
+/// Who has to do something between phases.
+class PhaseListener {
+public:
+  virtual ~PhaseListener() = default;
+  /// Schedules for kernels may be given now.
+  virtual mlir::LogicalResult afterKernelsAreMade() = 0;
+  virtual mlir::LogicalResult afterKernelsAreScheduled() = 0;
+  /// The last moment at which main says what its values are called and where they lie.
+  virtual mlir::LogicalResult afterMemoryIsPlanned() = 0;
+};
+
 /// One step from a model to LLVM. The table in Pipeline.cpp drives --stop-after, --start-from, --dump-phases,
 /// --override-phase, timing and documentation.
 struct Phase {
@@ -28,7 +39,11 @@ struct Phase {
   llvm::StringRef guarantees;
   void (*build)(mlir::OpPassManager &passes, const PhaseContext &context);
   /// `guarantees`, executable: emits an error and fails when it does not hold.
-  mlir::LogicalResult (*check)(mlir::ModuleOp module);
+  mlir::LogicalResult (*check)(mlir::ModuleOp module, const PhaseContext &context);
+  /// What a compilation does behind it; null: nothing.
+  mlir::LogicalResult (PhaseListener::*after)() = nullptr;
+  /// Of a module that a user wrote or changed behind the phase; null: `check` says it all.
+  mlir::LogicalResult (*checkWritten)(mlir::ModuleOp module) = nullptr;
 };
 
 llvm::ArrayRef<Phase> phases();

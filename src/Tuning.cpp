@@ -4,6 +4,7 @@
 
 #include "KernelModel.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
@@ -52,7 +53,7 @@ static FailureOr<tune::Trace> traceOfRule(const TuningTask &task, CompileOptions
       text += (line.getValue() + "\n").str();
   std::optional<tune::Trace> trace = tune::readTrace(text);
   if (!trace)
-    return (*copy).emitError("perpend bug: the trace of '") << task.facts.name << "' is not one";
+    return graph::emitInternalError((*copy).getLoc()) << "the trace of '" << task.facts.name << "' is not one";
   return *trace;
 }
 

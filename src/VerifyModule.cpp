@@ -28,9 +28,6 @@ namespace perpend {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// The most dimensions that the runtime passes.
-static constexpr int64_t maxRank = 32;
-
 static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -41,8 +38,8 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     return main->emitError(what) << ": elements of type " << tensor.getElementType()
                                  << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
                                     "i8 ... i64, ui2 ... ui64";
-  if (tensor.getRank() > maxRank)
-    return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
+  if (tensor.getRank() > PERPEND_MAX_RANK)
+    return main->emitError(what) << ": expected at most " << PERPEND_MAX_RANK << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     if (extent.isPoison())

@@ -7,6 +7,7 @@
 #include "Compilation.h"
 
 #include "Operators.h"
+#include "graph/ErrorKind.h"
 #include "target/Attributes.h"
 #include "target/Link.h"
 #include "target/WeightsObject.h"
@@ -103,7 +104,7 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
   std::unique_ptr<llvm::Module> ir =
       translateModuleToLLVMIR(module, context, shared ? table.suffix.substr(1) : table.name);
   if (!ir) {
-    module.emitError("perpend bug: the module does not translate to LLVM IR");
+    graph::emitInternalError(module.getLoc()) << "the module does not translate to LLVM IR";
     return nullptr;
   }
   for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})

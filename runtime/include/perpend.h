@@ -123,8 +123,11 @@ PERPEND_API const char *perpend_type_name(perpend_type type);
 PERPEND_API int64_t perpend_type_size_bytes(perpend_type type);
 
 /* Loads a compiled model (.so). Errors: NOT_FOUND, NOT_A_MODEL, INCOMPATIBLE, UNSUPPORTED_CPU, CORRUPT, OUT_OF_MEMORY.
- * The checksum of the weights is verified here when they have at most 64 MiB (see perpend_model_verify).
- * Ownership: the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
+ * The file is compared with its checksum here; the weights are, with their own, when they have at most 64 MiB (see
+ * perpend_model_verify). A file of at most 4 MiB is copied, and may change afterwards. A larger one is mapped, and
+ * looked at before each run: when it has been cut short or has got other contents, the run is an error (CORRUPT). A
+ * change in the middle of a run is not seen, so replace the file of a model that runs by renaming a new one. Ownership:
+ * the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
 PERPEND_API perpend_status perpend_model_load(const char *path, perpend_model **model);
 
 /* The same for a model that is linked into the program. Ownership: the module must outlive *model. */
@@ -133,7 +136,8 @@ PERPEND_API perpend_status perpend_model_from_module(const perpend_module *modul
 /* Gives the caller's hold on the model back; sessions that still exist keep it alive. NULL is ignored. */
 PERPEND_API void perpend_model_free(perpend_model *model);
 
-/* Compares the weights with the descriptor's CRC-32C, whatever their size. Errors: CORRUPT. */
+/* Compares the weights with the descriptor's CRC-32C, whatever their size, and of a model that is linked into the
+ * program its code and constants. Errors: CORRUPT. */
 PERPEND_API perpend_status perpend_model_verify(const perpend_model *model);
 
 /* Name given at compilation; the whole descriptor as JSON text. Ownership: the model's. */
@@ -176,7 +180,7 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
  * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run with sizes seen
  * before, those that data decides included, allocates and frees nothing outside of library calls; a session keeps the
  * memory of its largest run (of texts and lists up to eight times what one run makes), so free it where that matters.
- * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then.
+ * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY, CORRUPT; nothing was run then.
  * Where extents depend on the values of the inputs, the shape of an output of the caller is compared after the run, and
  * SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can end a run that had begun. After an error, an output of the caller
  * keeps its data pointer, to undefined elements if the run had begun; data of one of the session is NULL, or as before

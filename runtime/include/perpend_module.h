@@ -51,6 +51,9 @@ extern "C" {
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
 #define PERPEND_MODULE_ABI 5u
 
+/* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
+#define PERPEND_ALIGNMENT 64
+
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
 

@@ -8,6 +8,7 @@
 #include "cli/EarlyEnd.h"
 
 #include "support/TemporaryFolders.h"
+#include "support/Threads.h"
 
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/Signals.h"
@@ -20,6 +21,7 @@
 #include <sys/resource.h>
 #include <thread>
 #include <unistd.h>
+#include <utility>
 
 namespace perpend::cli {
 
@@ -70,8 +72,9 @@ void cleanUpOnSignals() {
     std::signal(number, SIG_IGN);
   if (pipe(signalPipe) != 0)
     return;
+  if (!support::startThread(waitForSignal))
+    return; // signals end the program then, and nothing else
   std::atexit(leaveTheEndToSignal);
-  std::thread(waitForSignal).detach();
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;
     sigaction(number, nullptr, &before);
@@ -82,6 +85,17 @@ void cleanUpOnSignals() {
 
 /// Allocation failed. The limit is lifted, so that the last words can be allocated.
 static void runOutOfMemory() {
+  static thread_local bool isEnding = false;
+  if (std::exchange(isEnding, true)) // not even for the last words
+    _exit(UserError);
+  if (!memoryLimit) {
+    constexpr llvm::StringLiteral text =
+        "error: the system gives this process no more memory\n"
+        "hint: a machine with more, a larger limit (ulimit -v), or smaller dimensions of the inputs (--dim)\n";
+    (void)!write(STDERR_FILENO, text.data(), text.size());
+    cleanUp();
+    _exit(UserError);
+  }
   setrlimit(RLIMIT_DATA, &memoryBefore);
   endWith("more than " + llvm::Twine(memoryLimit) + " MB of memory are needed, the limit of --max-mem",
           "a larger limit, or smaller dimensions of the inputs (--dim)");
@@ -95,21 +109,24 @@ void Limits::addTo(OptionList &list) {
 bool Limits::apply() const {
   if (seconds < 0 || megabytes < 0)
     return fail("options '--max-time' and '--max-mem': expected a number of at least 0"), false;
-  if (seconds)
-    std::thread([seconds = seconds] {
-      std::this_thread::sleep_for(std::chrono::seconds(seconds));
-      endWith("the compilation took more than " + llvm::Twine(seconds) + " s, the limit of --max-time",
-              "a larger limit, a lower -O, or --stop-after to see how far it gets");
-    }).detach();
+  bool isWatched = !seconds || support::startThread([seconds = seconds] {
+    std::this_thread::sleep_for(std::chrono::seconds(seconds));
+    endWith("the compilation took more than " + llvm::Twine(seconds) + " s, the limit of --max-time",
+            "a larger limit, a lower -O, or --stop-after to see how far it gets");
+  });
+  if (!isWatched)
+    return fail("option '--max-time': the system has no thread that watches the time",
+                "a larger limit of processes or memory (ulimit -u, ulimit -v), or leave it out"),
+           false;
   if (megabytes) {
     memoryLimit = megabytes;
     getrlimit(RLIMIT_DATA, &memoryBefore);
     rlimit limit = {static_cast<rlim_t>(megabytes) << 20, memoryBefore.rlim_max};
     if (setrlimit(RLIMIT_DATA, &limit) != 0)
       return fail("option '--max-mem': the system refuses a limit of " + llvm::Twine(megabytes) + " MB"), false;
-    std::set_new_handler(runOutOfMemory);
-    llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { runOutOfMemory(); });
   }
+  std::set_new_handler(runOutOfMemory);
+  llvm::install_bad_alloc_error_handler([](void *, const char *, bool) { runOutOfMemory(); });
   return true;
 }
 } // namespace perpend::cli

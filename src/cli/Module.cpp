@@ -93,6 +93,7 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
     return success();
   firstError = diagnostic.str();
+  kind = graph::kindOf(diagnostic);
   if (isSilent)
     return success();
   std::string place = describeLocation(diagnostic.getLocation());
@@ -200,7 +201,7 @@ bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
   if (!recovery.RunSafely([&] { isGood = succeeded(compile(module, options, kind, output, report)); }))
-    return emitError(UnknownLoc::get(module.getContext())) << "perpend bug: the compiler crashed", false;
+    return graph::emitInternalError(UnknownLoc::get(module.getContext())) << "the compiler crashed", false;
   return isGood;
 }
 

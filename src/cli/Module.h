@@ -9,6 +9,7 @@
 #define PERPEND_CLI_MODULE_H
 
 #include "cli/Options.h"
+#include "graph/ErrorKind.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -42,13 +43,14 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> load(const ModelSource &source);
   bool hasFailed() const { return !firstError.empty(); }
   /// The first error says that the compiler is wrong, not the model.
-  bool hasFoundBug() const { return StringRef(firstError).contains("perpend bug"); }
+  bool hasFoundBug() const { return kind == graph::ErrorKind::Internal; }
 
 private:
   mlir::LogicalResult report(mlir::Diagnostic &diagnostic);
 
   bool isSilent;
   std::string firstError;
+  std::optional<graph::ErrorKind> kind; ///< of the first error
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Requirements.h"
 
 #include "graph/KernelSymbols.h"
@@ -38,8 +39,8 @@ static LogicalResult verifyResource(ConstantOp op, DenseResourceElementsAttr res
   auto error = [&] { return op.emitOpError("C2: the resource '") << resource.getRawHandle().getKey() << "' "; };
   AsmResourceBlob *blob = resource.getRawHandle().getBlob();
   if (!blob)
-    return error() << "has no contents\nhint: the module was printed without its weights; --dump-phases and "
-                      "--stop-after print them";
+    return error() << "has no contents"
+                   << Hint("the module was printed without its weights; --dump-phases and --stop-after print them");
   std::optional<int64_t> bytes = sizeBytes(cast<RankedTensorType>(op.getType()));
   if (!bytes || static_cast<uint64_t>(*bytes) != blob->getData().size())
     return error() << "has " << blob->getData().size() << " bytes, expected those of " << op.getType();

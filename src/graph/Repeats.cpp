@@ -16,6 +16,7 @@
 
 #include "graph/Repeats.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
@@ -352,7 +353,7 @@ LogicalResult verifyRepeats(func::FuncOp main) {
     }
     if (!fits)
       return main.emitError("input ") << argument.getArgNumber() << ": '" << repeatsAttribute
-                                      << "' does not fit its dimensions\nhint: leave it out";
+                                      << "' does not fit its dimensions" << Hint("leave it out");
   }
   return success();
 }

@@ -2,6 +2,7 @@
 
 #include "graph/Symbols.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 
 #include "graph/Shapes.h"
 
@@ -141,9 +142,9 @@ private:
   LogicalResult checkKnown(Operation &op, const std::set<std::string> &used) {
     for (const std::string &name : used)
       if (!known.count(name))
-        return op.emitError("the symbol '")
-               << name << "' is used, which no input has and no operator before defines\nhint: one dimension of an "
-               << "input must be " << name << ", or a multiple of it plus a number";
+        return op.emitError("the symbol '") << name << "' is used, which no input has and no operator before defines"
+                                            << perpend::graph::Hint("one dimension of an input must be " + name +
+                                                                    ", or a multiple of it plus a number");
     return success();
   }
 

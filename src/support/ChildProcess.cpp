@@ -7,6 +7,7 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -54,6 +55,11 @@ static void becomeChild(unsigned seconds, int out) {
   alarm(4 * seconds); // where it waits
   dup2(out, STDERR_FILENO);
   dup2(out, STDOUT_FILENO);
+  llvm::remove_bad_alloc_error_handler();
+  std::set_new_handler([] {
+    writeAll(STDERR_FILENO, "it needs more memory than there is");
+    _exit(Stopped);
+  });
   llvm::remove_fatal_error_handler();
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
     writeAll(STDERR_FILENO, reason);

@@ -3,6 +3,7 @@
 #include "target/LibcStub.h"
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
+#include "target/Seal.h"
 #include "target/cpu/StartObject.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -41,7 +42,7 @@ Arguments commonArguments(const LinkRequest &request) {
 }
 
 /// Links into the scratch directory first.
-Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch) {
+Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch, bool isSharedLibrary) {
   Expected<std::vector<std::string>> stubs = libcStubPaths();
   if (!stubs)
     return stubs.takeError();
@@ -50,6 +51,8 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   const std::string unfinished = scratch.pathOf("output");
   append(arguments, {"-o", unfinished});
   if (Error error = runLld(arguments, request.output))
+    return error;
+  if (Error error = sealArtifact(unfinished, isSharedLibrary))
     return error;
   return moveIntoPlace(unfinished, request.output);
 }
@@ -88,7 +91,7 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   arguments.push_back("--whole-archive");
   append(arguments, request.archives);
   arguments.push_back("--no-whole-archive");
-  return finish(std::move(arguments), request, *scratch);
+  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/true);
 }
 
 Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
@@ -108,7 +111,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   append(arguments, request.objects);
   append(arguments, request.lazyArchives);
   append(arguments, request.archives);
-  return finish(std::move(arguments), request, *scratch);
+  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/false);
 }
 
 } // namespace perpend::target

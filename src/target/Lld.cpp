@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
+#include "support/InternalError.h"
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
@@ -46,9 +47,9 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   const std::lock_guard<std::mutex> lock(oneAtATime);
   static bool isUsable = true;
   if (!isUsable)
-    return createStringError(formatv("cannot link '{0}': perpend bug: the linker did not recover from an earlier fatal "
-                                     "error\nhint: start a new process",
-                                     product));
+    return support::internalError(formatv("cannot link '{0}': the linker did not recover from an earlier fatal error\n"
+                                          "hint: start a new process",
+                                          product));
   // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
   // or its memory has gone with the link: so that each link makes a new one, each mentions it.
   std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",

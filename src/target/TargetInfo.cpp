@@ -215,8 +215,7 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
   info.roundsToBF16 = info.scalesByPowers && info.hasIsa("avx512bf16");
   info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // which LLVM has vectors of
   info.fmaPerCycle = machine.fmaPerCycle;
-  // Features may take registers away from the tile of the entry: accumulators, two vectors of B, one of A.
-  info.gemmRows = std::min(machine.gemmRows, (info.vectorRegisters - 3) / 2);
+  info.gemmRows = std::min(machine.gemmRows, info.mostGemmRows()); // features may take registers away
   info.bytesPerSecond = machine.megabytesPerSecond * 1e6;
   info.cyclesPerSecond = machine.megahertz * 1e6;
   return info;

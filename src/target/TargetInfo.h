@@ -59,6 +59,10 @@ struct TargetInfo {
   std::vector<std::string> scopes() const;
   /// 1 where there are no vectors.
   unsigned vectorLanes(unsigned elementBytes) const { return std::max(1u, vectorBytes / elementBytes); }
+  /// Rows of a product's register tile for which there are registers: accumulators, two vectors of B, one of A.
+  unsigned mostGemmRows() const { return (std::max(vectorRegisters, 3u) - 3) / 2; }
+  /// Vectors of sums, where the other half of the registers and two more hold operands.
+  unsigned mostSums() const { return std::max(vectorRegisters / 2, 3u) - 2; }
   /// Peak of one thread in 32-bit floating point.
   double flopsPerCycle() const { return 2.0 * fmaPerCycle * vectorLanes(4); }
   double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }

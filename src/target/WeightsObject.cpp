@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/WeightsObject.h"
+#include "support/InternalError.h"
 
 #include "runtime/Checksum.h"
 #include "llvm/ADT/SmallString.h"
@@ -17,6 +18,7 @@
 #include "llvm/TargetParser/Triple.h"
 #include <bit>
 #include <cstring>
+#include <string_view>
 
 using namespace llvm;
 
@@ -28,6 +30,7 @@ namespace {
 constexpr uint64_t pageBytes = 4096;
 enum SectionIndex : uint16_t { nullSection, weightsSection, symbolSection, stringSection, stackNote, sectionCount };
 constexpr char strings[] = "\0.perpend.weights\0.symtab\0.strtab\0.note.GNU-stack"; // names at 1, 18, 26, 34
+static_assert(std::string_view(strings + 1) == std::string_view(weightsSectionName.data(), weightsSectionName.size()));
 constexpr uint32_t weightsName = 1, symtabName = 18, strtabName = 26, stackNoteName = 34;
 
 struct Layout {
@@ -105,13 +108,12 @@ Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount)
   uint64_t end = 0;
   for (const auto &[index, blob] : enumerate(blobs)) {
     if (blob.offset < end)
-      return createStringError(
-          formatv("perpend bug: weights of '{0}': blob {1} starts at {2}, expected {3} or more (W1)", name, index,
-                  blob.offset, end));
+      return support::internalError(formatv("weights of '{0}': blob {1} starts at {2}, expected {3} or more (W1)", name,
+                                            index, blob.offset, end));
     end = blob.offset + blob.bytes.size();
     if (end > byteCount || end < blob.offset)
-      return createStringError(formatv("perpend bug: weights of '{0}': blob {1} ends at {2}, expected {3} or less (W2)",
-                                       name, index, end, byteCount));
+      return support::internalError(
+          formatv("weights of '{0}': blob {1} ends at {2}, expected {3} or less (W2)", name, index, end, byteCount));
   }
   return Error::success();
 }

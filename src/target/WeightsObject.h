@@ -15,6 +15,8 @@
 
 namespace perpend::target {
 
+inline constexpr llvm::StringLiteral weightsSectionName = ".perpend.weights";
+
 struct WeightBlob {
   uint64_t offset = 0; ///< from the start of the section
   llvm::ArrayRef<char> bytes;

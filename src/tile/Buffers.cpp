@@ -2,6 +2,7 @@
 
 #include "tile/Buffers.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
@@ -14,8 +15,9 @@ namespace perpend::tile {
 
 void reportTooLarge(Value tensor) {
   emitError(tensor.getLoc()) << "the size of a tensor of shape " << graph::typeText(tensor)
-                             << " has more than 63 bits, or is too long an expression\nhint: check the dimensions of "
-                                "the model's inputs, or give them as numbers (--dim)";
+                             << " has more than 63 bits, or is too long an expression" << graph::ErrorKind::Unsupported
+                             << graph::Hint(
+                                    "check the dimensions of the model's inputs, or give them as numbers (--dim)");
 }
 
 int64_t elementBytes(Type elementType) { return bufferType(elementType).getElementTypeBitWidth() / 8; }

@@ -32,14 +32,20 @@ Scratch Scratch::of(func::FuncOp kernel) {
 std::string exceededMemory(func::FuncOp kernel, const target::TargetInfo &target) {
   for (const target::Memory &memory : target.memories) {
     SymbolicInt bytes(0);
+    bool isHeldByTarget = false;
     kernel.walk([&](AllocOp alloc) {
       BufferType type = alloc.getBuffer().getType();
-      if (type.getScope() == memory.name)
-        bytes += graph::elementCount(type.extents()) * SymbolicInt(elementBytes(type.getElementType()));
+      if (type.getScope() != memory.name)
+        return;
+      bytes += graph::elementCount(type.extents()) * SymbolicInt(elementBytes(type.getElementType()));
+      isHeldByTarget |= type.memorySpace() != nullptr;
     });
     if (memory.bytes && !(SymbolicInt(memory.bytes) - bytes).knownNonNegative())
       return "the memory '" + memory.name + "' of " + std::to_string(memory.bytes) + " bytes is too small for " +
              bytes.str();
+    // Its buffers are made where the kernel begins, and scratch memory is that of the caller.
+    if (isHeldByTarget && !bytes.constant())
+      return "the memory '" + memory.name + "' holds buffers of known sizes, and not " + bytes.str() + " bytes";
   }
   return {};
 }

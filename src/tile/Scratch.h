@@ -22,6 +22,8 @@
 #include "tile/Attributes.h"
 #include "tile/Tile.h"
 
+#include "perpend_module.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::target {
@@ -33,7 +35,7 @@ namespace perpend::tile {
 /// What the local buffers of a kernel of blocks may take of a thread's stack, together.
 inline constexpr int64_t mostStackBytes = 1 << 16;
 /// Of each part: where its buffers begin, and its share of the flags.
-inline constexpr int64_t scratchAlignment = 64;
+inline constexpr int64_t scratchAlignment = PERPEND_ALIGNMENT;
 
 /// What a lowered kernel needs of it, over the kernel's symbols.
 struct Scratch {

@@ -12,6 +12,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <memory>
+#include <mutex>
 
 namespace perpend::tile {
 class InitOp;

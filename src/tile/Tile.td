@@ -27,6 +27,7 @@ def TileDialect : Dialect {
   let extraClassDeclaration = [{
     /// The tensor intrinsics that schedules may name (intrinsics/Intrinsic.h); read when they are first asked for.
     ::std::shared_ptr<::perpend::tile::IntrinsicLibrary> intrinsics;
+    ::std::mutex intrinsicsMutex; ///< around that first time: passes of kernels may run side by side
   }];
 }
 

@@ -7,11 +7,13 @@
 
 #include "tile/VerifyKernel.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelEmitter.h"
 #include "tile/Schedule.h"
@@ -31,7 +33,7 @@ using namespace mlir;
 namespace perpend::tile {
 
 static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &message, StringRef hint) {
-  return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
+  return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << graph::Hint(hint);
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,6 +160,15 @@ static LogicalResult verifyScratch(func::FuncOp kernel) {
               "tile.scratch = #graph.shape<[\"n\"]> for one of n elements, whose argument stands behind the symbols");
 }
 
+static bool fitsOnStack(MemRefType type) {
+  auto vector = dyn_cast<VectorType>(type.getElementType());
+  Type element = vector ? vector.getElementType() : type.getElementType();
+  if (!type.hasStaticShape() || !element.isIntOrIndexOrFloat())
+    return false;
+  int64_t bytes = element.isIndex() ? 8 : elementBytes(element);
+  return type.getNumElements() <= mostStackBytes / (bytes * (vector ? vector.getNumElements() : 1));
+}
+
 /// Buffers, symbols, scratch memory and the range of units; the number of units is an expression.
 static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
   ArrayRef<Type> types = kernel.getArgumentTypes(), outer = outerBuffers(kernel);
@@ -185,7 +196,7 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
     Dialect *dialect = op->getDialect();
     bool isMemory = isa<memref::LoadOp, memref::StoreOp, memref::CastOp, memref::PrefetchOp>(op);
     if (auto alloca = dyn_cast<memref::AllocaOp>(op))
-      isMemory = alloca.getType().hasStaticShape() && alloca.getType().getNumElements() <= mostStackElements;
+      isMemory = fitsOnStack(alloca.getType());
     if (isMemory || isa<func::ReturnOp, CallIntrinsicOp>(op) ||
         isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>(dialect))
       return WalkResult::advance();
@@ -204,8 +215,8 @@ LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
   if (isOnBlocks(kernel) ? areBuffersOf(call, kernel) : llvm::equal(expected, outerBuffers(kernel)))
     return success();
   return call->emitError("the call of kernel '")
-         << kernel.getSymName() << "', whose type is " << kernel.getFunctionType()
-         << ", has other operands and results\nhint: one buffer for each of them, in this order";
+         << kernel.getSymName() << "', whose type is " << kernel.getFunctionType() << ", has other operands and results"
+         << graph::Hint("one buffer for each of them, in this order");
 }
 
 /// A kernel reads its own symbols only.

@@ -6,9 +6,6 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::tile {
-/// Of memory that a kernel may take of the stack at a time.
-inline constexpr int64_t mostStackElements = 1 << 16;
-
 /// Whether a function with the attribute tile.kernel is what the passes behind fusion work on: operators on tensors
 /// with one result, loops around blocks, or loops on buffers. Errors: a diagnostic, with advice.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);

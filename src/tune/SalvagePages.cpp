@@ -101,11 +101,12 @@ public:
     StringRef header = bytes.substr(sizeAt);
     size_t size = takeInteger(header, 2);
     pageBytes = llvm::isPowerOf2_64(size) && size >= least ? size : usual;
+    visits.resize(count());
   }
 
   size_t count() const { return bytes.size() / pageBytes; }
 
-  std::vector<Row> rowsOf(size_t page) const {
+  std::vector<Row> rowsOf(size_t page) {
     std::vector<Row> rows;
     StringRef text = at(page), header = text.substr(page == 0 ? fileHeader : 0);
     size_t start = text.size() - header.size();
@@ -115,17 +116,18 @@ public:
     header = header.substr(2);
     uint64_t cells = takeInteger(header, 2);
     header = text.substr(start + (type == innerPage ? innerHeader : leafHeader));
-    for (; cells > 0 && !header.empty(); --cells)
+    size_t room = mostVisits * pageBytes; // cells of a whole page do not overlap
+    for (; cells > 0 && !header.empty() && room > 0; --cells)
       if (uint64_t place = takeInteger(header, 2); place < text.size())
-        rows.push_back(parseRow(payload(text.substr(place + (type == innerPage ? childBytes : 0)))));
+        rows.push_back(parseRow(payload(text.substr(place + (type == innerPage ? childBytes : 0)), room)));
     return rows;
   }
 
 private:
   StringRef at(size_t page) const { return page < count() ? bytes.substr(page * pageBytes, pageBytes) : ""; }
 
-  /// Of a cell: what lies in the page, and in a chain of others.
-  std::string payload(StringRef cell) const {
+  /// Of a cell: what lies in the page, and in a chain of others. What lies in the page takes from `room`.
+  std::string payload(StringRef cell, size_t &room) {
     uint64_t size = takeVarint(cell);
     if (size > bytes.size())
       return "";
@@ -136,12 +138,14 @@ private:
       local = local > most ? least : local;
     }
     std::string text = cell.take_front(local).str();
+    room -= std::min(room, text.size());
     cell = cell.substr(local);
     while (text.size() < size) {
       uint64_t page = takeInteger(cell, 4);
       cell = page == 0 ? "" : at(page - 1);
-      if (cell.empty())
+      if (cell.empty() || visits[page - 1] == mostVisits)
         return "";
+      ++visits[page - 1];
       text += cell.substr(4).take_front(size - text.size());
     }
     return text;
@@ -158,8 +162,13 @@ private:
     return row;
   }
 
+  /// A page of a chain belongs to one row, and rows that have been deleted may still name it; more often than so, only
+  /// a file that was made to take time does.
+  static constexpr uint8_t mostVisits = 8;
+
   StringRef bytes;
   size_t pageBytes = 0;
+  std::vector<uint8_t> visits; ///< by the chains, of each page
 };
 
 /// The columns as the table has them; rows of versions before end sooner.

@@ -254,6 +254,19 @@ std::string textOf(Options &options) {
 }
 } // namespace
 
+// Of few registers none is left for sums; the numbers must not wrap.
+TEST(TargetInfo, FewRegistersHoldNoTile) {
+  TargetInfo info;
+  for (unsigned registers = 0; registers <= 4; ++registers) {
+    info.vectorRegisters = registers;
+    EXPECT_EQ(info.mostGemmRows(), 0u) << registers;
+    EXPECT_EQ(info.mostSums(), 1u) << registers;
+  }
+  info.vectorRegisters = 16;
+  EXPECT_EQ(info.mostGemmRows(), 6u);
+  EXPECT_EQ(info.mostSums(), 6u);
+}
+
 TEST(TargetOption, IsATargetByName) {
   Options options, copy;
   EXPECT_EQ(textOf(options), "{target=x86-64-v4}");

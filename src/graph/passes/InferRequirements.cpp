@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
@@ -47,7 +48,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
         op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
             << op.getName() << ": expected extents and positions that fit together, got operands " << operands
             << " and the result " << typeText(op.getResult(0)) << ", which are out by " << -*high
-            << "\nhint: no extents of the inputs can make this operator valid; correct the shapes at this node";
+            << Hint("no extents of the inputs can make this operator valid; correct the shapes at this node");
         return false;
       }
     return true;
@@ -60,8 +61,8 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
       const SmallVector<SymbolicInt> atRun = requirements.add(&op);
       if (requirements.all.isIncomplete) {
         op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
-            << op.getName() << ": what this operator needs of its extents is too long an expression\nhint: give the "
-            << "dimensions of the model's inputs as numbers (--dim)";
+            << op.getName() << ": what this operator needs of its extents is too long an expression"
+            << ErrorKind::Unsupported << Hint("give the dimensions of the model's inputs as numbers (--dim)");
         return signalPassFailure();
       }
       if (isMain &&

@@ -21,6 +21,7 @@
 #include "graph/passes/SimplifyControlFlow.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
@@ -426,6 +427,11 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     }
     if (failed(runPipeline(merge, getOperation())))
       signalPassFailure();
+    // Rules end where they have been applied too often.
+    getOperation().walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
   }
 };
 } // namespace

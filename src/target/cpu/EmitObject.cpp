@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "target/cpu/EmitObject.h"
 
+#include "support/InternalError.h"
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/Lanes.h"
 
@@ -125,7 +126,7 @@ Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw
   TargetLibraryInfoImpl library{Triple(module.getTargetTriple())};
   passes.add(new TargetLibraryInfoWrapperPass(library));
   if (machine.addPassesToEmitFile(passes, output, nullptr, type))
-    return createStringError("perpend bug: LLVM cannot write this kind of file for " + module.getTargetTriple());
+    return support::internalError("LLVM cannot write this kind of file for " + module.getTargetTriple());
   passes.run(module);
   return Error::success();
 }
@@ -146,8 +147,8 @@ Error verifyIr(const Module &module) {
   std::string problems;
   raw_string_ostream stream(problems);
   if (verifyModule(module, &stream))
-    return createStringError(
-        formatv("perpend bug: invalid LLVM IR in module '{0}': {1}", module.getModuleIdentifier(), problems));
+    return support::internalError(
+        formatv("invalid LLVM IR in module '{0}': {1}", module.getModuleIdentifier(), problems));
   return Error::success();
 }
 

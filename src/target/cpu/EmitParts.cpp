@@ -8,6 +8,7 @@
 // that runs the model, and is in the first part.
 //
 //===----------------------------------------------------------------------===//
+#include "support/Threads.h"
 #include "target/Attributes.h"
 #include "target/cpu/EmitObject.h"
 
@@ -21,7 +22,6 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBufferRef.h"
-#include <thread>
 
 using namespace llvm;
 
@@ -177,20 +177,18 @@ Expected<std::vector<Object>> emitObjectParts(Module &module, const TargetInfo &
   raw_svector_ostream bitcodeStream(bitcode);
   WriteBitcodeToFile(module, bitcodeStream);
   const MemoryBufferRef buffer(StringRef(bitcode.data(), bitcode.size()), module.getModuleIdentifier());
-  std::vector<std::string> problems(partCount);
+  std::vector<std::optional<Error>> problems(partCount);
   const auto work = [&](unsigned part) {
     if (Error error = emitPart(buffer, partOf, part, target, optLevel, objects[part]))
-      problems[part] = toString(std::move(error));
+      problems[part].emplace(std::move(error));
   };
-  std::vector<std::thread> threads;
-  for (unsigned part = 1; part < partCount; ++part)
-    threads.emplace_back(work, part);
-  work(0);
-  for (std::thread &thread : threads)
-    thread.join();
-  for (const std::string &problem : problems)
-    if (!problem.empty())
-      return createStringError(problem);
+  support::runBeside(partCount, work);
+  Error first = Error::success();
+  for (std::optional<Error> &problem : problems)
+    if (problem)
+      first = joinErrors(std::move(first), std::move(*problem));
+  if (first)
+    return std::move(first);
   return objects;
 }
 

@@ -3,6 +3,7 @@
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
 #include "tile/intrinsics/Emitters.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static constexpr StringLiteral hint = "\nhint: docs/howto/add-an-intrinsic.md shows one";
+static constexpr StringLiteral usualHint = "docs/howto/add-an-intrinsic.md shows one";
 
 namespace {
 class Reader {
@@ -43,10 +44,9 @@ public:
   }
 
 private:
-  bool fail(const Twine &message, Operation *at = nullptr) {
-    std::string text = message.str();
+  bool fail(const Twine &message, Operation *at = nullptr, StringRef hint = usualHint) {
     (at ? at : function.getOperation())->emitError("intrinsic '")
-        << function.getSymName() << "': " << text << (StringRef(text).contains("\nhint: ") ? "" : hint.data());
+        << function.getSymName() << "': " << message.str() << graph::Hint(hint);
     return false;
   }
   bool isEntry(StringRef name, Attribute value);
@@ -242,8 +242,11 @@ bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
     auto text = dyn_cast<StringAttr>(entry);
     if (!text)
       return fail("features: expected a list of texts, or of lists of texts");
-    if (llvm::Error error = target::checkFeature(text.getValue()))
-      return fail("features: " + llvm::toString(std::move(error)));
+    if (llvm::Error error = target::checkFeature(text.getValue())) {
+      std::string all = llvm::toString(std::move(error));
+      auto [message, hint] = StringRef(all).split("\nhint: ");
+      return fail("features: " + message, nullptr, hint);
+    }
     needed.push_back(text.str());
   }
   return true;

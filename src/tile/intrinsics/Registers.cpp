@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Buffers.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/PanelCall.h"
 #include "tile/intrinsics/WordProducts.h"
@@ -60,12 +61,12 @@ constexpr int64_t mostRows = 24, mostColumnRows = 8;
 constexpr int64_t mostRowsOfSums = 16;
 
 int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
-  return std::max<int64_t>(1, target.vectorLanes(graph::bitWidth(sum) / 8) / sumsOfColumn);
+  return std::max<int64_t>(1, target.vectorLanes(elementBytes(sum)) / sumsOfColumn);
 }
 
 /// For what is one vector here: words may be wider.
 int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
-  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(graph::bitWidth(sum) / 8));
+  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(elementBytes(sum)));
 }
 
 /// How a block is laid out in vector registers.

@@ -3,6 +3,7 @@
 #include "tile/passes/FewRows.h"
 
 #include "graph/ElementTypes.h"
+#include "tile/Buffers.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -13,7 +14,7 @@ using namespace perpend::tile;
 static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
   int64_t rows = matrices.extents.rows.constant().value_or(0);
-  return sum && rows <= target.vectorLanes(sum.getWidth() / 8) / 2 ? rows : 0;
+  return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices,

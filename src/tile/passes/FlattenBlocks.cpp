@@ -19,6 +19,7 @@
 #include "tile/schedule/Schedule.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/SymbolicCode.h"
@@ -375,9 +376,9 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     Operation *access = accessWithoutPlace(kernel);
     return access ? access->emitError("kernel '")
                         << kernel.getSymName()
-                        << "': where an element lies has more than 63 bits, or is too long an "
-                           "expression\nhint: check the dimensions of the model's inputs, "
-                           "or give them as numbers (--dim)"
+                        << "': where an element lies has more than 63 bits, or is too long an expression"
+                        << graph::ErrorKind::Unsupported
+                        << graph::Hint("check the dimensions of the model's inputs, or give them as numbers (--dim)")
                   : LogicalResult(success());
   }
 

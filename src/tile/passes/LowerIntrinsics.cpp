@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/ObjectCall.h"
 #include "tile/passes/Passes.h"
@@ -110,15 +111,15 @@ LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
   if (std::string lacks = intrinsic ? intrinsic->missingOn(target) : ""; !lacks.empty())
     return op.emitError("'") << op.getName() << "' is for another machine: the target has no " << lacks
-                             << "\nhint: pack the operands for this target (--start-from pack), or "
-                                "compile for the one that they were packed for";
+                             << graph::Hint("pack the operands for this target (--start-from pack), or compile for the "
+                                            "one that they were packed for");
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
     return emitter->lower(op, *intrinsic, target);
   if (!intrinsic || !intrinsic->implementation || !intrinsic->lacks.empty() || !fits(op, *intrinsic))
     return op.emitError("'") << op.getName()
-                             << "' is no intrinsic with an implementation for this machine, or has other operands\n"
-                                "hint: --intrinsics FILE, where FILE describes it as when the module was made";
+                             << "' is no intrinsic with an implementation for this machine, or has other operands"
+                             << graph::Hint("--intrinsics FILE, where FILE describes it as when the module was made");
   OpBuilder builder(op);
   SmallVector<Value> parts;
   for (unsigned i = 0; i < op.getBuffers().size(); ++i)

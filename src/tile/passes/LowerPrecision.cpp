@@ -21,6 +21,7 @@
 
 #include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "graph/composites/Formulas.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
@@ -240,7 +241,8 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     if (type)
       rounding.emplace(type);
     else if (precision != "int8") {
-      getOperation()->emitError("unknown precision '" + precision + "'; hint: it is a floating-point type, or int8");
+      getOperation()->emitError("unknown precision '" + precision + "'")
+          << graph::Hint("it is a floating-point type, or int8");
       return signalPassFailure();
     }
     SmallVector<graph::ProductInterface> operators;

@@ -4,6 +4,7 @@
 
 #include "graph/ElementTypes.h"
 #include "graph/composites/Formulas.h"
+#include "tile/Buffers.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/WordProducts.h"
 
@@ -40,7 +41,7 @@ Value Packer::convolution(graph::ConvOp op) {
 Value Packer::depthwiseConv(graph::ConvOp op) {
   if (!isa<IntegerType>(sum))
     return {};
-  int64_t lanes = target.vectorLanes(sum.getIntOrFloatBitWidth() / 8);
+  int64_t lanes = target.vectorLanes(elementBytes(sum));
   Type own = graph::elementTypeOf(op.getInput()), ownFilter = graph::elementTypeOf(op.getFilter());
   for (auto [left, right] : WordProducts::betterFactors(own, ownFilter, sum, lanes, target)) {
     std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), right);

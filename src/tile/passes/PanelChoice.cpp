@@ -3,6 +3,7 @@
 #include "tile/passes/PanelChoice.h"
 
 #include "graph/ElementTypes.h"
+#include "tile/Buffers.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/rules/Rules.h"
 
@@ -43,8 +44,8 @@ static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const Pro
   const PanelLayout &panels = *intrinsic.panels;
   SmallVector<int64_t> sizes{panels.columns.constant().value_or(0)};
   if (!panels.columns.isConstant())
-    sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8),
-                       intrinsic.sumsOfColumn() > 4 ? 2 : 4);
+    sizes =
+        panelSizes(extents.columns, target.vectorLanes(elementBytes(panels.sum)), intrinsic.sumsOfColumn() > 4 ? 2 : 4);
   for (int64_t size : sizes) {
     int64_t rows = rowsAtOnce(intrinsic, size, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))

@@ -17,6 +17,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -39,8 +40,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 using graph::SymbolicInt;
-
-static constexpr int64_t weightAlignment = 64;
 
 namespace {
 /// A buffer of the arena or a growing one.
@@ -225,7 +224,7 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
   constant->setAttr(weightOffsetAttribute, builder.getI64IntegerAttr(weightBytes));
   places[constant] = {Space::Weights, weightBytes};
   weightBytes =
-      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
+      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), PERPEND_ALIGNMENT);
 }
 
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
@@ -254,7 +253,8 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     }
   if (bytes.isPoison() || parts.isPoison()) {
     call.emitError("the size of the scratch memory of kernel '")
-        << kernel.getSymName() << "' is too long an expression\nhint: give dimensions as numbers (--dim)";
+        << kernel.getSymName() << "' is too long an expression" << graph::ErrorKind::Unsupported
+        << graph::Hint("give dimensions as numbers (--dim)");
     hasFailed = true;
     return;
   }
@@ -423,7 +423,8 @@ void MemoryPlanner::chooseOffsets() {
   }
   int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
   if (total < 0) {
-    main.emitError("the intermediate values do not fit in memory\nhint: check the dimensions of the model's inputs");
+    main.emitError("the intermediate values do not fit in memory")
+        << graph::Hint("check the dimensions of the model's inputs");
     hasFailed = true;
     return;
   }
@@ -444,7 +445,7 @@ static constexpr StringLiteral plannedNames[] = {
 /// Buffers that live at one time lie apart, all of them in the arena.
 static bool fitsArena(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> lifetimes, int64_t bytes) {
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (offsets[i] < 0 || offsets[i] % weightAlignment || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
+    if (offsets[i] < 0 || offsets[i] % PERPEND_ALIGNMENT || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
       return false;
     for (size_t j = 0; j < i; ++j) {
       bool meet = lifetimes[2 * i] <= lifetimes[2 * j + 1] && lifetimes[2 * j] <= lifetimes[2 * i + 1];
@@ -486,12 +487,13 @@ LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
     for (StringLiteral name : plannedNames)
       if (right->getAttr(name) != op->getAttr(name))
         return op->emitError("'") << op->getName() << "': " << name << " is not what the phase 'plan' makes of this "
-                                  << "module\nhint: change operators before that phase; of a plan, only "
-                                  << "tile.offsets may be changed";
+                                  << "module"
+                                  << graph::Hint("change operators before that phase; of a plan, only tile.offsets may "
+                                                 "be changed");
   return areOffsets(main) ? success()
                           : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
-                                           "that buffers that live at one time lie apart, in tile.arena_bytes"
-                                           "\nhint: leave both out, and the offsets are chosen when the model runs");
+                                           "that buffers that live at one time lie apart, in tile.arena_bytes")
+                                << graph::Hint("leave both out, and the offsets are chosen when the model runs");
 }
 
 namespace {

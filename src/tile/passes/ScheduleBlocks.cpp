@@ -18,6 +18,7 @@
 #include "tile/schedule/KernelTraces.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -103,7 +104,8 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       compactBuffers(kernel);
       if (std::string exceeded = exceededMemory(kernel, target); !exceeded.empty()) {
         kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
-                                     << "\nhint: give its schedule smaller blocks, or compute them at an inner loop";
+                                     << graph::Hint(
+                                            "give its schedule smaller blocks, or compute them at an inner loop");
         return signalPassFailure();
       }
       if (Schedule numbers = Schedule::of(kernel); !numbers.grain)

@@ -16,6 +16,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "tile/CheckedAccesses.h"
 #include "tile/passes/Passes.h"
 
@@ -217,7 +218,7 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   bool isView = false;
   Value root = rootOf(access.memory, isView);
   if (!root)
-    return op->emitError("perpend bug: cannot tell whose memory this access is in");
+    return perpend::graph::emitInternalError(op->getLoc()) << "cannot tell whose memory this access is in";
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value condition = b.create<arith::ConstantIntOp>(1, 1);
   auto require = [&](Value isRight) { condition = b.create<arith::AndIOp>(condition, isRight); };
@@ -257,7 +258,7 @@ LogicalResult CheckedFunction::passOn(func::CallOp call) {
     bool isView = false;
     Value root = rootOf(operand, isView);
     if (!root)
-      return call.emitError("perpend bug: cannot tell whose memory this call gets");
+      return perpend::graph::emitInternalError(call.getLoc()) << "cannot tell whose memory this call gets";
     added.push_back(numberOf(root));
     if (isView && call.getNumResults() == 0)
       guardPart(call, operand, root);
@@ -277,8 +278,8 @@ LogicalResult CheckedFunction::run() {
     if (access ? failed(guard(op, *access)) : isa<func::CallOp>(op) && failed(passOn(cast<func::CallOp>(op))))
       return failure();
     if (!access && touchesMemory(op))
-      return op->emitError("perpend bug: checked code cannot have '")
-             << op->getName() << "', whose accesses to memory are not known";
+      return perpend::graph::emitInternalError(op->getLoc())
+             << "checked code cannot have '" << op->getName() << "', whose accesses to memory are not known";
   }
   return success();
 }
@@ -294,7 +295,8 @@ struct VerifyAccesses : perpend::tile::impl::TileVerifyAccessesBase<VerifyAccess
     func::FuncOp note = createNote();
     for (func::FuncOp function : functions) {
       if (function.isExternal()) {
-        function.emitError("perpend bug: accesses of a function without a body cannot be checked");
+        perpend::graph::emitInternalError(function.getLoc())
+            << "accesses of a function without a body cannot be checked";
         return signalPassFailure();
       }
       if (failed(CheckedFunction(function, note).run()))

@@ -210,7 +210,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
     window.lanes /= 2;
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
-  window.positions = positionsOfTile(rows, usualPositions, target.vectorRegisters / 2 - 2); // others hold operands
+  window.positions = positionsOfTile(rows, usualPositions, target.mostSums());
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
   window.outside =

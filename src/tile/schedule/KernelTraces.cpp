@@ -6,6 +6,7 @@
 #include "tile/KernelIndices.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "tile/Variants.h"
@@ -45,13 +46,15 @@ void perpend::tile::setTrace(func::FuncOp kernel, const KernelSchedule &schedule
   kernel->removeAttr(traceOriginAttribute);
 }
 
-static constexpr StringRef primitivesHint = "\nhint: docs/schedule-primitives.md says what primitives take and do";
-
-/// The text of an error, with a hint: whose mistake it is.
-static std::string withHint(const TextError &error) {
-  bool hasHint = StringRef(error.message).contains("\nhint: ");
-  return error.message + (hasHint ? "" : primitivesHint.str());
+namespace perpend::tile {
+/// What is wrong in a trace is the mistake of who wrote it. Some messages end with a hint of their own.
+static Diagnostic &operator<<(Diagnostic &diagnostic, const TextError &error) {
+  auto [message, advice] = StringRef(error.message).split("\nhint: ");
+  return diagnostic << message
+                    << graph::Hint(advice.empty() ? "docs/schedule-primitives.md says what primitives take and do"
+                                                  : advice);
 }
+} // namespace perpend::tile
 
 /// Whether every expression of an operation, and every address in 1-D memory, has code.
 static bool hasCode(Operation *op, KernelIndices &indices) {
@@ -85,7 +88,8 @@ static LogicalResult checkExpressions(func::FuncOp kernel) {
       return WalkResult::advance();
     kernel.emitError("kernel '") << kernel.getSymName()
                                  << "': behind its trace, an index or the size of a buffer is too large or too long an "
-                                    "expression\nhint: smaller factors";
+                                    "expression"
+                                 << graph::ErrorKind::Unsupported << graph::Hint("smaller factors");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -96,7 +100,7 @@ LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &sc
   std::optional<std::string> text = traceText(kernel);
   if (!text)
     return kernel.emitError(title) << "expected a list of texts as " << traceAttribute << ", got "
-                                   << kernel->getAttr(traceAttribute) << "\nhint: an instruction is a text";
+                                   << kernel->getAttr(traceAttribute) << graph::Hint("an instruction is a text");
   TextError error;
   std::optional<std::vector<TraceLine>> trace = parseTrace(*text, error);
   if (trace && succeeded(replay(schedule, *trace, error)))
@@ -104,9 +108,9 @@ LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &sc
   TextPosition at = error.position;
   if (auto origin = kernel->getAttrOfType<FileLineColLoc>(traceOriginAttribute))
     return emitError(FileLineColLoc::get(origin.getFilename(), origin.getLine() + at.line - 1, at.column))
-           << title << withHint(error);
+           << title << error;
   return kernel.emitError(title) << "instruction " << at.line << ", column " << at.column << " of " << traceAttribute
-                                 << ": " << withHint(error);
+                                 << ": " << error;
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +129,7 @@ FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *c
   TextError error;
   auto schedules = parseSchedules((*buffer)->getBuffer(), error, mayBeSeveral);
   if (!schedules)
-    return emitError(at(error.position)) << withHint(error);
+    return emitError(at(error.position)) << error;
   for (const ScheduleText &schedule : *schedules)
     if (!schedule.target.empty() && schedule.target != target)
       return emitError(at(schedule.position))
