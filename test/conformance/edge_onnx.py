@@ -21,8 +21,8 @@ import onnx
 import onnxruntime
 import perpend
 from edge_cases import Call, Group, Trial
-from edge_judge import Witness
-from edge_values import fills, is_float, is_text, special_values, table
+from edge_judge import Witness, is_elementwise
+from edge_values import filled, fills, is_float, is_text, special_values, table
 from onnx import NodeProto, TensorProto, TypeProto, helper
 from onnx.reference import ReferenceEvaluator
 from onnx_cases import Case, node_cases
@@ -476,13 +476,16 @@ def element_type(kind: int) -> np.dtype:
 def trials_of(form: Form, types: Sequence[int]) -> list[Trial]:
     ask = witnesses_of(form)
     trials = []
+    is_table = form.label.endswith(TABLE) and is_elementwise(lambda inputs: first_answer(ask(inputs)), form.inputs)
     for fill, inputs in inputs_of(form):
         witnesses = [witness for witness in ask(inputs) if has_types(witness, types)]
         if any(witness.rounded for witness in witnesses):
-            trials.append(
-                Trial(fill, present(form, inputs), witnesses, is_strict=fill in STRICT or form.label.endswith(TABLE))
-            )
+            trials.append(Trial(fill, present(form, inputs), witnesses, is_strict=fill in STRICT or is_table))
     return trials
+
+
+def first_answer(witnesses: Sequence[Witness]) -> Sequence[Any] | None:
+    return next((witness.outputs for witness in witnesses if witness.rounded), None)
 
 
 def inputs_of(form: Form) -> Iterator[tuple[str, list[Any]]]:
@@ -491,13 +494,10 @@ def inputs_of(form: Form) -> Iterator[tuple[str, list[Any]]]:
     if form.label.endswith(TABLE) or not places or max(form.inputs[place].size for place in places) <= 1:
         return
     rng = np.random.default_rng(zlib.crc32(form.label.encode()))
-    for fill in dict.fromkeys(fill for place in places for fill in fills(form.inputs[place].dtype)):
-        inputs = list(form.inputs)
-        for place in places:
-            value = inputs[place]
-            choices = fills(value.dtype)
-            inputs[place] = choices.get(fill, choices["small"])(rng, value.shape, value.dtype)
-        yield fill, inputs
+    tensors = {place: (form.inputs[place].shape, form.inputs[place].dtype) for place in places}
+    for fill in dict.fromkeys(fill for _, dtype in tensors.values() for fill in fills(dtype)):
+        made = filled(fill, tensors, rng)
+        yield fill, [made.get(place, value) for place, value in enumerate(form.inputs)]
 
 
 def is_random(schema: Any) -> bool:

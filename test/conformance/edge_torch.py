@@ -21,8 +21,8 @@ import numpy as np
 import perpend
 import torch
 from edge_cases import Call, Group, Trial
-from edge_judge import Witness
-from edge_values import fills, table
+from edge_judge import Witness, is_elementwise
+from edge_values import filled, fills, table
 from torch.utils import _pytree as pytree
 from torch_operators import Called, comparable, differ, is_tensor, processed
 from torch_samples import Sample, full_name, op_db
@@ -201,6 +201,11 @@ def comparable_arrays(sample: Sample, values: Sequence[torch.Tensor]) -> list[np
     return [as_numpy(value) for value in values]
 
 
+def eager(sample: Sample, net: Called, inputs: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    results = answered(net, [as_torch(x, y.dtype) for x, y in zip(inputs, net.inputs, strict=True)])
+    return comparable_arrays(sample, results) if results else None
+
+
 def widened(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.double() if tensor.dtype.is_floating_point else tensor
 
@@ -237,13 +242,12 @@ def inputs_of(net: Called, dtype: torch.dtype, form: str) -> Iterator[tuple[str,
     if not places or max(net.inputs[place].numel() for place in places) <= 1:
         return
     kind = NUMPY_TYPES[dtype]
-    for fill, make in fills(kind).items():
-        rng = np.random.default_rng(zlib.crc32(f"{form} {fill}".encode()))
-        filled = list(net.inputs)
-        for place in places:
-            filled[place] = as_torch(make(rng, tuple(filled[place].shape), kind), dtype)
-        first = [filled[place] if place == places[0] else tensor for place, tensor in enumerate(net.inputs)]
-        yield fill, [filled, first] if len(places) > 1 else [filled]
+    tensors = {place: (tuple(net.inputs[place].shape), kind) for place in places}
+    for fill in fills(kind):
+        made = filled(fill, tensors, np.random.default_rng(zlib.crc32(f"{form} {fill}".encode())))
+        filled_all = [as_torch(made[p], dtype) if p in made else tensor for p, tensor in enumerate(net.inputs)]
+        first = [filled_all[p] if p == places[0] else tensor for p, tensor in enumerate(net.inputs)]
+        yield fill, [filled_all, first] if len(places) > 1 else [filled_all]
 
 
 TABLE = "table"
@@ -259,10 +263,11 @@ def call_of(sample: Sample, dtype: torch.dtype, form: str) -> Call | None:
         return None
     trials = []
     choices = inputs_of(net, dtype, form) if TABLE not in form else [("own", [list(net.inputs)])]
+    is_table = TABLE in form and is_elementwise(partial(eager, sample, net), [as_numpy(x) for x in net.inputs])
     for fill, alternatives in choices:
         for inputs in alternatives:
             if witnesses := witnesses_of(sample, net, inputs):
-                is_strict = fill in STRICT or TABLE in form
+                is_strict = fill in STRICT or is_table
                 trials.append(Trial(fill, [as_numpy(tensor) for tensor in inputs], witnesses, is_strict))
                 break
     return Call(form, trials, net) if trials else None

@@ -181,6 +181,24 @@ WHOLE_FILLS: dict[str, Fill] = {"small": small, "special": special, "all equal":
 OTHER_FILLS: dict[str, Fill] = {"small": small, "special": special}
 
 
+# Where shapes differ, as those of an image and weights do, one of the tensors has these, and the others small numbers:
+# what a weight that is infinite does beside zeros of a border depends on how a sum is computed.
+OF_ONE = ("some infinite", "all -inf", "some NaN")
+
+
+def filled(fill: str, tensors: dict[int, tuple[Shape, np.dtype]], rng: np.random.Generator) -> dict[int, np.ndarray]:
+    """For tensors with these places, shapes and types."""
+    places = list(tensors)
+    is_of_one = fill in OF_ONE and len({shape for shape, _ in tensors.values()}) > 1
+    chosen_place = places[int(rng.integers(len(places)))]
+    made = {}
+    for place, (shape, kind) in tensors.items():
+        choices = fills(kind)
+        name = fill if fill in choices and (not is_of_one or place == chosen_place) else "small"
+        made[place] = choices[name](rng, shape, kind)
+    return made
+
+
 def fills(dtype: np.dtype) -> dict[str, Fill]:
     if is_text(dtype) or dtype == np.bool_:
         return OTHER_FILLS

@@ -14,9 +14,9 @@ import numpy as np
 import perpend
 import pytest
 from edge_cases import DIFFERENT, DISPUTED, FAILED, REFUSED, RIGHT, Call, Group, Record, Trial, run_groups
-from edge_judge import Witness, judge
+from edge_judge import Witness, is_elementwise, judge
 from edge_report import Entry, read_entries, stale, unexplained
-from edge_values import fills, special_values, table
+from edge_values import filled, fills, special_values, table
 
 F32, BF16 = np.dtype(np.float32), np.dtype(ml_dtypes.bfloat16)
 
@@ -61,6 +61,24 @@ def test_sums_that_cancel_are_measured_by_the_largest_element() -> None:
 def test_rounding_of_the_witness_in_the_same_type_is_allowed_too() -> None:
     got, wanted, exact = np.float32([1 + 1e-5]), np.float32([1 - 1e-5]), np.float64([1])
     assert agrees(got, wanted, exact=exact) and not agrees(got, wanted)
+
+
+def test_elementwise_operators_are_known_by_what_they_do() -> None:
+    x = special_values(F32)
+    assert is_elementwise(lambda inputs: [np.abs(inputs[0])], [x])
+    assert not is_elementwise(lambda inputs: [np.cumsum(inputs[0])], [np.arange(5)])
+    assert not is_elementwise(lambda inputs: None, [x])
+
+
+def test_zero_of_what_is_too_small_has_either_sign() -> None:
+    assert agrees(np.float32([-0.0]), np.float32([0.0]), exact=np.float64([-1e-60]))
+    assert not agrees(np.float32([-0.0]), np.float32([0.0]), exact=np.float64([0.0]))
+
+
+def test_one_of_tensors_with_different_shapes_has_infinite_numbers() -> None:
+    tensors = {0: ((3, 40), F32), 2: ((40,), F32)}
+    made = filled("some infinite", tensors, np.random.default_rng(0))
+    assert sum(bool(np.isinf(each).any()) for each in made.values()) == 1 and made[2].shape == (40,)
 
 
 @pytest.mark.parametrize("dtype", [F32, BF16, np.dtype(np.float64), np.dtype(ml_dtypes.float8_e4m3fn)])
