@@ -33,6 +33,10 @@ def test_steps_between_ends_with_fractions(dtype: torch.dtype) -> None:
     check(lambda x: [torch.linspace(*each, dtype=dtype) + x for each in ends], torch.zeros((), dtype=dtype))
 
 
+def test_transposes_of_vectors_and_scalars() -> None:
+    check(lambda x: (x.t() * 2, x[0].t() + 1, x[0, 0].t() + 1, x[0, 0].transpose(0, -1) + 1), X[0])
+
+
 STATISTICS: list[Callable[..., Any]] = [
     lambda a: aten.native_layer_norm(a, [9, 8], None, None, 1e-5),
     lambda a: aten.native_layer_norm(a, [8], None, None, 1e-2)[2],

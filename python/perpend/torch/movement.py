@@ -61,6 +61,8 @@ def permute(call: Call) -> Value:
 
 def transpose(call: Call) -> Value:
     rank = call.rank()
+    if rank < 2:
+        return call.tensor("self")
     order = list(range(rank))
     first, second = (call["dim0"], call["dim1"]) if "dim0" in call else (0, rank - 1)
     order[first], order[second] = order[second], order[first]
