@@ -13,11 +13,13 @@ import os
 import re
 import sys
 import time
+import zlib
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 
-from edge_cases import DISPUTED, FrontEnd, Group, Record, run_groups
+from edge_cases import DISPUTED, FrontEnd, Group, Make, Record, run_groups
 from edge_report import counts, groups_text, read_entries, stale, table_text, unexplained
 
 
@@ -54,19 +56,30 @@ def run(front: FrontEnd, groups: Sequence[Group], until_s: float = float("inf"))
             return
 
 
+FORMS_OF_SAMPLE = 10
+IS_WHOLE = bool(os.environ.get("PERPEND_LONG"))
+
+
 def sample(groups: Sequence[Group], parts: int) -> Sequence[Group]:
-    """One part of them; PERPEND_SEED chooses another, PERPEND_LONG all."""
-    return (
-        groups if os.environ.get("PERPEND_LONG") else groups[int(os.environ.get("PERPEND_SEED", "1")) % parts :: parts]
-    )
+    """One part of them, and some forms of each; PERPEND_SEED chooses others, PERPEND_LONG all."""
+    seed = os.environ.get("PERPEND_SEED", "1")
+    if IS_WHOLE:
+        return groups
+    return [replace(each, calls=partial(some, each, seed)) for each in groups[int(seed) % parts :: parts]]
+
+
+def some(group: Group, seed: str) -> dict[str, Make]:
+    forms = group.calls()
+    drawn = sorted(forms, key=lambda form: zlib.crc32(f"{seed} {form}".encode()))
+    return {form: forms[form] for form in drawn[:FORMS_OF_SAMPLE]}
 
 
 def check(front: FrontEnd, groups: Sequence[Group]) -> None:
-    """Nothing that no entry explains, and no entry that explains nothing."""
+    """Nothing that no entry explains; where all has run, no entry that explains nothing."""
     records, entries = list(run(front, groups)), read_entries()
     assert len(records) > len(groups)
     assert groups_text(unexplained(records, entries)) == ""
-    assert stale(records, entries) == []
+    assert not IS_WHOLE or stale(records, entries) == []
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
@@ -75,6 +88,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--operator", default=".*", help="its name, or a regular expression for names")
     parser.add_argument("--types", default=".*", help="a regular expression for the types, such as float32")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th group, from the i-th on")
+    parser.add_argument("--sample", type=int, metavar="N", help="as tests do: each N-th group, some forms of it")
     parser.add_argument("--disputed", action="store_true", help="also print where witnesses disagree with each other")
     parser.add_argument("--table", action="store_true", help="also print the counts of each operator")
     parser.add_argument("--lines", type=Path, help="append every outcome to this file, as JSON lines")
@@ -87,6 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
     entries, is_right = read_entries(), True
     for front in front_ends(["onnx", "torch"] if options.front == "all" else [options.front]):
         groups = chosen(front, options.operator, options.types)[first::step]
+        groups = sample(groups, options.sample) if options.sample else groups
         records, start = [], time.monotonic()
         for record in run(front, groups):
             records.append(record)
@@ -94,10 +109,10 @@ def main(arguments: list[str] | None = None) -> int:
                 with options.lines.open("a") as file:
                     file.write(json.dumps({"front": front.name, **asdict(record)}) + "\n")
         new, old = unexplained(records, entries), stale(records, entries)
-        is_right &= not new and not old
+        is_right &= not new
         shown = new + [record for record in records if options.disputed and record.status == DISPUTED]
         print(groups_text(shown))
-        print("".join(f"no longer differs: {entry}\n" for entry in old), end="")
+        print("".join(f"differs nowhere here: {entry}\n" for entry in old), end="")
         if options.table:
             print(table_text(records))
         seconds = time.monotonic() - start

@@ -4,7 +4,7 @@ Types, shapes, integers, booleans and texts: equal. Floating point: NaN and infi
 otherwise within some units in the last place of the type (ULPS) of a witness, or no further from the result in double
 precision than a few times (SLACK) the distance of the witness in the same type, which rounds on its way, too. Where a
 trial is strict, each element is measured by itself, and zeros have signs; otherwise the unit is that of the largest
-element, since sums may cancel.
+element, or of the largest input as far as that is no more than MODERATE, since sums may cancel.
 
 Where witnesses disagree, a result must agree with one of them, element by element.
 """
@@ -22,6 +22,7 @@ from edge_values import is_float, is_text
 ULPS = {"float64": 8, "float32": 8}
 ULPS_OF_OTHERS = 2
 SLACK = 4
+MODERATE = 8.0
 # How results differ. An element: one is NaN; one is infinite, or has the other sign; both are zero; any other way.
 TYPE, SHAPE, LENGTH, NAN, INFINITY, ZERO, NUMBER = "type", "shape", "length", "NaN", "infinity", "zero", "number"
 
@@ -72,11 +73,19 @@ def spacing(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
     return np.where(finite == 0, least, np.maximum(np.exp2(exponents - about.nmant), least))
 
 
-def unit(values: np.ndarray, dtype: np.dtype, is_strict: bool) -> np.ndarray:
-    if is_strict:
+def unit(values: np.ndarray, dtype: np.dtype, asked: Asked) -> np.ndarray:
+    if asked.is_strict:
         return spacing(values, dtype)
-    largest = np.abs(np.where(np.isfinite(values), values, 0)).max(initial=0)
+    largest = max(largest_of(values), min(MODERATE, max(map(largest_of, asked.inputs), default=0.0)))
     return spacing(np.full(values.shape, largest), dtype)
+
+
+def largest_of(values: Any) -> float:
+    """Of its finite numbers, the sign aside."""
+    if not isinstance(values, np.ndarray) or not is_float(values.dtype):
+        return 0.0
+    numbers = as_double(values)
+    return float(np.abs(np.where(np.isfinite(numbers), numbers, 0)).max(initial=0))
 
 
 def within(got: np.ndarray, wanted: np.ndarray, allowed: np.ndarray) -> np.ndarray:
@@ -91,16 +100,16 @@ def as_double(array: np.ndarray) -> np.ndarray:
     return np.asarray(array).astype(np.float64)
 
 
-def wrong_floats(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray | None, is_strict: bool) -> np.ndarray:
+def wrong_floats(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray | None, asked: Asked) -> np.ndarray:
     dtype = got.dtype
     numbers, others = as_double(got), as_double(wanted)
     ulps = ULPS.get(dtype.name, ULPS_OF_OTHERS)
-    right = within(numbers, others, ulps * unit(others, dtype, is_strict))
+    right = within(numbers, others, ulps * unit(others, dtype, asked))
     if exact is not None and exact.shape == got.shape:
         rounded, slack = as_double(exact.astype(dtype)), SLACK * np.abs(others - exact)
         slack = np.where(np.isfinite(slack), slack, 0)
-        right |= within(numbers, rounded, ulps * unit(rounded, dtype, is_strict) + slack)
-    if is_strict:
+        right |= within(numbers, rounded, ulps * unit(rounded, dtype, asked) + slack)
+    if asked.is_strict:
         zeros = (numbers == 0) & (others == 0)
         if exact is not None and exact.shape == got.shape:
             zeros &= exact == 0  # what is too small for the type may become a zero of either sign
@@ -108,14 +117,14 @@ def wrong_floats(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray | None, 
     return ~right
 
 
-def differing(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray | None, is_strict: bool) -> np.ndarray:
+def differing(got: np.ndarray, wanted: np.ndarray, exact: np.ndarray | None, asked: Asked) -> np.ndarray:
     """Where two arrays of one type and shape disagree."""
     if is_text(got.dtype) or got.dtype.kind in "biu":
         return np.asarray(got != wanted)
     if not is_float(got.dtype):
         return np.asarray(got.astype(np.int64) != wanted.astype(np.int64))
     with np.errstate(all="ignore"):
-        return wrong_floats(got, wanted, exact, is_strict)
+        return wrong_floats(got, wanted, exact, asked)
 
 
 def kinds_of(got: np.ndarray, wanted: np.ndarray) -> frozenset[str]:
@@ -158,7 +167,7 @@ def compare(got: np.ndarray, wanted: np.ndarray, exact: Any, asked: Asked) -> Co
     if got.shape != wanted.shape:
         return plain(f"shape {list(got.shape)}, expected {list(wanted.shape)}", SHAPE)
     double = exact if isinstance(exact, np.ndarray) and exact.dtype == np.float64 else None
-    return Compared(got, wanted, differing(got, wanted, double, asked.is_strict))
+    return Compared(got, wanted, differing(got, wanted, double, asked))
 
 
 def difference_of(compared: Compared, wrong: np.ndarray, asked: Asked) -> Difference | None:

@@ -203,11 +203,10 @@ def of_types(form: Form) -> Iterator[tuple[str, Form]]:
         formal(form.schema, place).type_str for place in range(len(form.inputs)) if is_data(form, place)
     )
     for variable in variables:
-        places = [
-            i
-            for i, x in enumerate(form.inputs)
-            if isinstance(x, np.ndarray) and formal(form.schema, i).type_str == variable
-        ]
+        places = [i for i in range(len(form.inputs)) if formal(form.schema, i).type_str == variable]
+        places = [i for i in places if isinstance(form.inputs[i], np.ndarray) and i not in form.types]
+        if not places:
+            continue
         for dtype in allowed_types(form.schema, places[0]):
             changed = [cast(x, dtype) if i in places else x for i, x in enumerate(form.inputs)]
             if types_text(changed) != own:

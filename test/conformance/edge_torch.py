@@ -286,6 +286,12 @@ def makers_of(entry: Any, dtype: torch.dtype) -> dict[str, Callable[[], Call | N
     return {form: partial(call_of, sample, dtype, form) for form, sample in forms.items()}
 
 
+def tensors_among(values: Any) -> list[torch.Tensor]:
+    """Of the results of a compiled module, which are arrays where it has no inputs."""
+    by_type = {numpy_type: torch_type for torch_type, numpy_type in NUMPY_TYPES.items()}
+    return comparable(pytree.tree_map_only(np.ndarray, lambda array: as_torch(array, by_type[array.dtype]), values))
+
+
 class Many(torch.nn.Module):  # type: ignore[misc]
     """Several calls, one after the other."""
 
@@ -327,7 +333,7 @@ class TorchFrontEnd:
                 for net, each in zip(nets, inputs, strict=True)
                 for x, y in zip(each, net.inputs, strict=True)
             ]
-            results = pytree.tree_map_only(np.ndarray, torch.from_numpy, model(*tensors))  # where there are no inputs
-            return [comparable_arrays(net.sample, comparable(each)) for net, each in zip(nets, results, strict=True)]
+            results = model(*tensors)
+            return [comparable_arrays(net.sample, tensors_among(each)) for net, each in zip(nets, results, strict=True)]
 
         return execute

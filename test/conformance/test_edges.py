@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
@@ -150,7 +149,8 @@ def fail() -> Any:
 
 
 def hang() -> Any:
-    time.sleep(60)
+    while True:
+        pass
 
 
 PAYLOADS = {

@@ -8,7 +8,7 @@ from edge_cases import Call
 from edge_conformance import check, sample
 from edge_onnx import OnnxFrontEnd, allowed_types, call_of, forms_of, seeds
 
-PARTS = 60
+PARTS = 25
 
 
 def test_operators_are_those_of_the_schemas() -> None:
