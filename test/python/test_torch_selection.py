@@ -22,6 +22,7 @@ MASKED = {
     "rows": lambda x: x[x[:, 0] > 0] @ x.T,
     "columns": lambda x: x[:, x[0] > 0],
     "masked scatter": lambda x: x.masked_scatter(x > 0, x.flatten().flip(0)),
+    "masked scatter of rows": lambda x: x[0].masked_scatter(x > 0, x.flatten().flip(0)),
 }
 
 

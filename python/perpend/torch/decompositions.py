@@ -337,6 +337,14 @@ def angle(x: Tensor) -> Tensor:
     return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))
 
 
+def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | None = None, **others: Any) -> Tensor:
+    """aten.linspace. Of integers, the ends lose their fractions before there are steps between them."""
+    if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:
+        start, end = (int(each) if isinstance(each, float) else each for each in (start, end))
+    result: Tensor = torch._refs.linspace(start, end, steps, dtype=dtype, **others)
+    return result
+
+
 def randomised_relu(
     x: Tensor,
     noise: Tensor,
@@ -387,6 +395,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
     aten._trilinear.default: trilinear,
     aten.addbmm.default: add_sum_of_products,
+    aten.linspace.default: evenly_spaced,
     aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
     aten.copysign.Scalar: copy_sign,

@@ -61,6 +61,8 @@ def permute(call: Call) -> Value:
 
 def transpose(call: Call) -> Value:
     rank = call.rank()
+    if rank < 2:
+        return call.tensor("self")
     order = list(range(rank))
     first, second = (call["dim0"], call["dim1"]) if "dim0" in call else (0, rank - 1)
     order[first], order[second] = order[second], order[first]
@@ -123,7 +125,9 @@ def is_empty_vector(example: torch.Tensor) -> bool:
 
 
 def difference(call: Call) -> Value:
-    """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ."""
+    """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ. No time: x, and nothing else."""
+    if call["n"] == 0:
+        return call.tensor("self")
     axis = call["dim"]
     names = [name for name in ("prepend", "self", "append") if call.get(name) is not None]
     parts = [call.tensor(name, call.dtype) for name in names]

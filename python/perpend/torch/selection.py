@@ -10,7 +10,7 @@ import torch
 from .._perpend import Value
 from .call import Call
 from .movement import END, normal, slice_between
-from .types import Extent
+from .types import Extent, extent_of
 
 Operator = Callable[["Call"], Any]
 
@@ -57,8 +57,9 @@ def masked_select(call: Call) -> Value:
 
 def masked_scatter(call: Call) -> Value:
     """The n-th true element of the mask takes the n-th element of the source."""
-    value, source = call.tensor("self"), call.tensor("source", call.dtype)
-    shape = value.shape
+    source = call.tensor("source", call.dtype)
+    shape = [extent_of(extent) for extent in call.result.shape]
+    value = call.op("expand", call.tensor("self"), shape=shape)
     mask = call.op("expand", call.tensor("mask", torch.bool), shape=shape)
     flat = call.cast(call.reshape(mask, [-1]), torch.int64)
     position = call.op("cumsum", flat, axis=0, exclusive=1)

@@ -287,7 +287,8 @@ Results deform_conv(Builder &b, Values in, const Attributes &a) {
   SymbolicInt depth = filter[1] * filter[2] * filter[3];
   Value columns = b.reshape(patches, {shape[0], groups, depth, places});
   Value weights = b.reshape(in[1], {groups, *outputs, depth});
-  Value products = b.contract(weights, b.transpose(columns, {1, 2, 0, 3}), {0}, {0}, {2}, {1}, b.f32());
+  Value products =
+      b.contract(weights, b.transpose(columns, {1, 2, 0, 3}), {0}, {0}, {2}, {1}, computeType(elementTypeOf(in[0])));
   if (!products)
     return {}; // [group, output, n, place]
   Value result = b.reshape(b.transpose(products, {2, 0, 1, 3}), {shape[0], filter[0], offsets[2], offsets[3]});
