@@ -230,7 +230,7 @@ examples:
     {"export", "write all records as JSON", "perpend db export FILE [-o FILE.json]", R"(
 examples:
   perpend db export tuned.db -o tuned.json
-  perpend db merge tuned.json -o tuned.db
+  perpend db merge tuned.json -o copy.db
 )",
      runExport},
     {"prune", "remove records", "perpend db prune FILE OPTIONS", R"(

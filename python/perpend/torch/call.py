@@ -148,7 +148,7 @@ class Call:
             return value
         if isinstance(value, list):
             return [self._of_part(element) for element in value]
-        is_number = isinstance(value, (Complex, complex)) or (isinstance(value, Value) and value.dtype[0] == "f")
+        is_number = isinstance(value, (Complex, complex)) or (isinstance(value, Value) and is_float(value))
         return component(self, value, self.part) if is_number else value
 
     def rank(self, name: str = "self") -> int:
@@ -205,6 +205,12 @@ class Call:
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
         return self.op("cast", value, to=Type(name))
 
+    def of_type(self, value: Value, dtype: torch.dtype) -> Value:
+        """An operand in another type. Whole numbers among complex ones have the imaginary part 0."""
+        if self.part == 1 and dtype.is_floating_point and not is_float(value):
+            return self.op("expand", self.number(0, dtype), shape=list(value.shape))
+        return self.cast(value, dtype)
+
     def number(self, value: float | Extent | Value, dtype: torch.dtype) -> Value:
         """A number, which extents or data may decide, as a tensor of rank 0."""
         if isinstance(value, str):
@@ -219,7 +225,7 @@ class Call:
         """An argument that is a tensor, a number or a symbolic integer, as a tensor of `dtype`."""
         value = self[name]
         if isinstance(value, Value):
-            return value if dtype is None else self.cast(value, dtype)
+            return value if dtype is None else self.of_type(value, dtype)
         if self.part == 1:
             value = 0  # a real number
         return self.number(value, dtype or (torch.int64 if isinstance(value, str) else self.dtype))
@@ -229,6 +235,10 @@ class Call:
 
     def fail(self, message: str) -> CompileError:
         return CompileError(f"node '{self.node.name}' ({self.node.target}): {message}")
+
+
+def is_float(value: Value) -> bool:
+    return value.dtype[0] == "f" or value.dtype == "bf16"
 
 
 def component(call: Call, value: Any, index: int) -> Any:

@@ -53,7 +53,7 @@ def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
 PARTWISE = """
     alias clone contiguous detach view _unsafe_view reshape expand permute transpose t unsqueeze squeeze slice select
     split split_with_sizes unbind repeat flip roll gather index_select index cat stack diagonal unfold add sub neg
-    _neg_view sum mean cumsum where slice_scatter select_scatter copy index_put index_add tril triu
+    _neg_view sum mean cumsum where masked_fill slice_scatter select_scatter copy index_put index_add tril triu
     constant_pad_nd reflection_pad1d reflection_pad2d reflection_pad3d
     replication_pad1d replication_pad2d replication_pad3d
 """
@@ -64,12 +64,23 @@ def pair(call: Call, name: str) -> tuple[Value, Value]:
     return parts_of(call, call[name])
 
 
+def promoted(call: Call, value: Any) -> Any:
+    """An operand whose parts have the type of the result's; Python's numbers stay."""
+    if isinstance(value, Complex):
+        imaginary = value.imaginary
+        return Complex(
+            call.cast(value.real, call.dtype), None if imaginary is None else call.cast(imaginary, call.dtype)
+        )
+    return call.cast(value, call.dtype) if isinstance(value, Value) else value
+
+
 def multiplied(call: Call, composite: str, first: Any, second: Any) -> Complex:
     """(a + bi) (c + di), for any product."""
 
     def times(x: Value, y: Value) -> Value:
         return call.op(composite, x, y)
 
+    first, second = promoted(call, first), promoted(call, second)
     if not isinstance(first, Complex):
         first = component(call, first, 0)
         return Complex(times(first, second.real), times(first, component(call, second, 1)))
@@ -95,13 +106,30 @@ def squared(call: Call, value: Complex) -> Value:
 
 
 def divide(call: Call) -> Complex:
-    first, second = call["self"], call["other"]
+    first, second = promoted(call, call["self"]), promoted(call, call["other"])
     if not isinstance(second, Complex):
         second = component(call, second, 0)
         return Complex(call.op("div", first.real, second), call.op("div", component(call, first, 1), second))
     turned = Complex(second.real, call.op("neg", component(call, second, 1)))
     top, bottom = multiplied(call, "mul", first, turned), squared(call, second)
     return Complex(call.op("div", top.real, bottom), call.op("div", component(call, top, 1), bottom))
+
+
+def are_equal(call: Call) -> Value:
+    """Where both parts are, in the type that PyTorch compares in."""
+    dtype = torch.result_type(call.example("self"), call.example("other")).to_real()
+
+    def operand(name: str) -> Value:
+        number = call.raw(name)
+        if isinstance(number, complex):
+            return call.number(number.imag if call.part else number.real, dtype)
+        return call.tensor(name, dtype)
+
+    parts = []
+    for call.part in (0, 1):
+        parts.append(call.op("equal", operand("self"), operand("other")))
+    call.part = None
+    return call.op("logical_and", *parts)
 
 
 def exponential(call: Call) -> Complex:
@@ -309,6 +337,8 @@ COMPLEX: dict[str, Operator] = {
     "aten.view_as_real": lambda call: as_last(call, call["self"]),
     "aten.real": lambda call: component(call, call["self"], 0),
     "aten.imag": lambda call: component(call, call["self"], 1),
+    "aten.eq": are_equal,
+    "aten.ne": lambda call: call.op("logical_not", are_equal(call)),
     "aten.abs": lambda call: call.op("sqrt", squared(call, call["self"])),
     "aten.angle": lambda call: angle_of(call, *reversed(pair(call, "self"))),
     "aten._conj": conjugate,

@@ -18,6 +18,7 @@ from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
 from .order_statistics import ORDER_STATISTICS
 from .pooling import POOLS
+from .quantisation import FAKE
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
 from .triangles import IN_TRIANGLES
@@ -284,21 +285,6 @@ def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
     return (torch.div(x, divisor.clamp(min=1), rounding_mode="trunc") * y).abs().to(dtype)
 
 
-def fake_quantize(
-    x: Tensor, scale: float | Tensor, zero_point: int | Tensor, quant_min: int, quant_max: int
-) -> tuple[Tensor, Tensor]:
-    level = torch.round(x / scale) + zero_point
-    inside = (level >= quant_min) & (level <= quant_max)
-    return (level.clamp(quant_min, quant_max) - zero_point) * scale, inside
-
-
-def fake_quantize_channels(
-    x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, quant_min: int, quant_max: int
-) -> tuple[Tensor, Tensor]:
-    shape = [-1 if dim == axis % x.dim() else 1 for dim in range(x.dim())]
-    return fake_quantize(x, scale.view(shape), zero_point.view(shape), quant_min, quant_max)
-
-
 def sign_bit(x: Tensor) -> Tensor:
     """-0.0 has one; that of a NaN is taken as 0."""
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
@@ -377,6 +363,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **GRADIENTS,
     **HISTOGRAMS,
     **POOLS,
+    **FAKE,
     **IN_TRIANGLES,
     **ORDER_STATISTICS,
     **get_decompositions(TABLE_OF_TORCH),
@@ -406,6 +393,4 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.angle.default: angle,
     aten.rrelu_with_noise_functional.default: randomised_relu,
     aten.scatter_reduce.two: scatter_reduce,
-    aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,
-    aten.fake_quantize_per_channel_affine_cachemask.default: fake_quantize_channels,
 }

@@ -48,10 +48,6 @@ def view(call: Call) -> Value:
     value = call.tensor("self")
     if "dtype" not in call:
         return call.reshape(value, result_shape(call))
-    if call.dtype.itemsize != call.example("self").dtype.itemsize:
-        raise call.fail(
-            "expected a type of the same size\nhint: view the bits of one type as another of as many bits only"
-        )
     return call.op("bit_cast", value, to=Type(dtype_name(call.dtype)))
 
 
@@ -112,11 +108,15 @@ def select(call: Call) -> Value:
     return call.op("squeeze", slice_between(call, value, axis, begin, end), axes=[axis])
 
 
+def stack(call: Call) -> Value:
+    return call.op("stack", *(call.of_type(part, call.dtype) for part in call["tensors"]), axis=call["dim"])
+
+
 def concatenate(call: Call) -> Value:
     """Vectors without elements go with tensors of any rank."""
     pairs = list(zip(call["tensors"], call.raw("tensors"), strict=True))
     parts = [part for part, raw in pairs if not is_empty_vector(raw.meta["val"])] or [pairs[0][0]]
-    parts = [call.cast(part, call.dtype) for part in parts]
+    parts = [call.of_type(part, call.dtype) for part in parts]
     return call.op("concat", *parts, axis=call["dim"])
 
 

@@ -93,6 +93,7 @@ from .movement import (
     slice_scatter,
     split,
     squeeze,
+    stack,
     transpose,
     triangle,
     triangle_indices,
@@ -102,6 +103,7 @@ from .movement import (
 )
 from .ordering import cumulated, index, index_along, index_put, running_extreme, scatter, sorted_values
 from .polynomials import POLYNOMIALS
+from .quantisation import quantised_decompositions
 from .recurrent import RECURRENT
 from .sampling import SAMPLINGS
 from .selection import SELECTIONS
@@ -112,7 +114,7 @@ Operator = Callable[["Call"], Any]
 # Not decomposed: one composite says the same, with more to know for the compiler.
 KEPT = """
     hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
-    group_norm instance_norm masked_fill stack grid_sampler_2d
+    group_norm instance_norm masked_fill select_scatter stack grid_sampler_2d
     upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d
     upsample_bicubic2d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
     adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d max_pool2d_with_indices max_pool3d_with_indices
@@ -183,7 +185,7 @@ def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
             del table[operator]
-    return dict(table.items()) | DECOMPOSITIONS
+    return dict(table.items()) | DECOMPOSITIONS | quantised_decompositions()
 
 
 # Operators whose name is that of a composite.
@@ -357,7 +359,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.select": select,
     "aten.narrow_copy": narrow,
     "aten.cat": concatenate,
-    "aten.stack": lambda call: call.op("stack", *call["tensors"], axis=call["dim"]),
+    "aten.stack": stack,
     "aten.chunk": split,
     "aten.diff": difference,
     "aten.split": split,
