@@ -1,4 +1,4 @@
-//===- TuningCandidates.cpp - how a task's candidates are made ------------===//
+//===- TuningCandidates.cpp - builds candidates of a task ----------------===//
 
 #include "TuningCandidates.h"
 
@@ -91,7 +91,7 @@ bool TuningCandidates::readReference(StringRef path) {
   return outputs.has_value();
 }
 
-/// Outputs may be there twice: of a first run and of a last one.
+/// The file may hold the outputs twice: of the first run and of the last.
 std::string TuningCandidates::differenceOf(StringRef path) {
   std::optional<std::vector<Array>> outputs = readArrays(path);
   if (!outputs || outputs->size() < reference.size())
