@@ -1,4 +1,4 @@
-//===- Pooling.cpp - pools by norm, positions of maxima, unpooling --------===//
+//===- Pooling.cpp - pooling by norm, maxima with positions, unpooling ---===//
 //
 // Sources: ONNX LpPool-22, GlobalLpPool-22, MaxPool-22, MaxUnpool-22.
 //
@@ -67,10 +67,10 @@ static Scalar flatPosition(OpBuilder &builder, Location loc, ArrayRef<Value> at,
   return flat;
 }
 
-/// Windows of more elements would make bodies that no compiler likes.
+/// Larger windows would make bodies that take too long to compile.
 static constexpr int64_t mostTaps = 4096;
 
-/// The position of each window's first maximum. A window's elements are looked at one after the other.
+/// The position of each window's first maximum; examines the elements of a window one after another.
 static Value maximaPositions(Builder &b, Value input, ArrayRef<SymbolicInt> result, const Pooling &pooling,
                              bool columnMajor) {
   Shape shape = shapeOf(input);

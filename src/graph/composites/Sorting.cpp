@@ -1,4 +1,4 @@
-//===- Sorting.cpp - sorted order and what follows from it ----------------===//
+//===- Sorting.cpp - sorting and unique ----------------------------------===//
 
 #include "graph/composites/Formulas.h"
 
@@ -39,15 +39,15 @@ Results topk(Builder &b, Values in, const Attributes &a) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Equal elements side by side, in sorted order: what all results of unique are made of.
+/// Groups of equal elements in sorted order, from which all results of unique are computed.
 struct Groups {
   SymbolicInt extent, count;
-  /// Per sorted place: the element, whether it begins a group, the number of its group.
+  /// For each sorted position: the element, whether it starts a group, the number of its group.
   Value order, begins, number;
 };
 } // namespace
 
-/// Per element: whether it differs from the one before; NaN equals NaN.
+/// For each element, whether it differs from the previous one; NaN equals NaN.
 static Value differs(Builder &b, Value sorted) {
   Shape low(rankOf(sorted), SymbolicInt(0)), high = low;
   low[0] = SymbolicInt(1);
@@ -79,7 +79,7 @@ static Groups groupsOf(Builder &b, Value keys) {
   return groups;
 }
 
-/// The numbers of groups by first occurrence instead of by value.
+/// Numbers groups by first occurrence instead of by value.
 static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const Groups &groups) {
   Value outside = number(b, groups.extent, b.i64());
   Value target = where(b, groups.begins, groups.order, outside);
