@@ -1,4 +1,4 @@
-// Memory of tensors.
+// Allocation of tensors.
 #ifndef PERPEND_RUNTIME_ALLOCATE_H
 #define PERPEND_RUNTIME_ALLOCATE_H
 #include <cstddef>
@@ -8,8 +8,8 @@
 
 namespace perpend::runtime {
 
-// At least so many bytes, for free(); null: there is no memory. In huge pages where it fills some: rows that are read
-// one after another do not end with a page each.
+// At least this many bytes, to be released by free(); null if out of memory. Uses huge pages if the size fills some, so
+// that consecutive rows do not end a page each.
 inline void *allocateTensor(int64_t bytes) {
   constexpr size_t line = 64, hugePage = 2 << 20;
   auto rounded = static_cast<size_t>(bytes);

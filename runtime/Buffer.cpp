@@ -1,4 +1,4 @@
-// Memory that only grows.
+// Growing buffers.
 #include "Allocate.h"
 #include "Errors.h"
 #include "Session.h"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr int64_t alignment = 64;
 
-// False when there is no memory; the buffer is as it was then.
+// False if out of memory; the buffer is unchanged then.
 bool replace(perpend_buffer &buffer, int64_t bytes, int64_t keptBytes) {
   if (bytes > INT64_MAX - alignment)
     return false;

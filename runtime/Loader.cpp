@@ -1,5 +1,5 @@
-// perpend_model_load: looks at the ELF headers first, so that a wrong or truncated file is an error with a reason and
-// not a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
+// perpend_model_load: checks the ELF headers first, so that a wrong or truncated file gives an error with a reason
+// instead of a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
 #include "Errors.h"
 #include "Model.h"
 #include <ar.h>
@@ -85,9 +85,9 @@ perpend_status checkFile(const char *path) {
   return status;
 }
 
-/// `path` by a name that no load had before. For a name that it has seen, dlopen gives what it loaded then, while that
-/// is in use, whatever the file has become; by another name it looks whether the file is the same. The number of the
-/// load stands before the last part of the path: "./" and ".//" are its digits. False: too long.
+/// Rewrites `path` to a name that no earlier load used. For a known name, dlopen returns the object loaded then as long
+/// as it is in use, even if the file has changed since; for a new name it compares the file. The load's number is
+/// encoded before the last component of the path, with "./" and ".//" as digits. False: too long.
 bool nameAnew(const char *path, char *name, size_t size) {
   static uint32_t loads = 0;
   const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
@@ -114,7 +114,7 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   perpend_status status = checkFile(path);
   if (status != PERPEND_OK)
     return status;
-  char name[4096]; // with a slash: one without would be searched in the library path
+  char name[4096]; //  with a slash, so that the library path is not searched
   if (!nameAnew(path, name, sizeof name))
     return fail(PERPEND_NOT_FOUND, "model path: expected fewer than %zu bytes", sizeof name - 100);
   void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);

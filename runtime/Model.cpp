@@ -1,4 +1,4 @@
-// Opening a module (every check that can be made before the first run) and introspection.
+// Opening a module, with every check that is possible before the first run, and introspection.
 #include "Model.h"
 #include "Checksum.h"
 #include "Errors.h"
@@ -40,7 +40,7 @@ static perpend_status checkModule(const perpend_module &module) {
   return PERPEND_OK;
 }
 
-/// Names in a row.
+/// Names stored consecutively.
 struct MachineNames {
   char text[256] = "";
   size_t used = 0;
@@ -92,7 +92,7 @@ static perpend_status verifyWeights(const perpend_module &module, const Descript
 }
 
 static perpend_status open(const perpend_module &module, perpend_model &model) {
-  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // some 10 ms
+  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; //  takes some 10 ms
   model.module = &module;
   perpend_status status = checkModule(module);
   if (status == PERPEND_OK)

@@ -1,7 +1,7 @@
 //===- Lld.cpp - The linker as a function --------------------------------===//
 //
-// lld keeps one context per process, some of it from one link to the next, and ends fatal errors by leaving the process
-// unless crash recovery is on; all of this is dealt with here.
+// lld keeps one context per process, part of which survives a link, and exits the process on fatal errors unless crash
+// recovery is on. This file handles both.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
@@ -49,8 +49,8 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
     return createStringError(formatv("cannot link '{0}': perpend bug: the linker did not recover from an earlier fatal "
                                      "error\nhint: start a new process",
                                      product));
-  // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
-  // or its memory has gone with the link: so that each link makes a new one, each mentions it.
+  // Once an object has mentioned this symbol, lld writes to it at every later link, even after its memory has been
+  // freed. So every link mentions it, which creates a new one.
   std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",
                                     "--undefined=_GLOBAL_OFFSET_TABLE_"};
   for (const std::string &argument : arguments)
@@ -60,7 +60,7 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  // After a fatal error the context stays, and the next link would find its symbols there.
+  // After a fatal error the context would remain, and the next link would find its symbols.
   if (!result.canRunAgain)
     isUsable = CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
   return result.retCode == 0 ? Error::success() : linkError(product, report);

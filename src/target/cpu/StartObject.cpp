@@ -1,7 +1,7 @@
 //===- StartObject.cpp - The entry point of an executable ----------------===//
 //
-// A user of the compiler has no C development files, so the compiler brings its own `_start`. By the x86-64 ABI the
-// stack holds argc and argv at entry and rdx a function to register with atexit.
+// Users of the compiler need no C development files, so the compiler provides its own `_start`. By the x86-64 ABI,
+// the stack holds argc and argv on entry, and rdx a function to register with atexit.
 //
 //===----------------------------------------------------------------------===//
 #include "target/cpu/StartObject.h"
