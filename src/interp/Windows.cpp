@@ -1,8 +1,8 @@
 //===- Windows.cpp - conv and window_reduce -------------------------------===//
 //
-// The input is first copied into a buffer that holds exactly the positions the
-// windows visit, so that the loops need no bounds: every position outside the
-// input is then a neutral element.
+// The input is first copied into a buffer of exactly the positions that windows
+// visit, so that the loops need no bounds checks; positions outside the input
+// hold a neutral element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +14,15 @@ using namespace perpend::graph;
 namespace perpend::interp {
 
 namespace {
-/// How windows lie along one dimension.
+/// A window along one dimension.
 struct WindowDim {
   int64_t positions, window, stride, dilation, padLow, inputDilation, inputExtent, inputStride;
 
-  /// The part of the padded, dilated input that some window visits.
+  /// The extent of the padded, dilated input that windows visit.
   int64_t bufferExtent() const {
     return positions == 0 || window == 0 ? 0 : (positions - 1) * stride + (window - 1) * dilation + 1;
   }
-  /// The input's position that a buffer position holds, or -1.
+  /// The input position that corresponds to a buffer position, or -1.
   int64_t inputPosition(int64_t position) const {
     int64_t shifted = position - padLow;
     bool isElement = shifted >= 0 && shifted % inputDilation == 0 && shifted / inputDilation < inputExtent;
@@ -40,7 +40,7 @@ double bufferSize(ArrayRef<WindowDim> dims) {
   return size;
 }
 
-/// Copies what the windows visit; the buffer holds neutral elements.
+/// Copies what the windows visit; the buffer is filled with neutral elements before.
 template <typename T> void fillBuffer(const T *input, ArrayRef<WindowDim> dims, T *buffer) {
   if (dims.empty()) {
     *buffer = *input;
