@@ -187,7 +187,7 @@ static int runWords(int argumentCount, char **arguments) {
   return command ? command->run(*command, ArrayRef(words).drop_front()) : UsageError;
 }
 
-/// A reader that has gone, as in `perpend inspect model.onnx | head`, asked for no more; that is no error.
+/// If the reader exits early, as in `perpend inspect model.onnx | head`, that is not an error.
 int runCommandLine(int argumentCount, char **arguments) {
   int code = runWords(argumentCount, arguments);
   std::error_code error = support::takeError(llvm::outs());

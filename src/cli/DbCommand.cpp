@@ -1,4 +1,4 @@
-//===- DbCommand.cpp - perpend db: what is in databases of tuning ---------===//
+//===- DbCommand.cpp - perpend db ----------------------------------------===//
 
 #include "cli/Command.h"
 #include "cli/TimeText.h"
@@ -19,7 +19,7 @@ using Records = std::vector<tune::Record>;
 
 static std::string countOf(size_t count) { return std::to_string(count) + (count == 1 ? " record" : " records"); }
 
-/// Of a database, or of a text that `perpend db export` wrote.
+/// Reads records from a database, or from a text written by `perpend db export`.
 static llvm::Expected<Records> readRecords(StringRef path) {
   if (!path.ends_with(".json")) {
     llvm::Expected<tune::Database> database = tune::Database::open(path, /*mayCreate=*/false);
@@ -33,7 +33,7 @@ static llvm::Expected<Records> readRecords(StringRef path) {
                  : llvm::createStringError("'" + path + "': " + llvm::toString(records.takeError()));
 }
 
-/// Not one that is there: who reads it, or writes into it, would lose it.
+/// Refuses an existing file: its readers and writers would lose it.
 static llvm::Error writeDatabase(const Records &records, StringRef output) {
   if (llvm::sys::fs::exists(output))
     return llvm::createStringError("the output '" + output + "' exists\nhint: choose another name");
@@ -109,7 +109,7 @@ static int runExport(const Command &command, ArrayRef<StringRef> arguments) {
 // merge, salvage, prune
 //===----------------------------------------------------------------------===//
 
-/// -o of a new database. False: printed.
+/// Whether -o names a new database. False: printed.
 static bool hasOutput(const std::string &output) {
   if (output.empty())
     fail("no output", "-o FILE.db");
@@ -161,7 +161,7 @@ static int runSalvage(const Command &command, ArrayRef<StringRef> arguments) {
   return Good;
 }
 
-/// "30d" or "12h". nullopt: neither.
+/// Parses "30d" or "12h". nullopt: another form.
 static std::optional<double> ageOf(StringRef text) {
   int64_t number = 0;
   constexpr double hour = 3600;
@@ -186,7 +186,7 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
     return fail("option '--older-than': expected a time such as 30d or 12h, got '" + age + "'"), UsageError;
   if (age.empty() && target.empty() && !wantsOthers)
     return fail("nothing says which records go", "--older-than, --target or --other-compilers"), UsageError;
-  if (!target.empty()) { // another compiler may have named one that this one does not know
+  if (!target.empty()) { //  another compiler may know a target that this one does not
     llvm::Expected<target::TargetInfo> info = target::resolveTarget(target);
     filter.target = info ? info->name : target;
     llvm::consumeError(info.takeError());

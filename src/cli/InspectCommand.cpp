@@ -36,7 +36,7 @@ static int printOneStage(const ModelSource &source, const CompileOptions &option
   return Good;
 }
 
-/// What `perpend compile --schedules` reads.
+/// Prints traces in the format that `perpend compile --schedules` reads.
 static int printTraces(const ModelSource &source, CompileOptions options) {
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target);
   if (!target)
