@@ -1,8 +1,8 @@
-"""The results of a model from a file in the form in which its module returned them: `results` of the descriptor.
+"""The structure of a model's results, as its module returned them, for models loaded from a file.
 
-"tensor" and "integer" take an output each, "none" takes none; {"tuple": [...]}, {"list": [...]} and
-{"dict": [[key, ...], ...]} are Python's. {"pytree": text, "of": [...]} is a class of PyTorch's pytree, and needs
-PyTorch.
+The descriptor's key `results`: "tensor" and "integer" take one output each, "none" takes none; {"tuple": [...]},
+{"list": [...]} and {"dict": [[key, ...], ...]} are Python's. {"pytree": text, "of": [...]} is a class of PyTorch's
+pytree, and needs PyTorch.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Reader = Callable[[Iterator[Any]], Any]
 
 
 def reader(description: Any) -> Callable[[Outputs], Any]:
-    """Nests the outputs. Classes that this process does not know leave them flat, with a warning."""
+    """A function that nests the outputs. If this process lacks a class, the outputs stay flat, with a warning."""
     try:
         read = _reader(description)
     except Exception as error:

@@ -1,9 +1,9 @@
-"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of operators.
+"""torch.compile(net, backend="perpend"): converts Dynamo's graphs with the table of operators.
 
 Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
-are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
-a counter or a cache, are inputs from then on. Each call looks at PyTorch's counters of changes and at a sample of the
-memory; with `options={"freeze": "read"}` it reads all of it, and `{"freeze": False}` makes all of them inputs.
+are frozen: constants of the artifact. A change to one recompiles the graph; a tensor that changes a second time, such
+as a counter or a cache, becomes an input. Each call checks PyTorch's version counters and a sample of the memory; with
+`options={"freeze": "read"}` it reads all of it, and `{"freeze": False}` makes all of them inputs.
 """
 
 from __future__ import annotations
@@ -33,14 +33,15 @@ from .types import extent_of, naming
 Function = Callable[..., Any]
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 
-# Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
+# Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors alive, so no id is reused.
 _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
 
 
 def perpend_backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
 ) -> Function:
-    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; they are all the same.
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; all have the same
+    effect.
 
     Errors: CompileError for an option or a mode that does not exist.
     """
@@ -86,8 +87,8 @@ def perpend_backend(
 
 
 def _needs_no_wrappers(context: TracingContext | None) -> bool:
-    """Whether the graph's function takes and returns what its user does. Otherwise PyTorch's wrappers write changes of
-    inputs and views back, take subclasses apart and so on; they take longer than a small model.
+    """Whether the graph's function has the signature of the user's. Otherwise PyTorch's wrappers write back changes of
+    inputs and views, unpack tensor subclasses and so on; they take longer than a small model.
     """
     facts: Any = context and context.fw_metadata
     if not facts or (context and context.fakify_first_call) or torch._functorch.config.functionalize_rng_ops:
@@ -109,7 +110,7 @@ def _directly(compiled: _Compiled, wrapped: Function) -> Function:
 
 
 def check_inputs(inputs: Sequence[Any]) -> None:
-    """Errors: CompileError for the lengths of a nested tensor's parts, which stand for many numbers."""
+    """Errors: CompileError for the ragged lengths of a nested tensor, which no single extent describes."""
     if any(isinstance(value, torch.SymInt) and value.node.is_nested_int() for value in inputs):
         raise CompileError("nested tensors are not supported\nhint: pad their parts to one length")
 
@@ -139,24 +140,24 @@ def is_view_of_input(node: torch.fx.Node) -> bool:
 
 
 def is_token(node: torch.fx.Node) -> bool:
-    """An input that only orders effects: None is given for it."""
+    """Whether an input only orders side effects: its value is None."""
     return bool(node.users) and all(has_effect(user) and user.args[0] is node for user in node.users)
 
 
 @dataclass(frozen=True)
 class _Version:
-    """The model for some values of the frozen tensors. Never changed: calls on other threads may be using it."""
+    """The model for one state of the frozen tensors. Immutable: calls on other threads may be using it."""
 
     model: Model
     frozen: Frozen
     tensors: Sequence[int]
     sizes: Sequence[int]
     outputs: Sequence[tuple[str, Any]]
-    are_results: bool  # whether the outputs are those of the model, as they are
+    are_results: bool  # whether the graph returns the model's outputs unchanged
 
 
 class _Compiled:
-    """One graph. It is compiled at its first call, and again when a frozen tensor has changed. Threads: any."""
+    """One graph. It is compiled at its first call, and again after a frozen tensor has changed. Thread-safe."""
 
     def __init__(
         self,
@@ -170,19 +171,19 @@ class _Compiled:
         self.settings = settings
         self.is_refused = False
         self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.lock = threading.Lock()  # of what follows; `version` is read without it
+        self.lock = threading.Lock()  # guards the members below; `version` is read without it
         self.version: _Version | None = None
         self.frozen = list(frozen)
-        self.changed: set[int] = set()  # frozen tensors that have changed once; the second time, they become inputs
+        self.changed: set[int] = set()  # changed once; a second change makes it an input
 
     def _sizes_without_tensor(self, tensors: Sequence[int]) -> list[int]:
-        """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
+        """Integer inputs whose symbol is no tensor's extent: an additional empty input of that extent supplies it."""
         known = {str(e) for i in tensors for e in self.placeholders[i].meta["val"].shape}
         symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
         return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
 
     def current(self, inputs: tuple[Any, ...]) -> _Version | None:
-        """None: the graph cannot be compiled."""
+        """The model for the present state; None if the graph cannot be compiled."""
         version = self.version
         if version and not version.frozen.changes(inputs):
             return version
@@ -230,7 +231,7 @@ class _Compiled:
         return int(results[value].item()) if kind == "size" else value
 
     def _view(self, argument: Any, inputs: Sequence[Any]) -> Any:
-        """A view of an input in PyTorch: its strides say how to make it again from the caller's tensor."""
+        """An input that is a view: its strides tell how to make it again from the caller's tensor."""
 
         def evaluate(node: torch.fx.Node) -> Any:
             if node.op == "placeholder":
@@ -259,7 +260,7 @@ class _Compiled:
             node = self.placeholders[index]
             converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
         if not tensors and not sizes:
-            converter.graph.input("nothing", [0], "bool")  # torch tensors out need torch tensors in
+            converter.graph.input("nothing", [0], "bool")  # the model returns torch tensors only if it receives one
         with naming({}):
             converter.convert(self.module, list(self.module.graph.nodes))
             names, values, outputs = self._collect_outputs(converter)
