@@ -210,7 +210,7 @@ std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
   buffer.base = guardElements + integer(0, 7) - first;
   buffer.memory = buffer.base + last + 1 + guardElements;
   bool isLast = number + 1 == intrinsic.strides.size();
-  return giveSharedElementsOneValue(buffer) && isLast ? "elements of the last buffer lie on one another" : "";
+  return giveSharedElementsOneValue(buffer) && isLast ? "elements of the last buffer overlap" : "";
 }
 
 /// Returns whether any two elements share a place.

@@ -392,9 +392,9 @@ LogicalResult Implementation::compare() {
   if (result.isDone && !result.text.empty())
     return fail("its implementation cannot be loaded: " + result.text);
   if (finished == draws->size())
-    return result.isDone ? success() : fail("its implementation does not leave the process as it was: " + result.text);
+    return result.isDone ? success() : fail("its implementation changes the state of the process: " + result.text);
   const std::string &text = (*draws)[finished].text;
-  return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " +
+  return fail("its implementation does not return" + (text.empty() ? "" : " " + text) + ": " +
               (result.isDone ? "it ends the process" : result.text) +
               (result.signal == SIGILL
                    ? featuresHint
@@ -463,7 +463,7 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
   });
   Location start = FileLineColLoc::get(context, file, 1, 1);
   if (!reading.isDone)
-    return emitError(start) << "the text breaks a rule of MLIR's, and what reads it stops: " << reading.text
+    return emitError(start) << "MLIR's parser fails on this text: " << reading.text
                             << "\nhint: values are defined before they are used; mlir-opt-19 may say more";
   if (auto [loc, error] = placeOf(reading.text, file, start); !reading.text.empty())
     return emitError(loc) << error

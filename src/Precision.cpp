@@ -85,6 +85,6 @@ std::string PrecisionFacts::text() const {
   }
   std::string lines = "precision " + type + ": the operands of " + std::to_string(products) + " of " +
                       std::to_string(all) + " products and convolutions; sums and all else are f32\n";
-  return others.empty() ? lines : lines + "in f32 all the same: " + llvm::join(others, ", ") + "\n";
+  return others.empty() ? lines : lines + "still in f32: " + llvm::join(others, ", ") + "\n";
 }
 } // namespace perpend

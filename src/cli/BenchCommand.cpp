@@ -186,7 +186,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
   list.addOutputFile("json", options.json, "FILE", "write the times as JSON");
   list.add("profile", options.wantsProfile, "",
-           "print the time of each kernel; of a model also its nodes and what part of the machine's speed it reaches");
+           "print the time of each kernel; of a model also its nodes and the fraction of the machine's speed that it "
+           "reaches");
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");

@@ -173,9 +173,9 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
-  list.add("operators", source.operators, "FILE.json", "operators that you bring (docs/howto/bring-an-operator.md)");
+  list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
-  list.add("explain", wantsReasons, "", "say of each kernel why its record in --database is used or not");
+  list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");
   limits.addTo(list);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

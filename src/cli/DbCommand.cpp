@@ -88,7 +88,7 @@ static int runExport(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   std::vector<std::string> files;
   std::string output = "-";
-  list.addOutputFile("o", output, "FILE.json", "what to write; without, it is printed");
+  list.addOutputFile("o", output, "FILE.json", "the file to write (default: print)");
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, files, "a database"))
     return *code;
   if (!list.checkOutputs(files[0]))
@@ -176,16 +176,16 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
   std::vector<std::string> files;
   std::string age, target;
   bool wantsOthers = false;
-  list.add("older-than", age, "TIME", "those written longer ago than 30d or 12h");
-  list.add("target", target, "NAME", "those for this machine, as in `perpend compile`");
-  list.add("other-compilers", wantsOthers, "", "those of other versions of the compiler, or of its primitives");
+  list.add("older-than", age, "TIME", "records older than this, such as 30d or 12h");
+  list.add("target", target, "NAME", "records for this machine, as in `perpend compile`");
+  list.add("other-compilers", wantsOthers, "", "records of other versions of the compiler, or of its primitives");
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, files, "a database"))
     return *code;
   tune::RecordFilter filter;
   if (!age.empty() && !(filter.olderThanSeconds = ageOf(age)))
     return fail("option '--older-than': expected a time such as 30d or 12h, got '" + age + "'"), UsageError;
   if (age.empty() && target.empty() && !wantsOthers)
-    return fail("nothing says which records go", "--older-than, --target or --other-compilers"), UsageError;
+    return fail("no option selects the records to remove", "--older-than, --target or --other-compilers"), UsageError;
   if (!target.empty()) { //  another compiler may know a target that this one does not
     llvm::Expected<target::TargetInfo> info = target::resolveTarget(target);
     filter.target = info ? info->name : target;
@@ -210,7 +210,7 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
 //===----------------------------------------------------------------------===//
 
 static constexpr Command actions[] = {
-    {"list", "what has been found: gains, times, for what machine and when", "perpend db list FILE", R"(
+    {"list", "list the records: gain, time, machine, date", "perpend db list FILE", R"(
 A gain is the compiler's own time by that of the record, from the same runs; a spread is half of the range that holds the
 middle half of the times.
 

@@ -72,8 +72,8 @@ static std::string adviceOnSteps(const arrays::Comparison &comparison, const Arr
     return "";
   return "\nhint: " + std::to_string(count) + " of " + std::to_string(all) + " elements differ, each by one step of " +
          arrays::shortText(step) +
-         ", as values do that lie half-way between two steps but for the last bits of a sum: either rounding is as " +
-         "good. What follows carries them on; judge it by the model's results";
+         ": values half-way between two steps, up to the last bits of a sum, may be rounded either way. Later nodes " +
+         "inherit these differences; judge them by the model's results";
 }
 
 namespace {

@@ -22,9 +22,10 @@ void InputOptions::addTo(OptionList &options) {
       "input", files, "[NAME=]FILE.npy",
       "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
       "a folder with 0.npy, 1.npy, ...");
-  options.add("symbol", symbols, "NAME=N",
-              "value of a symbol in the dimensions of random inputs (default: what the arrays from files say, of 2*n, "
-              "too; else 2, or what the model takes)");
+  options.add(
+      "symbol", symbols, "NAME=N",
+      "value of a symbol in the dimensions of random inputs (default: from the arrays in files, also through 2*n; "
+      "otherwise 2, or a value that the model accepts)");
   options.add("seed", seed, "SEED", "seed of the random inputs (default 0)");
   options.add("random", seed, "SEED", "");
 }

@@ -62,7 +62,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   bool wantsSchedules = false;
   list.add("stage", stage, "STAGE", "print the module at this stage, without large weights");
   list.add("schedules", wantsSchedules, "", "print the traces of kernels, as `perpend compile --schedules` reads them");
-  list.addOutputFile("html", html, "FILE", "write everything as a page that needs no other file");
+  list.addOutputFile("html", html, "FILE", "write everything as a self-contained page");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "unpacked"});

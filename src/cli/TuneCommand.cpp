@@ -351,29 +351,32 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
   ModelSource source; //  options shared by all models
   OptionList list;
-  list.add("o", options.output, "FILE", "the database; what is in it already stays, unless measuring refutes it");
-  list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
+  list.add("o", options.output, "FILE", "the database; its records stay unless a measurement refutes them");
+  list.addOutputFile("html", options.html, "FILE",
+                     "write a page: the best time so far, each candidate, reasons for rejections");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("trials", options.tuning.trials, "N", "how many candidates to try at most, of all kernels", 1);
+  list.add("trials", options.tuning.trials, "N", "maximal number of candidates, for all kernels together", 1);
   list.add("scheduler", options.tuning.scheduler, "NAME",
-           helpOf("which kernel is next", tune::schedulers(), options.tuning.scheduler));
+           helpOf("how to choose the next kernel", tune::schedulers(), options.tuning.scheduler));
   list.add("search", options.tuning.search, "NAME",
-           helpOf("what is tried next", tune::searches(), options.tuning.search));
-  list.add("space", options.tuning.space, "NAME", helpOf("what may be chosen", tune::spaces(), options.tuning.space));
+           helpOf("how to choose the next candidate", tune::searches(), options.tuning.search));
+  list.add("space", options.tuning.space, "NAME",
+           helpOf("the space of candidates", tune::spaces(), options.tuning.space));
   list.add("sketches", options.tuning.sketches, "FILE",
-           "schedules whose numbers may be chosen, too, in whatever space");
+           "sketches: more schedules whose numbers are searched, in any space");
   list.add("cost-model", options.tuning.costModel, "NAME",
-           helpOf("what ranks candidates that are not measured yet", tune::costModels(), options.tuning.costModel));
+           helpOf("how to rank candidates before they are measured", tune::costModels(), options.tuning.costModel));
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
-  list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
+  list.add("threads", options.tuning.threads, "N", "threads to measure with (default 1)", 1);
   list.add(
       "input", options.inputs, "[NAME=]FILE.npy",
-      "an input of the model; without a name, the next one in order. Its extents are measured with, and its values "
-      "in kernels that read it");
+      "an input of the model; without a name, the next one in order. Kernels are measured with its extents, those that "
+      "read it with its values");
   list.add("symbol", options.symbols, "NAME=N,…",
-           "the extents to measure with (default 2): several as n=1,128, with parts of the time as n=1:10,128:1");
+           "the extents to measure with (default 2): several sets as n=1,128, with weights as n=1:10,128:1");
   list.add("kernels", options.kernels, "NAME,…", "only these kernels, which --list names");
-  list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
+  list.add("list", options.wantsList, "",
+           "print the kernels, their times and the fraction of the roof that they reach");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});

@@ -110,7 +110,7 @@ private:
       for (size_t i = 0; isPoint && i < counts.size(); ++i)
         isPoint = numbers[i] < counts[i];
       if (!isPoint)
-        throw nb::value_error("search: expected of each decision the number of one of its choices");
+        throw nb::value_error("search: expected, for each decision, the number of one of its choices");
       point = std::move(numbers);
     });
     return point;

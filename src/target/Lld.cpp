@@ -35,7 +35,7 @@ static Error linkError(StringRef product, StringRef report) {
             "listed in "
             "LibcSymbols.def";
   if (lines.empty())
-    text += "\n  the linker ended without a word";
+    text += "\n  the linker failed without a message";
   if (lines.empty() || (report.contains("failed to open") && report.contains("output")))
     text += "\nhint: is there room on the disk?";
   return createStringError(formatv("cannot link '{0}':{1}", product, text));

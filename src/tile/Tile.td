@@ -153,7 +153,7 @@ def ForOp : Tile_Op<"for", [SingleBlock, NoTerminator,
 
 def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
                                 DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "One point of a computation, its inside hidden from what stands around it";
+  let summary = "One point of a computation; the code around it does not see its body";
   let description = [{
     An instance runs for each iteration of the loops around in which `where` holds, with the iterators bound to
     expressions of the loops' variables. An iterator has a domain [0, extent). As built, every point of the
@@ -180,7 +180,7 @@ def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
 }
 
 def InitOp : Tile_Op<"init", [SingleBlock, NoTerminator, HasParent<"BlockOp">]> {
-  let summary = "What a block does first: before the instance in which all reduced iterators are 0";
+  let summary = "Initialises a reduction: runs before the instance in which all reduced iterators are 0";
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = "$region attr-dict";
 }
@@ -213,7 +213,7 @@ def IndexOp : Tile_Op<"index", [Pure]> {
 }
 
 def AllocOp : Tile_Op<"alloc", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "Memory of the iteration (or the call) in which it stands; its elements are undefined at first";
+  let summary = "Memory that lives for one iteration (or call) around it; initially undefined";
   let arguments = (ins StrAttr:$name);
   let results = (outs BufferType:$buffer);
   let assemblyFormat = "$name attr-dict `:` qualified(type($buffer))";

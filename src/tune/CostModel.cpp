@@ -87,7 +87,7 @@ std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique
 
 llvm::ArrayRef<CostModelInfo> costModels() {
   static constexpr CostModelInfo list[] = {{"machine", "the machine's numbers"},
-                                           {"trees", "trees that learn from what is measured, by XGBoost"},
+                                           {"trees", "trees that learn from the measurements, by XGBoost"},
                                            {"none", "nothing"}};
   return list;
 }

@@ -384,14 +384,14 @@ template <typename Kind> std::unique_ptr<Search> makeSearch(const Space &space, 
 
 llvm::ArrayRef<SearchInfo> searches() {
   static const SearchInfo list[] = {
-      {"evolutionary", "children of the best points, and with a cost model their children, which it judges",
+      {"evolutionary", "children of the best points; a cost model also ranks the children of these",
        makeSearch<EvolutionarySearch>},
-      {"genetic", "one generation after the other, of parents that won against another", makeSearch<GeneticSearch>},
-      {"annealing", "walks to neighbours, and to worse ones the more seldom the later it is; by the cost model if any",
+      {"genetic", "generations, whose parents win tournaments", makeSearch<GeneticSearch>},
+      {"annealing", "walks to neighbours; accepts worse ones less and less often; uses the cost model if any",
        makeSearch<AnnealingSearch>},
-      {"coordinate", "neighbours of the best point, one decision after the other", makeSearch<CoordinateSearch>},
+      {"coordinate", "neighbours of the best point, decision by decision", makeSearch<CoordinateSearch>},
       {"grid", "every point, from coarse to fine", makeSearch<GridSearch>},
-      {"random", "every point is as likely", makeSearch<RandomSearch>},
+      {"random", "points of equal probability", makeSearch<RandomSearch>},
   };
   return list;
 }

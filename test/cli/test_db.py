@@ -272,7 +272,7 @@ def test_usage(tmp_path: Path) -> None:
         assert "unexpected argument 'b.db'" in said(action, "a.db", "b.db")
     for action in ("merge", "salvage"):
         assert "no output\nhint: -o " in said(action, "t.db")
-    assert "nothing says which records go\nhint: --older-than, " in said("prune", "t.db")
+    assert "no option selects the records to remove\nhint: --older-than, " in said("prune", "t.db")
     for age in ("30", "d", "-3d", "1.5d", "soon", "30m", "99999999999d"):
         assert f"option '--older-than': expected a time such as 30d or 12h, got '{age}'" in said(
             "prune", "t.db", f"--older-than={age}"

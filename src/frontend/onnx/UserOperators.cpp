@@ -387,8 +387,7 @@ static void requireNames(Builder &b, ArrayRef<graph::CallResult> results, const 
     if (llvm::none_of(results,
                       [&](const graph::CallResult &result) { return llvm::is_contained(result.shape, name.second); }))
       b.require(name.second, "operator '" + description.name +
-                                 "': the extents of its inputs leave less than nothing for '" + name.first().str() +
-                                 "'");
+                                 "': the extents of its inputs give a negative value for '" + name.first().str() + "'");
 }
 
 Results importUserOperator(Node &node, const UserOperator &description) {

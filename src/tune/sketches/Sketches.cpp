@@ -112,8 +112,8 @@ static Space spaceOfAll(func::FuncOp kernel, const target::TargetInfo &target, T
 
 llvm::ArrayRef<SpaceInfo> spaces() {
   static const SpaceInfo list[] = {
-      {"trace", "the compiler's own trace with its numbers free", Space::ofTrace},
-      {"rules", "what rules for sketches make", spaceOfRules},
+      {"trace", "the numbers of the default schedule", Space::ofTrace},
+      {"rules", "the sketches that rules make", spaceOfRules},
       {"all", "both", spaceOfAll},
   };
   return list;
