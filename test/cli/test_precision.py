@@ -217,9 +217,7 @@ def test_weights_beyond_a_type(tmp_path: Path) -> None:
     w = np.full((32, 32), 1e5, np.float32)
     model = save_product(tmp_path / "product.onnx", w)
     said = succeed("compile", model, "-o", "a.so", "--precision", "f16", folder=tmp_path)
-    assert (
-        "0 of 1 products" in said and "still in f32: 1 product of weights that are infinite in the type" in said
-    )
+    assert "0 of 1 products" in said and "still in f32: 1 product of weights that are infinite in the type" in said
     assert np.isfinite(run(model, np.ones((3, 32), np.float32), "f16")).all()
 
 
