@@ -19,7 +19,7 @@ struct IntrinsicDraw {
   struct Buffer {
     interp::Tensor tensor;
     llvm::SmallVector<int64_t> strides;
-    /// Position of the first element, and size of the whole memory, in elements. Guard elements lie before and behind.
+    /// Position of the first element, and size of the whole memory, in elements. Guard elements surround it.
     int64_t base = 0, memory = 0;
     /// Positions of the tensor's elements, in row-major order.
     std::vector<int64_t> positions() const;

@@ -38,7 +38,7 @@ void *MemoryPool::take(int64_t bytes, int64_t alignment) {
   return reinterpret_cast<char *>(current + 1) + start;
 }
 
-// Appends a block behind the current one, which is the last, and makes it current.
+// Appends a block after the current one, which is the last, and makes it current.
 bool MemoryPool::grow(int64_t bytes) {
   constexpr int64_t leastCapacity = 4096 - sizeof(Block);
   int64_t capacity = (std::max({bytes, total, leastCapacity}) + 63) / 64 * 64;

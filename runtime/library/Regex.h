@@ -36,7 +36,7 @@ public:
   enum class Outcome { Differs, Matches, NoMemory };
   // Whether the whole text matches.
   Outcome matchWhole(perpend_string text) const;
-  // The leftmost match at or behind a position, and the longest one that starts there; the text before serves as
+  // The leftmost match at or after a position, and the longest one that starts there; the text before serves as
   // context.
   Outcome find(perpend_string text, int64_t position, RegexMatch &match) const;
 

@@ -10,7 +10,7 @@ bool isWordCharacter(uint32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-// The characters around a position of the text; there is none before the first or behind the last.
+// The characters around a position of the text; there is none before the first or after the last.
 struct Surroundings {
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t before, after;

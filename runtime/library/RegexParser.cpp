@@ -440,7 +440,7 @@ void RegexParser::repetition(int32_t start) {
   }
 }
 
-// `least` copies, then `most - least` optional ones, each of which also skips those behind it, or a loop.
+// `least` copies, then `most - least` optional ones, each of which also skips those after it, or a loop.
 void RegexParser::repeat(int32_t start, int32_t least, int32_t most) {
   int32_t end = here(), size = end - start;
   auto split = [](int32_t first, int32_t second) {

@@ -44,7 +44,7 @@ struct Splitter {
     return add(text, begin, text.sizeBytes);
   }
 
-  // The position behind a run of characters that are (or are not) white space.
+  // The position after a run of characters that are (or are not) white space.
   static int64_t skip(perpend_string text, int64_t at, bool spaces) {
     while (at < text.sizeBytes) {
       int64_t next = at;

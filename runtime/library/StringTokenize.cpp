@@ -1,6 +1,6 @@
 // string.tokenize(x, patterns [p], padding []): the tokens of each string, [x..., most tokens]. Parameters: separates
 // (true: the patterns separate tokens, and each pattern splits further what the previous ones left; false: the patterns
-// are the tokens), leastCharacters (shorter tokens are dropped), marks (before and behind the tokens of each string, if
+// are the tokens), leastCharacters (shorter tokens are dropped), marks (before and after the tokens of each string, if
 // any string has tokens). Matches are leftmost and longest (Regex.h). Source: Tokenizer of ONNX Runtime.
 #include "library/Arguments.h"
 #include "library/Regex.h"
@@ -29,7 +29,7 @@ public:
     return hasMemory;
   }
 
-  // An empty match consumes the character behind it.
+  // An empty match consumes the character after it.
   bool takeBetween() {
     int64_t at = 0;
     for (; find(at); at = match.end > match.begin ? match.end : behindCharacter(match.begin))

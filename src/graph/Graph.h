@@ -79,7 +79,7 @@ public:
   explicit SequenceEmitter(ElementEmitter &elements) : elements(elements) {}
   virtual ~SequenceEmitter() = default;
   ElementEmitter &elements;
-  /// Loops over the lanes behind the sequential dimensions; the body gets their index.
+  /// Loops over the lanes after the sequential dimensions; the body gets their index.
   using LaneBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange lane)>;
   virtual void forEachLane(mlir::OpBuilder &builder, mlir::Location loc, LaneBody body) = 0;
   /// The index in the dimensions before the sequential ones.

@@ -389,7 +389,7 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
                          `->` `(` type($results) `)` $body}];
   let extraClassDeclaration = [{
     unsigned carriedCount() { return getInitial().size(); }
-    /// The body's arguments behind the iteration number.
+    /// The body's arguments after the iteration number.
     ::mlir::ValueRange carriedArguments() { return ::mlir::ValueRange(getBody().getArguments()).drop_front(); }
     ::mlir::ResultRange carriedResults() { return getResults().take_front(carriedCount()); }
     ::mlir::ResultRange scanResults() { return getResults().drop_front(carriedCount()); }

@@ -43,7 +43,7 @@ bool onlyWidens(mlir::Operation *op);
 bool isProduct(mlir::Operation *op);
 
 /// Whether elements of a value would be read repeatedly by elementwise users: it has several uses, or one that repeats
-/// it, possibly behind views.
+/// it, possibly through views.
 bool isReadOften(mlir::Value value);
 
 /// Whether a value is worth storing: it combines many elements, or is both costly and read often.

@@ -31,7 +31,7 @@ bool mentionsAny(llvm::ArrayRef<SymbolicInt> values, llvm::ArrayRef<mlir::String
 std::set<std::string> symbolsUsedBy(mlir::Operation *op);
 
 /// Checks that main and its regions define every symbol once, before a type, attribute or kernel uses it, and that
-/// symbols defined in a region are not used behind it. Generating code for symbols relies on this. Errors: a diagnostic
+/// symbols defined in a region are not used after it. Generating code for symbols relies on this. Errors: a diagnostic
 /// at the operator.
 mlir::LogicalResult checkSymbolOrder(mlir::func::FuncOp main);
 

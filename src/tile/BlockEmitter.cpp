@@ -136,7 +136,7 @@ Value BlockEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &co
 
 namespace perpend::tile {
 /// The part of the result that one instance computes: one index of the dimensions before the sequential ones, and a
-/// chunk of the first dimension behind them. If that is the last dimension, the chunk is whole cache lines.
+/// chunk of the first dimension after them. If that is the last dimension, the chunk is whole cache lines.
 class BlockSequence : public graph::SequenceEmitter {
 public:
   BlockSequence(BlockEmitter &emitter, graph::SequenceInterface op)

@@ -22,7 +22,7 @@ MemRefType bufferType(Type elementType) {
 KernelEmitter::KernelEmitter(func::FuncOp kernel, Value symbols, ArrayRef<StringRef> symbolNames)
     : prologue(OpBuilder::atBlockBegin(&kernel.getBody().front())), symbols(symbols), symbolNames(symbolNames) {
   constants[0] = prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0);
-  // The prologue is inserted before this otherwise unused marker, since the end of the block moves behind the loops.
+  // The prologue is inserted before this otherwise unused marker, since the end of the block moves after the loops.
   prologue.setInsertionPoint(prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0));
 }
 

@@ -64,7 +64,7 @@ static LogicalResult fail(func::FuncOp kernel, const Twine &message, StringRef h
   return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
 }
 
-/// The types of inputs and outputs. The arguments behind them may differ, because they depend on the schedule.
+/// The types of inputs and outputs. The arguments after them may differ, because they depend on the schedule.
 static ArrayRef<Type> interfaceOf(func::FuncOp kernel) {
   ArrayRef<Type> types = kernel.getArgumentTypes();
   return KernelAbi::isLowered(kernel) ? types.take_front(KernelAbi::ofLowered(kernel).inputCount()) : types;

@@ -13,7 +13,7 @@ namespace perpend::onnx {
 using llvm::StringRef;
 
 namespace {
-/// `mark` is at `offset`, and `part` anywhere behind it.
+/// `mark` is at `offset`, and `part` anywhere after it.
 struct Mark {
   size_t offset;
   StringRef mark, part;

@@ -16,7 +16,7 @@ Value Builder::contradict(const Twine &message) {
   return {};
 }
 
-/// Errors behind a guessed branch get no hint of their own: it would address the wrong rank.
+/// Errors after a guessed branch get no hint of their own: it would address the wrong rank.
 std::string Builder::behindGuess(StringRef text) const {
   return (guess->text + text.take_front(text.find("\nhint: ")) + "\nhint: " + guess->hint).str();
 }

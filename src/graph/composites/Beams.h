@@ -30,7 +30,7 @@ struct Beams {
 
 /// The decoder's results for the prompts.
 struct Prompts {
-  /// Integers [batch, longest], with padding behind the prompts.
+  /// Integers [batch, longest], with padding after the prompts.
   mlir::Value tokens;
   /// [batch, length, words]
   mlir::Value logits;

@@ -35,7 +35,7 @@ public:
     double shift = static_cast<double>(offsets[dim] * window.dilations[dim] - window.padLow[dim]);
     return output * static_cast<double>(window.strides[dim]) + shift;
   }
-  /// Goes to the next element in row-major order; false behind the last.
+  /// Goes to the next element in row-major order; false after the last.
   bool next() {
     for (size_t dim = offsets.size(); dim-- > 0;) {
       if (++offsets[dim] < pooling.size[dim])

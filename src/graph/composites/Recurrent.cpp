@@ -268,7 +268,7 @@ struct Inputs {
 };
 } // namespace
 
-/// Checks the ranks of the biases and the inputs behind them, if given.
+/// Checks the ranks of the biases and the inputs after them, if given.
 static bool haveRanks(Builder &b, Values in) {
   static constexpr std::tuple<size_t, StringLiteral, int64_t> expected[] = {
       {3, "biases", 2}, {4, "sequence_lens", 1}, {5, "initial_h", 3}, {6, "initial_c", 3}, {7, "peepholes", 2}};

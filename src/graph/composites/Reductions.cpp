@@ -226,7 +226,7 @@ static Value reversed(Builder &b, Value x, int64_t axis) {
   return b.slice(x, starts, shape, steps);
 }
 
-/// Exclusive sums cover the elements before each one: inclusive sums shifted by one behind the neutral element.
+/// Exclusive sums cover the elements before each one: inclusive sums shifted by one after the neutral element.
 static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)

@@ -90,7 +90,7 @@ static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes 
   return result ? b.cast(result, type) : result;
 }
 
-/// The numbers of elements before, along and behind an axis that is known only at run time: [3].
+/// The numbers of elements before, along and after an axis that is known only at run time: [3].
 static Value extentsAround(Builder &b, ArrayRef<SymbolicInt> shape, Value axis) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
     Scalar place = Scalar(builder, loc, index[0]).to(builder.getI64Type()), product = place.constant(1);
@@ -106,7 +106,7 @@ static Value extentsAround(Builder &b, ArrayRef<SymbolicInt> shape, Value axis) 
   return b.generate(axis, SymbolicInt(3), b.i64(), body);
 }
 
-/// As transformAlong, of x as [before, axis, behind, parts].
+/// As transformAlong, of x as [before, axis, after, parts].
 static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes &a) {
   Shape shape = shapeOf(x);
   auto rank = static_cast<double>(shape.size());

@@ -196,7 +196,7 @@ static std::optional<TransposedPart> transposedPart(Builder &b, ArrayRef<Symboli
   return part;
 }
 
-/// The input with stride - 1 zeros behind each element, and padded with zeros by the filter's extent: its convolution
+/// The input with stride - 1 zeros after each element, and padded with zeros by the filter's extent: its convolution
 /// is the full sum of the transposed one, for any extents of the filter.
 static Value spreadForFilter(Builder &b, Value x, ArrayRef<SymbolicInt> kernel, ArrayRef<SymbolicInt> full,
                              const Window &window) {

@@ -35,10 +35,10 @@ mlir::Value withoutRepeats(Builder &builder, mlir::Value scores, mlir::Value tok
 /// The scores [rows, words] at the last position of logits [rows, length, more]; a decoder may pad its logits beyond
 /// the vocabulary. 0 or less: all of them.
 mlir::Value lastScores(Builder &builder, mlir::Value logits, int64_t vocabulary);
-/// Appends `last` [rows] behind the first `length` tokens.
+/// Appends `last` [rows] after the first `length` tokens.
 mlir::Value withToken(Builder &builder, const SymbolicInt &longest, mlir::Value tokens, mlir::Value last,
                       const SymbolicInt &length);
-/// The number of tokens when the decoder gets the one with this number behind the prompt.
+/// The number of tokens when the decoder gets the one with this number after the prompt.
 SymbolicInt lengthAt(Builder &builder, const SymbolicInt &prompt, mlir::Value number);
 /// A boolean: whether some text continues.
 mlir::Value goesOn(Builder &builder, mlir::Value hasEnded);

@@ -14,7 +14,7 @@ namespace perpend::graph {
 /// Reverses the elements along one dimension.
 mlir::Value reversed(Builder &builder, mlir::Value input, int64_t dim);
 
-/// Inserts `step` - 1 zeros behind each element along one dimension.
+/// Inserts `step` - 1 zeros after each element along one dimension.
 mlir::Value stretched(Builder &builder, mlir::Value input, int64_t dim, int64_t step);
 
 /// Zeros of a given extent, with the elements of `input` at start, start + step, ... along one dimension.

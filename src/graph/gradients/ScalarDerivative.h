@@ -31,7 +31,7 @@ public:
   void seed(mlir::Value variable);
   /// Declares the value constant, although it is an argument of the code.
   void noteConstant(mlir::Value value) { constants.insert(value); }
-  /// Emits the tangent of an operation's result behind it. False if the operation has no rule.
+  /// Emits the tangent of an operation's result after it. False if the operation has no rule.
   bool add(mlir::Operation *op);
   Tangent tangentOf(mlir::Value value) const { return tangents.lookup(value); }
 

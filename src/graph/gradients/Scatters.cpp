@@ -25,12 +25,12 @@ public:
   Value scatter(Value input, Value updates, std::optional<ReductionKind> kind) {
     return b.scatter(input, op.getIndices(), updates, kind);
   }
-  /// The number of each update in writing order, broadcast over the dimensions behind.
+  /// The number of each update in writing order, broadcast over the later dimensions.
   Value numbers();
 
 private:
   Shape leading() { return Shape(ArrayRef(shapeOf(op.getInput())).take_front(depth)); }
-  /// A tensor [k...] repeated along the dimensions behind.
+  /// A tensor [k...] repeated along the later dimensions.
   Value repeated(Value perUpdate) {
     return b.broadcast(perUpdate, llvm::to_vector(llvm::seq<int64_t>(0, rankOf(perUpdate))), shapeOf(op.getUpdates()));
   }

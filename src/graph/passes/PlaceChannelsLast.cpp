@@ -41,7 +41,7 @@ static SmallVector<int64_t> toChannelsFirst(size_t rank) {
   return permutation;
 }
 
-/// Inserts `step - 1` zeros behind each element along dimension `dim`; an empty dimension stays empty.
+/// Inserts `step - 1` zeros after each element along dimension `dim`; an empty dimension stays empty.
 static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t step) {
   Shape shape = shapeOf(input);
   shape[dim] *= SymbolicInt(step);

@@ -1,4 +1,4 @@
-//===- PlaceReshapes.cpp - moves reshapes behind elementwise operators ------===//
+//===- PlaceReshapes.cpp - moves reshapes past elementwise operators --------===//
 //
 // A packed contraction computes rows by columns, and a reshape restores the model's shape. The
 // elementwise operators that follow are moved before the reshape, so that they fuse with the
@@ -34,7 +34,7 @@ static bool endsReduction(Value value) {
          (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
 }
 
-/// Whether a value has other users, or was narrowed and hence not merged with the elementwise operator behind it.
+/// Whether a value has other users, or was narrowed and hence not merged with the elementwise operator after it.
 static bool willBeStored(Value value) {
   auto bits = [](Value tensor) { return bitWidth(tensorTypeOf(tensor).getElementType()); };
   auto map = value.getDefiningOp<MapOp>();

@@ -1,9 +1,9 @@
-//===- PlaceScales.cpp - moves scales behind operators -----------------------===//
+//===- PlaceScales.cpp - moves scales past operators -------------------------===//
 //
 // Exporters write quantised models as float operators between conversions
 // (DequantizeLinear, Conv, QuantizeLinear). This pass turns them into operators on
 // integers by algebra: if the operands are integers minus a zero point, times a
-// scale, the scale is moved behind the operator, which then works on integers and is
+// scale, the scale is moved past the operator, which then works on integers and is
 // exact. It runs first, because weights become floats once constants are folded.
 // Scales are constants: one number, or one for each index of a dimension that the
 // operator keeps separate. Sums must provably stay below 2^31 (docs/decisions/0028).

@@ -163,7 +163,7 @@ void ReshapeOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(elementCount(shapeOf(getInput())), elementCount(shapeOf(getResult())));
 }
 
-/// The dimension of the result with as many elements before and behind it. If there are several (all but one of extent
+/// The dimension of the result with as many elements before and after it. If there are several (all but one of extent
 /// 1), the one at the same position.
 std::optional<unsigned> ReshapeOp::followingDim(OpOperand &, unsigned dim) {
   Shape from = shapeOf(getInput()), to = shapeOf(getResult());

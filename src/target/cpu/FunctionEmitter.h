@@ -89,7 +89,7 @@ public:
     return isTooLarge ? builder.create<mlir::arith::SelectOp>(loc, isTooLarge, integer(otherwise), result) : result;
   }
 
-  /// The number of threads of a run, which the runtime stores behind main's symbols.
+  /// The number of threads of a run, which the runtime stores after main's symbols.
   mlir::Value threads(mlir::Value symbols, mlir::ArrayRef<std::string> names) {
     return load(i64, symbols, static_cast<int64_t>(names.size()));
   }

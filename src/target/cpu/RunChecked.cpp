@@ -1,6 +1,6 @@
 //===- RunChecked.cpp - calls of checked kernels ----------------------------===//
 //
-// A checked kernel gets a record and the extents of its buffers, behind their
+// A checked kernel gets a record and the extents of its buffers, after their
 // addresses; an access noted in the record becomes an error of the run
 // (tile/CheckedAccesses.h).
 //

@@ -145,7 +145,7 @@ private:
 
 bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneCheck(loop, indices).run(); }
 
-/// The iterations behind the last whole vector may form a shorter vector.
+/// The iterations after the last whole vector may form a shorter vector.
 std::optional<Edge> Flattener::laneEdge(ForOp loop) {
   if (loop.getKind() != LoopKind::Vectorized)
     return std::nullopt;

@@ -138,7 +138,7 @@ Value GroupEmitter::next(Value words) {
   return builder.create<arith::ShRUIOp>(words, shift);
 }
 
-/// Adds the products of the numbers at one position of the words with the rows' elements `place` behind the indices.
+/// Adds the products of the numbers at one position of the words with the rows' elements `place` after the indices.
 void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange words, MutableArrayRef<Value> sums) {
   Values numbers;
   for (auto [vector, word] : llvm::enumerate(words)) {

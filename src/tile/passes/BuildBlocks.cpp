@@ -47,7 +47,7 @@ public:
         hasReduction(llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>)),
         builder(kernel) {}
 
-  /// Returns a new kernel on buffers, placed behind the one on tensors.
+  /// Returns a new kernel on buffers, placed after the one on tensors.
   func::FuncOp run() {
     auto built = createFunction();
     Block *body = built.addEntryBlock();

@@ -315,7 +315,7 @@ private:
   Value column(Code code, ValueRange index) {
     return code.position(index.front(), cols, index.back(), panels * cols > weights.columns ? weights.columns : 0);
   }
-  /// The index along the depth; the padding behind it is multiplied by zeros.
+  /// The index along the depth; the padding after it is multiplied by zeros.
   Value place(Code code, Value inGroup, Value group) {
     bool isCut = groups * words * layout.perWord > weights.depth;
     return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);

@@ -79,7 +79,7 @@ Value Packer::windowConv(graph::ConvOp op) {
 }
 
 /// Pads channels so that each window of a row starts with a word. For sums in the operands' own type, it must also end
-/// with one: otherwise elements behind the window are multiplied by zero, which yields NaN for infinities.
+/// with one: otherwise elements after the window are multiplied by zero, which yields NaN for infinities.
 static int64_t channelsOfRow(int64_t channels, int64_t stride, int64_t width, const Intrinsic &intrinsic) {
   int64_t group = intrinsic.panels->group;
   bool isWhole = stride * channels % group == 0 && (intrinsic.sumsOfColumn() == 1 || width * channels % group == 0);
@@ -111,7 +111,7 @@ std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents
 
 /// With few channels, words and registers would be mostly zeros. So the channels of a window's row are joined into one
 /// sum of words: x [n, h, w, c] becomes [n, h, w c / g, g], and the filter [kh, kw, c, o] becomes [kh, kw c / g, g, o].
-/// Zeros that pad the filter meet elements behind the window.
+/// Zeros that pad the filter meet elements after the window.
 void Packer::joinRows(Value &x, Value &w, int64_t &stride, const PanelChoice &choice) {
   int64_t group = choice.panels().group, width = *shapeOf(w)[1].constant();
   int64_t channels = channelsOfRow(*shapeOf(x)[3].constant(), stride, width, *choice.intrinsic);

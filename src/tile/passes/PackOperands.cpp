@@ -67,7 +67,7 @@ Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, in
     shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
     shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
   }
-  // Moves the panels behind the outer dimensions, and the elements of a word to the end.
+  // Moves the panels after the outer dimensions, and the elements of a word to the end.
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
   int64_t panels = shape.size() - 2;
   permutation.erase(permutation.begin() + panels);

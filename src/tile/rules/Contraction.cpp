@@ -160,7 +160,7 @@ bool ContractionRule::findOperands() {
   return true;
 }
 
-/// A last dimension behind the columns holds the elements of a word, if an intrinsic multiplies words of that size.
+/// A last dimension after the columns holds the elements of a word, if an intrinsic multiplies words of that size.
 bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
   KernelIndices indices;
   Shape read = indices.names.read(packed.indices(), packed.variables());

@@ -204,7 +204,7 @@ LogicalResult ScratchpadRule::cache() {
   return success();
 }
 
-/// Pads extents to multiples of the intrinsic's. Copies get zeros behind their ends.
+/// Pads extents to multiples of the intrinsic's. Copies get zeros after their ends.
 LogicalResult ScratchpadRule::pad() {
   SmallVector<int64_t> multiples(product.getKinds().size(), 1);
   for (auto [described, own] : llvm::enumerate(alignment.iterators))

@@ -31,7 +31,7 @@ struct TraceInstruction {
   std::string str() const;
 };
 
-/// Characters of a value's name, behind the %.
+/// Characters of a value's name, after the %.
 inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; }
 
 class KernelSchedule {

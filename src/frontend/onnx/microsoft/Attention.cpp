@@ -212,7 +212,7 @@ static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, con
   return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
 }
 
-/// Writes key and value behind the first `used` elements of the past, whose size does not change: it is a buffer.
+/// Writes key and value after the first `used` elements of the past, whose size does not change: it is a buffer.
 /// Returns the number of keys in use; poison after an error.
 static SymbolicInt shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
   Builder &b = node.builder;

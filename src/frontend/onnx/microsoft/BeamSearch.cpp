@@ -77,7 +77,7 @@ static Results searchAlone(Node &node) {
 }
 
 //===----------------------------------------------------------------------===//
-// A decoder behind an encoder
+// A decoder after an encoder
 //===----------------------------------------------------------------------===//
 
 namespace {

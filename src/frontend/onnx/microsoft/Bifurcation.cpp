@@ -14,7 +14,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// `current`, followed by the predicted tokens up to and including the first that differs from the source behind
+/// `current`, followed by the predicted tokens up to and including the first that differs from the source after
 /// `place`.
 static Value withPredicted(Node &node, Value source, Value current, Value place, Value predicted) {
   Builder &b = node.builder;
@@ -39,7 +39,7 @@ namespace {
 struct Suffix {
   /// Booleans [source]: whether the last tokens occur in the source up to this position.
   Value isThere;
-  /// The position behind them, or -1; whether to search for longer suffixes.
+  /// The position after them, or -1; whether to search for longer suffixes.
   Value place, goesOn;
 };
 } // namespace
@@ -71,7 +71,7 @@ static Suffix longer(Builder &b, const Suffix &shorter, Value source, Value toke
 }
 
 /// in: the source's tokens, the decoder's, their position in the source (one number), predicted tokens. Results: the
-/// tokens; the position in the source to continue from: behind the only occurrence of the last n tokens, for n from
+/// tokens; the position in the source to continue from: after the only occurrence of the last n tokens, for n from
 /// min_ngram_size to max_ngram_size as long as they occur, or -1. Source: BifurcationDetector of ONNX Runtime.
 Results importBifurcationDetector(Node &node) {
   if (!node.hasInputs(3) || !hasRanks(node, {{0, 1}, {1, 1}, {3, 1}}))

@@ -18,7 +18,7 @@ namespace perpend::onnx {
 //===----------------------------------------------------------------------===//
 
 /// Which blocks of keys the blocks of queries see: booleans [layouts, blocks, blocks], from a sparse matrix given by
-/// row starts [layouts, blocks + 1] and columns [layouts, entries]. Columns behind the last row's may be -1.
+/// row starts [layouts, blocks + 1] and columns [layouts, entries]. Columns after the last row's may be -1.
 static Value blockMask(Builder &b, Value starts, Value columns) {
   Shape entries = shapeOf(columns), rows = shapeOf(starts);
   SymbolicInt blocks = rows[1] - SymbolicInt(1);
