@@ -73,7 +73,7 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
-        "model '%.60s' needs %s, which the system does not let this process use; hint: Linux does from 5.16 on, "
+        "model '%.60s' needs %s, which the system does not allow this process; hint: Linux allows it from 5.16 on, "
         "unless a sandbox forbids arch_prctl; or compile it for '%.100s,%s'",
         descriptor.name, refused.text, descriptor.target, without.text);
   return PERPEND_OK;

@@ -233,7 +233,7 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
   data = readFile(path, count);
   if (!data)
     return failNpy(error, "cannot read '%.120s': %s; hint: the path of a .npy file that numpy.save wrote", path,
-                   errno ? strerror(errno) : "it is no file");
+                   errno ? strerror(errno) : "it is not a file");
   if (!parseNpy(data, count, array, error)) {
     free(data);
     data = nullptr;

@@ -140,7 +140,7 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
     if (!isHandle(inputs[i].type))
       continue;
     if (!functions)
-      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but not what they need",
+      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but lacks the functions for them",
                   session.model->descriptor.name);
     int32_t status = functions->take(session.handles, &inputs[i], &declared.tensors[i], &session.inputPointers[i]);
     if (status != PERPEND_OK)

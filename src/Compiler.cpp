@@ -82,7 +82,7 @@ LogicalResult Compilation::checkOptions() {
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (!name.empty() && !first.empty() && numberOf(name) < numberOf(first))
       return module.emitError(option) << ": the phase '" << name << "' does not run: the compilation starts from '"
-                                      << first << (isOfBlocks ? "', as a kernel of the module is of blocks" : "'")
+                                      << first << (isOfBlocks ? "', because the module has a kernel of blocks" : "'")
                                       << "\nhint: name a later phase";
   return success();
 }

@@ -298,8 +298,8 @@ LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::b
       if (!areEqual(format, got, expected, tolerance))
         return fail(
             llvm::formatv("its implementation does not compute what its description says{0}: expected element "
-                          "{1} of buffer {2} to be {3}{4}, got {5}\nhint: the data are random; strides and bases "
-                          "are, where the description leaves them free",
+                          "{1} of buffer {2} to be {3}{4}, got {5}\nhint: data are random, and so are strides and "
+                          "base addresses that the description leaves open",
                           with, indexText(buffer.tensor.shape, static_cast<int64_t>(i)), number + 1,
                           textAt(format, expected), within, textAt(format, got))
                 .str());
@@ -398,7 +398,7 @@ LogicalResult Implementation::compare() {
               (result.isDone ? "it ends the process" : result.text) +
               (result.signal == SIGILL
                    ? featuresHint
-                   : "\nhint: elements are at multiples of their own size, no more; strides and bases are random"));
+                   : "\nhint: elements are aligned to their own size only; strides and base addresses are random"));
 }
 
 LogicalResult Implementation::verify(const target::TargetInfo &target, const target::TargetInfo &host) {

@@ -80,9 +80,9 @@ static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &opt
   for (auto [option, phase] :
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (isOfMachine(phase))
-      return refuse(option, "from the phase '" + firstPhaseOfMachine + "' on each has a module of its own");
+      return refuse(option, "from the phase '" + firstPhaseOfMachine + "' on each machine has its own module");
   if (options.startFrom != firstPhaseOfMachine && isOfMachine(options.startFrom))
-    return refuse("--start-from", "behind the phase '" + firstPhaseOfMachine + "' a module is of one of them");
+    return refuse("--start-from", "after the phase '" + firstPhaseOfMachine + "' a module is for one of them");
   return success();
 }
 

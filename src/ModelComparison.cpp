@@ -112,7 +112,7 @@ llvm::Expected<ModelTimes> ModelComparison::compare(const llvm::StringMap<tune::
     if (others < usual && others > 1 / usual)
       return times;
   }
-  return llvm::createStringError("kernels that are the same took other times beside each other");
+  return llvm::createStringError("unchanged kernels took different times in the two runs");
 }
 
 llvm::Expected<ModelTimes> ModelComparison::compareOnce(const llvm::StringMap<tune::Trace> &traces, bool isFirst) {

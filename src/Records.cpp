@@ -39,7 +39,7 @@ static RecordUse useOf(const tune::Record &record) {
           support::counted(static_cast<size_t>(record.key.threads), "thread");
   if (!isOurs)
     text += "; found by perpend " + record.compiler +
-            (record.compiler == PERPEND_VERSION ? " with other primitives" : "") + ", its trace is still one";
+            (record.compiler == PERPEND_VERSION ? " with other primitives" : "") + "; its trace still applies";
   return {isOurs ? RecordUse::Used : RecordUse::UsedOfOther, "", text};
 }
 
@@ -56,7 +56,7 @@ static RecordUse useOf(ArrayRef<tune::RangeOfRecord> ranges) {
       use.kind = part.kind;
   }
   if (use.kind == RecordUse::NoGain)
-    use.reason = "no record gains anything over all extents that were measured";
+    use.reason = "no record is a gain over all measured extents";
   return use;
 }
 

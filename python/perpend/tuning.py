@@ -162,7 +162,7 @@ def tune(
     )  # fmt: skip
     if result.kernels and not any(kernel.seconds for kernel in result.kernels):
         raise CompileError(
-            "no kernel of the model could be measured\nhint: the warnings say why; a larger budget if there are none"
+            "no kernel of the model could be measured\nhint: see the warnings; if there are none, use a larger budget"
         )
     model = [ModelGain(each.symbols, each.default_seconds, each.seconds, each.refusal) for each in result.model]
     return Tuned(kernels_of(result), result.default_seconds, result.seconds, database, result.target, model)

@@ -68,7 +68,8 @@ static void printRecords(const Records &records, llvm::raw_ostream &out) {
         << record.kernel << (record.key.symbols.empty() ? "" : " ") << record.key.symbols << "\n";
   }
   if (!llvm::all_of(records, isOfThisCompiler))
-    out << "\n* of another compiler than this, or other primitives: `compile` uses what they still take\n";
+    out << "\n* of another version of the compiler or its primitives: `compile` uses them if their traces still "
+           "apply\n";
 }
 
 static int runList(const Command &command, ArrayRef<StringRef> arguments) {
@@ -156,7 +157,7 @@ static int runSalvage(const Command &command, ArrayRef<StringRef> arguments) {
   if (llvm::Error error = writeDatabase(saved->records, output))
     return fail(std::move(error));
   llvm::outs() << "wrote " << output << ": " << countOf(saved->records.size())
-               << (saved->isDamaged ? " saved; some may be of those that had been removed\n"
+               << (saved->isDamaged ? " saved; they may include removed ones\n"
                                     : ", all of those in the file, which is not damaged\n");
   return Good;
 }

@@ -160,7 +160,7 @@ static void printKnown(ArrayRef<tune::Job> kernels) {
 static bool isAnyMeasured(ArrayRef<tune::Job> kernels) {
   bool isAny = llvm::any_of(kernels, [](const tune::Job &job) { return job.isMeasured(); });
   if (!isAny && !kernels.empty() && !isInterrupted())
-    fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
+    fail("no kernel of the model could be measured", "see the warnings; if there are none, use a larger --budget");
   return isAny || kernels.empty() || isInterrupted();
 }
 
@@ -222,8 +222,8 @@ static void printGainsInModels(const TuningRun &run, const TuneOptions &options)
       llvm::outs() << title << " takes " << timeText(gain.tunedSeconds) << ", with the compiler's schedules "
                    << timeText(gain.plainSeconds) << llvm::format(" (%.2fx)\n", gain.plainSeconds / gain.tunedSeconds);
     else
-      llvm::outs() << title << " was not measured with what was found: " << gain.refusal
-                   << "; what was faster alone is kept\n";
+      llvm::outs() << title << " was not measured with the new schedules: " << gain.refusal
+                   << "; those that are faster alone are kept\n";
   }
   std::vector<std::string> slower;
   for (const tune::Job &job : run.kernels())

@@ -120,7 +120,7 @@ LogicalResult AccessTracker::enterInstance(tile::BlockOp op, ArrayRef<int64_t> p
       return op.emitError() << nameOf(number) << ": expected the iterator '"
                             << cast<StringAttr>(op.getIteratorNames()[i]).getValue() << "' inside its extent of "
                             << block.domain[i] << ", got " << value
-                            << "\nhint: a condition (where) leaves out what a loop runs beyond the extent";
+                            << "\nhint: a condition (where) must exclude iterations beyond the extent";
     position = position * block.domain[i] + value;
     spatialPoint = i < block.spatial ? position : spatialPoint;
   }
@@ -175,7 +175,7 @@ LogicalResult AccessTracker::claim(Operation *op, TrackedBuffer &tracked, int64_
                            << " of its spatial iterators " << (isWrite ? "writes" : "reads") << " what "
                            << (other == point ? std::string("another") : pointText(block, other, block.spatial))
                            << (meetsWriter ? " writes" : " reads") << ": " << tracked.describe(element)
-                           << "\nhint: an iterator along which instances meet is reduced or opaque";
+                           << "\nhint: an iterator of instances that access the same element must be reduced or opaque";
   }
   if (isWrite) {
     claim.writer = point;
@@ -196,7 +196,7 @@ LogicalResult AccessTracker::read(Operation *op, Value buffer, TrackedBuffer &tr
   TrackedBuffer::Element &element = tracked.elements[position];
   if (!element.write.exists())
     return op->emitError() << place() << "reads the " << tracked.describe(position) << ", which was not written"
-                           << "\nhint: memory of an iteration is undefined at first";
+                           << "\nhint: memory of an iteration is uninitialised";
   if (failed(checkRace(op, tracked, position, element.write, /*wasWrite=*/true, /*isWrite=*/false)))
     return failure();
   for (const Frame &frame : frames)

@@ -182,7 +182,7 @@ Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
   if (!(value.ends_with("M") || value.ends_with("K")) || value.drop_back().getAsInteger(10, count) || count == 0 ||
       count > mostKibibytes / factor)
     return createStringError(formatv("target '{0}': expected the size of a cache as in {1}=512K or {1}=2M, got '{2}'\n"
-                                     "hint: perpend targets says what each target has",
+                                     "hint: `perpend targets` lists the sizes of each target",
                                      text, name, change));
   caches[size_t(level - std::begin(cacheNames))] = count * factor;
   return true;
@@ -329,8 +329,8 @@ Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
     item = item.trim();
     const bool belongs = isChange(item) || (item.empty() && !texts.empty());
     if (belongs && texts.empty())
-      return createStringError(formatv("target '{0}': '{1}' belongs to no machine\n"
-                                       "hint: the machine comes first, as in x86-64-v3,+avxvnni",
+      return createStringError(formatv("target '{0}': '{1}' does not follow a machine\n"
+                                       "hint: name the machine first, as in x86-64-v3,+avxvnni",
                                        text, item));
     if (belongs)
       texts.back() += "," + item.str();

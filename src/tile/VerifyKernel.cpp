@@ -43,7 +43,7 @@ static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRan
   if (auto constant = dyn_cast<graph::ConstantOp>(op))
     return constant.isOneNumber()
                ? success()
-               : fail(kernel, op, "a constant of several numbers has no memory here",
+               : fail(kernel, op, "a constant of different elements has no memory here",
                       "make it an input of the kernel; only a constant of equal elements stays inside");
   if (isa<graph::SequenceInterface>(op) && !llvm::is_contained(roots, op->getResult(0)))
     return fail(kernel, op, "'" + op->getName().getStringRef() + "' must be what the kernel returns",

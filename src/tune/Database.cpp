@@ -358,7 +358,7 @@ llvm::Expected<std::vector<Record>> Database::select(llvm::StringRef condition,
                                                      llvm::ArrayRef<std::string> values) const {
   std::vector<Record> records;
   if (read(condition, values, records) != SQLITE_DONE)
-    return fail("it cannot be read behind record " + llvm::Twine(records.size()));
+    return fail("it cannot be read after record " + llvm::Twine(records.size()));
   return records;
 }
 

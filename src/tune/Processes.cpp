@@ -139,6 +139,6 @@ std::string outputOf(double seconds, const std::function<bool()> &isInterrupted,
   bool isAbort = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
   return "crashed\nits process ended with " +
          (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "an error") +
-         (isAbort ? ", as one does that wants more than " + std::to_string(mostGiB) + " GiB" : "");
+         (isAbort ? "; it may have needed more than " + std::to_string(mostGiB) + " GiB" : "");
 }
 } // namespace perpend::tune

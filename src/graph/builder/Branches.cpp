@@ -146,9 +146,8 @@ bool Builder::chooseRank(IfOp draft, Value condition, Values thenValues, Values 
 /// Makes runs that choose the other branch end with an error.
 void Builder::requireBranch(bool isThen, IfOp draft, Value condition, StringRef problem) {
   std::string name = isThen ? "else" : "then", cause = problem.take_front(problem.find('\n')).str();
-  std::string message =
-      "the condition chooses the " + name + " branch, " +
-      (cause.empty() ? "whose results have another number of dimensions" : "which cannot run: " + cause);
+  std::string message = "the condition chooses the " + name + " branch, " +
+                        (cause.empty() ? "whose results have another rank" : "which cannot run: " + cause);
   if (auto meaning = comparisons.find(condition); meaning != comparisons.end() && cause.empty()) {
     ArrayRef<SymbolicInt> allHold = meaning->second.allHold, oneHolds = meaning->second.oneHolds;
     if (isThen)

@@ -217,7 +217,7 @@ bool Assignment::assign(size_t left) {
   if (mayStayOutside(axis) && assign(number))
     return true;
   return found ? false
-               : fail("the loop '" + axis.name + "' moves other accesses than each iterator that is left of " +
+               : fail("the loop '" + axis.name + "' does not move the same accesses as any remaining iterator of " +
                       "the description");
 }
 
@@ -249,9 +249,10 @@ bool Assignment::isIterator(unsigned described, unsigned found) {
   auto stride = [&](size_t axis) { return SymbolicInt(axisOf[described] == axis ? 1 : 0); };
   for (size_t axis = 0; axis < nest.axes.size(); ++axis)
     if (nest.axes[axis].ofIterators[found] != stride(axis))
-      return fail("the loop '" + nest.axes[axis].name + "' moves an iterator that is computed with otherwise than '" +
-                  nameOf(described) + "'");
-  return nest.iteratorBases[found] == SymbolicInt(0) || fail("an iterator that is computed with begins elsewhere");
+      return fail("the loop '" + nest.axes[axis].name +
+                  "' has another stride in an iterator that the block computes with than '" + nameOf(described) + "'");
+  return nest.iteratorBases[found] == SymbolicInt(0) ||
+         fail("an iterator that the block computes with does not start at 0");
 }
 
 bool Assignment::check() {

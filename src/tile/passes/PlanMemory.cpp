@@ -489,10 +489,11 @@ LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
         return op->emitError("'") << op->getName() << "': " << name << " is not what the phase 'plan' makes of this "
                                   << "module\nhint: change operators before that phase; of a plan, only "
                                   << "tile.offsets may be changed";
-  return areOffsets(main) ? success()
-                          : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
-                                           "that buffers that live at one time lie apart, in tile.arena_bytes"
-                                           "\nhint: leave both out, and the offsets are chosen when the model runs");
+  return areOffsets(main)
+             ? success()
+             : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
+                              "that buffers that are live at the same time do not overlap, in tile.arena_bytes"
+                              "\nhint: leave both out, and the offsets are chosen when the model runs");
 }
 
 namespace {

@@ -124,13 +124,13 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
     if (isComputed || !alongLast.stride)
       obstacle = "an index is loaded, or no sum of the loops";
     if (isChosen && access.op->getParentOp()->getParentOp() != across.block)
-      obstacle = "it chooses where it has chosen";
+      obstacle = "it has nested conditions";
     across.isPadded |= isChosen;
     widest = std::max(widest, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
     if (alongLast.isUniform() || alongLast.isContiguous())
       continue;
     if (access.isStore()) {
-      obstacle = "what it writes lies across, too";
+      obstacle = "its result is strided, too";
       continue;
     }
     for (unsigned i = 0; i + 1 < across.loops.size(); ++i)

@@ -98,7 +98,7 @@ bool ReductionRule::find(std::string &why) {
     return sumOp.kind(binding - bindings.begin()) == IteratorKind::Reduced;
   });
   if (!areInside)
-    why = "a loop that sums stands around one that does not";
+    why = "a reduced loop is around a spatial one";
   return areInside;
 }
 

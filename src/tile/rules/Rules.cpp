@@ -31,7 +31,7 @@ static AllocOp computedAgain(func::FuncOp scheduled, func::FuncOp kernel) {
 /// Why the result of a rule is unusable; empty: it is usable.
 static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const target::TargetInfo &target) {
   if (accessWithoutPlace(scheduled))
-    return "where an element lies is too long an expression";
+    return "the index of an element is too long an expression";
   if (AllocOp again = computedAgain(scheduled, kernel))
     return "a loop would compute all of '" + again.getName().str() + "' in each of its iterations";
   return exceededMemory(scheduled, target);

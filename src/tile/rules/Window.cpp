@@ -196,7 +196,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
       !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]))
     return std::nullopt;
   if (isFew || indices.extentOf(last) != indices.extentOf(rootLast)) {
-    why = isFew ? "what it sums is chosen" : "what follows the sum has other columns";
+    why = isFew ? "its summand has a condition" : "the epilogue has other columns";
     return std::nullopt;
   }
   int64_t widest = 1;

@@ -156,7 +156,7 @@ static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
     auto iterator = llvm::find_if(block.iterators(), isThis);
     unsigned number = iterator - block.iterators().begin();
     if (iterator == block.iterators().end() || block.kind(number) != IteratorKind::Spatial)
-      return reason = "it does not store at its spatial iterators alone", std::nullopt;
+      return reason = "the indices of its store are not exactly its spatial iterators", std::nullopt;
     producer.iterators.push_back(number);
   }
   return producer;
@@ -277,7 +277,7 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
                     " that the block reads is not complete in an iteration, before what reads the block");
   auto region = regionOf(reads, indices, loop);
   if (!region)
-    return refuse(title + "it is not known which elements an iteration reads");
+    return refuse(title + "the elements that an iteration reads are unknown");
   for (const IndexBounds &bounds : *region) {
     if (usesIndices(bounds.high - bounds.low, indices.names))
       return refuse(title + "iterations read regions of different sizes");

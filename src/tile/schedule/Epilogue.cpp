@@ -98,7 +98,7 @@ LogicalResult KernelSchedule::fuseReductionEpilogue(Block reductionHandle, Block
   if (!sum->buffer.getDefiningOp() || readers.size() != 1 || writersOf(kernel, sum->buffer).size() != 1 ||
       writersOf(kernel, addition->result.buffer).size() != 1)
     return refuse(title +
-                  "expected it to be all that reads the sum, in a local buffer, and all that writes its result");
+                  "expected it to be the only reader of the sum, in a local buffer, and the only writer of its result");
   Shape shape = cast<BufferType>(sum->buffer.getType()).extents(), domain(epilogue.getDomain().values());
   Shape produced(reduction.getDomain().values());
   for (auto [dim, extent] : llvm::enumerate(shape))

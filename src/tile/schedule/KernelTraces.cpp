@@ -84,9 +84,10 @@ static LogicalResult checkExpressions(func::FuncOp kernel) {
   WalkResult result = compact->walk([&](Operation *op) {
     if (hasCode(op, indices))
       return WalkResult::advance();
-    kernel.emitError("kernel '") << kernel.getSymName()
-                                 << "': behind its trace, an index or the size of a buffer is too large or too long an "
-                                    "expression\nhint: smaller factors";
+    kernel.emitError("kernel '")
+        << kernel.getSymName()
+        << "': after its trace, an index or a buffer's size is too large, or its expression too "
+           "long\nhint: smaller factors";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

@@ -128,12 +128,12 @@ std::optional<SingleStore> perpend::tile::singleStoreOf(BlockOp block, std::stri
   single.buffer = single.store.getBuffer();
   std::optional<SmallVector<unsigned>> iterators = asIterators(block, {single.store});
   if (!iterators)
-    return why = "it does not store at its spatial iterators alone", std::nullopt;
+    return why = "the indices of its store are not exactly its spatial iterators", std::nullopt;
   single.iterators = *iterators;
   for (unsigned i = 0; i < block.getKinds().size(); ++i)
     if (llvm::is_contained(single.iterators, i) != (block.kind(i) == IteratorKind::Spatial) ||
         block.kind(i) == IteratorKind::Opaque)
-      return why = "it does not store at its spatial iterators alone", std::nullopt;
+      return why = "the indices of its store are not exactly its spatial iterators", std::nullopt;
   return single;
 }
 

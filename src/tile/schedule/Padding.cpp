@@ -32,7 +32,7 @@ public:
     for (Operation &op : *block.body())
       if (auto choice = dyn_cast<scf::IfOp>(op)) {
         if (padded.choice)
-          return why = "it chooses at more than one place", std::nullopt;
+          return why = "it has more than one condition", std::nullopt;
         padded.choice = choice;
       }
     if (!padded.choice || !padded.choice.elseBlock())
@@ -42,7 +42,7 @@ public:
     for (const SymbolicInt &extent : block.getDomain().values())
       padded.inside.push_back({SymbolicInt(0), extent});
     if (!addCondition(padded.choice.getCondition(), padded.inside))
-      return why = "its condition does not say from where to where its iterators are inside", std::nullopt;
+      return why = "its condition does not bound its iterators", std::nullopt;
     return padded;
   }
 
@@ -102,7 +102,7 @@ private:
 /// Whether the iterations of these loops store distinct elements, one each: every index is an iterator or, in
 /// dimensions along which the loops do not move, a constant.
 static bool storesOnce(BlockOp block, ArrayRef<ForOp> loops, KernelIndices &indices, std::string &why) {
-  why = "it does not store at its spatial iterators alone";
+  why = "the indices of its store are not exactly its spatial iterators";
   auto stores = block.body()->getOps<StoreOp>();
   if (!llvm::hasSingleElement(stores) || accessesIn(block, (*stores.begin()).getBuffer()).size() != 1 ||
       buffersOf(block, /*isWritten=*/true).size() != 1)

@@ -102,7 +102,7 @@ static Value scoresOf(Node &node, const Forest &forest, StringRef aggregate) {
   int64_t features = *shapeOf(x)[1].constant();
   for (const TreeNode &tree : forest.nodes)
     if (!tree.isLeaf() && (tree.feature < 0 || tree.feature >= features))
-      return b.fail("a node asks for feature " + Twine(tree.feature) + ", the input has " + Twine(features));
+      return b.fail("a node reads feature " + Twine(tree.feature) + ", the input has " + Twine(features));
   bool isExtremum = aggregate == "MIN" || aggregate == "MAX";
   double infinity = std::numeric_limits<double>::infinity();
   double absent = !isExtremum ? 0 : aggregate == "MIN" ? infinity : -infinity;
