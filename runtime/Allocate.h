@@ -1,4 +1,4 @@
-// Memory of tensors.
+// Allocation of tensors.
 #ifndef PERPEND_RUNTIME_ALLOCATE_H
 #define PERPEND_RUNTIME_ALLOCATE_H
 #include "perpend_module.h"

@@ -1,4 +1,4 @@
-// Memory that only grows.
+// Growing buffers.
 #include "Allocate.h"
 #include "Errors.h"
 #include "Session.h"

@@ -1,4 +1,4 @@
-// CRC-32C with the SSE4.2 instruction where the processor has it (some GB/s), else four bits at a time.
+// CRC-32C by the SSE4.2 instruction if available (some GB/s), otherwise four bits at a time.
 #include "Checksum.h"
 #include <cstring>
 

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
-/// Of a process that executes instructions itself which its processor lacks, so that tests run on every machine
+/// Defined by processes that emulate instructions which the processor lacks, so that tests run on every machine
 /// (test/amx).
 extern "C" __attribute__((weak, visibility("default"))) bool perpend_executes(const char *instructionSet);
 

@@ -16,9 +16,9 @@ struct LoadedObject {
   ModelFile file;
 };
 
-/// `path` by a name that no load had before. For a name that it has seen, dlopen gives what it loaded then, while that
-/// is in use, whatever the file has become; by another name it looks whether the file is the same. The number of the
-/// load stands before the last part of the path: "./" and ".//" are its digits. False: too long.
+/// Rewrites `path` to a name that no earlier load used. For a known name, dlopen returns the object loaded then as long
+/// as it is in use, even if the file has changed since; for a new name it compares the file. The load's number is
+/// encoded before the last component of the path, with "./" and ".//" as digits. False: too long.
 bool nameAnew(const char *path, char *name, size_t size) {
   static uint32_t loads = 0;
   const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;

@@ -1,4 +1,4 @@
-// Opening a module (every check that can be made before the first run) and introspection.
+// Opening a module, with every check that is possible before the first run, and introspection.
 #include "Model.h"
 #include "Checksum.h"
 #include "Errors.h"
@@ -43,7 +43,7 @@ static perpend_status checkModule(const perpend_module &module) {
   return PERPEND_OK;
 }
 
-/// Names in a row.
+/// Names stored consecutively.
 struct MachineNames {
   char text[256] = "";
   size_t used = 0;
@@ -76,7 +76,7 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
-        "model '%.60s' needs %s, which the system does not let this process use; hint: Linux does from 5.16 on, "
+        "model '%.60s' needs %s, which the system does not allow this process; hint: Linux allows it from 5.16 on, "
         "unless a sandbox forbids arch_prctl; or compile it for '%.100s,%s'",
         descriptor.name, refused.text, descriptor.target, without.text);
   return PERPEND_OK;
@@ -128,7 +128,7 @@ perpend_status verifyContents(const perpend_model &model) {
 }
 
 static perpend_status open(const perpend_module &module, perpend_model &model) {
-  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // some 10 ms
+  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; //  takes some 10 ms
   model.module = &module;
   perpend_status status = verifySeal();
   if (status == PERPEND_OK)

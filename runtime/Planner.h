@@ -1,5 +1,5 @@
-// Memory planner: places buffers with known lifetimes in one arena. Used by the runtime once symbols are known and by
-// the compiler for static shapes; it depends on nothing but the C library.
+// Memory planner: places buffers with known lifetimes in one arena. The runtime uses it once symbols are known, the
+// compiler for static shapes. Depends on the C library only.
 #ifndef PERPEND_RUNTIME_PLANNER_H
 #define PERPEND_RUNTIME_PLANNER_H
 #include "include/perpend_module.h"
@@ -11,7 +11,7 @@ namespace perpend::runtime {
 // The best of three greedy orders: largest first; largest at the broadest point first; first use first.
 int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets);
 
-// The most bytes alive at any one time, each size rounded up to 64: no plan can be smaller. -1 as above.
+// The most bytes alive at any time, with sizes rounded up to 64: a lower bound of every plan. -1 as above.
 int64_t lowerBound(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count);
 
 } // namespace perpend::runtime

@@ -1,8 +1,8 @@
 //===- Compiler.cpp - from a module to an artifact ---------------------------===//
 //
-// The phases of Pipeline.cpp, then the artifact (WriteArtifact.cpp). What later
-// steps need to know of main (weights, names, sizes) is read just before the last
-// phase replaces it.
+// Runs the phases of Pipeline.cpp, then writes the artifact (WriteArtifact.cpp).
+// The description of main (weights, names, sizes) is taken just before the last
+// phase, which replaces main.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,12 +85,12 @@ LogicalResult Compilation::checkOptions() {
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (!name.empty() && !first.empty() && numberOf(name) < numberOf(first))
       return module.emitError(option) << ": the phase '" << name << "' does not run: the compilation starts from '"
-                                      << first << (isOfBlocks ? "', as a kernel of the module is of blocks" : "'")
+                                      << first << (isOfBlocks ? "', because the module has a kernel of blocks" : "'")
                                       << "\nhint: name a later phase";
   return success();
 }
 
-/// Whether the module is one to compile, and where it begins.
+/// Checks that the module can be compiled, and finds the first phase to run.
 LogicalResult Compilation::prepareModule() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
@@ -100,7 +100,7 @@ LogicalResult Compilation::prepareModule() {
   return checkOptions();
 }
 
-/// What the machine has to do with the options.
+/// Checks the options that depend on the machine.
 LogicalResult Compilation::prepareMachine() {
   description.isChecked = options.checked;
   return failure((!options.intrinsics.empty() && failed(readIntrinsics())) ||
@@ -114,12 +114,12 @@ LogicalResult Compilation::runTo(StringRef last) {
                    [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 
-/// A module that begins behind a phase.
+/// Prepares a module that starts at a later phase.
 LogicalResult Compilation::prepareGiven() {
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
     if (next.name == first && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
-  // The phase behind which the module is described has run before.
+  // Describing normally happens after `plan`, which has already run.
   if (first == phases().back().name && failed(describe()))
     return failure();
   return success();
@@ -137,7 +137,7 @@ LogicalResult Compilation::readIntrinsics() {
   return success(succeeded(library));
 }
 
-/// They are for kernels as they are before the phase `schedule`.
+/// Schedules from files apply to kernels as they are before the phase `schedule`.
 LogicalResult Compilation::readSchedules() {
   for (const Phase &phase : llvm::reverse(phases())) {
     if (phase.name == "schedule")
@@ -169,7 +169,7 @@ LogicalResult Compilation::replaceModule(StringRef file) {
   return success();
 }
 
-/// A module from a file must hold what the phases guarantee up to that behind which it stands.
+/// A module from a file must satisfy the guarantees of all phases that it has passed.
 LogicalResult Compilation::checkGiven(const Phase &last) {
   const Phase *broken = nullptr;
   std::optional<graph::ErrorKind> kind;
@@ -195,7 +195,7 @@ LogicalResult Compilation::checkGiven(const Phase &last) {
          << last.name << "'" << graph::Hint("expected there: " + broken->guarantees);
 }
 
-/// What the operators of a module assume is inferred first of all; a file of text need not say it, nor all of it.
+/// Infers the requirements of the module's operators first: a text file may omit some or all of them.
 LogicalResult Compilation::inferRequirements() {
   PassManager passes(module.getContext(), module->getName().getStringRef());
   passes.addPass(graph::createGraphInferRequirements());
@@ -284,7 +284,7 @@ LogicalResult Compilation::fail(llvm::Error error) {
 
 LogicalResult Compilation::describe() {
   PrecisionFacts precision = precisionFactsOf(module);
-  if (precision.products) // else the artifact is of f32
+  if (precision.products) //  otherwise the artifact computes in f32
     description.precision = precision.type;
   if (report)
     report->precision = precision;

@@ -1,8 +1,8 @@
 //===- Pipeline.cpp - the phases of the compiler ----------------------------===//
 //
-// Read this first. A model becomes graph operators on tensors (import, by the
-// front ends); each phase below lowers the same module a little further, until
-// LLVM can take it. What follows the last phase is in Compiler.cpp.
+// Read this first. Front ends import a model as graph operators on tensors.
+// Each phase below lowers the same module a little further, until LLVM can
+// translate it. Compiler.cpp does what follows the last phase.
 //
 //===----------------------------------------------------------------------===//
 
@@ -45,7 +45,7 @@ namespace perpend {
 // What each phase runs
 //===----------------------------------------------------------------------===//
 
-/// Branches are regions, or few: to look for equal blocks takes long and finds none.
+/// Control flow is still in regions, so there are few blocks; merging equal ones would cost time and find nothing.
 static std::unique_ptr<Pass> createCanonicalizer() {
   GreedyRewriteConfig config;
   config.useTopDownTraversal = true;
@@ -123,11 +123,11 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createConvertVectorToSCFPass());
-  // These rewrite greedily, which also merges equal blocks: slow where there are hundreds, and MLIR 19 may give the
-  // merged ones arguments of wrong types. So they run while branches are still regions.
+  // These passes rewrite greedily and so merge equal blocks. With hundreds of blocks that is slow, and MLIR 19 may give
+  // merged blocks arguments of wrong types. So they run while branches are still regions.
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
-  // Functions of libm take numbers: what calls them takes vectors apart.
+  // Functions of libm take scalars, so these conversions unroll vectors.
   passes.addPass(createConvertMathToLLVMPass());
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createConvertVectorToLLVMPass());
@@ -290,11 +290,11 @@ static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, cons
   return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module, context)));
 }
 
-/// Of a module that a user wrote: the last iteration of its loops lies in the iterators that blocks say they have.
+/// For modules written by users: the loops around a block must stay within the domains of its iterators.
 static LogicalResult checkDomains(ModuleOp module) {
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](tile::BlockOp block) {
     if (!block.getConditions().values().empty())
-      return WalkResult::skip(); // they may leave what is inside
+      return WalkResult::skip(); //  conditions may exclude the excess iterations
     tile::KernelIndices indices;
     tile::Shape bindings = indices.bindingsOf(block), domain(block.getDomain().values());
     for (size_t i = 0; i < bindings.size(); ++i) {

@@ -12,7 +12,7 @@
 
 namespace perpend {
 
-/// What phases depend on besides the module.
+/// Inputs of the phases besides the module.
 struct PhaseContext {
   const target::TargetInfo &target;
   int64_t optLevel = 3;
@@ -35,7 +35,7 @@ public:
 /// --override-phase, timing and documentation.
 struct Phase {
   llvm::StringRef name;
-  /// What holds afterwards, in one sentence.
+  /// The property that holds after the phase, as one sentence.
   llvm::StringRef guarantees;
   void (*build)(mlir::OpPassManager &passes, const PhaseContext &context);
   /// `guarantees`, executable: emits an error and fails when it does not hold.
@@ -47,16 +47,16 @@ struct Phase {
 };
 
 llvm::ArrayRef<Phase> phases();
-/// Of the phases before this one, none asks for the machine.
+/// No phase before this one depends on the machine.
 inline constexpr llvm::StringLiteral firstPhaseOfMachine = "pack";
 
-/// Runs the phases [first, last] by name (empty: from the beginning, to the end), calling `after` behind each; stops
-/// when it fails. Errors are diagnostics on the module's context.
+/// Runs the phases from `first` to `last` (by name; empty: from the beginning, to the end) and calls `after` after
+/// each; stops if that fails. Errors: diagnostics on the module's context.
 mlir::LogicalResult runPhases(mlir::ModuleOp module, const PhaseContext &context, llvm::StringRef first,
                               llvm::StringRef last,
                               llvm::function_ref<mlir::LogicalResult(const Phase &, double seconds)> after);
 
-/// Registers every dialect that modules may hold, and every pass, for tools.
+/// For tools: registers all dialects that a module may contain, and all passes.
 void registerDialects(mlir::DialectRegistry &registry);
 void registerPasses();
 } // namespace perpend

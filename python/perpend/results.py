@@ -1,4 +1,4 @@
-"""The results of a model from a file in the form in which its module returned them: `results` of the descriptor.
+"""The structure of a model's results, as its module returned them, for models loaded from a file.
 
 "tensor", "integer", "float" and "boolean" take an output each, "none" takes none; {"constant": value} and
 {"float": text}, which Python's float.hex has written, are the same in every call; {"tuple": [...]}, {"list": [...]} and
@@ -26,7 +26,7 @@ LEAVES: dict[str, Reader] = {
 
 
 def reader(description: Any) -> Callable[[Outputs], Any]:
-    """Nests the outputs. Classes that this process does not know leave them flat, with a warning."""
+    """A function that nests the outputs. If this process lacks a class, the outputs stay flat, with a warning."""
     try:
         read = _reader(description)
     except Exception as error:

@@ -1,7 +1,7 @@
-//===- EarlyEnd.cpp - ends of the tool that leave nothing behind ----------===//
+//===- EarlyEnd.cpp - cleans up when the tool is interrupted -------------===//
 //
 // A signal handler may not remove folders, so it writes the signal's number to a
-// pipe; a thread waits at the other end, and for the end of the time limit.
+// pipe. A thread waits at the other end, and also for the time limit.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,16 +26,16 @@
 namespace perpend::cli {
 
 static int signalPipe[2];
-static std::atomic<bool> isInterrupted = false; ///< the signal ends the program, nothing else
+static std::atomic<bool> isInterrupted = false; ///< only the signal may end the program now
 static rlimit memoryBefore;
 static int64_t memoryLimit;
 
 static void cleanUp() {
-  llvm::sys::RunInterruptHandlers(); // files that are not finished
+  llvm::sys::RunInterruptHandlers(); //  removes unfinished files
   support::removeTemporaryFolders();
 }
 
-/// Only one thread ends the program; others wait for that.
+/// One thread ends the program; others wait for that.
 [[noreturn]] static void endWith(const llvm::Twine &message, const llvm::Twine &hint) {
   static std::atomic<bool> isEnding = false;
   while (isEnding.exchange(true))
@@ -61,14 +61,14 @@ static void waitForSignal() {
   kill(getpid(), byte);
 }
 
-/// The program may fail, or end well, while its folders are removed under it.
+/// Waits after an interruption: the program might otherwise fail, or finish, while its folders are being removed.
 static void leaveTheEndToSignal() {
   while (isInterrupted)
     pause();
 }
 
 void cleanUpOnSignals() {
-  for (int number : {SIGPIPE, SIGXFSZ}) // writing says it, too
+  for (int number : {SIGPIPE, SIGXFSZ}) //  writing reports it as an error
     std::signal(number, SIG_IGN);
   if (pipe(signalPipe) != 0)
     return;
@@ -78,12 +78,12 @@ void cleanUpOnSignals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;
     sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) // as under nohup
+    if (before.sa_handler != SIG_IGN) //  keep ignored signals, as under nohup
       std::signal(number, forwardSignal);
   }
 }
 
-/// Allocation failed. The limit is lifted, so that the last words can be allocated.
+/// Handles a failed allocation. Lifts the limit, so that the message can be allocated.
 static void runOutOfMemory() {
   static thread_local bool isEnding = false;
   if (std::exchange(isEnding, true)) // not even for the last words

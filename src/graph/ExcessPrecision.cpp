@@ -42,7 +42,7 @@ static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
 static Type widenedType(Type type) { return isNarrow(type) ? Float32Type::get(type.getContext()) : type; }
 static Value widened(Builder &builder, Value narrow, unsigned depth);
 
-/// The operands in f32; empty when none of them has been rounded.
+/// The operands in f32; empty if none of them has been rounded.
 static SmallVector<Value> widenedOperands(Builder &builder, ValueRange operands, unsigned depth) {
   SmallVector<Value> wide;
   for (Value operand : operands)
@@ -55,7 +55,7 @@ static SmallVector<Value> widenedOperands(Builder &builder, ValueRange operands,
   return wide;
 }
 
-/// The scalar code of a map with f32 in place of narrower types, without the conversions between them.
+/// Clones the scalar code of a map with f32 instead of narrower types, dropping the conversions between them.
 static Value widenedBody(OpBuilder &b, Block &body, ValueRange arguments) {
   IRMapping mapping;
   mapping.map(body.getArguments(), arguments);
@@ -98,8 +98,7 @@ static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
   });
 }
 
-/// An f16 or bf16 value as it was before rounding, computed anew from the last values in f32; null where there are
-/// none.
+/// Recomputes an f16 or bf16 value without rounding, from the last values in f32; null if there are none.
 static Value widened(Builder &builder, Value narrow, unsigned depth) {
   Operation *op = narrow.getDefiningOp();
   if (!op || depth == 0 || !builder.isOfThisOperator(op))
@@ -127,7 +126,7 @@ Value Builder::roundingCast(Value input, Type elementType, MinifloatRounding rou
 }
 
 Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {
-  constexpr unsigned mostSteps = 8; // between two operators that compute in f32
+  constexpr unsigned mostSteps = 8; //  most operators between two that compute in f32
   if (!input || tensorTypeOf(input).getElementType() == elementType)
     return input;
   Type from = tensorTypeOf(input).getElementType();

@@ -51,7 +51,7 @@ Scalar Scalar::to(Type target) const {
   return call<arith::ExtSIOp>(target, value);
 }
 
-/// One operation for floats, one for signed and one for unsigned integers.
+/// Emits one operation for floats, one for signed and one for unsigned integers.
 template <typename Float, typename Signed, typename Unsigned = Signed> static Scalar binary(Scalar a, Scalar b) {
   if (a.isFloat())
     return a.call<Float>(a.value, b.value);

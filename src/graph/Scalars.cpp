@@ -34,8 +34,8 @@ Value initialValue(OpBuilder &builder, Location loc, ReductionKind kind, Type el
 static Value combineFloats(OpBuilder &builder, Location loc, ReductionKind kind, Value a, Value b) {
   auto reassociable = arith::FastMathFlagsAttr::get(builder.getContext(),
                                                     arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
-  // Which of two zeros is the greater one has no meaning here; to decide it costs three instructions. The new element
-  // comes first: what is asked of the first operand alone (is it a number?) does not wait for the value carried so far.
+  // The order of +0 and -0 is irrelevant here, and deciding it would cost three instructions. The new element is the
+  // first operand: tests that concern the first operand only (is it NaN?) then do not wait for the carried value.
   auto unsignedZero = arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::nsz);
   switch (kind) {
   case ReductionKind::Sum:
@@ -88,7 +88,7 @@ static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scala
     Value zero = constant(builder, loc, builder.getZeroAttr(scalar.getType()));
     return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNE, scalar, zero);
   }
-  // Through 64 bits, so that values outside the type wrap instead of being undefined.
+  // Converts through 64 bits, so that values outside the type wrap instead of being undefined.
   bool isNarrow = type.getIntOrFloatBitWidth() < 64;
   Type wide = isNarrow ? builder.getI64Type() : type;
   Value integer = isUnsigned(to) && !isNarrow ? builder.create<arith::FPToUIOp>(loc, wide, scalar).getResult()
@@ -96,7 +96,7 @@ static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scala
   return isNarrow ? builder.create<arith::TruncIOp>(loc, type, integer).getResult() : integer;
 }
 
-/// To f32 such that a second rounding, to fewer bits, gives what rounding once would have given.
+/// Rounds to f32 such that a second rounding, to fewer bits, gives the same result as a single rounding.
 static Value roundToOdd(OpBuilder &b, Location loc, Value wide) {
   Type bitsType = b.getI32Type();
   Value single = b.create<arith::TruncFOp>(loc, b.getF32Type(), wide);
@@ -137,7 +137,7 @@ static Value convertIntegers(OpBuilder &builder, Location loc, Value scalar, Typ
                           : builder.create<arith::ExtSIOp>(loc, type, scalar).getResult();
 }
 
-/// By way of f32.
+/// Converts through f32.
 static Value convertMinifloats(OpBuilder &builder, Location loc, Value scalar, Type from, Type to,
                                MinifloatRounding rounding) {
   Type single = builder.getF32Type();
@@ -157,7 +157,7 @@ Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to
   if (isa<FloatType>(from))
     return isa<FloatType>(to) ? convertFloats(builder, loc, scalar, to)
                               : convertFloatToInteger(builder, loc, scalar, to);
-  if (to.isBF16()) // rounded twice, as ml_dtypes and ONNX Runtime do
+  if (to.isBF16()) //  rounds twice, like ml_dtypes and ONNX Runtime
     return convertFloats(builder, loc, convert(builder, loc, scalar, from, builder.getF32Type()), to);
   if (isa<FloatType>(to))
     return isUnsigned(from) ? builder.create<arith::UIToFPOp>(loc, to, scalar).getResult()

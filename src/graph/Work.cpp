@@ -1,4 +1,4 @@
-//===- Work.cpp - what an operator's scalar code costs --------------------===//
+//===- Work.cpp - cost of scalar code ------------------------------------===//
 
 #include "graph/Work.h"
 

@@ -1,4 +1,4 @@
-//===- Work.h - what an operator's scalar code costs -------------*- C++ -*-===//
+//===- Work.h - cost of scalar code --------------------------------*- C++ -* ---===//
 
 #ifndef PERPEND_GRAPH_WORK_H
 #define PERPEND_GRAPH_WORK_H
@@ -7,10 +7,10 @@
 
 namespace perpend::graph {
 
-/// Of one operation of scalar code; divisions and functions take longer than an addition does.
+/// Cost of one operation of scalar code; divisions and functions cost more than an addition.
 double workOf(mlir::Operation &op);
 
-/// Of one element, in units of an addition where vectors are computed: the scalar code in an operator's regions.
+/// Cost of the scalar code in an operator's regions for one element, in units of an addition in vector code.
 double scalarWork(mlir::Operation &op);
 
 /// Of all elements of the result, whose extents are numbers; at least one for each.

@@ -1,4 +1,4 @@
-//===- Environment.cpp - what the evaluation of operators shares ----------===//
+//===- Environment.cpp - shared state of the evaluation ------------------===//
 
 #include "interp/Environment.h"
 

@@ -1,4 +1,4 @@
-//===- Scalars.cpp - the meaning of arith and math on scalars -------------===//
+//===- Scalars.cpp - arith and math on scalars ---------------------------===//
 
 #include "interp/Scalars.h"
 
@@ -92,7 +92,7 @@ template <typename T, typename Predicate> void compareBlock(const ScalarArgument
 void compareIntegers(const ScalarArguments &call) {
   using enum arith::CmpIPredicate;
   switch (static_cast<arith::CmpIPredicate>(call.predicate)) {
-  // Sign extension keeps the order of unsigned numbers too, so the width does not matter.
+  // Sign extension preserves the order of unsigned numbers, so the width does not matter.
   case eq:
     return compareBlock<Int>(call, [](Int a, Int b) { return a == b; });
   case ne:
@@ -158,7 +158,7 @@ template <typename T> void compareFloats(const ScalarArguments &call) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-void extendSigned(const ScalarArguments &call) { // and truncate: the register is sign-extended already
+void extendSigned(const ScalarArguments &call) { //  also truncation: registers are sign-extended already
   for (Int i = 0; i < call.count; ++i)
     resultOf<Int>(call)[i] = signExtend(operandOf<Int>(call, 0)[i], call.format.width);
 }
@@ -170,7 +170,7 @@ void extendUnsigned(const ScalarArguments &call) {
   }
 }
 
-/// Each operand's value, rounded once to the floating-point format of the result.
+/// Converts each operand with a single rounding to the result's floating-point format.
 template <typename Operand, typename From> void toFloat(const ScalarArguments &call, From from) {
   for (Int i = 0; i < call.count; ++i) {
     auto value = from(operandOf<Operand>(call, 0)[i]);
@@ -302,7 +302,7 @@ void floatToIntegerPowerOfResult(const ScalarArguments &call) {
 // The table
 //===----------------------------------------------------------------------===//
 
-/// By the kind of the last operand.
+/// One function per kind of the last operand.
 struct Entry {
   const char *name;
   ScalarFunction integer = nullptr, single = nullptr, wide = nullptr;

@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-/// Larger attributes are resources, which are neither hashed nor uniqued.
+/// Larger attributes are resources, which are not hashed or uniqued.
 static constexpr uint64_t maxInlineBytes = 1024;
 
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
@@ -141,7 +141,7 @@ std::optional<Tensor> Tensor::fromAttribute(ElementsAttr attribute) {
   return copy;
 }
 
-/// Whether every element has the bytes of the first.
+/// Whether all elements have equal bytes.
 static bool isSplat(const Tensor &tensor) {
   uint64_t size = tensor.sizeBytes(), element = tensor.format().bytes();
   return size >= element && std::memcmp(tensor.data(), tensor.data() + element, size - element) == 0;

@@ -14,11 +14,11 @@ using namespace perpend::graph;
 namespace perpend::interp {
 
 namespace {
-/// How windows lie along one dimension.
+/// A window along one dimension.
 struct WindowDim {
   int64_t positions, window, stride, dilation, padLow, inputDilation, inputExtent, inputStride;
 
-  /// The part of the padded, dilated input that some window visits.
+  /// The extent of the padded, dilated input that windows visit.
   int64_t bufferExtent() const {
     return positions == 0 || window == 0 ? 0 : (positions - 1) * stride + (window - 1) * dilation + 1;
   }
@@ -53,7 +53,7 @@ double bufferSize(ArrayRef<WindowDim> dims) {
   return size;
 }
 
-/// Copies what the windows visit; the buffer holds neutral elements.
+/// Copies what the windows visit; the buffer is filled with neutral elements before.
 template <typename T> void fillBuffer(const T *input, ArrayRef<WindowDim> dims, T *buffer) {
   if (dims.empty()) {
     *buffer = *input;

@@ -1,7 +1,7 @@
 //===- Bindings.cpp - the Python module perpend._perpend ------------------===//
 //
 // Converts between Python objects and the plain types of Program, GraphBuilder
-// and Model; everything else is there. Its Python signatures are _perpend.pyi.
+// and Model, which do the work. _perpend.pyi has the Python signatures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct CompileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A tensor in a graph that is being built.
+/// A tensor in a graph under construction.
 struct Value {
   std::shared_ptr<GraphBuilder> builder;
   GraphBuilder::Handle handle;
@@ -52,11 +52,11 @@ struct BuilderHandle {
 // Arrays
 //===----------------------------------------------------------------------===//
 
-/// Deletes an object that holds Python objects, on any thread.
+/// Deletes an object that holds Python objects, from any thread.
 struct DeleteLocked {
   template <typename T> void operator()(T *held) const {
     if (!nb::is_alive())
-      return; // the process ends
+      return; //  the process is ending
     nb::gil_scoped_acquire locked;
     delete held;
   }
@@ -66,7 +66,7 @@ static std::shared_ptr<void> keep(nb::handle object) {
   return std::shared_ptr<nb::object>(new nb::object(nb::borrow(object)), DeleteLocked());
 }
 
-/// Keeps the Python array for as long as `owner` lives, which any thread may end.
+/// Keeps the Python array as long as `owner` lives, which may be released by any thread.
 static Array arrayOf(nb::handle object, const char *what) {
   std::shared_ptr<InputArray> input(new InputArray, DeleteLocked());
   input->read(object, what);
@@ -128,7 +128,7 @@ static std::unique_ptr<Program> fromBytes(nb::bytes bytes) {
   return orThrow(Program::fromText({bytes.c_str(), bytes.size()}, error), error);
 }
 
-/// Without the interpreter lock while it waits.
+/// Releases the interpreter lock while it waits.
 static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
   nb::gil_scoped_release unlocked;
   return program.lock();
@@ -298,7 +298,8 @@ static std::vector<Value> addComposite(BuilderHandle &handle, const std::string 
   return values;
 }
 
-/// Calls back into Python for the contents of regions. An exception must not unwind the compiler: it waits here.
+/// Calls back into Python for the contents of regions. An exception must not unwind through the compiler, so it is kept
+/// here.
 class RegionCalls {
 public:
   explicit RegionCalls(BuilderHandle &handle) : handle(handle) {}
@@ -340,7 +341,7 @@ private:
     try {
       return function();
     } catch (...) {
-      if (!thrown) // what follows is about the same failure
+      if (!thrown) //  later ones are about the same failure
         thrown = std::current_exception();
       return std::nullopt;
     }

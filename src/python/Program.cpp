@@ -1,4 +1,4 @@
-//===- Program.cpp - a model while it is compiled, for Python -------------===//
+//===- Program.cpp - a model under compilation, for Python ---------------===//
 
 #include "graph/Attributes.h"
 #include "python/ProgramState.h"
@@ -95,7 +95,7 @@ std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Di
 }
 
 namespace {
-/// Bytes of somebody else.
+/// Bytes owned by somebody else.
 class BorrowedBuffer : public llvm::MemoryBuffer {
 public:
   BorrowedBuffer(StringRef bytes, std::shared_ptr<void> owner) : owner(std::move(owner)) {

@@ -20,8 +20,8 @@ void append(Arguments &arguments, ArrayRef<std::string> more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
-/// What every output has in common: read-only after start, nothing unreachable, nothing undefined, nothing that depends
-/// on when and where it was made.
+/// Options common to all outputs: read-only after start, no unreachable code, no undefined symbols, nothing that
+/// depends on the time or place of linking.
 Arguments commonArguments(const LinkRequest &request) {
   Arguments arguments = {"-m",
                          "elf_x86_64",
@@ -57,7 +57,7 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   return moveIntoPlace(unfinished, request.output);
 }
 
-/// The C library's symbols and the loader's name are known for one architecture.
+/// The symbols of the C library and the name of the loader are known for one architecture only.
 Error checkArchitecture(const TargetInfo &target) {
   if (Triple(target.triple).getArch() == Triple::x86_64)
     return Error::success();

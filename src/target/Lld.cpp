@@ -1,7 +1,7 @@
 //===- Lld.cpp - The linker as a function --------------------------------===//
 //
-// lld keeps one context per process, some of it from one link to the next, and ends fatal errors by leaving the process
-// unless crash recovery is on; all of this is dealt with here.
+// lld keeps one context per process, part of which survives a link, and exits the process on fatal errors unless crash
+// recovery is on. This file handles both.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
@@ -36,7 +36,7 @@ static Error linkError(StringRef product, StringRef report) {
             "listed in "
             "LibcSymbols.def";
   if (lines.empty())
-    text += "\n  the linker ended without a word";
+    text += "\n  the linker failed without a message";
   if (lines.empty() || (report.contains("failed to open") && report.contains("output")))
     text += "\nhint: is there room on the disk?";
   return createStringError(formatv("cannot link '{0}':{1}", product, text));
@@ -61,7 +61,7 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  // After a fatal error the context stays, and the next link would find its symbols there.
+  // After a fatal error the context would remain, and the next link would find its symbols.
   if (!result.canRunAgain)
     isUsable = CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
   return result.retCode == 0 ? Error::success() : linkError(product, report);

@@ -1,4 +1,4 @@
-//===- Buffers.cpp - where the values of main lie ---------------------------===//
+//===- Buffers.cpp - places of main's values -------------------------------===//
 
 #include "tile/Buffers.h"
 

@@ -58,14 +58,14 @@ func::FuncOp functionFor(func::FuncOp kernel, llvm::function_ref<int64_t(StringR
 }
 
 //===----------------------------------------------------------------------===//
-// Modules of text
+// Verification
 //===----------------------------------------------------------------------===//
 
 static LogicalResult fail(func::FuncOp kernel, const Twine &message, StringRef hint) {
   return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << graph::Hint(hint);
 }
 
-/// Inputs and outputs; what stands behind them may differ, as schedules do.
+/// The types of inputs and outputs. The arguments after them may differ, because they depend on the schedule.
 static ArrayRef<Type> interfaceOf(func::FuncOp kernel) {
   ArrayRef<Type> types = kernel.getArgumentTypes();
   return KernelAbi::isLowered(kernel) ? types.take_front(KernelAbi::ofLowered(kernel).inputCount()) : types;

@@ -234,7 +234,7 @@ TEST(TargetInfo, SeveralMachines) {
   for (StringRef item : {"+avxvnni", "-avx2", "l2=2M", "avx2"})
     EXPECT_EQ(textOf(resolveTargets((item + ",haswell").str()).takeError()),
               ("target '" + item + ",haswell': '" + item +
-               "' belongs to no machine\nhint: the machine comes first, as in x86-64-v3,+avxvnni")
+               "' does not follow a machine\nhint: name the machine first, as in x86-64-v3,+avxvnni")
                   .str());
   EXPECT_EQ(textOf(resolveTarget("x86-64,x86-64-v3,x86-64-v4").takeError()),
             "target 'x86-64,x86-64-v3,x86-64-v4': expected one machine here, got 3\nhint: name one of them");

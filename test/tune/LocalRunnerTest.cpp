@@ -129,7 +129,7 @@ TEST_F(LocalRunnerTest, WhatCrashes) {
 }
 
 TEST_F(LocalRunnerTest, MemoryHasALimitThatIsNamed) {
-  EXPECT_EQ(second("abort").message, "its process ended with signal 6, as one does that wants more than 16 GiB");
+  EXPECT_EQ(second("abort").message, "its process ended with signal 6; it may have needed more than 16 GiB");
 }
 
 TEST_F(LocalRunnerTest, NoFolder) {

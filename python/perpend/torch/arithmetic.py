@@ -38,12 +38,12 @@ def normal_quantile(call: Call) -> Value:
 
 
 def on_input(composite: str) -> Operator:
-    """A test of an element in its own type."""
+    """Applies a test to elements in their own type."""
     return lambda call: call.op(composite, call.tensor("self"))
 
 
 def binary(composite: str) -> Operator:
-    """Both operands in the result's type; alpha scales the second."""
+    """Converts both operands to the result's type; alpha scales the second."""
 
     def convert(call: Call) -> Value:
         other = call.tensor("other", call.dtype)
@@ -56,7 +56,7 @@ def binary(composite: str) -> Operator:
 
 
 def common_dtype(call: Call) -> torch.dtype:
-    """The type that PyTorch compares two operands in."""
+    """The type in which PyTorch compares two operands."""
     first, second = call.example("self"), call.example("other")
     numbers = (torch.SymInt, torch.SymFloat)
     first, second = (
@@ -153,7 +153,7 @@ def exp2(call: Call) -> Value:
 
 
 def softplus(call: Call) -> Value:
-    """log(1 + e^(beta x)) / beta, and x where beta x is above the threshold, from 20 on the same in f32."""
+    """log(1 + e^(beta x)) / beta; x if beta x is above the threshold (from 20 on the two are equal in f32)."""
     value, beta, threshold = call.tensor("self"), call.get("beta", 1), call.get("threshold", 20)
     scaled = value if beta == 1 else call.op("mul", value, call.number(beta, call.dtype))
     result = call.op("softplus", scaled)
@@ -175,7 +175,7 @@ def atan2(call: Call) -> Value:
 
 
 def angle_of(call: Call, y: Value, x: Value) -> Value:
-    """The angle of (x, y): atan of the quotient, moved by pi where x is negative."""
+    """The angle of (x, y): atan of the quotient, shifted by pi if x is negative."""
     zero, half = call.number(0, call.dtype), call.number(math.pi / 2, call.dtype)
     sign = call.op("where", call.op("less", y, zero), call.number(-1, call.dtype), call.number(1, call.dtype))
     angle = call.op("atan", call.op("div", y, x))
@@ -201,13 +201,13 @@ def addcmul(composite: str) -> Operator:
 
 
 def axes_of(call: Call) -> list[int]:
-    """Empty: all."""
+    """The axes; empty stands for all."""
     dims = call.get("dim", [])
     return [dims] if isinstance(dims, int) else list(dims)
 
 
 def along(operator: Operator) -> Operator:
-    """Of a tensor without dimensions: what the operator does with a vector of its element."""
+    """Extends an operator on an axis to tensors of rank 0: it treats them as vectors of one element."""
 
     def convert(call: Call) -> Any:
         if call.rank():
@@ -321,7 +321,7 @@ def softmax(composite: str) -> Operator:
 
 
 def batch_norm(call: Call) -> list[Value]:
-    """Without statistics of the input."""
+    """Inference: the statistics are arguments."""
     empty = call.op("expand", call.number(0, call.result[1].dtype), shape=[0])
     return [with_statistics(call), empty, empty]
 
@@ -353,7 +353,7 @@ def layer_norm_with_statistics(call: Call) -> list[Value | None]:
 
 
 def statistics(call: Call, value: Value, axes: list[int], keepdims: int) -> list[Value | None]:
-    """The mean and 1 / sqrt(variance + epsilon), of those that the model reads, which are results 1 and 2."""
+    """The mean and 1 / sqrt(variance + epsilon), results 1 and 2; None for one that the model does not read."""
     if not (call.is_read(1) or call.is_read(2)):
         return [None, None]
     dtype = call.result[1].dtype

@@ -1,4 +1,4 @@
-"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of operators.
+"""torch.compile(net, backend="perpend"): converts Dynamo's graphs with the table of operators.
 
 Inference only: graphs that need gradients run in PyTorch, and so do operators that are not supported, between parts
 that are compiled. Parameters and buffers are constants of the artifact (frozen) and are compiled again when they
@@ -51,7 +51,8 @@ _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakVa
 def perpend_backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
 ) -> Function:
-    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; they are all the same.
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; all have the same
+    effect.
 
     Errors: CompileError for an option or a mode that does not exist.
     """
@@ -98,8 +99,8 @@ def perpend_backend(
 
 
 def _needs_no_wrappers(context: TracingContext | None) -> bool:
-    """Whether the graph's function takes and returns what its user does. Otherwise PyTorch's wrappers write changes of
-    inputs and views back, take subclasses apart and so on; they take longer than a small model.
+    """Whether the graph's function has the signature of the user's. Otherwise PyTorch's wrappers write back changes of
+    inputs and views, unpack tensor subclasses and so on; they take longer than a small model.
     """
     facts: Any = context and context.fw_metadata
     if not facts or (context and context.fakify_first_call) or torch._functorch.config.functionalize_rng_ops:
@@ -121,7 +122,7 @@ def _directly(compiled: _Compiled, wrapped: Function) -> Function:
 
 
 def check_inputs(inputs: Sequence[Any]) -> None:
-    """Errors: CompileError for the lengths of a nested tensor's parts, which stand for many numbers."""
+    """Errors: CompileError for the ragged lengths of a nested tensor, which no single extent describes."""
     if any(isinstance(value, torch.SymInt) and value.node.is_nested_int() for value in inputs):
         raise CompileError("nested tensors are not supported\nhint: pad their parts to one length")
 
@@ -147,13 +148,13 @@ def is_view_of_input(node: torch.fx.Node) -> bool:
 
 
 def is_token(node: torch.fx.Node) -> bool:
-    """An input that only orders effects: None is given for it."""
+    """Whether an input only orders side effects: its value is None."""
     return bool(node.users) and all(has_effect(user) and user.args[0] is node for user in node.users)
 
 
 @dataclass(frozen=True)
 class _Version:
-    """The model for some values of the frozen tensors. Never changed: calls on other threads may be using it."""
+    """The model for one state of the frozen tensors. Immutable: calls on other threads may be using it."""
 
     model: Model
     frozen: Frozen
@@ -163,7 +164,7 @@ class _Version:
 
 
 class _Compiled:
-    """One graph. It is compiled at its first call, and again when a frozen tensor has changed. Threads: any."""
+    """One graph. It is compiled at its first call, and again after a frozen tensor has changed. Thread-safe."""
 
     def __init__(
         self,
@@ -184,7 +185,7 @@ class _Compiled:
         self.lock = threading.Lock()  # of what follows; `version` and `parts` are read without it
         self.version: _Version | None = None
         self.frozen = list(frozen)
-        self.changed: set[int] = set()  # frozen tensors that have changed once; the second time, they become inputs
+        self.changed: set[int] = set()  # changed once; a second change makes it an input
 
     def divide(self, apart: Mapping[torch.fx.Node, str]) -> None:
         """Leaves some nodes to PyTorch. They are given with the reasons.

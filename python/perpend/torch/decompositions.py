@@ -1,4 +1,4 @@
-"""Operators beyond core ATen in its terms: fused layers, bags of embeddings, distances, order statistics."""
+"""Decompositions of operators beyond core ATen: fused layers, bags of embeddings, distances, order statistics."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ aten: Any = torch.ops.aten
 
 
 def _attention_mask(mask: Tensor | None, kind: int | None, dtype: torch.dtype) -> Tensor | None:
-    """What is added to the scores. kind: 0 is [query, key], 1 is [batch, key], 2 has all four dimensions."""
+    """The summand of the scores. kind 0: [query, key]; 1: [batch, key]; 2: four dimensions."""
     if mask is None:
         return None
     mask = mask.to(torch.bool)
@@ -102,10 +102,10 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Bags of rows of a table, summed (mode 0), averaged (1) or their maximum (2); bag b begins at offsets[b].
+    """Reduces bags of rows of a table: sum (mode 0), mean (1) or maximum (2); bag b begins at offsets[b].
 
-    The results behind are what PyTorch's kernels leave there: the bag of each index (nothing where plain sums do
-    without), the sizes of the bags and the index of each maximum (zeros where nothing counts them).
+    The other results equal what PyTorch's kernels return: the bag of each index (empty if plain sums do not need it),
+    the sizes of the bags and the index of each maximum (zeros if nothing counts them).
     """
     is_plain_sum = mode == 0 and padding_idx < 0 and weight.dtype != torch.float64
     zeros = torch.zeros_like(offsets)
@@ -132,7 +132,7 @@ def embedding_bag(
 
 
 def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) -> Tensor:
-    """The index whose row has the maximum of a bag, the first of several; 0 for a bag without rows."""
+    """The first index of each bag whose row has the maximum; 0 for a bag without rows."""
     count = indices.shape[0]
     place = torch.arange(count)[:, None]
     place = torch.where(rows == maxima[bag], place, count)
@@ -153,7 +153,7 @@ def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 
 def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
-    """aten._pdist_forward: those of rows i < j, in order."""
+    """aten._pdist_forward: the distances of rows i < j, in order."""
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
     return torch.linalg.vector_norm(x[first] - x[second], p, dim=-1)
 
@@ -172,7 +172,7 @@ def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor
 
 
 def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Any:
-    """The elements in order; those beyond them, which PyTorch leaves open, are 0."""
+    """Keeps the elements in order; additional ones, which PyTorch leaves uninitialised, are 0."""
     count, wanted = math.prod(x.shape), math.prod(size)
     if not x.is_contiguous() or memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         return NotImplemented
@@ -191,7 +191,7 @@ def trilinear(
     sumdim: list[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The product of three tensors, with new dimensions where the lists say so, summed over `sumdim`."""
+    """The product of three tensors, unsqueezed at the listed dimensions, summed over `sumdim`."""
     parts = []
     for part, dims in ((x, expand1), (y, expand2), (z, expand3)):
         for dim in dims:
@@ -208,7 +208,7 @@ def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alp
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Reductions that the tensor itself does not take part in, and means."""
+    """Reductions without the tensor's own elements, and means."""
     if include_self and reduce != "mean":
         return NotImplemented
     if x.dim() == 0:
@@ -240,19 +240,19 @@ def neutral_element(reduce: str, dtype: torch.dtype) -> float:
 def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """result[.., index[i], ..] with source[.., i, ..]"""
+    """Reduces result[.., index[i], ..] with source[.., i, ..]."""
     shape = [-1 if axis == dim % x.dim() else 1 for axis in range(x.dim())]
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Elements of the flattened tensor."""
+    """Writes elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
     return flat.reshape(x.shape)
 
 
 def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The places of the diagonal, as its dimension is the last of the source."""
+    """Writes the diagonal; its dimension is the last of the source."""
     rows, columns = x.shape[dim1], x.shape[dim2]
     places = torch.arange(rows)[:, None] + offset == torch.arange(columns)
     moved = x.movedim((dim1, dim2), (-2, -1))
@@ -262,7 +262,7 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
 
 
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The least of the most frequent values, and the last position where it is."""
+    """The least of the most frequent values, and its last position."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.long)
     values, order = torch.sort(x.movedim(dim, -1), dim=-1, stable=True)
@@ -278,7 +278,7 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
 
 
 def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
-    """Of narrow types as in C++: computed as int, of which a result too large keeps the low bits."""
+    """Narrow types compute as int, as C++ does; a result that is too large keeps the low bits."""
     dtype = torch.result_type(x, y)
     x, y = (each.to(torch.promote_types(dtype, torch.int32)) for each in (x, y))
     divisor = torch.gcd(x, y)
@@ -286,12 +286,12 @@ def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sign_bit(x: Tensor) -> Tensor:
-    """-0.0 has one; that of a NaN is taken as 0."""
+    """True for -0.0; false for NaN."""
     return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
 
 
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
-    """Of integers: floating-point numbers, among which there is -0.0."""
+    """Integers become floating point, where -0.0 exists."""
     x = x.to(real_type(torch.result_type(x, y)))
     if not isinstance(y, Tensor):
         return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
@@ -299,7 +299,7 @@ def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
 
 
 def greater(x: Tensor, y: Tensor) -> Tensor:
-    """Of a number and NaN, the number."""
+    """The maximum; if one operand is NaN, the other."""
     return torch.where(x != x, y, torch.where(y != y, x, torch.maximum(x, y)))
 
 
@@ -317,7 +317,7 @@ def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
 
 
 def angle(x: Tensor) -> Tensor:
-    """Of real numbers; complex ones stay an operator."""
+    """Real numbers only; complex ones stay an operator."""
     if x.is_complex():
         return NotImplemented
     return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))

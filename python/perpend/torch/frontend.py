@@ -1,7 +1,7 @@
 """PyTorch programs as graph modules: torch.export programs and the graphs of torch.compile.
 
-A graph of core ATen operators is walked once; each operator is one entry of the table in operators. Extents are
-text: the expressions of PyTorch's symbolic integers.
+One walk over a graph of core ATen operators; each operator is one entry of the table in operators. Extents are text:
+the expressions of PyTorch's symbolic integers.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def _output_of(module: torch.fx.GraphModule) -> torch.fx.Node:
 
 
 def name_extents(example: Any, value: Any) -> None:
-    """Extents that data decides have the names of the compiler's symbols, once an operator has defined them."""
+    """Once an operator defines data-dependent extents, names them by the compiler's symbols."""
     if isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):
         for part, result in zip(example, value, strict=False):
             name_extents(part, result)
@@ -180,7 +180,7 @@ def strangeness(node: torch.fx.Node) -> str:
 
 
 def check_operators(module: torch.fx.GraphModule) -> None:
-    """Errors: all operators that are not in the table at once, with their nodes."""
+    """Errors: lists all operators that are not in the table, with their nodes."""
     unsupported: dict[str, list[str]] = defaultdict(list)
     for node in calls(module):
         if not is_known(node):
@@ -209,7 +209,7 @@ def accepts(model: Any) -> bool:
 
 
 def differs_in_training(model: torch.nn.Module) -> bool:
-    """Whether a part of the model is in training mode and computes something else there."""
+    """Whether a part of the model is in training mode and computes something different there."""
     kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase)
     return any(part.training and isinstance(part, kinds) for part in model.modules())
 
@@ -243,7 +243,7 @@ def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Modul
         return import_program(program, type(model).__name__, dims, parameters)
 
 
-# What to do about an error of torch.export, by what its text has in it.
+# The hint for an error of torch.export, by a part of its text.
 HINTS = {
     "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; or call "
     "transformers.integrations.executorch.register_dynamic_cache_export_support() first, to have it in and out",
@@ -289,12 +289,12 @@ def import_program(
     program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = (), parameters: Sequence[str] = ()
 ) -> Module:
     """A program of torch.export as a module at graph level. Its inputs and outputs are those of the model, flattened;
-    `structure` makes of them what the model takes and returns.
+    `structure` converts between them and the model's own.
 
-    leaves: what the user's dynamic_shapes says of each input. parameters: those of the module's forward.
+    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward.
     """
     _check_mutations(program)
-    conditions = saved_conditions(program)  # the next trace loses them
+    conditions = saved_conditions(program)  # decomposition loses them
     program = _decomposed(program)
     _check_mutations(program)
     check_operators(program.graph_module)
@@ -305,15 +305,15 @@ def import_program(
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
-    """Tracing the program once more takes as long as its export: where no operator needs it, nor a parameter that is a
-    tensor of another kind, it stays."""
+    """Decomposes the program. This traces it again, which takes as long as its export, so it is skipped if no operator
+    and no parameter (a tensor subclass) needs it."""
     table = operators.decompositions()
     stored = [*program.state_dict.values(), *program.constants.values()]
     are_plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in stored)
     nodes = list(calls(program.graph_module))
     if are_plain and all(is_known(node) and operators.is_final(node, table) for node in nodes):
         return program
-    with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
+    with warnings.catch_warnings():  # PyTorch warns about its own copies of tree specs
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:
             return program.run_decompositions(table)
@@ -336,7 +336,7 @@ def _convert(
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
         if spec.kind == InputKind.TOKEN:
-            continue  # operators stay in order
+            continue  # keeps the order of operators
         if spec.kind == InputKind.USER_INPUT:
             if isinstance(spec.arg, TensorArgument):
                 converter.input(node, node.name)
@@ -356,7 +356,7 @@ def _convert(
 
 
 def _read_numbers(program: ExportedProgram, converter: Converter, conditions: Sequence[Any]) -> None:
-    """Inputs that are integers: extents of the model, as what it reads from a tensor is."""
+    """Inputs that are integers: they become extents of the model, like numbers that it reads from a tensor."""
     for node in program.graph.find_nodes(op="placeholder"):
         if isinstance(node.meta.get("val"), torch.SymInt):
             converter.graph.set_location(node.name)
@@ -380,7 +380,7 @@ def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
 
 
 def _check_mutations(program: ExportedProgram) -> None:
-    """A compiled model is a function that any number of threads call at once: it has no state between calls."""
+    """Errors: a compiled model is a function that many threads may call at once, so it has no state between calls."""
     allowed = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
     mutated = [spec for spec in program.graph_signature.output_specs if spec.kind not in allowed]
     names = ", ".join(sorted(f"'{spec.target or spec.arg.name}'" for spec in mutated))

@@ -1,4 +1,4 @@
-"""ATen operators that move, create and index."""
+"""ATen operators that move, create and index elements."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def stack(call: Call) -> Value:
 
 
 def concatenate(call: Call) -> Value:
-    """Vectors without elements go with tensors of any rank."""
+    """Accepts empty vectors among tensors of any rank, as PyTorch does."""
     pairs = list(zip(call["tensors"], call.raw("tensors"), strict=True))
     parts = [part for part, raw in pairs if not is_empty_vector(raw.meta["val"])] or [pairs[0][0]]
     parts = [call.of_type(part, call.dtype) for part in parts]
@@ -187,7 +187,8 @@ def strided_places(call: Call, sizes: Sequence[Extent], strides: Sequence[Extent
 
 
 def is_view(node: torch.fx.Node) -> bool:
-    """Of its first argument. Some operators make one or a copy, as it comes."""
+    """Whether the node is a view of its first argument. Some operators return a view or a copy, depending on the
+    strides."""
     if not getattr(node.target, "is_view", False):
         return False
     memories = [part.meta["val"].untyped_storage()._cdata for part in (node, node.args[0])]
@@ -195,7 +196,7 @@ def is_view(node: torch.fx.Node) -> bool:
 
 
 def memory_of(call: Call) -> tuple[Value, torch.Tensor]:
-    """The elements of a tensor's memory in their order there; that of a view is that of what it shows."""
+    """The elements of a tensor's memory in storage order; for a view, those of its base."""
     node = call.raw("self")
     while node.op == "call_function" and is_view(node):
         node = node.args[0]
@@ -217,7 +218,7 @@ def as_strided(call: Call) -> Value:
 
 
 def as_strided_scatter(call: Call) -> Value:
-    """The tensor with other elements in the places that as_strided shows."""
+    """The tensor with the elements that as_strided shows replaced."""
     if not call.example("self").is_contiguous() or call.example("self").storage_offset() != 0:
         raise call.fail("expected a contiguous tensor\nhint: use scatter or index_put")
     value, start = call.tensor("self"), call.get("storage_offset", 0)
@@ -236,7 +237,7 @@ def select_scatter(call: Call) -> Value:
 
 
 def diagonal(call: Call) -> Value:
-    """The two dimensions become one, last: positions (i, i + offset)."""
+    """The two dimensions become one, the last: elements (i, i + offset)."""
     value, rank, offset = call.tensor("self"), call.rank(), call["offset"]
     first, second = normal(call["dim1"], rank), normal(call["dim2"], rank)
     rest = [axis for axis in range(rank) if axis not in (first, second)]
@@ -307,7 +308,7 @@ def result_shape(call: Call) -> list[Extent]:
 
 
 def filled(value: float | None = None) -> Operator:
-    """A tensor of the result's shape that holds one number."""
+    """A tensor of the result's shape filled with one number."""
 
     def convert(call: Call) -> Value:
         name = next((name for name in ("fill_value", "s", "value") if name in call), None)
@@ -318,7 +319,7 @@ def filled(value: float | None = None) -> Operator:
 
 
 def random_values(composite: str, dtype: torch.dtype | None = None) -> Operator:
-    """Other values than PyTorch's, of the same distribution; each operator has its own seed."""
+    """Random values of PyTorch's distribution, but not its sequence; each operator has its own seed."""
 
     def convert(call: Call) -> Value:
         call.converter.seeds += 1
@@ -370,7 +371,7 @@ def triangle_indices(function: Callable[..., torch.Tensor]) -> Operator:
 
 
 def evaluated(call: Call) -> Value:
-    """A constant, of operators whose arguments are numbers."""
+    """Evaluates an operator whose arguments are numbers into a constant."""
     target: Any = call.node.target
     options = {name: value for name, value in call.node.kwargs.items() if name != "device"}
     value: Value = call.converter.constant(target(*call.node.args, **options))

@@ -111,7 +111,7 @@ from .triangles import TRIANGLES
 
 Operator = Callable[["Call"], Any]
 
-# Not decomposed: one composite says the same, with more to know for the compiler.
+# Not decomposed: one composite computes the same and tells the compiler more.
 KEPT = """
     hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
     group_norm instance_norm masked_fill select_scatter stack grid_sampler_2d
@@ -121,7 +121,7 @@ KEPT = """
     lstm gru rnn_tanh rnn_relu
 """
 
-# Checks of what the compiler checks itself.
+# Checks that the compiler makes itself.
 IGNORED = {
     "aten._assert_tensor_metadata",
     "aten.sym_constrain_range",
@@ -136,7 +136,7 @@ def is_supported(name: str) -> bool:
     return name == "getitem" or any(name in table for table in (OPERATORS, IGNORED, REGIONS, CONTROL))
 
 
-# What torch would take apart, and the functions of the table take whole.
+# Operators that torch would decompose, and the table takes whole.
 WHOLE = """
     transpose.int t.default detach.default arange.default arange.start softmax.int __and__.Tensor diff.default
     zeros.default ones.default new_ones.default zeros_like.default ones_like.default where.ScalarOther where.ScalarSelf
@@ -147,14 +147,14 @@ WHOLE = """
 
 
 def changes_statistics(node: torch.fx.Node) -> bool:
-    """Whether a normalisation computes them of its input, and may keep them for later."""
+    """Whether a normalisation computes statistics of its input, and may update its own."""
     arguments = arguments_of(node)
     return bool(arguments.get("training", arguments.get("use_input_stats") and arguments["running_mean"] is not None))
 
 
 def is_final(node: torch.fx.Node, table: Any) -> bool:
-    """Whether the operator would stay as it is among core ATen's decompositions, or is converted as well without them.
-    A region under autocast casts what its operators take, which only a trace shows."""
+    """Whether decomposition would leave the operator as it is, or the table converts it as well. In a region under
+    autocast, only a trace shows the casts of its operands."""
     target, _ = called(node)
     if not isinstance(target, torch._ops.OpOverload):
         return name_of(node) != "higher_order.wrap_with_autocast"
@@ -172,7 +172,7 @@ def decompositions() -> Mapping[Any, Any]:
 
 
 def _operator_of(name: str) -> Any:
-    """Of "namespace::name.overload". One that is destroyed and defined anew is another object."""
+    """The operator "namespace::name.overload". One that is destroyed and defined again is another object."""
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
@@ -180,7 +180,7 @@ def _operator_of(name: str) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
-    """Made anew when the program has registered other operators since: their decompositions belong to the table."""
+    """Rebuilt if the program has registered more operators since: their decompositions belong to the table."""
     table = default_decompositions()
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
@@ -188,7 +188,7 @@ def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
     return dict(table.items()) | DECOMPOSITIONS | quantised_decompositions()
 
 
-# Operators whose name is that of a composite.
+# Operators with the name of a composite.
 UNARY = """
     abs neg reciprocal sqrt rsqrt exp log log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin acos atan sinh
     cosh tanh asinh acosh atanh ceil floor relu sigmoid silu mish
@@ -198,13 +198,13 @@ ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted em
 CONVOLUTIONS = "convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
 EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
-# Each has a form that copies.
+# Operators with a form that copies.
 VIEWS = """
     alias as_strided diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold
     unsqueeze view detach
 """
 
-# Along a dimension, which also tensors without one have.
+# Operators along a dimension; they accept tensors of rank 0 as well.
 ALONG = """
     sum mean prod amax amin logsumexp any all max min argmax argmin var var_mean linalg_vector_norm _softmax softmax
     _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold

@@ -1,4 +1,4 @@
-"""ATen operators that resample images, and pools whose windows the result's extents decide."""
+"""ATen operators that resample images, and pools whose windows depend on the result's extents."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scaled_extent(call: Call, extent: Extent, factor: float) -> Extent:
 
 
 def scale_factors(call: Call) -> list[float] | None:
-    """One per spatial dimension, when the model gives factors and not sizes."""
+    """One per spatial dimension, if the model gives factors instead of sizes."""
     if call.get("scale_factors") is not None:
         return [float(factor) for factor in call["scale_factors"]]
     given = [call.get(name) for name in ("scales_d", "scales_h", "scales_w", "scales") if name in call]
@@ -109,7 +109,7 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
 
 
 def filled_up(call: Call, value: Value, attributes: dict[str, Any]) -> Value:
-    """Padded with zeros for all windows, also those that begin inside and end outside. Changes the attributes."""
+    """Pads with zeros for all windows, including those that end outside. Changes the attributes."""
     window = len(attributes["strides"])
     low, rest = attributes["pads"][:window], value.shape[:-window]
     high = []
@@ -122,7 +122,7 @@ def filled_up(call: Call, value: Value, attributes: dict[str, Any]) -> Value:
 
 
 def with_positions(call: Call, value: Value, attributes: dict[str, Any]) -> list[Value]:
-    """Positions within an image; the composite's are those in the whole tensor."""
+    """Converts the composite's positions in the whole tensor to positions within an image."""
     maxima, positions = call.ops("max_pool_with_positions", value, **attributes)
     image = call.converter.graph.dims([" * ".join(f"({extent})" for extent in value.shape[2:])], scalar=True)
     return [maxima, call.op("mod", positions, image)]
@@ -168,12 +168,12 @@ def adaptive_max_pool(call: Call) -> list[Value | None]:
 
 
 def adaptive_maxima(call: Call) -> list[Value | None]:
-    """And their positions in the image: along one dimension after the other, from the last on, the first maximum of
-    each window."""
+    """Adaptive maxima and their positions in the image: reduces one dimension after the other, from the last on; takes
+    the first maximum of each window."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
     image = value.shape
     place = call.op("expand", call.number(0, torch.int64), shape=image)
-    row: Extent = 1  # elements for a step along the dimension
+    row: Extent = 1  # stride of the dimension in the image
     for axis in range(len(image) - 1, len(image) - 1 - len(sizes), -1):
         maxima, places = [], []
         windows, own_places = (adaptive_windows(call, x, axis, sizes[axis - len(image)]) for x in (value, place))
@@ -192,7 +192,7 @@ def scalar(call: Call, number: Extent) -> Value:
 
 
 def max_unpool(call: Call) -> Value:
-    """Each image's elements at their positions, zero elsewhere."""
+    """Puts each image's elements at their positions; zero elsewhere."""
     value, positions = call.tensor("self"), call.tensor("indices")
     window = call.rank() - 2 if "stride" in call else 2
     sizes = [extent_of(extent) for extent in call.result.shape]

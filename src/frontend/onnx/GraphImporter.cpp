@@ -1,4 +1,4 @@
-//===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
+//===- GraphImporter.cpp - imports the nodes of ONNX graphs --------------===//
 
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/NodeValues.h"
@@ -22,7 +22,7 @@ LogicalResult GraphImporter::enter(const GraphProto &graph) {
   return failure(builder.hasFailed());
 }
 
-/// A constant in the block of its graph, so that every use in graphs inside may share it.
+/// Creates a constant in the block of its graph, so that all uses in nested graphs can share it.
 Value GraphImporter::constantOf(Scope &scope, const TensorProto &tensor) {
   std::string error;
   ElementsAttr elements = tensors.read(tensor, error);
@@ -238,7 +238,7 @@ std::vector<const NodeProto *> GraphImporter::nodesBetween(const llvm::StringMap
   return needed;
 }
 
-/// Each order of a derivative doubles the import.
+/// Limit for reimports: each order of a derivative doubles the import.
 static constexpr int mostAnew = 8;
 
 Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &replacements) {
@@ -251,7 +251,7 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   scopes.push_back(Scope{nullptr, builder.operations.getInsertionBlock(), replacements, {}, {}});
   bool isDone = llvm::all_of(nodes, [&](const NodeProto *node) {
     bool isImported = succeeded(importNode(*node));
-    for (const auto &entry : replacements) // a node may have other outputs that are wanted
+    for (const auto &entry : replacements) //  a node may have other outputs that are needed
       scopes.back().values[entry.getKey()] = entry.getValue();
     return isImported;
   });

@@ -29,7 +29,7 @@ Value Builder::scatter(Value input, Value indices, Value updates, std::optional<
   return operations.create<ScatterOp>(location, input.getType(), input, indices, updates, reduction);
 }
 
-/// Texts and lists are identities here, whose order means nothing.
+/// Strings and lists are represented by identities, which have no order.
 static bool isOrdered(Builder &builder, Value input) {
   Type type = tensorTypeOf(input).getElementType();
   if (isHandle(type))

@@ -1,6 +1,6 @@
-//===- Arithmetic.cpp - elementwise formulas of two and more tensors ------===//
+//===- Arithmetic.cpp - elementwise formulas of several tensors ----------===//
 //
-// Operators that shape computations use also follow the contents of small
+// Operators that occur in shape computations also track the contents of small
 // integer tensors.
 //
 //===----------------------------------------------------------------------===//
@@ -57,7 +57,7 @@ Value where(Builder &b, Value condition, Value then, Value otherwise) {
     return {};
   if (elementTypeOf(then) != elementTypeOf(otherwise) || !elementTypeOf(condition).isInteger(1))
     return b.fail("where: expected a boolean condition and two tensors of one element type");
-  // Of extents that are equal when the model runs, a condition is the one that may be 1 instead: it is often a mask.
+  // Of extents that are equal at run time, the condition's may be 1 instead, because it is often a mask.
   std::optional<Shape> shape = b.broadcastShapes({then, otherwise, condition});
   if (!shape)
     return {};
@@ -125,7 +125,7 @@ Results mean(Builder &b, Values in, const Attributes &) {
   return {total ? graph::div(b, total, b.scalar(static_cast<double>(in.size()), elementTypeOf(total))) : total};
 }
 
-/// max(x, low), and its derivative on the bound is that of x. NaN in either gives NaN.
+/// max(x, low); on the bound its derivative is that of x. NaN in either operand gives NaN.
 static Value atLeast(Builder &b, Value x, Value low) {
   auto formula = [](Scalar x, Scalar low) { return select((x < low) | notEqual(low, low), low, x); };
   return follow(b, {x, low}, binary(b, x, low, formula), [](ArrayRef<SymbolicInt> v) { return max(v[0], v[1]); });
@@ -148,7 +148,7 @@ Results prelu(Builder &b, Values in, const Attributes &) {
 }
 Results where(Builder &b, Values in, const Attributes &) { return {graph::where(b, in[0], in[1], in[2])}; }
 
-/// A comparison, with its outcome for integers that are known.
+/// A comparison, and its known result for known integers.
 static Results comparison(Builder &b, Values in, Binary formula,
                           std::optional<bool> (*known)(SymbolicInt, SymbolicInt)) {
   return {
@@ -158,7 +158,7 @@ static Results comparison(Builder &b, Values in, Binary formula,
       })};
 }
 
-/// The same of one pair of integers that symbols decide: the difference of the first and the second says how.
+/// The comparison of one pair of integers that symbols decide, by the sign of their difference.
 static Results comparison(Builder &b, Values in, Binary formula, std::optional<bool> (*known)(SymbolicInt, SymbolicInt),
                           Comparison (*meaning)(SymbolicInt)) {
   Results result = comparison(b, in, formula, known);

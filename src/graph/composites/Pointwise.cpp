@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - elementwise formulas and what they are made with ---===//
+//===- Pointwise.cpp - elementwise formulas, and helpers for them --------===//
 
 #include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"
@@ -139,7 +139,7 @@ static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(S
 template <typename Op> static Scalar apply(Scalar x) { return x.call<Op>(x.value); }
 
 static Scalar logistic(Scalar x) { return 1.0 / (1.0 + exp(-x)); }
-/// max(x, 0) + log1p(exp(-|x|)), by selects: their derivatives at 0 add up to that of the function.
+/// max(x, 0) + log1p(exp(-|x|)), by selects, such that the derivatives at 0 add up to the right one.
 static Scalar softplusOf(Scalar x) {
   Scalar isPositive = x > 0;
   return select(isPositive, x, x.constant(0)) + log1p(exp(select(isPositive, -x, x)));
@@ -187,7 +187,7 @@ Results asinh(Builder &b, Values in, const Attributes &) { return floating(b, in
 Results acosh(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::AcoshOp>); }
 Results atanh(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::AtanhOp>); }
 
-/// The contents of a float tensor that are followed are integers, which rounding leaves alone.
+/// The tracked contents of a float tensor are integers, which rounding does not change.
 static Results rounded(Builder &b, Values in, llvm::function_ref<Scalar(Scalar)> formula) {
   Results result = unary(b, in, formula);
   return {follow(b, in, result[0], [](ArrayRef<SymbolicInt> x) { return x[0]; })};

@@ -1,4 +1,4 @@
-//===- Pooling.cpp - pools by norm, positions of maxima, unpooling --------===//
+//===- Pooling.cpp - pooling by norm, maxima with positions, unpooling ---===//
 //
 // Sources: ONNX LpPool-22, GlobalLpPool-22, MaxPool-22, MaxUnpool-22.
 //
@@ -35,7 +35,7 @@ public:
     double shift = static_cast<double>(offsets[dim] * window.dilations[dim] - window.padLow[dim]);
     return output * static_cast<double>(window.strides[dim]) + shift;
   }
-  /// Goes to the next element in row-major order; false behind the last.
+  /// Goes to the next element in row-major order; false after the last.
   bool next() {
     for (size_t dim = offsets.size(); dim-- > 0;) {
       if (++offsets[dim] < pooling.size[dim])
@@ -67,10 +67,10 @@ static Scalar flatPosition(OpBuilder &builder, Location loc, ArrayRef<Value> at,
   return flat;
 }
 
-/// Windows of more elements would make bodies that no compiler likes.
+/// Larger windows would make bodies that take too long to compile.
 static constexpr int64_t mostTaps = 4096;
 
-/// The position of each window's first maximum. A window's elements are looked at one after the other.
+/// The position of each window's first maximum; examines the elements of a window one after another.
 static Value maximaPositions(Builder &b, Value input, ArrayRef<SymbolicInt> result, const Pooling &pooling,
                              bool columnMajor) {
   Shape shape = shapeOf(input);

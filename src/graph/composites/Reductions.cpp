@@ -1,4 +1,4 @@
-//===- Reductions.cpp - reductions and what is made of them ---------------===//
+//===- Reductions.cpp - reductions, and formulas made of them ------------===//
 
 #include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
@@ -57,8 +57,8 @@ Value mean(Builder &b, Value x, ArrayRef<int64_t> axes, bool keepDims) {
   return b.cast(div(b, total, number(b, count, elementTypeOf(total))), elementTypeOf(x));
 }
 
-/// What exponents are shifted by so that none overflows: the largest along some axes, kept as extents of 1. The result
-/// does not depend on it, so its derivative, which would only add rounding errors, is left out.
+/// The shift of exponents that prevents overflow: the maximum along some axes, kept as extents of 1. The result does
+/// not depend on it, so its derivative is omitted, which would only add rounding errors.
 static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
   Value largest = b.reduce(ReductionKind::Max, x, axes, false);
   auto reduce = largest && largest != x ? largest.getDefiningOp<ReduceOp>() : ReduceOp();
@@ -85,7 +85,7 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
   if (!total)
     return {};
-  // One division for each sum: a product costs less than a quotient, and a rounding more.
+  // One division per sum: a multiplication is cheaper than a division, at the cost of one more rounding.
   Value result = isLogarithmic ? sub(b, shifted, applyComposite(b, "log", total)[0])
                                : mul(b, power, applyComposite(b, "reciprocal", total)[0]);
   return result ? b.cast(result, elementTypeOf(input)) : result;
@@ -236,7 +236,7 @@ static Value reversed(Builder &b, Value x, int64_t axis) {
   return b.slice(x, starts, shape, steps);
 }
 
-/// Exclusive: of the elements before, so of those shifted by one behind the neutral element.
+/// Exclusive sums cover the elements before each one: inclusive sums shifted by one after the neutral element.
 static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)

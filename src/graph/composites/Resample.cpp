@@ -1,10 +1,11 @@
 //===- Resample.cpp - resizing by nearest, linear and cubic interpolation -===//
 //
-// One axis at a time: separable, so the results are those of the n-d formulas
-// up to rounding. Coordinates are computed in f32. Source: ONNX Resize-19.
+// Resizes one axis at a time. The methods are separable, so results equal those
+// of the n-d formulas up to rounding. Coordinates are computed in f32. Source:
+// ONNX Resize-19.
 //
-// Antialiasing stretches the kernel when an axis becomes shorter, so that every
-// input element counts: the weights of all neighbours are a matrix of their own.
+// Antialiasing stretches the kernel when an axis is shortened, so that every
+// input element contributes: the weights of all neighbours form a matrix.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +21,7 @@ struct ResizeOptions {
   double cubicCoefficient, extrapolation;
   bool excludeOutside, antialias;
 };
-/// A number that is known, or the scalar tensor that holds it when the model runs.
+/// A known number, or the scalar tensor that holds it at run time.
 struct Parameter {
   double number = 0;
   Value tensor = {};
@@ -34,7 +35,7 @@ struct ResizedAxis {
 };
 } // namespace
 
-/// The parameters of an axis that are tensors, in the order in which AxisSampler reads them.
+/// The parameters of an axis that are tensors, in the order in which AxisSampler captures them.
 static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
   SmallVector<Value> tensors;
   for (const Parameter *parameter : {&axis.scale, &axis.regionStart, &axis.regionEnd})
@@ -44,7 +45,7 @@ static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
 }
 
 namespace {
-/// Where the elements of one output position come from.
+/// Computes the source elements of one output position.
 class AxisSampler {
 public:
   /// `captured`: capturedParameters(axis) inside the body.
@@ -105,7 +106,7 @@ private:
       return position.constant(static_cast<double>(*constant));
     return position.with(extent(position.emitter(), position.location(), value)).to(position.type());
   }
-  /// Given scales make the ends of the output those of a length that is no whole number.
+  /// With given scales, the ends of the output belong to a length that is not an integer.
   Scalar alignedCoordinate() {
     Scalar length = axis.scale.isKnown(0) ? output : input * givenScale;
     Scalar spread = position * (input - 1) / select(equal(length, 1), length, length - 1);
@@ -179,7 +180,7 @@ static Value repeatElements(Builder &b, Value input, int64_t axis, int64_t times
   return b.reshape(b.broadcast(input, dims, wide), merged);
 }
 
-/// How many neighbours a stretched kernel of this reach may have: an even number.
+/// The number of neighbours of a stretched kernel with this reach: even.
 static SymbolicInt neighbourCount(Builder &b, const SymbolicInt &inputExtent, const ResizedAxis &axis, int64_t reach) {
   auto whole = static_cast<double>(reach);
   if (axis.scale.tensor) {
@@ -300,8 +301,8 @@ static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
   return std::nullopt;
 }
 
-/// The elements of a vector that is known when the model runs (optional), else of an attribute; `otherwise` when there
-/// are none. nullopt, with an error, when their number is not `count`.
+/// The elements of a run-time vector (optional), or of an attribute; `otherwise` if there are none. nullopt, with an
+/// error, if their number is not `count`.
 static std::optional<SmallVector<Parameter>> parametersOf(Builder &b, Value vector, ArrayRef<double> numbers,
                                                           ArrayRef<Parameter> otherwise) {
   SmallVector<Parameter> parameters;

@@ -1,4 +1,4 @@
-//===- Sorting.cpp - sorted order and what follows from it ----------------===//
+//===- Sorting.cpp - sorting and unique ----------------------------------===//
 
 #include "graph/composites/Formulas.h"
 
@@ -39,10 +39,10 @@ Results topk(Builder &b, Values in, const Attributes &a) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Equal elements side by side, in sorted order: what all results of unique are made of.
+/// Groups of equal elements in sorted order, from which all results of unique are computed.
 struct Groups {
   SymbolicInt extent, count;
-  /// Per sorted place: the element, whether it begins a group, the number of its group.
+  /// For each sorted position: the element, whether it starts a group, the number of its group.
   Value order, begins, number;
 };
 } // namespace
@@ -79,7 +79,7 @@ static Groups groupsOf(Builder &b, Value keys, bool isNaNEqual) {
   return groups;
 }
 
-/// The numbers of groups by first occurrence instead of by value.
+/// Numbers groups by first occurrence instead of by value.
 static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const Groups &groups) {
   Value outside = number(b, groups.extent, b.i64());
   Value target = where(b, groups.begins, groups.order, outside);

@@ -1,8 +1,8 @@
 //===- Special.cpp - error, gamma and related functions --------------------===//
 //
-// All are computed in f64, with what calculus gives (a continued fraction, the
-// asymptotic series behind a recurrence, Newton's steps), so that a result of
-// f32 is exact but for its rounding and one of f64 but for some units of 1e-15.
+// All are computed in f64 (by a continued fraction, an asymptotic series after
+// a recurrence, Newton's method), so that f32 results are exact up to rounding,
+// and f64 results up to some units of 1e-15.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ namespace perpend::graph {
 static constexpr double infinity = INFINITY;
 
 static Scalar sinPi(Scalar x) {
-  Scalar rest = x - roundEven(x); // the sign does not matter where it is used
+  Scalar rest = x - roundEven(x); //  its sign does not matter to the callers
   return (rest * std::numbers::pi).call<math::SinOp>((rest * std::numbers::pi).value);
 }
 
@@ -58,7 +58,7 @@ static Scalar erfcOf(Scalar x) {
   return select(x < 2, 1.0 - erf(x), far);
 }
 
-/// Newton's steps with the second derivative (Halley) from a first guess; the tail is that of erfc.
+/// Halley's method from a first guess; the tail uses erfc.
 static Scalar inverseErf(Scalar y) {
   Scalar magnitude = abs(y), rest = (1.0 - magnitude) * (1.0 + magnitude);
   Scalar logarithm = log(max(rest, 1e-300)), half = 2 / (std::numbers::pi * 0.147) + 0.5 * logarithm;
@@ -72,7 +72,7 @@ static Scalar inverseErf(Scalar y) {
   return select(equal(y, 0), y, select(y < 0, -x, x));
 }
 
-/// t with erfc(t) = x, for 0 < x < 1/500: log erfc has the derivative -2 F(t), which Newton's steps go along.
+/// t with erfc(t) = x, for 0 < x < 1/500, by Newton's method on log erfc, whose derivative is -2 F(t).
 static Scalar inverseErfcFar(Scalar x) {
   Scalar wanted = -log(x) - 0.5 * std::log(std::numbers::pi);
   Scalar t = sqrt(max(wanted - 0.5 * log(max(wanted, 1)), 4));
@@ -83,7 +83,7 @@ static Scalar inverseErfcFar(Scalar x) {
   return t;
 }
 
-/// Near 0 and 2, where 1 - x has lost its digits, from there.
+/// Near 0 and 2, where 1 - x has lost its digits, computed from the tail.
 static Scalar inverseErfc(Scalar x) {
   Scalar isRight = x < 1, rest = select(isRight, x, 2.0 - x);
   Scalar far = inverseErfcFar(max(rest, 5e-324)), isFar = (rest > 0) & (rest < 2e-3);
@@ -97,10 +97,10 @@ static Scalar inverseErfc(Scalar x) {
 /// B[2k] / (2k (2k - 1)), of Stirling's series for log gamma.
 static constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                       1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
-/// From here on the series are exact.
+/// The series are exact from here on.
 static constexpr int steps = 10;
 
-/// The number `shift` of recurrences up to where the series hold, for x > 0.
+/// Shifts x > 0 by recurrences to where the series hold.
 struct Shifted {
   Scalar x, product, sum; ///< x + shift, the product of x .. x + shift - 1, and the sum of their inverses
 };
@@ -159,7 +159,7 @@ Results erfcinv(Builder &b, Values in, const Attributes &) { return {inDouble(b,
 Results lgamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "lgamma", in[0], logGammaOf)}; }
 Results digamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "digamma", in[0], digammaOf)}; }
 
-/// Euclid's algorithm for all elements at once, until every remainder is 0. Not negative.
+/// Euclid's algorithm on all elements at once, until every remainder is 0. The result is not negative.
 Results gcd(Builder &b, Values in, const Attributes &) {
   Value x = applyComposite(b, "abs", in[0])[0], y = applyComposite(b, "abs", in[1])[0];
   if (!x || !y)

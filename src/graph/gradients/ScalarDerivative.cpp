@@ -10,7 +10,7 @@ using namespace mlir;
 namespace perpend::graph {
 using Tangent = ScalarDerivative::Tangent;
 
-/// The derivative of a function of one variable at x, where its value is y. Nullopt: it has no rule.
+/// The derivative at x of a function of one variable with the value y. nullopt: there is no rule.
 static std::optional<Scalar> slope(Operation *op, Scalar x, Scalar y) {
   constexpr double twoOverRootPi = 1.1283791670955126;
   using Slope = std::optional<Scalar>;
@@ -54,7 +54,7 @@ static Tangent times(const Tangent &tangent, Scalar factor) {
   return tangent ? Tangent(*tangent * factor) : std::nullopt;
 }
 
-/// A divisor that has overflowed to infinity gives a quotient of 0 that stays 0: the derivative is no inf / inf, as in
+/// If the divisor has overflowed to infinity, the quotient is 0 and stays 0: avoids inf / inf in the derivative, as in
 /// 1 / (1 + exp(-x)).
 static Scalar quotientRule(const Pair &p) {
   if (!p.tb)
@@ -65,9 +65,9 @@ static Scalar quotientRule(const Pair &p) {
 
 static Scalar powerRule(const Pair &p) {
   Tangent base, exponent;
-  if (p.ta) // a^0 does not change, at 0 either
+  if (p.ta) //  a^0 is constant, also at 0
     base = select(equal(p.b, 0), p.zero(), p.b * pow(p.a, p.b - 1.0) * *p.ta);
-  if (p.tb) // nor does 0^b
+  if (p.tb) //  so is 0^b
     exponent = select(equal(p.a, 0), p.zero(), p.result * log(p.a) * *p.tb);
   return sum(base, exponent);
 }
@@ -75,11 +75,11 @@ static Scalar powerRule(const Pair &p) {
 static Scalar remainderRule(const Pair &p) {
   if (!p.tb)
     return *p.ta;
-  Scalar count = (p.a - p.result) / p.b; // a whole number, but for rounding
+  Scalar count = (p.a - p.result) / p.b; //  an integer up to rounding
   return sum(p.ta, times(p.tb, -roundEven(count)));
 }
 
-/// `first`: a is the result; `second`: b is.
+/// `first`: a is the result; `second`: b is the result.
 static Scalar extremumRule(const Pair &p, Scalar first, Scalar second) {
   Scalar ta = p.ta.value_or(p.zero()), tb = p.tb.value_or(p.zero());
   Scalar tie = p.hasConstant ? p.zero() : 0.5 * (ta + tb);

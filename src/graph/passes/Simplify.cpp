@@ -1,8 +1,9 @@
-//===- Simplify.cpp - the graph in its smallest form ------------------------===//
+//===- Simplify.cpp - simplifies the graph ---------------------------------===//
 //
-// Runs after import and again after each pass that leaves constant expressions
-// behind (layout, packing). Common subexpressions, one greedy rewrite of
-// folders, canonical forms and the rules below, and common subexpressions again.
+// Runs after import, and again after each pass that leaves constant expressions
+// behind (layout, packing). Merges common subexpressions, rewrites greedily by
+// folders, canonical forms and the rules below, and merges common subexpressions
+// again.
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
@@ -38,7 +39,8 @@ using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
 static constexpr int64_t alwaysFoldedBytes = 64 << 10;
-/// An operand that a constant is repeated into, and that evaluation needs as a whole, beside smaller constants.
+/// Limit for an operand into which a constant is broadcast, and which evaluation needs in full beside smaller
+/// constants.
 static constexpr int64_t mostRepeatedBytes = 16 << 20;
 
 /// For each element that is read or written: packing and conversions take less.
@@ -51,7 +53,7 @@ static int64_t bytesOf(Value value) {
   return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
 }
 
-/// Without the bits that nothing is in: what bytes hold several numbers of is no smaller than these.
+/// Size without unused bits: bytes into which several numbers are packed count in full.
 static int64_t leastBytesOf(Value value) {
   auto type = tensorTypeOf(value);
   unsigned bits = bitWidth(type.getElementType());
@@ -95,7 +97,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
     Value result = op->getResult(0);
-    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // all of its operands became immediates
+    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; //  its operands become immediates
     if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
         op->hasAttr(computedByUsersAttribute))
       return failure();
@@ -112,7 +114,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     }
     if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
       return failure();
-    // Padding weights to whole panels may double them at most; repeated elements are no weights.
+    // Padding weights to whole panels may at most double them; repeated elements do not count as weights.
     if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
       return failure();
     if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
@@ -155,7 +157,7 @@ private:
   double &workLeft;
 };
 
-/// transpose(broadcast(x)) = broadcast'(transpose'(x)), where the small one is transposed.
+/// transpose(broadcast(x)) = broadcast'(transpose'(x)): the smaller tensor is transposed.
 struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -163,7 +165,7 @@ struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
     auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
     if (!broadcast)
       return failure();
-    SmallVector<std::pair<int64_t, int64_t>> moved; // new position of each input dimension, the dimension
+    SmallVector<std::pair<int64_t, int64_t>> moved; //  (new position, dimension) of each input dimension
     for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
       moved.emplace_back(llvm::find(op.getPermutation(), target) - op.getPermutation().begin(), dim);
     llvm::sort(moved);
@@ -214,8 +216,7 @@ struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
   }
 };
 
-/// map(broadcast(x), broadcast(y)) = broadcast(map(x, y)): the few elements are computed, or folded, instead of the
-/// many.
+/// map(broadcast(x), broadcast(y)) = broadcast(map(x, y)): computes, or folds, the few elements instead of the many.
 struct MapOfBroadcasts : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -242,7 +243,7 @@ struct MapOfBroadcasts : OpRewritePattern<MapOp> {
   }
 };
 
-/// conv(x, w) * s + t with a constant s per output channel: conv(x, w * s) + t. (Batch normalisation.)
+/// conv(x, w) * s + t with a constant s per output channel becomes conv(x, w * s) + t. (Batch normalisation.)
 struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -267,7 +268,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
     return failure();
   }
 
-  /// The vector of one constant per output channel that `value` broadcasts over the convolution's result, or null.
+  /// The constant with one element per output channel that `value` broadcasts over the convolution's result, or null.
   static Value perChannel(Value value, ConvOp conv) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
     if (!broadcast || !matchPattern(broadcast.getInput(), m_Constant()))
@@ -293,7 +294,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   }
 };
 
-/// A map that adds or subtracts integers, one for each index of the last dimension, which are constant.
+/// A map that adds or subtracts constant integers, one for each index of the last dimension.
 struct ConstantTerm {
   Value variable, constant;
   bool isSubtracted;
@@ -316,7 +317,7 @@ struct ConstantTerm {
   }
 };
 
-/// x - a + b = x + (b - a), also where x - a is reshaped. (What zero points cost, and a bias.)
+/// x - a + b = x + (b - a), also with a reshape between. (Merges corrections for zero points with a bias.)
 struct SumOfConstants : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -342,7 +343,7 @@ struct SumOfConstants : OpRewritePattern<MapOp> {
   }
 };
 
-/// A window over two dimensions is one over each in turn: far fewer elements to combine.
+/// Replaces a window over two dimensions by one over each in turn, which combines far fewer elements.
 struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -357,7 +358,7 @@ struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
     }
     if (dims.size() < 2 || elements < leastElements)
       return failure();
-    // Everything of the first dimension now, the rest afterwards.
+    // The first dimension's window now, the rest afterwards.
     Shape shape = shapeOf(op.getInput()), result = shapeOf(op.getResult());
     shape[dims[0]] = result[dims[0]];
     auto only = [&](ArrayRef<int64_t> values, int64_t neutral, bool isFirst) {
@@ -378,8 +379,8 @@ struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   }
 };
 
-/// x^2 and x^3 as products: a power of any exponent takes twenty times as long. A cube is rounded twice, which is too
-/// much for 16-bit floats.
+/// Replaces x^2 and x^3 by products, since a general power takes twenty times as long. A cube is rounded twice, which
+/// is too inaccurate for 16-bit floats.
 struct SmallPower : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -413,14 +414,14 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
     config.maxIterations = 20;
-    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
+    config.maxNumRewrites = mostRewrites(getOperation()); //  stops rules that undo each other
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    // What stands there of the same constants is folded once: layers may share weights.
+    // Merges expressions of the same constants before folding, so that shared weights are folded once.
     OpPassManager merge("builtin.module");
     merge.addPass(createCSEPass());
     if (failed(runPipeline(merge, getOperation())))
       return signalPassFailure();
-    // Sizes that become known let more be folded.
+    // Newly known extents enable more folding.
     for (bool changes = true; changes;) {
       (void)applyPatternsAndFoldGreedily(getOperation(), frozen, config);
       changes = main && resolveMeasures(main);

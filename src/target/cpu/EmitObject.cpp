@@ -1,7 +1,7 @@
-//===- EmitObject.cpp - LLVM IR to an object file ------------------------===//
+//===- EmitObject.cpp - compiles LLVM IR to an object file ---------------===//
 //
-// LLVM's standard pipeline with our TargetMachine. Vectors have the full width of the machine (LLVM prefers 256 bits on
-// several AVX-512 processors), no vector library is assumed, and code is position independent.
+// Runs LLVM's standard pipeline with our TargetMachine. Vectors have the machine's full width (LLVM prefers 256 bits on
+// several AVX-512 processors); no vector library is assumed; code is position independent.
 //
 //===----------------------------------------------------------------------===//
 #include "target/cpu/EmitObject.h"
@@ -42,8 +42,8 @@ void initializeBackend() {
   });
 }
 
-/// Level 0 leaves out LLVM's optimisations of its IR, which halves the time of a compilation, but generates code as at
-/// level 1: with every value in memory, as LLVM has it at level 0, models would run ten times slower instead of twice.
+/// At level 0 LLVM's optimisations of IR are skipped, which halves the compile time. Code generation still uses level
+/// 1: at LLVM's level 0 all values live in memory, and models would run ten times slower instead of twice.
 CodeGenOptLevel codeGenLevel(unsigned optLevel) {
   return CodeGenOpt::getLevel(int(std::clamp(optLevel, 1u, 3u))).value_or(CodeGenOptLevel::Default);
 }
@@ -91,7 +91,8 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   tuning.LoopInterleaving = optLevel > 0;
   tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
-  // Loops of a few iterations are written out, others are not: they are vectors by then, and more code is no faster.
+  // Loops of a few iterations are unrolled completely, others not at all: they are vectorised by now, and more code is
+  // not faster.
   if (optLevel > 0)
     builder.registerLateLoopOptimizationsEPCallback([](LoopPassManager &passes, OptimizationLevel level) {
       passes.addPass(LoopFullUnrollPass(level.getSpeedupLevel()));
@@ -131,7 +132,7 @@ Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw
   return Error::success();
 }
 
-/// Code generation consumes a module, so the text is made from a copy.
+/// Code generation consumes the module, so the assembly is printed from a copy.
 Error printAssembly(const Module &module, TargetMachine &machine, raw_ostream &output) {
   SmallString<0> text;
   raw_svector_ostream stream(text);

@@ -1,4 +1,4 @@
-//===- Lanes.cpp - functions of numbers that LLVM makes vectors of ------------===//
+//===- Lanes.cpp - scalar functions with vector counterparts -----------------===//
 #include "target/cpu/Lanes.h"
 
 #include "target/TargetInfo.h"
@@ -22,7 +22,7 @@ Value *scale(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes) {
   arguments.push_back(operands[0]);
   arguments.push_back(builder.getIntN(std::max(lanes, 8u), lanes == 4 ? 0xf : lanes == 8 ? 0xff : 0xffff));
   if (lanes == 16)
-    arguments.push_back(builder.getInt32(4)); // rounds as the control register says
+    arguments.push_back(builder.getInt32(4)); //  rounds by the control register
   return builder.CreateIntrinsic(instruction, {}, arguments);
 }
 
@@ -83,7 +83,7 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
       function.emit(builder, map_to_vector(variant->args(), [](Argument &x) -> Value * { return &x; }), lanes));
 }
 
-/// The first lane of the narrowest vectors.
+/// Defines the scalar function by the first lane of the narrowest vector.
 void defineScalar(Function &scalar, const LaneFunction &function) {
   IRBuilder<> builder(BasicBlock::Create(scalar.getContext(), "", &scalar));
   auto operands = map_to_vector(scalar.args(), [&](Argument &x) -> Value * {

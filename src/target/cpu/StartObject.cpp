@@ -1,7 +1,7 @@
 //===- StartObject.cpp - The entry point of an executable ----------------===//
 //
-// A user of the compiler has no C development files, so the compiler brings its own `_start`. By the x86-64 ABI the
-// stack holds argc and argv at entry and rdx a function to register with atexit.
+// Users of the compiler need no C development files, so the compiler provides its own `_start`. By the x86-64 ABI,
+// the stack holds argc and argv on entry, and rdx a function to register with atexit.
 //
 // Functions that run before main (init_array, which static constructors of C++ are in) are called by the function that
 // __libc_start_main gets: glibc before 2.34 knows no other way, and a later one leaves them to it, too. The dynamic

@@ -1,4 +1,4 @@
-//===- BlockCode.cpp - functions of blocks, and their calls -----------------===//
+//===- BlockCode.cpp - shared functions of blocks --------------------------===//
 
 #include "tile/intrinsics/BlockCode.h"
 #include "graph/ErrorKind.h"

@@ -1,4 +1,4 @@
-//===- Library.cpp - the intrinsics that schedules may name ---------------===//
+//===- Library.cpp - the intrinsics that schedules can name --------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 
@@ -38,7 +38,7 @@ IntrinsicScope::IntrinsicScope(MLIRContext *context, std::shared_ptr<IntrinsicLi
     : context(context), previous(replaceLibrary(context, std::move(library))) {}
 IntrinsicScope::~IntrinsicScope() { replaceLibrary(context, std::move(previous)); }
 
-/// Functions that describe intrinsics, those that implement them, and nothing else.
+/// The text may contain descriptions of intrinsics and functions that implement them, nothing else.
 static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<const Intrinsic>> read) {
   for (Operation &op : *module.getBody())
     if (!op.hasAttr(intrinsicAttribute) && llvm::none_of(read, [&](const auto &intrinsic) {

@@ -1,4 +1,4 @@
-//===- ExactOperands.cpp - operands in the elements of an intrinsic -------------===//
+//===- ExactOperands.cpp - exact conversions of operands -----------------------===//
 
 #include "tile/passes/ExactOperands.h"
 
@@ -24,7 +24,7 @@ static Value integer(graph::Builder &builder, int64_t value) {
   return builder.scalar(static_cast<double>(value), builder.operations.getI32Type());
 }
 
-/// zero + value; a zero of 0 is null.
+/// zero + value; null stands for a zero point of 0.
 static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
   std::optional<double> known = zero ? graph::constantNumber(zero) : 0.0;
   if (!known)
@@ -34,17 +34,17 @@ static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
 }
 
 //===----------------------------------------------------------------------===//
-// What only moves elements
+// Operators that only move elements
 //===----------------------------------------------------------------------===//
 
 bool perpend::tile::onlyMoves(Operation *op) { return isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(op); }
 
-/// What a value is, if it is made of narrower numbers.
+/// Finds the narrower numbers that a value is computed from, if any.
 using Narrow = llvm::function_ref<std::optional<CentredNumbers>(Value)>;
 
 static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value operand, Narrow narrow);
 
-/// Padding with 0 is padding with the zero point, before that is subtracted.
+/// Padding with 0 after the subtraction equals padding with the zero point before it.
 static std::optional<CentredNumbers> behindPad(graph::Builder &builder, graph::PadOp pad, Narrow narrow) {
   bool isOfZeros = matchPattern(pad.getValue(), m_Zero()) || matchPattern(pad.getValue(), m_PosZeroFloat());
   std::optional<CentredNumbers> inner = isOfZeros ? behindMoves(builder, pad.getInput(), narrow) : std::nullopt;
@@ -79,7 +79,7 @@ static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value 
   return inner;
 }
 
-/// The argument of a map that `value` widens, as its tensor's elements say.
+/// The argument of a map that `value` extends with the signedness of its tensor.
 static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
   Operation *extension = value.getDefiningOp();
   if (!isa_and_nonnull<arith::ExtFOp, arith::ExtUIOp, arith::ExtSIOp>(extension))
@@ -92,19 +92,19 @@ static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Bytes less a zero point
+// Bytes minus a zero point
 //===----------------------------------------------------------------------===//
 
-/// Of a map, an argument of bytes.
+/// The argument of bytes that `value` extends.
 static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
   std::optional<unsigned> argument = widenedArgument(map, value);
   return argument && isBytes(map.getInputs()[*argument]) ? argument : std::nullopt;
 }
 
-/// The scalar of i32 that an operand of the subtraction is, or null.
+/// The scalar of i32 that is subtracted, or null.
 static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant))) // another number might wrap in 16 bits
+  if (matchPattern(value, m_ConstantInt(&constant))) //  larger ones might wrap in 16 bits
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
   std::optional<unsigned> number = widenedBytes(map, value);
@@ -114,7 +114,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
 }
 
-/// map(x, zero) { widen(x) - widen(zero) }
+/// Matches map(x, zero) { widen(x) - widen(zero) }.
 static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
   auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
   if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
@@ -137,7 +137,7 @@ static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value
   });
 }
 
-/// x + 128 as ui8, or x - 128 as i8: the same bits but the highest.
+/// x + 128 as ui8, or x - 128 as i8: flips the highest bit.
 static Value shifted(graph::Builder &builder, Value numbers, Type type) {
   return builder.map({numbers}, type, [](OpBuilder &b, Location loc, ValueRange v) -> Value {
     Value highest = b.create<arith::ConstantIntOp>(loc, -128, 8);
@@ -157,7 +157,7 @@ static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Va
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest element of a constant of i16.
+/// The least and the greatest element of an i16 constant.
 static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value tensor) {
   auto constant = tensor.getDefiningOp<graph::ConstantOp>();
   if (!constant || !elementTypeOf(tensor).isSignlessInteger(16))
@@ -191,7 +191,7 @@ static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Valu
 }
 
 //===----------------------------------------------------------------------===//
-// What was made wider
+// Widened values
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -244,7 +244,7 @@ private:
 };
 } // namespace
 
-/// A constant of f32 whose elements all are numbers of a type of fewer bits.
+/// Whether all elements of an f32 constant are exactly representable in a narrower type.
 static bool isConstantOf(Value tensor, Type type) {
   auto constant = tensor.getDefiningOp<graph::ConstantOp>();
   auto narrow = dyn_cast<FloatType>(type);
@@ -257,7 +257,7 @@ static bool isConstantOf(Value tensor, Type type) {
   return format.hasAll(constantBytes(constant.getValue(), storage));
 }
 
-/// Elements of `type` that were extended, and then moved.
+/// The elements of `type` from which an operand was extended, before it was moved.
 static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value operand, Type type) {
   return behindMoves(builder, operand, [&](Value value) -> std::optional<CentredNumbers> {
     if (isConstantOf(value, type))
@@ -283,7 +283,7 @@ Type perpend::tile::extendedFloats(Value operand) {
 }
 
 //===----------------------------------------------------------------------===//
-// Which conversions there are
+// Conversions
 //===----------------------------------------------------------------------===//
 
 std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder, Value operand, Type type) {
@@ -295,10 +295,10 @@ std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder
 }
 
 //===----------------------------------------------------------------------===//
-// What zero points add to a sum
+// Contributions of zero points to a sum
 //===----------------------------------------------------------------------===//
 
-/// Sums of bytes along `dims`, as i32. A product with ones: constants fold, whatever their number.
+/// Sums bytes along `dims` as i32, by a product with ones, which folds for constants.
 static Value sumOf(graph::Builder &builder, Value bytes, ArrayRef<int64_t> dims) {
   Shape shape = shapeOf(bytes), extents;
   for (int64_t dim : dims)

@@ -1,15 +1,15 @@
-//===- ExpandMath.cpp - elementary functions as arithmetic -------------------===//
+//===- ExpandMath.cpp - expands elementary functions to arithmetic ----------===//
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
 // f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
 //
-// 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are functions of their own: no digit of erf and tanh near 0 is left in them,
-// and none of a small exp.
+// 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are expanded as functions of their own: the digits of erf and tanh near 0, and
+// of a small exp, do not matter in the sum.
 //
 //   %y = math.tanh %x : f32
-// becomes some forty operations of arith: see MathFunctions.cpp.
+// becomes some forty operations of arith (see MathFunctions.cpp).
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,7 +49,7 @@ UnaryFunction unaryFunctionOf(Operation *op) {
       .Default([](Operation *) { return nullptr; });
 }
 
-/// f(x) in 1 + f(x), if nothing else uses it, and not more often.
+/// f(x) in 1 + f(x), if f(x) has no other use.
 Operation *addedToOne(arith::AddFOp sum) {
   bool isLeftOne = matchPattern(sum.getLhs(), m_OneFloat());
   Value other = isLeftOne ? sum.getRhs() : sum.getLhs();
@@ -64,7 +64,7 @@ struct Scaled {
   double factor = 1;
 };
 
-/// `value` as another one times a constant that is positive and moderate: the factor can go into coefficients.
+/// Splits off a positive constant factor of moderate size, which can be absorbed into coefficients.
 Scaled scaledBy(Value value) {
   Operation *op = value.getDefiningOp();
   APFloat constant(0.0);
@@ -75,7 +75,7 @@ Scaled scaledBy(Value value) {
   return 0.25 <= factor && factor <= 4 ? Scaled{op->getOperand(0), factor} : Scaled{value};
 }
 
-/// 1 + f(x), where that is less work than f.
+/// 1 + f(x), if that takes less work than f.
 struct OnePlusFunction {
   Value argument;
   std::function<Real(Real)> emit; // null for other functions

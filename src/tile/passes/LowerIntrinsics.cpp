@@ -1,10 +1,9 @@
-//===- LowerIntrinsics.cpp - tensor intrinsics as code ----------------------===//
+//===- LowerIntrinsics.cpp - lowers calls of intrinsics --------------------===//
 //
-// Runs first of the phase `lower`, so that what an implementation holds is lowered
-// with the kernels: behind the phases that write modules which may be read again,
-// no text of theirs holds code of a machine. Each implementation becomes one
-// function, which LLVM puts into its callers; of one in an object file, that is the
-// call of it. Those with an emitter are up to it.
+// Runs first in the phase `lower`, so that implementations are lowered together with kernels,
+// and modules written after earlier phases contain no machine code. Each implementation
+// becomes one function, which LLVM inlines; one in an object file becomes a call. Emitters
+// generate the code of their intrinsics.
 //
 //   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
 // becomes
@@ -39,7 +38,7 @@ struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntri
   using TileLowerIntrinsicsBase::TileLowerIntrinsicsBase;
 
   void runOnOperation() override {
-    functions.clear(); // of another module
+    functions.clear(); //  they belong to another module
     WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
@@ -66,11 +65,11 @@ func::FuncOp LowerIntrinsics::functionOf(const Intrinsic &intrinsic) {
   }));
   function.setPrivate();
   function.setSymName("intrinsic_" + intrinsic.name);
-  SymbolTable(getOperation()).insert(function); // under another name, if there is one of this
+  SymbolTable(getOperation()).insert(function); //  renames it if the name is taken
   return function;
 }
 
-/// Whether the lists are as long as the description says, and the buffers of its types.
+/// Checks the numbers of operands and the types of buffers against the description.
 static bool fits(CallIntrinsicOp op, const Intrinsic &intrinsic) {
   size_t buffers = intrinsic.strides.size(), ranks = 0;
   if (op.getBuffers().size() != buffers || op.getExtents().size() != intrinsic.parameters.size())

@@ -1,21 +1,19 @@
-//===- LowerPrecision.cpp - products in a lower precision -----------------------===//
+//===- LowerPrecision.cpp - lowers the precision of products -------------------===//
 //
-// Says in the graph what --precision means, before operands are packed, so that it
-// means the same on every machine. Operands of f32 are rounded to a type of floats
-// and widened again:
+// Expresses --precision in the graph, before operands are packed, so that it means the same on every
+// machine. Operands of f32 are rounded to a floating-point type and extended again:
 //
 //   contract(x, w) : f32  =>  contract(extend(round(x)), extend(round(w))) : f32
 //
-// What an operator computes is rounded there, for all who read it, so that it is
-// kept in that type. PackOperands sees that nothing is lost in elements of that type. Or (int8) both
-// operands become integers of -127..127, by the largest of what each sum runs over:
+// The result of an operator is rounded where it is computed, for all its users, so that it is stored
+// in the lower type. PackOperands checks that reading elements of that type loses nothing. With
+// int8, both operands become integers in -127..127, scaled by the largest magnitude within each sum:
 //
 //   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
-// Sums of integers are exact. The scales of a constant w fold; those of x are
-// computed at run time.
-// What stays in f32, and why, is counted in an attribute of the module.
+// Integer sums are exact. The scales of a constant w fold; those of x are computed at run time.
+// An attribute of the module counts what stays in f32, and why.
 //
 //===----------------------------------------------------------------------===//
 
@@ -60,10 +58,10 @@ static graph::ConstantOp constantBehind(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Floats
+// Floating point
 //===----------------------------------------------------------------------===//
 
-/// Numbers of few bits, say, times their scales, which a product may read as they are.
+/// For example grouped weights times their scales, which a product can read directly.
 static bool isComputedOfConstants(Value value, unsigned operators = 8) {
   Operation *op = value.getDefiningOp();
   if (matchPattern(value, m_Constant()))
@@ -122,22 +120,22 @@ public:
   }
 
 private:
-  /// What only moves elements, for one user. Zeros are numbers of all types.
+  /// Whether an operator only moves elements, for a single user. Zeros exist in every type.
   static bool isMoved(Operation *producer) {
     auto pad = dyn_cast_or_null<graph::PadOp>(producer);
     bool keepsNumbers = pad ? matchPattern(pad.getValue(), m_PosZeroFloat()) : onlyMoves(producer);
     return keepsNumbers && producer->hasOneUse();
   }
 
-  /// Whether all who read it may have it rounded: an operator computes it, and no caller gets it.
+  /// Whether the value can be rounded for all its users: an operator computes it, and it is not a result of main.
   static bool isKept(Value value) {
     Operation *producer = value.getDefiningOp();
     return producer && !producer->hasTrait<OpTrait::ConstantLike>() &&
            llvm::none_of(value.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
   }
 
-  /// Each value once, in f32, where it is computed: before it is moved. All who read what an operator computes read it
-  /// rounded, so that it is kept in one type; what the caller gives and gets keeps its own.
+  /// Rounds a value once, where it is computed, before it is moved. All users of an operator's result read it rounded,
+  /// so it is stored in one type. Inputs and results of main keep their type.
   Value rounded(Value value) {
     if (Operation *producer = value.getDefiningOp(); isMoved(producer)) {
       producer->setOperand(0, rounded(producer->getOperand(0)));
@@ -174,9 +172,9 @@ public:
   static void apply(graph::ProductInterface op);
 
 private:
-  /// Fewer columns, or products in a sum, do not pay for the integers of a row.
+  /// With fewer columns, or shorter sums, quantising the rows does not pay.
   static constexpr int64_t least = 16;
-  /// The largest magnitude of an integer, and the longest sum of products of them.
+  /// The largest magnitude of an integer, and the longest sum of products that fits 32 bits.
   static constexpr int64_t largest = 127, mostDepth = std::numeric_limits<int32_t>::max() / (largest * largest);
 
   struct Quantised {
@@ -200,7 +198,7 @@ StringRef Quantisation::whyNot(graph::ProductInterface op) {
   return depth > mostDepth ? "product with a sum too long" : "";
 }
 
-/// 127 x / max|x|, rounded, for each row or column, along `dim`; 0 where no element is above 2^-120.
+/// 127 x / max|x|, rounded, for each row or column along `dim`; 0 if no element exceeds 2^-120.
 Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int64_t dim) {
   Value magnitude = graph::pointwise(b, {x}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
   Value most = b.reduce(graph::ReductionKind::Max, magnitude, {dim}, /*keepDims=*/true);
@@ -214,7 +212,7 @@ Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int6
   return {numbers, graph::pointwise(b, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); })};
 }
 
-/// Of matrices, so that the scales follow the sums in one kernel.
+/// As a product of matrices, so that scaling follows the sums in the same kernel.
 void Quantisation::apply(graph::ProductInterface op) {
   OpBuilder operations(op);
   graph::Builder b(operations, op->getLoc());

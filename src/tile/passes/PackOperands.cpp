@@ -1,14 +1,11 @@
-//===- PackOperands.cpp - operands as intrinsics want them ------------------===//
+//===- PackOperands.cpp - packs operands for intrinsics --------------------===//
 //
-// Rewrites contractions and channels-last convolutions as tile.matmul and
-// tile.conv on operands that lie as an intrinsic of the machine wants them
-// (intrinsics/PanelLayout.h): the left one in rows, the right one in panels of
-// columns. Of the intrinsics whose elements the operands can be had in
-// (ExactOperands.h), PanelChoice.h says which is taken; where there is none, the
-// operator stays. Packing is pads, reshapes and transposes of the graph, so
-// constant weights are packed by folding and others by a kernel at run time, if
-// that pays (FewRows.h). Depthwise convolutions and contractions with one column
-// stay as they are.
+// Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid
+// out as an intrinsic of the machine requires (intrinsics/PanelLayout.h): the left one in rows, the right one
+// packed into panels of columns. Among the intrinsics to whose elements the operands convert exactly
+// (ExactOperands.h), PanelChoice.h chooses; if there is none, the operator stays. Packing consists of pads,
+// reshapes and transposes of the graph. So constant weights are packed by folding, others by a kernel at run
+// time, if that pays (FewRows.h). Depthwise convolutions and contractions with one column stay as they are.
 //
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
 //
@@ -69,7 +66,7 @@ std::optional<Packer::Operands> Packer::operandsFor(const PanelChoice &choice, V
   return Operands{*left, *right};
 }
 
-/// A tensor with zeros behind some dimensions, so that their extents are multiples.
+/// Pads dimensions with zeros to multiples.
 Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples) {
   Shape shape = shapeOf(tensor), low(shape.size(), SymbolicInt(0)), high(low);
   for (auto [dim, multiple] : multiples)
@@ -79,8 +76,8 @@ Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>>
   return builder.pad(tensor, low, high, operations.getZeroAttr(graph::scalarTypeOf(tensor)));
 }
 
-/// [outer..., inner..., k, n] to [outer..., n / cols, inner..., k / g, n mod cols, k mod g], the last dimension only
-/// where words have several elements; k becomes a multiple of `depth`.
+/// Packs [outer..., inner..., k, n] into [outer..., n / cols, inner..., k / g, n mod cols, k mod g]; the last dimension
+/// exists only if words have several elements. k is padded to a multiple of `depth`.
 Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, int64_t depth) {
   int64_t group = choice.panels().group, rank = graph::tensorTypeOf(matrix).getRank();
   matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, depth}});
@@ -91,7 +88,7 @@ Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, in
     shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
     shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
   }
-  // The panels behind the outer dimensions, the elements of a word to the end.
+  // Moves the panels after the outer dimensions, and the elements of a word to the end.
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
   int64_t panels = shape.size() - 2;
   permutation.erase(permutation.begin() + panels);
@@ -114,11 +111,11 @@ Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products of matrices
+// Matrix products
 //===----------------------------------------------------------------------===//
 
-/// Of a product with numbers in groups: where a row or two share what a number costs, as many as there are registers
-/// for the sums of the block, of two copies of a group, and for words and numbers.
+/// Panel width for weights in groups: the widest whose sums, group copies and numbers fit the registers, since all rows
+/// share the cost of unpacking.
 static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::TargetInfo &target) {
   int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
   SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
@@ -132,7 +129,7 @@ static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const targ
   return best;
 }
 
-/// Of rows with a constant matrix of numbers in groups, where an intrinsic reads these; or null.
+/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null.
 Value Packer::groupedProduct(Value rows, Value matrix) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
@@ -145,12 +142,13 @@ Value Packer::groupedProduct(Value rows, Value matrix) {
   return {};
 }
 
-/// Whether an intrinsic reads the operand itself as its left one, and no copy of it in whole words or in a wider type.
+/// Whether an intrinsic reads the operand itself as its left one, rather than a copy padded to whole words or
+/// converted.
 static bool readsInPlace(const PanelChoice &choice, Value operand, const SymbolicInt &depth) {
   while (onlyMoves(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
   int64_t bits = graph::bitWidth(graph::tensorTypeOf(operand).getElementType());
-  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) // that may widen it
+  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) //  it may extend it
     bits = std::min<int64_t>(bits, graph::bitWidth(graph::tensorTypeOf(map.getInputs()[0]).getElementType()));
   return graph::bitWidth(choice.panels().left) <= bits &&
          mod(depth, SymbolicInt(choice.panels().depth)) == SymbolicInt(0);
@@ -162,7 +160,7 @@ static Value transposeLast(graph::Builder &builder, Value tensor) {
   return builder.transpose(tensor, permutation);
 }
 
-/// Itself, or as the transposed product.
+/// Packs the product, or the transposed product.
 Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed) {
   ProductExtents extents = matrices.extents;
   if (isTransposed)
@@ -199,7 +197,7 @@ Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
 }
 
 //===----------------------------------------------------------------------===//
-// Which operators
+// Selection
 //===----------------------------------------------------------------------===//
 
 static StringRef whyUnpacked(graph::ConvOp op) {
@@ -211,7 +209,7 @@ static StringRef whyUnpacked(graph::ConvOp op) {
   return isOfWindow ? "" : "convolution over more than two dimensions";
 }
 
-/// One column is a sum along each row; but of a convolution, rows are many and short.
+/// A product with a single column is better as a sum along each row. In convolutions, rows are many and short.
 StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
   std::optional<Matrices> matrices = Matrices::of(op);
   if (!matrices || !matrices->readsAll())

@@ -1,4 +1,4 @@
-//===- PanelChoice.cpp - which intrinsic computes a product, and how ------===//
+//===- PanelChoice.cpp - chooses the intrinsic of a product --------------===//
 
 #include "tile/passes/PanelChoice.h"
 
@@ -28,7 +28,7 @@ SmallVector<int64_t> perpend::tile::panelSizes(const SymbolicInt &columns, int64
   return sizes;
 }
 
-/// Reading the packed operand, which takes long where few rows use it; for each product of two elements.
+/// Cycles for reading the packed operand, per product of two elements; they dominate with few rows.
 static double cyclesOfReading(Type element, const ProductExtents &extents, const target::TargetInfo &target) {
   std::optional<int64_t> rows = extents.rows.constant();
   if (!rows || *rows < 1 || target.cyclesPerSecond == 0)

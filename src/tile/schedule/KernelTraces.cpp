@@ -1,4 +1,4 @@
-//===- KernelTraces.cpp - the traces that kernels carry -------------------===//
+//===- KernelTraces.cpp - traces attached to kernels ---------------------===//
 
 #include "tile/schedule/KernelTraces.h"
 
@@ -20,12 +20,12 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Of a local buffer.
+/// Most elements of a local buffer.
 static constexpr int64_t mostElements = int64_t{1} << 38;
 
 bool perpend::tile::hasTrace(func::FuncOp kernel) { return kernel->hasAttr(traceAttribute); }
 
-/// One line each; nullopt where the attribute is something else.
+/// The trace, one instruction per line; nullopt if the attribute is malformed.
 static std::optional<std::string> traceText(func::FuncOp kernel) {
   auto lines = kernel->getAttrOfType<ArrayAttr>(traceAttribute);
   if (!lines || !llvm::all_of(lines, llvm::IsaPred<StringAttr>))
@@ -56,7 +56,7 @@ static Diagnostic &operator<<(Diagnostic &diagnostic, const TextError &error) {
 }
 } // namespace perpend::tile
 
-/// Whether every expression of an operation, and every address in 1-D memory, has code.
+/// Whether every expression of an operation, and every address in 1-D memory, can be computed in 64 bits.
 static bool hasCode(Operation *op, KernelIndices &indices) {
   auto isPoison = [](const SymbolicInt &expression) { return expression.isPoison(); };
   if (auto alloc = dyn_cast<AllocOp>(op)) {
@@ -78,7 +78,8 @@ static bool hasCode(Operation *op, KernelIndices &indices) {
   return !simplify(sum, indices.rangesAround(op)).isPoison();
 }
 
-/// Factors may be so large that what is computed with them leaves 64 bits: such a kernel has no code.
+/// Refuses kernels whose expressions overflow 64 bits, because of huge factors for example: no code can be emitted for
+/// them.
 static LogicalResult checkExpressions(func::FuncOp kernel) {
   OwningOpRef<func::FuncOp> compact = kernel.clone();
   compactBuffers(*compact);
@@ -146,7 +147,7 @@ static StringRef structureOf(func::FuncOp kernel) {
 
 void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedules, StringRef file) {
   Builder builder(module.getContext());
-  for (const ScheduleText &schedule : schedules) // those that a module of text came with
+  for (const ScheduleText &schedule : schedules) //  remove variants that the module's text had
     if (auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel))
       eraseVariants(kernel);
   for (const ScheduleText &schedule : schedules) {
@@ -179,7 +180,7 @@ void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedul
   }
 }
 
-/// Comments: whose the trace is.
+/// Comments that tell which rule made the trace.
 static std::string rulesText(func::FuncOp kernel) {
   std::string text;
   if (auto rules = kernel->getAttrOfType<ArrayAttr>(rulesAttribute))

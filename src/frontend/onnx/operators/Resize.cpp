@@ -1,7 +1,7 @@
 //===- Resize.cpp - ONNX Resize and Upsample ------------------------------===//
 //
-// Extents are computed here, as numbers or expressions where the scales or sizes
-// are known, else measured; the composite resize does the rest.
+// Computes the extents, as numbers or expressions if the scales or sizes are
+// known, otherwise by measuring; the composite resize does the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The elements of a constant of few numbers, also when it is a concatenation.
+/// The elements of a short constant, or of a concatenation of constants.
 static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tensor) {
   if (!tensor)
     return std::nullopt;
@@ -43,12 +43,12 @@ static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tens
   return SmallVector<double>(integers->begin(), integers->end());
 }
 
-/// The greatest integer that is not above `value`; nullopt where no tensor could have such an extent.
+/// The largest integer up to `value`; nullopt if no tensor could have such an extent.
 static std::optional<int64_t> wholeExtent(double value) {
   return value >= 0 && value < 0x1p53 ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
 }
 
-/// floor(extent * scale), where the scale of a symbolic extent must be a fraction with a small denominator.
+/// floor(extent * scale); for a symbolic extent the scale must be a fraction with a small denominator.
 static std::optional<SymbolicInt> scaledExtent(const SymbolicInt &extent, double scale) {
   if (std::optional<int64_t> constant = extent.constant()) {
     std::optional<int64_t> whole = wholeExtent(static_cast<float>(*constant) * static_cast<float>(scale));
@@ -75,7 +75,7 @@ static NamedAttribute doubles(Node &node, StringRef name, ArrayRef<double> value
 }
 
 namespace {
-/// What a node says besides scales and sizes: the region of interest (may be null) and attributes to replace.
+/// A node's settings besides scales and sizes: the region of interest (may be null) and attributes to replace.
 struct ResizeContext {
   Value region = {};
   SmallVector<NamedAttribute> changes = {};
@@ -95,7 +95,7 @@ static Results resizeTo(Node &node, ArrayRef<SymbolicInt> sizes, ArrayRef<Value>
                         context.changes);
 }
 
-/// Values of listed axes spread over all dimensions; `otherwise` elsewhere.
+/// Expands values of listed axes to all dimensions, with `otherwise` elsewhere.
 template <typename T>
 static std::optional<SmallVector<T>> spread(Node &node, ArrayRef<T> values, ArrayRef<T> otherwise) {
   SmallVector<int64_t> axes = node.attributes.getInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, otherwise.size())));
@@ -146,7 +146,7 @@ static Results resizeByScales(Node &node, Value vector, const ResizeContext &con
   return resizeTo(node, sizes, *scales, context);
 }
 
-/// The smallest or greatest ratio of the sizes and the input's extents, for all axes alike.
+/// The smallest or largest ratio of the sizes to the input's extents, common to all axes.
 static Value commonScale(Builder &b, ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents, bool isGreatest) {
   Type f64 = b.operations.getF64Type();
   Value scale;
@@ -159,7 +159,7 @@ static Value commonScale(Builder &b, ArrayRef<SymbolicInt> sizes, ArrayRef<Symbo
   return scale;
 }
 
-/// The same for numbers; nullopt when there are others.
+/// The same for constants; nullopt if some are not.
 static std::optional<double> commonNumber(ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents, bool isGreatest) {
   std::optional<double> scale;
   for (auto [size, extent] : llvm::zip(sizes, extents)) {
@@ -171,7 +171,7 @@ static std::optional<double> commonNumber(ArrayRef<SymbolicInt> sizes, ArrayRef<
   return scale;
 }
 
-/// The sizes are bounds: extents become the nearest integers to those of one scale.
+/// Sizes are bounds: extents become the integers nearest to those of a common scale.
 static Results resizeInProportion(Node &node, ArrayRef<SymbolicInt> wanted, ArrayRef<int64_t> axes, bool isGreatest,
                                   ResizeContext context) {
   Builder &b = node.builder;
@@ -220,7 +220,7 @@ static NamedAttribute text(Node &node, StringRef name, StringRef value) {
   return node.attribute(name, node.builder.operations.getStringAttr(value));
 }
 
-/// Upsample and Resize-10: asymmetric coordinates, rounded down.
+/// For Upsample and Resize-10: asymmetric coordinates, rounded down.
 static ResizeContext asymmetric(Node &node) {
   StringRef mode = node.attributes.getString("mode", "nearest");
   return {{},
@@ -241,7 +241,7 @@ Results importResize10(Node &node) {
 
 static bool isEmpty(Value tensor) { return !tensor || elementCount(shapeOf(tensor)) == SymbolicInt(0); }
 
-/// The region of interest for all dimensions, which is the whole input for those that are not listed.
+/// The region of interest for all dimensions; the whole input for those not listed.
 static std::optional<ResizeContext> withRegion(Node &node) {
   Builder &b = node.builder;
   Value region = node.input(1);

@@ -1,6 +1,6 @@
 //===- Types.cpp - ONNX operators that change the element type --------------===//
 //
-// Casts and quantisation: ONNX's numbers of data types become element types.
+// Casts and quantisation: ONNX's data types become element types.
 //
 //===----------------------------------------------------------------------===//
 
@@ -47,7 +47,7 @@ Results importBitCast(Node &node) {
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
 }
 
-/// Of a scale and a zero point that are a number and a vector, of which nobody knows how long it is, both are numbers.
+/// If one of scale and zero point is a number and the other a vector of unknown length, both are numbers.
 static void makeNumbers(Node &node) {
   Shape scale = shapeOf(node.input(1)), zero = shapeOf(node.input(2));
   if (scale.size() + zero.size() != 1)
@@ -63,8 +63,8 @@ static void makeNumbers(Node &node) {
   node.inputs[vector] = builder.reshape(builder.slice(node.input(vector), {SymbolicInt(0)}, {one}, {1}), {});
 }
 
-/// Scales, input 1, are one number, numbers along an axis or, with a block size, one for each block; zero points have
-/// their shape.
+/// Scales, input 1, are one number, numbers along an axis or, with a block size, one per block; zero points have the
+/// same shape.
 static bool checkParameters(Node &node) {
   if (node.input(2))
     makeNumbers(node);
@@ -86,8 +86,8 @@ static bool checkParameters(Node &node) {
   return !node.builder.hasFailed();
 }
 
-/// The result's type is that of the zero point, else output_dtype, else uint8. The division has the precision of the
-/// scale unless `precision` says otherwise.
+/// The result has the type of the zero point, otherwise output_dtype, otherwise uint8. The division has the precision
+/// of the scale unless `precision` is given.
 Results importQuantizeLinear(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 or 3 inputs");
