@@ -148,7 +148,7 @@ perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t
     const int64_t number = strtoll(text, &end, 10);
     const int64_t value = end == text ? got : symbols[number];
     used += static_cast<size_t>(snprintf(filled + used, sizeof filled - used, "%lld", static_cast<long long>(value)));
-    text = end + 1; //  after '}'
+    text = end + 1; // after '}'
   }
   filled[used] = 0;
   return fail(PERPEND_SHAPE_MISMATCH, "%s", filled);

@@ -257,7 +257,7 @@ perpend_status findRepeats(Region &region, Descriptor &d) {
 
 perpend_status parseDescriptor(const perpend_module &module, Region &region, Descriptor &descriptor) {
   uint64_t counts[] = {module.inputCount, module.outputCount, module.symbolCount, module.kernelCount};
-  for (uint64_t count : counts) //  each entry takes two characters, so short texts cannot request huge tables
+  for (uint64_t count : counts) // each entry takes two characters, so short texts cannot request huge tables
     if (count > module.descriptorBytes / 2)
       return fail(PERPEND_CORRUPT, "descriptor: %llu entries cannot be in %llu bytes; hint: compile the model again",
                   static_cast<unsigned long long>(count), static_cast<unsigned long long>(module.descriptorBytes));

@@ -14,7 +14,7 @@ struct NameList {
 struct TensorList {
   const perpend_tensor_info *tensors = nullptr;
   uint32_t count = 0;
-  const uint32_t *repeats = nullptr; //  one bit per dimension
+  const uint32_t *repeats = nullptr; // one bit per dimension
 };
 
 // A dimension of an input that may be 1 instead of its symbol's value.
@@ -29,7 +29,7 @@ struct RepeatList {
 
 struct Descriptor {
   const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
-  const char *hint = nullptr; //  for a model that this machine cannot run
+  const char *hint = nullptr; // for a model that this machine cannot run
   int64_t abi = -1, weightsBytes = -1;
   NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;

@@ -21,7 +21,7 @@ public:
   bool atString();
   void skip();             // any value
   void finish();           // only white space may follow
-  const char *position() { //  position of the next value
+  const char *position() { // position of the next value
     peek();
     return cursor;
   }

@@ -128,7 +128,7 @@ perpend_status verifyContents(const perpend_model &model) {
 }
 
 static perpend_status open(const perpend_module &module, perpend_model &model) {
-  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; //  takes some 10 ms
+  constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // takes some 10 ms
   model.module = &module;
   perpend_status status = verifySeal();
   if (status == PERPEND_OK)

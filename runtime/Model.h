@@ -8,7 +8,7 @@ struct perpend_model {
   const perpend_module *module = nullptr;
   perpend::runtime::Region region;
   perpend::runtime::Descriptor descriptor;
-  std::atomic<int32_t> holders{1}; //  the caller and all sessions
+  std::atomic<int32_t> holders{1}; // the caller and all sessions
   void (*unload)(void *handle) = nullptr;
   void *handle = nullptr; // for unload
   // Whether what is mapped from a file is still there; NULL where it need not be asked. Errors: CORRUPT.

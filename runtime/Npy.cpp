@@ -25,7 +25,7 @@ __attribute__((format(printf, 2, 3))) bool failNpy(NpyError &error, const char *
 // The format's type names, indexed by perpend_type; a name is read as the first match.
 const char *const typeNames[PERPEND_TYPE_COUNT] = {
     "f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1",
-    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; //  strings and lists have none
+    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; // strings and lists have none
 
 class HeaderReader {
 public:
@@ -259,7 +259,7 @@ class Replacement {
 public:
   explicit Replacement(const char *path) {
     struct stat old;
-    bool isOpenFile = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6); //  an open file under another name
+    bool isOpenFile = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6); // an open file under another name
     bool isOld = realpath(path, target) && stat(target, &old) == 0;
     if (!isOld)
       snprintf(target, sizeof target, "%s", path);
@@ -306,7 +306,7 @@ bool writeNpyAs(const char *path, const char *type, const perpend_tensor &tensor
     used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "%lld,%s",
                      static_cast<long long>(tensor.shape[i]), i + 1 < tensor.rank ? " " : "");
   used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "), }");
-  int headerBytes = (10 + used + 1 + 63) / 64 * 64 - 10; //  so that the data starts at a multiple of 64
+  int headerBytes = (10 + used + 1 + 63) / 64 * 64 - 10; // so that the data starts at a multiple of 64
   uint8_t prefix[10] = {0x93,
                         'N',
                         'U',

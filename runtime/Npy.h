@@ -10,7 +10,7 @@ struct NpyArray {
   perpend_type type; // two-byte void ('V2') is read as bf16, one-byte void ('V1') as i4: see npyTypeFor
   int32_t rank;
   int64_t shape[PERPEND_MAX_RANK];
-  int64_t dataOffset, dataBytes; //  offsets in the file
+  int64_t dataOffset, dataBytes; // offsets in the file
   int64_t elementBytes;          //  for strings ('<U5', PERPEND_STRING): four per character
   bool isFortran;                // the first index changes fastest
 };

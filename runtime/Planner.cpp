@@ -78,7 +78,7 @@ int64_t bestGap(const Item *items, int32_t next) {
 
 int64_t place(Item *items, int32_t count, Order order) {
   auto isBefore = [order](const Item &a, const Item &b) { return comesBefore(a, b, order); };
-  std::make_heap(items, items + count, isBefore); //  a third of std::sort's code size
+  std::make_heap(items, items + count, isBefore); // a third of std::sort's code size
   std::sort_heap(items, items + count, isBefore);
   int64_t arena = 0;
   for (int32_t i = 0; i < count; ++i) {

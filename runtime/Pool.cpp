@@ -34,18 +34,18 @@ namespace {
 
 constexpr int64_t partsPerThread = 4;    //  balances cores of different speed and load
 constexpr int64_t grainNs = 4000;        //  estimated duration of a grain
-constexpr int64_t grainsWorthWaking = 8; //  waking a worker takes as long as several grains
+constexpr int64_t grainsWorthWaking = 8; // waking a worker takes as long as several grains
 constexpr int64_t grainsWorthSharing = 2;
-constexpr int64_t leastShareNs = 1000; //  by measurement; handing over takes about as long
+constexpr int64_t leastShareNs = 1000; // by measurement; handing over takes about as long
 constexpr int64_t wakingNs = grainNs * grainsWorthWaking;
 constexpr int64_t pollNs = 50000;    //  how long workers poll after work
-constexpr int64_t leaveNs = 1000000; //  least time between two moves of a worker, as callers may outnumber cores
+constexpr int64_t leaveNs = 1000000; // least time between two moves of a worker, as callers may outnumber cores
 
 struct Job {
   const ParallelTask *task;
-  int64_t first, shares, parts, partUnits, longerParts; //  units start at `first`; longerParts parts have one more
+  int64_t first, shares, parts, partUnits, longerParts; // units start at `first`; longerParts parts have one more
   std::atomic<int64_t> unclaimed;
-  std::atomic<bool> isClaimed[maxThreads * partsPerThread]; //  the first `parts` entries are used
+  std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries are used
   std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
   int32_t seats;                                            //  number of helpers that may still join
   bool callerSleeps = false;
@@ -57,7 +57,7 @@ struct Job {
 // harm.
 struct Unshared {
   std::atomic<pthread_t> caller;
-  std::atomic<int64_t> ns, lastNs; //  the sum, and when it was updated
+  std::atomic<int64_t> ns, lastNs; // the sum, and when it was updated
 
   bool isOfThisThread() const { return caller.load(std::memory_order_relaxed) == pthread_self(); }
   int64_t nsAt(int64_t now) const {
@@ -67,7 +67,7 @@ struct Unshared {
 };
 
 struct Pool {
-  std::atomic<uint32_t> isAlive; //  0 in a forked child
+  std::atomic<uint32_t> isAlive; // 0 in a forked child
   bool isWipedOnFork;
   pid_t owner;
   void (*run)(Pool &pool, const ParallelTask &task);
@@ -79,7 +79,7 @@ struct Pool {
   std::atomic<int32_t> awake;     //  number of workers that work or poll; read without the mutex
   int32_t workers, started, sleepers;
   int64_t spinNs;                   //  0 with a single core
-  std::atomic<int32_t> callersCore; //  core of the last job's caller; negative: unknown
+  std::atomic<int32_t> callersCore; // core of the last job's caller; negative: unknown
   Unshared unshared;
 };
 
@@ -304,7 +304,7 @@ void runAlone(Pool &pool, const ParallelTask &task, int64_t first, int64_t start
   Unshared &unshared = pool.unshared;
   int64_t before = unshared.isOfThisThread() ? unshared.nsAt(now) : 0;
   unshared.caller.store(pthread_self(), std::memory_order_relaxed);
-  unshared.ns.store(before + std::min(ns, wakingNs), std::memory_order_relaxed); //  longer tasks were interrupted
+  unshared.ns.store(before + std::min(ns, wakingNs), std::memory_order_relaxed); // longer tasks were interrupted
   unshared.lastNs.store(now, std::memory_order_relaxed);
 }
 
@@ -330,7 +330,7 @@ void runAtPace(Pool &pool, const ParallelTask &task, int64_t awake, bool isWorth
 void runByEstimate(Pool &pool, const ParallelTask &task, bool isAwake) {
   int64_t grain = grainOf(task), wholeGrains = task.extent / grain;
   bool isLittle = wholeGrains < grainsWorthWaking;
-  bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); //  a first grain alone would be all the work
+  bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); // a first grain alone would be all the work
   bool isKnown = task.grain > 0;
   if (isAwake ? isKnown || isLittle || isForEach : isKnown && !isLittle)
     return shareGrains(pool, task, 0);

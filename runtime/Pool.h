@@ -19,7 +19,7 @@ struct Pace {
 struct ParallelTask {
   void (*body)(void *context, int64_t begin, int64_t end);
   void *context;
-  int64_t extent, grain; //  negative: -grain, estimated for unknown extents
+  int64_t extent, grain; // negative: -grain, estimated for unknown extents
   int32_t threads;       // at most this many at once, the caller included
   Pace *pace;            //  updated; units must take the same time in every run. null: use the grain
 };

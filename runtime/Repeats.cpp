@@ -7,9 +7,9 @@ namespace perpend::runtime {
 namespace {
 
 struct Copy {
-  const int64_t *from; //  extents of the input, 1 where `to` differs
+  const int64_t *from; // extents of the input, 1 where `to` differs
   const int64_t *to;
-  int32_t blockDim; //  from this dimension on both agree
+  int32_t blockDim; // from this dimension on both agree
   size_t blockBytes;
   const char *source;
   char *target;

@@ -53,9 +53,9 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
                int64_t grain) {
   perpend_session &session = *reinterpret_cast<SessionFrame *>(frame)->session;
   KernelCall call{kernel, buffers, frame->symbols};
-  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; //  not a library function
+  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // not a library function
   int64_t start = session.isProfiling ? nowNs() : 0;
-  Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; //  otherwise units depend on shapes
+  Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; // otherwise units depend on shapes
   parallelFor({runKernelPart, &call, extent, grain, session.threads, pace});
   if (!session.isProfiling || !isNumbered)
     return;
@@ -79,7 +79,7 @@ int64_t **allocateDims(Region &region, const TensorList &list) {
   size_t total = 0;
   for (uint32_t i = 0; i < list.count; ++i)
     total += static_cast<size_t>(list.tensors[i].rank);
-  auto **pointers = region.allocate<int64_t *>(list.count + 1); //  entry 0 exists even without tensors
+  auto **pointers = region.allocate<int64_t *>(list.count + 1); // entry 0 exists even without tensors
   auto *dims = region.allocate<int64_t>(total);
   if (!pointers || !dims)
     return nullptr;
@@ -162,7 +162,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
     status = checkOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
     return status;
-  status = takeInputs(session, inputs, inputCount); //  first, because placing outputs may free their memory
+  status = takeInputs(session, inputs, inputCount); // first, because placing outputs may free their memory
   if (status == PERPEND_OK)
     status = placeOutputs(session, outputs, outputCount);
   if (status == PERPEND_OK)

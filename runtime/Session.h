@@ -18,7 +18,7 @@ struct KernelTime {
 };
 
 struct SessionFrame {
-  perpend_frame base; //  first member: generated code passes it back to parallel
+  perpend_frame base; // first member: generated code passes it back to parallel
   perpend_session *session;
 };
 
@@ -28,9 +28,9 @@ struct perpend_session {
   perpend_model *model = nullptr;
   int32_t threads = 1;
   bool isBound = false;   //  symbols and what is computed from them match inputDims
-  bool isPlanned = false; //  offsets and the arena match, too
+  bool isPlanned = false; // offsets and the arena match, too
   bool isProfiling = false;
-  bool isComplete = false; //  the latest run has succeeded
+  bool isComplete = false; // the latest run has succeeded
   mutable std::atomic<bool> isBusy{false};
   perpend::runtime::Region region;
 
@@ -40,12 +40,12 @@ struct perpend_session {
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
   bool *isCallers = nullptr;         //  per output: the latest run writes it to the caller's memory
   bool *isFromData = nullptr;        //  per output: an extent depends on data (dims, bytes: of the latest run)
-  perpend_buffer *growing = nullptr; //  first for outputs in the session's memory, then for intermediate values
+  perpend_buffer *growing = nullptr; // first for outputs in the session's memory, then for intermediate values
   perpend_buffer arena{};
-  perpend_buffer *repeated = nullptr; //  per input; used if the run repeats it
+  perpend_buffer *repeated = nullptr; // per input; used if the run repeats it
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
-  perpend_handles *handles = nullptr; //  strings and lists
+  perpend_handles *handles = nullptr; // strings and lists
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::Pace *paces = nullptr; // per kernel
   perpend::runtime::SessionFrame frame{};

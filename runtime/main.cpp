@@ -179,7 +179,7 @@ bool runAll(Program &program) {
     times[i] = static_cast<double>(nowNs() - start) * 1e-6;
   }
   if (isGood) {
-    qsort(times, static_cast<size_t>(repeat), sizeof(double), compareTimes); //  a kilobyte smaller than std::sort
+    qsort(times, static_cast<size_t>(repeat), sizeof(double), compareTimes); // a kilobyte smaller than std::sort
     printf("runs: %d, time: least %.3f ms, median %.3f ms, most %.3f ms\n", repeat, times[0], times[repeat / 2],
            times[repeat - 1]);
   }

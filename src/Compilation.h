@@ -1,4 +1,4 @@
-//===- Compilation.h - one module for one machine ----------------*- C++ -*-===//
+//===- Compilation.h - one module for one machine ---------------*- C++ -*-===//
 //
 // The state that the steps of compile() share: the phases (Compiler.cpp), then objects and linking
 // (WriteArtifact.cpp). An artifact for several machines takes one Compilation per machine (Machines.cpp).

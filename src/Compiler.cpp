@@ -1,4 +1,4 @@
-//===- Compiler.cpp - from a module to an artifact ---------------------------===//
+//===- Compiler.cpp - from a module to an artifact ------------------------===//
 //
 // Runs the phases of Pipeline.cpp, then writes the artifact (WriteArtifact.cpp).
 // The description of main (weights, names, sizes) is taken just before the last
@@ -284,7 +284,7 @@ LogicalResult Compilation::fail(llvm::Error error) {
 
 LogicalResult Compilation::describe() {
   PrecisionFacts precision = precisionFactsOf(module);
-  if (precision.products) //  otherwise the artifact computes in f32
+  if (precision.products) // otherwise the artifact computes in f32
     description.precision = precision.type;
   if (report)
     report->precision = precision;

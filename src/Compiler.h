@@ -1,4 +1,4 @@
-//===- Compiler.h - from a module to an artifact -----------------*- C++ -*-===//
+//===- Compiler.h - from a module to an artifact ----------------*- C++ -*-===//
 
 #ifndef PERPEND_COMPILER_H
 #define PERPEND_COMPILER_H

@@ -1,4 +1,4 @@
-//===- Description.cpp - the descriptor of an artifact -----------------------===//
+//===- Description.cpp - the descriptor of an artifact --------------------===//
 
 #include "Description.h"
 #include "graph/Attributes.h"
@@ -44,7 +44,7 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &k
     support::forgetPages(blob->getData().data(), blob->getData().size());
 #ifdef __GLIBC__
   if (areMany)
-    malloc_trim(0); //  free() alone returns nothing below a block that is in use
+    malloc_trim(0); // free() alone returns nothing below a block that is in use
 #endif
   weights.clear();
   converted.clear();

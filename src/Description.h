@@ -1,4 +1,4 @@
-//===- Description.h - the descriptor of an artifact ---------------*- C++ -* ---===//
+//===- Description.h - the descriptor of an artifact ------------*- C++ -*-===//
 
 #ifndef PERPEND_DESCRIPTION_H
 #define PERPEND_DESCRIPTION_H

@@ -1,4 +1,4 @@
-//===- ExtentSets.h - the extents that a tuner measures with -----*- C++ -*-===//
+//===- ExtentSets.h - the extents that a tuner measures with ----*- C++ -*-===//
 
 #ifndef PERPEND_EXTENTSETS_H
 #define PERPEND_EXTENTSETS_H

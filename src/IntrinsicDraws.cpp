@@ -1,4 +1,4 @@
-//===- IntrinsicDraws.cpp - random calls of intrinsics -------------------===//
+//===- IntrinsicDraws.cpp - random calls of intrinsics --------------------===//
 
 #include "IntrinsicDraws.h"
 
@@ -202,7 +202,7 @@ std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
   for (const std::optional<SymbolicInt> &stride : intrinsic.strides[number])
     buffer.strides.push_back(stride ? std::clamp(valueOf(*stride).value_or(far), -far, far) : 0);
   placeFreely(number, buffer);
-  int64_t first = 0, last = 0; //  lowest and highest offset of an element
+  int64_t first = 0, last = 0; // lowest and highest offset of an element
   for (auto [extent, stride] : llvm::zip(shape, buffer.strides))
     (stride < 0 ? first : last) += std::max<int64_t>(extent - 1, 0) * stride;
   if (last - first > mostElements)

@@ -1,4 +1,4 @@
-//===- IntrinsicDraws.h - random calls of intrinsics ---------------*- C++ -* ---===//
+//===- IntrinsicDraws.h - random calls of intrinsics ------------*- C++ -*-===//
 //
 // Calls of an intrinsic with random extents, strides and data, and the result
 // that its description gives. Extents are small or near the constants of the

@@ -1,4 +1,4 @@
-//===- Intrinsics.cpp - tensor intrinsics supplied by users --------------===//
+//===- Intrinsics.cpp - tensor intrinsics supplied by users ---------------===//
 //
 // Before an implementation is used, it is compared with its description: it is
 // compiled with a wrapper that takes all arguments by address, linked, loaded,
@@ -467,7 +467,7 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
            << "\nhint: --intrinsics FILE, which docs/howto/add-an-intrinsic.md describes";
   if (StringRef wrong = wrongKind((*text)->getBuffer()); !wrong.empty())
     return emitError(FileLineColLoc::get(context, file, 1, 1)) << wrong;
-  context->loadAllAvailableDialects(); //  the wrappers of implementations use other dialects
+  context->loadAllAvailableDialects(); // the wrappers of implementations use other dialects
   llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
   if (!host)
     return emitError(UnknownLoc::get(context)) << llvm::toString(host.takeError());

@@ -1,4 +1,4 @@
-//===- Intrinsics.h - tensor intrinsics supplied by users ----------*- C++ -* ---===//
+//===- Intrinsics.h - tensor intrinsics supplied by users -------*- C++ -*-===//
 
 #ifndef PERPEND_INTRINSICS_H
 #define PERPEND_INTRINSICS_H

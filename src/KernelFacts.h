@@ -1,4 +1,4 @@
-//===- KernelFacts.h - facts of a kernel for reports ---------------*- C++ -* ---===//
+//===- KernelFacts.h - facts of a kernel for reports ------------*- C++ -*-===//
 
 #ifndef PERPEND_KERNELFACTS_H
 #define PERPEND_KERNELFACTS_H

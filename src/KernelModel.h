@@ -1,4 +1,4 @@
-//===- KernelModel.h - a kernel as a model of its own ------------*- C++ -*-===//
+//===- KernelModel.h - a kernel as a model of its own -----------*- C++ -*-===//
 
 #ifndef PERPEND_KERNELMODEL_H
 #define PERPEND_KERNELMODEL_H

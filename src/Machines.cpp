@@ -1,4 +1,4 @@
-//===- Machines.cpp - one artifact for several machines -----------------------===//
+//===- Machines.cpp - one artifact for several machines -------------------===//
 //
 // Phases that do not depend on the machine run once. From then on each machine has
 // its own copy of the module, with its own kernels, memory plan and functions.
@@ -36,13 +36,13 @@ void Compilation::shareWeights() {
   description.table.suffix = "." + description.table.name + "." + std::to_string(number);
   std::map<int64_t, int64_t> offsets;
   for (const target::WeightBlob &blob : description.blobs()) {
-    int64_t &offset = offsets[static_cast<int64_t>(blob.offset)]; //  without bytes: any offset
+    int64_t &offset = offsets[static_cast<int64_t>(blob.offset)]; // without bytes: any offset
     if (!blob.bytes.empty())
       offset = static_cast<int64_t>(shared->place(blob.bytes));
   }
   tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
     auto found = offsets.find(offset);
-    if (found == offsets.end()) //  modules of users cannot start this late
+    if (found == offsets.end()) // modules of users cannot start this late
       llvm::report_fatal_error("perpend bug: the plan has a constant where none lies");
     return found->second;
   });
@@ -118,7 +118,7 @@ private:
 LogicalResult MachineCompilations::prepare() {
   if (failed(start.prepareModule()) || failed(start.prepareGiven()))
     return failure();
-  for (const target::TargetInfo &machine : machines) //  fail early; with files of intrinsics, compileOne checks
+  for (const target::TargetInfo &machine : machines) // fail early; with files of intrinsics, compileOne checks
     if (options.intrinsics.empty() && failed(checkPrecision(start.module, options.precision, machine)))
       return failure();
   if (isOfMachine(start.first))

@@ -1,4 +1,4 @@
-//===- Machines.h - one artifact for several machines ------------*- C++ -*-===//
+//===- Machines.h - one artifact for several machines -----------*- C++ -*-===//
 
 #ifndef PERPEND_MACHINES_H
 #define PERPEND_MACHINES_H

@@ -1,4 +1,4 @@
-//===- ModelComparison.cpp - the gain of schedules in their model --------===//
+//===- ModelComparison.cpp - the gain of schedules in their model ---------===//
 
 #include "ModelComparison.h"
 
@@ -127,7 +127,7 @@ llvm::Expected<ModelTimes> ModelComparison::compareOnce(const llvm::StringMap<tu
   if (isFirst)
     if (llvm::Error error = compileTo(tuned, traces))
       return std::move(error);
-  constexpr double leastRun = 5; //  allows a few runs even if time is nearly over
+  constexpr double leastRun = 5; // allows a few runs even if time is nearly over
   std::string text = tune::outputOf(secondsLeft() + leastRun, setting.isInterrupted, [&](int end) {
     return tune::startProgram(end, {setting.program, "models", std::to_string(getpid()), inputs,
                                     std::to_string(setting.threads), std::to_string(secondsLeft()), plain, tuned});

@@ -1,4 +1,4 @@
-//===- ModelComparison.h - the gain of schedules in their model ----*- C++ -* ---===//
+//===- ModelComparison.h - the gain of schedules in their model -*- C++ -*-===//
 //
 // A kernel measured alone sees other caches, other alignment and other neighbours
 // than in its model. So the model itself is measured, with and without the

@@ -1,4 +1,4 @@
-//===- Operators.cpp - functions supplied by users -------------------------===//
+//===- Operators.cpp - functions supplied by users ------------------------===//
 
 #include "Operators.h"
 #include "graph/Attributes.h"

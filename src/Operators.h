@@ -1,4 +1,4 @@
-//===- Operators.h - functions supplied by users -------------------*- C++ -* ---===//
+//===- Operators.h - functions supplied by users ----------------*- C++ -*-===//
 //
 // The importer notes on the module (graph.objects) which object files define
 // the functions of library calls. Artifacts link them. The interpreter links

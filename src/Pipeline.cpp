@@ -1,4 +1,4 @@
-//===- Pipeline.cpp - the phases of the compiler ----------------------------===//
+//===- Pipeline.cpp - the phases of the compiler --------------------------===//
 //
 // Read this first. Front ends import a model as graph operators on tensors.
 // Each phase below lowers the same module a little further, until LLVM can
@@ -294,7 +294,7 @@ static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, cons
 static LogicalResult checkDomains(ModuleOp module) {
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](tile::BlockOp block) {
     if (!block.getConditions().values().empty())
-      return WalkResult::skip(); //  conditions may exclude the excess iterations
+      return WalkResult::skip(); // conditions may exclude the excess iterations
     tile::KernelIndices indices;
     tile::Shape bindings = indices.bindingsOf(block), domain(block.getDomain().values());
     for (size_t i = 0; i < bindings.size(); ++i) {

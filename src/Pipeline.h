@@ -1,4 +1,4 @@
-//===- Pipeline.h - the phases of the compiler -------------------*- C++ -*-===//
+//===- Pipeline.h - the phases of the compiler ------------------*- C++ -*-===//
 
 #ifndef PERPEND_PIPELINE_H
 #define PERPEND_PIPELINE_H

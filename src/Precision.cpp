@@ -1,4 +1,4 @@
-//===- Precision.cpp - --precision: the request and its result -----------===//
+//===- Precision.cpp - --precision: the request and its result ------------===//
 
 #include "Precision.h"
 

@@ -1,4 +1,4 @@
-//===- Precision.h - --precision: the request and its result ------*- C++ -* ---===//
+//===- Precision.h - --precision: the request and its result ----*- C++ -*-===//
 
 #ifndef PERPEND_PRECISION_H
 #define PERPEND_PRECISION_H

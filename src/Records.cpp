@@ -1,4 +1,4 @@
-//===- Records.cpp - attaches tuning records to kernels ------------------===//
+//===- Records.cpp - attaches tuning records to kernels -------------------===//
 //
 // After `fuse` each kernel gets the trace of its record. Only after `schedule` is
 // it known which traces the primitives refused.
@@ -90,7 +90,7 @@ FailureOr<RecordUse> Compilation::attachRecordsOf(func::FuncOp kernel, StringRef
   for (StringRef symbol : graph::symbolsOfKernel(kernel))
     symbols.push_back(symbol.str());
   std::vector<tune::RangeOfRecord> ranges = tune::chooseRanges(*records, symbols);
-  for (const tune::RangeOfRecord &range : ranges) //  bounded ranges first: they copy the kernel while it has no trace
+  for (const tune::RangeOfRecord &range : ranges) // bounded ranges first: they copy the kernel while it has no trace
     if (func::FuncOp function = range.range ? tile::addVariant(kernel, *range.range) : kernel; range.record)
       setTrace(function, *range.record);
   return useOf(ranges);

@@ -1,4 +1,4 @@
-//===- Tuning.cpp - the kernels of a model as tuning tasks ---------------===//
+//===- Tuning.cpp - the kernels of a model as tuning tasks ----------------===//
 
 #include "Tuning.h"
 
@@ -105,7 +105,7 @@ FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions
   options.stopAfter = "fuse";
   if (failed(compile(module, options, ArtifactKind::SharedLibrary, "")))
     return failure();
-  llvm::StringMap<graph::CallKernelOp> calls; //  the first call of each kernel
+  llvm::StringMap<graph::CallKernelOp> calls; // the first call of each kernel
   module.walk([&](graph::CallKernelOp call) { calls.try_emplace(call.getKernel(), call); });
   std::vector<TuningTask> tasks;
   for (KernelFacts &facts : kernelFactsOf(module)) {

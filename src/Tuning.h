@@ -1,4 +1,4 @@
-//===- Tuning.h - the kernels of a model as tuning tasks -----------*- C++ -* ---===//
+//===- Tuning.h - the kernels of a model as tuning tasks --------*- C++ -*-===//
 
 #ifndef PERPEND_TUNING_H
 #define PERPEND_TUNING_H

@@ -1,4 +1,4 @@
-//===- TuningCandidates.cpp - builds candidates of a task ----------------===//
+//===- TuningCandidates.cpp - builds candidates of a task -----------------===//
 
 #include "TuningCandidates.h"
 

@@ -1,4 +1,4 @@
-//===- TuningCandidates.h - builds candidates of a task ------------*- C++ -* ---===//
+//===- TuningCandidates.h - builds candidates of a task ---------*- C++ -*-===//
 
 #ifndef PERPEND_TUNINGCANDIDATES_H
 #define PERPEND_TUNINGCANDIDATES_H

@@ -1,4 +1,4 @@
-//===- TuningConfirmation.cpp - confirms gains in whole models -----------===//
+//===- TuningConfirmation.cpp - confirms gains in whole models ------------===//
 //
 // Each model runs with and without the traces that were found, with each set of
 // extents. A kernel keeps its trace if the trace is a gain in the weighted mean
@@ -126,7 +126,7 @@ llvm::Error TuningRun::refute(tune::Job &job, double part, tune::Database &datab
 
 /// Relative times of kernels, averaged over places by weight.
 std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
-  std::map<tune::Job *, std::pair<double, double>> sums; //  weighted sum, sum of weights
+  std::map<tune::Job *, std::pair<double, double>> sums; // weighted sum, sum of weights
   for (const Place &place : places)
     for (const auto &[job, part] : place.parts) {
       auto &[sum, weight] = sums[&jobs[job - jobs.data()]];
@@ -139,7 +139,7 @@ std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
 }
 
 llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) {
-  constexpr int passes = 4; //  the last pass only measures what is left
+  constexpr int passes = 4; // the last pass only measures what is left
   std::vector<Place> places;
   for (auto [number, whole] : llvm::enumerate(models))
     for (auto [set, extents] : llvm::enumerate(options.extents)) {

@@ -1,4 +1,4 @@
-//===- TuningNames.cpp - checks names in the tuner's options -------------===//
+//===- TuningNames.cpp - checks names in the tuner's options --------------===//
 
 #include "TuningNames.h"
 

@@ -1,4 +1,4 @@
-//===- TuningNames.h - checks names in the tuner's options ---------*- C++ -* ---===//
+//===- TuningNames.h - checks names in the tuner's options ------*- C++ -*-===//
 
 #ifndef PERPEND_TUNINGNAMES_H
 #define PERPEND_TUNINGNAMES_H

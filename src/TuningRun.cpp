@@ -1,4 +1,4 @@
-//===- TuningRun.cpp - a run of the tuner --------------------------------===//
+//===- TuningRun.cpp - a run of the tuner ---------------------------------===//
 
 #include "TuningRun.h"
 
@@ -134,7 +134,7 @@ LogicalResult TuningRun::makeJobs(Location location) {
   llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
   if (!program)
     return emitError(location, llvm::toString(program.takeError()));
-  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); //  fail early
+  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); // fail early
   if (!folder)
     return emitError(location, llvm::toString(folder.takeError()));
   for (auto [group, task] : llvm::enumerate(tasks))
@@ -325,7 +325,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
     bool isForgotten = false; ///< the previously known trace has been removed from the database
   };
   std::vector<Written> written(jobs.size());
-  auto refuted = [&](const tune::Job &job) -> std::string { //  today's measurements replace earlier ones
+  auto refuted = [&](const tune::Job &job) -> std::string { // today's measurements replace earlier ones
     Written &before = written[&job - jobs.data()];
     if (!job.isKnownTried || std::exchange(before.isForgotten, true))
       return "";
@@ -343,7 +343,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   auto keep = [&](const tune::Job &job, const tune::Outcome &outcome) {
     progress(job, outcome);
     if (outcome.isFaster)
-      record(job); //  so that an interrupted run loses nothing
+      record(job); // so that an interrupted run loses nothing
     else if (std::string gone = job.isKnownRefuted ? refuted(job) : ""; !gone.empty() && !failure)
       failure = database.forget(keyOf(job), gone);
   };

@@ -1,4 +1,4 @@
-//===- TuningRun.h - a run of the tuner ---------------------------*- C++ -* ---===//
+//===- TuningRun.h - a run of the tuner -------------------------*- C++ -*-===//
 //
 // Takes modules and a database and puts faster schedules into the database: all
 // of `perpend tune` except reading options and printing.

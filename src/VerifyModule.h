@@ -1,4 +1,4 @@
-//===- VerifyModule.h - checks what passes rely on -----------------*- C++ -* ---===//
+//===- VerifyModule.h - checks what passes rely on --------------*- C++ -*-===//
 
 #ifndef PERPEND_VERIFYMODULE_H
 #define PERPEND_VERIFYMODULE_H

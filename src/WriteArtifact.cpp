@@ -1,4 +1,4 @@
-//===- WriteArtifact.cpp - from a lowered module to an artifact --------------===//
+//===- WriteArtifact.cpp - from a lowered module to an artifact -----------===//
 //
 // Makes LLVM IR with the module table, writes objects for code and weights, and
 // links them with lld.
@@ -86,7 +86,7 @@ static void keepLoops(llvm::Function &function, unsigned lanes) {
 /// Inlines kernels into their entries and marks their buffers as not aliasing.
 static void prepareKernels(llvm::Module &module, const target::TargetInfo &target) {
   for (llvm::Function &function : module) {
-    if (function.hasLinkOnceODRLinkage()) //  helper functions from MLIR's lowering
+    if (function.hasLinkOnceODRLinkage()) // helper functions from MLIR's lowering
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;

@@ -38,7 +38,7 @@ extern "C" _Float16 __truncsfhf2(float value) {
     result = 0x7e00 | ((magnitude >> 13) & 0x3ff);
   } else if (magnitude >= 0x47800000) { // 2^16 and infinity
     result = 0x7c00;
-  } else if (magnitude < 0x38800000) { //  below 2^-14: multiples of 2^-24, the last bit of numbers near 1/2
+  } else if (magnitude < 0x38800000) { // below 2^-14: multiples of 2^-24, the last bit of numbers near 1/2
     float rounded = bitsAs<float>(magnitude) + 0.5f;
     result = bitsAs<uint32_t>(rounded) - bitsAs<uint32_t>(0.5f);
   } else {

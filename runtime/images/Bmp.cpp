@@ -156,7 +156,7 @@ bool Reader::readEscape(int64_t &at, int64_t &x, int64_t &y) {
 }
 
 bool Reader::readRunLengths() {
-  for (int64_t y = 0; y < height; ++y) //  pixels that are skipped
+  for (int64_t y = 0; y < height; ++y) // pixels that are skipped
     for (int64_t x = 0; x < width; ++x)
       putIndex(x, y, 0);
   int64_t at = dataAt, x = 0, y = 0;

@@ -9,7 +9,7 @@ using namespace perpend::images;
 namespace {
 
 struct Format {
-  const char *start; //  start of the file; ? matches any byte
+  const char *start; // start of the file; ? matches any byte
   int64_t sizeBytes;
   void (*decode)(Picture &picture);
 };

@@ -13,7 +13,7 @@ namespace {
 
 // longjmp skips destructors, so everything that must be released is here.
 struct Reader {
-  jpeg_error_mgr errors; //  first member: the library passes it back
+  jpeg_error_mgr errors; // first member: the library passes it back
   jmp_buf trap;
   jpeg_progress_mgr progress;
   jpeg_decompress_struct info;

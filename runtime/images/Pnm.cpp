@@ -91,7 +91,7 @@ bool Reader::readHeader() {
     most = isBits ? 1 : number();
   }
   if (!isText)
-    ++at; //  exactly one space
+    ++at; // exactly one space
   return !isDamaged && most >= 1 && most <= 65535 && depth >= 1 && depth <= 4;
 }
 

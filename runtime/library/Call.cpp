@@ -12,14 +12,14 @@ namespace perpend::library {
 namespace {
 
 struct Call {
-  perpend_call base; //  first member: functions pass it back
+  perpend_call base; // first member: functions pass it back
   perpend_frame *frame;
   const char *subject;
-  const CallCounts *counts; //  followed by entries
+  const CallCounts *counts; // followed by entries
   void *const *buffers;
   int64_t **extents;    // of each input and output
   void **results;       // NULL before they are allocated
-  perpend_status noted; //  status of the message that was set, or PERPEND_OK
+  perpend_status noted; // status of the message that was set, or PERPEND_OK
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
   const CallTensor &entry(int32_t tensor) const { return reinterpret_cast<const CallTensor *>(counts + 1)[tensor]; }
@@ -83,7 +83,7 @@ void runShare(void *const *buffers, const int64_t *, int64_t begin, int64_t end)
 }
 
 void parallel(perpend_call *base, perpend_call_body body, void *context, int64_t extent, int64_t grain) {
-  constexpr int32_t noKernel = -1; //  not counted in profiles
+  constexpr int32_t noKernel = -1; // not counted in profiles
   SharedWork work{body, context};
   void *buffers[] = {&work};
   perpend_frame *frame = Call::of(base).frame;

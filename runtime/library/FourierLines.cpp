@@ -25,7 +25,7 @@ void gather(const FourierLines<T> &lines, int64_t first, int64_t count, T *real,
   const int64_t step = lines.behind * lines.inputParts, room = transform.length;
   const T *from[lanes], *next[lanes];
   for (int64_t lane = 0; lane < lanes; ++lane) {
-    int64_t line = first + (lane < count ? lane : 0); //  unused lanes repeat a line
+    int64_t line = first + (lane < count ? lane : 0); // unused lanes repeat a line
     from[lane] = lines.input + line / lines.behind * lines.inputCount * step + line % lines.behind * lines.inputParts;
     next[lane] = from[lane] + (transform.isPaired ? step : 1);
   }
@@ -98,7 +98,7 @@ void convolve(const FourierTransform<T> &transform, Planes<V> &planes, Planes<V>
   for (int64_t k = 0; k < m; ++k) {
     Complex<V> x = {planes.real[k], planes.imaginary[k]};
     x = x.times(transform.filterReal[k], -transform.filterImaginary[k]);
-    planes.imaginary[k] = x.real; //  swapping the parts inverts the transform
+    planes.imaginary[k] = x.real; // swapping the parts inverts the transform
     planes.real[k] = x.imaginary;
   }
   applyPasses(transform.plan, planes, spare);
@@ -123,7 +123,7 @@ void runLanes(const FourierLines<T> &lines, int64_t first, int64_t count, T *mem
   const int64_t size = planeNumbers(lines.transform);
   auto *vectors = reinterpret_cast<V *>(memory);
   Planes<V> planes{vectors, vectors + size}, spare{vectors + 2 * size, vectors + 3 * size};
-  const bool isExchanged = lines.isInverse && !lines.transform.isPaired; //  inverts the transform
+  const bool isExchanged = lines.isInverse && !lines.transform.isPaired; // inverts the transform
   auto parts = [&] { return isExchanged ? Planes<V>{planes.imaginary, planes.real} : planes; };
   gather<T, lanes>(lines, first, count, reinterpret_cast<T *>(parts().real), reinterpret_cast<T *>(parts().imaginary));
   if (lines.transform.isConvolution)
@@ -154,7 +154,7 @@ template <typename T>
 }
 
 bool hasAvx2() {
-  static std::atomic<int32_t> answer{0}; //  0: not yet determined
+  static std::atomic<int32_t> answer{0}; // 0: not yet determined
   int32_t known = answer.load(std::memory_order_relaxed);
   if (!known)
     answer.store(known = runtime::hasInstructionSet("avx2") ? 2 : 1, std::memory_order_relaxed);

@@ -28,7 +28,7 @@ template <typename T> struct FourierTransform {
   int64_t elements;
   // Pairs of real elements are the parts of half as many complex ones, whose spectrum is separated afterwards.
   bool isPaired;
-  int64_t length; //  length of the complex transform
+  int64_t length; // length of the complex transform
   // If a prime factor is large: by Bluestein's identity 2 j k = j^2 + k^2 - (k - j)^2, the transform is a convolution
   // with a chirp, computed by a plan of another length.
   bool isConvolution;

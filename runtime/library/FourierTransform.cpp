@@ -82,7 +82,7 @@ template <typename T> perpend_status transform(perpend_call *call, const int64_t
                 shape[1], x.shape[3],
                 shape[3], perpend_call_integer(call, "inverse", 0) != 0,
                 scale};
-  if (length == 0) //  empty sums
+  if (length == 0) // empty sums
     memset(output, 0, static_cast<size_t>(work.lines.count * shape[1] * shape[3]) * sizeof(T));
   if (length == 0 || work.lines.count == 0 || shape[1] == 0)
     return PERPEND_OK;

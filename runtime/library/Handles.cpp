@@ -175,7 +175,7 @@ int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpen
 }
 
 int32_t give(perpend_handles *handles, perpend_tensor *tensor) {
-  auto *shape = handles->boundary.allocateArray<int64_t>(tensor->rank); //  a copy: the session's shape will change
+  auto *shape = handles->boundary.allocateArray<int64_t>(tensor->rank); // a copy: the session's shape will change
   if (!shape)
     return failMemory(*handles);
   std::copy_n(tensor->shape, tensor->rank, shape);

@@ -11,7 +11,7 @@ struct perpend_handles {
   perpend::library::ListTable lists;
   int64_t constantTexts = 0;
   int32_t (*fail)(int32_t status, const char *text) = nullptr;
-  perpend::library::RunMemory boundary; //  converted inputs and outputs
+  perpend::library::RunMemory boundary; // converted inputs and outputs
   perpend::library::MemoryPool calls;   // tables of the library call in progress
 };
 

@@ -33,7 +33,7 @@ private:
   };
   struct List {
     Elements *elements;
-    int64_t count; //  its length; further elements belong to lists made from it
+    int64_t count; // its length; further elements belong to lists made from it
   };
   const perpend_tensor *copy(const perpend_tensor &element);
   // Makes room for one more; false if out of memory.

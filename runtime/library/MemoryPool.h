@@ -38,7 +38,7 @@ private:
   // A new block is as large as all others together, so a pool holds at most four times the memory needed between two
   // rewinds.
   Block *first = nullptr, *current = nullptr;
-  int64_t used = 0, total = 0; //  used bytes of the current block; bytes of all blocks
+  int64_t used = 0, total = 0; // used bytes of the current block; bytes of all blocks
 };
 
 } // namespace perpend::library

@@ -136,7 +136,7 @@ Digits shortestDigits(double value, Precision precision) {
     snprintf(scientific, sizeof scientific, "%.*e", places, value);
     char *mark = strchr(scientific, 'e');
     result.count = 0;
-    for (char *c = scientific; c < mark; ++c) //  finds the locale's decimal point
+    for (char *c = scientific; c < mark; ++c) // finds the locale's decimal point
       if (isDigit(*c))
         result.text[result.count++] = *c;
     result.exponent = atoi(mark + 1);

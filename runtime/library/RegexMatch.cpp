@@ -159,7 +159,7 @@ private:
   const Array<RegexRange> &ranges;
   int32_t size;
   States current, next;
-  int32_t *stack; //  capacity 2 * size + 1
+  int32_t *stack; // capacity 2 * size + 1
   // The next character of the text has been read already.
   int64_t here = 0, behind = 0;
   uint32_t before = Surroundings::none, after = Surroundings::none;

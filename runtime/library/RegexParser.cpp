@@ -224,7 +224,7 @@ bool RegexParser::setFlags() {
       flags.dotMatchesNewline = value;
     else if (letter == '-')
       value = false;
-    else if (letter != 'U') //  lazy: makes no difference to whole matches
+    else if (letter != 'U') // lazy: makes no difference to whole matches
       break;
   }
   fail("'(?' is followed by no flags that RE2 has; looking around is not possible");
@@ -282,7 +282,7 @@ bool RegexParser::perlClass(uint32_t letter) {
 }
 
 void RegexParser::addClass(const NamedClass &named, bool isNegated) {
-  uint32_t open = 0; //  first character not yet covered
+  uint32_t open = 0; // first character not yet covered
   for (int i = 0; i < named.count; ++i) {
     RegexRange range = named.ranges[i];
     if (!isNegated)
@@ -435,7 +435,7 @@ void RegexParser::repetition(int32_t start) {
     if (isRepeated)
       return fail("two repetitions follow one another");
     isRepeated = true;
-    take('?'); //  lazy: makes no difference to whole matches
+    take('?'); // lazy: makes no difference to whole matches
     repeat(start, least, most);
   }
 }
@@ -459,7 +459,7 @@ void RegexParser::repeat(int32_t start, int32_t least, int32_t most) {
     return emit({RegexCode::Jump, false, false, RegexAssertion::TextBegin, -(size + 1), 0});
   }
   int32_t optional = most - least, rest = optional * (size + 1);
-  if (least == 0) { //  the existing part is the first optional one
+  if (least == 0) { // the existing part is the first optional one
     insert(start, split(1, rest));
     --optional;
     ++start, ++end;

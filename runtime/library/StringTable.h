@@ -34,9 +34,9 @@ private:
   const char *keep(const char *text, int64_t sizeBytes);
 
   Array<perpend_string> texts;
-  int64_t *places = nullptr; //  slots: identity + 1, or 0 if free; a power of two of them, half used at most
+  int64_t *places = nullptr; // slots: identity + 1, or 0 if free; a power of two of them, half used at most
   int64_t placeCount = 0;
-  RunMemory memory; //  for copied strings
+  RunMemory memory; // for copied strings
 };
 
 } // namespace perpend::library

@@ -148,7 +148,7 @@ private:
 
   perpend_call *call;
   const perpend_tensor &x;
-  Array<Token> tokens; //  ordered by row
+  Array<Token> tokens; // ordered by row
 };
 
 } // namespace

@@ -29,7 +29,7 @@ template <size_t capacity> struct BoundedText {
   }
 };
 
-using Needs = BoundedText<240>; //  the room in the runtime's message
+using Needs = BoundedText<240>; // the room in the runtime's message
 
 // Caches the processor's answers, since a query takes microseconds in a virtual machine.
 class Processor {
@@ -45,7 +45,7 @@ public:
   }
 
 private:
-  static constexpr size_t capacity = 64; //  the rest is queried again
+  static constexpr size_t capacity = 64; // the rest is queried again
   struct {
     const char *name;
     bool isThere;

@@ -1,4 +1,4 @@
-//===- Array.cpp - dense arrays, strings and lists -----------------------===//
+//===- Array.cpp - dense arrays, strings and lists ------------------------===//
 
 #include "arrays/Array.h"
 #include "interp/ElementFormat.h"

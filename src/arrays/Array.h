@@ -1,4 +1,4 @@
-//===- Array.h - dense arrays, strings and lists --------------------*- C++ -* ---===//
+//===- Array.h - dense arrays, strings and lists ----------------*- C++ -*-===//
 
 #ifndef PERPEND_ARRAYS_ARRAY_H
 #define PERPEND_ARRAYS_ARRAY_H

@@ -1,4 +1,4 @@
-//===- Compare.cpp - compares arrays -------------------------------------===//
+//===- Compare.cpp - compares arrays --------------------------------------===//
 
 #include "arrays/Compare.h"
 #include "graph/ElementTypes.h"
@@ -102,7 +102,7 @@ static void compareElements(const Array &array, const Array &reference, StringRe
     wantedSquares += std::isfinite(wanted) ? wanted * wanted : 0;
     if (!array.isFloat() && distance == 0 &&
         std::memcmp(array.bytes.get() + i * size, reference.bytes.get() + i * size, size))
-      distance = 1; //  64-bit integers that round to the same double
+      distance = 1; // 64-bit integers that round to the same double
     result.maxAbsolute = std::fmax(result.maxAbsolute, distance);
     if (distance > 0 && wanted != 0)
       result.maxRelative =

@@ -1,4 +1,4 @@
-//===- Compare.h - compares arrays ----------------------------------*- C++ -* ---===//
+//===- Compare.h - compares arrays ------------------------------*- C++ -*-===//
 
 #ifndef PERPEND_ARRAYS_COMPARE_H
 #define PERPEND_ARRAYS_COMPARE_H

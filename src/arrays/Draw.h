@@ -1,4 +1,4 @@
-//===- Draw.h - random arrays ------------------------------------*- C++ -*-===//
+//===- Draw.h - random arrays -----------------------------------*- C++ -*-===//
 
 #ifndef PERPEND_ARRAYS_DRAW_H
 #define PERPEND_ARRAYS_DRAW_H

@@ -1,4 +1,4 @@
-//===- ArrayFiles.cpp - arrays, strings and lists as files ---------------===//
+//===- ArrayFiles.cpp - arrays, strings and lists as files ----------------===//
 //
 // Numbers and strings are .npy files, strings in numpy's fixed-size form with
 // four bytes per character. A list is a folder with its elements.
@@ -26,7 +26,7 @@ namespace perpend::cli {
 static std::optional<std::vector<std::string>> decodeTexts(const uint8_t *data, int64_t count, int64_t characters) {
   std::vector<std::string> texts;
   if (count == 0)
-    return texts; //  without data, the number of characters is unlimited
+    return texts; // without data, the number of characters is unlimited
   std::vector<llvm::UTF32> points(static_cast<size_t>(characters));
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(points.data(), data + i * characters * 4, static_cast<size_t>(characters) * 4);
@@ -136,7 +136,7 @@ static void removeElements(StringRef folder) {
     if (isFolder)
       removeElements(path);
     if (isFolder || llvm::sys::path::extension(path) == ".npy")
-      llvm::sys::fs::remove(path); //  removes folders only if they are empty
+      llvm::sys::fs::remove(path); // removes folders only if they are empty
   }
 }
 

@@ -1,4 +1,4 @@
-//===- ArrayFiles.h - arrays, strings and lists as files -------------*- C++ -* ---===//
+//===- ArrayFiles.h - arrays, strings and lists as files --------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_ARRAYFILES_H
 #define PERPEND_CLI_ARRAYFILES_H

@@ -1,4 +1,4 @@
-//===- AssumedExtents.cpp - finds extents that were not given ------------===//
+//===- AssumedExtents.cpp - finds extents that were not given -------------===//
 
 #include "cli/AssumedExtents.h"
 #include "cli/CompiledModel.h"

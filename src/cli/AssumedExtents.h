@@ -1,4 +1,4 @@
-//===- AssumedExtents.h - finds extents that were not given ---------*- C++ -* ---===//
+//===- AssumedExtents.h - finds extents that were not given -----*- C++ -*-===//
 
 #ifndef PERPEND_CLI_ASSUMEDEXTENTS_H
 #define PERPEND_CLI_ASSUMEDEXTENTS_H

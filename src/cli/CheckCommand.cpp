@@ -153,7 +153,7 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   llvm::outs() << made->drawnText();
   if (!report.precision.type.empty() && !report.precision.products) {
     llvm::outs() << "nothing of this model can be " << report.precision.type << "\n";
-    options.compiler.precision = "f32"; //  the reference computes in f32
+    options.compiler.precision = "f32"; // the reference computes in f32
   }
   bool isGood = true;
   for (StringRef name : references) {

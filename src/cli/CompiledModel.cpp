@@ -1,4 +1,4 @@
-//===- CompiledModel.cpp - compiled models for commands ------------------===//
+//===- CompiledModel.cpp - compiled models for commands -------------------===//
 
 #include "cli/CompiledModel.h"
 
@@ -107,7 +107,7 @@ ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &option
 }
 
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {
-  static int number = 0; //  a path is not loaded twice
+  static int number = 0; // a path is not loaded twice
   std::string library = folder.pathOf("part" + std::to_string(number++) + ".so");
   if (!compileGuarded(module, options, ArtifactKind::SharedLibrary, library))
     return nullptr;

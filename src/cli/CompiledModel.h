@@ -1,4 +1,4 @@
-//===- CompiledModel.h - compiled models for commands ----------------*- C++ -* ---===//
+//===- CompiledModel.h - compiled models for commands -----------*- C++ -*-===//
 //
 // Owners of the runtime's C objects, with errors printed; and models compiled
 // to a temporary file for one command.

@@ -1,4 +1,4 @@
-//===- CountInputs.cpp - inputs that determine the amount of work --------===//
+//===- CountInputs.cpp - inputs that determine the amount of work ---------===//
 //
 // Follows the elements of an input through operators that move them or compute
 // elementwise, to an extent, to the limit or condition of a loop, and to

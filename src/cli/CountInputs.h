@@ -1,4 +1,4 @@
-//===- CountInputs.h - inputs that determine the amount of work ------*- C++ -* ---===//
+//===- CountInputs.h - inputs that determine the amount of work -*- C++ -*-===//
 
 #ifndef PERPEND_CLI_COUNTINPUTS_H
 #define PERPEND_CLI_COUNTINPUTS_H

@@ -1,4 +1,4 @@
-//===- DbCommand.cpp - perpend db ----------------------------------------===//
+//===- DbCommand.cpp - perpend db -----------------------------------------===//
 
 #include "cli/Command.h"
 #include "cli/TimeText.h"
@@ -187,7 +187,7 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
     return fail("option '--older-than': expected a time such as 30d or 12h, got '" + age + "'"), UsageError;
   if (age.empty() && target.empty() && !wantsOthers)
     return fail("no option selects the records to remove", "--older-than, --target or --other-compilers"), UsageError;
-  if (!target.empty()) { //  another compiler may know a target that this one does not
+  if (!target.empty()) { // another compiler may know a target that this one does not
     llvm::Expected<target::TargetInfo> info = target::resolveTarget(target);
     filter.target = info ? info->name : target;
     llvm::consumeError(info.takeError());

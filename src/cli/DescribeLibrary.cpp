@@ -1,4 +1,4 @@
-//===- DescribeLibrary.cpp - describes libraries for other machines ------===//
+//===- DescribeLibrary.cpp - describes libraries for other machines -------===//
 //
 // A library's descriptor is text in the file, under a symbol. Together with an
 // empty module it forms a model that can be queried; no code of the library is
@@ -75,7 +75,7 @@ Description::Description(llvm::json::Object facts) {
   module.bind = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
   module.sizes = [](auto...) {};
   module.run = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
-  for (StringRef key : {"isa", "weightsChecksum"}) //  requirements that matter only for running it
+  for (StringRef key : {"isa", "weightsChecksum"}) // requirements that matter only for running it
     facts.erase(key);
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(facts));
   module.descriptor = text.c_str();

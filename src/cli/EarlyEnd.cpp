@@ -1,4 +1,4 @@
-//===- EarlyEnd.cpp - cleans up when the tool is interrupted -------------===//
+//===- EarlyEnd.cpp - cleans up when the tool is interrupted --------------===//
 //
 // A signal handler may not remove folders, so it writes the signal's number to a
 // pipe. A thread waits at the other end, and also for the time limit.
@@ -31,7 +31,7 @@ static rlimit memoryBefore;
 static int64_t memoryLimit;
 
 static void cleanUp() {
-  llvm::sys::RunInterruptHandlers(); //  removes unfinished files
+  llvm::sys::RunInterruptHandlers(); // removes unfinished files
   support::removeTemporaryFolders();
 }
 
@@ -68,7 +68,7 @@ static void leaveTheEndToSignal() {
 }
 
 void cleanUpOnSignals() {
-  for (int number : {SIGPIPE, SIGXFSZ}) //  writing reports it as an error
+  for (int number : {SIGPIPE, SIGXFSZ}) // writing reports it as an error
     std::signal(number, SIG_IGN);
   if (pipe(signalPipe) != 0)
     return;
@@ -78,7 +78,7 @@ void cleanUpOnSignals() {
   for (int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before;
     sigaction(number, nullptr, &before);
-    if (before.sa_handler != SIG_IGN) //  keep ignored signals, as under nohup
+    if (before.sa_handler != SIG_IGN) // keep ignored signals, as under nohup
       std::signal(number, forwardSignal);
   }
 }

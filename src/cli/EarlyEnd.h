@@ -1,4 +1,4 @@
-//===- EarlyEnd.h - cleans up when the tool is interrupted -----------*- C++ -* ---===//
+//===- EarlyEnd.h - cleans up when the tool is interrupted ------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_EARLYEND_H
 #define PERPEND_CLI_EARLYEND_H

@@ -1,4 +1,4 @@
-//===- FirstDifference.cpp - finds the first operator with a wrong value ---===//
+//===- FirstDifference.cpp - finds the first operator with a wrong value --===//
 //
 // Cuts a model after operator k, so that the operator's value is the only
 // output; everything before is compiled together, as in the whole model.
@@ -52,7 +52,7 @@ static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
 /// Advice for rounded values: the last bits of a sum, which depend on the order of additions, may decide to which of
 /// two integers a value is rounded. Empty if the values are not multiples of the difference, or most of them differ.
 static std::string adviceOnSteps(const arrays::Comparison &comparison, const Array &array, const Array &reference) {
-  constexpr double roundings = 1e-3; //  tolerance, relative to one step
+  constexpr double roundings = 1e-3; // tolerance, relative to one step
   double step = comparison.maxAbsolute, least = INFINITY, most = -INFINITY;
   bool mayBeRounded = array.isFloat() || array.type == PERPEND_U8 || array.type == PERPEND_I8;
   if (!mayBeRounded || comparison.firstBad < 0 || !std::isfinite(step))
@@ -61,13 +61,13 @@ static std::string adviceOnSteps(const arrays::Comparison &comparison, const Arr
   for (int64_t i = 0; i < all; ++i) {
     double wanted = reference.at(i) / step, got = array.at(i) / step;
     for (double value : {wanted, got})
-      if (!(std::fabs(value - std::round(value)) <= roundings)) //  also rejects NaN
+      if (!(std::fabs(value - std::round(value)) <= roundings)) // also rejects NaN
         return "";
     count += std::round(wanted) != std::round(got);
     least = std::fmin(least, wanted);
     most = std::fmax(most, wanted);
   }
-  constexpr double fewSteps = 2; //  the values of a mask are, too
+  constexpr double fewSteps = 2; // the values of a mask are, too
   if (2 * count > all || most - least <= fewSteps)
     return "";
   return "\nhint: " + std::to_string(count) + " of " + std::to_string(all) + " elements differ, each by one step of " +
@@ -81,7 +81,7 @@ class Search {
 public:
   Search(ModuleOp module, const CompileOptions &options, ArrayRef<Array> inputs)
       : module(module), options(options), inputs(inputs) {
-    this->options.overridePhase.clear(); //  they apply to the whole model only
+    this->options.overridePhase.clear(); // they apply to the whole model only
     this->options.schedules.clear();
   }
 

@@ -1,4 +1,4 @@
-//===- Html.h - parts of self-contained pages ------------------------*- C++ -* ---===//
+//===- Html.h - parts of self-contained pages -------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_HTML_H
 #define PERPEND_CLI_HTML_H

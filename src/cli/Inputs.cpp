@@ -1,4 +1,4 @@
-//===- Inputs.cpp - input arrays of a run --------------------------------===//
+//===- Inputs.cpp - input arrays of a run ---------------------------------===//
 
 #include "cli/Inputs.h"
 #include "arrays/Draw.h"
@@ -153,7 +153,7 @@ bool InputMaker::readSymbols() {
   for (StringRef text : options.symbols) {
     auto [name, number] = text.rsplit('=');
     int64_t value = 0;
-    (void)number.getAsInteger(10, value); //  the option's form guarantees a number
+    (void)number.getAsInteger(10, value); // the option's form guarantees a number
     if (!known.count(name.str()))
       return fail("option '--symbol': the inputs have no symbol '" + name + "'",
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),

@@ -1,4 +1,4 @@
-//===- Inputs.h - input arrays of a run ------------------------------*- C++ -* ---===//
+//===- Inputs.h - input arrays of a run -------------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_INPUTS_H
 #define PERPEND_CLI_INPUTS_H

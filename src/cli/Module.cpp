@@ -1,4 +1,4 @@
-//===- Module.cpp - loads models as modules, and reports errors ----------===//
+//===- Module.cpp - loads models as modules, and reports errors -----------===//
 
 #include "cli/Module.h"
 #include "Operators.h"
@@ -40,7 +40,7 @@ std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
     fail("cannot read '" + path + "': " + file.getError().message(), hint);
     return std::nullopt;
   }
-  uint64_t bytes = 1; //  the slice has four, even if the file has fewer
+  uint64_t bytes = 1; // the slice has four, even if the file has fewer
   if (path.ends_with(".so") && !llvm::sys::fs::file_size(path, bytes) && bytes == 0) {
     fail("the library '" + path + "' is empty", "compile the model again, or copy the file again");
     return std::nullopt;
@@ -77,7 +77,7 @@ Workspace::Workspace(bool isSilent)
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  context.disableMultithreading(); //  ordered messages, and recovery from crashes
+  context.disableMultithreading(); // ordered messages, and recovery from crashes
 }
 
 /// A command may load a model more than once, so warnings are not repeated.
@@ -188,7 +188,7 @@ void printElided(Operation *op, llvm::raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   op->print(stream, OpPrintingFlags().elideLargeElementsAttrs(32).elideLargeResourceString(0));
-  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; //  omits the then empty list of resources
+  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; // omits the then empty list of resources
 }
 
 //===----------------------------------------------------------------------===//
@@ -283,7 +283,7 @@ void writeReproducer(const ModelSource &source, const CompileOptions &given) {
       failing = phase.name;
       break;
     }
-    if (&phase != &phases().back()) //  replaying the last phase includes what follows it
+    if (&phase != &phases().back()) // replaying the last phase includes what follows it
       before = std::move(after);
   }
   llvm::errs() << "in phase: " << failing << "\n";

@@ -1,4 +1,4 @@
-//===- Module.h - loads models as modules, and reports errors --------*- C++ -* ---===//
+//===- Module.h - loads models as modules, and reports errors ---*- C++ -*-===//
 //
 // Loads .onnx and .mlir files, compiles them, and prints errors as one message.
 // An internal error ("perpend bug:", or a crash) leaves a reproducer.

@@ -1,4 +1,4 @@
-//===- Options.h - the options of a command ----------------------*- C++ -*-===//
+//===- Options.h - the options of a command ---------------------*- C++ -*-===//
 //
 // A command lists its options once; parsing, the help text and suggestions for
 // misspelt options are derived from the list. The compiler's options come from

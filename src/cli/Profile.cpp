@@ -1,4 +1,4 @@
-//===- Profile.cpp - times of a model's kernels --------------------------===//
+//===- Profile.cpp - times of a model's kernels ---------------------------===//
 
 #include "cli/Profile.h"
 
@@ -52,10 +52,10 @@ bool Profiler::measure(std::vector<Kernel> &kernels, perpend_session *session, E
   constexpr double leastMs = 100;
   for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i)
     kernels.push_back({perpend_model_kernel_name(model, i), 0, {}});
-  execution.run(); //  caches may hold another lane's data
+  execution.run(); // caches may hold another lane's data
   size_t runs = 0;
   for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs) {
-    perpend_session_profile(session, 1); //  resets the times
+    perpend_session_profile(session, 1); // resets the times
     if (!execution.run())
       return false;
     for (auto [i, kernel] : llvm::enumerate(kernels)) {

@@ -1,4 +1,4 @@
-//===- Profile.h - times of a model's kernels ------------------------*- C++ -* ---===//
+//===- Profile.h - times of a model's kernels -------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_PROFILE_H
 #define PERPEND_CLI_PROFILE_H

@@ -1,4 +1,4 @@
-//===- Python.cpp - runs Python programs ---------------------------------===//
+//===- Python.cpp - runs Python programs ----------------------------------===//
 
 #include "cli/Python.h"
 
@@ -59,7 +59,7 @@ int runProgram(StringRef program, ArrayRef<std::string> arguments, StringRef onS
   int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, streams, 0, 0, &message);
   if (auto text = llvm::MemoryBuffer::getFile(errors); !errors.empty() && text)
     llvm::errs() << withoutColours((*text)->getBuffer());
-  constexpr int endedBySignal = -2; //  returned by ExecuteAndWait
+  constexpr int endedBySignal = -2; // returned by ExecuteAndWait
   if (code == endedBySignal)
     fail(onSignal + ": " + message);
   else if (code < 0)

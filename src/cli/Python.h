@@ -1,4 +1,4 @@
-//===- Python.h - runs Python programs -------------------------------*- C++ -* ---===//
+//===- Python.h - runs Python programs --------------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_PYTHON_H
 #define PERPEND_CLI_PYTHON_H

@@ -1,4 +1,4 @@
-//===- References.cpp - reference outputs of a model ---------------------===//
+//===- References.cpp - reference outputs of a model ----------------------===//
 
 #include "cli/References.h"
 #include "cli/Python.h"

@@ -1,4 +1,4 @@
-//===- References.h - reference outputs of a model -------------------*- C++ -* ---===//
+//===- References.h - reference outputs of a model --------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_REFERENCES_H
 #define PERPEND_CLI_REFERENCES_H

@@ -1,4 +1,4 @@
-//===- Report.cpp - facts about a model ----------------------------------===//
+//===- Report.cpp - facts about a model -----------------------------------===//
 
 #include "cli/Report.h"
 #include "Pipeline.h"
@@ -115,7 +115,7 @@ static void collectOperators(func::FuncOp main, ModelReport &report) {
       auto type = cast<RankedTensorType>(constant.getType());
       report.weightsBytes += type.getNumElements() * tile::elementBytes(type.getElementType());
     }
-    return isa<graph::SymbolInterface>(op) ? WalkResult::advance() : WalkResult::skip(); //  skips scalar code
+    return isa<graph::SymbolInterface>(op) ? WalkResult::advance() : WalkResult::skip(); // skips scalar code
   });
   for (const auto &[name, count] : counts)
     report.operators.push_back({name, count});

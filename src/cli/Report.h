@@ -1,4 +1,4 @@
-//===- Report.h - facts about a model --------------------------------*- C++ -* ---===//
+//===- Report.h - facts about a model ---------------------------*- C++ -*-===//
 //
 // The facts that `perpend inspect` shows; collected once, written as text or as
 // a page.

@@ -1,4 +1,4 @@
-//===- TimeText.h - prints short times --------------------------------*- C++ -* ---===//
+//===- TimeText.h - prints short times --------------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_TIMETEXT_H
 #define PERPEND_CLI_TIMETEXT_H

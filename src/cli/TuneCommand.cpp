@@ -167,7 +167,7 @@ static bool isAnyMeasured(ArrayRef<tune::Job> kernels) {
 static void stopOnSignals() {
   struct sigaction stop = {};
   stop.sa_handler = [](int signal) { endingSignal = signal; };
-  stop.sa_flags = SA_RESETHAND; //  a second signal ends the program
+  stop.sa_flags = SA_RESETHAND; // a second signal ends the program
   for (int signal : {SIGINT, SIGTERM})
     sigaction(signal, &stop, nullptr);
 }
@@ -265,7 +265,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
     llvm::outs() << "next: " << nextCommand(options) << "\n";
   else
     llvm::outs() << "nothing faster than the compiler's own schedules was found\n";
-  constexpr int terminated = 128; //  plus the signal's number, as in shells
+  constexpr int terminated = 128; // plus the signal's number, as in shells
   return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
 }
 
@@ -349,7 +349,7 @@ static bool addSource(TuneOptions &options, ModelSource source, StringRef path) 
 
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
-  ModelSource source; //  options shared by all models
+  ModelSource source; // options shared by all models
   OptionList list;
   list.add("o", options.output, "FILE", "the database; its records stay unless a measurement refutes them");
   list.addOutputFile("html", options.html, "FILE",

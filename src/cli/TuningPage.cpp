@@ -1,4 +1,4 @@
-//===- TuningPage.cpp - a tuning run as a page ---------------------------===//
+//===- TuningPage.cpp - a tuning run as a page ----------------------------===//
 
 #include "cli/TuningPage.h"
 #include "cli/Html.h"
@@ -75,7 +75,7 @@ static std::string titleOf(const tune::Event &event) {
 
 /// Draws the sum over all kernels' calls, once each has been measured.
 static void printModel(ArrayRef<tune::Job> kernels, const tune::Log &log, llvm::raw_ostream &out) {
-  std::map<std::pair<StringRef, StringRef>, std::pair<double, double>> best; //  seconds, and their weight
+  std::map<std::pair<StringRef, StringRef>, std::pair<double, double>> best; // seconds, and their weight
   double before = 0;
   for (const tune::Job &job : kernels) {
     best[{job.kernel, job.extents}] = {job.defaultSeconds, job.weightOfCalls()};
@@ -115,7 +115,7 @@ static Rows failuresOf(const Events &events) {
 
 static void printKernel(const tune::Job &job, const std::string &title, const Events &events, double duration,
                         llvm::raw_ostream &out) {
-  constexpr double mostOfDefault = 2; //  slower ones are drawn at the top
+  constexpr double mostOfDefault = 2; // slower ones are drawn at the top
   out << "<h2>" << escape(title) << "</h2>\n";
   {
     Chart chart(duration, mostOfDefault * job.defaultSeconds, out);

@@ -1,4 +1,4 @@
-//===- TuningPage.h - a tuning run as a page -------------------------*- C++ -* ---===//
+//===- TuningPage.h - a tuning run as a page --------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_TUNINGPAGE_H
 #define PERPEND_CLI_TUNINGPAGE_H

@@ -1,4 +1,4 @@
-//===- Attributes.h - names of the graph level's attributes --------*- C++ -* ---===//
+//===- Attributes.h - names of the graph level's attributes -----*- C++ -*-===//
 //
 // Attributes of operators beyond those that Ops.td defines, each named once.
 // The next level has its own header (tile/Attributes.h).

@@ -1,4 +1,4 @@
-//===- ElementTypes.cpp - element types of tensors -----------------------===//
+//===- ElementTypes.cpp - element types of tensors ------------------------===//
 
 #include "graph/ElementTypes.h"
 #include "graph/Minifloats.h"

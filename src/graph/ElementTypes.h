@@ -1,4 +1,4 @@
-//===- ElementTypes.h - element types of tensors -------------------*- C++ -* ---===//
+//===- ElementTypes.h - element types of tensors ----------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_ELEMENTTYPES_H
 #define PERPEND_GRAPH_ELEMENTTYPES_H

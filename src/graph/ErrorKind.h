@@ -1,4 +1,4 @@
-//===- ErrorKind.h - whose mistake an error is -------------------*- C++ -*-===//
+//===- ErrorKind.h - whose mistake an error is ------------------*- C++ -*-===//
 //
 // The kind of an error travels with its diagnostic, as an argument that has no
 // text. What a pass reports without a kind is the compiler's mistake: a pass has

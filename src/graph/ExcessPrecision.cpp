@@ -1,4 +1,4 @@
-//===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -------------------===//
+//===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -----------------===//
 //
 // The builder's cast, and the rule behind it: an operator of the model computes
 // f16 and bf16 in f32 and rounds its results, once. A cast of a narrow value to f32
@@ -126,7 +126,7 @@ Value Builder::roundingCast(Value input, Type elementType, MinifloatRounding rou
 }
 
 Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {
-  constexpr unsigned mostSteps = 8; //  most operators between two that compute in f32
+  constexpr unsigned mostSteps = 8; // most operators between two that compute in f32
   if (!input || tensorTypeOf(input).getElementType() == elementType)
     return input;
   Type from = tensorTypeOf(input).getElementType();

@@ -1,4 +1,4 @@
-//===- KernelIdentity.cpp - identity and name of a kernel ----------------===//
+//===- KernelIdentity.cpp - identity and name of a kernel -----------------===//
 
 #include "graph/KernelIdentity.h"
 

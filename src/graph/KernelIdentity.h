@@ -1,4 +1,4 @@
-//===- KernelIdentity.h - identity and name of a kernel ------------*- C++ -* ---===//
+//===- KernelIdentity.h - identity and name of a kernel ---------*- C++ -*-===//
 //
 // Two kernels are the same if they differ only in names of values and symbols.
 // The identity is a hash that depends on nothing but the kernel: not on the

@@ -1,4 +1,4 @@
-//===- KernelSymbols.cpp - symbols of kernels and their calls ------------===//
+//===- KernelSymbols.cpp - symbols of kernels and their calls -------------===//
 
 #include "graph/KernelSymbols.h"
 

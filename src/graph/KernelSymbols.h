@@ -1,4 +1,4 @@
-//===- KernelSymbols.h - symbols of kernels and their calls --------*- C++ -* ---===//
+//===- KernelSymbols.h - symbols of kernels and their calls -----*- C++ -*-===//
 //
 // A kernel has symbols of its own: it lists those that it uses, and every call gives their values
 // (symbolsAttribute). So one kernel serves calls with differently named extents.

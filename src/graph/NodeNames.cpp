@@ -1,4 +1,4 @@
-//===- NodeNames.cpp - names of the model's nodes ------------------------===//
+//===- NodeNames.cpp - names of the model's nodes -------------------------===//
 
 #include "graph/NodeNames.h"
 

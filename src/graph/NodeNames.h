@@ -1,4 +1,4 @@
-//===- NodeNames.h - names of the model's nodes --------------------*- C++ -* ---===//
+//===- NodeNames.h - names of the model's nodes -----------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_NODENAMES_H
 #define PERPEND_GRAPH_NODENAMES_H

@@ -1,4 +1,4 @@
-//===- Ops.cpp - the primitives --------------------------------------------===//
+//===- Ops.cpp - the primitives -------------------------------------------===//
 //
 // Verifiers and interfaces of constants and calls of kernels. Other operators are in the file of their kind:
 // primitives/, ControlFlow.cpp, Library.cpp.
@@ -82,7 +82,7 @@ LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("C3: '") << getKernel() << "' has " << own << " symbols, the call says what " << given << " are";
   auto function = dyn_cast<FunctionOpInterface>(kernel);
   if (!function || !llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
-    return success(); //  the kernel takes buffers by now
+    return success(); // the kernel takes buffers by now
   llvm::StringMap<SymbolicInt> values = symbolsAt(*this, kernel);
   AttrTypeReplacer replacer;
   addSymbolReplacements(replacer, values);

@@ -226,7 +226,7 @@ void RepeatAnalysis::visitResultDim(DimensionFlowInterface op, unsigned dim,
   for (auto [value, sourceDim] : sources) {
     SymbolicInt own = shapeOf(value)[sourceDim];
     if (own == SymbolicInt(1))
-      continue; //  a new dimension of a broadcast
+      continue; // a new dimension of a broadcast
     isFollowed = true;
     meet(own, extent);
     if (Thin source = thinness(value, sourceDim))
@@ -275,7 +275,7 @@ void RepeatAnalysis::checkNeeds() {
       isSafe &= !candidates[number].isAlive || !isOneGroup(number, need.candidate) || need.met.test(number);
     if (isSafe)
       continue;
-    int first = need.met.find_first(); //  the first: masks and biases come after the tensors that they are added to
+    int first = need.met.find_first(); // the first: masks and biases come after the tensors that they are added to
     giveUp(first < 0 ? need.candidate : first);
   }
 }

@@ -1,4 +1,4 @@
-//===- Repeats.h - inputs that may be 1 where others are larger -----*- C++ -* ---===//
+//===- Repeats.h - inputs that may be 1 where others are larger -*- C++ -*-===//
 //
 // ONNX repeats a tensor along a dimension that turns out to be 1 at run time. In
 // Perpend, extents with different symbols that meet must be equal. The two agree

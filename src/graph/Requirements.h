@@ -1,4 +1,4 @@
-//===- Requirements.h - what operators require of symbols ----------*- C++ -* ---===//
+//===- Requirements.h - what operators require of symbols -------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_REQUIREMENTS_H
 #define PERPEND_GRAPH_REQUIREMENTS_H

@@ -1,4 +1,4 @@
-//===- Rows.cpp - chains of operators on rows ----------------------------===//
+//===- Rows.cpp - chains of operators on rows -----------------------------===//
 
 #include "graph/Rows.h"
 
@@ -126,7 +126,7 @@ private:
     auto flow = dyn_cast<DimensionFlowInterface>(op);
     for (int64_t dim = 0, rank = tensorTypeOf(op->getResult(0)).getRank(); dim < rank; ++dim)
       if (!flow || flow.followingDim(op->getOpOperand(0), dim) != dim)
-        return false; //  the combined elements are not contiguous
+        return false; // the combined elements are not contiguous
     SymbolicInt read = elementCount(shapeOf(op->getResult(0))) * elementCount(reduction.reducedExtents());
     return op->getNumOperands() == 1 && read == elementCount(shapeOf(op->getOperand(0)));
   }

@@ -1,4 +1,4 @@
-//===- Rows.h - chains of operators on rows ------------------------*- C++ -* ---===//
+//===- Rows.h - chains of operators on rows ---------------------*- C++ -*-===//
 //
 // A chain of reductions over the same rows (softmax, normalisations) needs only
 // the current row of each value. So one kernel can compute the whole chain, with

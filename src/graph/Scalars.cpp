@@ -157,7 +157,7 @@ Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to
   if (isa<FloatType>(from))
     return isa<FloatType>(to) ? convertFloats(builder, loc, scalar, to)
                               : convertFloatToInteger(builder, loc, scalar, to);
-  if (to.isBF16()) //  rounds twice, like ml_dtypes and ONNX Runtime
+  if (to.isBF16()) // rounds twice, like ml_dtypes and ONNX Runtime
     return convertFloats(builder, loc, convert(builder, loc, scalar, from, builder.getF32Type()), to);
   if (isa<FloatType>(to))
     return isUnsigned(from) ? builder.create<arith::UIToFPOp>(loc, to, scalar).getResult()

@@ -1,4 +1,4 @@
-//===- ScaleDivision.cpp - folds a division into scales --------------------===//
+//===- ScaleDivision.cpp - folds a division into scales -------------------===//
 
 #include "graph/ScaleDivision.h"
 

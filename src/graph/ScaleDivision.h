@@ -1,4 +1,4 @@
-//===- ScaleDivision.h - folds a division into scales --------------*- C++ -* ---===//
+//===- ScaleDivision.h - folds a division into scales -----------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_SCALEDIVISION_H
 #define PERPEND_GRAPH_SCALEDIVISION_H

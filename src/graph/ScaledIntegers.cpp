@@ -1,4 +1,4 @@
-//===- ScaledIntegers.cpp - quantised values in a graph ----------------------===//
+//===- ScaledIntegers.cpp - quantised values in a graph -------------------===//
 
 #include "graph/ScaledIntegers.h"
 

@@ -1,4 +1,4 @@
-//===- ScaledIntegers.h - quantised values in a graph --------------*- C++ -* ---===//
+//===- ScaledIntegers.h - quantised values in a graph -----------*- C++ -*-===//
 //
 // A quantised tensor consists of integers and explicit arithmetic: each is
 // extended, a zero point is subtracted, and the rest is multiplied by a scale.

@@ -1,4 +1,4 @@
-//===- SequenceTypes.cpp - element types of lists --------------------------===//
+//===- SequenceTypes.cpp - element types of lists -------------------------===//
 
 #include "graph/SequenceTypes.h"
 

@@ -1,4 +1,4 @@
-//===- SequenceTypes.h - element types of lists --------------------*- C++ -* ---===//
+//===- SequenceTypes.h - element types of lists -----------------*- C++ -*-===//
 //
 // A list has the type tensor<!graph.sequence<T>>. T is none while nothing is
 // known of the elements; otherwise a tensor type with extents that are numbers

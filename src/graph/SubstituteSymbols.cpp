@@ -1,4 +1,4 @@
-//===- SubstituteSymbols.cpp - substitutes expressions for symbols -------===//
+//===- SubstituteSymbols.cpp - substitutes expressions for symbols --------===//
 
 #include "graph/SubstituteSymbols.h"
 

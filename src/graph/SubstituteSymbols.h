@@ -1,4 +1,4 @@
-//===- SubstituteSymbols.h - substitutes expressions for symbols ----*- C++ -* ---===//
+//===- SubstituteSymbols.h - substitutes expressions for symbols -*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_SUBSTITUTESYMBOLS_H
 #define PERPEND_GRAPH_SUBSTITUTESYMBOLS_H

@@ -1,4 +1,4 @@
-//===- Symbols.cpp - the symbols of a model ---------------------------------===//
+//===- Symbols.cpp - the symbols of a model -------------------------------===//
 
 #include "graph/Symbols.h"
 #include "graph/Attributes.h"
@@ -82,7 +82,7 @@ std::set<std::string> perpend::graph::symbolsUsedBy(Operation *op) {
   if (auto extent = dyn_cast<ExtentOp>(op))
     if (std::optional<SymbolicInt> value = SymbolicInt::parse(extent.getExpression()))
       value->symbols(used);
-  if (!isa<SymbolInterface>(op)) //  bodies of map and generate
+  if (!isa<SymbolInterface>(op)) // bodies of map and generate
     for (Region &region : op->getRegions())
       region.walk([&](ExtentOp inner) { used.merge(symbolsUsedBy(inner)); });
   return used;
@@ -127,7 +127,7 @@ private:
       if (!everDefined.insert(name.str()).second)
         return op.emitError("the symbol ") << name << " is defined twice";
     auto define = [&](StringAttr name) { known.insert(name.str()); };
-    if (isa<perpend::graph::LoopOp>(op)) //  extents of carried values are defined inside
+    if (isa<perpend::graph::LoopOp>(op)) // extents of carried values are defined inside
       llvm::for_each(defined, define);
     if (definer)
       for (Region &region : op.getRegions())

@@ -1,4 +1,4 @@
-//===- Symbols.h - the symbols of a model ------------------------*- C++ -*-===//
+//===- Symbols.h - the symbols of a model -----------------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_SYMBOLS_H
 #define PERPEND_GRAPH_SYMBOLS_H

@@ -1,4 +1,4 @@
-//===- Work.cpp - cost of scalar code ------------------------------------===//
+//===- Work.cpp - cost of scalar code -------------------------------------===//
 
 #include "graph/Work.h"
 

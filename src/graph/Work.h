@@ -1,4 +1,4 @@
-//===- Work.h - cost of scalar code --------------------------------*- C++ -* ---===//
+//===- Work.h - cost of scalar code -----------------------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_WORK_H
 #define PERPEND_GRAPH_WORK_H

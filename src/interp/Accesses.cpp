@@ -1,4 +1,4 @@
-//===- Accesses.cpp - checks a kernel's reads and writes -----------------===//
+//===- Accesses.cpp - checks a kernel's reads and writes ------------------===//
 
 #include "interp/Accesses.h"
 

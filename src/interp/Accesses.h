@@ -1,4 +1,4 @@
-//===- Accesses.h - checks a kernel's reads and writes -------------*- C++ -* ---===//
+//===- Accesses.h - checks a kernel's reads and writes ----------*- C++ -*-===//
 //
 // Checks, while a kernel runs, what the text of its loops and blocks promises:
 //   - iterations of a parallel or vectorized loop do not conflict: no element that

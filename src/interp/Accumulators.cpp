@@ -1,4 +1,4 @@
-//===- Accumulators.cpp - accumulates elements ---------------------------===//
+//===- Accumulators.cpp - accumulates elements ----------------------------===//
 
 #include "interp/Accumulators.h"
 

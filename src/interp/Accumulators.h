@@ -1,4 +1,4 @@
-//===- Accumulators.h - accumulates elements ------------------------*- C++ -* ---===//
+//===- Accumulators.h - accumulates elements --------------------*- C++ -*-===//
 //
 // Reductions, contractions and windows accumulate floating-point elements in
 // double and round once at the end; integers in uint64_t, which wraps like the

@@ -1,4 +1,4 @@
-//===- Blocks.cpp - runs loops, blocks and buffers -----------------------===//
+//===- Blocks.cpp - runs loops, blocks and buffers ------------------------===//
 //
 // Runs kernels of blocks before their buffers are flattened, that is before and
 // after every step of a schedule. Loops run in order, whatever their kind; what
@@ -58,7 +58,7 @@ static bool evaluate(Executor &executor, const Instruction &instruction, size_t 
   Extents operands;
   for (const Slot &slot : ArrayRef(instruction.operands).drop_front(instruction.firstIndex)) {
     operands.push_back(executor.integer(slot));
-    if (operands.back() < 0) { //  simplification assumes nonnegative symbols
+    if (operands.back() < 0) { // simplification assumes nonnegative symbols
       instruction.op->emitError() << executor.accesses->place()
                                   << "expected index values of at least 0 in expressions, got " << operands.back();
       return false;

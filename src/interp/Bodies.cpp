@@ -1,4 +1,4 @@
-//===- Bodies.cpp - map and generate -------------------------------------===//
+//===- Bodies.cpp - map and generate --------------------------------------===//
 
 #include "interp/Program.h"
 

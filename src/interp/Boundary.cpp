@@ -1,4 +1,4 @@
-//===- Boundary.cpp - converts inputs and results ------------------------===//
+//===- Boundary.cpp - converts inputs and results -------------------------===//
 
 #include "interp/Boundary.h"
 #include "graph/Attributes.h"

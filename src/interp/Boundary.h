@@ -1,4 +1,4 @@
-//===- Boundary.h - converts inputs and results --------------------*- C++ -* ---===//
+//===- Boundary.h - converts inputs and results -----------------*- C++ -*-===//
 //
 // Users represent strings and lists in the form of perpend.h, the interpreter
 // as identities of the context and handles of a list table. Numbers are the

@@ -1,4 +1,4 @@
-//===- Control.cpp - control flow and calls in kernels -------------------===//
+//===- Control.cpp - control flow and calls in kernels --------------------===//
 
 #include "interp/Program.h"
 

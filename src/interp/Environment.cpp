@@ -1,4 +1,4 @@
-//===- Environment.cpp - shared state of the evaluation ------------------===//
+//===- Environment.cpp - shared state of the evaluation -------------------===//
 
 #include "interp/Environment.h"
 

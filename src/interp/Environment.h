@@ -1,4 +1,4 @@
-//===- Environment.h - shared state of the evaluation --------------*- C++ -* ---===//
+//===- Environment.h - shared state of the evaluation -----------*- C++ -*-===//
 //
 // Values of symbols, the memory limit, and the functions that evaluate each
 // family of primitives. Internal to the interpreter.

@@ -1,4 +1,4 @@
-//===- Evaluate.h - constant folding --------------------------------*- C++ -* ---===//
+//===- Evaluate.h - constant folding ----------------------------*- C++ -*-===//
 
 #ifndef PERPEND_INTERP_EVALUATE_H
 #define PERPEND_INTERP_EVALUATE_H

@@ -1,4 +1,4 @@
-//===- FunctionRun.cpp - runs a function of the graph level --------------===//
+//===- FunctionRun.cpp - runs a function of the graph level ---------------===//
 
 #include "interp/FunctionRun.h"
 

@@ -1,4 +1,4 @@
-//===- FunctionRun.h - runs a function of the graph level -----------*- C++ -* ---===//
+//===- FunctionRun.h - runs a function of the graph level -------*- C++ -*-===//
 //
 // Executes operators in order on the values of one activation. A region runs in
 // the activation of its function, so it sees outer values; symbols that

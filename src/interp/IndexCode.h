@@ -1,4 +1,4 @@
-//===- IndexCode.h - evaluates expressions over index values --------*- C++ -* ---===//
+//===- IndexCode.h - evaluates expressions over index values ----*- C++ -*-===//
 //
 // Expressions of the tile level's loops and blocks (tile/IndexExpressions.h),
 // compiled once: symbols of the kernel are replaced by their values, "%k" is the

@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - executes graphs and kernels ---------------------===//
+//===- Interpreter.cpp - executes graphs and kernels ----------------------===//
 
 #include "interp/Interpreter.h"
 #include "graph/Attributes.h"

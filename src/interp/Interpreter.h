@@ -1,4 +1,4 @@
-//===- Interpreter.h - executes graphs and kernels ------------------*- C++ -* ---===//
+//===- Interpreter.h - executes graphs and kernels --------------*- C++ -*-===//
 //
 // Runs a main function of the graph level on tensors; the result defines the
 // meaning of a module. graph.call_kernel runs the kernel in any form: graph

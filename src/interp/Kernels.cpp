@@ -1,4 +1,4 @@
-//===- Kernels.cpp - runs kernels of the tile level ----------------------===//
+//===- Kernels.cpp - runs kernels of the tile level -----------------------===//
 //
 // The arguments of a tiled kernel are described in tile/KernelAbi.h. Its attribute `tile.extent` (a #graph.shape of
 // one expression) is its outermost parallel extent.

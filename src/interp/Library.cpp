@@ -1,4 +1,4 @@
-//===- Library.cpp - library calls in the interpreter -----------------------===//
+//===- Library.cpp - library calls in the interpreter ---------------------===//
 //
 // Calls the same functions as artifacts; the interpreter provides the services
 // of perpend_operator.h. Identities of strings belong to the context, lists to

@@ -1,4 +1,4 @@
-//===- Memory.cpp - loads and stores, scalar and vector ------------------===//
+//===- Memory.cpp - loads and stores, scalar and vector -------------------===//
 //
 // Every access is checked. An access out of bounds is an error at the
 // operation, which exposes wrong index arithmetic of passes.

@@ -1,4 +1,4 @@
-//===- Moves.cpp - operators that move elements --------------------------===//
+//===- Moves.cpp - operators that move elements ---------------------------===//
 //
 // Every operator is a strided copy. Adjacent dimensions are merged first; then
 // the loops that are contiguous in the source and in the target are the
@@ -80,7 +80,7 @@ void copyStrided(std::byte *target, ArrayRef<int64_t> targetStrides, const std::
   if (dims.empty())
     return;
   auto *contiguous = llvm::find_if(dims, [](const CopyDim &dim) { return dim.sourceStride == 1; });
-  if (contiguous != dims.end() && contiguous != &dims.back()) //  next to the innermost (contiguous in the target)
+  if (contiguous != dims.end() && contiguous != &dims.back()) // next to the innermost (contiguous in the target)
     std::rotate(contiguous, contiguous + 1, dims.end() - 1);
   auto copy = [&]<typename T>(T) {
     copyDims(reinterpret_cast<T *>(target), reinterpret_cast<const T *>(source), dims);

@@ -1,4 +1,4 @@
-//===- Packed.cpp - contractions on packed operands ----------------------===//
+//===- Packed.cpp - contractions on packed operands -----------------------===//
 
 #include "graph/Shapes.h"
 #include "interp/Accumulators.h"

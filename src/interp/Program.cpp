@@ -1,4 +1,4 @@
-//===- Program.cpp - compiles and executes scalar code -------------------===//
+//===- Program.cpp - compiles and executes scalar code --------------------===//
 
 #include "interp/Program.h"
 

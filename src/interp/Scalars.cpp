@@ -1,4 +1,4 @@
-//===- Scalars.cpp - arith and math on scalars ---------------------------===//
+//===- Scalars.cpp - arith and math on scalars ----------------------------===//
 
 #include "interp/Scalars.h"
 
@@ -158,7 +158,7 @@ template <typename T> void compareFloats(const ScalarArguments &call) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-void extendSigned(const ScalarArguments &call) { //  also truncation: registers are sign-extended already
+void extendSigned(const ScalarArguments &call) { // also truncation: registers are sign-extended already
   for (Int i = 0; i < call.count; ++i)
     resultOf<Int>(call)[i] = signExtend(operandOf<Int>(call, 0)[i], call.format.width);
 }

@@ -1,4 +1,4 @@
-//===- Scalars.h - arith and math on scalars ------------------------*- C++ -* ---===//
+//===- Scalars.h - arith and math on scalars --------------------*- C++ -*-===//
 //
 // A table from operation names to functions on blocks of registers. Results
 // that arith leaves undefined are defined here, without traps: division or

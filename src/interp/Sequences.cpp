@@ -1,4 +1,4 @@
-//===- Sequences.cpp - scatter, sort and scan -------------------------------===//
+//===- Sequences.cpp - scatter, sort and scan -----------------------------===//
 
 #include "interp/Accumulators.h"
 

@@ -54,7 +54,7 @@ static const ExchangeApi *exchangeApiOf(nb::handle object) {
     api = api->previous;
   if (!api || !api->borrow)
     return nullptr;
-  Py_INCREF(reinterpret_cast<PyObject *>(type)); //  so that its address is not reused
+  Py_INCREF(reinterpret_cast<PyObject *>(type)); // so that its address is not reused
   lastType = type;
   return lastApi = api;
 }
@@ -228,7 +228,7 @@ static bool isNegated(nb::handle tensor) {
       nb::steal(PyObject_VectorcallMethod(name, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (answer.is_valid())
     return answer.ptr() == Py_True;
-  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) //  tensors of other libraries have no such bit
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) // tensors of other libraries have no such bit
     throw nb::python_error();
   PyErr_Clear();
   return false;
@@ -237,7 +237,7 @@ static bool isNegated(nb::handle tensor) {
 void InputArray::readTensor(nb::handle object, const char *what) {
   nb::dlpack::dltensor tensor;
   keeper = nb::borrow(object);
-  if (api->borrow(keeper.ptr(), &tensor)) { //  the tensor records gradients
+  if (api->borrow(keeper.ptr(), &tensor)) { // the tensor records gradients
     PyErr_Clear();
     keeper = keeper.attr("detach")();
     if (api->borrow(keeper.ptr(), &tensor))

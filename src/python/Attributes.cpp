@@ -1,4 +1,4 @@
-//===- Attributes.cpp - converts extents and attributes ------------------===//
+//===- Attributes.cpp - converts extents and attributes -------------------===//
 
 #include "python/Attributes.h"
 

@@ -56,7 +56,7 @@ struct BuilderHandle {
 struct DeleteLocked {
   template <typename T> void operator()(T *held) const {
     if (!nb::is_alive())
-      return; //  the process is ending
+      return; // the process is ending
     nb::gil_scoped_acquire locked;
     delete held;
   }
@@ -341,7 +341,7 @@ private:
     try {
       return function();
     } catch (...) {
-      if (!thrown) //  later ones are about the same failure
+      if (!thrown) // later ones are about the same failure
         thrown = std::current_exception();
       return std::nullopt;
     }

@@ -1,4 +1,4 @@
-//===- ContentHash.cpp - detects changes of memory -----------------------===//
+//===- ContentHash.cpp - detects changes of memory ------------------------===//
 
 #include "python/ContentHash.h"
 

@@ -1,4 +1,4 @@
-//===- ContentHash.h - detects changes of memory --------------------*- C++ -* ---===//
+//===- ContentHash.h - detects changes of memory ----------------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_CONTENTHASH_H
 #define PERPEND_PYTHON_CONTENTHASH_H

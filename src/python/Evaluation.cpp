@@ -1,4 +1,4 @@
-//===- Evaluation.cpp - runs the interpreter for Python ------------------===//
+//===- Evaluation.cpp - runs the interpreter for Python -------------------===//
 
 #include "python/Evaluation.h"
 

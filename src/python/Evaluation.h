@@ -1,4 +1,4 @@
-//===- Evaluation.h - runs the interpreter for Python ---------------*- C++ -* ---===//
+//===- Evaluation.h - runs the interpreter for Python -----------*- C++ -*-===//
 //
 // Behind plain C++ types, like Program.
 //

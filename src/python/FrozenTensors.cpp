@@ -1,4 +1,4 @@
-//===- FrozenTensors.cpp - detects changes of frozen weights -------------===//
+//===- FrozenTensors.cpp - detects changes of frozen weights --------------===//
 
 #include "python/FrozenTensors.h"
 

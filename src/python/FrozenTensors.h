@@ -1,4 +1,4 @@
-//===- FrozenTensors.h - detects changes of frozen weights ----------*- C++ -* ---===//
+//===- FrozenTensors.h - detects changes of frozen weights ------*- C++ -*-===//
 //
 // The weights of a model that torch.compile has frozen. Each call checks
 // whether they have changed, so a check takes a fraction of a microsecond per

@@ -1,4 +1,4 @@
-//===- GraphBuilder.cpp - graph::Builder for Python ----------------------===//
+//===- GraphBuilder.cpp - graph::Builder for Python -----------------------===//
 
 #include "python/GraphBuilder.h"
 #include "graph/Attributes.h"
@@ -323,7 +323,7 @@ std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::s
     return nullptr;
   }
   std::unique_ptr<Program> program = std::move(state->program);
-  std::unique_ptr<State> finished = std::move(state); //  so that its handler leaves the context before the program does
+  std::unique_ptr<State> finished = std::move(state); // so that its handler leaves the context before the program does
   return program;
 }
 } // namespace perpend::python

@@ -1,4 +1,4 @@
-//===- GraphBuilder.h - graph::Builder for Python -------------------*- C++ -* ---===//
+//===- GraphBuilder.h - graph::Builder for Python ---------------*- C++ -*-===//
 //
 // Values are handles into the builder. Extents are text: a number or an
 // expression over symbols. Attributes have Python's types.

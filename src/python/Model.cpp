@@ -1,4 +1,4 @@
-//===- Model.cpp - runs compiled models from Python ----------------------===//
+//===- Model.cpp - runs compiled models from Python -----------------------===//
 //
 // A call reads the arrays, queries the outputs' shapes if the inputs' shapes are
 // new, allocates the outputs, and runs without the interpreter lock. Outputs
@@ -45,7 +45,7 @@ Model::Model(const std::string &path, int threads) : file(path), threadLimit(thr
   }
   check(status);
   try {
-    release(acquire()); //  reports an invalid number of threads early
+    release(acquire()); // reports an invalid number of threads early
   } catch (...) {
     perpend_model_free(model);
     throw;
@@ -227,7 +227,7 @@ static void findOutputShapes(Session &session, perpend_model *model, const std::
   session.isFromData.clear();
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
     size_t first = session.outputExtents.size();
-    session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); //  so that the range is never empty
+    session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); // so that the range is never empty
     perpend_status status = perpend_session_output_shape(
         session.session, inputs.data(), static_cast<int32_t>(inputs.size()), i, session.outputExtents.data() + first);
     session.isFromData.push_back(status == PERPEND_SHAPE_UNKNOWN);
@@ -263,7 +263,7 @@ void Model::allocateOutputs(Call &call, const Session &session) const {
   for (int32_t i = 0, count = perpend_model_output_count(model); i < count; ++i) {
     const perpend_tensor_info &info = *perpend_model_output(model, i);
     if (session.isFromData[i] || isHandle(info.type)) {
-      call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); //  in the session's memory
+      call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); // in the session's memory
     } else {
       call.arrays.emplace_back(call.api, info.type, shape, info.rank);
       call.outputs.push_back({call.arrays.back().data, shape, info.rank, info.type});
@@ -329,7 +329,7 @@ nb::object Model::call(nb::args positional, nb::kwargs named) {
 }
 
 Model::KernelTimes Model::profile(nb::args positional, nb::kwargs named) {
-  std::unique_ptr<Session> session = acquire(); //  not reused, because it keeps measuring
+  std::unique_ptr<Session> session = acquire(); // not reused, because it keeps measuring
   run(*session, positional, named);
   check(perpend_session_profile(session->session, 1));
   run(*session, positional, named);

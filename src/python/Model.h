@@ -1,4 +1,4 @@
-//===- Model.h - runs compiled models from Python -------------------*- C++ -* ---===//
+//===- Model.h - runs compiled models from Python ---------------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_MODEL_H
 #define PERPEND_PYTHON_MODEL_H

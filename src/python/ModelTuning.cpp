@@ -1,4 +1,4 @@
-//===- ModelTuning.cpp - tunes a model for Python ------------------------===//
+//===- ModelTuning.cpp - tunes a model for Python -------------------------===//
 
 #include "python/ModelTuning.h"
 

@@ -1,4 +1,4 @@
-//===- ModelTuning.h - tunes a model for Python ---------------------*- C++ -* ---===//
+//===- ModelTuning.h - tunes a model for Python -----------------*- C++ -*-===//
 //
 // TuningRun behind plain C++ types, like Program.
 //

@@ -1,4 +1,4 @@
-//===- OutputMemory.cpp - memory of returned numpy arrays ----------------===//
+//===- OutputMemory.cpp - memory of returned numpy arrays -----------------===//
 
 #include "python/OutputMemory.h"
 
@@ -15,7 +15,7 @@ static constexpr int64_t mostKeptBytes = int64_t{64} << 20;
 static constexpr size_t mostKept = 32;
 
 std::vector<OutputMemory::Block> &OutputMemory::kept() {
-  static auto &blocks = *new std::vector<Block>; //  arrays may outlive static destructors
+  static auto &blocks = *new std::vector<Block>; // arrays may outlive static destructors
   return blocks;
 }
 

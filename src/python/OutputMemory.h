@@ -1,4 +1,4 @@
-//===- OutputMemory.h - memory of returned numpy arrays -------------*- C++ -* ---===//
+//===- OutputMemory.h - memory of returned numpy arrays ---------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_OUTPUTMEMORY_H
 #define PERPEND_PYTHON_OUTPUTMEMORY_H

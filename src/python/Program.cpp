@@ -1,4 +1,4 @@
-//===- Program.cpp - a model under compilation, for Python ---------------===//
+//===- Program.cpp - a model under compilation, for Python ----------------===//
 
 #include "graph/Attributes.h"
 #include "python/ProgramState.h"

@@ -1,4 +1,4 @@
-//===- Program.h - a model under compilation, for Python ------------*- C++ -* ---===//
+//===- Program.h - a model under compilation, for Python --------*- C++ -*-===//
 //
 // A module with its context and a graph builder, behind plain C++ types: the
 // binding code, which needs exceptions and type information, never includes an

@@ -56,7 +56,7 @@ static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
                              perpend_type_name(tensor.type) + "; hint: use astype()");
   void *data = perpend_call_allocate(call, index, tensor.shape, tensor.rank);
   if (!data)
-    throw std::bad_alloc(); //  the error has been recorded
+    throw std::bad_alloc(); // the error has been recorded
   int64_t count = countOf(tensor);
   if (info.type != PERPEND_STRING && count)
     std::memcpy(data, tensor.data, static_cast<size_t>(count * perpend_type_size_bytes(info.type)));

@@ -1,4 +1,4 @@
-//===- Scheduler.cpp - schedules a kernel for Python ---------------------===//
+//===- Scheduler.cpp - schedules a kernel for Python ----------------------===//
 
 #include "python/Scheduler.h"
 #include "python/ProgramState.h"

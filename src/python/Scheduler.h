@@ -1,4 +1,4 @@
-//===- Scheduler.h - schedules a kernel for Python ------------------*- C++ -* ---===//
+//===- Scheduler.h - schedules a kernel for Python --------------*- C++ -*-===//
 //
 // One kernel of a model, as loops around blocks, with its schedule
 // (tile/schedule), behind plain C++ types. Primitives are called by name, with

@@ -1,4 +1,4 @@
-//===- Schedules.cpp - Python bindings of schedules ----------------------===//
+//===- Schedules.cpp - Python bindings of schedules -----------------------===//
 //
 // The table of primitives and Scheduler as Python objects.
 // python/perpend/schedule.py adds a method for each primitive.

@@ -1,4 +1,4 @@
-//===- Tuning.cpp - Python bindings of tuning ----------------------------===//
+//===- Tuning.cpp - Python bindings of tuning -----------------------------===//
 //
 // A run does not hold the interpreter lock, except to check for signals and to
 // report progress. An exception raised by Python then ends the search, and
@@ -62,7 +62,7 @@ private:
     });
   }
   void warn(const std::string &text) {
-    constexpr int caller = 3; //  stack level of perpend.tune's caller
+    constexpr int caller = 3; // stack level of perpend.tune's caller
     listen([&] {
       if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), caller) != 0)
         throw nb::python_error();
@@ -90,7 +90,7 @@ private:
     std::vector<size_t> counts;
     for (const std::vector<std::string> &of : choices)
       counts.push_back(of.size());
-    size_t number = searches.size(); //  destroyed with the listener, under the lock
+    size_t number = searches.size(); // destroyed with the listener, under the lock
     listen([&] { searches.push_back(search(kernel, choices, given)); });
     if (thrown)
       return {[] { return std::nullopt; }, [](const Point &, double) {}};

@@ -1,4 +1,4 @@
-//===- TuningRecords.cpp - transfers tuning records, for Python ----------===//
+//===- TuningRecords.cpp - transfers tuning records, for Python -----------===//
 
 #include "python/ModelTuning.h"
 
@@ -72,7 +72,7 @@ static llvm::Error add(const std::string &path, const std::string &foundText, co
     return database.takeError();
   for (const tune::Record &record : *found) {
     const tune::Record *before = findIn(*known, record.key);
-    if (before && isSame(*before, record)) //  others may have refuted it by now
+    if (before && isSame(*before, record)) // others may have refuted it by now
       continue;
     bool isGone = before && before->trace != record.trace;
     if (llvm::Error error = database->add(record, isGone ? before->trace : ""))

@@ -1,4 +1,4 @@
-//===- Values.cpp - converts strings, lists and optional values ----------===//
+//===- Values.cpp - converts strings, lists and optional values -----------===//
 
 #include "python/Values.h"
 

@@ -1,4 +1,4 @@
-//===- Values.h - converts strings, lists and optional values --------*- C++ -* ---===//
+//===- Values.h - converts strings, lists and optional values ---*- C++ -*-===//
 //
 // Strings are str, in arrays of objects or of numpy's str type; a list is a
 // Python list of arrays; an optional value is None or the value.

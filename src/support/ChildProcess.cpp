@@ -30,7 +30,7 @@ static void writeAll(int file, llvm::StringRef text) {
 }
 
 static std::string readAll(int file) {
-  constexpr size_t mostBytes = 1 << 16; //  a child may print endlessly; its result comes last
+  constexpr size_t mostBytes = 1 << 16; // a child may print endlessly; its result comes last
   std::string text;
   char part[4096];
   while (true) {
@@ -52,7 +52,7 @@ static void becomeChild(unsigned seconds, int out) {
   rlimit none = {0, 0}, time = {seconds, seconds + 1};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_CPU, &time);
-  alarm(4 * seconds); //  also limits waiting
+  alarm(4 * seconds); // also limits waiting
   dup2(out, STDERR_FILENO);
   dup2(out, STDOUT_FILENO);
   llvm::remove_bad_alloc_error_handler();
@@ -89,7 +89,7 @@ ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body)
     close(ends[0]);
     becomeChild(seconds, ends[1]);
     std::string text = body();
-    writeAll(ends[1], llvm::StringRef("\0", 1)); //  separates the result from output of libraries
+    writeAll(ends[1], llvm::StringRef("\0", 1)); // separates the result from output of libraries
     writeAll(ends[1], text);
     _exit(Done);
   }

@@ -1,4 +1,4 @@
-//===- DimensionNames.cpp - symbols of the inputs' dimensions ------------===//
+//===- DimensionNames.cpp - symbols of the inputs' dimensions -------------===//
 
 #include "support/DimensionNames.h"
 

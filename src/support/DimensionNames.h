@@ -1,4 +1,4 @@
-//===- DimensionNames.h - symbols of the inputs' dimensions ---------*- C++ -* ---===//
+//===- DimensionNames.h - symbols of the inputs' dimensions -----*- C++ -*-===//
 
 #ifndef PERPEND_SUPPORT_DIMENSIONNAMES_H
 #define PERPEND_SUPPORT_DIMENSIONNAMES_H

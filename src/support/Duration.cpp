@@ -1,4 +1,4 @@
-//===- Duration.cpp - parses durations -----------------------------------===//
+//===- Duration.cpp - parses durations ------------------------------------===//
 
 #include "support/Duration.h"
 

@@ -1,4 +1,4 @@
-//===- Duration.h - parses durations -------------------------------*- C++ -* ---===//
+//===- Duration.h - parses durations ----------------------------*- C++ -*-===//
 
 #ifndef PERPEND_SUPPORT_DURATION_H
 #define PERPEND_SUPPORT_DURATION_H

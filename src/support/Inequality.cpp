@@ -1,4 +1,4 @@
-//===- Inequality.cpp - inequalities as text -----------------------------===//
+//===- Inequality.cpp - inequalities as text ------------------------------===//
 
 #include "support/Inequality.h"
 #include "support/SymbolicIntNodes.h"
@@ -36,7 +36,7 @@ static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands, SymbolicIn
   std::string text;
   for (const SymbolicInt &operand : operands)
     text += (text.empty() ? "" : " or ") + Inequality(operand).text;
-  left = Inequality(operands[0]).left; //  for n <= 4 or n >= 7: n
+  left = Inequality(operands[0]).left; // for n <= 4 or n >= 7: n
   return text;
 }
 

@@ -1,4 +1,4 @@
-//===- Inequality.h - inequalities as text -------------------------*- C++ -* ---===//
+//===- Inequality.h - inequalities as text ----------------------*- C++ -*-===//
 
 #ifndef PERPEND_SUPPORT_INEQUALITY_H
 #define PERPEND_SUPPORT_INEQUALITY_H

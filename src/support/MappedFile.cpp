@@ -32,7 +32,7 @@ struct Mapping {
 };
 
 std::atomic<Mapping *> mappings{nullptr};
-std::mutex mutex; //  guards everything except what the handler reads
+std::mutex mutex; // guards everything except what the handler reads
 uint64_t latestNumber = 0;
 int watches = 0;
 struct Changed {
@@ -78,7 +78,7 @@ void onBusError(int, siginfo_t *info, void *) {
     mapping->isCut.store(true);
   else
     restorePrevious();    //  a real fault occurs again
-  if (info->si_code <= 0) //  a signal sent by a process does not
+  if (info->si_code <= 0) // a signal sent by a process does not
     raise(SIGBUS);
   errno = savedErrno;
 }
@@ -150,7 +150,7 @@ Mapping &newMapping(const std::string &path, const struct stat &status, uintptr_
 llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &path) {
   struct stat status;
   void *begin = MAP_FAILED;
-  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) { //  opening a pipe would have effects
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) { // opening a pipe would have effects
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
       begin = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);

@@ -1,4 +1,4 @@
-//===- SymbolRange.cpp - ranges of a symbol's value ----------------------===//
+//===- SymbolRange.cpp - ranges of a symbol's value -----------------------===//
 
 #include "support/SymbolRange.h"
 

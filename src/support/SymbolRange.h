@@ -1,4 +1,4 @@
-//===- SymbolRange.h - ranges of a symbol's value -------------------*- C++ -* ---===//
+//===- SymbolRange.h - ranges of a symbol's value ---------------*- C++ -*-===//
 //
 // "n <= 16", "17 <= n" or "17 <= n <= 64": the extents for which a schedule
 // applies.

@@ -53,7 +53,7 @@ void removeTemporaryFolder(llvm::StringRef path) {
 }
 
 void removeTemporaryFolders() {
-  constexpr int attempts = 3; //  a file written meanwhile would keep its folder
+  constexpr int attempts = 3; // a file written meanwhile would keep its folder
   std::lock_guard<std::mutex> lock(folders().mutex);
   for (const std::string &path : folders().paths)
     for (int attempt = 0; attempt < attempts && llvm::sys::fs::exists(path); ++attempt)

@@ -75,9 +75,9 @@ static std::error_code writeInPlace(StringRef path, Write write) {
   write(stream);
   stream.close();
   error = takeError(stream);
-  SmallString<128> created; //  keeps a link to a file that did not exist
+  SmallString<128> created; // keeps a link to a file that did not exist
   if (error && isNew && !sys::fs::real_path(path, created))
-    sys::fs::remove(created); //  a partial file would mislead
+    sys::fs::remove(created); // a partial file would mislead
   return error;
 }
 

@@ -1,4 +1,4 @@
-//===- Archive.cpp - Static libraries ------------------------------------===//
+//===- Archive.cpp - Static libraries -------------------------------------===//
 #include "support/WriteFile.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"

@@ -1,4 +1,4 @@
-//===- Attributes.h - function attributes in LLVM IR ---------------*- C++ -* ---===//
+//===- Attributes.h - function attributes in LLVM IR ------------*- C++ -*-===//
 //
 // Attributes by which the LLVM IR of a compiled model marks its functions, each
 // named once.

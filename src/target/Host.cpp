@@ -1,4 +1,4 @@
-//===- Host.cpp - queries this processor ---------------------------------===//
+//===- Host.cpp - queries this processor ----------------------------------===//
 #include "target/Host.h"
 
 #include "runtime/Isa.h"

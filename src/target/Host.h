@@ -1,4 +1,4 @@
-//===- Host.h - queries this processor -----------------------------*- C++ -* ---===//
+//===- Host.h - queries this processor --------------------------*- C++ -*-===//
 //
 // `host` is a target like any other: the facts below become a text that resolves to the same TargetInfo on every
 // machine.

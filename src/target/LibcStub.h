@@ -1,4 +1,4 @@
-//===- LibcStub.h - Stubs of the system's C library ----------------*- C++ -* ---===//
+//===- LibcStub.h - Stubs of the system's C library -------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_LIBCSTUB_H
 #define PERPEND_TARGET_LIBCSTUB_H
 

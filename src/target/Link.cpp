@@ -1,4 +1,4 @@
-//===- Link.cpp - Shared libraries and executables -----------------------===//
+//===- Link.cpp - Shared libraries and executables ------------------------===//
 #include "target/Link.h"
 #include "target/LibcStub.h"
 #include "target/Lld.h"

@@ -1,4 +1,4 @@
-//===- Link.h - Objects to artifacts -----------------------------*- C++ -*-===//
+//===- Link.h - Objects to artifacts ----------------------------*- C++ -*-===//
 //
 // lld runs inside the compiler, so the user's machine needs no linker, C headers or start files. Equal requests give
 // equal bytes on every machine, and an output appears complete or not at all.

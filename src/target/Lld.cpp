@@ -1,4 +1,4 @@
-//===- Lld.cpp - The linker as a function --------------------------------===//
+//===- Lld.cpp - The linker as a function ---------------------------------===//
 //
 // lld keeps one context per process, part of which survives a link, and exits the process on fatal errors unless crash
 // recovery is on. This file handles both.

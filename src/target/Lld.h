@@ -1,4 +1,4 @@
-//===- Lld.h - The linker as a function --------------------------*- C++ -*-===//
+//===- Lld.h - The linker as a function -------------------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_LLD_H
 #define PERPEND_TARGET_LLD_H
 

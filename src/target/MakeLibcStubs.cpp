@@ -1,4 +1,4 @@
-//===- MakeLibcStubs.cpp - Makes stubs of the system's C library ---------===//
+//===- MakeLibcStubs.cpp - Makes stubs of the system's C library ----------===//
 //
 // A program of the build that makes a stub shared library for each library of LibcSymbols.def, with its name and
 // versioned symbols but without code. The linker does the work: every symbol is defined as an absolute address, and a

@@ -1,4 +1,4 @@
-//===- ScratchDirectory.h - Temporary files of one compilation ---*- C++ -*-===//
+//===- ScratchDirectory.h - Temporary files of one compilation --*- C++ -*-===//
 //
 // The linker reads files, so objects must be on disk for a moment. The directory is beside the output: on the same
 // file system, where there must be room for the weights twice, and where a rename is atomic.

@@ -1,4 +1,4 @@
-//===- Seal.cpp - Checksums of linked artifacts --------------------------===//
+//===- Seal.cpp - Checksums of linked artifacts ---------------------------===//
 //
 // The dynamic linker changes what can be written (relocations), so in memory only the sections that stay as they are
 // can be compared. The loader, which sees the file before the dynamic linker does, compares all of it. In between lie

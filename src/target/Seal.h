@@ -1,4 +1,4 @@
-//===- Seal.h - Checksums of linked artifacts --------------------*- C++ -*-===//
+//===- Seal.h - Checksums of linked artifacts -------------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_SEAL_H
 #define PERPEND_TARGET_SEAL_H
 

@@ -1,4 +1,4 @@
-//===- SharedWeights.h - Weights of several machines -------------*- C++ -*-===//
+//===- SharedWeights.h - Weights of several machines ------------*- C++ -*-===//
 //
 // An artifact for several machines has one section of weights. Equal bytes of different machines are stored once,
 // whatever their names and origins.

@@ -1,4 +1,4 @@
-//===- TargetInfo.cpp - Resolves target names ----------------------------===//
+//===- TargetInfo.cpp - Resolves target names -----------------------------===//
 //
 // LLVM knows the features of a processor; Targets.def adds what LLVM does not know (caches, bandwidth, register
 // tiles). `host` is the most similar entry, plus and minus the differences of this processor. Its model number is not
@@ -78,7 +78,7 @@ StringMap<bool> featuresOf(StringRef cpu) {
 
 std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
   StringMap<bool> enabled = featuresOf(cpu);
-  for (bool on : {true, false}) //  switching off overrides what switching on implies
+  for (bool on : {true, false}) // switching off overrides what switching on implies
     for (const auto &[feature, wanted] : changes)
       if (wanted == on) {
         X86::updateImpliedFeatures(feature, on, enabled);
@@ -214,7 +214,7 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
   info.fusesMultiplyAdds = info.hasIsa("fma");
   info.scalesByPowers = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
   info.roundsToBF16 = info.scalesByPowers && info.hasIsa("avx512bf16");
-  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); //  LLVM vectorises avx512fp16 itself
+  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // LLVM vectorises avx512fp16 itself
   info.fmaPerCycle = machine.fmaPerCycle;
   info.gemmRows = std::min(machine.gemmRows, info.mostGemmRows()); // features may take registers away
   info.bytesPerSecond = machine.megabytesPerSecond * 1e6;

@@ -1,4 +1,4 @@
-//===- TargetOption.h - a machine as the option of a pass --------*- C++ -*-===//
+//===- TargetOption.h - a machine as the option of a pass -------*- C++ -*-===//
 //
 // Passes that depend on the machine have one option, `target`, which holds the TargetInfo itself. In the text of a
 // pipeline it is a target's name: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So a new fact is added to

@@ -1,4 +1,4 @@
-//===- TargetOption.td - a machine as the option of a pass -----------------===//
+//===- TargetOption.td - a machine as the option of a pass ----------------===//
 //
 // The option by which a pass gets the machine; see TargetOption.h.
 //

@@ -1,4 +1,4 @@
-//===- UserObjects.cpp - checks object files supplied by users -----------===//
+//===- UserObjects.cpp - checks object files supplied by users ------------===//
 //
 // Reports what is wrong with a file before the linker would, in its own words. In
 // an archive, only members that are objects are examined.
@@ -52,7 +52,7 @@ Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
   for (const object::SymbolRef &symbol : file->symbols()) {
     Expected<StringRef> name = symbol.getName();
     Expected<uint32_t> flags = name ? symbol.getFlags() : 0;
-    if (!name || !flags) //  the file may claim any number of symbols
+    if (!name || !flags) // the file may claim any number of symbols
       return noObject(path, "a damaged one: " + toString(joinErrors(name.takeError(), flags.takeError())));
     if ((*flags & object::SymbolRef::SF_Global) && !(*flags & object::SymbolRef::SF_Undefined))
       names.insert(*name);
@@ -65,7 +65,7 @@ Error ObjectReader::addMembers(StringRef path, object::Archive &archive) {
   for (const object::Archive::Child &child : archive.children(damaged)) {
     Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
     if (!member) {
-      consumeError(member.takeError()); //  not an object
+      consumeError(member.takeError()); // not an object
       continue;
     }
     Expected<StringRef> name = child.getName();

@@ -1,4 +1,4 @@
-//===- UserObjects.h - checks object files supplied by users --------*- C++ -* ---===//
+//===- UserObjects.h - checks object files supplied by users ----*- C++ -*-===//
 
 #ifndef PERPEND_TARGET_USEROBJECTS_H
 #define PERPEND_TARGET_USEROBJECTS_H

@@ -1,4 +1,4 @@
-//===- WeightMemory.h - Weights of artifacts in one process -------*- C++ -*-===//
+//===- WeightMemory.h - Weights of artifacts in one process -----*- C++ -*-===//
 //
 // Artifacts that a process makes for itself (the graphs of torch.compile) need no weights in their files: their code
 // reads them where the process has them. What two artifacts have in the same bytes lies there once

@@ -1,4 +1,4 @@
-//===- WeightsObject.cpp - Weights as an object file ---------------------===//
+//===- WeightsObject.cpp - Weights as an object file ----------------------===//
 //
 // Written by hand because the file consists mostly of weights: a header, the section at offset 4096, then a symbol
 // table with one entry. The section is marked large, so that the linker places it away from code and data, which
@@ -96,7 +96,7 @@ void writeSections(raw_ostream &stream, uint16_t machine, uint64_t byteCount, co
   sections[weightsSection].sh_flags = ELF::SHF_ALLOC | (machine == ELF::EM_X86_64 ? ELF::SHF_X86_64_LARGE : 0u);
   sections[symbolSection] = describeSection(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * sizeof(ELF::Elf64_Sym), 8);
   sections[symbolSection].sh_link = stringSection;
-  sections[symbolSection].sh_info = 1; //  index of the first global symbol
+  sections[symbolSection].sh_info = 1; // index of the first global symbol
   sections[symbolSection].sh_entsize = sizeof(ELF::Elf64_Sym);
   sections[stringSection] = describeSection(strtabName, ELF::SHT_STRTAB, layout.strings, layout.stringTable.size(), 1);
   sections[stackNote] = describeSection(stackNoteName, ELF::SHT_PROGBITS, layout.strings, 0, 1);
@@ -146,7 +146,7 @@ Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &targ
   auto stream = std::make_unique<raw_fd_ostream>(path, reason);
   if (reason)
     return cannotWrite(path, reason);
-  stream->write_zeros(pageBytes); //  reserves space for the header
+  stream->write_zeros(pageBytes); // reserves space for the header
   return WeightsFile(path, *machine, std::move(stream));
 }
 
@@ -157,7 +157,7 @@ WeightsFile::~WeightsFile() {
   if (!stream)
     return;
   stream->flush();
-  stream->clear_error(); //  the file is discarded anyway
+  stream->clear_error(); // the file is discarded anyway
 }
 
 uint64_t WeightsFile::end() const { return stream->tell() - pageBytes; }

@@ -1,4 +1,4 @@
-//===- WeightsObject.h - Weights as an object file ---------------*- C++ -*-===//
+//===- WeightsObject.h - Weights as an object file --------------*- C++ -*-===//
 //
 // Weights go from the memory-mapped model directly into an object file: they never become LLVM constants and are never
 // copied in memory. The linked artifact maps them on demand, read-only and shared between processes.

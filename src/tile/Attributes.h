@@ -1,4 +1,4 @@
-//===- Attributes.h - names of the tile level's attributes --------*- C++ -* ---===//
+//===- Attributes.h - names of the tile level's attributes ------*- C++ -*-===//
 //
 // Each attribute by which passes of this level pass facts on to later ones,
 // named once. The mark of a kernel function is graph::kernelAttribute.

@@ -1,4 +1,4 @@
-//===- BlockEmitter.cpp - emits elements of tensors into blocks ----------===//
+//===- BlockEmitter.cpp - emits elements of tensors into blocks -----------===//
 
 #include "tile/BlockEmitter.h"
 

@@ -1,4 +1,4 @@
-//===- BlockEmitter.h - emits elements of tensors into blocks ------*- C++ -* ---===//
+//===- BlockEmitter.h - emits elements of tensors into blocks ---*- C++ -*-===//
 //
 // The ElementEmitter for kernels that become loops around blocks. A tensor that
 // has a buffer is loaded, at expressions of the block's iterators; any other

@@ -1,4 +1,4 @@
-//===- Blocks.cpp - syntax and verifiers of loops, blocks and buffers ----===//
+//===- Blocks.cpp - syntax and verifiers of loops, blocks and buffers -----===//
 
 #include "tile/IndexExpressions.h"
 #include "tile/Tile.h"
@@ -224,7 +224,7 @@ ParseResult BlockOp::parse(OpAsmParser &parser, OperationState &state) {
   if (parseAnnotations(parser, state, getAnnotationsAttrName(state.name)) ||
       resolveIndices(parser, text.operands, state) || parser.parseRegion(region, text.iterators))
     return failure();
-  if (region.empty()) //  empty braces, no iterators
+  if (region.empty()) // empty braces, no iterators
     region.emplaceBlock();
   return success();
 }

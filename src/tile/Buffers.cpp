@@ -1,4 +1,4 @@
-//===- Buffers.cpp - places of main's values -------------------------------===//
+//===- Buffers.cpp - places of main's values ------------------------------===//
 
 #include "tile/Buffers.h"
 

@@ -1,4 +1,4 @@
-//===- Buffers.h - places of main's values ------------------------*- C++ -* ---===//
+//===- Buffers.h - places of main's values ----------------------*- C++ -*-===//
 //
 // PlanMemory's result, kept as attributes so that it can be printed, and the offsets edited:
 //

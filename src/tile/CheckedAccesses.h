@@ -1,4 +1,4 @@
-//===- CheckedAccesses.h - records of out-of-bounds accesses -------*- C++ -* ---===//
+//===- CheckedAccesses.h - records of out-of-bounds accesses ----*- C++ -*-===//
 //
 // The contract between VerifyAccesses, which adds checks to kernels, and the
 // code that calls them. A checked kernel has the attribute tile.checked and one

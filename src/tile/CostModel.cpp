@@ -1,4 +1,4 @@
-//===- CostModel.cpp - estimates a kernel's time on one thread -----------===//
+//===- CostModel.cpp - estimates a kernel's time on one thread ------------===//
 
 #include "tile/CostModel.h"
 

@@ -1,4 +1,4 @@
-//===- CostModel.h - estimates a kernel's time on one thread -------*- C++ -* ---===//
+//===- CostModel.h - estimates a kernel's time on one thread ----*- C++ -*-===//
 
 #ifndef PERPEND_TILE_COSTMODEL_H
 #define PERPEND_TILE_COSTMODEL_H

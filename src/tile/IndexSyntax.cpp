@@ -1,4 +1,4 @@
-//===- IndexSyntax.cpp - syntax of expressions over index values ---------===//
+//===- IndexSyntax.cpp - syntax of expressions over index values ----------===//
 
 #include "tile/IndexExpressions.h"
 

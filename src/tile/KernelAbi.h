@@ -1,4 +1,4 @@
-//===- KernelAbi.h - the arguments of a kernel on buffers --------*- C++ -*-===//
+//===- KernelAbi.h - the arguments of a kernel on buffers -------*- C++ -*-===//
 //
 // A kernel lowered to loops on memory is a function without results:
 //

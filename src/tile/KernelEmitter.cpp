@@ -1,4 +1,4 @@
-//===- KernelEmitter.cpp - prologue of a kernel on buffers ---------------===//
+//===- KernelEmitter.cpp - prologue of a kernel on buffers ----------------===//
 
 #include "tile/KernelEmitter.h"
 

@@ -1,4 +1,4 @@
-//===- KernelEmitter.h - prologue of a kernel on buffers -----------*- C++ -* ---===//
+//===- KernelEmitter.h - prologue of a kernel on buffers --------*- C++ -*-===//
 //
 // Constants, symbols and extents, which are computed at the start of a kernel.
 //

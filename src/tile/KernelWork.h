@@ -1,4 +1,4 @@
-//===- KernelWork.h - least work of a kernel -----------------------*- C++ -* ---===//
+//===- KernelWork.h - least work of a kernel --------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_KERNELWORK_H
 #define PERPEND_TILE_KERNELWORK_H

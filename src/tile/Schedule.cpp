@@ -1,4 +1,4 @@
-//===- Schedule.cpp - how a kernel is divided among threads ----------------===//
+//===- Schedule.cpp - how a kernel is divided among threads ---------------===//
 
 #include "tile/Schedule.h"
 

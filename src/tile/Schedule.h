@@ -1,4 +1,4 @@
-//===- Schedule.h - how a kernel is divided among threads ----------*- C++ -* ---===//
+//===- Schedule.h - how a kernel is divided among threads -------*- C++ -*-===//
 //
 // Besides its trace (schedule/Schedule.h), a kernel has the attribute
 // `tile.schedule = {grain = 3}`: the least number of units worth giving to a

@@ -1,4 +1,4 @@
-//===- Scratch.cpp - scratch memory of kernels ---------------------------===//
+//===- Scratch.cpp - scratch memory of kernels ----------------------------===//
 
 #include "tile/Scratch.h"
 
@@ -57,7 +57,7 @@ LocalMemory LocalMemory::of(func::FuncOp kernel) {
     BufferType type = alloc.getBuffer().getType();
     std::optional<int64_t> count = graph::elementCount(type.extents()).constant();
     int64_t width = elementBytes(type.getElementType());
-    if (count && type.memorySpace()) //  in a memory of the target
+    if (count && type.memorySpace()) // in a memory of the target
       return;
     bool fits = count && *count <= mostStackBytes &&
                 stackBytes + llvm::alignTo(*count * width, scratchAlignment) <= mostStackBytes;

@@ -1,4 +1,4 @@
-//===- Scratch.h - scratch memory of kernels -----------------------*- C++ -* ---===//
+//===- Scratch.h - scratch memory of kernels --------------------*- C++ -*-===//
 //
 // A kernel may use scratch buffers: memory that each thread owns while it runs
 // the kernel. Its attribute (scratchAttribute) says how many elements each

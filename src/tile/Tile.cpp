@@ -1,4 +1,4 @@
-//===- Tile.cpp - the tile dialect ------------------------------------------===//
+//===- Tile.cpp - the tile dialect ----------------------------------------===//
 
 #include "tile/Tile.h"
 
@@ -212,7 +212,7 @@ static Value zeroOf(OpBuilder &builder, Location loc, Value result) {
 }
 
 std::optional<unsigned> MatmulOp::followingDim(OpOperand &operand, unsigned dim) {
-  size_t rank = shapeOf(getLhs()).size(), own = operand.getOperandNumber() == 0 ? 1 : 2; //  depth; rows, depth
+  size_t rank = shapeOf(getLhs()).size(), own = operand.getOperandNumber() == 0 ? 1 : 2; // depth; rows, depth
   return dim + own < rank ? std::optional(dim) : std::nullopt;
 }
 

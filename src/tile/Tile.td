@@ -1,4 +1,4 @@
-//===- Tile.td - the tile dialect ------------------------------------------===//
+//===- Tile.td - the tile dialect -----------------------------------------===//
 //
 // Kernels at the tile level are loops around blocks on buffers, inside which
 // scalars are computed by arith and math. Two operators of the graph level,

@@ -225,7 +225,7 @@ static LogicalResult verifySymbols(func::FuncOp kernel) {
   std::set<std::string> used;
   graph::collectSymbols(kernel, used);
   for (StringRef name : used)
-    if (!name.starts_with("%") && !llvm::is_contained(own, name)) //  "%0" stands for an operand
+    if (!name.starts_with("%") && !llvm::is_contained(own, name)) // "%0" stands for an operand
       return fail(kernel, kernel,
                   "expected one of its symbols (" + llvm::join(own, ", ") + "), got '" + name.str() + "'",
                   "list it in its attribute graph.symbols, and its value in that of each call");

@@ -1,4 +1,4 @@
-//===- VerifyKernel.h - checks kernels -----------------------------*- C++ -* ---===//
+//===- VerifyKernel.h - checks kernels --------------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_VERIFYKERNEL_H
 #define PERPEND_TILE_VERIFYKERNEL_H

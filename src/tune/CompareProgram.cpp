@@ -1,4 +1,4 @@
-//===- CompareProgram.cpp - compares a model with two schedules ----------===//
+//===- CompareProgram.cpp - compares a model with two schedules -----------===//
 //
 // A kernel measured alone sees other caches, other alignment and other
 // neighbours than in its model. So both libraries of the model run alternately
@@ -72,7 +72,7 @@ bool Comparison::addRound(Side &side, int64_t runs) const {
       return false;
   auto count = static_cast<double>(runs);
   side.times.push_back(std::chrono::duration<double>(Clock::now() - start).count() / count);
-  std::map<std::string, double> seconds; //  a kernel may have calls of several names
+  std::map<std::string, double> seconds; // a kernel may have calls of several names
   for (int32_t kernel = 0; kernel < side.library.kernelCount(); ++kernel)
     seconds[side.library.kernelName(kernel)] += side.library.secondsOf(kernel) / count;
   for (const auto &[name, time] : seconds)

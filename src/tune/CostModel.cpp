@@ -1,4 +1,4 @@
-//===- CostModel.cpp - predicts a candidate's time -----------------------===//
+//===- CostModel.cpp - predicts a candidate's time ------------------------===//
 
 #include "tune/CostModel.h"
 
@@ -36,7 +36,7 @@ public:
         poolPoints(this->search->ask(*this->model) ? 1 : 64), newPoints(poolPoints == 1 ? 1 : 8) {}
 
   std::optional<Point> propose() override {
-    constexpr size_t mostTried = 256; //  in case everything is refused
+    constexpr size_t mostTried = 256; // in case everything is refused
     for (size_t added = 0, tried = 0; added < newPoints && pool.size() < poolPoints && tried < mostTried; ++tried) {
       std::optional<Point> point = search->propose();
       if (!point)

@@ -1,4 +1,4 @@
-//===- CostModel.h - predicts a candidate's time -------------------*- C++ -* ---===//
+//===- CostModel.h - predicts a candidate's time ----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_COSTMODEL_H
 #define PERPEND_TUNE_COSTMODEL_H

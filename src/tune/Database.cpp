@@ -1,4 +1,4 @@
-//===- Database.cpp - the database of tuning results ---------------------===//
+//===- Database.cpp - the database of tuning results ----------------------===//
 
 #include "tune/Database.h"
 
@@ -99,7 +99,7 @@ llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate)
   sqlite3 *handle = nullptr;
   int flags = SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0);
   int code = sqlite3_open_v2(path.str().c_str(), &handle, flags, nullptr);
-  if (!mayCreate && code != SQLITE_OK) { //  the file may be read-only
+  if (!mayCreate && code != SQLITE_OK) { // the file may be read-only
     sqlite3_close(handle);
     code = sqlite3_open_v2(path.str().c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   }
@@ -139,7 +139,7 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
     return llvm::createStringError(std::make_error_code(std::errc::not_supported),
                                    "the database '" + path + "' is of version " + version + ", expected " +
                                        std::to_string(tablesVersion) + "\nhint: tune again into another file");
-  if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") //  otherwise a loss would go unnoticed
+  if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // otherwise a loss would go unnoticed
     return llvm::createStringError("the database '" + path + "' is damaged: " +
                                    (found.empty() ? sqlite3_errmsg(handle) : found.substr(found.rfind('\n') + 1)) +
                                    "\nhint: `perpend db salvage FILE -o NEW` saves what can be read of it");
@@ -241,7 +241,7 @@ llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
     // times of two sessions are compared relative to the compiler's own, which both have measured
     bool stays = *there && record.isOf((*there)->compiler, (*there)->primitives) && (*there)->gain() >= record.gain();
     Record kept = stays ? **there : record;
-    if (*there && record.elsewhere.empty()) //  from a run with one set of extents and no weight
+    if (*there && record.elsewhere.empty()) // from a run with one set of extents and no weight
       kept.weight = (*there)->weight;
     else
       kept.weight = record.weight;
@@ -265,7 +265,7 @@ static Record mergeOf(llvm::ArrayRef<Record> records) {
   };
   Record best = *llvm::max_element(records, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
   best.trials = 0;
-  std::map<std::tuple<std::string, std::string, double>, std::string> parts; //  of the same trace, latest first
+  std::map<std::tuple<std::string, std::string, double>, std::string> parts; // of the same trace, latest first
   for (const Record &record : records) {
     best.trials += record.trials;
     if (record.trace == best.trace && record.isOf(best.compiler, best.primitives))
@@ -407,7 +407,7 @@ llvm::Expected<std::vector<std::string>> Database::otherTargets(llvm::StringRef 
     return records.takeError();
   std::vector<std::string> targets;
   for (const Record &record : *records)
-    if (targets.empty() || targets.back() != record.key.target) //  sorted by key
+    if (targets.empty() || targets.back() != record.key.target) // sorted by key
       targets.push_back(record.key.target);
   return targets;
 }

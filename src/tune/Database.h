@@ -1,4 +1,4 @@
-//===- Database.h - the database of tuning results ------------------*- C++ -* ---===//
+//===- Database.h - the database of tuning results --------------*- C++ -*-===//
 //
 // An SQLite file. A record is the trace of one kernel on one machine, with its
 // time and that of the compiler's own trace in the same runs. Several tuners

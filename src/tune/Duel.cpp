@@ -1,4 +1,4 @@
-//===- Duel.cpp - finds the faster of two programs -----------------------===//
+//===- Duel.cpp - finds the faster of two programs ------------------------===//
 
 #include "tune/Duel.h"
 
@@ -52,7 +52,7 @@ DuelResult duel(const TimedRuns &best, const TimedRuns &candidate) {
     return result;
   std::vector<double> bestTimes, times, ratios;
   bool isDecided = false;
-  double lower = 0, upper = 2; //  bounds of the ratio
+  double lower = 0, upper = 2; // bounds of the ratio
   for (double spent = 0; !isDecided && ratios.size() < mostRounds;) {
     if (ratios.size() >= leastRounds && spent >= totalSeconds)
       break;

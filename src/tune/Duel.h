@@ -1,4 +1,4 @@
-//===- Duel.h - finds the faster of two programs --------------------*- C++ -* ---===//
+//===- Duel.h - finds the faster of two programs ----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_DUEL_H
 #define PERPEND_TUNE_DUEL_H

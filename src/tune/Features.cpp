@@ -1,4 +1,4 @@
-//===- Features.cpp - features of a scheduled kernel ---------------------===//
+//===- Features.cpp - features of a scheduled kernel ----------------------===//
 
 #include "tune/Features.h"
 
@@ -206,7 +206,7 @@ private:
     double registers = std::ceil(lanes / perRegister);
     add(lanes);
     auto rest = static_cast<unsigned>(std::fmod(lanes, perRegister));
-    add(std::floor(lanes / perRegister) + llvm::popcount(rest)); //  vectors whose lengths are powers of two
+    add(std::floor(lanes / perRegister) + llvm::popcount(rest)); // vectors whose lengths are powers of two
     add(lanes / (registers * perRegister));
     add(copies);
     add(results * registers);

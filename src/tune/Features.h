@@ -1,4 +1,4 @@
-//===- Features.h - features of a scheduled kernel ------------------*- C++ -* ---===//
+//===- Features.h - features of a scheduled kernel --------------*- C++ -*-===//
 //
 // The input of learned cost models: a list of numbers of the same length for
 // every kernel. Most are log2(1 + x), so that a factor becomes a distance.

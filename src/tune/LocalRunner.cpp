@@ -1,4 +1,4 @@
-//===- LocalRunner.cpp - runs a tuner's candidates on this machine -------===//
+//===- LocalRunner.cpp - runs a tuner's candidates on this machine --------===//
 
 #include "tune/LocalRunner.h"
 

@@ -1,4 +1,4 @@
-//===- LocalRunner.h - runs a tuner's candidates on this machine ----*- C++ -* ---===//
+//===- LocalRunner.h - runs a tuner's candidates on this machine -*- C++ -*-===//
 //
 // A candidate is compiled in a copy of this process (fork), where nothing needs
 // to be parsed again. It runs in another program (MeasureProgram.h), whose

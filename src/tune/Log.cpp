@@ -1,4 +1,4 @@
-//===- Log.cpp - events of a tuning run ----------------------------------===//
+//===- Log.cpp - events of a tuning run -----------------------------------===//
 
 #include "tune/Log.h"
 
@@ -34,7 +34,7 @@ void Log::add(const Job &job, const Outcome &outcome) {
   addMissing(given, lines, "- ", event.changes);
   addMissing(lines, given, "+ ", event.changes);
   event.isGiven = event.changes.empty() && job.trials == 0;
-  if (outcome.kind == Outcome::Measured) //  a faster one has become the best
+  if (outcome.kind == Outcome::Measured) // a faster one has become the best
     event.seconds = outcome.isFaster || event.isGiven ? job.bestSeconds : outcome.ratio * job.bestSeconds;
   list.push_back(std::move(event));
 }

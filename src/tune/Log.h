@@ -1,4 +1,4 @@
-//===- Log.h - events of a tuning run -------------------------------*- C++ -* ---===//
+//===- Log.h - events of a tuning run ---------------------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_LOG_H
 #define PERPEND_TUNE_LOG_H

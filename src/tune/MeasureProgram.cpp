@@ -1,4 +1,4 @@
-//===- MeasureProgram.cpp - runs and times candidates --------------------===//
+//===- MeasureProgram.cpp - runs and times candidates ---------------------===//
 //
 // Its memory layout is that of a program using a model: inputs and outputs are
 // in one allocation, like tensors in a model's arena. Both libraries use the

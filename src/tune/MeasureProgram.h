@@ -1,4 +1,4 @@
-//===- MeasureProgram.h - runs and times candidates -----------------*- C++ -* ---===//
+//===- MeasureProgram.h - runs and times candidates -------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_MEASUREPROGRAM_H
 #define PERPEND_TUNE_MEASUREPROGRAM_H

@@ -1,4 +1,4 @@
-//===- MeasuredLibrary.h - a library under measurement --------------*- C++ -* ---===//
+//===- MeasuredLibrary.h - a library under measurement ----------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_MEASUREDLIBRARY_H
 #define PERPEND_TUNE_MEASUREDLIBRARY_H

@@ -1,4 +1,4 @@
-//===- Processes.cpp - child processes of a tuner ------------------------===//
+//===- Processes.cpp - child processes of a tuner -------------------------===//
 
 #include "tune/Processes.h"
 
@@ -47,7 +47,7 @@ static void isolate(pid_t parent) {
   if (getppid() != parent)
     _exit(1);
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); //  the parent stops this process
+    std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); // the parent stops this process
   rlimit noCore = {0, 0}, memory = {allocatedBytes() + mostBytes, RLIM_INFINITY};
   memory.rlim_max = memory.rlim_cur;
   setrlimit(RLIMIT_CORE, &noCore);
@@ -85,7 +85,7 @@ pid_t startProgram(int end, std::vector<std::string> words) {
   posix_spawnattr_init(&attributes);
   sigset_t caught;
   sigemptyset(&caught);
-  for (int signal : {SIGPIPE, SIGXFSZ}) //  ignored in the parent
+  for (int signal : {SIGPIPE, SIGXFSZ}) // ignored in the parent
     sigaddset(&caught, signal);
   posix_spawnattr_setsigdefault(&attributes, &caught);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);

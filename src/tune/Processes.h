@@ -1,4 +1,4 @@
-//===- Processes.h - child processes of a tuner ---------------------*- C++ -* ---===//
+//===- Processes.h - child processes of a tuner -----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_PROCESSES_H
 #define PERPEND_TUNE_PROCESSES_H

@@ -1,4 +1,4 @@
-//===- Ranges.cpp - assigns a kernel's records to ranges of extents ------===//
+//===- Ranges.cpp - assigns a kernel's records to ranges of extents -------===//
 //
 // Sets of extents are sorted by the first symbol that differs in all of them. For
 // each number of ranges, dynamic programming finds the division with the least
@@ -120,7 +120,7 @@ Chooser::Chooser(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> sym
     for (const PartElsewhere &part : parseParts(record.elsewhere).value_or(std::vector<PartElsewhere>()))
       add(candidate, part.extents, part.part, part.weight);
   }
-  for (auto [record, candidate] : llvm::zip(records, llvm::drop_begin(candidates))) //  its own place counts first
+  for (auto [record, candidate] : llvm::zip(records, llvm::drop_begin(candidates))) // its own place counts first
     add(candidate, record.key.symbols, 1 / record.gain(), record.weight);
   for (const auto &[place, weight] : weights)
     order.push_back(place);
@@ -158,7 +158,7 @@ std::pair<double, size_t> Chooser::bestOf(size_t begin, size_t end) const {
 /// The best divisions into 1, 2, … ranges.
 std::vector<Chooser::Cut> Chooser::cuts() const {
   size_t most = isOrdered ? std::min(mostRanges, order.size()) : 1;
-  std::vector<std::vector<Cut>> bests; //  indices: ranges - 1, places - 1
+  std::vector<std::vector<Cut>> bests; // indices: ranges - 1, places - 1
   for (size_t ranges = 1; ranges <= most; ++ranges) {
     std::vector<Cut> &ofRanges = bests.emplace_back(order.size());
     for (size_t end = ranges; end <= order.size(); ++end) {
@@ -183,7 +183,7 @@ std::vector<Chooser::Cut> Chooser::cuts() const {
 }
 
 std::vector<RangeOfRecord> Chooser::choose() const {
-  if (order.empty()) //  no record covers these symbols
+  if (order.empty()) // no record covers these symbols
     return {{std::nullopt, candidates.size() > 1 ? candidates[1].record : nullptr}};
   Cut chosen;
   size_t count = 0;

@@ -1,4 +1,4 @@
-//===- Ranges.h - assigns a kernel's records to ranges of extents ---*- C++ -* ---===//
+//===- Ranges.h - assigns a kernel's records to ranges of extents -*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_RANGES_H
 #define PERPEND_TUNE_RANGES_H

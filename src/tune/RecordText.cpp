@@ -1,4 +1,4 @@
-//===- RecordText.cpp - tuning records as JSON ---------------------------===//
+//===- RecordText.cpp - tuning records as JSON ----------------------------===//
 
 #include "tune/RecordText.h"
 
@@ -49,7 +49,7 @@ void printRecords(llvm::ArrayRef<Record> records, llvm::raw_ostream &out) {
 static bool fromJSON(const json::Value &value, Record &record, json::Path path) {
   json::ObjectMapper object(value, path);
   std::vector<std::string> lines;
-  auto isLater = [](llvm::StringRef name) { return name == "weight" || name == "elsewhere"; }; //  missing in old texts
+  auto isLater = [](llvm::StringRef name) { return name == "weight" || name == "elsewhere"; }; // missing in old texts
   if (!object ||
       !visitMembers(record,
                     [&](llvm::StringLiteral name, auto &member) {

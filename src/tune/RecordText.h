@@ -1,4 +1,4 @@
-//===- RecordText.h - tuning records as JSON ------------------------*- C++ -* ---===//
+//===- RecordText.h - tuning records as JSON --------------------*- C++ -*-===//
 //
 // The format that `perpend db export` writes and `perpend db merge` reads,
 // without loss.

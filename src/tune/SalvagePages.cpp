@@ -1,4 +1,4 @@
-//===- SalvagePages.cpp - recovers records of a damaged database ---------===//
+//===- SalvagePages.cpp - recovers records of a damaged database ----------===//
 //
 // A table without rowid is a tree of index pages, all of which contain rows,
 // including inner ones. Rows are read directly from pages, without the path from
@@ -69,7 +69,7 @@ Value takeValue(StringRef &text, uint64_t type) {
     return llvm::bit_cast<double>(bits);
   if (type > real)
     return {};
-  unsigned unused = 64 - 8 * static_cast<unsigned>(size); //  copies of the sign bit
+  unsigned unused = 64 - 8 * static_cast<unsigned>(size); // copies of the sign bit
   return static_cast<int64_t>(bits << unused) >> unused;
 }
 
@@ -87,7 +87,7 @@ struct Row {
     ++next;
     return *this;
   }
-  Row &operator>>(double &into) { //  whole numbers are stored as integers
+  Row &operator>>(double &into) { // whole numbers are stored as integers
     if (next < values.size())
       if (const auto *integer = std::get_if<int64_t>(&values[next]))
         values[next] = static_cast<double>(*integer);
@@ -195,7 +195,7 @@ std::vector<Record> recordsInPages(StringRef bytes) {
         continue;
       auto &[structure, target, symbols, threads] = record.key;
       Record &last = found[{structure, target, symbols, threads}];
-      if (record.date >= last.date) //  free pages still contain old records
+      if (record.date >= last.date) // free pages still contain old records
         last = std::move(record);
     }
   std::vector<Record> records;

@@ -1,4 +1,4 @@
-//===- SalvagePages.h - recovers records of a damaged database ------*- C++ -* ---===//
+//===- SalvagePages.h - recovers records of a damaged database --*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_SALVAGEPAGES_H
 #define PERPEND_TUNE_SALVAGEPAGES_H

@@ -1,4 +1,4 @@
-//===- Search.cpp - chooses points of a space to try ---------------------===//
+//===- Search.cpp - chooses points of a space to try ----------------------===//
 
 #include "tune/Search.h"
 
@@ -192,7 +192,7 @@ private:
   static constexpr size_t generation = 12, elite = 8;
 
   Point child() {
-    const Point &mother = parent(); //  drawn before the father
+    const Point &mother = parent(); // drawn before the father
     return childOf(mother, parent());
   }
   /// The better of two random points.
@@ -286,7 +286,7 @@ protected:
   std::optional<Point> proposeAlone() override {
     size_t draws = 0;
     std::optional<Point> next = firstNew([&] {
-      constexpr size_t patience = 8; //  failed moves before larger steps
+      constexpr size_t patience = 8; // failed moves before larger steps
       Point point = here.second;
       for (size_t moves = 1 + draws++ / patience; moves > 0; --moves)
         move(point);

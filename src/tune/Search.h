@@ -1,4 +1,4 @@
-//===- Search.h - chooses points of a space to try ------------------*- C++ -* ---===//
+//===- Search.h - chooses points of a space to try --------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_SEARCH_H
 #define PERPEND_TUNE_SEARCH_H

@@ -1,4 +1,4 @@
-//===- Space.cpp - the space of a kernel's schedules ---------------------===//
+//===- Space.cpp - the space of a kernel's schedules ----------------------===//
 
 #include "tune/Space.h"
 
@@ -168,7 +168,7 @@ std::optional<Point> Space::pointOf(const Trace &other, size_t sketch) const {
   Point point = given();
   if (traces.size() > 1)
     point.front() = static_cast<unsigned>(sketch);
-  size_t at = 0; //  position in the other trace
+  size_t at = 0; // position in the other trace
   for (auto [number, instruction] : llvm::enumerate(traces[sketch])) {
     bool isThere = at < other.size() && other[at].primitive == instruction.primitive;
     for (auto [decision, choice] : llvm::zip(list, point)) {
@@ -250,7 +250,7 @@ Space Space::unionOf(std::vector<Space> spaces) {
 }
 
 Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trace trace) {
-  constexpr size_t mostTried = 64; //  longer lists are not tried one by one
+  constexpr size_t mostTried = 64; // longer lists are not tried one by one
   Space space;
   {
     OwningOpRef<func::FuncOp> copy = kernel.clone();

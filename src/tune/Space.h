@@ -1,4 +1,4 @@
-//===- Space.h - the space of a kernel's schedules ------------------*- C++ -* ---===//
+//===- Space.h - the space of a kernel's schedules --------------*- C++ -*-===//
 //
 // A sketch is a trace with decisions: operands that have alternatives. A space is
 // a union of sketches; a point first chooses one of them. The consequences of a

@@ -1,4 +1,4 @@
-//===- TensorFile.cpp - arrays for the measuring program -----------------===//
+//===- TensorFile.cpp - arrays for the measuring program ------------------===//
 
 #include "tune/TensorFile.h"
 

@@ -1,4 +1,4 @@
-//===- TensorFile.h - arrays for the measuring program --------------*- C++ -* ---===//
+//===- TensorFile.h - arrays for the measuring program ----------*- C++ -*-===//
 //
 // Concatenated arrays: type, rank, extents and bytes in the machine's order.
 // Numbers only. (.npy has one array per file, and a single name for all small

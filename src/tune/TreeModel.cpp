@@ -1,4 +1,4 @@
-//===- TreeModel.cpp - a cost model that learns during tuning ------------===//
+//===- TreeModel.cpp - a cost model that learns during tuning -------------===//
 
 #include "tune/TreeModel.h"
 
@@ -69,7 +69,7 @@ llvm::Error Experience::keepIn(StringRef path) {
   file = std::make_unique<llvm::raw_fd_ostream>(path, error, llvm::sys::fs::OF_Append);
   if (!error) {
     if (text && !(*text)->getBuffer().empty() && !(*text)->getBuffer().ends_with("\n"))
-      *file << "\n"; //  a writer was killed within a line
+      *file << "\n"; // a writer was killed within a line
     return llvm::Error::success();
   }
   file->clear_error();
@@ -96,7 +96,7 @@ bool Experience::learn(StringRef group, MeasuredRow row) {
     *file << lineOf(group, row);
     file->flush();
   }
-  if (file && file->has_error()) { //  for example a full disk; this run can still use what it learns
+  if (file && file->has_error()) { // for example a full disk; this run can still use what it learns
     llvm::errs() << "warning: what is measured is no longer kept for other runs: " << file->error().message() << "\n";
     file->clear_error();
     file.reset();

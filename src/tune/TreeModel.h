@@ -1,4 +1,4 @@
-//===- TreeModel.h - a cost model that learns during tuning ---------*- C++ -* ---===//
+//===- TreeModel.h - a cost model that learns during tuning -----*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_TREEMODEL_H
 #define PERPEND_TUNE_TREEMODEL_H

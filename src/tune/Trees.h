@@ -1,4 +1,4 @@
-//===- Trees.h - gradient-boosted trees that rank ----------------*- C++ -*-===//
+//===- Trees.h - gradient-boosted trees that rank ---------------*- C++ -*-===//
 //
 // XGBoost, loaded on demand: a compiler that does not tune with it does not
 // need it (docs/decisions/0034-trees-that-rank.md). Single-threaded, so that a

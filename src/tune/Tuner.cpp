@@ -1,4 +1,4 @@
-//===- Tuner.cpp - chooses kernels and keeps their best traces -----------===//
+//===- Tuner.cpp - chooses kernels and keeps their best traces ------------===//
 
 #include "tune/Tuner.h"
 
@@ -77,7 +77,7 @@ double Tuner::take(Job &job, const Outcome &outcome, const Trace &candidate) {
   job.timedOut += outcome.kind == Outcome::TimedOut;
   if (outcome.kind != Outcome::Measured)
     return std::numeric_limits<double>::infinity();
-  double seconds = outcome.ratio * job.bestSeconds; //  the machine's speed may have changed
+  double seconds = outcome.ratio * job.bestSeconds; // the machine's speed may have changed
   if (outcome.isFaster) {
     job.bestSeconds = seconds;
     job.bestSpread = outcome.spreadSeconds;
@@ -115,7 +115,7 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
     open(job);
   job.best = job.last = job.space.traceAt(job.space.given());
   Outcome outcome = job.runner->measure(job.best);
-  outcome.isFaster = false; //  not faster than itself
+  outcome.isFaster = false; // not faster than itself
   job.defaultSeconds = job.bestSeconds = outcome.kind == Outcome::Measured ? outcome.seconds : 0;
   job.bestSpread = outcome.spreadSeconds;
   job.isOver = outcome.kind != Outcome::Measured || job.space.decisions().empty();
@@ -127,7 +127,7 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
   double time = take(job, outcome, job.known);
   if (std::optional<Point> point = job.space.pointOf(job.known); point && outcome.kind != Outcome::NotTried)
     job.search->tell(*point, time);
-  constexpr double surelySlower = 2; //  whatever else runs on the machine
+  constexpr double surelySlower = 2; // whatever else runs on the machine
   bool isMeasured = outcome.kind == Outcome::Measured;
   job.isKnownRefuted =
       outcome.kind == Outcome::Wrong || (isMeasured && outcome.ratio >= (outcome.isUsual ? 1 : surelySlower));
@@ -198,7 +198,7 @@ void Tuner::compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress,
     if (job->isImproved() &&
         llvm::none_of(bests, [&](const Trace &known) { return linesOf(known) == linesOf(job->best); }))
       bests.push_back(job->best);
-  std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); //  relative times of each job, by trace
+  std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); // relative times of each job, by trace
   for (auto [job, ofJob] : llvm::zip(group, parts)) {
     auto ofBest = [job = job] { return std::pair(linesOf(job->best), job->bestSeconds / job->defaultSeconds); };
     ofJob.insert(ofBest());

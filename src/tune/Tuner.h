@@ -1,4 +1,4 @@
-//===- Tuner.h - chooses kernels and keeps their best traces --------*- C++ -* ---===//
+//===- Tuner.h - chooses kernels and keeps their best traces ----*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_TUNER_H
 #define PERPEND_TUNE_TUNER_H

@@ -1,4 +1,4 @@
-//===- GradientsTest.cpp - derivatives against finite differences -----------===//
+//===- GradientsTest.cpp - derivatives against finite differences ---------===//
 //
 // Each primitive that has a derivative, in f64, with the symbol n at 0, 1 and primes:
 // main(x...) = op(x...)^2, so that gradients of the op's result differ between

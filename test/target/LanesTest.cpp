@@ -1,4 +1,4 @@
-//===- LanesTest.cpp - instructions of lanes against what they mean --------===//
+//===- LanesTest.cpp - instructions of lanes against what they mean -------===//
 //
 // Loops with the functions of cpu/Lanes.h as instructions run on numbers where these could differ from what they mean:
 // for powers of two the code that ExpandMath writes in their place, for roundings arith.truncf, as MLIR folds it.

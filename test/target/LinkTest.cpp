@@ -1,4 +1,4 @@
-//===- LinkTest.cpp - Shared libraries, executables, archives ------------===//
+//===- LinkTest.cpp - Shared libraries, executables, archives -------------===//
 #include "TestModules.h"
 
 #include "llvm/ADT/STLExtras.h"

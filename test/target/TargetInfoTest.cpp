@@ -1,4 +1,4 @@
-//===- TargetInfoTest.cpp - Names, features and rules of targets ---------===//
+//===- TargetInfoTest.cpp - Names, features and rules of targets ----------===//
 #include "TestModules.h"
 #include "runtime/Isa.h"
 #include "target/Host.h"

@@ -1,4 +1,4 @@
-//===- ExpandMathTest.cpp - tile-expand-math against libm in double --------===//
+//===- ExpandMathTest.cpp - tile-expand-math against libm in double -------===//
 //
 // Every function is compiled as a loop, which LLVM vectorises, and run on all exponents and both signs with thousands
 // of mantissas each.

@@ -1,4 +1,4 @@
-//===- TensorizeTest.cpp - which nests intrinsics compute, and what they say of others ===//
+//===- TensorizeTest.cpp - which nests intrinsics compute, and what they say of others --===//
 //
 // Legal cases run: as operators, and with the intrinsic's code in the nest's place, to the same bits. Others are
 // refused by messages that say what differs.

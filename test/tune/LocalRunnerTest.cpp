@@ -1,4 +1,4 @@
-//===- LocalRunnerTest.cpp - candidates that crash, hang or compute something else ===//
+//===- LocalRunnerTest.cpp - candidates that crash, hang or compute something else --===//
 //
 // The program that measures is a script, which does what the candidate's file
 // says.

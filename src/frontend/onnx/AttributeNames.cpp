@@ -1,4 +1,4 @@
-//===- AttributeNames.cpp - checks attributes of ONNX nodes --------------===//
+//===- AttributeNames.cpp - checks attributes of ONNX nodes ---------------===//
 
 #include "frontend/onnx/AttributeNames.h"
 #include "support/Nearest.h"

@@ -1,4 +1,4 @@
-//===- AttributeNames.h - checks attributes of ONNX nodes ------------*- C++ -* ---===//
+//===- AttributeNames.h - checks attributes of ONNX nodes -------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H
 #define PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H

@@ -1,4 +1,4 @@
-//===- FileKind.cpp - recognises files that are not ONNX models ----------===//
+//===- FileKind.cpp - recognises files that are not ONNX models -----------===//
 //
 // A table of the marks with which formats begin; the first match counts.
 //

@@ -1,4 +1,4 @@
-//===- FileKind.h - recognises files that are not ONNX models --------*- C++ -* ---===//
+//===- FileKind.h - recognises files that are not ONNX models ---*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_FILEKIND_H
 #define PERPEND_FRONTEND_ONNX_FILEKIND_H

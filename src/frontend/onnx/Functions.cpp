@@ -1,4 +1,4 @@
-//===- Functions.cpp - inlines functions defined by a model --------------===//
+//===- Functions.cpp - inlines functions defined by a model ---------------===//
 
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/Order.h"

@@ -1,4 +1,4 @@
-//===- Functions.h - inlines functions defined by a model ------------*- C++ -* ---===//
+//===- Functions.h - inlines functions defined by a model -------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_FUNCTIONS_H
 #define PERPEND_FRONTEND_ONNX_FUNCTIONS_H

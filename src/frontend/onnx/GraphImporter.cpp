@@ -1,4 +1,4 @@
-//===- GraphImporter.cpp - imports the nodes of ONNX graphs --------------===//
+//===- GraphImporter.cpp - imports the nodes of ONNX graphs ---------------===//
 
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/NodeValues.h"
@@ -251,7 +251,7 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   scopes.push_back(Scope{nullptr, builder.operations.getInsertionBlock(), replacements, {}, {}});
   bool isDone = llvm::all_of(nodes, [&](const NodeProto *node) {
     bool isImported = succeeded(importNode(*node));
-    for (const auto &entry : replacements) //  a node may have other outputs that are needed
+    for (const auto &entry : replacements) // a node may have other outputs that are needed
       scopes.back().values[entry.getKey()] = entry.getValue();
     return isImported;
   });

@@ -1,4 +1,4 @@
-//===- GraphImporter.h - imports the nodes of ONNX graphs ------------*- C++ -* ---===//
+//===- GraphImporter.h - imports the nodes of ONNX graphs -------*- C++ -*-===//
 //
 // Imports the nodes of a graph in topological order. A graph in an attribute (a
 // branch, the body of a loop) is imported at its node and sees the values of

@@ -1,4 +1,4 @@
-//===- Import.cpp - imports ONNX models ----------------------------------===//
+//===- Import.cpp - imports ONNX models -----------------------------------===//
 //
 // Steps: check that every operator is supported (reporting all that are not),
 // check every node against its operator's schema, declare the inputs with their
@@ -106,7 +106,7 @@ LogicalResult Importer::resolveOperatorSets() {
   }
   if (model.operatorSets.empty() && model.irVersion >= 3)
     return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
-  operatorSets.add({"", 1}); //  IR versions 1 and 2 have no list
+  operatorSets.add({"", 1}); // IR versions 1 and 2 have no list
   int64_t version = *operatorSets.versionOf("");
   if (version >= 1 && version <= newestOperatorSet)
     return success();

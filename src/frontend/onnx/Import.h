@@ -1,4 +1,4 @@
-//===- Import.h - imports ONNX models --------------------------------*- C++ -* ---===//
+//===- Import.h - imports ONNX models ---------------------------*- C++ -*-===//
 //
 // importOnnx() makes a module with one function @main from a model file. The
 // module keeps the file mapped as long as its context lives, because weights

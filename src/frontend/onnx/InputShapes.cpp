@@ -1,4 +1,4 @@
-//===- InputShapes.cpp - symbols of a model's inputs ---------------------===//
+//===- InputShapes.cpp - symbols of a model's inputs ----------------------===//
 
 #include "frontend/onnx/InputShapes.h"
 #include "support/DimensionNames.h"

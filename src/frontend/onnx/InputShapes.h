@@ -1,4 +1,4 @@
-//===- InputShapes.h - symbols of a model's inputs -------------------*- C++ -* ---===//
+//===- InputShapes.h - symbols of a model's inputs --------------*- C++ -*-===//
 //
 // A named dimension is the same symbol wherever it occurs; an unnamed one gets
 // its own symbol. The user's options rename, fix or free dimensions.

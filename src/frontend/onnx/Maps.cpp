@@ -1,4 +1,4 @@
-//===- Maps.cpp - maps at a model's interface ----------------------------===//
+//===- Maps.cpp - maps at a model's interface -----------------------------===//
 
 #include "frontend/onnx/Maps.h"
 
@@ -39,7 +39,7 @@ static bool isIdentity(const NodeProto &node) {
 
 /// Propagates labels through nodes, such as the Identity of a function's result that is returned twice.
 static void passOn(const GraphProto &graph, Labels &labels) {
-  for (size_t before = 0; before != labels.size();) { //  nodes may be in any order
+  for (size_t before = 0; before != labels.size();) { // nodes may be in any order
     before = labels.size();
     for (const NodeProto &node : graph.nodes)
       if (isIdentity(node))

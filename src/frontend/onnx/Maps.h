@@ -1,4 +1,4 @@
-//===- Maps.h - maps at a model's interface --------------------------*- C++ -* ---===//
+//===- Maps.h - maps at a model's interface ---------------------*- C++ -*-===//
 //
 // A sequence of maps from labels to numbers, as made by ZipMap, is represented
 // as a matrix with a column per label; only the interface of the model knows

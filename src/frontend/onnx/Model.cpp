@@ -1,4 +1,4 @@
-//===- Model.cpp - parses ONNX files -------------------------------------===//
+//===- Model.cpp - parses ONNX files --------------------------------------===//
 //
 // The only translation unit with exceptions: protozero throws on malformed
 // input, which parseModel() turns into an error. A field of an unexpected wire
@@ -218,7 +218,7 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
   attribute.kind = type == 0                                                   ? seen
                    : type > 0 && type < static_cast<int32_t>(std::size(kinds)) ? kinds[type]
                                                                                : Kind::Other;
-  if (seen != Kind::Undefined && seen != attribute.kind) //  its kind differs from the declared one
+  if (seen != Kind::Undefined && seen != attribute.kind) // its kind differs from the declared one
     attribute.kind = Kind::Other;
   return attribute;
 }

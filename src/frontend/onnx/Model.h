@@ -1,4 +1,4 @@
-//===- Model.h - parses ONNX files -----------------------------------*- C++ -* ---===//
+//===- Model.h - parses ONNX files ------------------------------*- C++ -*-===//
 //
 // The parts of ModelProto that the importer needs, as views into the mapped
 // file: raw tensor data is never copied.

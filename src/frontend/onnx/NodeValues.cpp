@@ -1,4 +1,4 @@
-//===- NodeValues.cpp - checks inputs and outputs of ONNX nodes ----------===//
+//===- NodeValues.cpp - checks inputs and outputs of ONNX nodes -----------===//
 
 #include "frontend/onnx/NodeValues.h"
 

@@ -1,4 +1,4 @@
-//===- NodeValues.h - checks inputs and outputs of ONNX nodes --------*- C++ -* ---===//
+//===- NodeValues.h - checks inputs and outputs of ONNX nodes ---*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_NODEVALUES_H
 #define PERPEND_FRONTEND_ONNX_NODEVALUES_H

@@ -1,4 +1,4 @@
-//===- OperatorDescription.cpp - parses descriptions of operators --------===//
+//===- OperatorDescription.cpp - parses descriptions of operators ---------===//
 
 #include "frontend/onnx/OperatorDescription.h"
 

@@ -1,4 +1,4 @@
-//===- OperatorDescription.h - parses descriptions of operators ------*- C++ -* ---===//
+//===- OperatorDescription.h - parses descriptions of operators -*- C++ -*-===//
 //
 // A JSON file with one operator or a list (docs/howto/bring-an-operator.md).
 //

@@ -1,4 +1,4 @@
-//===- Order.cpp - sorts the nodes of an ONNX graph topologically --------===//
+//===- Order.cpp - sorts the nodes of an ONNX graph topologically ---------===//
 
 #include "frontend/onnx/Order.h"
 

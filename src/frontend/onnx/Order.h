@@ -1,4 +1,4 @@
-//===- Order.h - sorts the nodes of an ONNX graph topologically ------*- C++ -* ---===//
+//===- Order.h - sorts the nodes of an ONNX graph topologically -*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_ORDER_H
 #define PERPEND_FRONTEND_ONNX_ORDER_H

@@ -1,4 +1,4 @@
-//===- Ranks.h - checks ranks of a node's inputs ---------------------*- C++ -* ---===//
+//===- Ranks.h - checks ranks of a node's inputs ----------------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_RANKS_H
 #define PERPEND_FRONTEND_ONNX_RANKS_H

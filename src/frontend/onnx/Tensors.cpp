@@ -1,4 +1,4 @@
-//===- Tensors.cpp - reads tensors of ONNX files -------------------------===//
+//===- Tensors.cpp - reads tensors of ONNX files --------------------------===//
 
 #include "frontend/onnx/Tensors.h"
 #include "graph/ElementTypes.h"

@@ -1,4 +1,4 @@
-//===- Tensors.h - reads tensors of ONNX files -----------------------*- C++ -* ---===//
+//===- Tensors.h - reads tensors of ONNX files ------------------*- C++ -*-===//
 //
 // Large tensors become resources that point into the mapped file; small ones
 // become dense attributes, which folding can read. Sparse tensors become dense.

@@ -1,4 +1,4 @@
-//===- UserOperators.cpp - operators supplied by users -------------------===//
+//===- UserOperators.cpp - operators supplied by users --------------------===//
 
 #include "frontend/onnx/UserOperators.h"
 #include "graph/Attributes.h"

@@ -1,4 +1,4 @@
-//===- UserOperators.h - operators supplied by users -----------------*- C++ -* ---===//
+//===- UserOperators.h - operators supplied by users ------------*- C++ -*-===//
 //
 // A description (docs/howto/bring-an-operator.md) declares the inputs and
 // outputs of an operator of some domain. The operator becomes a library call of

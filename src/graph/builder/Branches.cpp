@@ -1,4 +1,4 @@
-//===- Branches.cpp - if in the builder ----------------------------------===//
+//===- Branches.cpp - if in the builder -----------------------------------===//
 //
 // The branches are callbacks that build into the regions of a draft operator; the
 // types of results follow from what they yield. If only one branch can run, it
@@ -153,7 +153,7 @@ void Builder::requireBranch(bool isThen, IfOp draft, Value condition, StringRef 
     if (isThen)
       for (const SymbolicInt &value : allHold)
         require(value, message);
-    else //  two, x - 1 and -x - 1: x * x - 1
+    else // two, x - 1 and -x - 1: x * x - 1
       require(oneHolds.size() == 1 ? oneHolds[0] : -(oneHolds[0] * oneHolds[1]), message);
     return;
   }

@@ -1,4 +1,4 @@
-//===- Broadcasts.cpp - broadcasting in the builder ----------------------===//
+//===- Broadcasts.cpp - broadcasting in the builder -----------------------===//
 //
 // Functions of the builder that compose primitives: broadcasting, unit
 // dimensions, and numpy.matmul.
@@ -69,7 +69,7 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
                    "\nhint: reshape or expand one of them, or correct the sizes of the model's inputs");
         return std::nullopt;
       } else if (shape[i].isConstant() || (isOpenQuotient(extent) && !isOpenQuotient(shape[i]))) {
-        extent = shape[i]; //  equal extents: prefer a number, or one that cannot be 1
+        extent = shape[i]; // equal extents: prefer a number, or one that cannot be 1
       }
     }
   }

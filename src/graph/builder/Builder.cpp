@@ -1,4 +1,4 @@
-//===- Builder.cpp - builds graphs; the only place of shape inference ----===//
+//===- Builder.cpp - builds graphs; the only place of shape inference -----===//
 
 #include "graph/builder/Builder.h"
 #include "graph/builder/TruthValues.h"
@@ -172,7 +172,7 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
       return contradict("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
   }
   if (units != shapeOf(input))
-    input = reshape(input, units); //  binding checks that an element exists
+    input = reshape(input, units); // binding checks that an element exists
   Value result = create<BroadcastOp>(shape, tensorTypeOf(input).getElementType(), input, dims);
   std::optional<int64_t> count = elementCount(shape).constant();
   if (std::optional<Shape> known = contents(input);

@@ -1,4 +1,4 @@
-//===- Builder.h - builds graphs; the only place of shape inference -*- C++ -* ---===//
+//===- Builder.h - builds graphs; the only place of shape inference -*- C++ -*-===//
 //
 // All front ends build graphs through this class. It deduces result shapes,
 // applies broadcasting, and tracks the contents of small integer tensors

@@ -1,4 +1,4 @@
-//===- Contents.cpp - known contents of small tensors --------------------===//
+//===- Contents.cpp - known contents of small tensors ---------------------===//
 //
 // The elements of small integer tensors, which may become extents.
 //

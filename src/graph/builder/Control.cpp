@@ -26,7 +26,7 @@ namespace perpend::graph {
 /// Prefix of the symbols of a node, such as "reshape_", so that messages show where they come from. Empty if the node
 /// has no name.
 static std::string prefixOf(Location location) {
-  constexpr size_t mostLetters = 40; //  the end of a name is the distinctive part
+  constexpr size_t mostLetters = 40; // the end of a name is the distinctive part
   auto name = location->findInstanceOf<NameLoc>();
   StringRef words = name ? name.getName().getValue().take_back(mostLetters).ltrim("/._:") : StringRef();
   return words.empty() ? "" : support::identifierOf(words) + "_";

@@ -1,4 +1,4 @@
-//===- Errors.cpp - the builder's error messages -------------------------===//
+//===- Errors.cpp - the builder's error messages --------------------------===//
 
 #include "graph/builder/Builder.h"
 

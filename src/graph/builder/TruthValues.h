@@ -1,4 +1,4 @@
-//===- TruthValues.h - reductions of truth values ----------------*- C++ -*-===//
+//===- TruthValues.h - reductions of truth values ---------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_BUILDER_TRUTHVALUES_H
 #define PERPEND_GRAPH_BUILDER_TRUTHVALUES_H

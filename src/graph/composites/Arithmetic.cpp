@@ -1,4 +1,4 @@
-//===- Arithmetic.cpp - elementwise formulas of several tensors ----------===//
+//===- Arithmetic.cpp - elementwise formulas of several tensors -----------===//
 //
 // Operators that occur in shape computations also track the contents of small
 // integer tensors.

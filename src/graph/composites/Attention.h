@@ -1,4 +1,4 @@
-//===- Attention.h - the common attention formula ------------------*- C++ -* ---===//
+//===- Attention.h - the common attention formula ---------------*- C++ -*-===//
 //
 // What every attention operator of every front end expands to: heads in
 // groups, scale, soft cap, masks by position and by tensor, softmax, product.

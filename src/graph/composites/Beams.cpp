@@ -1,4 +1,4 @@
-//===- Beams.cpp - beam search -------------------------------------------===//
+//===- Beams.cpp - beam search --------------------------------------------===//
 
 #include "graph/composites/Beams.h"
 

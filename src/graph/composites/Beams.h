@@ -1,4 +1,4 @@
-//===- Beams.h - beam search ---------------------------------------*- C++ -* ---===//
+//===- Beams.h - beam search ------------------------------------*- C++ -*-===//
 //
 // Beam search for any decoder. In each step, the `beams` best continuations of
 // each sequence survive. Those that end become hypotheses, of which the best are

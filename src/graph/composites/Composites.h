@@ -1,4 +1,4 @@
-//===- Composites.h - model operators composed of primitives -------*- C++ -* ---===//
+//===- Composites.h - model operators composed of primitives ----*- C++ -*-===//
 //
 // The registry of operators that front ends use by name: softmax, gelu,
 // layer_norm ... Each is a function on the builder that expands to primitives;

@@ -1,4 +1,4 @@
-//===- Coupling.cpp - class probabilities from pairwise ones -------------===//
+//===- Coupling.cpp - class probabilities from pairwise ones --------------===//
 //
 // Minimises p^T Q p, where Q_ii = sum over j of r_ji^2 and Q_ij = -r_ji r_ij. At
 // the minimum, (Q p)_i = p^T Q p for each i. A step updates one p after the other

@@ -1,4 +1,4 @@
-//===- Coupling.h - class probabilities from pairwise ones ---------*- C++ -* ---===//
+//===- Coupling.h - class probabilities from pairwise ones ------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_COMPOSITES_COUPLING_H
 #define PERPEND_GRAPH_COMPOSITES_COUPLING_H

@@ -1,4 +1,4 @@
-//===- Division.h - divides extents into equal parts ---------------*- C++ -* ---===//
+//===- Division.h - divides extents into equal parts ------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_COMPOSITES_DIVISION_H
 #define PERPEND_GRAPH_COMPOSITES_DIVISION_H

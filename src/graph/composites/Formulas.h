@@ -1,4 +1,4 @@
-//===- Formulas.h - shared functions of composites -----------------*- C++ -* ---===//
+//===- Formulas.h - shared functions of composites --------------*- C++ -*-===//
 //
 // Typed functions on tensors, shared by composites and front ends. All
 // propagate null.

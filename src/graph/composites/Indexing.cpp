@@ -164,7 +164,7 @@ Results reverse_sequence(Builder &b, Values in, const Attributes &a) {
     return {};
   if (rankOf(in[1]) != 1)
     return {b.fail("reverse_sequence: expected a vector of lengths, got shape " + toString(shapeOf(in[1])))};
-  Value lengths = b.broadcast(in[1], 0, shapeOf(in[0])[batch]); //  one per element of the batch
+  Value lengths = b.broadcast(in[1], 0, shapeOf(in[0])[batch]); // one per element of the batch
   return {b.generate({in[0], lengths}, shapeOf(in[0]), elementTypeOf(in[0]),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                        Scalar i(builder, loc, index[time]);

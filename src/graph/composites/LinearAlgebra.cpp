@@ -1,4 +1,4 @@
-//===- LinearAlgebra.cpp - Gauss-Jordan elimination, Cholesky ------------===//
+//===- LinearAlgebra.cpp - Gauss-Jordan elimination, Cholesky -------------===//
 //
 // Elimination loops over the columns of a matrix [A B]. Among the rows that have
 // not been pivot rows yet, the one with the largest element in the column is

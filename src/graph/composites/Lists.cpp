@@ -1,4 +1,4 @@
-//===- Lists.cpp - lists and optional values ---------------------------------===//
+//===- Lists.cpp - lists and optional values ------------------------------===//
 //
 // A list with known elements is a call of sequence.construct. Reading and
 // changing it look through the call, so it disappears unless a loop, a branch
@@ -72,7 +72,7 @@ Value listElement(Builder &b, Value list, Value position) {
                       ? "nothing was put into this list"
                       : "the elements of this list have no known number of dimensions\nhint: for an input, give it: "
                         "NAME:rank=2 among the dimensions; elements made in the model must have equal ranks");
-  Shape shape; //  the call defines symbolic extents
+  Shape shape; // the call defines symbolic extents
   for (int64_t extent : element.getShape())
     shape.push_back(ShapedType::isDynamic(extent) ? SymbolicInt::poison() : SymbolicInt(extent));
   return b.callLibrary("sequence.at", {list, positionOf(b, position)}, CallResult{shape, element.getElementType()})[0];

@@ -1,4 +1,4 @@
-//===- MeasuredShapes.cpp - views with shapes computed at run time -------===//
+//===- MeasuredShapes.cpp - views with shapes computed at run time --------===//
 //
 // The sizes of the result are computed by tensor operators in i64, then measured.
 // Positions that do not affect sizes stay tensors, which generate reads.

@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - elementwise formulas, and helpers for them --------===//
+//===- Pointwise.cpp - elementwise formulas, and helpers for them ---------===//
 
 #include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"

@@ -1,4 +1,4 @@
-//===- Pooling.cpp - pooling by norm, maxima with positions, unpooling ---===//
+//===- Pooling.cpp - pooling by norm, maxima with positions, unpooling ----===//
 //
 // Sources: ONNX LpPool-22, GlobalLpPool-22, MaxPool-22, MaxUnpool-22.
 //

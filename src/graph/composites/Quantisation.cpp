@@ -67,7 +67,7 @@ static Value saturated(Scalar number, std::optional<Scalar> zero, Type type, Min
                    type, rounding);
   auto [low, high] = limits(integer);
   Scalar shifted = zero ? roundEven(number) + *zero : roundEven(number);
-  Scalar atLeast = select(shifted > low, shifted, shifted.constant(low)); //  NaN becomes it, too
+  Scalar atLeast = select(shifted > low, shifted, shifted.constant(low)); // NaN becomes it, too
   Scalar inRange = min(atLeast, high);
   return inRange.to(builder.getI32Type()).to(scalarType(type)).value;
 }

@@ -113,7 +113,7 @@ static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
   if (known || !first)
     return first;
   Value least = b.scalar(0, b.i64()), last = number(b, SymbolicInt(m.blocks() - 1), b.i64());
-  Value clipped = call(b, "clip", {first, least, last}); //  the requirement ends the run; kernels just clamp
+  Value clipped = call(b, "clip", {first, least, last}); // the requirement ends the run; kernels just clamp
   requireAll(b, call(b, "equal", {first, clipped}), message);
   return clipped;
 }

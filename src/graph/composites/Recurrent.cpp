@@ -84,7 +84,7 @@ static SmallVector<Activation> activationsOf(Builder &b, const Attributes &a, Ar
   SmallVector<double> alphas = a.getFloats("activation_alpha"), betas = a.getFloats("activation_beta");
   if (names.empty())
     names.append(defaults.begin(), defaults.end());
-  if (names.size() == defaults.size() && directions == 2) //  both directions use the same
+  if (names.size() == defaults.size() && directions == 2) // both directions use the same
     names.append(SmallVector<StringRef>(names));
   if (directions == 1 && defaults.size() == 1 && names.size() == 2) // RNN's schema has one for each possible direction
     names.truncate(1);
@@ -200,7 +200,7 @@ static SmallVector<Value> lstmCell(Builder &b, const Direction &d, const Attribu
   Value forget = a.getInt("input_forget") ? sub(b, b.scalar(1, elementTypeOf(h)), input) : gate(2, c);
   Value candidate = activate(b, part(b, all, 1, 3, h), d.activations[1], a);
   Value cell = add(b, mul(b, forget, c), mul(b, input, candidate));
-  Attributes unclipped; //  clipping applies to the gates only
+  Attributes unclipped; // clipping applies to the gates only
   return {mul(b, gate(1, cell), activate(b, cell, d.activations[2], unclipped)), cell};
 }
 

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - reductions, and formulas made of them ------------===//
+//===- Reductions.cpp - reductions, and formulas made of them -------------===//
 
 #include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
@@ -259,7 +259,8 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
 
-/// A scan of positions follows a scan of the elements. Zeros of both signs are equal; the position tells which one it is.
+/// A scan of positions follows a scan of the elements. Zeros of both signs are equal; the position tells which one it
+/// is.
 static Results cumulateExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)

@@ -1,4 +1,4 @@
-//===- Resample.cpp - resizing by nearest, linear and cubic interpolation -===//
+//===- Resample.cpp - resizing by nearest, linear and cubic interpolation --===//
 //
 // Resizes one axis at a time. The methods are separable, so results equal those
 // of the n-d formulas up to rounding. Coordinates are computed in f32. Source:

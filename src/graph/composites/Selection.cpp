@@ -1,4 +1,4 @@
-//===- Selection.cpp - selections with data-dependent sizes --------------===//
+//===- Selection.cpp - selections with data-dependent sizes ---------------===//
 //
 // The number of selected elements is known only at run time: positions are
 // computed for the largest possible number, the actual number becomes a symbol,

@@ -1,4 +1,4 @@
-//===- Sorting.cpp - sorting and unique ----------------------------------===//
+//===- Sorting.cpp - sorting and unique -----------------------------------===//
 
 #include "graph/composites/Formulas.h"
 

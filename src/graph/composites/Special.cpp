@@ -1,4 +1,4 @@
-//===- Special.cpp - error, gamma and related functions --------------------===//
+//===- Special.cpp - error, gamma and related functions -------------------===//
 //
 // All are computed in f64 (by a continued fraction, an asymptotic series after
 // a recurrence, Newton's method), so that f32 results are exact up to rounding,
@@ -20,7 +20,7 @@ namespace perpend::graph {
 static constexpr double infinity = INFINITY;
 
 static Scalar sinPi(Scalar x) {
-  Scalar rest = x - roundEven(x); //  its sign does not matter to the callers
+  Scalar rest = x - roundEven(x); // its sign does not matter to the callers
   return (rest * std::numbers::pi).call<math::SinOp>((rest * std::numbers::pi).value);
 }
 

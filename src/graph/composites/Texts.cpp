@@ -1,4 +1,4 @@
-//===- Texts.cpp - formulas on strings -------------------------------------===//
+//===- Texts.cpp - formulas on strings ------------------------------------===//
 //
 // Creating new strings takes library calls; comparing strings is arithmetic on
 // their identities.
@@ -254,7 +254,7 @@ Value Vectorizer::spread(Value counts, ArrayRef<int64_t> targets, int64_t size) 
   column.back() = SymbolicInt(1);
   Value padded = b.concat({counts, b.splat(column, 0, b.f32())}, axis), result;
   SmallVector<bool> isDone(targets.size(), false);
-  for (bool isComplete = false; !isComplete;) { //  each round takes at most one column per target
+  for (bool isComplete = false; !isComplete;) { // each round takes at most one column per target
     SmallVector<int64_t> sources(size, none);
     isComplete = true;
     for (auto [i, target] : llvm::enumerate(targets)) {
@@ -311,7 +311,7 @@ Value Vectorizer::run() {
   for (const Grams &grams : lengths) {
     if (grams.length < least || grams.length > most || grams.rows.empty())
       continue;
-    Value total; //  single items do not depend on the distance
+    Value total; // single items do not depend on the distance
     for (int64_t skip = 1; skip <= (grams.length == 1 ? 1 : skips + 1); ++skip) {
       Value count = countIn(grams, skip);
       total = total ? add(b, total, count) : count;

@@ -38,7 +38,7 @@ Value withoutRepeats(Builder &b, Value scores, Value tokens, int64_t size) {
   if (!isSame)
     return {};
   Value last = sliceAxis(b, ids, 1, length - count, count);
-  Value words = where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); //  beyond the vocabulary
+  Value words = where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // beyond the vocabulary
   Value rows = b.broadcastTo(b.unsqueeze(iota(b, batch[0], b.i64()), 1), batch);
   Value places = words && rows ? b.concat({b.unsqueeze(rows, 2), b.unsqueeze(words, 2)}, 2) : Value();
   Value blocked = b.splat(batch, -std::numeric_limits<double>::infinity(), elementTypeOf(scores));

@@ -1,4 +1,4 @@
-//===- Words.h - constraints on generated words --------------------*- C++ -* ---===//
+//===- Words.h - constraints on generated words -----------------*- C++ -*-===//
 //
 // Shared by all searches for texts, whatever the decoder: rules that change the scores of words, and the tokens so
 // far. Tokens are integers [rows, longest], of which the first `length` are valid.

@@ -1,4 +1,4 @@
-//===- LinearCalls.h - gradients of linear library functions -------*- C++ -* ---===//
+//===- LinearCalls.h - gradients of linear library functions ----*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_GRADIENTS_LINEARCALLS_H
 #define PERPEND_GRAPH_GRADIENTS_LINEARCALLS_H

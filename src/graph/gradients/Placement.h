@@ -1,4 +1,4 @@
-//===- Placement.h - positions of elements in a gradient ------------*- C++ -* ---===//
+//===- Placement.h - positions of elements in a gradient --------*- C++ -*-===//
 //
 // Shared by the rules of several primitives.
 //

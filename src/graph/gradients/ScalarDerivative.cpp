@@ -65,9 +65,9 @@ static Scalar quotientRule(const Pair &p) {
 
 static Scalar powerRule(const Pair &p) {
   Tangent base, exponent;
-  if (p.ta) //  a^0 is constant, also at 0
+  if (p.ta) // a^0 is constant, also at 0
     base = select(equal(p.b, 0), p.zero(), p.b * pow(p.a, p.b - 1.0) * *p.ta);
-  if (p.tb) //  so is 0^b
+  if (p.tb) // so is 0^b
     exponent = select(equal(p.a, 0), p.zero(), p.result * log(p.a) * *p.tb);
   return sum(base, exponent);
 }
@@ -75,7 +75,7 @@ static Scalar powerRule(const Pair &p) {
 static Scalar remainderRule(const Pair &p) {
   if (!p.tb)
     return *p.ta;
-  Scalar count = (p.a - p.result) / p.b; //  an integer up to rounding
+  Scalar count = (p.a - p.result) / p.b; // an integer up to rounding
   return sum(p.ta, times(p.tb, -roundEven(count)));
 }
 

@@ -83,7 +83,7 @@ static Value overwriteGradient(Builder &b, ScatterOp op, Value gradient, bool of
   Value nobody = b.splat(shapeOf(op.getInput()), -1, b.i64()), own = places.numbers();
   Value winners = places.elementsAt(places.scatter(nobody, own, std::nullopt));
   Value won = equality(b, winners, own, elementTypeOf(gradient));
-  return mul(b, places.elementsAt(gradient), won); //  a dropped update wins nowhere
+  return mul(b, places.elementsAt(gradient), won); // a dropped update wins nowhere
 }
 
 static Value extremumGradient(Builder &b, ScatterOp op, Value gradient, bool ofInput) {

@@ -41,7 +41,7 @@ Value placed(Builder &b, Value input, int64_t dim, const SymbolicInt &start, int
   input = stretched(b, input, dim, std::abs(step));
   Shape low(rankOf(input), SymbolicInt(0)), high = low;
   low[dim] = first;
-  high[dim] = extent - first - shapeOf(input)[dim]; //  negative if there are too many zeros behind the last element
+  high[dim] = extent - first - shapeOf(input)[dim]; // negative if there are too many zeros behind the last element
   return padTensor(b, input, low, high, "constant");
 }
 

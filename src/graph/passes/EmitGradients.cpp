@@ -1,4 +1,4 @@
-//===- EmitGradients.cpp - adds gradients to main's results -----------------===//
+//===- EmitGradients.cpp - adds gradients to main's results ---------------===//
 //
 // Adds to main the gradient of the sum of its first result with respect to each
 // floating-point argument. Front ends differentiate while they import; this pass is
@@ -35,7 +35,7 @@ struct EmitGradients : perpend::graph::impl::GraphEmitGradientsBase<EmitGradient
     Operation *end = main.getBody().front().getTerminator();
     mlir::OpBuilder operations(end);
     perpend::graph::Builder builder(operations, main.getLoc());
-    forgetRepeats(main); //  a gradient must have the shape of the caller's input
+    forgetRepeats(main); // a gradient must have the shape of the caller's input
     SmallVector<Value> floats;
     for (Value argument : main.getArguments())
       if (isa<FloatType>(tensorTypeOf(argument).getElementType()))

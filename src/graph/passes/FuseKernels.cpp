@@ -1,4 +1,4 @@
-//===- FuseKernels.cpp - fuses operators into kernels --------------------===//
+//===- FuseKernels.cpp - fuses operators into kernels ---------------------===//
 //
 // Decides which values are stored in memory. Each stored value becomes one kernel, which also
 // computes all values that it needs and that are not stored. Runs after simplification and
@@ -175,7 +175,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
   Operation *producer = value.getDefiningOp();
-  if (computation.kind != ElementKind::View) { //  in any loop order, a product reads one of its operands across
+  if (computation.kind != ElementKind::View) { // in any loop order, a product reads one of its operands across
     bool isAcross = isa<ProductInterface>(user) && producer->getNumOperands() > 1 && readsThroughCostlyView(producer);
     return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) && !isAcross;
   }
@@ -216,7 +216,7 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   IRMapping mapping;
   mapping.map(inputs, body->getArguments());
   for (Operation *op : operators)
-    if (!mapping.contains(op->getResult(0))) //  a constant that is also an input
+    if (!mapping.contains(op->getResult(0))) // a constant that is also an input
       builder.clone(*op, mapping);
   builder.create<func::ReturnOp>(root->getLoc(), mapping.lookup(root->getResult(0)));
   return kernel;
@@ -253,7 +253,7 @@ void KernelFuser::outline(Operation *root) {
   func::FuncOp kernel = createKernel(root, operators.getArrayRef(), inputs.getArrayRef());
   listSymbols(kernel);
   OpBuilder builder(root);
-  SetVector<Location> nodes; //  the root's come first
+  SetVector<Location> nodes; // the root's come first
   for (Operation *op : llvm::reverse(operators))
     nodes.insert(op->getLoc());
   auto call = builder.create<CallKernelOp>(builder.getFusedLoc(nodes.getArrayRef()), root->getResultTypes(),
@@ -306,7 +306,7 @@ void KernelFuser::visit(Block &block) {
 
 void KernelFuser::decide(Operation *op) {
   if (!isStored(op->getResult(0)))
-    return; //  belongs to a chain
+    return; // belongs to a chain
   if (chainRoots.contains(op))
     return outline(op);
   Computation computation = computationOf(op);

@@ -1,4 +1,4 @@
-//===- FuseMaps.cpp - fuses elementwise operators ------------------------===//
+//===- FuseMaps.cpp - fuses elementwise operators -------------------------===//
 //
 // A map whose result is used by only one other map of the same shape is merged
 // into that one. Runs before FuseKernels, which fuses along single uses: x and

@@ -1,4 +1,4 @@
-//===- InferRequirements.cpp - infers requirements on symbols ---------------===//
+//===- InferRequirements.cpp - infers requirements on symbols -------------===//
 //
 // Operators on symbolic shapes make assumptions that cannot be proved: two
 // extents are equal (broadcasting [n] with [m]), none is negative (a window

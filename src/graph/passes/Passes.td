@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of the graph level ---------------------------===//
+//===- Passes.td - the passes of the graph level --------------------------===//
 
 #ifndef PERPEND_GRAPH_PASSES_TD
 #define PERPEND_GRAPH_PASSES_TD

@@ -1,4 +1,4 @@
-//===- PlaceChannelsLast.cpp - channels-last convolutions and pools ---------===//
+//===- PlaceChannelsLast.cpp - channels-last convolutions and pools -------===//
 //
 // Convolutions and pools become channels-last, so that the channels of a position are
 // contiguous for vectors and micro-kernels. PlaceTransposes moves away the transposes

@@ -1,4 +1,4 @@
-//===- PlaceReshapes.cpp - moves reshapes past elementwise operators --------===//
+//===- PlaceReshapes.cpp - moves reshapes past elementwise operators ------===//
 //
 // A packed contraction computes rows by columns, and a reshape restores the model's shape. The
 // elementwise operators that follow are moved before the reshape, so that they fuse with the
@@ -146,7 +146,7 @@ struct PlaceReshapes : perpend::graph::impl::GraphPlaceReshapesBase<PlaceReshape
     ReshapeOp::getCanonicalizationPatterns(patterns, &getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
-    config.maxNumRewrites = mostRewrites(getOperation()); //  stops rules that undo each other
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

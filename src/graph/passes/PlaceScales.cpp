@@ -1,4 +1,4 @@
-//===- PlaceScales.cpp - moves scales past operators -------------------------===//
+//===- PlaceScales.cpp - moves scales past operators ----------------------===//
 //
 // Exporters write quantised models as float operators between conversions
 // (DequantizeLinear, Conv, QuantizeLinear). This pass turns them into operators on
@@ -148,7 +148,7 @@ Value ScalePlacer::view(ElementInterface view) {
   SmallVector<ScaledIntegers> parts;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isFloat(operand.get()))
-      continue; //  an operand of indices
+      continue; // an operand of indices
     std::optional<ScaledIntegers> part = movedIntegers(operand);
     const ScaledIntegers *first = parts.empty() ? nullptr : parts.begin();
     if (!part || (first && (part->zero != first->zero || part->scale != first->scale ||

@@ -1,4 +1,4 @@
-//===- PlaceTransposes.cpp - moves transposes towards the results ----------===//
+//===- PlaceTransposes.cpp - moves transposes towards the results ---------===//
 //
 // Moves a transpose from an operator's operand to its result if that adds no cost for the
 // other operands. Transposes only move towards the results, so this terminates. Two that
@@ -247,7 +247,7 @@ struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTra
     patterns.add<SinkThroughDimensions, SinkThroughConcat, SinkThroughReduce, SinkThroughReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
-    config.maxNumRewrites = mostRewrites(getOperation()); //  stops rules that undo each other
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

@@ -1,4 +1,4 @@
-//===- Simplify.cpp - simplifies the graph ---------------------------------===//
+//===- Simplify.cpp - simplifies the graph --------------------------------===//
 //
 // Runs after import, and again after each pass that leaves constant expressions
 // behind (layout, packing). Merges common subexpressions, rewrites greedily by
@@ -97,7 +97,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
     Value result = op->getResult(0);
-    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; //  its operands become immediates
+    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // its operands become immediates
     if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
         op->hasAttr(computedByUsersAttribute))
       return failure();
@@ -165,7 +165,7 @@ struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
     auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
     if (!broadcast)
       return failure();
-    SmallVector<std::pair<int64_t, int64_t>> moved; //  (new position, dimension) of each input dimension
+    SmallVector<std::pair<int64_t, int64_t>> moved; // (new position, dimension) of each input dimension
     for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
       moved.emplace_back(llvm::find(op.getPermutation(), target) - op.getPermutation().begin(), dim);
     llvm::sort(moved);
@@ -414,7 +414,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
     config.maxIterations = 20;
-    config.maxNumRewrites = mostRewrites(getOperation()); //  stops rules that undo each other
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
     // Merges expressions of the same constants before folding, so that shared weights are folded once.
     OpPassManager merge("builtin.module");

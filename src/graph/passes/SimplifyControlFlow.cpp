@@ -1,4 +1,4 @@
-//===- SimplifyControlFlow.cpp - resolves known branches and loops -------===//
+//===- SimplifyControlFlow.cpp - resolves known branches and loops --------===//
 //
 // The replacement of an operator that defines symbols measures them from shapes
 // that are now known; resolveMeasures() then substitutes these.

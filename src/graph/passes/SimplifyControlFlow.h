@@ -1,4 +1,4 @@
-//===- SimplifyControlFlow.h - resolves known branches and loops ----*- C++ -* ---===//
+//===- SimplifyControlFlow.h - resolves known branches and loops -*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H
 #define PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H

@@ -1,4 +1,4 @@
-//===- Bodies.cpp - primitives with a scalar body ----------------------------===//
+//===- Bodies.cpp - primitives with a scalar body -------------------------===//
 //
 // Verifiers, requirements on symbols, code of an element, syntax, and the
 // canonical form of map.

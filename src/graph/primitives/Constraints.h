@@ -1,4 +1,4 @@
-//===- Constraints.h - checks shared by several primitives ---------*- C++ -* ---===//
+//===- Constraints.h - checks shared by several primitives ------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_PRIMITIVES_CONSTRAINTS_H
 #define PERPEND_GRAPH_PRIMITIVES_CONSTRAINTS_H

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - reduce and contract ---------------------------------===//
+//===- Reductions.cpp - reduce and contract -------------------------------===//
 //
 // Verifiers, requirements on symbols, flow of dimensions, and code of an
 // element.

@@ -1,4 +1,4 @@
-//===- Sequences.cpp - primitives whose elements depend on one another -----===//
+//===- Sequences.cpp - primitives whose elements depend on one another ----===//
 //
 // Verifiers, requirements on symbols, and code for results that are not a
 // function of the index: loops that fill a block of lanes of the result and ask
@@ -290,7 +290,7 @@ private:
     OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
     Value i = loop.getRegionIterArg(0), j = loop.getRegionIterArg(1);
     Value last = b.create<arith::SubIOp>(loc, count, one);
-    Value left = read(b, b.create<arith::MinSIOp>(loc, i, last), from); //  beyond its run it is not chosen
+    Value left = read(b, b.create<arith::MinSIOp>(loc, i, last), from); // beyond its run it is not chosen
     Value right = read(b, b.create<arith::MinSIOp>(loc, j, last), from);
     Value hasLeft = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, i, runs.middle);
     Value hasRight = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, j, runs.end);

@@ -1,4 +1,4 @@
-//===- Views.cpp - primitives that move elements ----------------------------===//
+//===- Views.cpp - primitives that move elements --------------------------===//
 //
 // Each primitive is defined in one place: its verifier (with the labels of
 // Ops.td), requirements on symbols, the flow of dimensions, and the code of an

@@ -1,4 +1,4 @@
-//===- Windows.cpp - convolution and pooling ---------------------------------===//
+//===- Windows.cpp - convolution and pooling ------------------------------===//
 //
 // Verifiers, requirements on symbols, and code of an element.
 //

@@ -1,4 +1,4 @@
-//===- DisjointSums.cpp - marks `or` as a sum without carries --------------===//
+//===- DisjointSums.cpp - marks `or` as a sum without carries -------------===//
 #include "target/cpu/DisjointSums.h"
 
 #include "llvm/Analysis/LoopInfo.h"

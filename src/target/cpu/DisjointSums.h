@@ -1,4 +1,4 @@
-//===- DisjointSums.h - marks `or` as a sum without carries ----------*- C++ -* ---===//
+//===- DisjointSums.h - marks `or` as a sum without carries -----*- C++ -*-===//
 //
 // LLVM writes sums without carries as `or disjoint`, but drops `disjoint` when it reassociates several. Its
 // vectoriser then does not see that an address increases with the loop, and uses gathers or scatters for contiguous

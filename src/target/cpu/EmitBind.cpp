@@ -1,4 +1,4 @@
-//===- EmitBind.cpp - computes symbols and sizes from extents of inputs ----===//
+//===- EmitBind.cpp - computes symbols and sizes from extents of inputs ---===//
 
 #include "graph/Attributes.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -77,7 +77,7 @@ private:
   void emitSymbols(Block *refuse) {
     for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
       if (!source)
-        continue; //  an operator defines it (verifyModule guarantees that)
+        continue; // an operator defines it (verifyModule guarantees that)
       Value dims = f.loadPointer(f.argument(0), source->input);
       Value got = f.load(types.getI64Type(), dims, source->dim);
       emitCheck(got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);
@@ -118,7 +118,7 @@ private:
   /// What a requirement means for one dimension of one input.
   struct Condition {
     graph::SymbolSource source;
-    SymbolicInt extent; //  a limit if constant, otherwise the only valid extent
+    SymbolicInt extent; // a limit if constant, otherwise the only valid extent
     bool isLeast;
   };
 

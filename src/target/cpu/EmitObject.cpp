@@ -1,4 +1,4 @@
-//===- EmitObject.cpp - compiles LLVM IR to an object file ---------------===//
+//===- EmitObject.cpp - compiles LLVM IR to an object file ----------------===//
 //
 // Runs LLVM's standard pipeline with our TargetMachine. Vectors have the machine's full width (LLVM prefers 256 bits on
 // several AVX-512 processors); no vector library is assumed; code is position independent.

@@ -1,4 +1,4 @@
-//===- EmitObject.h - compiles LLVM IR to an object file ------------*- C++ -* ---===//
+//===- EmitObject.h - compiles LLVM IR to an object file --------*- C++ -*-===//
 //
 // The last step for processors: optimises a module for a TargetInfo and writes an ELF object.
 //

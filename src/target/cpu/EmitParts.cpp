@@ -1,4 +1,4 @@
-//===- EmitParts.cpp - compiles a module in parallel parts ---------------===//
+//===- EmitParts.cpp - compiles a module in parallel parts ----------------===//
 //
 // LLVM uses one context per thread. So each part is read back from bitcode into its own context, and keeps only its
 // share of the function bodies; optimisation as well as code generation then runs in parallel. Functions are

@@ -1,4 +1,4 @@
-//===- EmitRun.cpp - generates perpend_run ---------------------------------===//
+//===- EmitRun.cpp - generates perpend_run --------------------------------===//
 
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/RunEmitter.h"
@@ -76,11 +76,11 @@ RunEmitter::RunEmitter(func::FuncOp main)
     mostExtents = std::max(mostExtents, ranks);
   });
   int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  int64_t listed = most + 3; //  plus symbols, address of scratch memory, number of its parts
+  int64_t listed = most + 3; // plus symbols, address of scratch memory, number of its parts
   if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
     record = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64,
                                               f.integer(tile::recordedMemories(most) * tile::recordWords));
-    listed += 1 + most; //  plus the record, and an extent for each buffer
+    listed += 1 + most; // plus the record, and an extent for each buffer
   }
   list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(listed));
   kernelSymbols = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostSymbols));
@@ -155,7 +155,7 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
     f.store(addressOf(place), list, number);
   for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
     f.store(evaluate(value), kernelSymbols, number);
-  f.store(kernelSymbols, list, places.size()); //  order of tile/KernelAbi.h
+  f.store(kernelSymbols, list, places.size()); // order of tile/KernelAbi.h
   SmallVector<func::FuncOp, 2> functions = functionsOf(call);
   Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
   for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
@@ -276,7 +276,7 @@ void RunEmitter::checkExtents(Operation *op, TypeRange given, TypeRange expected
 }
 
 void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expected, Names follow) {
-  SmallVector<std::pair<ExtentPair, Value>> values; //  all are computed before any symbol changes
+  SmallVector<std::pair<ExtentPair, Value>> values; // all are computed before any symbol changes
   for (const ExtentPair &pair : pairsOf(given, expected))
     if (graph::mentionsAny(pair.expected, follow))
       values.emplace_back(pair, evaluate(pair.given));

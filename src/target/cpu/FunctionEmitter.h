@@ -1,4 +1,4 @@
-//===- FunctionEmitter.h - emits functions of the module ABI --------*- C++ -* ---===//
+//===- FunctionEmitter.h - emits functions of the module ABI ----*- C++ -*-===//
 
 #ifndef PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
 #define PERPEND_TARGET_CPU_FUNCTIONEMITTER_H

@@ -1,4 +1,4 @@
-//===- Lanes.cpp - scalar functions with vector counterparts -----------------===//
+//===- Lanes.cpp - scalar functions with vector counterparts --------------===//
 #include "target/cpu/Lanes.h"
 
 #include "target/TargetInfo.h"
@@ -22,7 +22,7 @@ Value *scale(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes) {
   arguments.push_back(operands[0]);
   arguments.push_back(builder.getIntN(std::max(lanes, 8u), lanes == 4 ? 0xf : lanes == 8 ? 0xff : 0xffff));
   if (lanes == 16)
-    arguments.push_back(builder.getInt32(4)); //  rounds by the control register
+    arguments.push_back(builder.getInt32(4)); // rounds by the control register
   return builder.CreateIntrinsic(instruction, {}, arguments);
 }
 

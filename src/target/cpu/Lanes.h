@@ -1,4 +1,4 @@
-//===- Lanes.h - scalar functions with vector counterparts ----------*- C++ -* ---===//
+//===- Lanes.h - scalar functions with vector counterparts ------*- C++ -*-===//
 //
 // For single instructions that LLVM IR has no operation for: kernels call a scalar function, and LLVM's vectoriser
 // replaces it by a vector function in the loops that it vectorises. Both are inlined afterwards.

@@ -1,4 +1,4 @@
-//===- ModuleFunctions.h - the functions of the module ABI -------*- C++ -*-===//
+//===- ModuleFunctions.h - the functions of the module ABI ------*- C++ -*-===//
 //
 // The functions that main is compiled to (the contract is
 // runtime/include/perpend_module.h). Each emitter reads main after memory

@@ -1,4 +1,4 @@
-//===- ModuleTable.cpp - the table that a compiled model exports ------------===//
+//===- ModuleTable.cpp - the table that a compiled model exports ----------===//
 
 #include "target/cpu/ModuleTable.h"
 
@@ -178,7 +178,7 @@ void exposeFunctions(Module &module, StringRef suffix) {
   for (StringRef name : functionNames) {
     Function *function = module.getFunction(name);
     function->setName(name + suffix);
-    function->setLinkage(GlobalValue::ExternalLinkage); //  stays hidden, like all definitions
+    function->setLinkage(GlobalValue::ExternalLinkage); // stays hidden, like all definitions
   }
 }
 

@@ -1,4 +1,4 @@
-//===- ModuleTable.h - the table that a compiled model exports ---*- C++ -*-===//
+//===- ModuleTable.h - the table that a compiled model exports --*- C++ -*-===//
 //
 // Adds perpend_module_<name>() and the perpend_module it returns
 // (runtime/include/perpend_module.h) to the LLVM module of a model.

@@ -1,4 +1,4 @@
-//===- RunChecked.cpp - calls of checked kernels ----------------------------===//
+//===- RunChecked.cpp - calls of checked kernels --------------------------===//
 //
 // A checked kernel gets a record and the extents of its buffers, after their
 // addresses; an access noted in the record becomes an error of the run
@@ -32,7 +32,7 @@ void RunEmitter::prepareRecord(graph::CallKernelOp call, func::FuncOp kernel) {
   int64_t scratch = tile::KernelAbi::scratchCountOf(kernel);
   for (int64_t memory = 0; memory < tile::recordedMemories(count + scratch); ++memory)
     f.store(f.integer(0), record, memory * tile::recordWords);
-  int64_t position = count + 1 + (scratch ? 2 : 0); //  after the symbols and scratch memory
+  int64_t position = count + 1 + (scratch ? 2 : 0); // after the symbols and scratch memory
   f.store(record, list, position);
   for (auto [number, buffer] : llvm::enumerate(buffers))
     f.store(evaluate(graph::elementCount(graph::shapeOf(buffer))), list, position + 1 + number);

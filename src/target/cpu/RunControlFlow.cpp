@@ -1,4 +1,4 @@
-//===- RunControlFlow.cpp - branches and loops of perpend_run ---------------===//
+//===- RunControlFlow.cpp - branches and loops of perpend_run -------------===//
 //
 // A loop:
 //
@@ -49,7 +49,7 @@ struct RunEmitter::Loop {
         targets(placesIn(op, tile::targetsAttribute)), spares(placesIn(op, tile::sparesAttribute)),
         sources(placesIn(yield)) {
     count = op.getCount().values()[0];
-    if (!op.countIsKnown()) //  the header sets it
+    if (!op.countIsKnown()) // the header sets it
       llvm::erase_if(follow, [&](StringAttr name) { return SymbolicInt::symbol(name.str()) == count; });
     sources.erase(sources.begin(), sources.begin() + (op.getCondition() ? 1 : 0));
   }

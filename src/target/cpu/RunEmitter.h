@@ -1,4 +1,4 @@
-//===- RunEmitter.h - emits perpend_run -----------------------------*- C++ -* ---===//
+//===- RunEmitter.h - emits perpend_run -------------------------*- C++ -*-===//
 //
 // Compiles main to one function: kernel calls through frame->parallel, allocation of memory whose size is only known
 // then, symbols from data, and errors (EmitRun.cpp); branches and loops (RunControlFlow.cpp); library calls

@@ -1,4 +1,4 @@
-//===- RunLibrary.cpp - library calls of perpend_run ------------------------===//
+//===- RunLibrary.cpp - library calls of perpend_run ----------------------===//
 //
 // A call goes through perpend_call_library_v1 (runtime/library/Call.cpp), which
 // presents this to the function: memory and extents of operands, and for each

@@ -1,4 +1,4 @@
-//===- StartObject.cpp - The entry point of an executable ----------------===//
+//===- StartObject.cpp - The entry point of an executable -----------------===//
 //
 // Users of the compiler need no C development files, so the compiler provides its own `_start`. By the x86-64 ABI,
 // the stack holds argc and argv on entry, and rdx a function to register with atexit.

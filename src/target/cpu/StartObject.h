@@ -1,4 +1,4 @@
-//===- StartObject.h - The entry point of an executable ----------*- C++ -*-===//
+//===- StartObject.h - The entry point of an executable ---------*- C++ -*-===//
 #ifndef PERPEND_TARGET_CPU_STARTOBJECT_H
 #define PERPEND_TARGET_CPU_STARTOBJECT_H
 

@@ -1,4 +1,4 @@
-//===- BlockCost.cpp - estimates the time of scheduled blocks ------------===//
+//===- BlockCost.cpp - estimates the time of scheduled blocks -------------===//
 
 #include "tile/cost/BlockCost.h"
 
@@ -53,7 +53,7 @@ public:
     cost.fromL3 = moved(body, double(target.l2Bytes)) / (target.bytesPerCycleOfL3 * cycles);
     cost.fromMemory = moved(body, double(target.l3Bytes)) / target.bytesPerSecond;
     if (footprints.of(body).bytes(target.lineBytes) <= double(target.l3Bytes))
-      cost.fromMemory = 0; //  the previous kernel left it in the cache
+      cost.fromMemory = 0; // the previous kernel left it in the cache
     if (footprints.of(body).bytes(target.lineBytes) <= double(target.l2Bytes))
       cost.fromL3 = 0;
     for (Operation &statement : body)
@@ -83,7 +83,7 @@ private:
     double trips = footprints.trips(loop);
     if (one.bytes(target.lineBytes) > cacheBytes)
       return trips * moved(*loop.body(), cacheBytes);
-    double sum = 0; //  data read by one iteration is still cached in the next
+    double sum = 0; // data read by one iteration is still cached in the next
     for (const auto &[buffer, whole] : footprints.of(loop).boxes) {
       auto type = cast<BufferType>(buffer.getType());
       sum +=
@@ -98,7 +98,7 @@ private:
     bool isIntrinsic = false;
     for (Operation *around = block->getParentOp(); around != kernel; around = around->getParentOp()) {
       if (auto loop = dyn_cast<ForOp>(around))
-        loops.push_back(loop); //  innermost first
+        loops.push_back(loop); // innermost first
       if (auto outer = dyn_cast<BlockOp>(around))
         isIntrinsic |= !intrinsicOf(outer).empty();
     }
@@ -203,7 +203,7 @@ private:
       if (access.op->getParentOfType<InitOp>() || (!loops.empty() && loops.front() != lanes && isKept(access, loops)))
         continue;
       double vectors = instances.count * repeats(access.op, block);
-      for (ForOp loop : loops) //  the copies of an unrolled body share loads
+      for (ForOp loop : loops) // the copies of an unrolled body share loads
         if (loop.getKind() == LoopKind::Unrolled && along(access, loop).isUniform())
           vectors /= footprints.trips(loop);
       cycles += vectors * accessesOf(access, loops, lanes, instances) / accessesPerCycle;

@@ -1,4 +1,4 @@
-//===- BlockCost.h - estimates the time of scheduled blocks --------*- C++ -* ---===//
+//===- BlockCost.h - estimates the time of scheduled blocks -----*- C++ -*-===//
 //
 // Estimates the time of a kernel of blocks on one thread from its loops:
 // arithmetic at the width of its vectors, loads and stores, and traffic between

@@ -1,4 +1,4 @@
-//===- Footprint.cpp - memory footprints of loops ------------------------===//
+//===- Footprint.cpp - memory footprints of loops -------------------------===//
 
 #include "tile/cost/Footprint.h"
 

@@ -1,4 +1,4 @@
-//===- Footprint.h - memory footprints of loops --------------------*- C++ -* ---===//
+//===- Footprint.h - memory footprints of loops -----------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_COST_FOOTPRINT_H
 #define PERPEND_TILE_COST_FOOTPRINT_H

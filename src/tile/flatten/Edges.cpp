@@ -1,4 +1,4 @@
-//===- Edges.cpp - loops around blocks with conditions -------------------===//
+//===- Edges.cpp - loops around blocks with conditions --------------------===//
 //
 // A split whose factors do not divide the extent leaves a condition in the blocks inside. The
 // iterations of a loop up to some number all satisfy it, so they are emitted without the check.
@@ -56,10 +56,10 @@ std::optional<Edge> Flattener::edgeOf(ForOp loop) {
   SymbolicInt extent = indices.extentOf(loop);
   Edge edge{extent, SymbolicInt(0), true, {}};
   EdgeFinder finder(loop, indices);
-  std::optional<SymbolicInt> first; //  whole iterations of the first block
+  std::optional<SymbolicInt> first; // whole iterations of the first block
   loop.walk([&](BlockOp innermost) {
     if (innermost.walk([&](BlockOp inner) { return WalkResult(failure(inner != innermost)); }).wasInterrupted())
-      return; //  its inner blocks are visited instead
+      return; // its inner blocks are visited instead
     Iterations own{extent, extent};
     for (BlockOp block = innermost; block && loop->isAncestor(block); block = block->getParentOfType<BlockOp>()) {
       Shape conditions = indices.resolve(block.getConditions(), block.getVariables());

@@ -1,4 +1,4 @@
-//===- Flattener.h - turns a kernel of blocks into loops on memory -*- C++ -* ---===//
+//===- Flattener.h - turns a kernel of blocks into loops on memory -*- C++ -*-===//
 //
 // The work of FlattenBlocks on one kernel. passes/FlattenBlocks.cpp has loops
 // and blocks, Sums.cpp sums in registers, Lanes.cpp loops that become vector
@@ -178,7 +178,7 @@ private:
   /// Vectors of loads that have been transposed in advance, as they lie in memory.
   llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
   llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, IndexAlong> positionsAlong; //  access, lanes
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, IndexAlong> positionsAlong; // access, lanes
   llvm::DenseMap<mlir::Operation *, bool> canBe;                                              //  if it can be lanes
   /// The latest value of each expression over loop variables.
   std::unordered_map<SymbolicInt, mlir::Value, HashOfExpression> values;

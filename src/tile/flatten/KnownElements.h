@@ -1,4 +1,4 @@
-//===- KnownElements.h - reuses loaded and stored elements ---------*- C++ -* ---===//
+//===- KnownElements.h - reuses loaded and stored elements ------*- C++ -*-===//
 //
 // Blocks in unrolled loops read elements that other blocks have just read or
 // stored. Within straight-line code, this class loads each element once, and

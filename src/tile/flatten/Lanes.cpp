@@ -1,4 +1,4 @@
-//===- Lanes.cpp - vectorises loops --------------------------------------===//
+//===- Lanes.cpp - vectorises loops ---------------------------------------===//
 //
 // The body of a vectorised loop becomes operations on vectors. A value that is the same in all
 // iterations stays a scalar and is broadcast where it meets vectors. A load or store of
@@ -245,7 +245,7 @@ Value Flattener::loadLanes(OpBuilder &builder, LoadOp load) {
 void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored) {
   Value memory = memoryOf(store.getBuffer());
   const IndexAlong &index = alongLanes({store});
-  if (index.isUniform()) { //  the same element in all lanes, although they may differ for an empty buffer
+  if (index.isUniform()) { // the same element in all lanes, although they may differ for an empty buffer
     if (isa<VectorType>(stored.getType()))
       stored = builder.create<vector::ExtractOp>(loc, stored, laneCount - 1);
     return elements.store(builder, loc, stored, memory, value(builder, index.first));

@@ -1,4 +1,4 @@
-//===- Lanes.h - which loops can be vectorised ---------------------*- C++ -* ---===//
+//===- Lanes.h - which loops can be vectorised ------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_FLATTEN_LANES_H
 #define PERPEND_TILE_FLATTEN_LANES_H

@@ -1,4 +1,4 @@
-//===- Prefetches.cpp - prefetches rows of memory ------------------------===//
+//===- Prefetches.cpp - prefetches rows of memory -------------------------===//
 //
 // The hardware prefetcher detects a row only after it has begun, and stops at the
 // end of a page. With rows as long as a page, each row starts with a miss. So a
@@ -28,7 +28,7 @@ std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loo
   auto isInside = [&](Value inner) { return annotated->isProperAncestor(inner.getParentBlock()->getParentOp()); };
   auto isKnown = [&](Value value) { return !isInside(value) || isa<BlockArgument>(value); };
   if (!isa<BlockArgument>(access.buffer()) || !row || indices.names.anyValue(row->low, std::not_fn(isKnown)))
-    return std::nullopt; //  the index is loaded in the loop
+    return std::nullopt; // the index is loaded in the loop
   std::string name = indices.names.nameOf(annotated.variable());
   auto firstIn = [&](const SymbolicInt &iteration) {
     llvm::StringMap<SymbolicInt> at;
@@ -51,7 +51,7 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
   for (const Access &access : accessesIn(loop)) {
     std::optional<Rows> rows = done.contains(access.buffer()) ? std::nullopt : rowsOf(access, loop, loop);
     if (!rows || rows->step != rows->length)
-      continue; //  rows are not contiguous
+      continue; // rows are not contiguous
     done.insert(access.buffer());
     auto inner = access.op->getParentOfType<ForOp>();
     while (inner != loop && inner->getParentOfType<ForOp>() != loop)
@@ -59,7 +59,7 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
     auto block = access.op->getParentOfType<BlockOp>()->getParentOfType<BlockOp>();
     bool isIntrinsic = block && !intrinsicOf(block).empty();
     if (isIntrinsic && block->getParentOfType<ForOp>() == loop)
-      inParts[access.buffer()] = {ForOp(), *rows}; //  a single call prefetches all
+      inParts[access.buffer()] = {ForOp(), *rows}; // a single call prefetches all
     else if (isIntrinsic && inner->isProperAncestor(block) &&
              indices.along(positionOf(access), inner, access.op).isUniform())
       inParts[access.buffer()] = {inner, *rows};

@@ -1,4 +1,4 @@
-//===- Transposes.cpp - transposes loads in registers --------------------===//
+//===- Transposes.cpp - transposes loads in registers ---------------------===//
 //
 // Consider a vectorised loop of n lanes in an unrolled loop of n iterations, and a load
 // that is contiguous along the unrolled loop instead of the lanes. Whole vectors are loaded
@@ -85,7 +85,7 @@ private:
   OpBuilder &builder;
   Location loc;
   SmallVector<Value> rows;
-  int64_t part; //  elements in 128 bits
+  int64_t part; // elements in 128 bits
 };
 } // namespace
 

@@ -1,4 +1,4 @@
-//===- BlockCode.cpp - shared functions of blocks --------------------------===//
+//===- BlockCode.cpp - shared functions of blocks -------------------------===//
 
 #include "tile/intrinsics/BlockCode.h"
 #include "graph/ErrorKind.h"

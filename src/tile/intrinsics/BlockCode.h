@@ -1,4 +1,4 @@
-//===- BlockCode.h - shared functions of blocks --------------------*- C++ -* ---===//
+//===- BlockCode.h - shared functions of blocks -----------------*- C++ -*-===//
 //
 // Shared by all emitters (Emitters.h): each distinct block becomes one private function, and every use calls it,
 // so that code size and compile time do not grow with the number of uses.

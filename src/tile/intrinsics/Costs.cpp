@@ -1,4 +1,4 @@
-//===- Costs.cpp - conditions and costs of intrinsics --------------------===//
+//===- Costs.cpp - conditions and costs of intrinsics ---------------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 

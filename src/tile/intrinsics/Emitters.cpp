@@ -1,4 +1,4 @@
-//===- Emitters.cpp - the list of emitters -------------------------------===//
+//===- Emitters.cpp - the list of emitters --------------------------------===//
 
 #include "tile/intrinsics/Emitters.h"
 

@@ -1,4 +1,4 @@
-//===- Emitters.h - intrinsics whose code C++ emits ----------------*- C++ -* ---===//
+//===- Emitters.h - intrinsics whose code C++ emits -------------*- C++ -*-===//
 //
 // An emitter generates the code of a family of intrinsics, for any number of
 // rows and columns and any element types. Each has its own file.

@@ -1,4 +1,4 @@
-//===- Expand.cpp - emits the code of intrinsics -------------------------===//
+//===- Expand.cpp - emits the code of intrinsics --------------------------===//
 
 #include "tile/intrinsics/Expand.h"
 

@@ -1,4 +1,4 @@
-//===- Expand.h - emits the code of intrinsics ---------------------*- C++ -* ---===//
+//===- Expand.h - emits the code of intrinsics ------------------*- C++ -*-===//
 //
 // FlattenBlocks uses this for blocks that an intrinsic computes: it emits the
 // code of the intrinsic's emitter, or a call of its implementation. If the block

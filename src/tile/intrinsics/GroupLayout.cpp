@@ -1,4 +1,4 @@
-//===- GroupLayout.cpp - layout of products with grouped numbers ---------===//
+//===- GroupLayout.cpp - layout of products with grouped numbers ----------===//
 
 #include "tile/intrinsics/GroupLayout.h"
 

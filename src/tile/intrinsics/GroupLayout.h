@@ -1,4 +1,4 @@
-//===- GroupLayout.h - layout of products with grouped numbers -----*- C++ -* ---===//
+//===- GroupLayout.h - layout of products with grouped numbers --*- C++ -*-===//
 //
 // Describes intrinsics that add products of one buffer's elements with small numbers packed into words of another.
 // The sum is divided into groups; within a group, the numbers of a column share a scale and possibly a zero point.

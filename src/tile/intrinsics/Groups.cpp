@@ -1,4 +1,4 @@
-//===- Groups.cpp - register tiles of products with grouped numbers ------===//
+//===- Groups.cpp - register tiles of products with grouped numbers -------===//
 //
 // The emitter for products with numbers packed into words (GroupLayout.h). Each distinct block is one private function,
 // as in Registers.cpp. It iterates over the groups. For each word of the depth, it unpacks the numbers at one position
@@ -42,7 +42,7 @@ constexpr double secondsAhead = 230e-9;
 struct GroupBlock {
   int64_t rows, lanes, vectors;
   int64_t sets = 1;        //  independent accumulators of the group's sums
-  bool holdsTotals = true; //  the block's totals are in registers
+  bool holdsTotals = true; // the block's totals are in registers
 
   GroupBlock(int64_t rows, int64_t cols, const target::TargetInfo &target)
       : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {

@@ -1,4 +1,4 @@
-//===- Intrinsic.cpp - parses intrinsics ---------------------------------===//
+//===- Intrinsic.cpp - parses intrinsics ----------------------------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 

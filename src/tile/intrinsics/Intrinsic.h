@@ -1,4 +1,4 @@
-//===- Intrinsic.h - operations that a machine executes as a unit --*- C++ -* ---===//
+//===- Intrinsic.h - operations that a machine executes as a unit -*- C++ -*-===//
 //
 // A tensor intrinsic is text. A function of loops around one block on buffers says what it computes (its
 // *description*); the function's attribute tile.intrinsic says how:

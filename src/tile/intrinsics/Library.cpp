@@ -1,4 +1,4 @@
-//===- Library.cpp - the intrinsics that schedules can name --------------===//
+//===- Library.cpp - the intrinsics that schedules can name ---------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 

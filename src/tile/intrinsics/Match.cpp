@@ -1,4 +1,4 @@
-//===- Match.cpp - matches nests with intrinsics -------------------------===//
+//===- Match.cpp - matches nests with intrinsics --------------------------===//
 
 #include "tile/intrinsics/Match.h"
 
@@ -203,7 +203,7 @@ bool Assignment::assign(size_t left) {
   size_t number = left - 1;
   const Axis &axis = nest.axes[number];
   if (axis.extent == SymbolicInt(1) && assign(number))
-    return true; //  it belongs to no iterator
+    return true; // it belongs to no iterator
   bool found = false;
   for (unsigned iterator = axisOf.size(); iterator-- > 0;) {
     if (axisOf[iterator] || !moves(axis, iterator))
@@ -300,7 +300,7 @@ bool Assignment::fill() {
   for (const Pair &pair : pairs) {
     IntrinsicMatch::Tile tile{nest.accesses[pair.access].buffer(), nest.bases[pair.access], {}};
     for (auto [iterator, wanted] : llvm::zip(pair.iterators, intrinsic.strides[pair.buffer])) {
-      SymbolicInt ofNobody = wanted ? wanted->substitute(parameters) : SymbolicInt(0); //  for an extent of 1
+      SymbolicInt ofNobody = wanted ? wanted->substitute(parameters) : SymbolicInt(0); // for an extent of 1
       tile.strides.push_back(axisOf[iterator] ? nest.axes[*axisOf[iterator]].strides[pair.access] : ofNobody);
     }
     IntrinsicMatch::Tile &known = match.tiles[pair.buffer];
@@ -352,7 +352,7 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why))
     return std::nullopt;
   SmallVector<Axis> axes = nest.axes;
-  nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); //  elements of a word
+  nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // elements of a word
   if (auto match = Assignment(intrinsic, nest, bodies).run(why))
     return match;
   nest.axes = axes;

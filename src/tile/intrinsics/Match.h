@@ -1,4 +1,4 @@
-//===- Match.h - matches nests with intrinsics ---------------------*- C++ -* ---===//
+//===- Match.h - matches nests with intrinsics ------------------*- C++ -*-===//
 //
 // A nest of loops around one block matches an intrinsic if its body equals the
 // description's, operation by operation (operands of commutative operations in any

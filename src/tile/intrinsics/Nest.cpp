@@ -1,4 +1,4 @@
-//===- Nest.cpp - a nest as axes in memory -------------------------------===//
+//===- Nest.cpp - a nest as axes in memory --------------------------------===//
 
 #include "tile/intrinsics/Nest.h"
 
@@ -155,7 +155,7 @@ bool Nest::readConditions(std::string &why) {
     if (!axis.count || !isHarmless(axis))
       continue;
     std::optional<IndexBounds> bounds = boundsOf(*axis.count, ranges);
-    if (!bounds || !bounds->low.knownPositive()) //  otherwise no iteration may exist at all
+    if (!bounds || !bounds->low.knownPositive()) // otherwise no iteration may exist at all
       conditions.append({SymbolicInt(0), *axis.count});
     axis.count.reset();
   }
@@ -167,7 +167,7 @@ bool Nest::readConditions(std::string &why) {
 /// the axis does not move stay the same.
 bool Nest::isHarmless(const Axis &axis) {
   Value written;
-  std::optional<std::pair<unsigned, SymbolicInt>> moved; //  dimension of the output, and its index
+  std::optional<std::pair<unsigned, SymbolicInt>> moved; // dimension of the output, and its index
   size_t number = &axis - axes.data();
   for (const Access &access : accesses) {
     if (access.isStore())

@@ -1,4 +1,4 @@
-//===- Nest.h - a nest as axes in memory ---------------------------*- C++ -* ---===//
+//===- Nest.h - a nest as axes in memory ------------------------*- C++ -*-===//
 //
 // Represents the loops around a block as axes: how far each moves every access of
 // the block, in elements of memory.

@@ -1,4 +1,4 @@
-//===- ObjectCall.h - implementations in object files ------------*- C++ -*-===//
+//===- ObjectCall.h - implementations in object files -----------*- C++ -*-===//
 //
 // An implementation without a body is a C function in one of the intrinsic's
 // object files. It is called by MLIR's C interface: its name is that of the

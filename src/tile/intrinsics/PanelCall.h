@@ -1,4 +1,4 @@
-//===- PanelCall.h - calls of intrinsics on panels ---------------*- C++ -*-===//
+//===- PanelCall.h - calls of intrinsics on panels --------------*- C++ -*-===//
 //
 // Shared by emitters of intrinsics that add products of words in rows and in panels, over a window of two
 // dimensions:

@@ -1,4 +1,4 @@
-//===- PanelLayout.cpp - operand layouts of products ---------------------===//
+//===- PanelLayout.cpp - operand layouts of products ----------------------===//
 
 #include "tile/intrinsics/PanelLayout.h"
 
@@ -171,7 +171,7 @@ bool PanelLayoutReader::readSum() {
   }
   if (!layout.depthIterator)
     layout.depth = layout.group;
-  if (!block.init()) //  the sum may continue an outer one
+  if (!block.init()) // the sum may continue an outer one
     layout.windows = std::numeric_limits<unsigned>::max();
   return hasWords;
 }
@@ -215,7 +215,7 @@ int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtent
 std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,
                                                  int64_t panel, int64_t mostRows,
                                                  const target::TargetInfo &target) const {
-  constexpr double cyclesInLoops = 1; //  for rows that do not fill a block
+  constexpr double cyclesInLoops = 1; // for rows that do not fill a block
   Shape described(intrinsic.block.getDomain().values()), domain;
   for (const SymbolicInt &extent : described)
     domain.push_back(extent.isConstant() ? extent : SymbolicInt(1));

@@ -1,4 +1,4 @@
-//===- PanelLayout.h - operand layouts of products -----------------*- C++ -* ---===//
+//===- PanelLayout.h - operand layouts of products --------------*- C++ -*-===//
 //
 // The strides of an intrinsic that adds products of two buffers to a third determine the layout of the buffer that
 // its columns move: panels of columns, made of words whose elements are consecutive in the sum. For example,

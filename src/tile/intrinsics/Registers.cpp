@@ -1,4 +1,4 @@
-//===- Registers.cpp - register tiles of contractions ------------------------===//
+//===- Registers.cpp - register tiles of contractions ---------------------===//
 //
 // The emitter of register tiles: blocks of sums in vector registers (PanelCall.h). A call costs a few nanoseconds,
 // compared to a microsecond of work.
@@ -73,7 +73,7 @@ int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::TargetIn
 struct RegisterBlock {
   int64_t rows, cols;
   int64_t lanes;   //  words per vector
-  int64_t vectors; //  vectors per row
+  int64_t vectors; // vectors per row
   int64_t words;   //  words of the depth per step
   int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
@@ -253,7 +253,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
   if (failed(operands))
     return failure();
   std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, *rows, *cols);
-  int64_t parts = 0; //  a power of 2
+  int64_t parts = 0; // a power of 2
   if (op.getAhead()) {
     parts = std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts()));
     name += "_ahead" + std::to_string(parts);

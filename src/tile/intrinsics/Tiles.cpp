@@ -1,4 +1,4 @@
-//===- Tiles.cpp - contractions in matrix registers ------------------------===//
+//===- Tiles.cpp - contractions in matrix registers -----------------------===//
 //
 // The emitter for processors with matrix registers (PanelCall.h). The intrinsic's text gives their size and the
 // instructions (Intrinsic::Tiles); this file generates the loops. A block uses up to two by two registers of sums:

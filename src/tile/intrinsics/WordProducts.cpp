@@ -1,4 +1,4 @@
-//===- WordProducts.cpp - multiply-add of words ----------------------------===//
+//===- WordProducts.cpp - multiply-add of words ---------------------------===//
 
 #include "tile/intrinsics/WordProducts.h"
 

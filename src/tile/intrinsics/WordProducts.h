@@ -1,4 +1,4 @@
-//===- WordProducts.h - multiply-add of words ----------------------*- C++ -* ---===//
+//===- WordProducts.h - multiply-add of words -------------------*- C++ -*-===//
 //
 // Multiplies one word of the operand in rows with a vector of words of the
 // operand in panels: each lane adds the products of the word's elements to a sum.

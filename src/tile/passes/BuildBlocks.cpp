@@ -1,4 +1,4 @@
-//===- BuildBlocks.cpp - converts operators into blocks ------------------===//
+//===- BuildBlocks.cpp - converts operators into blocks -------------------===//
 //
 // Converts a kernel's operators on tensors into loops around blocks on buffers, in the plainest form: one
 // nest for each stored value, in the order of the operators. Everything else about the execution is decided

@@ -1,4 +1,4 @@
-//===- ExactOperands.cpp - exact conversions of operands -----------------------===//
+//===- ExactOperands.cpp - exact conversions of operands ------------------===//
 
 #include "tile/passes/ExactOperands.h"
 
@@ -104,7 +104,7 @@ static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
 /// The scalar of i32 that is subtracted, or null.
 static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant))) //  larger ones might wrap in 16 bits
+  if (matchPattern(value, m_ConstantInt(&constant))) // larger ones might wrap in 16 bits
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
   std::optional<unsigned> number = widenedBytes(map, value);

@@ -1,4 +1,4 @@
-//===- ExactOperands.h - exact conversions of operands ------------*- C++ -* ---===//
+//===- ExactOperands.h - exact conversions of operands ----------*- C++ -*-===//
 //
 // Converts operands to another element type without loss: narrow types to wider ones, and
 // widened values back. Integers may have a zero point, which composites subtract before they

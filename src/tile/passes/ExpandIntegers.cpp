@@ -1,4 +1,4 @@
-//===- ExpandIntegers.cpp - defines integer operations for all operands ----===//
+//===- ExpandIntegers.cpp - defines integer operations for all operands ---===//
 //
 // The hardware traps on x / 0 and on the lowest number / -1, and LLVM leaves
 // shifts by the bit width or more undefined. The graph level and the interpreter

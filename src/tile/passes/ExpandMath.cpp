@@ -1,4 +1,4 @@
-//===- ExpandMath.cpp - expands elementary functions to arithmetic ----------===//
+//===- ExpandMath.cpp - expands elementary functions to arithmetic --------===//
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the

@@ -1,4 +1,4 @@
-//===- ExpandRounding.cpp - rounds to integers by an addition -----------------===//
+//===- ExpandRounding.cpp - rounds to integers by an addition -------------===//
 //
 // Adding 3 * 2^22 to a number of magnitude at most 2^22 rounds it to the nearest integer, half to even, and leaves that
 // integer in the low bits. So clamping moves before rounding, which is equivalent if the bounds are integers, and

@@ -1,4 +1,4 @@
-//===- FewRows.cpp - products of few rows with run-time operands ---------===//
+//===- FewRows.cpp - products of few rows with run-time operands ----------===//
 
 #include "tile/passes/FewRows.h"
 

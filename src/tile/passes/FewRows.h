@@ -1,4 +1,4 @@
-//===- FewRows.h - products of few rows with run-time operands -----*- C++ -* ---===//
+//===- FewRows.h - products of few rows with run-time operands --*- C++ -*-===//
 //
 // Packing a right operand that is computed at run time reads it, writes it and reads it again. If few rows are
 // multiplied with it (one token with all earlier keys and values), that takes longer than the product. Then it is read

@@ -1,4 +1,4 @@
-//===- FlattenBlocks.cpp - converts blocks into loops on memory ----------===//
+//===- FlattenBlocks.cpp - converts blocks into loops on memory -----------===//
 //
 // Runs after schedules have been applied. Buffers become 1-D memory (row-major),
 // indices become arithmetic, and blocks are merged into the loops around them.
@@ -108,7 +108,7 @@ void Flattener::separateInits() {
     }
     std::string why;
     if (!isCarried && outermost && decomposeReduction(kernel, block, outermost, why))
-      indices = {}; //  its caches refer to erased operations
+      indices = {}; // its caches refer to erased operations
   }
 }
 
@@ -214,7 +214,7 @@ void Flattener::emitRegions(OpBuilder &builder, Operation &from, Operation *to) 
     for (Block &block : region) {
       Block &target = copy.emplaceBlock();
       for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
-        bool isCarried = lanes && i > 0 && isa<scf::ForOp>(to); //  argument 0 is the loop's variable
+        bool isCarried = lanes && i > 0 && isa<scf::ForOp>(to); // argument 0 is the loop's variable
         Type type = isCarried ? laneType(argument.getType()) : argument.getType();
         mapping.map(argument, target.addArgument(type, argument.getLoc()));
       }

@@ -1,4 +1,4 @@
-//===- FuseProducts.cpp - adds several products of small integers at once ----===//
+//===- FuseProducts.cpp - adds several products of small integers at once --===//
 //
 // Sums of products over contiguous windows (depthwise convolutions) add product by product, in
 // lanes as wide as the sum. If the machine has a step for words of such integers

@@ -1,4 +1,4 @@
-//===- GroupedWeights.cpp - products with grouped weights ------------------===//
+//===- GroupedWeights.cpp - products with grouped weights -----------------===//
 
 #include "tile/passes/GroupedWeights.h"
 

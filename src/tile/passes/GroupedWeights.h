@@ -1,4 +1,4 @@
-//===- GroupedWeights.h - products with grouped weights ------------*- C++ -* ---===//
+//===- GroupedWeights.h - products with grouped weights ---------*- C++ -*-===//
 //
 // For constant matrices of small numbers with a scale, and possibly a zero point, per group along the depth. Packs
 // the numbers into words in the layout that an intrinsic requires (intrinsics/GroupLayout.h), and builds a product

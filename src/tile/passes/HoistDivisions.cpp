@@ -1,4 +1,4 @@
-//===- HoistDivisions.cpp - hoists divisions of indices ------------------===//
+//===- HoistDivisions.cpp - hoists divisions of indices -------------------===//
 //
 // When LLVM 19 vectorises a division under a condition that varies between
 // lanes, it computes the division for the first lane only, and not at all if

@@ -1,4 +1,4 @@
-//===- LowerIntrinsics.cpp - lowers calls of intrinsics --------------------===//
+//===- LowerIntrinsics.cpp - lowers calls of intrinsics -------------------===//
 //
 // Runs first in the phase `lower`, so that implementations are lowered together with kernels,
 // and modules written after earlier phases contain no machine code. Each implementation
@@ -38,7 +38,7 @@ struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntri
   using TileLowerIntrinsicsBase::TileLowerIntrinsicsBase;
 
   void runOnOperation() override {
-    functions.clear(); //  they belong to another module
+    functions.clear(); // they belong to another module
     WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
@@ -65,7 +65,7 @@ func::FuncOp LowerIntrinsics::functionOf(const Intrinsic &intrinsic) {
   }));
   function.setPrivate();
   function.setSymName("intrinsic_" + intrinsic.name);
-  SymbolTable(getOperation()).insert(function); //  renames it if the name is taken
+  SymbolTable(getOperation()).insert(function); // renames it if the name is taken
   return function;
 }
 

@@ -1,4 +1,4 @@
-//===- LowerPrecision.cpp - lowers the precision of products -------------------===//
+//===- LowerPrecision.cpp - lowers the precision of products --------------===//
 //
 // Expresses --precision in the graph, before operands are packed, so that it means the same on every
 // machine. Operands of f32 are rounded to a floating-point type and extended again:

@@ -20,7 +20,7 @@ namespace perpend::tile {
 
 struct MathEmitter {
   mlir::ImplicitLocOpBuilder builder;
-  bool fma; //  the target has fused multiply-add
+  bool fma; // the target has fused multiply-add
   /// Multiplies (x, n) -> x * 2^n for f32, with one rounding; null if there is no instruction for it.
   llvm::function_ref<mlir::func::FuncOp()> scaling;
 

@@ -1,4 +1,4 @@
-//===- MathFunctions.cpp - elementary functions as arithmetic ---------------===//
+//===- MathFunctions.cpp - elementary functions as arithmetic -------------===//
 //
 // The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction.
 // Functions whose result cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
@@ -240,7 +240,7 @@ Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
 
 } // namespace
 
-Real perpend::tile::emitScale(Real x, Real n) { //  in f64, where the product with any of these powers is exact
+Real perpend::tile::emitScale(Real x, Real n) { // in f64, where the product with any of these powers is exact
   Real wide = x.widen();
   return (wide * powerOfTwo(roundToInteger(n.widen()).number, wide)).narrow();
 }

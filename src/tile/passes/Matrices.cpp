@@ -1,4 +1,4 @@
-//===- Matrices.cpp - contractions as matrix products -----------------------===//
+//===- Matrices.cpp - contractions as matrix products ---------------------===//
 
 #include "tile/passes/Matrices.h"
 

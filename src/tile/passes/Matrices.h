@@ -1,4 +1,4 @@
-//===- Matrices.h - contractions as matrix products ----------------*- C++ -* ---===//
+//===- Matrices.h - contractions as matrix products -------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_MATRICES_H
 #define PERPEND_TILE_PASSES_MATRICES_H

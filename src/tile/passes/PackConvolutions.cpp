@@ -69,7 +69,7 @@ Value Packer::windowConv(graph::ConvOp op) {
     extents.windows += filter[op.filterWindowDim(i)] != SymbolicInt(1) && !(i == last && isOneRow);
   for (const PanelChoice &choice : choicesFor(extents, op.getInput(), op.getFilter())) {
     if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
-      continue; //  a word would mix channels of two groups
+      continue; // a word would mix channels of two groups
     auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
     if (!operands)
       continue;
@@ -95,7 +95,7 @@ std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents
   if (!channels || !width.isConstant() || width == SymbolicInt(1))
     return std::nullopt;
   SymbolicInt columns = shapeOf(op.getInput())[last + 1];
-  if (other.panels().group > 1 && !columns.isConstant()) //  rows of unknown width may not be whole words
+  if (other.panels().group > 1 && !columns.isConstant()) // rows of unknown width may not be whole words
     return std::nullopt;
   int64_t group = other.panels().group,
           together = channelsOfRow(*channels, op.getStrides()[last], *width.constant(), *other.intrinsic);
@@ -144,7 +144,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Panel
     w = wholeMultiples(w, {{channelDim - 1, depth}});
   }
   SmallVector<int64_t> strides(op.getStrides()), dilations(op.getDilations());
-  if (strides.size() == 1) { //  a single row
+  if (strides.size() == 1) { // a single row
     x = builder.unsqueeze(x, {1});
     w = builder.unsqueeze(w, {0});
     strides.insert(strides.begin(), 1);
@@ -156,7 +156,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Panel
   if (result.size() == 3)
     resultShape.emplace_back(1);
   resultShape.append(result.begin() + 1, result.end());
-  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { //  one column: make it one row
+  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { // one column: make it one row
     x = builder.reshape(x, {image[0], image[2], image[1], image[3]});
     w = builder.reshape(w, {window[1], window[0], window[2], window[3]});
     std::swap(strides[0], strides[1]);

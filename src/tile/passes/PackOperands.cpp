@@ -1,4 +1,4 @@
-//===- PackOperands.cpp - packs operands for intrinsics --------------------===//
+//===- PackOperands.cpp - packs operands for intrinsics -------------------===//
 //
 // Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid
 // out as an intrinsic of the machine requires (intrinsics/PanelLayout.h): the left one in rows, the right one
@@ -148,7 +148,7 @@ static bool readsInPlace(const PanelChoice &choice, Value operand, const Symboli
   while (onlyMoves(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
   int64_t bits = graph::bitWidth(graph::tensorTypeOf(operand).getElementType());
-  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) //  it may extend it
+  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) // it may extend it
     bits = std::min<int64_t>(bits, graph::bitWidth(graph::tensorTypeOf(map.getInputs()[0]).getElementType()));
   return graph::bitWidth(choice.panels().left) <= bits &&
          mod(depth, SymbolicInt(choice.panels().depth)) == SymbolicInt(0);

@@ -1,4 +1,4 @@
-//===- PackOperands.h - which products are not packed --------------*- C++ -* ---===//
+//===- PackOperands.h - which products are not packed -----------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_PACKOPERANDS_H
 #define PERPEND_TILE_PASSES_PACKOPERANDS_H

@@ -1,4 +1,4 @@
-//===- Packer.h - products and convolutions on packed operands -----*- C++ -* ---===//
+//===- Packer.h - products and convolutions on packed operands --*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_PACKER_H
 #define PERPEND_TILE_PASSES_PACKER_H

@@ -1,4 +1,4 @@
-//===- PanelChoice.cpp - chooses the intrinsic of a product --------------===//
+//===- PanelChoice.cpp - chooses the intrinsic of a product ---------------===//
 
 #include "tile/passes/PanelChoice.h"
 

@@ -1,4 +1,4 @@
-//===- PanelChoice.h - chooses the intrinsic of a product ----------*- C++ -* ---===//
+//===- PanelChoice.h - chooses the intrinsic of a product -------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_PANELCHOICE_H
 #define PERPEND_TILE_PASSES_PANELCHOICE_H

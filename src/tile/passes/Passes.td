@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of the tile level ----------------------------===//
+//===- Passes.td - the passes of the tile level ---------------------------===//
 
 #ifndef PERPEND_TILE_PASSES_TD
 #define PERPEND_TILE_PASSES_TD

@@ -1,4 +1,4 @@
-//===- PlanMemory.cpp - assigns a place to every value of main -------------===//
+//===- PlanMemory.cpp - assigns a place to every value of main ------------===//
 //
 // Runs on main when it consists of constants, reshapes (aliases), kernel calls
 // and control flow. Results of main go to the caller's memory, constants to the
@@ -291,7 +291,7 @@ void MemoryPlanner::planIf(graph::IfOp op) {
 Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares) {
   Value argument = loop.carriedArguments()[number], result = loop.carriedResults()[number];
   Place place = places.at(result);
-  if (originOf(loop.yieldedCarried()[number]) == argument) { //  it never changes
+  if (originOf(loop.yieldedCarried()[number]) == argument) { // it never changes
     places[argument] = place;
     spares.push_back(place);
     return {place, result.getType(), false};
@@ -375,7 +375,7 @@ LogicalResult MemoryPlanner::run() {
 void MemoryPlanner::shareGrowing() {
   sharedNumbers.resize(growing.size());
   size_t outputs = main.getNumResults();
-  std::vector<int64_t> lasts; //  last use of each shared number, without outputs
+  std::vector<int64_t> lasts; // last use of each shared number, without outputs
   for (size_t i = 0; i < outputs; ++i)
     sharedNumbers[i] = i;
   for (size_t i = outputs; i < growing.size(); ++i) {
@@ -473,7 +473,7 @@ static bool areOffsets(func::FuncOp main) {
 LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
-    return success(); //  the plan has been lowered
+    return success(); // the plan has been lowered
   OwningOpRef<ModuleOp> planned = module.clone();
   SmallVector<Operation *> expected, got;
   planned->walk([&](Operation *op) {

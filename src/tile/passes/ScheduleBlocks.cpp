@@ -1,4 +1,4 @@
-//===- ScheduleBlocks.cpp - schedules kernels of blocks ------------------===//
+//===- ScheduleBlocks.cpp - schedules kernels of blocks -------------------===//
 //
 // Runs after BuildBlocks and applies the kernel's trace by the primitives of
 // tile/schedule. A kernel without a trace gets one from the rules. The applied

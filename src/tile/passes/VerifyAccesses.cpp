@@ -1,4 +1,4 @@
-//===- VerifyAccesses.cpp - checks accesses at run time --------------------===//
+//===- VerifyAccesses.cpp - checks accesses at run time -------------------===//
 //
 // Implements --checked. Every load and store of a kernel, and of the functions that it calls, is executed
 // only if it is within its memory; otherwise a load yields 0, and the kernel's record notes the memory and
@@ -122,7 +122,7 @@ private:
 
   func::FuncOp function, note;
   Value record, own;
-  llvm::DenseMap<Value, Value> numbers; //  numbers of the arguments' memories
+  llvm::DenseMap<Value, Value> numbers; // numbers of the arguments' memories
 };
 
 /// Functions called by kernels get the numbers of their memories as arguments.
@@ -220,12 +220,12 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value condition = b.create<arith::ConstantIntOp>(1, 1);
   auto require = [&](Value isRight) { condition = b.create<arith::AndIOp>(condition, isRight); };
-  size_t single = access.index.size() - access.shape.size(); //  number of dimensions before the vector's
+  size_t single = access.index.size() - access.shape.size(); // number of dimensions before the vector's
   SmallVector<Value> extents = extentsOf(b, access.memory);
   for (auto [dim, index, extent] : llvm::enumerate(access.index, extents))
     require(isInside(b, index, extent, dim < single ? 1 : access.shape[dim - single]));
   Value position = positionInRoot(b, access, extents, isView);
-  int64_t run = access.shape.empty() ? 1 : access.shape.back(); //  contiguous elements
+  int64_t run = access.shape.empty() ? 1 : access.shape.back(); // contiguous elements
   if (isView)
     require(isInside(b, sinceStart(b, position, root), countOf(b, root), run));
   auto choice = b.create<scf::IfOp>(op->getResultTypes(), condition, /*addThenBlock=*/true, /*addElseBlock=*/true);

@@ -1,4 +1,4 @@
-//===- ChooseIntrinsic.cpp - chooses the intrinsic of a nest -------------===//
+//===- ChooseIntrinsic.cpp - chooses the intrinsic of a nest --------------===//
 //
 // Among the intrinsics that accept the nest of a block (its innermost loops), chooses the one with the
 // fewest cycles per point of the block. Two ways are tried on a copy of the kernel: the intrinsic computes
@@ -206,7 +206,7 @@ LogicalResult IntrinsicChoice::run() {
       best = intrinsic, least = *taken;
   if (known.empty())
     return schedule.refuse("no intrinsic computes with the types of '" + op.getName() + "'");
-  return best ? (this->*least.way)(schedule, *best) : failure(); //  with the reason of the last one
+  return best ? (this->*least.way)(schedule, *best) : failure(); // with the reason of the last one
 }
 
 LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

@@ -391,7 +391,7 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   if (failed(divide()))
     return failure();
   if (units.empty())
-    return tensorize(); //  a product with a single element
+    return tensorize(); // a product with a single element
   FailureOr<Loop> unit = schedule->fuse(units);
   if (failed(unit) || failed(schedule->parallel(*unit)) || failed(askAhead(*unit)))
     return failure();

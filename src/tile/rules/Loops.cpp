@@ -1,4 +1,4 @@
-//===- Loops.cpp - queries of loops for rules ----------------------------===//
+//===- Loops.cpp - queries of loops for rules -----------------------------===//
 
 #include "tile/CostModel.h"
 #include "tile/flatten/Lanes.h"
@@ -57,7 +57,7 @@ perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
   BlockOp block = schedule.operation(handle);
   SmallVector<ForOp> nest = loopsAround(block);
   Shape domain(block.getDomain().values()), outputs, units;
-  size_t number = nest.size(); //  number of the next loop
+  size_t number = nest.size(); // number of the next loop
   SymbolicInt inside;
   IteratorKind kind = IteratorKind::Spatial;
   bool joinsAny = false;

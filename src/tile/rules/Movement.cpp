@@ -1,4 +1,4 @@
-//===- Movement.cpp - the rule for transposed operands -------------------===//
+//===- Movement.cpp - the rule for transposed operands --------------------===//
 //
 // A transpose, with any elementwise computation on it. Elements that are contiguous in the result are far
 // apart in an operand, and vice versa. Square tiles, transposed in registers, read and write whole
@@ -185,7 +185,7 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
   std::string why;
   Across across = *acrossOf(kernel, target, why);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
-  if (!across.isPadded) { //  to have fewer edges
+  if (!across.isPadded) { // to have fewer edges
     auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
     if (failed(joinLoops(schedule, *block, mayJoin)))
       return failure();

@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - the rule for elementwise computations -------------===//
+//===- Pointwise.cpp - the rule for elementwise computations --------------===//
 //
 // Values of one shape without a reduction: maps, views, and computations on them. Loops that all
 // operands traverse with one stride are joined. The last remaining loop is vectorised; the others
@@ -71,7 +71,7 @@ static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
       inputs.push_back(SymbolicInt::symbol("%" + std::to_string(i)));
       extents.push_back(extent);
     }
-  size_t first = inputs.empty() ? 0 : inputs.size() - 1; //  the first of the loops to join
+  size_t first = inputs.empty() ? 0 : inputs.size() - 1; // the first of the loops to join
   SymbolicInt joined = inputs.empty() ? SymbolicInt(0) : inputs.back(), count = extents.empty() ? 1 : extents.back();
   while (first > 0 && llvm::all_of(nests, [&](ArrayRef<ForOp> nest) {
            return isContiguousAlong(nest.back(), indices) &&
@@ -146,7 +146,7 @@ LogicalResult Pointwise::schedulePiece(LoopHandle piece, bool isRest) {
   std::optional<int64_t> extent = countOf(schedule, piece).constant();
   int64_t lanes = lanesOf(schedule.operation(piece), target);
   if (extent && *extent < lanes && !isRest && !llvm::isPowerOf2_64(*extent))
-    return success(); //  LLVM can vectorise across several loops
+    return success(); // LLVM can vectorise across several loops
   while (extent && lanes > *extent)
     lanes /= 2;
   if (lanes < leastLanes)
@@ -185,7 +185,7 @@ LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
 
 /// Elements of the last loop per unit, if the outer loops may give too few units because a symbol may be 1. 0: all.
 int64_t Pointwise::partOf(LoopHandle last, ArrayRef<LoopHandle> units) {
-  constexpr int64_t leastPart = 4096; //  of very cheap elements
+  constexpr int64_t leastPart = 4096; // of very cheap elements
   int64_t known = 1;
   for (LoopHandle unit : units)
     known *= std::max<int64_t>(1, schedule.operation(unit).getExtent().values().front().constant().value_or(1));
@@ -249,7 +249,7 @@ LogicalResult Pointwise::run() {
     last = loops.pop_back_val();
   }
   int64_t lanes = lanesOf(schedule.operation(last), target);
-  if (loops.empty() && lanes && (!extent || *extent >= lanes)) { //  a unit consists of a few vectors
+  if (loops.empty() && lanes && (!extent || *extent >= lanes)) { // a unit consists of a few vectors
     auto parts = schedule.split(last, {std::nullopt, mostVectors, lanes});
     if (failed(parts) || failed(schedule.unroll((*parts)[1])) || failed(schedule.vectorize(parts->back())))
       return failure();

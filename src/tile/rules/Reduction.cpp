@@ -1,4 +1,4 @@
-//===- Reduction.cpp - the rule for a single reduction -----------------------===//
+//===- Reduction.cpp - the rule for a single reduction --------------------===//
 //
 // One reduction of any length, and its epilogue. If the last dimension of the result is
 // contiguous in all operands (a mean over pixels or rows), a tile of that dimension is
@@ -138,7 +138,7 @@ FailureOr<KernelSchedule::Loop> ReductionRule::outerReduced(Loops reduced) {
   std::optional<int64_t> left = extentOf(reduced.back());
   if (inside < leastPart && !(left && *left * inside <= most)) {
     int64_t length = std::max<int64_t>(1, most / inside);
-    if (left) //  all parts have the same length, except the last
+    if (left) // all parts have the same length, except the last
       length = llvm::divideCeil(*left, llvm::divideCeil(*left, length));
     auto parts = schedule.split(reduced.back(), {std::nullopt, length});
     if (failed(parts))
@@ -239,7 +239,7 @@ LogicalResult ReductionRule::scheduleColumns() {
   if (failed(columns) || failed(schedule.computeAt(sum, columns->front())))
     return failure();
   size_t around = units.size() + 1;
-  if (units.empty() || isWhole) //  a partial last tile cuts the loop over tiles
+  if (units.empty() || isWhole) // a partial last tile cuts the loop over tiles
     units.push_back(columns->front());
   if (failed(scheduleTile(sum, around, &parts)) || failed(runTile(Loops(ArrayRef(*columns).drop_front()))))
     return failure();

@@ -237,7 +237,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   Loops loops = *schedule.getLoops(*handle), order;
   bool hasRows = rows > 1;
   if (loops.size() != 3u + hasRows)
-    return success(); //  a single column, or a depth of 1
+    return success(); // a single column, or a depth of 1
   SymbolicInt columns = product.block.getDomain().values()[rowDims];
   if (productOf(blocks.back()) != &product && columns.constant().value_or(1) % product.columnsOfPanel != 0 &&
       failed(schedule.storageAlign(*handle, 0, -2, product.columnsOfPanel, 0)))
@@ -248,7 +248,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   order.push_back((*panels)[0]);
   if (hasRows) {
     int64_t together = product.rowsAtOnce(SymbolicInt(rows), target);
-    while (rows % together != 0) //  the rows of a block suit the first product
+    while (rows % together != 0) // the rows of a block suit the first product
       --together;
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))

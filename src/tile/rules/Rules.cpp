@@ -1,4 +1,4 @@
-//===- Rules.cpp - applies the first suitable rule -------------------------===//
+//===- Rules.cpp - applies the first suitable rule ------------------------===//
 
 #include "tile/rules/Rules.h"
 
@@ -43,7 +43,7 @@ static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, 
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
   if (failed(rule.schedule(schedule, *trial, target))) {
-    why = schedule.refusal().split('\n').first; //  hints address authors of traces
+    why = schedule.refusal().split('\n').first; // hints address authors of traces
     return {};
   }
   compactBuffers(*trial);
@@ -74,7 +74,7 @@ void perpend::tile::applyRule(func::FuncOp kernel, const target::TargetInfo &tar
     if (!why.empty())
       rules.push_back(builder.getStringAttr("not by the rule " + rule->name + ": " + why));
   }
-  if (!hasTrace(kernel)) //  it stays unscheduled
+  if (!hasTrace(kernel)) // it stays unscheduled
     setTrace(kernel, KernelSchedule(kernel));
   kernel->setAttr(rulesAttribute, builder.getArrayAttr(rules));
 }

@@ -1,4 +1,4 @@
-//===- Rules.h - default schedules, one rule per kind of kernel ----*- C++ -* -----===//
+//===- Rules.h - default schedules, one rule per kind of kernel -*- C++ -*-===//
 //
 // A rule examines a kernel of unscheduled blocks and transforms it by the
 // primitives of tile/schedule. Rules.def lists the rules.

@@ -435,7 +435,7 @@ void ScratchpadRule::runVectors() {
 LogicalResult ScratchpadRule::run() {
   if (failed(cache()) || failed(pad()))
     return failure();
-  if (last != product) { //  the next block reads the sums in place
+  if (last != product) { // the next block reads the sums in place
     FailureOr<Block> follows = schedule.getBlock(last.getName());
     if (failed(schedule.computeInline(root)))
       return failure();

@@ -1,4 +1,4 @@
-//===- Units.cpp - the fallback rule -------------------------------------===//
+//===- Units.cpp - the fallback rule --------------------------------------===//
 //
 // The outer loops of the last value are the units. The other values are computed
 // within a unit where possible.

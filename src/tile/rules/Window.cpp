@@ -1,4 +1,4 @@
-//===- Window.cpp - the rule for sums over contiguous windows ------------------===//
+//===- Window.cpp - the rule for sums over contiguous windows -------------===//
 //
 // For depthwise convolutions with channels last, and pools: along the last dimension of
 // the result, each operand is contiguous or invariant. A tile of a few positions by one
@@ -40,7 +40,7 @@ namespace {
 struct Window {
   BlockOp sum, root;
   int64_t positions = 0, lanes = 0;
-  unsigned outside = 0; //  number of loops outside the overlapping ones
+  unsigned outside = 0; // number of loops outside the overlapping ones
   int64_t tiles = 0;    //  tiles of a row that stay in the first cache until the next row; 0: all
   bool fillsVectors = false;
   bool sumsBytes = false;
@@ -299,7 +299,7 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
     return Order{outer, units};
   }
   auto *slid = outer.begin() + window.outside;
-  int64_t usual = window.fillsVectors ? mostRows : usualPositions; //  otherwise a block is a unit
+  int64_t usual = window.fillsVectors ? mostRows : usualPositions; // otherwise a block is a unit
   auto parts = schedule.split(*slid, positionsOfTile(countOf(schedule, *slid).constant(), usual, mostRows));
   if (failed(parts))
     return failure();

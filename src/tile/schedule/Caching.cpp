@@ -1,4 +1,4 @@
-//===- Caching.cpp - primitives that cache the operands of blocks --------===//
+//===- Caching.cpp - primitives that cache the operands of blocks ---------===//
 
 #include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"

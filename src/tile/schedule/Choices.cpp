@@ -1,4 +1,4 @@
-//===- Choices.cpp - choices by index inside blocks ----------------------===//
+//===- Choices.cpp - choices by index inside blocks -----------------------===//
 
 #include "tile/schedule/Nests.h"
 

@@ -1,4 +1,4 @@
-//===- Composite.cpp - primitives composed of several others -------------===//
+//===- Composite.cpp - primitives composed of several others --------------===//
 //
 // Each is tried on a copy of the kernel first: if a step is refused, the
 // earlier steps leave no trace.

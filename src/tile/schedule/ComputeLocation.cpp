@@ -58,7 +58,7 @@ void perpend::tile::compactBuffer(AllocOp alloc, bool mayWrap) {
   if (accesses.empty() || !region)
     return;
   auto aligned = alloc->getAttrOfType<IntegerAttr>(alignedAttribute);
-  int64_t free = aligned ? aligned.getInt() : type.rank(); //  dimensions whose extents determine no stride
+  int64_t free = aligned ? aligned.getInt() : type.rank(); // dimensions whose extents determine no stride
   Shape shape, origin;
   for (auto [bounds, extent] : llvm::zip(*region, type.extents())) {
     SymbolicInt count = bounds.high - bounds.low + SymbolicInt(1);
@@ -207,7 +207,7 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region,
     }
     // Unconditional reads are in bounds, so no condition is needed for a single element or for all of them.
     bool isAsRead = count == SymbolicInt(1) || (count == domain[i] && origin == SymbolicInt(0));
-    if (stored != producer.iterators.end()) //  an aligned buffer is larger than the domain
+    if (stored != producer.iterators.end()) // an aligned buffer is larger than the domain
       isAsRead &= (domain[i] - extents[stored - producer.iterators.begin()]).knownNonNegative();
     std::optional<IndexBounds> last = boundsOf(origin + count, around);
     if ((isAsRead && producer.readersHaveNoConditions) || (last && (domain[i] - last->high).knownNonNegative()))

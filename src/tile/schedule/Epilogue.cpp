@@ -1,4 +1,4 @@
-//===- Epilogue.cpp - folds an addition into the init of a reduction -----===//
+//===- Epilogue.cpp - folds an addition into the init of a reduction ------===//
 //
 // `e = sum + bias` after a reduction becomes a reduction into e whose init is the
 // bias. Sums may be reassociated, so it does not matter when the bias is added.
@@ -62,7 +62,7 @@ static void rewrite(BlockOp reduction, const SingleStore &sum, BlockOp epilogue,
     if (access.isStore() && access.op->getParentOfType<InitOp>()) {
       OpBuilder builder(access.op);
       IRMapping mapping;
-      Operation *left[] = {addition.sum, addition.add}; //  replaced, hence not cloned
+      Operation *left[] = {addition.sum, addition.add}; // replaced, hence not cloned
       for (Operation *op : left)
         mapping.map(op, op);
       StoreOp store = addition.result.store;

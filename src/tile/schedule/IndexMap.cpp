@@ -1,4 +1,4 @@
-//===- IndexMap.cpp - maps from one index space to another ---------------===//
+//===- IndexMap.cpp - maps from one index space to another ----------------===//
 
 #include "tile/schedule/IndexMap.h"
 
@@ -141,7 +141,7 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
     for (unsigned i = 0; i < factor.power; ++i)
       digit.stride *= atom;
   }
-  if (!found || !digit.stride.knownNonNegative()) //  0 only if an extent is 0; then there are no points
+  if (!found || !digit.stride.knownNonNegative()) // 0 only if an extent is 0; then there are no points
     return std::nullopt;
   digit.divisor = SymbolicInt(1);
   digit.isTop = true;
@@ -158,7 +158,7 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
     if (divides) {
       digit.divisor *= by;
     } else {
-      if (!digit.isTop) //  a digit of a digit of a digit
+      if (!digit.isTop) // a digit of a digit of a digit
         return std::nullopt;
       // The digit has by / divisor values after the division.
       std::optional<SymbolicInt> values = support::exactDiv(by, digit.divisor);
@@ -222,7 +222,7 @@ bool Renumbering::orderOutput(unsigned output, std::string &why) {
              false;
     inputs.push_back(digit->input);
     end *= digit->extent;
-    digit->isTop = i + 1 == count; //  the most significant digit of its output
+    digit->isTop = i + 1 == count; // the most significant digit of its output
   }
   extents.push_back(end);
   return true;

@@ -1,4 +1,4 @@
-//===- IndexMap.h - maps from one index space to another -----------*- C++ -* ---===//
+//===- IndexMap.h - maps from one index space to another --------*- C++ -*-===//
 //
 // Layouts and iterators are transformed by maps such as `(k, j) -> (j floordiv
 // 32, k, j mod 32)`. An injective map splits its inputs into digits and puts

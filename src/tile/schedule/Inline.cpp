@@ -1,4 +1,4 @@
-//===- Inline.cpp - primitives that inline one block into another --------===//
+//===- Inline.cpp - primitives that inline one block into another ---------===//
 //
 // Every element of a buffer is written once (reductions: completed once), so
 // what a block has read can be read again later, while the buffer lives.

@@ -1,4 +1,4 @@
-//===- KernelTraces.cpp - traces attached to kernels ---------------------===//
+//===- KernelTraces.cpp - traces attached to kernels ----------------------===//
 
 #include "tile/schedule/KernelTraces.h"
 
@@ -147,7 +147,7 @@ static StringRef structureOf(func::FuncOp kernel) {
 
 void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedules, StringRef file) {
   Builder builder(module.getContext());
-  for (const ScheduleText &schedule : schedules) //  remove variants that the module's text had
+  for (const ScheduleText &schedule : schedules) // remove variants that the module's text had
     if (auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel))
       eraseVariants(kernel);
   for (const ScheduleText &schedule : schedules) {

@@ -1,4 +1,4 @@
-//===- KernelTraces.h - traces attached to kernels -----------------*- C++ -* ---===//
+//===- KernelTraces.h - traces attached to kernels --------------*- C++ -*-===//
 //
 // The attribute tile.trace holds the schedule of a kernel: before scheduling
 // what to do, afterwards what was done. It comes from the kernel's rule, an

@@ -1,4 +1,4 @@
-//===- Layout.cpp - primitives on layouts and iterators ------------------===//
+//===- Layout.cpp - primitives on layouts and iterators -------------------===//
 //
 // A layout is an index map from a block's indices to those of the memory.
 // Iterators are renumbered by a map in the same way; its inverse restores the
@@ -96,7 +96,7 @@ static BlockOp renumber(OpBuilder builder, BlockOp block, const Renumbering &map
   }
   BlockHead head;
   head.name = block.getName();
-  SmallVector<unsigned> order; //  outputs in the order of the new iterators: spatial ones first
+  SmallVector<unsigned> order; // outputs in the order of the new iterators: spatial ones first
   for (IteratorKind kind : {IteratorKind::Spatial, IteratorKind::Reduced})
     for (unsigned output = 0; output < kinds.size(); ++output)
       if (kinds[output] == kind) {

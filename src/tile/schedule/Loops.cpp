@@ -1,4 +1,4 @@
-//===- Loops.cpp - primitives on loops: split, fuse, kinds ---------------===//
+//===- Loops.cpp - primitives on loops: split, fuse, kinds ----------------===//
 
 #include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
@@ -322,7 +322,7 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   if (!loop->getExtent().values().front().isConstant())
     return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
                   loop->getExtent().values().front().str());
-  constexpr int64_t mostCopies = 1024; //  LLVM takes seconds for these, minutes for four times as many
+  constexpr int64_t mostCopies = 1024; // LLVM takes seconds for these, minutes for four times as many
   for (BlockOp block : blocksInside(*loop)) {
     int64_t copies = 1;
     for (ForOp around : loopsAround(block))

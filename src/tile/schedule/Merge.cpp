@@ -1,4 +1,4 @@
-//===- Merge.cpp - primitives that merge and partition loops -------------===//
+//===- Merge.cpp - primitives that merge and partition loops --------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -213,7 +213,7 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop 
   SmallVector<Part> parts = partsOf(valuesOf(counts), loop.getExtent().values().front(), why);
   if (parts.empty())
     return refuse(title + why);
-  SmallVector<Strides> strides; //  of each block inside
+  SmallVector<Strides> strides; // of each block inside
   for (BlockOp block : blocksInside(loop)) {
     std::optional<Strides> known = stridesOf(block, loop, why);
     if (!known)

@@ -1,4 +1,4 @@
-//===- Nests.cpp - queries and rewrites of loops and blocks --------------===//
+//===- Nests.cpp - queries and rewrites of loops and blocks ---------------===//
 
 #include "tile/schedule/Nests.h"
 
@@ -44,7 +44,7 @@ bool perpend::tile::isRolled(Value buffer) {
 
 bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) {
   if (isRolled(buffer))
-    return false; //  its elements may have been overwritten
+    return false; // its elements may have been overwritten
   mlir::Block *scope = scopeOf(buffer);
   Operation *statement = statementIn(scope, at);
   if (!statement || (buffer.getDefiningOp() && !buffer.getDefiningOp()->isBeforeInBlock(statement)))
@@ -512,7 +512,7 @@ BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, Fo
     if (block.kind(i) == IteratorKind::Spatial)
       head.add(block, i, simplify(binding, ranges).substitute(replacements));
   BlockOp created = createBlock(builder, block.getLoc(), head, names);
-  for (auto [from, to] : llvm::zip(block.iterators(), created.iterators())) //  the spatial iterators come first
+  for (auto [from, to] : llvm::zip(block.iterators(), created.iterators())) // the spatial iterators come first
     mapping.map(from, to);
   builder.setInsertionPointToStart(created.body());
   for (Operation &op : init.getRegion().front())

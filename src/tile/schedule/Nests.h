@@ -1,4 +1,4 @@
-//===- Nests.h - queries and rewrites of loops and blocks ----------*- C++ -* ---===//
+//===- Nests.h - queries and rewrites of loops and blocks -------*- C++ -*-===//
 //
 // Shared by several primitives: where a buffer lives and who writes it, which
 // loops a block's spatial iterators stand for, and the construction of new

@@ -1,4 +1,4 @@
-//===- PadEinsum.cpp - pads a sum of products to multiples ---------------===//
+//===- PadEinsum.cpp - pads a sum of products to multiples ----------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -155,7 +155,7 @@ LogicalResult KernelSchedule::padEinsum(Block handle, ArrayRef<int64_t> padding)
     unsigned iterator = llvm::find(bindings, names.symbol(loop.variable())) - bindings.begin();
     loop.setExtentAttr(graph::ShapeAttr::get(block.getContext(), padded[iterator]));
   }
-  for (auto [i, binding] : llvm::enumerate(bindings)) //  iterators that had a single value
+  for (auto [i, binding] : llvm::enumerate(bindings)) // iterators that had a single value
     if (domain[i] == SymbolicInt(1) && padded[i] != domain[i]) {
       OpBuilder builder(block);
       ForOp loop = createFor(builder, block.getLoc(), padded[i], "p" + std::to_string(i), names);

@@ -1,4 +1,4 @@
-//===- Padding.cpp - primitives that separate padding --------------------===//
+//===- Padding.cpp - primitives that separate padding ---------------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
@@ -83,9 +83,9 @@ private:
       if (slope == SymbolicInt(0))
         continue;
       bool isPlain = !usesIndices(first, names);
-      if (isPlain && slope == SymbolicInt(1)) //  means iterator < -first
+      if (isPlain && slope == SymbolicInt(1)) // means iterator < -first
         inside[i].high = support::max(support::min(inside[i].high, -first), inside[i].low);
-      else if (isPlain && slope == SymbolicInt(-1)) //  means first < iterator
+      else if (isPlain && slope == SymbolicInt(-1)) // means first < iterator
         inside[i].low = support::min(support::max(inside[i].low, first + SymbolicInt(1)), inside[i].high);
       else
         return false;

@@ -1,4 +1,4 @@
-//===- Primitives.cpp - table of primitives, and their operands ----------===//
+//===- Primitives.cpp - table of primitives, and their operands -----------===//
 
 #include "tile/schedule/Primitives.h"
 
@@ -200,7 +200,7 @@ template <typename T> struct Reads<std::optional<T>> {
 
 /// Reads operands of a function's parameter types, then calls `method` with them.
 template <typename... Types, typename Method> void callWith(void (*)(Types...), Method method, OperandTexts &operands) {
-  std::tuple<Types...> values{Reads<Types>::read(operands)...}; //  braces evaluate from left to right
+  std::tuple<Types...> values{Reads<Types>::read(operands)...}; // braces evaluate from left to right
   if (operands.error.empty() && operands.text != operands.texts.size())
     operands.error = "expected no operand of this kind here";
   if (operands.error.empty())
@@ -226,7 +226,7 @@ static SmallVector<OperandInfo, 3> readDeclaration(StringRef text) {
   return infos;
 }
 
-namespace perpend::tile::operands { //  so that the types of Primitives.def resolve
+namespace perpend::tile::operands { // so that the types of Primitives.def resolve
 static std::vector<PrimitiveInfo> readTable() {
   return {
 #define PRIMITIVE(name, method, results, operands, sentence)                                                           \

@@ -1,4 +1,4 @@
-//===- Primitives.h - the table of schedule primitives -----------*- C++ -*-===//
+//===- Primitives.h - the table of schedule primitives ----------*- C++ -*-===//
 //
 // Primitives.def as data, for the text of traces, the Python module, the generated
 // page and the tests. KernelSchedule::apply calls a primitive by name, with

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - primitives that decompose reductions -------------===//
+//===- Reductions.cpp - primitives that decompose reductions --------------===//
 
 #include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"
@@ -258,7 +258,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, int64_t ax
   title += "the block '" + block.getName().str() + "' ";
   std::optional<SingleStore> single = singleStoreOf(block, why);
   std::optional<Combination> combination = single ? combinationOf(block, *single, why) : std::nullopt;
-  auto isInLoop = [&](Value buffer) { return scopeOf(buffer) != &kernel.front(); }; //  with what it needs
+  auto isInLoop = [&](Value buffer) { return scopeOf(buffer) != &kernel.front(); }; // with what it needs
   if (!single && llvm::any_of(buffersOf(block, /*isWritten=*/true), isInLoop))
     why += "\nhint: rfactor before compute_at";
   if (!combination)

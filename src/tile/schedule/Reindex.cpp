@@ -1,4 +1,4 @@
-//===- Reindex.cpp - copies buffers in the order of a block --------------===//
+//===- Reindex.cpp - copies buffers in the order of a block ---------------===//
 //
 // The block gets its own buffer, indexed by its iterators or by an index map of
 // them. A new block copies every element that an instance of the block can

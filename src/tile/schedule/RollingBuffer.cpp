@@ -1,4 +1,4 @@
-//===- RollingBuffer.cpp - reuses elements of the previous iteration -----===//
+//===- RollingBuffer.cpp - reuses elements of the previous iteration ------===//
 //
 // If the iterations of a loop compute overlapping windows of a buffer, each
 // computes only the new part of its window. The buffer holds one window and is

@@ -1,4 +1,4 @@
-//===- Sampling.cpp - primitives that sample a decision ------------------===//
+//===- Sampling.cpp - primitives that sample a decision -------------------===//
 //
 // A sample depends on the seed and the preceding steps only, and is the same on
 // every machine. The trace records the decision, so a replay samples nothing. A

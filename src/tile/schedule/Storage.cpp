@@ -1,4 +1,4 @@
-//===- Storage.cpp - primitives on the storage of local buffers ----------===//
+//===- Storage.cpp - primitives on the storage of local buffers -----------===//
 
 #include "support/ReadableText.h"
 #include "tile/Attributes.h"

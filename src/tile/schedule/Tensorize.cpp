@@ -1,4 +1,4 @@
-//===- Tensorize.cpp - primitives that replace a nest by an intrinsic ----===//
+//===- Tensorize.cpp - primitives that replace a nest by an intrinsic -----===//
 //
 // blockize encloses a nest in a new block. If the inner block has an iterator bound
 // to 8 * %i + %j, with %j inside the nest, the new block gets an iterator %o = %i,

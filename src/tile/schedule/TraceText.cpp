@@ -1,4 +1,4 @@
-//===- TraceText.cpp - the text form of traces ---------------------------===//
+//===- TraceText.cpp - the text form of traces ----------------------------===//
 
 #include "tile/schedule/TraceText.h"
 

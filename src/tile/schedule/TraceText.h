@@ -1,4 +1,4 @@
-//===- TraceText.h - the text form of traces -----------------------*- C++ -* ---===//
+//===- TraceText.h - the text form of traces --------------------*- C++ -*-===//
 //
 // A trace has one line per instruction, as TraceInstruction::str prints it:
 //

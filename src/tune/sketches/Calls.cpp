@@ -1,4 +1,4 @@
-//===- Calls.cpp - sketch rules for user-supplied intrinsics -------------===//
+//===- Calls.cpp - sketch rules for user-supplied intrinsics --------------===//
 //
 // An intrinsic that a user has written, or that calls a library, may be a whole product. So it gets
 // as much of a nest as it accepts, whatever its cost:

@@ -1,4 +1,4 @@
-//===- Chains.cpp - sketch rules for chains of values --------------------===//
+//===- Chains.cpp - sketch rules for chains of values ---------------------===//
 //
 //   compute_inline %map                          (one value reads it)
 //   %k0, %k1 = split %k, [_, %lanes]             %part = rfactor %k1, 1

@@ -1,4 +1,4 @@
-//===- Sketches.cpp - rules that make sketches ---------------------------===//
+//===- Sketches.cpp - rules that make sketches ----------------------------===//
 
 #include "tune/sketches/Sketches.h"
 
@@ -52,7 +52,7 @@ static std::optional<Trace> applied(const SketchRule &rule, unsigned form, func:
     FailureOr<KernelSchedule::Block> block = state.schedule.getBlock(name);
     if (failed(block) || !rule.applies(state.schedule.operation(*block), target) ||
         failed(rule.apply(state.schedule, *block, form, target)))
-      continue; //  also if the block is gone, or inside another
+      continue; // also if the block is gone, or inside another
     isAny = true;
     trace = state.trace();
   }

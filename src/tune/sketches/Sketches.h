@@ -1,4 +1,4 @@
-//===- Sketches.h - rules that make sketches ------------------------*- C++ -* ---===//
+//===- Sketches.h - rules that make sketches --------------------*- C++ -*-===//
 //
 // A rule transforms a kernel by primitives (tile/schedule). Where it has
 // alternatives, it samples, with its own preference as the decision. The resulting

@@ -1,4 +1,4 @@
-//===- Tiles.cpp - sketch rules for sums that reuse data -----------------===//
+//===- Tiles.cpp - sketch rules for sums that reuse data ------------------===//
 //
 // Loops in three levels: units, blocks within them, and register tiles; of the epilogue, or otherwise
 // of a copy.

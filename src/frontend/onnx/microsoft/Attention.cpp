@@ -447,7 +447,7 @@ Results importGroupQueryAttention(Node &node) {
     return {};
   AttentionForm form = groupedForm(node, starts, last);
   form.mask = node.input(10);
-  if (form.mask && shapeOf(form.mask).back() != cached) //  otherwise it already covers the buffer
+  if (form.mask && shapeOf(form.mask).back() != cached) // otherwise it already covers the buffer
     form.mask = bufferMask(b, form.mask, "attention_bias", "total_sequence_length", total, length);
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;

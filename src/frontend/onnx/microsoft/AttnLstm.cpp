@@ -1,4 +1,4 @@
-//===- AttnLstm.cpp - an LSTM with attention to a memory -----------------===//
+//===- AttnLstm.cpp - an LSTM with attention to a memory ------------------===//
 //
 // AttnLSTM of the domain com.microsoft: at each step the input is concatenated
 // with what the previous step read from a memory. Source: Bahdanau et al.

@@ -1,4 +1,4 @@
-//===- BeamSearch.cpp - beam search for text and speech ------------------===//
+//===- BeamSearch.cpp - beam search for text and speech -------------------===//
 //
 // BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder
 // stands alone, as in GPT-2, or follows an encoder, as in T5 (text) or Whisper

@@ -1,4 +1,4 @@
-//===- Bifurcation.cpp - verifies predicted tokens -----------------------===//
+//===- Bifurcation.cpp - verifies predicted tokens ------------------------===//
 //
 // BifurcationDetector of the domain com.microsoft: a decoder that predicts the
 // source's tokens keeps the correct ones and finds the position in the source

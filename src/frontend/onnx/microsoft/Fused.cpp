@@ -1,4 +1,4 @@
-//===- Fused.cpp - small fused operators ---------------------------------===//
+//===- Fused.cpp - small fused operators ----------------------------------===//
 //
 // Operators of the domain com.microsoft that combine a few elementwise ones, or
 // a reduction or lookup with its surroundings.

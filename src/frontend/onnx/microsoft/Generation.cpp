@@ -1,4 +1,4 @@
-//===- Generation.cpp - generates tokens with a decoder's graph ----------===//
+//===- Generation.cpp - generates tokens with a decoder's graph -----------===//
 //
 // Shared by GreedySearch and BeamSearch: reading a prompt, and running the
 // decoder for the next token.
@@ -111,7 +111,7 @@ std::optional<Results> decodeNext(Node &node, const Search &search, const GraphP
                                   ArrayRef<Value> caches) {
   Builder &b = node.builder;
   SymbolicInt length = lengthAt(b, search.prompt, number);
-  SmallVector<Value> known; //  the loop does not know their lengths
+  SmallVector<Value> known; // the loop does not know their lengths
   for (Value cache : caches)
     known.push_back(sliceAxis(b, cache, 3, SymbolicInt(0), length - SymbolicInt(1)));
   Value positions = graph::add(b, graph::sum(b, search.words, {1}, /*keepDims=*/true), number);

@@ -1,4 +1,4 @@
-//===- GreedySearch.cpp - generates the best token at each step ----------===//
+//===- GreedySearch.cpp - generates the best token at each step -----------===//
 //
 // GreedySearch of the domain com.microsoft: a loop around a graph that returns
 // the scores of the next token and the keys and values of the tokens so far.

@@ -1,4 +1,4 @@
-//===- Layers.cpp - fused layers of ONNX Runtime -------------------------===//
+//===- Layers.cpp - fused layers of ONNX Runtime --------------------------===//
 //
 // Operators of the domain com.microsoft by which optimisers replace several
 // ONNX operators: activations, normalisations, products, shapes.

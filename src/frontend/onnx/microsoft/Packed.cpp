@@ -1,4 +1,4 @@
-//===- Packed.cpp - recurrences over packed sequences --------------------===//
+//===- Packed.cpp - recurrences over packed sequences ---------------------===//
 //
 // Operators of the domain com.microsoft that carry a state per sequence over
 // the tokens of concatenated sequences. They work on padded sequences; padding

@@ -1,4 +1,4 @@
-//===- PackedNumbers.h - unpacks numbers from bytes ------------------*- C++ -* ---===//
+//===- PackedNumbers.h - unpacks numbers from bytes -------------*- C++ -*-===//
 #ifndef PERPEND_FRONTEND_ONNX_MICROSOFT_PACKEDNUMBERS_H
 #define PERPEND_FRONTEND_ONNX_MICROSOFT_PACKEDNUMBERS_H
 

@@ -1,4 +1,4 @@
-//===- PackedSequences.cpp - concatenated sequences ----------------------===//
+//===- PackedSequences.cpp - concatenated sequences -----------------------===//
 
 #include "frontend/onnx/microsoft/PackedSequences.h"
 #include "graph/composites/Formulas.h"

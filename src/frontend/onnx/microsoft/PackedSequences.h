@@ -1,4 +1,4 @@
-//===- PackedSequences.h - concatenated sequences --------------------*- C++ -* ---===//
+//===- PackedSequences.h - concatenated sequences ---------------*- C++ -*-===//
 //
 // A batch of sequences of different lengths is stored as [batch, length, ..]
 // with padding at each end, or as the tokens alone, [tokens, ..].

@@ -1,4 +1,4 @@
-//===- Padding.cpp - adds and removes padding of sequences ---------------===//
+//===- Padding.cpp - adds and removes padding of sequences ----------------===//
 //
 // Operators of the domain com.microsoft on batches of sequences of different
 // lengths: [batch, length, ..] with padding at each end, or the tokens alone,

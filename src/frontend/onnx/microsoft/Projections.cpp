@@ -1,4 +1,4 @@
-//===- Projections.cpp - attention with projections ----------------------===//
+//===- Projections.cpp - attention with projections -----------------------===//
 //
 // Attention operators of the domain com.microsoft that compute query, key and
 // value from hidden states and weights.

@@ -1,4 +1,4 @@
-//===- Sequences.cpp - operators on sequences of tokens ------------------===//
+//===- Sequences.cpp - operators on sequences of tokens -------------------===//
 //
 // Operators of the domain com.microsoft that extend other operators on
 // sequences by a mask, a table of positions, or a state.

@@ -1,4 +1,4 @@
-//===- Classical.cpp - shared by the ai.onnx.ml operators ----------------===//
+//===- Classical.cpp - shared by the ai.onnx.ml operators -----------------===//
 
 #include "frontend/onnx/ml/Classical.h"
 #include "graph/composites/Formulas.h"

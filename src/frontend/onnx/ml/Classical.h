@@ -1,4 +1,4 @@
-//===- Classical.h - shared by the ai.onnx.ml operators --------------*- C++ -* ---===//
+//===- Classical.h - shared by the ai.onnx.ml operators ---------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_ML_CLASSICAL_H
 #define PERPEND_FRONTEND_ONNX_ML_CLASSICAL_H

@@ -172,7 +172,7 @@ static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) 
   Value votes = votesOf(b, decisions, duels, classes), scores = decisions;
   if (!numbersOf(node, "prob_a").empty())
     scores = probabilitiesOf(node, decisions, classes);
-  else if (classes == 2) //  as ONNX Runtime: the pair's score comes last, though the first class wins if it is positive
+  else if (classes == 2) // as ONNX Runtime: the pair's score comes last, though the first class wins if it is positive
     scores = b.concat({call(b, "neg", decisions), decisions}, 1);
   return labelled(node, votes, scores);
 }

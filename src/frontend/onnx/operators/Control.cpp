@@ -1,4 +1,4 @@
-//===- Control.cpp - ONNX operators with subgraphs -----------------------===//
+//===- Control.cpp - ONNX operators with subgraphs ------------------------===//
 
 #include "frontend/onnx/Operators.h"
 #include "graph/SequenceTypes.h"

@@ -1,4 +1,4 @@
-//===- Random.cpp - ONNX operators with random values ----------------------===//
+//===- Random.cpp - ONNX operators with random values ---------------------===//
 //
 // The stream of a node depends on its seed, or otherwise on the name of its
 // first output, which is unique in the graph.

@@ -1,4 +1,4 @@
-//===- Selection.cpp - ONNX operators that sort or select elements -------===//
+//===- Selection.cpp - ONNX operators that sort or select elements --------===//
 //
 // Sizes may be computed by the model; such a size becomes a symbol.
 //

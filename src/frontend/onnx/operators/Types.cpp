@@ -1,4 +1,4 @@
-//===- Types.cpp - ONNX operators that change the element type --------------===//
+//===- Types.cpp - ONNX operators that change the element type ------------===//
 //
 // Casts and quantisation: ONNX's data types become element types.
 //

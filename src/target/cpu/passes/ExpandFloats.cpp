@@ -1,4 +1,4 @@
-//===- ExpandFloats.cpp - expands floating point that the CPU lacks --------===//
+//===- ExpandFloats.cpp - expands floating point that the CPU lacks -------===//
 //
 // Computes bf16 in f32, whatever the processor has, and converts between them by integer arithmetic; conversions
 // from f32 for which the machine has an instruction become calls (Lanes.h). Intrinsics are already calls.

@@ -1,4 +1,4 @@
-//===- LowerBFloat16.cpp - represents bf16 as integers ---------------------===//
+//===- LowerBFloat16.cpp - represents bf16 as integers --------------------===//
 //
 // Conversions of bf16 are integer arithmetic by now, so values of this type are only loaded, selected and stored. On
 // processors without bf16, LLVM would still do that in f32 and round with a function that no C library has.

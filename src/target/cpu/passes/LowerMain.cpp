@@ -1,4 +1,4 @@
-//===- LowerMain.cpp - lowers main to the functions of the module ABI ------===//
+//===- LowerMain.cpp - lowers main to the functions of the module ABI -----===//
 //
 // Runs after memory planning, before everything is converted to the LLVM
 // dialect. The contract is runtime/include/perpend_module.h; ModuleFunctions.h

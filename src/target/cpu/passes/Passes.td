@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of the CPU target ----------------------------===//
+//===- Passes.td - the passes of the CPU target ---------------------------===//
 
 #ifndef PERPEND_TARGET_CPU_PASSES_TD
 #define PERPEND_TARGET_CPU_PASSES_TD
