@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
+#include <link.h>
 #include <new>
 
 namespace perpend::runtime {
@@ -31,19 +32,30 @@ bool nameAnew(const char *path, char *name, size_t size) {
   return count < static_cast<int>(size);
 }
 
+void replaceLostPages(const LoadedObject &object) {
+  link_map *map = nullptr;
+  if (object.file.file >= 0 && dlinfo(object.handle, RTLD_DI_LINKMAP, &map) == 0)
+    replaceLostPages(object.file, reinterpret_cast<char *>(map->l_addr));
+}
+
 void unloadObject(void *object) {
   auto *loaded = static_cast<LoadedObject *>(object);
-  if (loaded->handle)
+  if (loaded->handle) {
+    replaceLostPages(*loaded);
     dlclose(loaded->handle);
+  }
   closeModelFile(loaded->file);
   free(loaded);
 }
 
 perpend_status checkLoadedFile(const perpend_model &model) {
-  ModelFile &file = static_cast<LoadedObject *>(model.handle)->file;
+  auto &object = *static_cast<LoadedObject *>(model.handle);
+  ModelFile &file = object.file;
   const int64_t known = __atomic_load_n(&file.modified, __ATOMIC_RELAXED);
   int64_t modified = known;
   perpend_status status = checkUnchanged(file, modified);
+  if (status != PERPEND_OK)
+    replaceLostPages(object);
   if (status == PERPEND_OK && modified != known)
     status = verifyContents(model);
   if (status == PERPEND_OK && modified != known)

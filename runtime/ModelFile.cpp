@@ -10,6 +10,7 @@
 #include <cstring>
 #include <elf.h>
 #include <fcntl.h>
+#include <iterator>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -119,6 +120,19 @@ perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
   return status == PERPEND_OK ? checkSeal(path, file, header, fileBytes) : status;
 }
 
+// Of a file that has been checked.
+void noteSegments(ModelFile &model) {
+  Elf64_Ehdr header;
+  if (!readAt(model.file, 0, header))
+    return;
+  for (uint16_t i = 0; i < header.e_phnum && model.segmentCount < std::size(model.segments); ++i) {
+    Elf64_Phdr segment;
+    if (readAt(model.file, header.e_phoff + uint64_t{i} * sizeof segment, segment) && segment.p_type == PT_LOAD)
+      model.segments[model.segmentCount++] = {segment.p_offset, segment.p_filesz, segment.p_vaddr,
+                                              (segment.p_flags & PF_W) != 0};
+  }
+}
+
 // -1: the system gives no memory for it.
 int copyOf(int file, const char *path, int64_t bytes) {
   rlimit limit;
@@ -166,7 +180,9 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
       model.copy = copyOf(model.file, path, model.bytes);
     status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes);
   }
-  if (status != PERPEND_OK)
+  if (status == PERPEND_OK)
+    noteSegments(model);
+  else
     closeModelFile(model);
   return status;
 }
@@ -183,6 +199,21 @@ perpend_status checkUnchanged(const ModelFile &model, int64_t &modified) {
   int64_t before = modified;
   modified = modificationTime(attributes);
   return modified == before ? PERPEND_OK : checkElf("the model's file", model.file, attributes.st_size);
+}
+
+void replaceLostPages(const ModelFile &model, char *base) {
+  struct stat attributes;
+  if (model.file < 0 || fstat(model.file, &attributes) != 0)
+    return;
+  const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
+  const uint64_t left = (static_cast<uint64_t>(attributes.st_size) + page - 1) / page * page; // the rest of a page is 0
+  for (uint32_t i = 0; i < model.segmentCount; ++i) {
+    const ModelFile::Segment &segment = model.segments[i];
+    const uint64_t begin = std::max(segment.offset / page * page, left), end = segment.offset + segment.bytes;
+    if (begin < end)
+      mmap(base + (segment.address - segment.offset) + begin, end - begin,
+           segment.isWritable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+  }
 }
 
 void closeModelFile(ModelFile &model) {

@@ -4,6 +4,7 @@
 #define PERPEND_RUNTIME_MODELFILE_H
 #include "perpend.h"
 #include <cstddef>
+#include <cstdint>
 
 namespace perpend::runtime {
 
@@ -11,6 +12,13 @@ namespace perpend::runtime {
 // with a signal. A small file is copied into memory and loaded from there; a large one is looked at before each run,
 // which then takes long enough.
 struct ModelFile {
+  // What the dynamic linker maps of the file.
+  struct Segment {
+    uint64_t offset, bytes, address; // in the file; in the object
+    bool isWritable;
+  };
+  Segment segments[8];
+  uint32_t segmentCount = 0;
   int file = -1; // open for reading
   int copy = -1; // in memory; -1: there is none
   int64_t bytes = 0;
@@ -23,6 +31,10 @@ perpend_status openModelFile(const char *path, ModelFile &model);
 // Whether the file has what it had when it was opened. modified: when it was looked at last, from model.modified on;
 // where the file is newer, its time, and its weights are to be verified. Errors: CORRUPT.
 perpend_status checkUnchanged(const ModelFile &model, int64_t &modified);
+
+// Zeros in place of what the object at `base` has lost of its file: the dynamic linker reads it when it unloads the
+// object or the process ends.
+void replaceLostPages(const ModelFile &model, char *base);
 
 void closeModelFile(ModelFile &model);
 
