@@ -14,6 +14,7 @@ namespace perpend::onnx {
 
 LogicalResult GraphImporter::enter(const GraphProto &graph) {
   Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}, {}});
+  builder.beginOperator(builder.location, builder.subject);
   for (const TensorProto &tensor : graph.initializers)
     if (!scope.initializers.try_emplace(tensor.name, &tensor).second)
       builder.fail("two initializers have the name '" + tensor.name + "'");
@@ -145,14 +146,21 @@ static std::string describeInputs(const Node &node) {
   return text + (node.inputs.size() > most ? " and " + std::to_string(node.inputs.size() - most) + " more" : "");
 }
 
+/// ONNX Runtime computes f16 in f32 and goes on with that, from node to node of a graph, until a Cast; bodies of ONNX's
+/// functions count on it. Values of bf16 are rounded.
+static bool roundsBetweenNodes(Value input) { return input && graph::tensorTypeOf(input).getElementType().isBF16(); }
+
 LogicalResult GraphImporter::importNode(const NodeProto &proto) {
-  builder.beginOperator(NameLoc::get(StringAttr::get(builder.context(), nodeName(proto))),
-                        "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ");
+  builder.location = NameLoc::get(StringAttr::get(builder.context(), nodeName(proto)));
+  builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
+  builder.operands.clear();
   Node node{builder, proto, {}, attributesOf(proto), freedDimensions, *this};
   for (StringRef name : proto.inputs)
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));
   if (builder.hasFailed())
     return failure();
+  if (llvm::any_of(node.inputs, roundsBetweenNodes))
+    builder.beginOperator(builder.location, builder.subject);
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);

@@ -31,15 +31,21 @@ Type typeAttribute(Node &node, StringRef name, Type otherwise) {
   return type;
 }
 
+/// Rounds its result, but not its operand: see GraphImporter.cpp.
+static Value castOf(Node &node, Type type) {
+  Value result = node.builder.cast(node.input(0), type, roundingOf(node.attributes));
+  return result && result != node.input(0) ? node.builder.roundingCast(result, type) : result;
+}
+
 Results importCast(Node &node) {
   Type type = typeAttribute(node, "to");
-  return {type && node.input(0) ? node.builder.cast(node.input(0), type, roundingOf(node.attributes)) : Value()};
+  return {type && node.input(0) ? castOf(node, type) : Value()};
 }
 
 Results importCastLike(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 inputs");
-  return {node.builder.cast(node.input(0), graph::elementTypeOf(node.input(1)), roundingOf(node.attributes))};
+  return {castOf(node, graph::elementTypeOf(node.input(1)))};
 }
 
 Results importBitCast(Node &node) {
