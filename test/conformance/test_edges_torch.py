@@ -7,7 +7,7 @@ from edge_conformance import complaints, sample
 from edge_torch import TorchFrontEnd, makers_of, options_of
 from torch_samples import full_name, op_db
 
-PARTS = 100
+PARTS = 200
 
 
 def entry(name: str) -> object:

@@ -99,7 +99,7 @@ def unique(call: Call) -> list[Value | None]:
     value, attributes = call.tensor("self"), {}
     if "dim" in call and call["dim"] is not None:
         attributes["axis"] = normal(call["dim"], call.rank())
-    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, **attributes)
+    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, distinct_nan=1, **attributes)
     inverse = inverse if attributes else call.reshape(inverse, value.shape)
     return [distinct, *wanted(call, inverse, counts)]
 

@@ -47,29 +47,29 @@ struct Groups {
 };
 } // namespace
 
-/// Per element: whether it differs from the one before; NaN equals NaN.
-static Value differs(Builder &b, Value sorted) {
+/// Per element: whether it differs from the one before. isNanDistinct: NaN differs from NaN, as from all numbers.
+static Value differs(Builder &b, Value sorted, bool isNanDistinct) {
   Shape low(rankOf(sorted), SymbolicInt(0)), high = low;
   low[0] = SymbolicInt(1);
   high[0] = SymbolicInt(-1);
   Value previous = padTensor(b, sorted, low, high, "constant");
   Value different = pointwise(
       b, {sorted, previous},
-      [](ArrayRef<Scalar> v) {
+      [&](ArrayRef<Scalar> v) {
         Scalar other = notEqual(v[0], v[1]);
-        return v[0].isFloat() ? other & (equal(v[0], v[0]) | equal(v[1], v[1])) : other;
+        return v[0].isFloat() && !isNanDistinct ? other & (equal(v[0], v[0]) | equal(v[1], v[1])) : other;
       },
       b.operations.getI1Type());
   return rankOf(sorted) == 1 ? different : b.reduce(ReductionKind::Max, different, 1, false);
 }
 
 /// `keys` is [n], or [n, m] for slices.
-static Groups groupsOf(Builder &b, Value keys) {
+static Groups groupsOf(Builder &b, Value keys, bool isNanDistinct) {
   Groups groups{shapeOf(keys)[0], {}, b.sort(keys, 0, false, rankOf(keys) == 2), {}, {}};
   if (!groups.order)
     return groups;
   Value isFirst = applyComposite(b, "equal", {iota(b, groups.extent, b.i64()), b.scalar(0, b.i64())})[0];
-  Value different = differs(b, b.gather(keys, groups.order, 0));
+  Value different = differs(b, b.gather(keys, groups.order, 0), isNanDistinct);
   groups.begins = different ? applyComposite(b, "logical_or", {isFirst, different})[0] : different;
   if (!groups.begins)
     return groups;
@@ -91,7 +91,7 @@ static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const G
   first = positionsWhere(b, occurs, groups.count);
 }
 
-/// Results: distinct elements, first positions, inverse, counts.
+/// Results: distinct elements, first positions, inverse, counts. `distinct_nan`: each NaN is an element of its own.
 Results unique(Builder &b, Values in, const Attributes &a) {
   int64_t axis = 0;
   Value x = in[0], keys;
@@ -107,7 +107,7 @@ Results unique(Builder &b, Values in, const Attributes &a) {
     Shape shape = shapeOf(moved);
     keys = b.reshape(moved, {shape[0], elementCount(ArrayRef(shape).drop_front())});
   }
-  Groups groups = groupsOf(b, keys);
+  Groups groups = groupsOf(b, keys, a.getInt("distinct_nan") != 0);
   if (!groups.number)
     return {};
   Value outside = number(b, groups.extent, b.i64());
