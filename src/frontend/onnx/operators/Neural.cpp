@@ -40,7 +40,15 @@ Results importBatchNormalization(Node &node) {
   return node.composite(node.attributes.getInt("training_mode") ? "batch_norm_training" : "batch_norm", node.inputs);
 }
 
-Results importLayerNormalization(Node &node) { return node.composite("layer_norm", node.inputs); }
+/// The statistics are of the type `stash_type`, whatever that of x is.
+Results importLayerNormalization(Node &node) {
+  Type type = typeAttribute(node, "stash_type", node.builder.f32());
+  Results results = type ? node.composite("layer_norm", node.inputs) : Results();
+  for (size_t i = 1; i < results.size(); ++i)
+    results[i] = results[i] ? node.builder.cast(results[i], type) : results[i];
+  return results;
+}
+
 Results importGroupNormalization21(Node &node) { return node.composite("group_norm", node.inputs); }
 /// Operator set 18: scale and bias per group.
 Results importGroupNormalization(Node &node) {
