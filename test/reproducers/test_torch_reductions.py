@@ -57,6 +57,15 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[torch.Tensor, ...]]] = {
     ),
     "rms_norm of small halves": (lambda x: functional.rms_norm(x, (3,)), (torch.full((2, 3), 1e-3).bfloat16(),)),
     "truth of bytes": (lambda x: (x.any(), x.all(), x.any(1), x.all(0, keepdim=True)), (BYTES,)),
+    "truth over no dimension": (lambda x: (torch.any(x, ()), torch.all(x, ())), (BYTES,)),
+    "positions of maxima": (
+        lambda x, y: (
+            functional.max_pool2d(x[None], 2, 1, return_indices=True),
+            functional.max_pool2d(x[None], 3, 1, 1, return_indices=True),
+            functional.max_pool1d(y, 2, 1, 1, 2, return_indices=True),
+        ),
+        (NUMBERS, torch.full((1, 4), -INF)),
+    ),
     "truth of nothing": (lambda x: (x[:0].any(), x[:0].all(), x[:0].any(0), x[:, :0].all(1)), (TRUTHS,)),
     "products of bytes": (lambda x, y: torch.addbmm(x[:, :2], y, y.mT), (BYTES, torch.stack([BYTES, BYTES]))),
     "numbers beyond bytes": (lambda x: (x + 300, x * -1, x == 456), (BYTES,)),

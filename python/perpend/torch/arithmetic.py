@@ -237,6 +237,8 @@ def truth_reduction(composite: str) -> Operator:
 
     def convert(call: Call) -> Value:
         truth = call.cast(call.tensor("self", torch.bool), torch.uint8)
+        if call.get("dim") == []:  # over none, where other reductions are over all
+            return call.cast(truth, call.dtype)
         keep = int(call.get("keepdim", False))
         result = call.op(composite, truth, axes=axes_of(call), keepdims=keep)
         return call.cast(call.cast(result, torch.bool), call.dtype)

@@ -91,7 +91,7 @@ static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const G
   first = positionsWhere(b, occurs, groups.count);
 }
 
-/// Results: distinct elements, first positions, inverse, counts. `distinct_nan`: each NaN is an element of its own.
+/// Results: distinct elements, first positions, inverse, counts. `equal_nan` 0: each NaN is an element of its own.
 Results unique(Builder &b, Values in, const Attributes &a) {
   int64_t axis = 0;
   Value x = in[0], keys;
