@@ -61,6 +61,48 @@ def test_graphs_of_one_module_share_its_weights() -> None:
     run(MEMORY)
 
 
+class SeveralForms(nn.Module):  # type: ignore[misc]
+    """One weight as it is, turned, with another shape, and computed with."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(256, 64))
+        self.bias = nn.Parameter(torch.randn(16384))
+
+    def forward(self, x: torch.Tensor) -> Any:
+        rows = nn.functional.embedding(x, self.weight)
+        products = rows @ self.weight.t() + nn.functional.linear(rows, self.weight)
+        return rows, products, rows.flatten(1).sum() * self.weight.reshape(128, 128) + self.bias.reshape(128, 1, 128)
+
+
+def test_artifacts_do_not_read_the_memory_of_parameters() -> None:
+    """Their owner may change it behind PyTorch's back, or free it: until that is seen, all results are the old ones."""
+    net, x = SeveralForms().eval(), torch.arange(5)
+    compiled = torch.compile(net, backend="perpend")
+    with torch.no_grad():
+        before = compiled(x)
+        torch.testing.assert_close(before, net(x), rtol=1e-4, atol=1e-4)
+        net.weight.data[3, 50] += 5
+        net.bias.data[50] += 5
+        assert all(map(torch.equal, compiled(x), before))
+        net.weight.add_(1)
+        torch.testing.assert_close(compiled(x), net(x), rtol=1e-4, atol=1e-4)
+
+
+def test_the_same_weights_in_other_networks(compilations: list[str]) -> None:
+    nets = [SeveralForms().eval() for _ in range(3)]
+    for net in nets[1:]:
+        net.load_state_dict(nets[0].state_dict())
+    nets[2].bias = nn.Parameter(torch.zeros(16384))
+    x = torch.arange(4)
+    with torch.no_grad():
+        while nets:
+            net = nets.pop()
+            torch.testing.assert_close(torch.compile(net, backend="perpend")(x), net(x), rtol=1e-4, atol=1e-4)
+            torch._dynamo.reset()
+    assert len(compilations) == 3
+
+
 THREADS = """
 import os, torch
 
