@@ -58,6 +58,7 @@ Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, u
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
+  options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
   return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
       target.triple, target.cpu, target.features, options, Reloc::PIC_, CodeModel::Small, codeGenLevel(optLevel)));
 }
