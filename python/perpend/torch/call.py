@@ -204,7 +204,9 @@ class Call:
             return value
         if name == "bool":
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
-        return self.op("cast", value, to=Type(name))
+        # Beyond the range of a float of 8 bits are its infinities, or NaN; PyTorch saturates this one alone.
+        saturates = dtype == torch.float8_e4m3fn
+        return self.op("cast", value, to=Type(name), saturate=int(saturates))
 
     def of_type(self, value: Value, dtype: torch.dtype) -> Value:
         """An operand in another type. Whole numbers among complex ones have the imaginary part 0."""

@@ -12,7 +12,7 @@ from torch._decomp import get_decompositions
 from torch.nn import functional
 
 from .bessel import BESSEL
-from .bits import BITS
+from .bits import BITS, INTEGERS
 from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
@@ -286,8 +286,8 @@ def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sign_bit(x: Tensor) -> Tensor:
-    """True for -0.0; false for NaN."""
-    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
+    """-0.0 has one, and a NaN may."""
+    return (x.view(INTEGERS[x.dtype.itemsize]) if x.is_floating_point() else x) < 0
 
 
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
@@ -308,19 +308,24 @@ def lesser(x: Tensor, y: Tensor) -> Tensor:
 
 
 def round_to(x: Tensor, *, decimals: int) -> Tensor:
-    factor = 10.0 ** abs(decimals)
-    return torch.round(x * factor) / factor if decimals >= 0 else torch.round(x / factor) * factor
-
-
-def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
-    return (x * x + y * y).sqrt()
+    factor, wide = 10.0 ** abs(decimals), x.to(torch.promote_types(x.dtype, torch.float32))
+    result = torch.round(wide * factor) / factor if decimals >= 0 else torch.round(wide / factor) * factor
+    return result.to(x.dtype)
 
 
 def angle(x: Tensor) -> Tensor:
     """Real numbers only; complex ones stay an operator."""
     if x.is_complex():
         return NotImplemented
-    return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))
+    x = x.to(real_type(x.dtype))
+    return torch.where(x != x, x, (x < 0).to(x.dtype) * math.pi)
+
+
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """Of integers in their own type, which both numbers are cast to."""
+    if not x.is_floating_point():
+        threshold, value = int(threshold), int(value)
+    return torch.where(x <= threshold, value, x)
 
 
 def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | None = None, **others: Any) -> Tensor:
@@ -389,8 +394,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.fmax.default: greater,
     aten.fmin.default: lesser,
     aten.round.decimals: round_to,
-    aten.hypot.default: hypotenuse,
     aten.angle.default: angle,
+    aten.threshold.default: threshold,
     aten.rrelu_with_noise_functional.default: randomised_relu,
     aten.scatter_reduce.two: scatter_reduce,
 }

@@ -1,7 +1,8 @@
 //===- Lanes.h - scalar functions with vector counterparts ------*- C++ -*-===//
 //
-// For single instructions that LLVM IR has no operation for: kernels call a scalar function, and LLVM's vectoriser
-// replaces it by a vector function in the loops that it vectorises. Both are inlined afterwards.
+// What a processor computes with one instruction, and LLVM has no operation for, or what a rare number alone needs a
+// call for: kernels call a function of numbers, which LLVM's vectoriser replaces by one of vectors in loops that it
+// takes. Both are written in place afterwards.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_CPU_LANES_H
@@ -14,7 +15,8 @@ class Module;
 namespace perpend::target {
 struct TargetInfo;
 
-/// Defines the functions of TargetInfo.h that are called, in scalar and vector form, before LLVM optimises the module.
+/// Those of TargetInfo.h and FarFunctions.h that are called get their code, for numbers and for vectors, before LLVM
+/// optimises the module.
 void defineLaneFunctions(llvm::Module &module, const TargetInfo &target);
 /// Allows inlining, after the vectoriser. False if there are no such functions.
 bool releaseLaneFunctions(llvm::Module &module);
