@@ -8,7 +8,8 @@
 
 namespace perpend::support {
 
-/// Whether a model says no name of a dimension: exporters invent some for dimensions they know nothing about.
+/// Whether a model says no name of a dimension. For dimensions that they know nothing about, exporters write None, ?,
+/// -1, unk__5 and the like: two of these need not be equal.
 bool isUnnamed(llvm::StringRef dimension);
 
 /// An identifier made of a name: other characters become '_'.
