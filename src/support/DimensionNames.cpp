@@ -7,7 +7,16 @@
 namespace perpend::support {
 
 bool isUnnamed(llvm::StringRef dimension) {
-  return dimension.empty() || dimension == "?" || dimension.starts_with("unk__");
+  llvm::StringRef text = dimension.trim();
+  auto isSign = [](char letter) { return llvm::isPrint(letter) && !llvm::isAlnum(letter); };
+  if (text.starts_with("unk__") || llvm::all_of(text, isSign))
+    return true;
+  if (text.consume_front("-"))
+    return llvm::all_of(text, llvm::isDigit);
+  // Exporters number some of them: unknown_3.
+  llvm::StringRef word = text.rtrim("_0123456789");
+  static constexpr llvm::StringLiteral nothings[] = {"none", "null", "nil", "unk", "unknown", "undefined", "n/a"};
+  return llvm::any_of(nothings, [&](llvm::StringRef nothing) { return word.equals_insensitive(nothing); });
 }
 
 std::string identifierOf(llvm::StringRef name) {

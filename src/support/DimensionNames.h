@@ -8,7 +8,8 @@
 
 namespace perpend::support {
 
-/// Whether a dimension effectively has no name: exporters invent names for dimensions about which they know nothing.
+/// Whether a model says no name of a dimension. For dimensions that they know nothing about, exporters write None, ?,
+/// -1, unk__5 and the like: two of these need not be equal.
 bool isUnnamed(llvm::StringRef dimension);
 
 /// Turns a name into an identifier; other characters become '_'.

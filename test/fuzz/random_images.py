@@ -1,5 +1,7 @@
 """The operators of random models on images, boxes and signals."""
 
+from fractions import Fraction
+
 import numpy as np
 from onnx import TensorProto
 from random_arithmetic import image, window_attributes
@@ -111,12 +113,20 @@ def centred(g):
     g.add("CenterCropPad", a, shape, axes=axes, exact=a.exact)
 
 
+def is_rounded(extent, size):
+    """Whether ONNX Runtime, which divides by the ratio of the extents in f32, misses one between others."""
+    ratio, places = FLOAT(size) / FLOAT(extent), [Fraction(i, 2) for i in range(2 * size)]
+    exact = [(FLOAT(float(place)) / ratio, place * extent / size) for place in places]
+    return any((wanted * 2).denominator == 1 and float(got) != wanted for got, wanted in exact)
+
+
 @random_operator(2)
 def resized_to(g):
     """To sizes, of some axes, with cubic weights, antialiasing and ratios kept."""
     a = g.pick(low=3, high=4)
     axes = sorted(int(x) for x in g.random.permutation(range(1, a.rank))[: g.number(1, 2)])
-    sizes = g.constant(np.array([g.number(1, 2 * a.shape[axis] + 1) for axis in axes], INT64))
+    wanted = [g.number(1, 2 * a.shape[axis] + 1) for axis in axes]
+    sizes = g.constant(np.array(wanted, INT64))
     mode = g.choose(["nearest", "linear", "cubic"] if a.rank == 4 and axes == [2, 3] else ["nearest", "linear"])
     attributes = {"mode": mode, "axes": axes}
     attributes["coordinate_transformation_mode"] = g.choose(["half_pixel", "asymmetric", "pytorch_half_pixel"])
@@ -126,8 +136,10 @@ def resized_to(g):
         attributes["antialias"] = 1
     if mode == "cubic":
         attributes |= {"cubic_coeff_a": g.choose([-0.5, -0.75]), "exclude_outside": g.number(0, 1)}
-    if g.chance(0.3):
+    if mode != "nearest" and g.chance(0.3):
         attributes["keep_aspect_ratio_policy"] = g.choose(["not_larger", "not_smaller"])
+    if mode == "nearest" and any(is_rounded(a.shape[axis], size) for axis, size in zip(axes, wanted, strict=True)):
+        raise Rejected
     g.add("Resize", a, None, None, sizes, exact=a.exact and mode == "nearest", **attributes)
 
 

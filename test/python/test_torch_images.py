@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper
-from python.torch_functions import Function, check
+from python.torch_functions import DYNAMIC, Function, agrees, check
 from torch import nn
 
 torch.manual_seed(0)
@@ -79,6 +79,55 @@ def test_images() -> None:
         dynamic=[[0, 2, 3]],
         more=[[torch.randn(1, 3, 5, 12)]],
     )
+
+
+@pytest.mark.parametrize("factor", [0.3, 0.7, 1.601, 2, (0.4, 1.3)], ids=str)
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest", "nearest-exact", "area"])
+def test_any_factor_of_any_image(mode: str, factor: Any) -> None:
+    """PyTorch's own comparisons of the result's extents, floor(0.3 n), with 0, 1 and 2 made them the example's."""
+    model = perpend.compile(
+        Function(lambda x: F.interpolate(x, scale_factor=factor, mode=mode)),
+        example_inputs=(torch.randn(2, 3, 20, 20),),
+        dynamic_shapes=(({0: DYNAMIC, 2: DYNAMIC, 3: DYNAMIC},),),
+    )
+    for extents in ((2, 3, 20, 20), (1, 3, 19, 18), (3, 3, 33, 21), (1, 3, 64, 50)):
+        x = torch.randn(extents)
+        agrees(model(x), F.interpolate(x, scale_factor=factor, mode=mode), 1e-4)
+
+
+def test_what_follows_an_image_of_any_factor() -> None:
+    def function(x: torch.Tensor) -> Any:
+        small = F.interpolate(x, scale_factor=0.3, mode="bilinear")
+        back = F.interpolate(small, size=x.shape[2:], mode="bilinear") + x
+        return F.avg_pool2d(torch.cat([small, small * 2], 1), 2), back, small.flatten(2).transpose(1, 2)
+
+    free = {0: DYNAMIC, 2: DYNAMIC, 3: DYNAMIC}
+    model = perpend.compile(Function(function), example_inputs=(torch.randn(2, 3, 20, 20),), dynamic_shapes=((free,),))
+    for extents in ((2, 3, 20, 20), (1, 3, 33, 21)):
+        x = torch.randn(extents)
+        agrees(model(x), function(x), 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.uint8])
+@pytest.mark.parametrize("mode", ["nearest", "nearest-exact"])
+def test_nearest_elements_as_pytorch_rounds(mode: str, dtype: torch.dtype) -> None:
+    """It multiplies by one over the scale, which f32 rounds: which element is the nearest depends on it."""
+    pairs = ((49, 7), (7, 49), (1, 41), (3, 123), (93, 31), (56, 2), (58, 29), (29, 58), (100, 61), (61, 100))
+    for length, size in pairs:
+        x = torch.arange(length).to(dtype).reshape(1, 1, length)
+        check(lambda x, size=size: F.interpolate(x, size=size, mode=mode), x)
+    for factor in (0.3, 0.7, 1.1, 3.3, 41.0):
+        x = torch.arange(60).to(dtype).reshape(1, 1, 60)
+        check(lambda x, factor=factor: F.interpolate(x, scale_factor=factor, mode=mode), x)
+
+
+def test_symbolic_pools_of_a_given_size() -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x = torch.where(x > 2, float("inf"), x)
+        return F.adaptive_avg_pool2d(x, (x.shape[2] // 3 + 1, x.shape[3] * 2 // 3 + 1))
+
+    more = [[torch.randn(1, 3, 9, 4)], [torch.randn(1, 3, 20, 31)]]
+    check(function, IMAGE, dynamic=[[0, 2, 3]], more=more)
 
 
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])

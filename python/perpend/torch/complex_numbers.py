@@ -7,9 +7,11 @@ from typing import Any
 
 import torch
 
-from .._perpend import Value
+from .._perpend import Type, Value
+from .arithmetic import angle_of
 from .call import Call, Complex, component, torch_of
 from .movement import normal, result_shape, slice_between
+from .types import dtype_name
 
 Operator = Callable[["Call"], Any]
 
@@ -32,6 +34,8 @@ def is_supported(name: str) -> bool:
 def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
     if name in COMPLEX:
         return COMPLEX[name](call)
+    if name == "aten.view" and "dtype" in call:
+        return bits_of(call)
     if name not in BY_PARTS:
         raise call.fail(
             "this operator on complex numbers is not supported\nhint: compute with real and imaginary parts "
@@ -273,6 +277,20 @@ def from_last(call: Call, value: Value) -> Complex:
 def as_last(call: Call, value: Any) -> Value:
     """Joins the parts as [.., 2]."""
     return call.op("stack", component(call, value, 0), component(call, value, 1), axis=-1)
+
+
+def bits_of(call: Call) -> Any:
+    """The same memory as another type; a complex number lies there as its two parts."""
+    value = call["self"]
+    if isinstance(value, Complex):
+        pairs = as_last(call, value)
+        *outer, extent, _ = pairs.shape
+        value = call.reshape(pairs, [*outer, f"2 * ({extent})"])
+    value = call.op("bit_cast", value, to=Type(dtype_name(call.dtype)))
+    if not call.result.dtype.is_complex:
+        return value
+    *outer, extent = value.shape
+    return from_last(call, call.reshape(value, [*outer, f"floordiv({extent}, 2)", 2]))
 
 
 # ----------------------------------------------------------------------------------------------------------------------

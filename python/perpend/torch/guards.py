@@ -7,7 +7,6 @@ n // 7), for the example inputs only. A guard such as Eq(Mod(n, 2), 0) says for 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +55,10 @@ def _limits(env: Any, condition: Any, is_of_model: bool) -> Iterator[Any]:
         if all(sides):
             yield sympy.Max(*(sympy.Min(*side) for side in sides), evaluate=False)
     elif isinstance(condition, sympy.core.relational.Relational) and (is_of_model or not _is_of_layout(condition)):
-        yield from (limits_of_integers if is_of_integers(condition) else partial(_as_traced, env))(condition)
+        if is_of_integers(condition):
+            yield from limits_of_integers(condition)
+        elif is_of_model or not _holds_of_long(condition):
+            yield from _as_traced(env, condition)
 
 
 def limits_of_integers(condition: Any) -> Iterator[Any]:
@@ -81,6 +83,25 @@ def _as_traced(env: Any, condition: Any) -> Iterator[Any]:
     for symbol in sorted(condition.free_symbols, key=str):
         difference = symbol - int(env.backed_var_to_val[symbol])
         yield from (difference, -difference)
+
+
+def _holds_of_long(condition: Any) -> bool:
+    """Whether it holds where all extents are at least 2, those among them that are computed from fractions, too (a
+    resampled image has floor(0.3 n) rows). PyTorch takes that for granted of every extent, as _is_of_layout says."""
+    longer: dict[Any, Any] = {}
+    for part in sympy.preorder_traversal(condition):
+        is_extent = part.is_Symbol or (part.is_Function and type(part).__name__ not in INTEGER)
+        if is_extent and part.is_integer:
+            longer.setdefault(part, sympy.Dummy(integer=True, nonnegative=True) + 2)
+    difference = sympy.expand((condition.lhs - condition.rhs).xreplace(longer))
+    if isinstance(condition, sympy.Eq):
+        return bool(difference.is_zero)
+    if isinstance(condition, sympy.Ne):
+        return bool(difference.is_nonzero)
+    if isinstance(condition, (sympy.Le, sympy.Lt)):
+        difference = -difference
+    is_strict = isinstance(condition, (sympy.Gt, sympy.Lt))
+    return bool(difference.is_positive if is_strict else difference.is_nonnegative)
 
 
 def _is_integer(expression: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 from .._perpend import Value
 from .call import Call
 from .movement import slice_between
-from .types import Extent, extent_of
+from .types import Extent, extent_of, torch_dtype
 
 Operator = Callable[["Call"], Any]
 
@@ -66,8 +67,14 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
     return convert
 
 
-NEAREST = upsample("nearest", "asymmetric", nearest_mode="floor")
-EXACT = upsample("nearest", nearest_mode="round_prefer_ceil")
+def upsample_nearest(coordinates: str, exact: str) -> Operator:
+    """PyTorch's coordinates are rounded to f32, where those of f64 images come out as exact ones."""
+    rounded, whole = (upsample("nearest", name, nearest_mode="floor") for name in (coordinates, exact))
+    return lambda call: whole(call) if call.dtype == torch.float64 else rounded(call)
+
+
+NEAREST = upsample_nearest("pytorch_nearest", "asymmetric")
+EXACT = upsample_nearest("pytorch_nearest_exact", "tf_half_pixel_for_nn")
 SMOOTH = {"linear1d": "linear", "bilinear2d": "linear", "trilinear3d": "linear", "bicubic2d": "cubic"}
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -128,9 +135,9 @@ def with_positions(call: Call, value: Value, attributes: dict[str, Any]) -> list
     return [maxima, call.op("mod", positions, image)]
 
 
-def spatial_sizes(call: Call) -> list[int]:
+def spatial_sizes(call: Call) -> list[Extent]:
     sizes = call.get("output_size")
-    return [sizes] if isinstance(sizes, int) else sizes
+    return sizes if isinstance(sizes, list) else [sizes]
 
 
 def adaptive_windows(call: Call, value: Value, axis: int, size: int) -> list[tuple[Extent, Value]]:
@@ -143,6 +150,38 @@ def adaptive_windows(call: Call, value: Value, axis: int, size: int) -> list[tup
     return windows
 
 
+def windows_of(call: Call, value: Value, axis: int, size: Extent) -> tuple[Value, Value]:
+    """As many windows as a symbol says, which all are as long as the longest, in a new dimension behind theirs, and
+    which elements belong to them."""
+    extent = value.shape[axis]
+    first, behind = (scalar(call, number) for number in (f"({extent}) - 1", f"({size}) - 1"))
+    at = call.op("arange", scalar(call, 0), scalar(call, size), scalar(call, 1))
+    begin = call.op("floor_div", call.op("mul", at, scalar(call, extent)), scalar(call, size))
+    later = call.op("add", call.op("mul", call.op("add", at, scalar(call, 1)), scalar(call, extent)), behind)
+    end = call.op("floor_div", later, scalar(call, size))
+    longest = f"min(ceildiv({extent}, max({size}, 1)) + 1, {extent})"
+    offsets = call.op("arange", scalar(call, 0), scalar(call, longest), scalar(call, 1))
+    places = call.op("add", call.op("unsqueeze", begin, axes=[1]), offsets)
+    belongs = call.op("less", places, call.op("unsqueeze", end, axes=[1]))
+    inner = list(range(2, 1 + len(value.shape) - axis))
+    belongs = call.op("unsqueeze", belongs, axes=inner) if inner else belongs
+    return call.op("gather", value, call.op("min", places, first), axis=axis), belongs
+
+
+def adaptive_symbolic(call: Call, composite: str, value: Value, axis: int, size: Extent) -> Value:
+    elements, belongs = windows_of(call, value, axis, size)
+    kind = torch_dtype(value.dtype)
+    if composite == "reduce_max":
+        least = -math.inf if kind.is_floating_point else torch.iinfo(kind).min
+        return call.op(
+            composite, call.op("where", belongs, elements, call.number(least, kind)), axes=[axis + 1], keepdims=0
+        )
+    zero, wide = call.number(0, kind), torch.float64 if kind == torch.float64 else torch.float32
+    counts = call.op("reduce_sum", call.cast(belongs, wide), axes=[1], keepdims=0)
+    total = call.cast(call.op("where", belongs, elements, zero), wide)
+    return call.cast(call.op("div", call.op("reduce_sum", total, axes=[axis + 1], keepdims=0), counts), kind)
+
+
 def adaptive(call: Call, composite: str) -> Value:
     """Each output position reduces a window."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
@@ -152,6 +191,9 @@ def adaptive(call: Call, composite: str) -> Value:
             continue
         if size == 1:
             value = call.op(composite, value, axes=[axis], keepdims=1)
+            continue
+        if not isinstance(size, int):
+            value = adaptive_symbolic(call, composite, value, axis, size)
             continue
         windows = adaptive_windows(call, value, axis, size)
         parts = [call.op(composite, window, axes=[axis], keepdims=1) for _, window in windows]
@@ -176,7 +218,12 @@ def adaptive_maxima(call: Call) -> list[Value | None]:
     row: Extent = 1  # stride of the dimension in the image
     for axis in range(len(image) - 1, len(image) - 1 - len(sizes), -1):
         maxima, places = [], []
-        windows, own_places = (adaptive_windows(call, x, axis, sizes[axis - len(image)]) for x in (value, place))
+        size = sizes[axis - len(image)]
+        if not isinstance(size, int):
+            raise call.fail(
+                "expected an output_size of numbers\nhint: leave out return_indices, or export a fixed size"
+            )
+        windows, own_places = (adaptive_windows(call, x, axis, size) for x in (value, place))
         for (begin, window), (_, own) in zip(windows, own_places, strict=True):
             at = call.op("argmax", window, axis=axis, keepdims=1)
             along = call.op("mul", call.op("add", at, scalar(call, begin)), scalar(call, row))

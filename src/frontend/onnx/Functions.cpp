@@ -1,6 +1,7 @@
 //===- Functions.cpp - inlines functions defined by a model ---------------===//
 
 #include "frontend/onnx/Functions.h"
+#include "frontend/onnx/Domains.h"
 #include "frontend/onnx/Order.h"
 #include "support/ReadableText.h"
 
@@ -245,7 +246,9 @@ bool Inliner::checkFunction(const FunctionProto &function) {
 /// For the nodes of a function and of the graphs in them.
 bool Inliner::checkDomains(const FunctionProto &function, const Nodes &nodes) {
   for (const NodeProto &node : nodes) {
-    if (!imports(function.operatorSets, node.domain))
+    // Of others than ONNX's that are known, the model takes version 1, and says so.
+    const bool isKnown = keyOf(node.domain, "", "") != keyOf("", "", "") && hasOperators(node.domain);
+    if (!isKnown && !imports(function.operatorSets, node.domain))
       return fail("the function '" + function.name + "', node '" + nodeName(node) + "' (" + node.operation +
                   "): the function imports no operator set of '" + node.domain +
                   "'\nhint: add the domain to its opset_import");

@@ -9,6 +9,7 @@
 
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/AttributeNames.h"
+#include "frontend/onnx/Domains.h"
 #include "frontend/onnx/FileKind.h"
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/GraphImporter.h"
@@ -50,6 +51,7 @@ private:
   LogicalResult fail(Location location, const Twine &message) { return emitError(location) << message.str(); }
   LogicalResult readUserOperators(ModuleOp module);
   LogicalResult resolveOperatorSets();
+  void addMissingOperatorSets(const GraphProto &graph);
   LogicalResult checkOperators();
   LogicalResult checkNodes(const GraphProto &graph);
   void findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const;
@@ -106,12 +108,29 @@ LogicalResult Importer::resolveOperatorSets() {
   }
   if (model.operatorSets.empty() && model.irVersion >= 3)
     return fail(fileLocation, "the model imports no operator set; the file may be incomplete");
-  operatorSets.add({"", 1}); // IR versions 1 and 2 have no list
+  operatorSets.add({"", 1}); // IR version 1 and 2 have no list
+  addMissingOperatorSets(model.graph);
   int64_t version = *operatorSets.versionOf("");
   if (version >= 1 && version <= newestOperatorSet)
     return success();
   return fail(fileLocation, "the model imports version " + Twine(version) + " of ONNX's operator set, expected 1 to " +
                                 Twine(newestOperatorSet) + "\nhint: export it with one of these");
+}
+
+/// Other domains than ONNX's whose operators are known: some programs leave them out of the list, and ONNX Runtime
+/// takes version 1 of them.
+void Importer::addMissingOperatorSets(const GraphProto &graph) {
+  for (const NodeProto &node : graph.nodes) {
+    for (const AttributeProto &attribute : node.attributes)
+      for (const GraphProto &inner : attribute.graphs)
+        addMissingOperatorSets(inner);
+    if (operatorSets.versionOf(node.domain) || !(hasOperators(node.domain) || userOperators.hasDomain(node.domain)))
+      continue;
+    operatorSets.add({node.domain, 1});
+    emitWarning(fileLocation) << "node '" << nodeName(node) << "' (" << node.operation
+                              << "): the model does not import its domain, '" << node.domain
+                              << "'; version 1 is taken\nhint: add the domain to opset_import";
+  }
 }
 
 void Importer::findUnsupported(const GraphProto &graph, std::map<std::string, std::vector<StringRef>> &found) const {

@@ -1,6 +1,7 @@
 //===- Operators.cpp - the table of ONNX operators ------------------------===//
 
 #include "frontend/onnx/Operators.h"
+#include "frontend/onnx/Domains.h"
 
 using namespace mlir;
 
@@ -23,6 +24,10 @@ const Operator *lookupOperator(StringRef domain, StringRef name, int64_t operato
         (!best || candidate.since > best->since))
       best = &candidate;
   return best;
+}
+
+bool hasOperators(StringRef domain) {
+  return llvm::any_of(operators, [&](const Operator &entry) { return entry.domain == domain; });
 }
 
 const Operator *findForm(const Operator &entry, llvm::function_ref<bool(const Operator &)> isWanted) {

@@ -19,6 +19,9 @@ public:
   /// Adds the operators of a file. False, with a message in `error` that names the file.
   bool read(mlir::MLIRContext *context, StringRef path, std::string &error);
   const UserOperator *find(StringRef domain, StringRef name, int64_t operatorSet) const;
+  bool hasDomain(StringRef domain) const {
+    return llvm::any_of(operators, [&](const UserOperator &entry) { return entry.domain == domain; });
+  }
   /// Absolute paths of the object files and archives.
   llvm::ArrayRef<std::string> objects() const { return objectPaths; }
 

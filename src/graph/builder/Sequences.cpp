@@ -14,8 +14,8 @@ Value Builder::scatter(Value input, Value indices, Value updates, std::optional<
   std::optional<int64_t> depth = indexShape.empty() ? std::nullopt : indexShape.back().constant();
   if (!isa<IntegerType>(tensorTypeOf(indices).getElementType()) || !depth ||
       *depth > static_cast<int64_t>(shape.size()))
-    return fail("scatter: expected integer indices whose last extent is at most " + Twine(shape.size()) +
-                ", got shape " + toString(indexShape));
+    return contradict("scatter: expected integer indices whose last extent is at most " + Twine(shape.size()) +
+                      ", got shape " + toString(indexShape));
   expected.append(indexShape.begin(), indexShape.end() - 1);
   expected.append(shape.begin() + *depth, shape.end());
   Shape got = shapeOf(updates);

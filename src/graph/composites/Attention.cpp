@@ -290,7 +290,7 @@ Results attention(Builder &b, Values in, const Attributes &a) {
         value = isPacked ? splitHeads(b, in[2], keyHeads) : in[2];
   Value pastKey = optionalInput(in, 4), pastValue = optionalInput(in, 5);
   if (!pastKey != !pastValue || (pastKey && (rankOf(pastKey) != 4 || rankOf(pastValue) != 4)))
-    return {b.fail("attention: expected both or none of past key and past value, of rank 4")};
+    return {b.contradict("attention: expected both or none of past key and past value, of rank 4")};
   if (Value lengths = optionalInput(in, 6); lengths && rankOf(lengths) != 1)
     return {b.contradict("attention: expected the lengths of the keys as a vector, got shape " +
                          toString(shapeOf(lengths)))};

@@ -165,7 +165,7 @@ Results einsum(Builder &b, Values in, const Attributes &a) {
   StringRef text = a.getString("equation");
   std::optional<Equation> equation = readEquation(text, in);
   if (!equation)
-    return {b.fail("einsum: the equation '" + text + "' does not fit inputs of these ranks")};
+    return {b.contradict("einsum: the equation '" + text + "' does not fit inputs of these ranks")};
   Operand joined;
   for (size_t i = 0; i < in.size(); ++i) {
     auto isNeeded = [&](int label) {

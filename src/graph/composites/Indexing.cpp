@@ -100,8 +100,8 @@ Results gather_elements(Builder &b, Values in, const Attributes &a) {
   if (axis < 0 || !checkIndices(b, in[1]))
     return {};
   if (rankOf(in[1]) != rankOf(in[0]))
-    return {
-        b.fail("gather_elements: expected indices of rank " + Twine(rankOf(in[0])) + ", got " + Twine(rankOf(in[1])))};
+    return {b.contradict("gather_elements: expected indices of rank " + Twine(rankOf(in[0])) + ", got " +
+                         Twine(rankOf(in[1])))};
   SymbolicInt count = shapeOf(in[0])[axis];
   Shape read = shapeOf(in[1]);
   read[axis] = count;
@@ -122,8 +122,8 @@ Results gather_nd(Builder &b, Values in, const Attributes &a) {
   if (!checkIndices(b, in[1]))
     return {};
   if (!depth || batch < 0 || batch >= indexRank || batch + *depth > rank)
-    return {b.fail("gather_nd: indices of shape " + toString(indexShape) + " do not fit a tensor of shape " +
-                   toString(shape))};
+    return {b.contradict("gather_nd: indices of shape " + toString(indexShape) + " do not fit a tensor of shape " +
+                         toString(shape))};
   requireExtents(b, ArrayRef(shape).take_front(batch), ArrayRef(indexShape).take_front(batch), "gather_nd");
   Shape result(indexShape.begin(), indexShape.end() - 1);
   result.append(shape.begin() + batch + *depth, shape.end());
@@ -163,8 +163,8 @@ Results reverse_sequence(Builder &b, Values in, const Attributes &a) {
   if (batch < 0 || time < 0 || !checkIndices(b, in[1]))
     return {};
   if (rankOf(in[1]) != 1)
-    return {b.fail("reverse_sequence: expected a vector of lengths, got shape " + toString(shapeOf(in[1])))};
-  Value lengths = b.broadcast(in[1], 0, shapeOf(in[0])[batch]); // one per element of the batch
+    return {b.contradict("reverse_sequence: expected a vector of lengths, got shape " + toString(shapeOf(in[1])))};
+  Value lengths = b.broadcast(in[1], 0, shapeOf(in[0])[batch]); // as many as there are batches
   return {b.generate({in[0], lengths}, shapeOf(in[0]), elementTypeOf(in[0]),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                        Scalar i(builder, loc, index[time]);
@@ -216,13 +216,13 @@ Results arange(Builder &b, Values given, const Attributes &) {
 Results trilu(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   if (shape.size() < 2)
-    return {b.fail("trilu: expected rank 2 or more, got shape " + toString(shape))};
+    return {b.contradict("trilu: expected rank 2 or more, got shape " + toString(shape))};
   bool isUpper = a.getInt("upper", 1);
   SymbolicInt diagonal = a.has("k") && a.getDims("k") ? a.getDims("k")->front() : SymbolicInt(a.getInt("k"));
   int64_t rank = shape.size();
   Value given = optionalInput(in, 1);
   if (given && (!checkIndices(b, given) || elementCount(shapeOf(given)) != SymbolicInt(1)))
-    return {b.fail("trilu: expected one diagonal, got shape " + toString(shapeOf(given)))};
+    return {b.contradict("trilu: expected one diagonal, got shape " + toString(shapeOf(given)))};
   SmallVector<Value, 1> inputs;
   if (given)
     inputs.push_back(b.reshape(given, {}));

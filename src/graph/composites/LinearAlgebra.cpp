@@ -28,7 +28,7 @@ static bool areSquare(Builder &b, StringRef name, Value input) {
   Shape shape = shapeOf(input);
   size_t rank = shape.size();
   if (rank < 2 || !isFloat(input) || provablyDiffer(shape[rank - 2], shape[rank - 1]))
-    return b.fail(name + ": expected square matrices of floats, got shape " + toString(shape)), false;
+    return b.contradict(name + ": expected square matrices of floats, got shape " + toString(shape)), false;
   b.require(shape[rank - 2] - shape[rank - 1], (name + ": the matrices are not square").str());
   b.require(shape[rank - 1] - shape[rank - 2], (name + ": the matrices are not square").str());
   return true;
@@ -179,8 +179,8 @@ Results solve(Builder &b, Values in, const Attributes &) {
   if (!areSquare(b, "solve", in[0]))
     return {};
   if (right.size() != shape.size() || provablyDiffer(right[right.size() - 2], shape.back()))
-    return {b.fail("solve: expected right-hand sides [.., m, k] for matrices " + toString(shape) + ", got shape " +
-                   toString(right))};
+    return {b.contradict("solve: expected right-hand sides [.., m, k] for matrices " + toString(shape) +
+                         ", got shape " + toString(right))};
   ArrayRef<SymbolicInt> outer = ArrayRef(shape).drop_back(2);
   Results results = solveStacks(b, asStack(b, in[0]), asStack(b, in[1]), outer);
   if (!results.empty())

@@ -77,7 +77,7 @@ static Value splitRate(Builder &b, Value rate, int64_t heads, Value like) {
     return {};
   Shape shape = shapeOf(rate);
   if (shape.size() != 3)
-    return b.fail("linear attention: expected a rate [batch, length, heads], got shape " + toString(shape));
+    return b.contradict("linear attention: expected a rate [batch, length, heads], got shape " + toString(shape));
   if (!shape[2].isConstant())
     return castLike(b, splitUnknown(b, rate, heads, SymbolicInt(1)), like);
   SymbolicInt count = shape[2] == SymbolicInt(1) ? shape[2] : SymbolicInt(heads);
@@ -176,9 +176,9 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
   Value x = in[0], past = optionalInput(in, 3);
   StringRef activation = a.getString("activation", "none");
   if (rankOf(x) != 3 || rankOf(in[1]) != 3 || (activation != "none" && activation != "silu" && activation != "swish"))
-    return {
-        b.fail("causal convolution: expected an input and a filter of rank 3 and the activation none or silu, got " +
-               toString(shapeOf(x)) + ", " + toString(shapeOf(in[1])) + " and '" + activation + "'")};
+    return {b.contradict(
+        "causal convolution: expected an input and a filter of rank 3 and the activation none or silu, got " +
+        toString(shapeOf(x)) + ", " + toString(shapeOf(in[1])) + " and '" + activation + "'")};
   int64_t dilation = a.getInt("dilation", 1);
   if (dilation < 1 || dilation > std::numeric_limits<int32_t>::max())
     return {b.fail("causal convolution: expected a dilation from 1 to 2147483647, got " + Twine(dilation))};
@@ -208,8 +208,8 @@ Results tensor_scatter(Builder &b, Values in, const Attributes &a) {
   if (axis < 0)
     return {};
   if (update.size() != shape.size() || (axis == 0 && optionalInput(in, 2)))
-    return {b.fail("tensor scatter: an update of shape " + toString(update) + " does not fit a cache of shape " +
-                   toString(shape) + " at axis " + Twine(axis))};
+    return {b.contradict("tensor scatter: an update of shape " + toString(update) + " does not fit a cache of shape " +
+                         toString(shape) + " at axis " + Twine(axis))};
   if (update[axis] == SymbolicInt(0))
     return {in[0]};
   Shape read = shape;

@@ -64,8 +64,8 @@ static Value likelihoodLoss(Builder &b, Value scores, Value target, Value weight
   Shape shape = shapeOf(scores), targets = shapeOf(target);
   if (shape.size() < 2 || targets.size() + 1 != shape.size() || !isa<IntegerType>(elementTypeOf(target)) ||
       !isFloat(scores))
-    return b.fail("expected scores [n, classes, ...] of floats and integer targets [n, ...], got shapes " +
-                  toString(shape) + " and " + toString(targets));
+    return b.contradict("expected scores [n, classes, ...] of floats and integer targets [n, ...], got shapes " +
+                        toString(shape) + " and " + toString(targets));
   Shape read = targets;
   read.insert(read.begin() + 1, shape[1]);
   requireExtents(b, shape, read, "the scores of the targets");
@@ -98,7 +98,7 @@ Results nll_loss(Builder &b, Values in, const Attributes &a) {
 /// in: scores, targets, weight per class (optional). Results: the loss, the logarithms of the probabilities.
 Results softmax_cross_entropy(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 2)
-    return {b.fail("expected scores [n, classes, ...], got shape " + toString(shapeOf(in[0])))};
+    return {b.contradict("expected scores [n, classes, ...], got shape " + toString(shapeOf(in[0])))};
   Type type = elementTypeOf(in[0]);
   Value logarithms = graph::softmax(b, b.cast(in[0], computeType(type)), 1, true);
   Value loss = likelihoodLoss(b, logarithms, in[1], optionalInput(in, 2), a);

@@ -321,7 +321,7 @@ Value squeezeMeasured(Builder &b, Value input, Value axes) {
   Value mask = axisMask(b, axes, rankOf(input));
   int64_t count = rankOf(input) - *removed;
   if (count < 0)
-    return b.fail("squeeze: more axes than dimensions");
+    return b.contradict("squeeze: more axes than dimensions");
   std::optional<Shape> shape = b.sizes(unmasked(b, mask, shapeOf(input), count), "dim");
   return shape ? b.reshape(input, *shape) : Value();
 }
@@ -377,9 +377,18 @@ static Value allWhereNone(Builder &b, Value mask, const SymbolicInt &count) {
   return pointwise(b, {mask, isEmpty}, [](ArrayRef<Scalar> v) { return max(v[0], v[1]); });
 }
 
+/// Of a scalar, whose axes may be 0 and -1, as if it had one dimension; the result has none.
+static Value reduceScalar(Builder &b, Value input, Value axes, llvm::function_ref<Value(Value)> reduction) {
+  (void)axisMask(b, axes, 1);
+  Value one = b.reshape(input, {SymbolicInt(1), SymbolicInt(1)});
+  return b.hasFailed() ? Value() : b.reshape(reduction(one), {});
+}
+
 Value reduceMeasured(Builder &b, Value input, Value axes, const MeasuredAxes &meaning,
                      llvm::function_ref<Value(Value)> reduction) {
   int64_t rank = input ? rankOf(input) : 0;
+  if (input && rank == 0)
+    return reduceScalar(b, input, axes, reduction);
   Value mask = input ? axisMask(b, axes, rank) : Value();
   std::optional<int64_t> remaining = meaning.remaining;
   if (mask && !remaining && !meaning.keepDims)

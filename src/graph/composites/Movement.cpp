@@ -133,6 +133,23 @@ static Scalar paddedSource(Scalar position, Scalar extent, StringRef mode, bool 
   return min(folded, last * 2 - folded);
 }
 
+/// A vector of integers with `value` around it, negative padding cuts: what is known of its elements.
+static Value followPadding(Builder &b, Value result, Value input, const SymbolicInt &low, double value) {
+  constexpr int64_t mostFollowed = 128;
+  std::optional<Shape> inside = b.contents(input);
+  std::optional<int64_t> before = low.constant();
+  std::optional<int64_t> count = result && rankOf(result) == 1 ? shapeOf(result)[0].constant() : std::nullopt;
+  if (!inside || !before || !count || *count > mostFollowed || isFloat(result))
+    return result;
+  Shape elements;
+  for (int64_t source = -*before; source < *count - *before; ++source) {
+    bool isInside = source >= 0 && source < static_cast<int64_t>(inside->size());
+    elements.push_back(isInside ? (*inside)[source] : SymbolicInt(static_cast<int64_t>(value)));
+  }
+  b.recordContents(result, elements);
+  return result;
+}
+
 Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, StringRef mode,
                 double value) {
   if (!input)
@@ -142,7 +159,8 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
     return b.contradict("pad: expected " + Twine(shape.size()) + " begins and ends, got " + Twine(low.size()) +
                         " and " + Twine(high.size()));
   if (mode == "constant")
-    return b.pad(input, low, high, scalarAttribute(elementTypeOf(input), value));
+    return followPadding(b, b.pad(input, low, high, scalarAttribute(elementTypeOf(input), value)), input,
+                         low.empty() ? SymbolicInt(0) : low[0], value);
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
     return b.fail("pad: expected mode constant, reflect, edge or wrap, got '" + mode + "'");
   for (size_t i = 0; i < shape.size(); ++i)

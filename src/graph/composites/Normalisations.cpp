@@ -164,7 +164,8 @@ Results lrn(Builder &b, Values in, const Attributes &a) {
   int64_t size = a.getInt("size", 1), rank = rankOf(in[0]);
   double alpha = a.getFloat("alpha", 1e-4), beta = a.getFloat("beta", 0.75), bias = a.getFloat("bias", 1);
   if (rank < 2 || size < 1)
-    return {b.fail("lrn: expected a tensor with channels and a positive size, got shape " + toString(shapeOf(in[0])))};
+    return {b.contradict("lrn: expected a tensor with channels and a positive size, got shape " +
+                         toString(shapeOf(in[0])))};
   Value x = toCompute(b, in[0]);
   SmallVector<int64_t> sizes(rank - 1, 1), low(rank - 1, 0), high(rank - 1, 0), ones(rank - 1, 1);
   sizes[0] = size;

@@ -78,8 +78,8 @@ Results col2im(Builder &b, Values in, const Attributes &a) {
   }
   if (axes->empty() || shape.size() != 3 || taps == SymbolicInt(0) || provablyDiffer(shape[2], places) ||
       provablyDiffer(floorDiv(shape[1], taps) * taps, shape[1]))
-    return {b.fail("col2im: expected columns [n, c * " + taps.str() + ", " + places.str() + "], got shape " +
-                   toString(shape))};
+    return {b.contradict("col2im: expected columns [n, c * " + taps.str() + ", " + places.str() + "], got shape " +
+                         toString(shape))};
   SymbolicInt channels = floorDiv(shape[1], taps);
   for (const SymbolicInt &difference : {channels * taps - shape[1], shape[2] - places, places - shape[2]})
     b.require(difference, "col2im: the columns do not fit the image and its blocks");

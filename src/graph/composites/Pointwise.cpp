@@ -295,15 +295,5 @@ Results cast(Builder &b, Values in, const Attributes &attributes) {
   Type to = attributes.getType("to");
   return {to ? b.roundingCast(in[0], to, roundingOf(attributes)) : b.fail("cast: the attribute 'to' is missing")};
 }
-Results bit_cast(Builder &b, Values in, const Attributes &attributes) {
-  Type from = elementTypeOf(in[0]), to = attributes.getType("to");
-  auto width = [](Type type) { return type.isInteger(1) ? 8 : bitWidth(type); };
-  if (!to || width(from) != width(to))
-    return {b.fail("bit_cast: expected an element type of " + Twine(width(from)) + " bits, got " +
-                   (to ? nameOf(to) : "none"))};
-  return {b.map(in[0], to, [&](OpBuilder &builder, Location loc, ValueRange x) {
-    return reinterpret(builder, loc, x[0], from, to);
-  })};
-}
 } // namespace composites
 } // namespace perpend::graph

@@ -23,8 +23,8 @@ Results matmul(Builder &b, Values in, const Attributes &) { return {matmulOf(b, 
 /// alpha * op(A) op(B) + beta * C
 Results gemm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) != 2 || rankOf(in[1]) != 2)
-    return {
-        b.fail("gemm: expected matrices, got shapes " + toString(shapeOf(in[0])) + " and " + toString(shapeOf(in[1])))};
+    return {b.contradict("gemm: expected matrices, got shapes " + toString(shapeOf(in[0])) + " and " +
+                         toString(shapeOf(in[1])))};
   int64_t lhsSum = a.getInt("transA") ? 0 : 1, rhsSum = a.getInt("transB") ? 1 : 0;
   Value product = b.contract(toCompute(b, in[0]), toCompute(b, in[1]), {}, {}, lhsSum, rhsSum);
   product = scaled(b, product, a.getFloat("alpha", 1));
@@ -37,7 +37,7 @@ Results gemm(Builder &b, Values in, const Attributes &a) {
 /// x W^T + bias, W [out, in].
 Results linear(Builder &b, Values in, const Attributes &) {
   if (rankOf(in[0]) < 1 || rankOf(in[1]) != 2)
-    return {b.fail("linear: expected a weight of rank 2, got shape " + toString(shapeOf(in[1])))};
+    return {b.contradict("linear: expected a weight of rank 2, got shape " + toString(shapeOf(in[1])))};
   Value product = b.contract(toCompute(b, in[0]), toCompute(b, in[1]), {}, {}, rankOf(in[0]) - 1, {1});
   if (Value bias = optionalInput(in, 2))
     product = graph::add(b, product, castLike(b, bias, product ? product : bias));

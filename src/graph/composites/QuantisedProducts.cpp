@@ -26,8 +26,8 @@ static Value asMatrix(Builder &b, Value x, const Twine &what, const Shape &expec
   for (const SymbolicInt &extent : shape)
     hasRows |= !provablyDiffer(first = first * extent, expected[0]);
   if (!hasRows || provablyDiffer(count, matrix[0] * matrix[1]))
-    return b.fail("expected " + what + " of shape " + toString(expected) + ", got " + toString(shape) +
-                  "\nhint: it follows from N, K, bits and block_size; correct these or the tensor");
+    return b.contradict("expected " + what + " of shape " + toString(expected) + ", got " + toString(shape) +
+                        "\nhint: it follows from N, K, bits and block_size; correct these or the tensor");
   return b.reshape(x, matrix);
 }
 

@@ -122,7 +122,7 @@ Results multinomial(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   int64_t samples = a.getInt("sample_size", 1);
   if (shape.size() != 2 || !isFloat(in[0]) || samples < 0)
-    return {b.fail("expected logarithms of weights [batch, classes], got shape " + toString(shape))};
+    return {b.contradict("expected logarithms of weights [batch, classes], got shape " + toString(shape))};
   SymbolicInt batch = shape[0], classes = shape[1];
   b.require(classes - SymbolicInt(1), "samples of no classes");
   Type f64 = b.operations.getF64Type();

@@ -357,7 +357,7 @@ static void checkLengths(Builder &b, Value lengths, const SymbolicInt &steps) {
 static void checkWeights(Builder &b, Values in, const Attributes &a, unsigned directions) {
   Shape weights = shapeOf(in[1]), recurrences = shapeOf(in[2]);
   if (provablyDiffer(weights[0], SymbolicInt(directions)))
-    b.fail("expected weights for " + Twine(directions) + " directions, got shape " + toString(weights));
+    b.contradict("expected weights for " + Twine(directions) + " directions, got shape " + toString(weights));
   else if (int64_t size = a.getInt("hidden_size");
            a.has("hidden_size") && provablyDiffer(recurrences[2], SymbolicInt(size)))
     b.fail("expected a hidden_size of " + recurrences[2].str() + ", as the recurrent weights have, got " + Twine(size) +
@@ -411,7 +411,7 @@ Results quantized_lstm(Builder &b, Values in, const Attributes &a) {
     return {b.fail("expected scales and zero points of both weights")};
   for (size_t index : {1, 2}) {
     if (rankOf(inputs[index]) != 3 || isFloat(inputs[index]))
-      return {b.fail("expected quantised weights of rank 3, got " + toString(shapeOf(inputs[index])))};
+      return {b.contradict("expected quantised weights of rank 3, got " + toString(shapeOf(inputs[index])))};
     inputs[index] = b.transpose(inputs[index], {0, 2, 1});
   }
   return recurrent(b, lstmKind, inputs, a);

@@ -214,8 +214,8 @@ Results roi_align(Builder &b, Values in, const Attributes &a) {
   if (!options)
     return {};
   if (shape.size() != 4 || regions.size() != 2 || rankOf(in[2]) != 1 || provablyDiffer(regions[1], SymbolicInt(4)))
-    return {b.fail("roi_align: expected an image [n, c, h, w], regions [r, 4] and indices [r], got shapes " +
-                   toString(shape) + ", " + toString(regions) + " and " + toString(shapeOf(in[2])))};
+    return {b.contradict("roi_align: expected an image [n, c, h, w], regions [r, 4] and indices [r], got shapes " +
+                         toString(shape) + ", " + toString(regions) + " and " + toString(shapeOf(in[2])))};
   requireExtents(b, {shapeOf(in[2])[0], regions[1]}, {regions[0], SymbolicInt(4)}, "roi_align");
   SampleExtents samples{mostSamples(b, in[1], 0, *options), mostSamples(b, in[1], 1, *options)};
   if (samples.rows.isPoison() || samples.columns.isPoison())
@@ -274,8 +274,8 @@ Results crop_and_resize(Builder &b, Values in, const Attributes &a) {
 Results deform_conv(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]), filter = shapeOf(in[1]), offsets = shapeOf(in[2]);
   if (shape.size() != 4 || filter.size() != 4 || offsets.size() != 4)
-    return {b.fail("deform_conv: expected an image, a filter and offsets of rank 4, got shapes " + toString(shape) +
-                   ", " + toString(filter) + " and " + toString(offsets))};
+    return {b.contradict("deform_conv: expected an image, a filter and offsets of rank 4, got shapes " +
+                         toString(shape) + ", " + toString(filter) + " and " + toString(offsets))};
   std::optional<DeformOptions> options = deformOptions(b, filter, a);
   Value patches = options ? deformedPatches(b, in, ArrayRef(offsets).drop_front(2), *options) : Value();
   if (!patches)
@@ -287,8 +287,8 @@ Results deform_conv(Builder &b, Values in, const Attributes &a) {
   SymbolicInt depth = filter[1] * filter[2] * filter[3];
   Value columns = b.reshape(patches, {shape[0], groups, depth, places});
   Value weights = b.reshape(in[1], {groups, *outputs, depth});
-  Value products =
-      b.contract(weights, b.transpose(columns, {1, 2, 0, 3}), {0}, {0}, {2}, {1}, computeType(elementTypeOf(in[0])));
+  Type compute = computeType(elementTypeOf(in[0]));
+  Value products = b.contract(weights, b.transpose(columns, {1, 2, 0, 3}), {0}, {0}, {2}, {1}, compute);
   if (!products)
     return {}; // [group, output, n, place]
   Value result = b.reshape(b.transpose(products, {2, 0, 1, 3}), {shape[0], filter[0], offsets[2], offsets[3]});

@@ -1,8 +1,9 @@
 //===- Resample.cpp - resizing by nearest, linear and cubic interpolation --===//
 //
-// Resizes one axis at a time. The methods are separable, so results equal those
-// of the n-d formulas up to rounding. Coordinates are computed in f32. Source:
-// ONNX Resize-19.
+// One axis at a time: separable, so the results are those of the n-d formulas
+// up to rounding. Coordinates are computed in f32, and in f64 where the elements
+// are f64 or where a coordinate decides between two elements: then the formulas
+// are written so that rounding changes no decision. Source: ONNX Resize-19.
 //
 // Antialiasing stretches the kernel when an axis is shortened, so that every
 // input element contributes: the weights of all neighbours form a matrix.
@@ -27,53 +28,80 @@ struct Parameter {
   Value tensor = {};
   bool isKnown(double value) const { return !tensor && number == value; }
 };
-/// One resized axis: output extent, scale (0: output / input), region of interest in [0, 1].
+/// How many times longer an axis becomes: the number that a model gives, or, where it gives none (0), a ratio of whole
+/// numbers.
+struct Scale {
+  Parameter given;
+  SymbolicInt numerator, denominator;
+
+  bool isRatio() const { return given.isKnown(0); }
+  bool isKnown(int64_t times) const {
+    return isRatio() ? numerator == denominator * times : given.isKnown(static_cast<double>(times));
+  }
+};
+/// One resized axis: output extent, scale, region of interest in [0, 1].
 struct ResizedAxis {
   int64_t axis;
   SymbolicInt extent;
-  Parameter scale, regionStart, regionEnd;
+  Scale scale;
+  Parameter regionStart, regionEnd;
 };
 } // namespace
 
 /// The parameters of an axis that are tensors, in the order in which AxisSampler captures them.
 static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
   SmallVector<Value> tensors;
-  for (const Parameter *parameter : {&axis.scale, &axis.regionStart, &axis.regionEnd})
+  for (const Parameter *parameter : {&axis.scale.given, &axis.regionStart, &axis.regionEnd})
     if (parameter->tensor)
       tensors.push_back(parameter->tensor);
   return tensors;
+}
+
+static bool isCrop(const ResizeOptions &options) { return options.coordinates == "tf_crop_and_resize"; }
+
+/// What elements are multiplied and added in.
+static Type weightType(Builder &b, Type elementType) { return elementType.isF64() ? elementType : Type(b.f32()); }
+
+/// PyTorch multiplies by one over the scale, both in f32: what is the nearest element there follows from the rounding.
+static bool isByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
+
+/// A coordinate decides which element is the nearest one, and whether it lies outside of a region.
+static Type coordinateType(Builder &b, Type elementType, const ResizeOptions &options) {
+  if (isByStep(options))
+    return b.f32();
+  return options.mode == "nearest" || isCrop(options) ? b.operations.getF64Type() : weightType(b, elementType);
 }
 
 namespace {
 /// Computes the source elements of one output position.
 class AxisSampler {
 public:
-  /// `captured`: capturedParameters(axis) inside the body.
-  AxisSampler(OpBuilder &builder, Location loc, Value position, const SymbolicInt &inputExtent, const ResizedAxis &axis,
-              const ResizeOptions &options, ValueRange captured)
-      : axis(axis), options(options), captured(captured),
-        position(Scalar(builder, loc, position).to(builder.getF32Type())),
-        last(Scalar(builder, loc, extent(builder, loc, inputExtent - SymbolicInt(1)))),
-        input(extentAsFloat(inputExtent)), output(extentAsFloat(axis.extent)), givenScale(read(axis.scale)),
-        regionStart(read(axis.regionStart)), regionEnd(read(axis.regionEnd)) {}
+  /// `captured`: capturedParameters(axis) inside the body. Coordinates have the type `type`.
+  AxisSampler(OpBuilder &builder, Location loc, Value position, Type type, const SymbolicInt &inputExtent,
+              const ResizedAxis &axis, const ResizeOptions &options, ValueRange captured)
+      : axis(axis), inputExtent(inputExtent), options(options), captured(captured),
+        position(Scalar(builder, loc, position).to(type)),
+        last(Scalar(builder, loc, extent(builder, loc, inputExtent - SymbolicInt(1)))), input(asFloat(inputExtent)),
+        output(asFloat(axis.extent)), givenScale(read(axis.scale.given)), regionStart(read(axis.regionStart)),
+        regionEnd(read(axis.regionEnd)) {}
 
   /// The position in the input, not clamped.
   Scalar coordinate() {
     StringRef mode = options.coordinates;
     if (mode == "asymmetric")
-      return position / scale();
+      return overScale(position);
     if (mode == "tf_half_pixel_for_nn")
-      return (position + 0.5) / scale();
+      return overScale(position + 0.5);
+    if (isByStep(options))
+      return (mode == "pytorch_nearest" ? position : position + 0.5) * step();
     if (mode == "align_corners")
       return alignedCoordinate();
-    if (mode == "tf_crop_and_resize")
+    if (isCrop(options))
       return cropCoordinate();
-    Scalar centred = (position + 0.5) / scale() - 0.5;
-    if (mode == "pytorch_half_pixel")
-      return select(output > 1, centred, centred.constant(0));
-    if (mode == "half_pixel_symmetric")
-      return (input / 2) * (1.0 - output / (scale() * input)) + centred;
-    return centred;
+    if (mode == "half_pixel_symmetric") // what is cut off of a length that is no whole number, at both ends alike
+      return overScale(position + 0.5 + (length() - output) / 2) - 0.5;
+    Scalar centred = overScale(position + 0.5) - 0.5;
+    return mode == "pytorch_half_pixel" ? select(output > 1, centred, centred.constant(0)) : centred;
   }
 
   /// A whole number as an index inside the input.
@@ -91,7 +119,9 @@ public:
   Scalar isOutside(Scalar x) { return (x < 0) | (x > input - 1); }
   Scalar isInside(Scalar whole) { return (whole >= 0) & (whole <= input - 1); }
 
-  Scalar scale() { return axis.scale.isKnown(0) ? output / input : givenScale; }
+  Scalar scale() {
+    return axis.scale.isRatio() ? asFloat(axis.scale.numerator) / asFloat(axis.scale.denominator) : givenScale;
+  }
 
 private:
   Scalar read(const Parameter &parameter) {
@@ -101,24 +131,46 @@ private:
     captured = captured.drop_front();
     return position.with(element).to(position.type());
   }
-  Scalar extentAsFloat(const SymbolicInt &value) {
+  Scalar asFloat(const SymbolicInt &value) {
     if (std::optional<int64_t> constant = value.constant())
       return position.constant(static_cast<double>(*constant));
     return position.with(extent(position.emitter(), position.location(), value)).to(position.type());
   }
-  /// With given scales, the ends of the output belong to a length that is not an integer.
+  /// x / scale, rounded once: exact wherever it is a multiple of 1/2.
+  Scalar overScale(Scalar x) {
+    if (!axis.scale.isRatio())
+      return x / givenScale;
+    return x * asFloat(axis.scale.denominator) / asFloat(axis.scale.numerator);
+  }
+  Scalar step() {
+    if (axis.scale.isRatio())
+      return asFloat(axis.scale.denominator) / asFloat(axis.scale.numerator);
+    return axis.scale.given.tensor ? 1.0 / givenScale : position.constant(1 / axis.scale.given.number);
+  }
+  /// The output's length before it is rounded to a whole number.
+  Scalar length() {
+    if (!axis.scale.isRatio())
+      return input * givenScale;
+    return axis.scale.denominator == inputExtent
+               ? asFloat(axis.scale.numerator)
+               : input * asFloat(axis.scale.numerator) / asFloat(axis.scale.denominator);
+  }
+  /// The ends of the output are those of its length, which may be no whole number.
   Scalar alignedCoordinate() {
-    Scalar length = axis.scale.isKnown(0) ? output : input * givenScale;
-    Scalar spread = position * (input - 1) / select(equal(length, 1), length, length - 1);
-    return select(equal(length, 1), position.constant(0), spread);
+    bool isPart = axis.scale.isRatio() && axis.scale.denominator != inputExtent;
+    Scalar unit = isPart ? asFloat(axis.scale.denominator) : position.constant(1);
+    Scalar whole = isPart ? input * asFloat(axis.scale.numerator) : length();
+    Scalar spread = position * (input - 1) * unit / select(equal(whole, unit), whole, whole - unit);
+    return select(equal(whole, unit), position.constant(0), spread);
   }
   Scalar cropCoordinate() {
-    Scalar width = regionEnd - regionStart;
-    Scalar spread = regionStart * (input - 1) + position * (width * (input - 1)) / max(output - 1, 1);
+    Scalar steps = max(output - 1, 1);
+    Scalar spread = (regionStart * (steps - position) + regionEnd * position) * (input - 1) / steps;
     return select(output > 1, spread, 0.5 * (regionStart + regionEnd) * (input - 1));
   }
 
   const ResizedAxis &axis;
+  const SymbolicInt inputExtent;
   const ResizeOptions &options;
   ValueRange captured;
   Scalar position, last, input, output, givenScale, regionStart, regionEnd;
@@ -135,19 +187,20 @@ static Scalar cubicWeight(Scalar t, double a) {
 
 using Tap = llvm::function_ref<Scalar(Scalar index)>;
 
-static Scalar interpolateLinear(AxisSampler &sampler, Scalar x, Tap tap) {
-  Scalar before = floor(x), fraction = x - before;
+/// Between elements, which have the type `type`, at the coordinate x.
+static Scalar interpolateLinear(AxisSampler &sampler, Scalar x, Type type, Tap tap) {
+  Scalar before = floor(x), fraction = (x - before).to(type);
   Scalar low = tap(sampler.clamped(before)), high = tap(sampler.clamped(before + 1));
   return low * (1.0 - fraction) + high * fraction;
 }
 
-static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Tap tap, const ResizeOptions &options) {
-  Scalar before = floor(x), total = x.constant(0), weights = x.constant(0);
+static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Type type, Tap tap, const ResizeOptions &options) {
+  Scalar before = floor(x), zero = x.to(type).constant(0), total = zero, weights = zero;
   for (int offset = -1; offset <= 2; ++offset) {
     Scalar at = before + offset;
-    Scalar weight = cubicWeight(x - at, options.cubicCoefficient);
+    Scalar weight = cubicWeight((x - at).to(type), options.cubicCoefficient);
     if (options.excludeOutside) {
-      weight = select(sampler.isInside(at), weight, x.constant(0));
+      weight = select(sampler.isInside(at), weight, zero);
       weights = weights + weight;
     }
     total = total + weight * tap(sampler.clamped(at));
@@ -160,13 +213,15 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resize
                                          const ResizeOptions &options) {
   std::optional<SymbolicInt> ratio = exactDiv(axis.extent, extent);
   StringRef coordinates = options.coordinates;
-  bool fromStart =
-      (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn") && options.rounding == "floor";
+  bool fromStart = (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn" || isByStep(options)) &&
+                   options.rounding == "floor";
   bool centred = coordinates.ends_with("half_pixel") && options.rounding.starts_with("round_prefer");
   if (options.mode != "nearest" || !ratio || !ratio->constant() || !(fromStart || centred))
     return std::nullopt;
-  bool fits = axis.scale.isKnown(0) || axis.scale.isKnown(static_cast<double>(*ratio->constant()));
-  return fits ? ratio->constant() : std::nullopt;
+  const double step = 1 / static_cast<double>(*ratio->constant());
+  if (coordinates == "pytorch_nearest" && static_cast<float>(step) < step) // the first of the elements may be another's
+    return std::nullopt;
+  return axis.scale.isKnown(*ratio->constant()) ? ratio->constant() : std::nullopt;
 }
 
 static Value repeatElements(Builder &b, Value input, int64_t axis, int64_t times) {
@@ -180,17 +235,17 @@ static Value repeatElements(Builder &b, Value input, int64_t axis, int64_t times
   return b.reshape(b.broadcast(input, dims, wide), merged);
 }
 
-/// The number of neighbours of a stretched kernel with this reach: even.
-static SymbolicInt neighbourCount(Builder &b, const SymbolicInt &inputExtent, const ResizedAxis &axis, int64_t reach) {
+/// How many neighbours a stretched kernel of this reach may have: an even number.
+static SymbolicInt neighbourCount(Builder &b, const Scale &scale, int64_t reach) {
   auto whole = static_cast<double>(reach);
-  if (axis.scale.tensor) {
+  if (scale.given.tensor) {
     auto half = [&](ArrayRef<Scalar> v) { return ceil(whole / min(v[0], 1)).to(v[0].emitter().getI64Type()); };
-    return b.measure(pointwise(b, axis.scale.tensor, half, b.i64()), "neighbours") * 2;
+    return b.measure(pointwise(b, scale.given.tensor, half, b.i64()), "neighbours") * 2;
   }
-  if (!axis.scale.isKnown(0))
-    return SymbolicInt(support::saturatedInteger(std::ceil(whole / std::min(axis.scale.number, 1.0)))) * 2;
-  SymbolicInt output = max(axis.extent, SymbolicInt(1)), stretched = inputExtent * reach;
-  return max(floorDiv(stretched + output - SymbolicInt(1), output), SymbolicInt(reach)) * 2;
+  if (!scale.isRatio())
+    return SymbolicInt(support::saturatedInteger(std::ceil(whole / std::min(scale.given.number, 1.0)))) * 2;
+  SymbolicInt numerator = max(scale.numerator, SymbolicInt(1)), stretched = scale.denominator * reach;
+  return max(floorDiv(stretched + numerator - SymbolicInt(1), numerator), SymbolicInt(reach)) * 2;
 }
 
 static Scalar kernelWeight(Scalar distance, const ResizeOptions &options) {
@@ -206,44 +261,64 @@ static Scalar neighbourAt(Scalar x, Value number, const SymbolicInt &count) {
   return floor(x) + (x.with(number) - half).to(x.type());
 }
 
-/// [output, neighbour]: weights whose sum over the neighbours is 1.
-static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count,
+/// [output, neighbour]: weights, in `type`, whose sum over the neighbours is 1.
+static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count, Type type,
                               const ResizedAxis &axis, const ResizeOptions &options) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[0], inputExtent, axis, options, tensors);
+    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, options), inputExtent, axis, options, tensors);
     Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
     Scalar weight = kernelWeight((at - x) * min(sampler.scale(), 1), options);
-    return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).value;
+    return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).to(type).value;
   };
-  Value weights = b.generate(capturedParameters(axis), {axis.extent, count}, b.f32(), body);
+  Value weights = b.generate(capturedParameters(axis), {axis.extent, count}, type, body);
   return div(b, weights, weights ? sum(b, weights, 1, true) : weights);
 }
 
 static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
   Shape shape = shapeOf(input);
   SymbolicInt inputExtent = shape[axis.axis];
-  SymbolicInt count = neighbourCount(b, inputExtent, axis, options.mode == "linear" ? 1 : 2);
+  SymbolicInt count = neighbourCount(b, axis.scale, options.mode == "linear" ? 1 : 2);
   if (count.isPoison()) {
     b.fail("resize: a kernel that is stretched by one over the scale has too many elements");
     return {};
   }
-  SmallVector<Value> inputs{input, neighbourWeights(b, inputExtent, count, axis, options)};
+  Type elementType = elementTypeOf(input), type = weightType(b, elementType);
+  SmallVector<Value> inputs{input, neighbourWeights(b, inputExtent, count, type, axis, options)};
   llvm::append_range(inputs, capturedParameters(axis));
   shape[axis.axis] = axis.extent;
   shape.push_back(count);
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[axis.axis], inputExtent, axis, options, tensors.drop_front(2));
+    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, options), inputExtent, axis,
+                        options, tensors.drop_front(2));
     Scalar x = sampler.coordinate();
     SmallVector<Value> source(index.drop_back());
     source[axis.axis] = sampler.clamped(neighbourAt(x, index.back(), count)).value;
-    Scalar weight = x.with(load(builder, loc, tensors[1], {index[axis.axis], index.back()}));
-    Scalar value = weight * Scalar(builder, loc, load(builder, loc, tensors[0], source)).to(x.type());
-    if (options.coordinates == "tf_crop_and_resize")
+    Scalar weight(builder, loc, load(builder, loc, tensors[1], {index[axis.axis], index.back()}));
+    Scalar value = weight * Scalar(builder, loc, load(builder, loc, tensors[0], source)).to(type);
+    if (isCrop(options))
       value = select(sampler.isOutside(x), weight * options.extrapolation, value);
     return value.value;
   };
-  Value products = b.generate(inputs, shape, b.f32(), body);
-  return products ? b.cast(sum(b, products, rankOf(input), false), elementTypeOf(input)) : products;
+  Value products = b.generate(inputs, shape, type, body);
+  return products ? b.cast(sum(b, products, rankOf(input), false), elementType) : products;
+}
+
+/// One element of the result: at `index` along the axis of the sampler, from the tensor `input`.
+static Scalar resampledElement(AxisSampler &sampler, Builder &b, Value input, int64_t axis, ValueRange index,
+                               const ResizeOptions &options) {
+  SmallVector<Value> source(index);
+  Type elementType = elementTypeOf(input), type = weightType(b, elementType);
+  Scalar x = sampler.coordinate();
+  auto loadAt = [&](Scalar at) {
+    source[axis] = at.value;
+    return Scalar(x.emitter(), x.location(), load(x.emitter(), x.location(), input, source), isUnsigned(elementType));
+  };
+  auto tap = [&](Scalar at) { return loadAt(at).to(type); };
+  Scalar value = options.mode == "nearest"  ? loadAt(sampler.clamped(sampler.rounded(x)))
+                 : options.mode == "linear" ? interpolateLinear(sampler, x, type, tap)
+                                            : interpolateCubic(sampler, x, type, tap, options);
+  value = value.to(scalarType(elementType));
+  return isCrop(options) ? select(sampler.isOutside(x), value.constant(options.extrapolation), value) : value;
 }
 
 static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
@@ -251,8 +326,7 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
     return {};
   Shape shape = shapeOf(input), result = shape;
   SymbolicInt inputExtent = shape[axis.axis];
-  bool isCrop = options.coordinates == "tf_crop_and_resize";
-  if (inputExtent == axis.extent && !isCrop && (axis.scale.isKnown(0) || axis.scale.isKnown(1)))
+  if (inputExtent == axis.extent && !isCrop(options) && axis.scale.isKnown(1))
     return input;
   if (std::optional<int64_t> times = repetition(inputExtent, axis, options))
     return repeatElements(b, input, axis.axis, *times);
@@ -261,23 +335,11 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
   result[axis.axis] = axis.extent;
   SmallVector<Value> inputs{input};
   llvm::append_range(inputs, capturedParameters(axis));
-  Type elementType = elementTypeOf(input);
-  bool isNearest = options.mode == "nearest";
+  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, options);
   return b.generate(
       inputs, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-        AxisSampler sampler(builder, loc, index[axis.axis], inputExtent, axis, options, in.drop_front());
-        SmallVector<Value> source(index);
-        auto loadAt = [&](Scalar at) {
-          source[axis.axis] = at.value;
-          return Scalar(builder, loc, load(builder, loc, in[0], source), isUnsigned(elementType));
-        };
-        auto tap = [&](Scalar at) { return loadAt(at).to(builder.getF32Type()); };
-        Scalar x = sampler.coordinate();
-        Scalar value = isNearest                  ? loadAt(sampler.clamped(sampler.rounded(x)))
-                       : options.mode == "linear" ? interpolateLinear(sampler, x, tap)
-                                                  : interpolateCubic(sampler, x, tap, options);
-        value = value.to(scalarType(elementType));
-        return (isCrop ? select(sampler.isOutside(x), value.constant(options.extrapolation), value) : value).value;
+        AxisSampler sampler(builder, loc, index[axis.axis], type, inputExtent, axis, options, in.drop_front());
+        return resampledElement(sampler, b, in[0], axis.axis, index, options).value;
       });
 }
 
@@ -293,7 +355,7 @@ static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
   bool knowsMode = llvm::is_contained({"nearest", "linear", "cubic"}, options.mode);
   bool knowsCoordinates =
       llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
-                          "tf_half_pixel_for_nn", "tf_crop_and_resize"},
+                          "tf_half_pixel_for_nn", "tf_crop_and_resize", "pytorch_nearest", "pytorch_nearest_exact"},
                          options.coordinates);
   if (knowsMode && knowsCoordinates)
     return options;
@@ -326,25 +388,30 @@ static std::optional<SmallVector<Parameter>> parametersOf(Builder &b, Value vect
 
 namespace composites {
 /// in: x, scales [rank] and roi [2 rank] (optional; what the attributes of these names are, known at run time).
-/// Attributes: sizes (one per dimension), scales (optional, for the coordinates), roi, mode, and ONNX's others.
+/// Attributes: sizes (one per dimension), for the coordinates scales or ratios [2 rank] of whole numbers, numerators
+/// first (both optional: sizes over extents), roi, mode, and ONNX's others. Beside ONNX's there are the coordinates
+/// pytorch_nearest and pytorch_nearest_exact.
 Results resize(Builder &b, Values in, const Attributes &a) {
   std::optional<Shape> sizes = a.getDims("sizes");
   size_t rank = rankOf(in[0]);
   if (!sizes || sizes->size() != rank)
-    return {b.fail("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
+    return {b.contradict("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
   std::optional<ResizeOptions> options = optionsOf(b, a);
   SmallVector<Parameter> whole(rank);
   auto scales = parametersOf(b, optionalInput(in, 1), a.getFloats("scales"), whole);
   whole.append(rank, Parameter{1});
-  bool isCrop = options && options->coordinates == "tf_crop_and_resize";
-  auto region = isCrop ? parametersOf(b, optionalInput(in, 2), a.getFloats("roi"), whole) : whole;
+  auto region = options && isCrop(*options) ? parametersOf(b, optionalInput(in, 2), a.getFloats("roi"), whole) : whole;
   if (!options || !scales || !region)
     return {};
+  Shape ratios = *sizes;
+  llvm::append_range(ratios, shapeOf(in[0]));
+  ratios = a.getDims("ratios").value_or(ratios);
   Value x = in[0];
   for (size_t i = 0; i < rank; ++i) {
-    ResizedAxis axis{static_cast<int64_t>(i), (*sizes)[i], (*scales)[i], (*region)[i], (*region)[rank + i]};
+    Scale scale{(*scales)[i], ratios[i], ratios[rank + i]};
+    ResizedAxis axis{static_cast<int64_t>(i), (*sizes)[i], scale, (*region)[i], (*region)[rank + i]};
     bool touches =
-        !isCrop || shapeOf(x)[i] != axis.extent || !axis.regionStart.isKnown(0) || !axis.regionEnd.isKnown(1);
+        !isCrop(*options) || shapeOf(x)[i] != axis.extent || !axis.regionStart.isKnown(0) || !axis.regionEnd.isKnown(1);
     x = touches ? resizeAxis(b, x, axis, *options) : x;
     if (!x)
       return {};

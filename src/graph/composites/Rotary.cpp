@@ -39,9 +39,9 @@ Value rotate(Builder &b, Value x, Value cosines, Value sines, const RotaryForm &
   int64_t tableRank = form.positions ? 2 : 3;
   if (shape.size() != 4 || rankOf(cosines) != tableRank || rankOf(sines) != tableRank ||
       (form.positions && rankOf(form.positions) != 2))
-    return b.fail("rotary embedding: expected a tensor of rank 4 and tables of rank " + Twine(tableRank) +
-                  ", got shapes " + toString(shape) + ", " + toString(shapeOf(cosines)) + " and " +
-                  toString(shapeOf(sines)));
+    return b.contradict("rotary embedding: expected a tensor of rank 4 and tables of rank " + Twine(tableRank) +
+                        ", got shapes " + toString(shape) + ", " + toString(shapeOf(cosines)) + " and " +
+                        toString(shapeOf(sines)));
   SymbolicInt pairs = shapeOf(cosines).back(), size = pairs * 2;
   if (provablyDiffer(size, form.size))
     return b.fail("rotary embedding: the tables have " + pairs.str() + " pairs, expected half of " + form.size.str());
@@ -67,7 +67,7 @@ Results rotary_embedding(Builder &b, Values in, const Attributes &a) {
   bool isPacked = rankOf(in[0]) == 3;
   Value x = isPacked ? splitHeads(b, in[0], SymbolicInt(a.getInt("num_heads"))) : in[0];
   if (!x || rankOf(x) != 4)
-    return {x ? b.fail("rotary embedding: expected rank 3 or 4, got shape " + toString(shapeOf(x))) : x};
+    return {x ? b.contradict("rotary embedding: expected rank 3 or 4, got shape " + toString(shapeOf(x))) : x};
   int64_t size = a.getInt("rotary_embedding_dim");
   RotaryForm form{optionalInput(in, 3), a.getInt("interleaved") != 0, size ? SymbolicInt(size) : shapeOf(x)[3]};
   Value result = rotate(b, x, in[1], in[2], form);

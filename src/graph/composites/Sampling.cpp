@@ -153,8 +153,8 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
     return {};
   if (shape.size() < 3 || grid.size() != shape.size() ||
       provablyDiffer(grid.back(), SymbolicInt(static_cast<int64_t>(dims))) || dims > 3)
-    return {b.fail("grid_sample: a grid of shape " + toString(grid) + " does not fit a tensor of shape " +
-                   toString(shape))};
+    return {b.contradict("grid_sample: a grid of shape " + toString(grid) + " does not fit a tensor of shape " +
+                         toString(shape))};
   requireExtents(b, {grid.front(), grid.back()}, {shape[0], SymbolicInt(static_cast<int64_t>(dims))}, "grid_sample");
   result = {shape[0], shape[1]};
   result.append(grid.begin() + 1, grid.end() - 1);
@@ -196,8 +196,8 @@ Results affine_grid(Builder &b, Values in, const Attributes &a) {
   Shape theta = shapeOf(in[0]);
   if (dims < 1 || theta.size() != 3 || provablyDiffer(theta[0], (*size)[0]) ||
       provablyDiffer(theta[1], SymbolicInt(dims)) || provablyDiffer(theta[2], SymbolicInt(dims + 1)))
-    return {
-        b.fail("affine_grid: expected theta [n, k, k + 1] and a size of k + 2 extents, got shape " + toString(theta))};
+    return {b.contradict("affine_grid: expected theta [n, k, k + 1] and a size of k + 2 extents, got shape " +
+                         toString(theta))};
   for (const SymbolicInt &difference : {(*size)[0] - theta[0], theta[0] - (*size)[0]})
     b.require(difference, "the first extent of the size is not the number of matrices");
   requireExtents(b, ArrayRef(theta).drop_front(), {SymbolicInt(dims), SymbolicInt(dims + 1)}, "affine_grid: theta");

@@ -54,8 +54,8 @@ Results scatter_nd(Builder &b, Values in, const Attributes &a) {
     indexShape.back() = SymbolicInt(*depth);
   }
   if (!depth || *depth < 0 || *depth > static_cast<int64_t>(shape.size()) || !isa<IntegerType>(elementTypeOf(in[1])))
-    return {b.fail("scatter_nd: integer indices of shape " + toString(indexShape) + " do not fit a tensor of shape " +
-                   toString(shape))};
+    return {b.contradict("scatter_nd: integer indices of shape " + toString(indexShape) +
+                         " do not fit a tensor of shape " + toString(shape))};
   Value wrapped = b.generate(
       in[1], indexShape, b.i64(), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
         Scalar which(builder, loc, index.back()), bound = which.integer(0);
@@ -71,8 +71,8 @@ Results scatter_elements(Builder &b, Values in, const Attributes &a) {
   if (axis < 0)
     return {};
   if (rankOf(in[1]) != rankOf(in[0]) || !isa<IntegerType>(elementTypeOf(in[1])))
-    return {b.fail("scatter_elements: expected integer indices of rank " + Twine(rankOf(in[0])) + ", got shape " +
-                   toString(shapeOf(in[1])))};
+    return {b.contradict("scatter_elements: expected integer indices of rank " + Twine(rankOf(in[0])) + ", got shape " +
+                         toString(shapeOf(in[1])))};
   SymbolicInt count = shapeOf(in[0])[axis];
   int64_t rank = rankOf(in[0]);
   Shape shape = shapeOf(in[1]);

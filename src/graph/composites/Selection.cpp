@@ -221,8 +221,8 @@ namespace composites {
 /// threshold. Attribute center_point_box.
 Results non_max_suppression(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) != 3 || rankOf(in[1]) != 3 || !isFloat(in[0]) || !isFloat(in[1]))
-    return {b.fail("non_max_suppression: expected boxes [b, n, 4] and scores [b, c, n] of floats, got shapes " +
-                   toString(shapeOf(in[0])) + " and " + toString(shapeOf(in[1])))};
+    return {b.contradict("non_max_suppression: expected boxes [b, n, 4] and scores [b, c, n] of floats, got shapes " +
+                         toString(shapeOf(in[0])) + " and " + toString(shapeOf(in[1])))};
   auto scalar = [&](size_t index) {
     Value value = optionalInput(in, index);
     return value ? b.reshape(value, {}) : value;

@@ -140,8 +140,8 @@ Results dft(Builder &b, Values in, const Attributes &a) {
   if (axis < 0)
     return {};
   if (rank < 2 || axis == rank - 1 || (parts && *parts != 1 && *parts != 2))
-    return {
-        b.fail("dft: expected a tensor [.., 1] or [.., 2] and another axis, got shape " + toString(shapeOf(in[0])))};
+    return {b.contradict("dft: expected a tensor [.., 1] or [.., 2] and another axis, got shape " +
+                         toString(shapeOf(in[0])))};
   for (const SymbolicInt &difference : {shapeOf(in[0]).back() - 1, SymbolicInt(2) - shapeOf(in[0]).back()})
     b.require(difference, "dft: the last dimension is neither 1 nor 2");
   if (Value measuredAxis = optionalInput(in, 1))
@@ -158,8 +158,8 @@ Results stft(Builder &b, Values in, const Attributes &a) {
   if (window && !length)
     length = shapeOf(window);
   if (!step || step->size() != 1 || !length || length->size() != 1 || shape.size() != 3)
-    return {
-        b.fail("stft: expected a signal [n, x] or [n, x, 1 or 2], a step and a length, got shape " + toString(shape))};
+    return {b.contradict("stft: expected a signal [n, x] or [n, x, 1 or 2], a step and a length, got shape " +
+                         toString(shape))};
   SymbolicInt size = window ? shapeOf(window)[0] : length->front(), stride = step->front();
   for (const SymbolicInt &difference : {size - length->front(), length->front() - size})
     b.require(difference, "stft: the window is not of the frame's length");

@@ -105,7 +105,7 @@ Results string_normalize(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   bool fits = shape.size() == 1 || (shape.size() == 2 && !provablyDiffer(shape[0], SymbolicInt(1)));
   if (!checkTexts(b, in) || !fits)
-    return {fits ? Value() : b.fail("expected a shape [c] or [1, c], got " + toString(shape))};
+    return {fits ? Value() : b.contradict("expected a shape [c] or [1, c], got " + toString(shape))};
   if (shape.size() == 2)
     for (const SymbolicInt &difference : {shape[0] - 1, 1 - shape[0]})
       b.require(difference, "expected a shape [c] or [1, c], got " + toString(shape));
@@ -137,7 +137,7 @@ Results string_tokenize(Builder &b, Values in, const Attributes &a) {
   if (!checkTexts(b, in) || !llvm::all_of(patterns, [&](StringRef pattern) { return checkPattern(b, pattern); }))
     return {};
   if (shape.empty() || shape.size() > 2)
-    return {b.fail("expected a shape [c] or [n, c], got " + toString(shape))};
+    return {b.contradict("expected a shape [c] or [n, c], got " + toString(shape))};
   if (least > 1 && isByCharacter)
     return {b.fail("expected a mincharnum of 1 with the separator '', got " + Twine(least))};
   if (least < 1 || (!separates && patterns[0].empty()))

@@ -265,8 +265,8 @@ Results conv_transpose(Builder &b, Values in, const Attributes &a) {
   if (!window || !checkKernel(b, kernel, a))
     return {};
   if (window->groups < 1 || provablyDiffer(shape[1], filterShape[0]))
-    return {b.fail("conv_transpose: expected an input with " + filterShape[0].str() + " channels, for a filter " +
-                   toString(filterShape) + ", got " + shape[1].str() + " in " + toString(shape))};
+    return {b.contradict("conv_transpose: expected an input with " + filterShape[0].str() + " channels, for a filter " +
+                         toString(filterShape) + ", got " + shape[1].str() + " in " + toString(shape))};
   auto part = transposedPart(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
   if (!part)
     return {};

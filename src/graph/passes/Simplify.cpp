@@ -421,10 +421,14 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     merge.addPass(createCSEPass());
     if (failed(runPipeline(merge, getOperation())))
       return signalPassFailure();
-    // Newly known extents enable more folding.
+    // Sizes that become known let more be folded, and so does a branch that they leave out.
+    FailureOr<bool> leavesOut = false;
     for (bool changes = true; changes;) {
       (void)applyPatternsAndFoldGreedily(getOperation(), frozen, config);
-      changes = main && resolveMeasures(main);
+      changes = main && (resolveMeasures(main) || *leavesOut);
+      leavesOut = changes ? leaveOutContradictions(main) : FailureOr<bool>(false);
+      if (failed(leavesOut))
+        return signalPassFailure();
     }
     if (failed(runPipeline(merge, getOperation())))
       signalPassFailure();

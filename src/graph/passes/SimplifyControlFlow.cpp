@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/passes/SimplifyControlFlow.h"
+#include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Symbols.h"
@@ -229,4 +230,60 @@ bool perpend::graph::resolveMeasures(func::FuncOp main) {
   auto results = main.getBody().front().getTerminator()->getOperandTypes();
   main.setFunctionType(FunctionType::get(main.getContext(), main.getArgumentTypes(), results));
   return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Operators that known sizes contradict
+//===----------------------------------------------------------------------===//
+
+/// "node 'a': graph.reshape: cannot ...", by the operator's verifier; empty where it is right.
+static std::string complaintAbout(Operation *op) {
+  std::string text;
+  ScopedDiagnosticHandler handler(op->getContext(), [&](Diagnostic &diagnostic) {
+    text = text.empty() ? diagnostic.str() : text;
+    return success();
+  });
+  if (succeeded(op->getName().verifyInvariants(op)))
+    return "";
+  StringRef complaint = StringRef(text).split("' op ").second;
+  if (complaint.starts_with("C")) // the label of the constraint
+    complaint = complaint.split(": ").second;
+  std::string node = nodeName(op).empty() ? "" : "node '" + nodeName(op).str() + "': ";
+  return node + op->getName().getStringRef().str() + ": " + complaint.str();
+}
+
+/// The other branch is the only one; a run whose condition chooses this one ends with an error.
+static void leaveOut(Region &branch, StringRef complaint) {
+  auto op = cast<IfOp>(branch.getParentOp());
+  const bool isThen = &branch == &op.getThenRegion();
+  StringRef name = isThen ? "then" : "else";
+  OpBuilder operations(op);
+  GraphBuilder builder(operations, op.getLoc());
+  SymbolicInt taken = builder.measure(builder.cast(op.getCondition(), builder.i64()), "branch");
+  builder.require(isThen ? -taken : taken - SymbolicInt(1),
+                  ("the condition chooses the " + name + " branch, which cannot run: " + complaint).str());
+  op.getConditionMutable().assign(builder.scalar(isThen ? 0 : 1, operations.getI1Type()));
+  std::string node = nodeName(op).empty() ? "" : "node '" + nodeName(op).str() + "': ";
+  emitWarning(op.getLoc()) << node << "a run that chooses the " << name << " branch will be an error: " << complaint
+                           << "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs";
+}
+
+FailureOr<bool> perpend::graph::leaveOutContradictions(func::FuncOp main) {
+  Operation *wrong = nullptr;
+  std::string complaint;
+  main.walk([&](Operation *op) {
+    complaint = op == main ? "" : complaintAbout(op);
+    wrong = complaint.empty() ? nullptr : op;
+    return wrong ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (!wrong)
+    return false;
+  Region *region = wrong->getParentRegion();
+  while (region && !isa<IfOp>(region->getParentOp()))
+    region = region->getParentRegion();
+  if (region)
+    return leaveOut(*region, complaint), true;
+  wrong->emitError() << complaint
+                     << "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs";
+  return failure();
 }

@@ -77,10 +77,13 @@ LogicalResult GenerateOp::verify() {
 
 void GenerateOp::addRequirements(Requirements &requirements) {
   Shape result = shapeOf(getResult());
-  for (Value input : getInputs())
+  for (auto [input, argument] : llvm::zip_equal(getInputs(), getBody().getArguments().drop_front(result.size()))) {
+    if (argument.use_empty()) // nothing is read of it
+      continue;
     for (const SymbolicInt &extent : shapeOf(input))
       if (!extent.knownPositive() && !llvm::is_contained(result, extent))
         requirements.addReads(extent, result);
+  }
 }
 
 Value GenerateOp::element(OpBuilder &builder, Location loc, ValueRange index, ElementEmitter &emitter) {

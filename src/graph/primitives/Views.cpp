@@ -141,7 +141,8 @@ LogicalResult ReshapeOp::verify() {
   Shape input = shapeOf(getInput()), result = shapeOf(getResult());
   if (provablyDiffer(elementCount(input), elementCount(result)))
     return emitOpError("C1: cannot reshape ")
-           << toString(input) << " to " << toString(result) << ": the numbers of elements differ";
+           << toString(input) << " to " << toString(result) << ": the numbers of elements differ, "
+           << elementCount(input).str() << " and " << elementCount(result).str();
   return success();
 }
 

@@ -81,6 +81,16 @@ TEST(OnnxImport, UnnamedDimensionsGetTheirOwnSymbols) {
             "f32 [in_put_dim0, in_put_dim1, in_put_dim2]");
 }
 
+TEST(OnnxImport, TextsOfNothingAreNoNames) {
+  for (const char *text : {"None", "none", "null", "?", "-1", "*", "unk", "unk__5", "unknown", "Unknown_3", "N/A", " "})
+    EXPECT_EQ(typesOf(unary({"Relu", {}, {}, {}, "", ""}, {"x", {text, text, text}})), "f32 [x_dim0, x_dim1, x_dim2]")
+        << text;
+  for (const char *text : {"batch", "n", "na", "none_of_them", "x-1", "-x", "\u6279", "unkind"}) {
+    std::string types = typesOf(unary({"Relu", {}, {}, {}, "", ""}, {"x", {text, text}}));
+    EXPECT_EQ(types.find("_dim"), std::string::npos) << text << ": " << types;
+  }
+}
+
 TEST(OnnxImport, ParametersThatAreNoIdentifiersStayDistinct) {
   EXPECT_EQ(typesOf(unary({"Relu", {}, {}, {}, "", ""}, {"x", {"a.b", "a-b", "1"}})), "f32 [a_b, a_b_, _1]");
 }

@@ -1,5 +1,7 @@
 """Functions of a model: calls are replaced by the function's nodes, and mean what ONNX's reference says."""
 
+import math
+
 import numpy as np
 import onnx
 import perpend
@@ -159,6 +161,41 @@ def test_a_domain_that_the_model_does_not_import():
     del made.opset_import[1]
     with pytest.raises(perpend.CompileError, match=r"\(f\): the model imports no operator set of 'local'\nhint: "):
         perpend.import_model(made)
+
+
+GELU = [helper.make_node("Gelu", ["a"], ["b"], "gelu", domain="com.microsoft")]
+
+
+def expect_gelu(made):
+    with pytest.warns(UserWarning, match=r"\(Gelu\): the model does not import its domain, 'com.microsoft'; version 1"):
+        compiled = perpend.compile(made)
+    values = [-1.0, 0.5, 2.0]
+    wanted = [v / 2 * (1 + math.erf(v / math.sqrt(2))) for v in values]
+    np.testing.assert_allclose(compiled(np.float32([values] * 2)), [wanted] * 2, rtol=1e-5)
+
+
+def test_known_domains_that_nothing_imports():
+    """Version 1 is taken, once for all nodes, also of those in functions and in graphs of nodes."""
+    made = model([call("f", ["x"], ["y"])], [function("f", ["a"], ["b"], GELU)])
+    expect_gelu(made)
+    text = """<ir_version: 8, opset_import: ["" : 17]> f (bool c, float[2, 3] x) => (float[2, 3] y) {
+      y = If (c) <then_branch = g () => (float[2, 3] p) { p = com.microsoft.Gelu (x) },
+                  else_branch = h () => (float[2, 3] q) { t = com.microsoft.Gelu (x) q = Neg (t) }> }"""
+    given = onnx.parser.parse_model(text)
+    with pytest.warns(UserWarning, match="version 1 is taken") as warnings:
+        perpend.import_model(given)
+    assert len(warnings) == 1
+    text = """<ir_version: 8, opset_import: ["" : 17]> f (float[n, 3] x) => (float[n, 3] y) {
+      y = ai.onnx.ml.Scaler <offset = [1.0], scale = [2.0]> (x) }"""
+    with pytest.warns(UserWarning, match="'ai.onnx.ml'; version 1 is taken"):
+        scaler = perpend.compile(onnx.parser.parse_model(text))
+    np.testing.assert_array_equal(scaler(np.ones((2, 3), np.float32)), np.zeros((2, 3)))
+
+
+def test_unknown_domains_that_nothing_imports():
+    text = '<ir_version: 8, opset_import: ["" : 17]> f (float[n] x) => (float[n] y) { y = other.Gelu (x) }'
+    with pytest.raises(perpend.CompileError, match=r"not supported:\n  other.Gelu \(1 node\): 'y'"):
+        perpend.import_model(onnx.parser.parse_model(text))
 
 
 def test_a_domain_that_a_function_does_not_import():

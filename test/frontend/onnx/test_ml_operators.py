@@ -66,6 +66,28 @@ def test_features(generator, dtype):
         check("Binarizer", [x], threshold=0.3)
 
 
+@pytest.mark.parametrize("shape", [(5,), (5, 3), (5, 1, 3), (5, 3, 1), (5, 2, 2), (1, 1, 1, 4), (0, 1, 3)])
+@pytest.mark.parametrize("dtype", [np.float32, np.int64])
+def test_features_of_any_rank(generator, shape, dtype):
+    """A row for each element of the first dimension, as OneHotEncoder makes [n, 1, categories] of a column."""
+    x = (floats(generator, *shape) * 3).astype(dtype)
+    width = int(np.prod(shape[1:])) if len(shape) > 1 else shape[0]
+    for cut in (width, width + 2, max(width - 1, 1)):
+        check("FeatureVectorizer", [x, x], inputdimensions=[cut, width])
+
+
+def test_features_of_encoded_columns():
+    text = """<ir_version: 8, opset_import: ["" : 13, "ai.onnx.ml" : 1]>
+    f (int64[n, 1] a, int64[n, 1] b) => (float[n, 5] y) {
+      p = ai.onnx.ml.OneHotEncoder <cats_int64s = [1, 2, 3]> (a)
+      q = ai.onnx.ml.OneHotEncoder <cats_int64s = [5, 7]> (b)
+      y = ai.onnx.ml.FeatureVectorizer <inputdimensions = [3, 2]> (p, q) }"""
+    model = perpend.compile(onnx.parser.parse_model(text))
+    for rows in (2, 1, 0):
+        got = model(np.array([[1], [3]])[:rows], np.array([[5], [7]])[:rows])
+        np.testing.assert_array_equal(got, np.float32([[1, 0, 0, 1, 0], [0, 0, 1, 0, 1]])[:rows])
+
+
 def test_missing_values_are_nan(generator):
     x = floats(generator, 5, 3)
     x[2, 1] = np.nan

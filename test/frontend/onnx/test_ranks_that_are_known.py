@@ -180,3 +180,33 @@ def test_values_of_nodes_in_the_middle() -> None:
     model.graph.node.append(helper.make_node("Neg", ["y0"], ["z"]))
     model.graph.output[0].CopyFrom(helper.make_tensor_value_info("z", onnx.TensorProto.FLOAT, None))
     expect_same(model, [{"x": X, "shape": ints(3, 8)}])
+
+
+REDUCTIONS = ["Sum", "Mean", "Max", "Min", "Prod", "L1", "L2", "LogSum", "LogSumExp", "SumSquare"]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_dimensions_for_a_scalar(count: int) -> None:
+    """The extents that there are none of were read all the same."""
+    feeds = {"x": np.array(3, np.float32), "axes": np.arange(count)}
+    model = model_of("Unsqueeze", feeds, [count])
+    expect_same(model, [feeds, {**feeds, "axes": np.arange(count)[::-1] - count}])
+    fixed = model_of("Unsqueeze", feeds, [count])
+    fixed.graph.input[1].type.tensor_type.shape.dim[0].dim_value = count
+    expect_same(fixed, [feeds])
+    reject(model, {**feeds, "axes": np.full(count, count)}, "an axis is not one of a tensor of rank")
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+@pytest.mark.parametrize("keepdims", [0, 1])
+def test_reductions_of_a_scalar(name: str, keepdims: int) -> None:
+    """By no axes, or, as ONNX Runtime takes them, by 0 or -1: the result is a scalar."""
+    x = np.array(3, np.float32)
+    model = model_of(f"Reduce{name}", {"x": x, "axes": ints(0)}, [0], keepdims=keepdims)
+    expect_same(model, [{"x": x, "axes": ints(*axes)} for axes in ((), (0,), (-1,))])
+    reject(model, {"x": x, "axes": ints(1)}, "an axis is not one of a tensor of rank 1")
+
+
+def test_no_dimensions_of_a_scalar_to_drop() -> None:
+    feeds = {"x": np.array(3, np.float32), "axes": ints()}
+    expect_same(model_of("Squeeze", feeds, [0]), [feeds])

@@ -91,7 +91,7 @@ Value vectorOf(const Node &node, ArrayRef<StringRef> names, Type elementType) {
 Value featuresOf(Node &node, int64_t features) {
   Value x = node.input(0);
   if (!x || rankOf(x) < 1 || rankOf(x) > 2) {
-    node.fail("expected a matrix of features");
+    node.builder.contradict("expected a matrix of features");
     return {};
   }
   Builder &b = node.builder;

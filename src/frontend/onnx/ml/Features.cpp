@@ -41,7 +41,17 @@ Results importBinarizer(Node &node) {
   return {above ? b.cast(above, graph::elementTypeOf(node.input(0))) : above};
 }
 
-/// Cuts each input to its extent in inputdimensions, or pads it with zeros, and concatenates them.
+/// A row for each element of the first dimension; a tensor of rank 1 or 0 is one row.
+static Value rowsOf(Builder &b, Value x) {
+  Shape shape = shapeOf(x);
+  if (shape.size() == 2)
+    return x;
+  if (shape.size() < 2)
+    return b.reshape(x, {SymbolicInt(1), elementCount(shape)});
+  return b.reshape(x, {shape[0], elementCount(ArrayRef(shape).drop_front())});
+}
+
+/// The rows of each input cut to its extent in inputdimensions, or with zeros behind them, side by side.
 Results importFeatureVectorizer(Node &node) {
   SmallVector<int64_t> widths = node.attributes.getInts("inputdimensions");
   if (!node.hasInputs(node.inputs.size()) || node.inputs.empty() || widths.size() != node.inputs.size())
@@ -49,12 +59,12 @@ Results importFeatureVectorizer(Node &node) {
   Builder &b = node.builder;
   SmallVector<Value> parts;
   for (auto [input, width] : llvm::zip(node.inputs, widths)) {
-    Value x = rankOf(input) == 1 ? b.unsqueeze(input, {0}) : input;
-    if (!x || rankOf(x) != 2)
-      return node.fail("expected matrices, got shape " + toString(shapeOf(input)));
-    // The padding is negative if features are cut.
-    Shape low(2, SymbolicInt(0)), high{SymbolicInt(0), SymbolicInt(width) - shapeOf(x)[1]};
-    parts.push_back(padTensor(b, b.cast(x, b.f32()), low, high, "constant"));
+    Value rows = rowsOf(b, input);
+    if (!rows)
+      return {};
+    // The padding is negative where features are cut.
+    Shape low(2, SymbolicInt(0)), high{SymbolicInt(0), SymbolicInt(width) - shapeOf(rows)[1]};
+    parts.push_back(padTensor(b, b.cast(rows, b.f32()), low, high, "constant"));
   }
   return {b.concat(parts, 1)};
 }
@@ -208,8 +218,8 @@ Results importZipMap(Node &node) {
     scores = b.unsqueeze(scores, {0});
   SymbolicInt columns = rankOf(scores) == 2 ? shapeOf(scores)[1] : SymbolicInt(-1);
   if (graph::provablyDiffer(columns, SymbolicInt(count)) || !count)
-    return node.fail("expected scores [n, " + Twine(count) + "] for " + Twine(count) + " labels, got " +
-                     graph::toString(shapeOf(node.input(0))));
+    return {node.builder.contradict("expected scores [n, " + Twine(count) + "] for " + Twine(count) + " labels, got " +
+                                    graph::toString(shapeOf(node.input(0))))};
   for (const SymbolicInt &difference : {columns - SymbolicInt(count), SymbolicInt(count) - columns})
     b.require(difference, "the scores need a column for each of " + std::to_string(count) + " labels");
   return {scores};

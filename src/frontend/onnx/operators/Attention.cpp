@@ -38,8 +38,8 @@ static Value applyModifier(Node &node, StringRef name, Value x) {
     return node.builder.fail(name + ": expected 1 output, got " + Twine(results->size()));
   Value result = results->front();
   if (graph::elementTypeOf(result) != graph::elementTypeOf(x) || shapeOf(result) != shapeOf(x))
-    return node.builder.fail(name + ": expected a result of the shape " + toString(shapeOf(x)) +
-                             " and the type of its input, got shape " + toString(shapeOf(result)));
+    return node.builder.contradict(name + ": expected a result of the shape " + toString(shapeOf(x)) +
+                                   " and the type of its input, got shape " + toString(shapeOf(result)));
   return result;
 }
 
@@ -47,7 +47,7 @@ Results importFlexAttention(Node &node) {
   if (!node.hasInputs(3))
     return {};
   if (llvm::any_of(node.inputs, [](Value x) { return !x || rankOf(x) != 4; }))
-    return node.fail("expected query, key and value of rank 4");
+    return {node.builder.contradict("expected query, key and value of rank 4")};
   AttentionForm form;
   if (node.attributes.has("scale"))
     form.scale = node.attributes.getFloat("scale");

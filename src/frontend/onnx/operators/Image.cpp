@@ -45,7 +45,8 @@ Results importMaxUnpool(Node &node) {
   node.assumeLength(2, shape.size());
   std::optional<Shape> wanted = b.sizes(node.input(2), "unpool");
   if (!wanted || wanted->size() != shape.size())
-    return wanted ? node.fail("expected an output shape of rank " + Twine(shape.size())) : Results();
+    return wanted ? Results{node.builder.contradict("expected an output shape of rank " + Twine(shape.size()))}
+                  : Results();
   Shape low(shape.size(), SymbolicInt(0)), high;
   for (auto [extent, current] : llvm::zip(*wanted, shape))
     high.push_back(extent - current);
@@ -150,7 +151,8 @@ Results importMaxRoiPool(Node &node) {
   Value x = node.input(0), regions = node.input(1);
   if (!x || !regions || rankOf(x) != 4 || rankOf(regions) != 2 || provablyDiffer(shapeOf(regions)[1], SymbolicInt(5)) ||
       bins.size() != 2 || bins[0] < 1 || bins[1] < 1)
-    return node.fail("expected images of rank 4, regions [count, 5] and a pooled_shape of two positive extents");
+    return {node.builder.contradict(
+        "expected images of rank 4, regions [count, 5] and a pooled_shape of two positive extents")};
   Builder &b = node.builder;
   Shape shape = shapeOf(x);
   regions = b.cast(regions, computeType(graph::elementTypeOf(regions)));

@@ -206,7 +206,7 @@ Results importCrop(Node &node) {
   Value x = node.input(0);
   SmallVector<int64_t> border = node.attributes.getInts("border"), scale = node.attributes.getInts("scale");
   if (!x || rankOf(x) != 4 || border.size() != 4 || (!scale.empty() && scale.size() != 2))
-    return node.fail("expected a tensor of rank 4 and a border of 4 numbers");
+    return {node.builder.contradict("expected a tensor of rank 4 and a border of 4 numbers")};
   Shape shape = shapeOf(x);
   SymbolicInt height = scale.empty() ? shape[2] - border[1] - border[3] : SymbolicInt(scale[0]);
   SymbolicInt width = scale.empty() ? shape[3] - border[0] - border[2] : SymbolicInt(scale[1]);
@@ -219,7 +219,7 @@ Results importImageScaler(Node &node) {
   Value x = node.input(0);
   SmallVector<double> bias = node.attributes.getFloats("bias");
   if (!x || rankOf(x) != 4 || bias.empty())
-    return node.fail("expected a tensor of rank 4 and a bias per channel");
+    return {node.builder.contradict("expected a tensor of rank 4 and a bias per channel")};
   SmallVector<float> values(bias.begin(), bias.end());
   auto type = RankedTensorType::get({static_cast<int64_t>(values.size())}, node.builder.f32());
   Value shift = node.builder.constant(DenseElementsAttr::get(type, ArrayRef<float>(values)));

@@ -48,26 +48,43 @@ static std::optional<int64_t> wholeExtent(double value) {
   return value >= 0 && value < 0x1p53 ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
 }
 
-/// floor(extent * scale); for a symbolic extent the scale must be a fraction with a small denominator.
+/// floor(extent * scale) in f32, as ONNX infers shapes.
+static std::optional<int64_t> scaledNumber(int64_t extent, double scale) {
+  return wholeExtent(static_cast<float>(extent) * static_cast<float>(scale));
+}
+
+/// Whether floor(extent * scale) is floor(extent * numerator / denominator), of images that are not beyond measure.
+/// Only where that division leaves no remainder can they differ: the scale, in f32, may be less than the fraction.
+static bool isFraction(double scale, int64_t numerator, int64_t denominator) {
+  if (scale * static_cast<double>(denominator) == static_cast<double>(numerator))
+    return true;
+  constexpr int64_t longest = 1 << 20;
+  for (int64_t times = 1; times * std::max(numerator, denominator) <= longest; ++times)
+    if (scaledNumber(times * denominator, scale) != times * numerator)
+      return false;
+  return true;
+}
+
+/// floor(extent * scale) as an expression: of a symbolic extent where the scale is a fraction with a small denominator.
 static std::optional<SymbolicInt> scaledExtent(const SymbolicInt &extent, double scale) {
   if (std::optional<int64_t> constant = extent.constant()) {
-    std::optional<int64_t> whole = wholeExtent(static_cast<float>(*constant) * static_cast<float>(scale));
+    std::optional<int64_t> whole = scaledNumber(*constant, scale);
     return whole ? std::optional(SymbolicInt(*whole)) : std::nullopt;
   }
   for (int64_t denominator = 1; denominator <= 64; ++denominator) {
     double numerator = std::round(scale * static_cast<double>(denominator));
     std::optional<int64_t> whole = wholeExtent(numerator);
-    if (whole && std::abs(numerator / static_cast<double>(denominator) - scale) < 1e-7 * scale)
+    if (whole && std::abs(numerator / static_cast<double>(denominator) - scale) < 1e-7 * scale &&
+        isFraction(scale, *whole, denominator))
       return floorDiv(extent * *whole, SymbolicInt(denominator));
   }
   return std::nullopt;
 }
 
-/// floor(extent * scale + shift), measured.
-static SymbolicInt scaledMeasured(Builder &b, const SymbolicInt &extent, Value scale, double shift) {
-  Type f64 = b.operations.getF64Type();
-  auto formula = [&](ArrayRef<Scalar> v) { return floor(v[0] * v[1] + shift).to(b.i64()); };
-  return b.measure(pointwise(b, {b.cast(scale, f64), number(b, extent, f64)}, formula, b.i64()), "resized");
+/// The same, measured.
+static SymbolicInt scaledMeasured(Builder &b, const SymbolicInt &extent, Value scale) {
+  auto formula = [&](ArrayRef<Scalar> v) { return floor(v[0] * v[1]).to(b.i64()); };
+  return b.measure(pointwise(b, {b.cast(scale, b.f32()), number(b, extent, b.f32())}, formula, b.i64()), "resized");
 }
 
 static NamedAttribute doubles(Node &node, StringRef name, ArrayRef<double> values) {
@@ -120,9 +137,10 @@ static Results resizeByNumbers(Node &node, ArrayRef<double> numbers, ResizeConte
     return {};
   for (auto [extent, scale] : llvm::zip(shape, *scales)) {
     std::optional<SymbolicInt> size = scale > 0 ? scaledExtent(extent, scale) : std::nullopt;
-    if (!size)
+    if (!size && (!(scale > 0) || extent.isConstant()))
       return node.fail("cannot scale the extent " + extent.str() + " by " + std::to_string(scale));
-    sizes.push_back(*size);
+    sizes.push_back(size ? *size
+                         : scaledMeasured(node.builder, extent, node.builder.scalar(scale, node.builder.f32())));
   }
   context.changes.push_back(doubles(node, "scales", *scales));
   return resizeTo(node, sizes, {}, context);
@@ -140,35 +158,64 @@ static Results resizeByScales(Node &node, Value vector, const ResizeContext &con
   if (!scales)
     return {};
   for (auto [extent, scale] : llvm::zip(shape, *scales)) {
-    sizes.push_back(scale ? scaledMeasured(b, extent, scale, 0) : extent);
+    sizes.push_back(scale ? scaledMeasured(b, extent, scale) : extent);
     scale = scale ? scale : b.scalar(1, b.f32());
   }
   return resizeTo(node, sizes, *scales, context);
 }
 
-/// The smallest or largest ratio of the sizes to the input's extents, common to all axes.
-static Value commonScale(Builder &b, ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents, bool isGreatest) {
-  Type f64 = b.operations.getF64Type();
-  Value scale;
-  for (auto [size, extent] : llvm::zip(sizes, extents)) {
-    Value ratio = div(b, number(b, size, f64), number(b, extent, f64));
-    scale = !scale ? ratio : pointwise(b, {scale, ratio}, [&](ArrayRef<Scalar> v) {
-      return isGreatest ? max(v[0], v[1]) : min(v[0], v[1]);
-    });
-  }
-  return scale;
-}
+namespace {
+/// How many times longer all axes alike become: a ratio of whole numbers.
+struct Proportion {
+  SymbolicInt size, extent;
+};
+} // namespace
 
-/// The same for constants; nullopt if some are not.
-static std::optional<double> commonNumber(ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents, bool isGreatest) {
-  std::optional<double> scale;
+/// The smallest or greatest ratio of numbers; nullopt when there are others.
+static std::optional<Proportion> knownProportion(ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents,
+                                                 bool isGreatest) {
+  std::optional<Proportion> best;
   for (auto [size, extent] : llvm::zip(sizes, extents)) {
     if (!size.constant() || extent.constant().value_or(0) <= 0)
       return std::nullopt;
-    double ratio = static_cast<double>(*size.constant()) / static_cast<double>(*extent.constant());
-    scale = !scale ? ratio : isGreatest ? std::max(*scale, ratio) : std::min(*scale, ratio);
+    std::optional<int64_t> more = best ? (size * best->extent - best->size * extent).constant() : 0;
+    if (!more)
+      return std::nullopt;
+    if (!best || (isGreatest ? *more > 0 : *more < 0))
+      best = Proportion{size, extent};
   }
-  return scale;
+  return best;
+}
+
+/// The same, measured.
+static Proportion measuredProportion(Builder &b, ArrayRef<SymbolicInt> sizes, ArrayRef<SymbolicInt> extents,
+                                     bool isGreatest) {
+  Value bestSize, bestExtent;
+  for (auto [wanted, given] : llvm::zip(sizes, extents)) {
+    Value size = number(b, wanted, b.i64()), extent = number(b, max(given, SymbolicInt(1)), b.i64());
+    if (!bestSize) {
+      bestSize = size, bestExtent = extent;
+      continue;
+    }
+    auto isBetter = [&](ArrayRef<Scalar> v) {
+      Scalar here = v[0] * v[3], before = v[2] * v[1];
+      return isGreatest ? here > before : here < before;
+    };
+    Value better = pointwise(b, {size, extent, bestSize, bestExtent}, isBetter, b.operations.getI1Type());
+    bestSize = graph::where(b, better, size, bestSize), bestExtent = graph::where(b, better, extent, bestExtent);
+  }
+  return {b.measure(bestSize, "size"), b.measure(bestExtent, "extent")};
+}
+
+/// The whole number nearest to a proportion of the extent, the greater one of two.
+static SymbolicInt proportional(Builder &b, const SymbolicInt &extent, const Proportion &proportion) {
+  SymbolicInt doubled = extent * proportion.size * 2 + proportion.extent;
+  if (proportion.extent.isConstant())
+    return floorDiv(doubled, proportion.extent * 2);
+  Value inputs[] = {number(b, extent, b.i64()), number(b, proportion.size, b.i64()),
+                    number(b, proportion.extent, b.i64())};
+  auto formula = [](ArrayRef<Scalar> v) { return floorDiv(v[0] * v[1] * v[0].integer(2) + v[2], v[2] + v[2]); };
+  return b.measure(pointwise(b, inputs, formula), "resized");
 }
 
 /// Sizes are bounds: extents become the integers nearest to those of a common scale.
@@ -178,25 +225,16 @@ static Results resizeInProportion(Node &node, ArrayRef<SymbolicInt> wanted, Arra
   Shape shape = shapeOf(node.input(0)), sizes = shape, extents;
   for (int64_t axis : axes)
     extents.push_back(shape[axis]);
-  std::optional<double> known = commonNumber(wanted, extents, isGreatest);
-  Value scale = known ? Value() : commonScale(b, wanted, extents, isGreatest);
-  SmallVector<double> numbers(shape.size(), 1);
-  SmallVector<Value> scales(known ? 0 : shape.size(), b.scalar(1, b.f32()));
+  std::optional<Proportion> known = knownProportion(wanted, extents, isGreatest);
+  Proportion proportion = known ? *known : measuredProportion(b, wanted, extents, isGreatest);
+  Shape ratios(2 * shape.size(), SymbolicInt(1));
   for (int64_t axis : axes) {
-    if (known) {
-      numbers[axis] = *known;
-      std::optional<int64_t> whole = wholeExtent(*known * static_cast<double>(*shape[axis].constant()) + 0.5);
-      if (!whole)
-        return node.fail("cannot scale the extent " + shape[axis].str() + " by " + std::to_string(*known));
-      sizes[axis] = SymbolicInt(*whole);
-      continue;
-    }
-    scales[axis] = scale;
-    sizes[axis] = scaledMeasured(b, shape[axis], scale, 0.5);
+    sizes[axis] = proportional(b, shape[axis], proportion);
+    ratios[axis] = proportion.size;
+    ratios[shape.size() + axis] = proportion.extent;
   }
-  if (known)
-    context.changes.push_back(doubles(node, "scales", numbers));
-  return resizeTo(node, sizes, scales, context);
+  context.changes.push_back(node.attribute("ratios", ArrayRef<SymbolicInt>(ratios)));
+  return resizeTo(node, sizes, {}, context);
 }
 
 static Results resizeBySizes(Node &node, const ResizeContext &context) {
@@ -248,13 +286,14 @@ static std::optional<ResizeContext> withRegion(Node &node) {
   if (isEmpty(region) || node.attributes.getString("coordinate_transformation_mode") != "tf_crop_and_resize")
     return ResizeContext();
   size_t rank = rankOf(node.input(0));
-  std::optional<SmallVector<Value>> ends = b.scalars(b.cast(region, b.f32()));
+  Type type = graph::elementTypeOf(region).isF64() ? b.operations.getF64Type() : Type(b.f32());
+  std::optional<SmallVector<Value>> ends = b.scalars(b.cast(region, type));
   if (!ends)
     return std::nullopt;
   ArrayRef<Value> starts = ArrayRef(*ends).take_front(ends->size() / 2);
-  auto low = spread<Value>(node, starts, SmallVector<Value>(rank, b.scalar(0, b.f32())));
+  auto low = spread<Value>(node, starts, SmallVector<Value>(rank, b.scalar(0, type)));
   auto high =
-      spread<Value>(node, ArrayRef(*ends).drop_front(starts.size()), SmallVector<Value>(rank, b.scalar(1, b.f32())));
+      spread<Value>(node, ArrayRef(*ends).drop_front(starts.size()), SmallVector<Value>(rank, b.scalar(1, type)));
   if (!low || !high)
     return std::nullopt;
   low->append(*high);

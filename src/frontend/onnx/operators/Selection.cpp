@@ -17,7 +17,7 @@ Results importCumulation(Node &node) {
   Builder &b = node.builder;
   Value x = node.input(0), axis = node.input(1);
   if (!x || !axis || rankOf(x) == 0)
-    return node.fail("expected a tensor of rank 1 or more, and an axis");
+    return {node.builder.contradict("expected a tensor of rank 1 or more, and an axis")};
   auto along = [&](int64_t dim) {
     Results result = node.composite(node.proto.operation == "CumSum" ? "cumsum" : "cumprod", x,
                                     node.attribute("axis", b.operations.getI64IntegerAttr(dim)));
@@ -26,7 +26,7 @@ Results importCumulation(Node &node) {
   if (std::optional<SmallVector<int64_t>> known = b.constantContents(axis); known && known->size() == 1)
     return {along(known->front())};
   if (elementCount(shapeOf(axis)) != SymbolicInt(1))
-    return node.fail("expected one axis, got shape " + graph::toString(shapeOf(axis)));
+    return {node.builder.contradict("expected one axis, got shape " + graph::toString(shapeOf(axis)))};
   int64_t rank = rankOf(x);
   Value wanted = b.reshape(b.cast(axis, b.i64()), {}), chosen = along(0);
   auto isAxis = [&](ArrayRef<Scalar> v) { return (v[0] >= v[0].integer(-rank)) & (v[0] < v[0].integer(rank)); };

@@ -86,7 +86,7 @@ Results importSize(Node &node) {
 Results importEyeLike(Node &node) {
   Value x = node.input(0);
   if (!x || rankOf(x) != 2)
-    return node.fail("expected a matrix");
+    return {node.builder.contradict("expected a matrix")};
   Type type = node.attributes.has("dtype")
                   ? onnx::elementTypeOf(node.builder.context(), static_cast<DataType>(node.attributes.getInt("dtype")))
                   : graph::elementTypeOf(x);
@@ -180,8 +180,8 @@ static Results reshapeOnnx(Node &node, Shape shape) {
     if (shape[i] != SymbolicInt(0))
       continue;
     if (i >= from.size())
-      return node.fail("dimension " + Twine(i) + " of the new shape " + toString(shape) + " copies one of shape " +
-                       toString(from) + ", which has none at that position");
+      return {node.builder.contradict("dimension " + Twine(i) + " of the new shape " + toString(shape) +
+                                      " copies one of shape " + toString(from) + ", which has none at that position")};
     shape[i] = from[i];
   }
   followFreedDimensions(node, from, shape);
@@ -266,7 +266,8 @@ Results importSplit(Node &node) {
   if (node.input(1) && !(sizes = node.sizes(1, "split")))
     return {};
   if (sizes && sizes->size() != node.proto.outputs.size())
-    return node.fail("expected " + Twine(node.proto.outputs.size()) + " sizes, got " + Twine(sizes->size()));
+    return {node.builder.contradict("expected " + Twine(node.proto.outputs.size()) + " sizes, got " +
+                                    Twine(sizes->size()))};
   if (sizes)
     return node.composite("split", node.input(0), node.attribute("sizes", ArrayRef<SymbolicInt>(*sizes)));
   int64_t outputs = node.proto.outputs.size(), count = node.attributes.getInt("num_outputs", outputs);
@@ -280,7 +281,7 @@ Results importSplit(Node &node) {
 static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<int64_t> axes, size_t rank) {
   Shape all(2 * rank, SymbolicInt(0));
   if (pads.size() != 2 * axes.size()) {
-    node.fail("expected " + Twine(2 * axes.size()) + " pads, got " + Twine(pads.size()));
+    node.builder.contradict("expected " + Twine(2 * axes.size()) + " pads, got " + Twine(pads.size()));
     return std::nullopt;
   }
   for (auto [index, axis] : llvm::enumerate(axes)) {
@@ -338,7 +339,8 @@ Results importPad11(Node &node) {
     return node.fail("expected a tensor and its pads");
   for (int input : {1, 3})
     if (Value list = node.input(input); list && rankOf(list) != 1)
-      return node.fail(Twine(input == 1 ? "pads" : "axes") + ": expected a vector, got " + toString(shapeOf(list)));
+      return {node.builder.contradict(Twine(input == 1 ? "pads" : "axes") + ": expected a vector, got " +
+                                      toString(shapeOf(list)))};
   std::optional<int64_t> padded = node.input(3) ? shapeOf(node.input(3))[0].constant() : rankOf(node.input(0));
   if (padded)
     node.assumeLength(1, 2 * *padded);

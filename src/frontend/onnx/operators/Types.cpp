@@ -50,6 +50,11 @@ Results importCastLike(Node &node) {
 
 Results importBitCast(Node &node) {
   Type type = typeAttribute(node, "to");
+  Type from = node.input(0) ? graph::elementTypeOf(node.input(0)) : Type();
+  auto isNumber = [](Type type) { return type && !graph::isHandle(type); };
+  if (isNumber(from) && isNumber(type) && graph::bitWidth(from) != graph::bitWidth(type))
+    return node.fail("expected a type of as many bits as " + graph::nameOf(from) + " has, got " + graph::nameOf(type) +
+                     "\nhint: cast the numbers, or choose a type of the same width");
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
 }
 
@@ -81,12 +86,12 @@ static bool checkParameters(Node &node) {
   if (block < 0)
     node.builder.fail("expected a block_size of 0 (no blocks) or more, got " + Twine(block));
   else if (block && shape.size() != x.size())
-    node.builder.fail("expected a scale for each block of " + Twine(block) + " elements of a tensor of shape " +
-                      toString(x) + ", got shape " + toString(shape) +
-                      "\nhint: leave out block_size, or give it all scales");
+    node.builder.contradict("expected a scale for each block of " + Twine(block) + " elements of a tensor of shape " +
+                            toString(x) + ", got shape " + toString(shape) +
+                            "\nhint: leave out block_size, or give it all scales");
   else if (!block && shape.size() > 1 && !isOne(shape))
-    node.builder.fail("expected one scale or a vector of them, got shape " + toString(shape) +
-                      "\nhint: scales of blocks need the attribute block_size");
+    node.builder.contradict("expected one scale or a vector of them, got shape " + toString(shape) +
+                            "\nhint: scales of blocks need the attribute block_size");
   else if (zero && !(isOne(shape) && isOne(shapeOf(zero))))
     requireShape(node.builder, zero, "zero point", shape);
   return !node.builder.hasFailed();
