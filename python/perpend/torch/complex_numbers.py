@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from .._perpend import Type, Value
-from .arithmetic import angle_of
 from .call import Call, Complex, component, torch_of
 from .movement import normal, result_shape, slice_between
 from .types import dtype_name
@@ -356,6 +355,8 @@ COMPLEX: dict[str, Operator] = {
     "aten.view_as_real": lambda call: as_last(call, call["self"]),
     "aten.real": lambda call: component(call, call["self"], 0),
     "aten.imag": lambda call: component(call, call["self"], 1),
+    "aten.eq": are_equal,
+    "aten.ne": lambda call: call.op("logical_not", are_equal(call)),
     "aten.abs": lambda call: call.op("hypot", *pair(call, "self")),
     "aten.angle": lambda call: call.op("atan2", *reversed(pair(call, "self"))),
     "aten._conj": conjugate,
