@@ -65,9 +65,12 @@ static Type weightType(Builder &b, Type elementType) { return elementType.isF64(
 /// PyTorch multiplies by one over the scale, both in f32: what is the nearest element there follows from the rounding.
 static bool isByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
 
-/// A coordinate decides which element is the nearest one, and whether it lies outside of a region.
-static Type coordinateType(Builder &b, Type elementType, const ResizeOptions &options) {
-  if (isByStep(options))
+/// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
+/// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
+/// of f32, as in the standard's reference implementation.
+static Type coordinateType(Builder &b, Type elementType, const ResizedAxis &axis, const ResizeOptions &options) {
+  if (isByStep(options) ||
+      (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64()))
     return b.f32();
   return options.mode == "nearest" || isCrop(options) ? b.operations.getF64Type() : weightType(b, elementType);
 }
@@ -265,7 +268,8 @@ static Scalar neighbourAt(Scalar x, Value number, const SymbolicInt &count) {
 static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count, Type type,
                               const ResizedAxis &axis, const ResizeOptions &options) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, options), inputExtent, axis, options, tensors);
+    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, axis, options), inputExtent, axis, options,
+                        tensors);
     Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
     Scalar weight = kernelWeight((at - x) * min(sampler.scale(), 1), options);
     return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).to(type).value;
@@ -288,8 +292,8 @@ static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis,
   shape[axis.axis] = axis.extent;
   shape.push_back(count);
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, options), inputExtent, axis,
-                        options, tensors.drop_front(2));
+    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, axis, options), inputExtent,
+                        axis, options, tensors.drop_front(2));
     Scalar x = sampler.coordinate();
     SmallVector<Value> source(index.drop_back());
     source[axis.axis] = sampler.clamped(neighbourAt(x, index.back(), count)).value;
@@ -335,7 +339,7 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
   result[axis.axis] = axis.extent;
   SmallVector<Value> inputs{input};
   llvm::append_range(inputs, capturedParameters(axis));
-  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, options);
+  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, axis, options);
   return b.generate(
       inputs, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
         AxisSampler sampler(builder, loc, index[axis.axis], type, inputExtent, axis, options, in.drop_front());
