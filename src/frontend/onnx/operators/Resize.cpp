@@ -137,7 +137,8 @@ static Results resizeByNumbers(Node &node, ArrayRef<double> numbers, ResizeConte
     return {};
   for (auto [extent, scale] : llvm::zip(shape, *scales)) {
     std::optional<SymbolicInt> size = scale > 0 ? scaledExtent(extent, scale) : std::nullopt;
-    if (!size && (!(scale > 0) || extent.isConstant()))
+    constexpr double tooLarge = 0x1p62; // for every extent but 0
+    if (!size && (!(scale > 0) || extent.isConstant() || scale >= tooLarge))
       return node.fail("cannot scale the extent " + extent.str() + " by " + std::to_string(scale));
     sizes.push_back(size ? *size
                          : scaledMeasured(node.builder, extent, node.builder.scalar(scale, node.builder.f32())));
