@@ -119,18 +119,19 @@ A model goes through three levels of program in one module, and comes out as a n
 | level | what a program is | page |
 | --- | --- | --- |
 | graph | operators on tensors with symbolic shapes; no memory, no loops | [graph](levels/graph.md) |
-| tile | one function per kernel: loops over 1-D buffers, and micro-kernels on blocks | [tile](levels/tile.md) |
+| tile | one function per kernel: scheduled loops around blocks on buffers, and intrinsics | [tile](levels/tile.md) |
 | target | LLVM: one object with `bind`, `sizes`, `run` and an entry per kernel | [target](levels/target.md) |
 
 Front ends (`src/frontend/onnx` in C++, `python/perpend` for PyTorch) build the graph level through `graph::Builder`,
-which deduces every shape. The phases below lower the module; then `src/Compiler.cpp` makes LLVM IR, objects and, with
-lld, the artifact. `src/interp` computes what a module means at the graph and the tile level; tests and `perpend check`
-compare with it. `runtime/` is linked into every artifact and shares its memory planner with the compiler.
+which deduces every shape. The phases below lower the module; then `src/WriteArtifact.cpp` makes LLVM IR, objects and,
+with lld, the artifact. `src/interp` executes modules at the graph and the tile level and so defines their meaning;
+tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares its memory planner with
+the compiler.
 
 ## Phases
 
-The table in `src/Pipeline.cpp`. Each guarantee is also a function that checks it, and is run behind its phase. `-O0`
-leaves out the first three phases and all fusion.
+The table in `src/Pipeline.cpp`. A function checks each guarantee after its phase; the first three share one, which is
+weaker than their sentences ([why](decisions/0003-known-compromises.md)). `-O0` skips these three phases and all fusion.
 
 {table(("", "phase", "what holds afterwards", "passes, in order"), phase_rows)}
 
@@ -150,7 +151,8 @@ these (`src/graph/composites/Composites.def`).
 
 ## Tile operators
 
-`src/tile/Tile.td`. The rest of the tile level is MLIR's `scf`, `arith`, `math` and `memref`.
+`src/tile/Tile.td`. Inside blocks, scalars are computed by MLIR's `arith`, `math` and `scf`. The phase `tile` replaces
+loops, blocks and buffers by `scf`, `memref` and `vector`, and leaves calls of intrinsics.
 
 {table(("operator", "what it is"), tile)}
 
@@ -165,7 +167,7 @@ An include points from a folder to one that comes earlier, or stays inside (`tes
 
 
 def dump(perpend: Path) -> list[tuple[str, str]]:
-    """What the compiler writes behind every phase: (phase, text of the module)."""
+    """What the compiler writes after every phase: (phase, text of the module)."""
     with tempfile.TemporaryDirectory() as folder:
         options = ["--target", TARGET, "--dump-phases", folder]
         command = [str(perpend), "compile", str(MODEL), "-o", f"{folder}/small.so", *options]
@@ -194,7 +196,7 @@ def shorten(text: str, most_lines: int = 80, with_bodies: bool = True) -> str:
 
 
 def excerpt(phase: str, module: str) -> str:
-    """What is worth seeing behind a phase: main until it is fused, then a kernel or two."""
+    """What to show after a phase: main until it is fused, then a kernel or two."""
     parts = {name: part for part in functions(module) for name in re.findall(r"@(\w+)", part)[:1]}
     kernels = [name for name, part in parts.items() if "tile.kernel" in part]
     if phase in ("simplify", "layout", "pack"):
@@ -211,13 +213,14 @@ def excerpt(phase: str, module: str) -> str:
 
 
 NOTES = {
-    "simplify": "The batch normalisation is gone: its scale is in the filter, its shift is a constant.",
-    "layout": "The convolution reads channels last. The flattening wants channels first, so one transpose is left.",
-    "pack": "The two contractions are tile operators; their constant operands have been packed into panels of columns.",
-    "fuse": "Main calls kernels. The first holds the convolution with all that is computed on its result.",
-    "schedule": "Every kernel is loops around blocks, and its trace says what its rule did to them.",
-    "tile": "The first kernel again: loops, a micro-kernel on each block, then bias and relu on the block.",
-    "plan": "Every call says where its values lie, as pairs of space (input, output, weights, arena, growing, slot) "
+    "simplify": "The batch normalisation is folded: its scale into the filter, its shift into a constant.",
+    "layout": "The convolution is channels-last. The flattening needs channels first, so one transpose remains.",
+    "pack": "The two contractions are tile operators; their constant operands are packed into panels of columns.",
+    "fuse": "Main calls kernels. The first has the convolution together with its epilogue: bias and relu.",
+    "schedule": "The first kernel as loops around blocks, after its rule has scheduled it. The convolution's nest is a "
+    "tensorized block, which the intrinsic `f32.block` will compute.",
+    "tile": "The first kernel as loops on memory: for each block of sums a call of the intrinsic, then the epilogue.",
+    "plan": "Every call has the places of its values, as pairs of space (input, output, weights, arena, growing, slot) "
     "and number.",
     "lower": "The functions of the object, without bodies. The runtime calls `bind`, `sizes` and `run`.",
 }

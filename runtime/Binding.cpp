@@ -1,5 +1,5 @@
-// From the shapes of the inputs to symbols, sizes and offsets. All of it is skipped when the shapes are those of the
-// run before.
+// Binding: from the shapes of the inputs to symbols, sizes and offsets. Skipped entirely if the shapes are those of the
+// previous run.
 #include "Errors.h"
 #include "Planner.h"
 #include "Session.h"
@@ -12,7 +12,7 @@
 namespace perpend::runtime {
 namespace {
 
-// "[n, 3, 224]", cut at capacity.
+// Writes "[n, 3, 224]", cut at capacity.
 void describeShape(const perpend_tensor_info &info, char *text, size_t capacity) {
   size_t used = static_cast<size_t>(snprintf(text, capacity, "["));
   for (int32_t i = 0; i < info.rank; ++i) {
@@ -31,7 +31,7 @@ bool isRepeating(const Descriptor &descriptor, const perpend_tensor_info &info, 
   });
 }
 
-// Whether `text` is "4*h", "4*h + 1" or "4*h - 1" and no value of the symbol makes it `got`.
+// Whether `text` is "4*h", "4*h + 1" or "4*h - 1" and no value of the symbol yields `got`.
 bool isNoMultiple(const char *text, int64_t got, int64_t &factor, int64_t &offset) {
   char *end = nullptr;
   factor = strtoll(text, &end, 10);
@@ -69,7 +69,7 @@ perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_
   if (!isLeast && !isMost && isNoMultiple(info.dimTexts[dim], got, factor, offset))
     return failMultiple(info, dim, got, factor, offset);
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
-  // A model says at compile time what is repeated.
+  // The compiler has already reported which dimensions repeat.
   const bool isExact = !isLeast && !isMost, repeats = isExact && number != 1 && isRepeating(descriptor, info, dim);
   const bool isUnit = got == 1 && isExact && info.dims[dim] < 0;
   return fail(PERPEND_SHAPE_MISMATCH,
@@ -108,7 +108,7 @@ perpend_status checkInput(const Descriptor &descriptor, const perpend_tensor_inf
   return PERPEND_OK;
 }
 
-// Copies the shapes; returns whether they are those of the current binding.
+// Copies the shapes; returns whether they equal those of the current binding.
 bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
   bool isSame = session.isBound;
   for (int32_t i = 0; i < count; ++i) {
@@ -135,7 +135,7 @@ perpend_status sizeTensors(const TensorList &list, const char *kind, int64_t *co
   return PERPEND_OK;
 }
 
-// perpend_bind_error.requirement with its numbers, cut where the next one may not fit.
+// Fails with perpend_bind_error.requirement and its numbers; the text is cut where the next number may not fit.
 perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t got) {
   char filled[512];
   size_t used = 0;
@@ -148,7 +148,7 @@ perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t
     const int64_t number = strtoll(text, &end, 10);
     const int64_t value = end == text ? got : symbols[number];
     used += static_cast<size_t>(snprintf(filled + used, sizeof filled - used, "%lld", static_cast<long long>(value)));
-    text = end + 1; // behind '}'
+    text = end + 1; // after '}'
   }
   filled[used] = 0;
   return fail(PERPEND_SHAPE_MISMATCH, "%s", filled);

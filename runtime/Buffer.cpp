@@ -1,38 +1,28 @@
-// Memory that only grows.
+// Growing buffers.
 #include "Allocate.h"
 #include "Errors.h"
 #include "Session.h"
-#include <algorithm>
 #include <cstring>
 
 namespace perpend::runtime {
 namespace {
 
-constexpr int64_t alignment = 64;
-
 // False when there is no memory; the buffer is as it was then.
 bool replace(perpend_buffer &buffer, int64_t bytes, int64_t keptBytes) {
-  if (bytes > INT64_MAX - alignment)
-    return false;
-  int64_t rounded = std::max((bytes + alignment - 1) / alignment, int64_t{1}) * alignment;
-  void *data = allocateTensor(rounded);
+  void *data = allocateTensor(bytes);
   if (!data)
     return false;
   if (keptBytes)
     memcpy(data, buffer.data, static_cast<size_t>(keptBytes));
   free(buffer.data);
-  buffer = {data, rounded};
+  buffer = {data, capacityFor(bytes)};
   return true;
 }
 
 } // namespace
 
 perpend_status reserve(perpend_buffer &buffer, int64_t bytes) {
-  if (bytes <= buffer.capacityBytes && buffer.data)
-    return PERPEND_OK;
-  free(buffer.data);
-  buffer = {};
-  return replace(buffer, bytes, 0) ? PERPEND_OK : failAllocation(bytes);
+  return static_cast<perpend_status>(reserveGrowing(&buffer, bytes, 0));
 }
 
 int32_t reserveGrowing(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes) {

@@ -1,4 +1,4 @@
-// CRC-32C with the SSE4.2 instruction where the processor has it (some GB/s), else four bits at a time.
+// CRC-32C by the SSE4.2 instruction if available (some GB/s), otherwise four bits at a time.
 #include "Checksum.h"
 #include <cstring>
 
@@ -32,9 +32,14 @@ __attribute__((target("sse4.2"))) static uint32_t crc32cHardware(const uint8_t *
   return ~tail;
 }
 
+// Asked once: in a virtual machine, the answer takes as long as 100 KiB.
 static bool hasCrcInstruction() {
-  uint32_t a = 1, b, c = 0, d;
-  asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+  static uint32_t known = 0; // ecx, with a bit that is never 0
+  uint32_t a = 1, b, c = __atomic_load_n(&known, __ATOMIC_RELAXED), d;
+  if (!c) {
+    asm volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    __atomic_store_n(&known, c | 1, __ATOMIC_RELAXED);
+  }
   return c & (1u << 20);
 }
 

@@ -1,4 +1,4 @@
-// Time that only goes forward.
+// A monotonic clock.
 #ifndef PERPEND_RUNTIME_CLOCK_H
 #define PERPEND_RUNTIME_CLOCK_H
 #include <cstdint>

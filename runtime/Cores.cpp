@@ -1,5 +1,5 @@
-// Affinity mask and cgroup quotas. In a container the cgroup path in /proc may not exist under the mount, so that
-// missing files are skipped and the walk goes on up to the mount point.
+// Affinity mask and cgroup quotas. In a container, the cgroup path of /proc may not exist under the mount; missing
+// files are skipped, up to the mount point.
 #include "Cores.h"
 #include <algorithm>
 #include <cstdio>
@@ -105,8 +105,8 @@ int32_t quotaCores(const char *root) {
   return cores;
 }
 
-// The scheduler chooses among the cores that are left, and keeps the thread there when all are allowed again. Who
-// changes the mask of this worker from outside in these microseconds has to do it again.
+// Excludes the current core from the mask: the scheduler moves the thread to another core, where it stays when all are
+// allowed again. A change of this worker's mask by another program during these microseconds is lost.
 bool leaveCore() {
   cpu_set_t allowed, others;
   int core = sched_getcpu();

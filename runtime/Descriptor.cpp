@@ -1,4 +1,4 @@
-// Descriptor parsing: one row per key in keyTable, then the checks that make the result safe to index.
+// Parses the descriptor: one row per key in keyTable, then the checks that make it safe to use as indices.
 #include "Descriptor.h"
 #include "Errors.h"
 #include "Json.h"
@@ -9,7 +9,7 @@
 namespace perpend::runtime {
 namespace {
 
-// Reads at most capacity names; more are an error of the reader.
+// Reads at most capacity names; more are an error.
 NameList readNames(JsonReader &reader, Region &region, uint64_t capacity) {
   auto **names = region.allocate<const char *>(capacity);
   uint32_t count = 0;
@@ -61,7 +61,7 @@ void readShape(JsonReader &reader, Region &region, perpend_tensor_info &info) {
 
 const perpend_tensor_info *readElement(JsonReader &reader, Region &region);
 
-// A bit for each dimension.
+// Returns one bit per dimension.
 uint32_t readDimensions(JsonReader &reader) {
   uint32_t dims = 0;
   reader.enter('[');
@@ -101,7 +101,7 @@ void readTensor(JsonReader &reader, Region &region, perpend_tensor_info &info, u
     reader.fail();
 }
 
-// Nesting is limited by the reader.
+// The reader limits nesting.
 const perpend_tensor_info *readElement(JsonReader &reader, Region &region) {
   auto *info = region.allocate<perpend_tensor_info>(1);
   if (info)
@@ -172,7 +172,7 @@ const KeyRow keyTable[] = {
      }},
 };
 
-// Returns the bit set of the keys that were there.
+// Returns the set of keys found, one bit each.
 uint32_t readObject(Parse &parse) {
   uint32_t seen = 0;
   parse.reader.enter('{');
@@ -221,7 +221,7 @@ perpend_status checkAgainstModule(const perpend_module &module, const Descriptor
   return status == PERPEND_OK ? checkCount("kernels", module.kernelCount, d.kernels.count) : status;
 }
 
-// The number of the symbol that a dimension is; the number of symbols when it is none.
+// The index of the symbol that is the extent of a dimension; the number of symbols if it is none.
 uint32_t symbolOf(const Descriptor &d, const perpend_tensor_info &info, uint32_t dim) {
   uint32_t symbol = 0;
   const bool isSymbolic = dim < static_cast<uint32_t>(info.rank) && info.dims[dim] < 0;
@@ -257,7 +257,7 @@ perpend_status findRepeats(Region &region, Descriptor &d) {
 
 perpend_status parseDescriptor(const perpend_module &module, Region &region, Descriptor &descriptor) {
   uint64_t counts[] = {module.inputCount, module.outputCount, module.symbolCount, module.kernelCount};
-  for (uint64_t count : counts) // every entry takes at least two characters: no huge tables for a short text
+  for (uint64_t count : counts) // each entry takes two characters, so short texts cannot request huge tables
     if (count > module.descriptorBytes / 2)
       return fail(PERPEND_CORRUPT, "descriptor: %llu entries cannot be in %llu bytes; hint: compile the model again",
                   static_cast<unsigned long long>(count), static_cast<unsigned long long>(module.descriptorBytes));

@@ -14,10 +14,10 @@ struct NameList {
 struct TensorList {
   const perpend_tensor_info *tensors = nullptr;
   uint32_t count = 0;
-  const uint32_t *repeats = nullptr; // a bit for each dimension
+  const uint32_t *repeats = nullptr; // one bit per dimension
 };
 
-// A dimension of an input that may be 1 in the place of its symbol's value.
+// A dimension of an input that may be 1 instead of its symbol's value.
 struct Repeat {
   uint32_t input, dim, symbol;
 };
@@ -29,7 +29,7 @@ struct RepeatList {
 
 struct Descriptor {
   const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
-  const char *hint = nullptr; // of a model that no machine runs: what to do
+  const char *hint = nullptr; // for a model that this machine cannot run
   int64_t abi = -1, weightsBytes = -1;
   NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;

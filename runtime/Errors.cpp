@@ -1,4 +1,4 @@
-// One message buffer per thread, so that reporting an error never allocates and threads do not disturb each other.
+// One message buffer per thread, so that reporting an error never allocates and does not affect other threads.
 #include "Errors.h"
 #include <cstdarg>
 #include <cstdio>

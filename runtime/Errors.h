@@ -1,4 +1,4 @@
-// Error reporting: fail() stores the message that perpend_error_message returns and hands the status back.
+// Error reporting: fail() stores the message for perpend_error_message and returns the status.
 #ifndef PERPEND_RUNTIME_ERRORS_H
 #define PERPEND_RUNTIME_ERRORS_H
 #include "include/perpend.h"

@@ -9,7 +9,7 @@
 #include <sys/auxv.h>
 #endif
 
-/// Of a process that executes instructions itself which its processor lacks, so that tests run on every machine
+/// Defined by processes that emulate instructions which the processor lacks, so that tests run on every machine
 /// (test/amx).
 extern "C" __attribute__((weak, visibility("default"))) bool perpend_executes(const char *instructionSet);
 
@@ -99,8 +99,6 @@ static const FeatureRow *findRow(const char *name) {
       return &row;
   return nullptr;
 }
-
-bool isKnownInstructionSet(const char *name) { return findRow(name); }
 
 bool hasInstructionSet(const char *name) {
   const FeatureRow *row = findRow(name);

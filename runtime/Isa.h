@@ -1,17 +1,14 @@
-// Which instruction sets this processor and operating system offer, by LLVM feature name.
+// Instruction sets supported by this processor and operating system, by LLVM feature name.
 #ifndef PERPEND_RUNTIME_ISA_H
 #define PERPEND_RUNTIME_ISA_H
 #include <cstddef>
 
 namespace perpend::runtime {
 
-// Whether the table lists the name. The compiler writes only such names into a descriptor.
-bool isKnownInstructionSet(const char *name);
-
-// False for names that the table does not list.
+// False for names that the table does not list: what nobody can check is not there.
 bool hasInstructionSet(const char *name);
 
-// Asks the operating system for state that must be requested (AMX tiles). False when it refuses.
+// Requests state that the operating system grants on demand (AMX tiles). False if it refuses.
 bool requestInstructionSet(const char *name);
 
 } // namespace perpend::runtime

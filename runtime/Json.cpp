@@ -1,4 +1,4 @@
-// Implementation of the bounded JSON reader. Every loop advances the cursor or stops; nesting is at most maxDepth.
+// The bounded JSON reader. Every loop advances the cursor or stops; nesting is at most maxDepth.
 #include "Json.h"
 
 namespace perpend::runtime {
@@ -159,7 +159,7 @@ int64_t JsonReader::integer() {
   return negative ? -value : value;
 }
 
-// Numbers, true, false and null, loosely: their characters.
+// Skips numbers, true, false and null by their characters, without validation.
 void JsonReader::skipLiteral() {
   const char *start = cursor;
   auto isPart = [](char c) {

@@ -1,5 +1,5 @@
-// A bounded pull reader for the descriptor: no tree, strings go to a Region. The first error sticks: every later call
-// returns an empty value, so callers check failed() once at the end.
+// A bounded pull reader for the descriptor. It builds no tree; strings go to a Region. Errors are sticky: after the
+// first one every call returns an empty value, so callers check failed() once at the end.
 #ifndef PERPEND_RUNTIME_JSON_H
 #define PERPEND_RUNTIME_JSON_H
 #include "Region.h"
@@ -21,7 +21,7 @@ public:
   bool atString();
   void skip();             // any value
   void finish();           // only white space may follow
-  const char *position() { // of the next value
+  const char *position() { // position of the next value
     peek();
     return cursor;
   }

@@ -1,93 +1,25 @@
-// perpend_model_load: looks at the ELF headers first, so that a wrong or truncated file is an error with a reason and
-// not a crash in the dynamic linker, then opens the object privately (RTLD_LOCAL).
+// perpend_model_load: looks at the file first (ModelFile.h), then opens the object privately (RTLD_LOCAL).
 #include "Errors.h"
 #include "Model.h"
-#include <ar.h>
-#include <cerrno>
+#include "ModelFile.h"
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <elf.h>
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
+#include <link.h>
+#include <new>
 
 namespace perpend::runtime {
 namespace {
 
-#if defined(__x86_64__)
-constexpr uint16_t hostMachine = EM_X86_64;
-#elif defined(__aarch64__)
-constexpr uint16_t hostMachine = EM_AARCH64;
-#endif
+struct LoadedObject {
+  void *handle = nullptr; // of dlopen
+  ModelFile file;
+};
 
-const char *machineName(uint16_t machine) {
-  return machine == EM_X86_64 ? "x86-64" : machine == EM_AARCH64 ? "aarch64" : machine == EM_RISCV ? "riscv" : "other";
-}
-
-perpend_status checkSegments(const char *path, int file, const Elf64_Ehdr &header, int64_t fileBytes) {
-  for (uint16_t i = 0; i < header.e_phnum; ++i) {
-    Elf64_Phdr segment;
-    auto at = static_cast<off_t>(header.e_phoff + uint64_t{i} * sizeof segment);
-    if (pread(file, &segment, sizeof segment, at) != static_cast<ssize_t>(sizeof segment))
-      return fail(PERPEND_CORRUPT, "'%s': truncated: no program header %u in %lld bytes; hint: copy the file again",
-                  path, i, static_cast<long long>(fileBytes));
-    uint64_t end;
-    if (segment.p_type != PT_LOAD)
-      continue;
-    if (__builtin_add_overflow(segment.p_offset, segment.p_filesz, &end) || end > static_cast<uint64_t>(fileBytes))
-      return fail(PERPEND_CORRUPT, "'%s': truncated: expected at least %llu bytes, got %lld; hint: copy the file again",
-                  path, static_cast<unsigned long long>(end), static_cast<long long>(fileBytes));
-  }
-  return PERPEND_OK;
-}
-
-perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
-  Elf64_Ehdr header;
-  ssize_t bytes = pread(file, &header, sizeof header, 0);
-  if (bytes >= SARMAG && !memcmp(header.e_ident, ARMAG, SARMAG))
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': expected an ELF shared object, got an archive; hint: link it into a program, or compile the "
-                "model to a .so (perpend compile MODEL -o model.so)",
-                path);
-  if (bytes != static_cast<ssize_t>(sizeof header) || memcmp(header.e_ident, ELFMAG, SELFMAG))
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': expected an ELF shared object, got something else; hint: load what `perpend compile MODEL -o "
-                "model.so` wrote, or compile and load at once (perpend.compile in Python)",
-                path);
-  if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_machine != hostMachine)
-    return fail(PERPEND_INCOMPATIBLE,
-                "'%s': expected a 64-bit object for %s, got one for %s; hint: compile the model for "
-                "this machine",
-                path, machineName(hostMachine), machineName(header.e_machine));
-  if (header.e_type != ET_DYN || header.e_phentsize != sizeof(Elf64_Phdr))
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': expected a shared object, got another kind of ELF file; hint: run a program "
-                "by itself, and load what `perpend compile MODEL -o model.so` wrote",
-                path);
-  return checkSegments(path, file, header, fileBytes);
-}
-
-perpend_status checkFile(const char *path) {
-  int file = open(path, O_RDONLY | O_CLOEXEC);
-  if (file < 0)
-    return fail(PERPEND_NOT_FOUND, "'%s': expected a readable file, got error %d%s; hint: check the path", path, errno,
-                errno == ENOENT   ? " (no such file)"
-                : errno == EACCES ? " (permission denied)"
-                                  : "");
-  struct stat attributes;
-  perpend_status status;
-  if (fstat(file, &attributes) != 0 || !S_ISREG(attributes.st_mode))
-    status = fail(PERPEND_NOT_A_MODEL, "'%s': expected a file, got a folder or device; hint: check the path", path);
-  else
-    status = checkElf(path, file, attributes.st_size);
-  close(file);
-  return status;
-}
-
-/// `path` by a name that no load had before. For a name that it has seen, dlopen gives what it loaded then, while that
-/// is in use, whatever the file has become; by another name it looks whether the file is the same. The number of the
-/// load stands before the last part of the path: "./" and ".//" are its digits. False: too long.
+/// Rewrites `path` to a name that no earlier load used. For a known name, dlopen returns the object loaded then as long
+/// as it is in use, even if the file has changed since; for a new name it compares the file. The load's number is
+/// encoded before the last component of the path, with "./" and ".//" as digits. False: too long.
 bool nameAnew(const char *path, char *name, size_t size) {
   static uint32_t loads = 0;
   const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path;
@@ -100,7 +32,72 @@ bool nameAnew(const char *path, char *name, size_t size) {
   return count < static_cast<int>(size);
 }
 
-void unloadObject(void *handle) { dlclose(handle); }
+void replaceLostPages(const LoadedObject &object) {
+  link_map *map = nullptr;
+  if (object.file.file >= 0 && dlinfo(object.handle, RTLD_DI_LINKMAP, &map) == 0)
+    replaceLostPages(object.file, reinterpret_cast<char *>(map->l_addr));
+}
+
+void unloadObject(void *object) {
+  auto *loaded = static_cast<LoadedObject *>(object);
+  if (loaded->handle) {
+    replaceLostPages(*loaded);
+    dlclose(loaded->handle);
+  }
+  closeModelFile(loaded->file);
+  free(loaded);
+}
+
+perpend_status checkLoadedFile(const perpend_model &model) {
+  auto &object = *static_cast<LoadedObject *>(model.handle);
+  ModelFile &file = object.file;
+  const int64_t known = __atomic_load_n(&file.modified, __ATOMIC_RELAXED);
+  int64_t modified = known;
+  perpend_status status = checkUnchanged(file, modified);
+  if (status != PERPEND_OK)
+    replaceLostPages(object);
+  if (status == PERPEND_OK && modified != known)
+    status = verifyContents(model);
+  if (status == PERPEND_OK && modified != known)
+    __atomic_store_n(&file.modified, modified, __ATOMIC_RELAXED);
+  return status;
+}
+
+// By a name that dlopen has not seen. Null: dlerror says why, or the path is too long.
+void *openObject(const char *path) {
+  char name[4096]; // with a slash: one without would be searched in the library path
+  return nameAnew(path, name, sizeof name) ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
+}
+
+// From the copy, unless the system lets no code run that lies in no file.
+void *openObject(const char *path, ModelFile &file) {
+  if (file.copy >= 0) {
+    char name[40];
+    snprintf(name, sizeof name, "/proc/self/fd/%d", file.copy);
+    if (void *handle = openObject(name)) {
+      closeModelFile(file); // what is mapped stays
+      return handle;
+    }
+  }
+  return openObject(path);
+}
+
+perpend_status loadObject(const char *path, LoadedObject &object, perpend_model **model) {
+  object.handle = openObject(path, object.file);
+  if (!object.handle) {
+    const char *reason = dlerror();
+    return fail(PERPEND_NOT_A_MODEL,
+                "'%s': could not be loaded: %s; hint: load what `perpend compile MODEL -o model.so` wrote", path,
+                reason ? reason : "its path is too long");
+  }
+  auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(object.handle, "perpend_module_main"));
+  if (!getModule)
+    return fail(PERPEND_NOT_A_MODEL,
+                "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
+                "what `perpend compile MODEL -o model.so` wrote",
+                path);
+  return perpend_model_from_module(getModule(), model);
+}
 
 } // namespace
 } // namespace perpend::runtime
@@ -111,32 +108,20 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   if (!path || !model)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_load: expected a path and a place for the model, got NULL");
   *model = nullptr;
-  perpend_status status = checkFile(path);
-  if (status != PERPEND_OK)
-    return status;
-  char name[4096]; // with a slash: one without would be searched in the library path
-  if (!nameAnew(path, name, sizeof name))
-    return fail(PERPEND_NOT_FOUND, "model path: expected fewer than %zu bytes", sizeof name - 100);
-  void *handle = dlopen(name, RTLD_NOW | RTLD_LOCAL);
-  if (!handle) {
-    const char *reason = dlerror();
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': could not be loaded: %s; hint: load what `perpend compile MODEL -o model.so` wrote", path,
-                reason ? reason : "unknown reason");
-  }
-  auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(handle, "perpend_module_main"));
-  if (!getModule)
-    status = fail(PERPEND_NOT_A_MODEL,
-                  "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
-                  "what `perpend compile MODEL -o model.so` wrote",
-                  path);
-  else
-    status = perpend_model_from_module(getModule(), model);
+  void *memory = malloc(sizeof(LoadedObject));
+  if (!memory)
+    return failAllocation(sizeof(LoadedObject));
+  auto *object = new (memory) LoadedObject();
+  perpend_status status = openModelFile(path, object->file);
+  if (status == PERPEND_OK)
+    status = loadObject(path, *object, model);
   if (status != PERPEND_OK) {
-    dlclose(handle);
+    unloadObject(object);
     return status;
   }
   (*model)->unload = unloadObject;
-  (*model)->handle = handle;
+  (*model)->handle = object;
+  if (object->file.file >= 0)
+    (*model)->checkFile = checkLoadedFile;
   return PERPEND_OK;
 }

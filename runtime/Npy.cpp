@@ -1,6 +1,7 @@
-// A strict parser for the header, which is a Python dictionary with three known keys.
+// Strict parser of the header, which is a Python dictionary with three known keys.
 #include "Npy.h"
 #include "Types.h"
+#include "perpend_module.h"
 #include <cerrno>
 #include <cstdarg>
 #include <cstdio>
@@ -21,10 +22,10 @@ __attribute__((format(printf, 2, 3))) bool failNpy(NpyError &error, const char *
   return false;
 }
 
-// The format's names, indexed by perpend_type; the first match is what a name is read as.
+// The format's type names, indexed by perpend_type; a name is read as the first match.
 const char *const typeNames[PERPEND_TYPE_COUNT] = {
-    "f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1", "V1",
-    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; // texts and lists have no such form
+    "f4", "f8", "f2", "V2", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "b1", "V1",
+    "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "V1", "?",  "?",  "?"}; // strings and lists have none
 
 class HeaderReader {
 public:
@@ -45,7 +46,7 @@ public:
     return matches;
   }
 
-  // 'text' or "text", without escapes, of less than capacity characters.
+  // Reads 'text' or "text", without escapes, of less than capacity characters.
   bool string(char *text, size_t capacity) {
     char quote = take('\'') ? '\'' : take('"') ? '"' : '\0';
     size_t length = 0;
@@ -78,7 +79,7 @@ private:
   const char *cursor, *end;
 };
 
-// "<U5": the bytes of an element; 0 for other types.
+// For "<U5" the bytes of an element; 0 for other types.
 int64_t textBytes(const char *descr) {
   char *end = nullptr;
   bool isText = (descr[0] == '<' || descr[0] == '=') && descr[1] == 'U' && descr[2] >= '1' && descr[2] <= '9';
@@ -192,9 +193,11 @@ static bool readAll(int file, uint8_t *bytes, size_t count) {
   return true;
 }
 
-static uint8_t *allocate(size_t count) { return static_cast<uint8_t *>(aligned_alloc(64, (count / 64 + 1) * 64)); }
+static uint8_t *allocate(size_t count) {
+  return static_cast<uint8_t *>(aligned_alloc(PERPEND_ALIGNMENT, (count / PERPEND_ALIGNMENT + 1) * PERPEND_ALIGNMENT));
+}
 
-// The elements of a Fortran-order array, in C order; null without memory.
+// Copies the elements of a Fortran-order array into C order; null if out of memory.
 static uint8_t *reordered(const NpyArray &array, const uint8_t *data) {
   uint8_t *result = allocate(static_cast<size_t>(array.dataBytes));
   const size_t bytes = static_cast<size_t>(array.elementBytes);
@@ -233,7 +236,7 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
   data = readFile(path, count);
   if (!data)
     return failNpy(error, "cannot read '%.120s': %s; hint: the path of a .npy file that numpy.save wrote", path,
-                   errno ? strerror(errno) : "it is no file");
+                   errno ? strerror(errno) : "it is not a file");
   if (!parseNpy(data, count, array, error)) {
     free(data);
     data = nullptr;
@@ -250,13 +253,13 @@ bool readNpy(const char *path, NpyArray &array, uint8_t *&data, NpyError &error)
 }
 
 namespace {
-// A file that takes the place of another one once it is whole. What is no regular file, such as a pipe, and a file in a
-// folder that takes no other, is written where it lies.
+// Replaces a file once the new one is complete. A file that is not regular, such as a pipe, and a file in a folder that
+// accepts no other are written in place.
 class Replacement {
 public:
   explicit Replacement(const char *path) {
     struct stat old;
-    bool isOpenFile = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6); // under another name
+    bool isOpenFile = !strncmp(path, "/dev/", 5) || !strncmp(path, "/proc/", 6); // an open file under another name
     bool isOld = realpath(path, target) && stat(target, &old) == 0;
     if (!isOld)
       snprintf(target, sizeof target, "%s", path);
@@ -303,7 +306,7 @@ bool writeNpyAs(const char *path, const char *type, const perpend_tensor &tensor
     used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "%lld,%s",
                      static_cast<long long>(tensor.shape[i]), i + 1 < tensor.rank ? " " : "");
   used += snprintf(header + used, sizeof header - static_cast<size_t>(used), "), }");
-  int headerBytes = (10 + used + 1 + 63) / 64 * 64 - 10; // the data starts at a multiple of 64
+  int headerBytes = (10 + used + 1 + 63) / 64 * 64 - 10; // so that the data starts at a multiple of 64
   uint8_t prefix[10] = {0x93,
                         'N',
                         'U',

@@ -1,4 +1,4 @@
-// Where outputs go: checked before a run as far as their extents are known, the rest after it.
+// Memory of outputs: known extents are checked before a run, the others after it.
 #include "Errors.h"
 #include "Session.h"
 #include "Types.h"
@@ -26,7 +26,7 @@ perpend_status checkShape(const perpend_tensor_info &info, const int64_t *dims, 
   return PERPEND_OK;
 }
 
-// An output in memory of the caller.
+// Checks an output in the caller's memory.
 perpend_status checkOutput(perpend_session &session, int32_t i, const perpend_tensor &output) {
   const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
   perpend_status status = checkTypeAndRank(info, output);
@@ -53,7 +53,7 @@ perpend_status failOverlap(const perpend_tensor_info &output, const perpend_tens
               output.name, other.name);
 }
 
-// As the caller gave them: inputs not yet in the form of the run, only outputs with memory of the caller.
+// Applies to tensors as the caller passed them: inputs before conversion, outputs only in the caller's memory.
 perpend_status checkInputOverlap(const perpend_session &session) {
   const Descriptor &descriptor = session.model->descriptor;
   for (uint32_t o = 0; o < descriptor.outputs.count; ++o)
@@ -72,7 +72,7 @@ perpend_status checkOutputOverlap(const perpend_session &session) {
   return PERPEND_OK;
 }
 
-// Refuses inputs in the session's memory of output `o`, which this run may free, move or overwrite.
+// Refuses inputs in the session's own memory of output `o`, which this run may free, move or overwrite.
 perpend_status checkInputsElsewhere(const perpend_session &session, int32_t o) {
   const Descriptor &descriptor = session.model->descriptor;
   const perpend_buffer &own = session.growing[o];
@@ -82,7 +82,7 @@ perpend_status checkInputsElsewhere(const perpend_session &session, int32_t o) {
   return PERPEND_OK;
 }
 
-// An output of texts or lists in the form of perpend.h, in memory of the session or the caller.
+// Returns an output of strings or lists in the form of perpend.h, in memory of the session or the caller.
 perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &output) {
   const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
   perpend_tensor given{session.growing[i].data, session.outputDims[i], info.rank, info.type};

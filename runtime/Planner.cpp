@@ -1,5 +1,6 @@
-// Greedy offset assignment (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): take
-// the buffers in some order and put each into the smallest gap left by the placed buffers whose lifetimes meet its own.
+// Greedy offset assignment (Pisarchyk & Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020): takes
+// the buffers in some order and places each into the smallest gap between placed buffers whose lifetimes overlap its
+// own.
 #include "Planner.h"
 #include <algorithm>
 #include <cstdlib>
@@ -30,9 +31,10 @@ bool readItems(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, i
   int64_t total = 0;
   for (int32_t i = 0; i < count; ++i) {
     constexpr int64_t limit = int64_t{1} << 62;
-    if (sizes[i] < 0 || sizes[i] > limit - arenaAlignment || lifetimes[i].first > lifetimes[i].last)
+    if (sizes[i] < 0 || sizes[i] > limit - int64_t{PERPEND_ALIGNMENT} || lifetimes[i].first > lifetimes[i].last)
       return false;
-    int64_t size = (sizes[i] + arenaAlignment - 1) / arenaAlignment * arenaAlignment;
+    int64_t size =
+        (sizes[i] + int64_t{PERPEND_ALIGNMENT} - 1) / int64_t{PERPEND_ALIGNMENT} * int64_t{PERPEND_ALIGNMENT};
     if (total > limit - size)
       return false;
     total += size;
@@ -41,7 +43,7 @@ bool readItems(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, i
   return true;
 }
 
-// The bytes alive change only where a lifetime begins, so those points are the candidates.
+// The number of live bytes changes only where a lifetime starts, so those points are the candidates.
 int64_t measureBreadth(Item *items, int32_t count) {
   int64_t most = 0;
   for (int32_t i = 0; i < count; ++i) {
@@ -57,7 +59,7 @@ int64_t measureBreadth(Item *items, int32_t count) {
   return most;
 }
 
-// Offset of the smallest gap that holds items[next], looking at the items placed before it.
+// The offset of the smallest gap that fits items[next], given the items placed before it.
 int64_t bestGap(const Item *items, int32_t next) {
   int64_t gapStart = 0, best = -1, bestSize = 0;
   for (int32_t k = 0; k < next; ++k) {
@@ -76,7 +78,7 @@ int64_t bestGap(const Item *items, int32_t next) {
 
 int64_t place(Item *items, int32_t count, Order order) {
   auto isBefore = [order](const Item &a, const Item &b) { return comesBefore(a, b, order); };
-  std::make_heap(items, items + count, isBefore); // a third of the code of std::sort
+  std::make_heap(items, items + count, isBefore); // a third of std::sort's code size
   std::sort_heap(items, items + count, isBefore);
   int64_t arena = 0;
   for (int32_t i = 0; i < count; ++i) {

@@ -1,19 +1,17 @@
-// Memory planner: places buffers with known lifetimes in one arena. Used by the runtime once symbols are known and by
-// the compiler for static shapes; it depends on nothing but the C library.
+// Memory planner: places buffers with known lifetimes in one arena. The runtime uses it once symbols are known, the
+// compiler for static shapes. Depends on the C library only.
 #ifndef PERPEND_RUNTIME_PLANNER_H
 #define PERPEND_RUNTIME_PLANNER_H
 #include "include/perpend_module.h"
 
 namespace perpend::runtime {
 
-constexpr int64_t arenaAlignment = 64;
-
 // Writes an offset, a multiple of 64, for each buffer such that buffers alive at the same time do not overlap. Returns
 // the bytes of the arena, or -1 (negative size, first > last, more than 2^62 bytes, no memory). Quadratic in count.
 // The best of three greedy orders: largest first; largest at the broadest point first; first use first.
 int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets);
 
-// The most bytes alive at any one time, each size rounded up to 64: no plan can be smaller. -1 as above.
+// The most bytes alive at any time, with sizes rounded up to 64: a lower bound of every plan. -1 as above.
 int64_t lowerBound(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count);
 
 } // namespace perpend::runtime

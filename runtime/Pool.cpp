@@ -1,15 +1,15 @@
 // A queue of jobs, each on its caller's stack, under one mutex. Workers take seats in a job and claim parts of it.
 // After work a worker polls for some microseconds, then sleeps on a condition variable.
 //
-// A grain is what the compiler estimates, good to a factor of some. Where units take the same time in every run, that
-// time is measured and decides from the second run on. A grain that comes negative is an estimate from extents that the
-// compiler did not know: a unit may take a hundredth of that or a hundred times as much. So the caller does the first
-// grain and looks how long it took, before it hands out the rest; likewise before it wakes anybody for few units.
+// A grain is the compiler's estimate, accurate to a small factor. If units take the same time in every run, the
+// measured time decides from the second run on. A negative grain was estimated for unknown extents: a unit may take a
+// hundredth of it or a hundred times as much. Then the caller runs the first grain and measures it before sharing the
+// rest; likewise before it wakes a worker for few units.
 //
-// One pool per process: PERPEND_POOL_SYMBOL is a STB_GNU_UNIQUE symbol, which the dynamic linker binds to one address
-// even for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory. After fork()
-// the pool's page reads as zero in the child (MADV_WIPEONFORK; else the process id is compared), and the child makes a
-// new pool.
+// One pool per process: PERPEND_POOL_SYMBOL has binding STB_GNU_UNIQUE, so that the dynamic linker resolves it to one
+// address even for objects loaded with RTLD_LOCAL. The object whose code the workers run pins itself in memory. After
+// fork() the pool's page reads as zero in the child (MADV_WIPEONFORK; otherwise the process id is compared), and the
+// child creates a new pool.
 #include "Pool.h"
 #include "Clock.h"
 #include "Cores.h"
@@ -24,39 +24,40 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-// Weak: a static program has no dynamic loader, and an artifact does not name the library that has these functions,
-// which differs between versions of glibc; a process that can unload an artifact has it.
+// Weak, because a static program has no dynamic loader, and because the library that defines these functions differs
+// between versions of glibc, so an artifact does not name it; a process that can unload an artifact has them.
 extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
 extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
 
 namespace perpend::runtime {
 namespace {
 
-constexpr int64_t partsPerThread = 4;    // evens out cores of different speed and load
-constexpr int64_t grainNs = 4000;        // what a grain is estimated to take
-constexpr int64_t grainsWorthWaking = 8; // it takes the time of several until a sleeping worker has begun
+constexpr int64_t partsPerThread = 4;    //  balances cores of different speed and load
+constexpr int64_t grainNs = 4000;        //  estimated duration of a grain
+constexpr int64_t grainsWorthWaking = 8; // waking a worker takes as long as several grains
 constexpr int64_t grainsWorthSharing = 2;
-constexpr int64_t leastShareNs = 1000; // of what was measured; it takes about as long to hand it over
+constexpr int64_t leastShareNs = 1000; // by measurement; handing over takes about as long
 constexpr int64_t wakingNs = grainNs * grainsWorthWaking;
-constexpr int64_t pollNs = 50000;    // after work
-constexpr int64_t leaveNs = 1000000; // between two moves of a worker: there may be more callers than cores
+constexpr int64_t pollNs = 50000;    //  how long workers poll after work
+constexpr int64_t leaveNs = 1000000; // least time between two moves of a worker, as callers may outnumber cores
 
 struct Job {
   const ParallelTask *task;
-  int64_t first, shares, parts, partUnits, longerParts; // units from `first`; longerParts parts have one more
+  int64_t first, shares, parts, partUnits, longerParts; // units start at `first`; longerParts parts have one more
   std::atomic<int64_t> unclaimed;
-  std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries
+  std::atomic<bool> isClaimed[maxThreads * partsPerThread]; // the first `parts` entries are used
   std::atomic<int32_t> activeHelpers{0};                    // written under the mutex
-  int32_t seats;                                            // helpers that may still join
+  int32_t seats;                                            //  number of helpers that may still join
   bool callerSleeps = false;
   Job *next = nullptr;
 };
 
-// What one caller did alone because nobody was awake, though a worker would have helped: the time grows by what such
-// tasks take and shrinks by half of all time. Any caller may write at any time; a lost update does no harm.
+// Time that callers spent alone, because no worker was awake, on tasks for which a worker would have helped. It grows
+// by the time of such tasks, and shrinks by half of all time. Any caller may write at any time; a lost update does no
+// harm.
 struct Unshared {
   std::atomic<pthread_t> caller;
-  std::atomic<int64_t> ns, lastNs; // the time, and when it was that
+  std::atomic<int64_t> ns, lastNs; // the sum, and when it was updated
 
   bool isOfThisThread() const { return caller.load(std::memory_order_relaxed) == pthread_self(); }
   int64_t nsAt(int64_t now) const {
@@ -66,7 +67,7 @@ struct Unshared {
 };
 
 struct Pool {
-  std::atomic<uint32_t> isAlive; // 0 in a fork's child
+  std::atomic<uint32_t> isAlive; // 0 in a forked child
   bool isWipedOnFork;
   pid_t owner;
   void (*run)(Pool &pool, const ParallelTask &task);
@@ -74,11 +75,11 @@ struct Pool {
   pthread_cond_t workArrived, helpersLeft;
   Job *jobs;                      // first in, first served
   std::atomic<int32_t> openSeats; // over all jobs; polled without the mutex
-  std::atomic<int32_t> openJobs;  // with parts that nobody has claimed; polled, too
-  std::atomic<int32_t> awake;     // workers that work or poll; read without the mutex
+  std::atomic<int32_t> openJobs;  //  number of jobs with unclaimed parts; polled, too
+  std::atomic<int32_t> awake;     //  number of workers that work or poll; read without the mutex
   int32_t workers, started, sleepers;
-  int64_t spinNs;                   // 0 on one core
-  std::atomic<int32_t> callersCore; // of the last job; negative: not known
+  int64_t spinNs;                   //  0 with a single core
+  std::atomic<int32_t> callersCore; // core of the last job's caller; negative: unknown
   Unshared unshared;
 };
 
@@ -90,7 +91,7 @@ void pauseCore() {
 #endif
 }
 
-// Polls until ready() or the time is over.
+// Polls until ready() or until time is up.
 template <typename Ready> bool spin(int64_t spinNs, Ready ready) {
   int64_t limit = 0;
   for (int turn = 0; spinNs > 0; ++turn) {
@@ -107,7 +108,7 @@ template <typename Ready> bool spin(int64_t spinNs, Ready ready) {
   return ready();
 }
 
-// A thread inherits its creator's modes; kernels expect the defaults.
+// A thread inherits its creator's floating-point modes; kernels expect the defaults.
 void resetFloatingPoint() {
 #if defined(__x86_64__)
   uint32_t defaults = 0x1f80;
@@ -117,7 +118,7 @@ void resetFloatingPoint() {
 #endif
 }
 
-// Shares have as many parts, and the longer ones are spread over all: shares differ by one unit at most.
+// Shares have equally many parts, and longer parts are spread over all shares, which differ by at most one unit.
 int64_t beginOf(const Job &job, int64_t part) {
   return job.first + part * job.partUnits + (part * job.longerParts + job.parts - 1) / job.parts;
 }
@@ -130,8 +131,8 @@ bool claim(Pool &pool, Job &job, int64_t part) {
   return true;
 }
 
-// The caller (share 0) and every helper start with a share of their own and then take what others have not begun, so
-// that a thread finds in its cache what it wrote in the kernel before: reading it from another core's costs more than
+// The caller (share 0) and every helper start with their own share, then take parts that others have not begun. So a
+// thread finds in its cache what it wrote in the previous kernel: reading from another core's cache costs more than
 // most kernels compute.
 int64_t runParts(Pool &pool, Job &job, int64_t share) {
   int64_t first = share * job.parts / job.shares, units = 0;
@@ -153,7 +154,7 @@ Job *findOpenJob(Pool &pool) {
   return nullptr;
 }
 
-// With the mutex held before and after; the job may end as soon as activeHelpers drops.
+// The mutex is held before and after; the job may end as soon as activeHelpers drops.
 void helpWith(Pool &pool, Job &job, int64_t worker) {
   --job.seats;
   pool.openSeats.fetch_sub(1, std::memory_order_relaxed);
@@ -167,8 +168,8 @@ void helpWith(Pool &pool, Job &job, int64_t worker) {
     pthread_cond_broadcast(&pool.helpersLeft);
 }
 
-// Linux may wake one thread on the core of the other that wakes it, while another core is idle. Each runs only when the
-// other sleeps or its time slice is over, and they may stay together for seconds.
+// Linux may wake a thread on the core of the thread that wakes it, although another core is idle. Then each runs only
+// while the other sleeps or after its time slice, and they may share the core for seconds.
 bool isOnCallersCore(const Pool &pool) { return sched_getcpu() == pool.callersCore.load(std::memory_order_relaxed); }
 
 void *workerMain(void *argument) {
@@ -205,7 +206,7 @@ void *workerMain(void *argument) {
   }
 }
 
-// Detached and with all signals blocked. If the system gives no more threads, the caller does the work.
+// Threads are detached, with all signals blocked. If the system provides no more, the caller does the work.
 void startWorkers(Pool &pool, int32_t wanted) {
   sigset_t all, before;
   sigfillset(&all);
@@ -257,7 +258,7 @@ void withdraw(Pool &pool, Job &job) {
 
 int64_t grainOf(const ParallelTask &task) { return std::max<int64_t>(std::abs(task.grain), 1); }
 
-// A first run reads memory that nobody has touched, and any run may be interrupted: what is quicker is believed.
+// A first run touches new memory, and any run may be interrupted, so the shorter time counts.
 void learn(const ParallelTask &task, int64_t units, int64_t ns) {
   if (!task.pace || units == 0)
     return;
@@ -265,7 +266,7 @@ void learn(const ParallelTask &task, int64_t units, int64_t ns) {
   known = known == 0 || unitNs < known ? unitNs : known + (unitNs - known) / 8;
 }
 
-// The units from `first` on.
+// Shares the units from `first` on.
 void share(Pool &pool, const ParallelTask &task, int64_t first, int64_t shares, int64_t parts, int64_t mostWoken) {
   int64_t extent = task.extent - first;
   parts -= parts % shares;
@@ -293,7 +294,7 @@ void shareGrains(Pool &pool, const ParallelTask &task, int64_t first) {
   share(pool, task, first, std::min<int64_t>(threads, parts), parts, parts);
 }
 
-// The units from `first` on; those before have been running since startNs.
+// Runs the units from `first` on; those before have been running since startNs.
 void runAlone(Pool &pool, const ParallelTask &task, int64_t first, int64_t startNs) {
   task.body(task.context, first, task.extent);
   int64_t now = nowNs(), ns = now - startNs;
@@ -303,19 +304,19 @@ void runAlone(Pool &pool, const ParallelTask &task, int64_t first, int64_t start
   Unshared &unshared = pool.unshared;
   int64_t before = unshared.isOfThisThread() ? unshared.nsAt(now) : 0;
   unshared.caller.store(pthread_self(), std::memory_order_relaxed);
-  unshared.ns.store(before + std::min(ns, wakingNs), std::memory_order_relaxed); // longer ones were interrupted
+  unshared.ns.store(before + std::min(ns, wakingNs), std::memory_order_relaxed); // longer tasks were interrupted
   unshared.lastNs.store(now, std::memory_order_relaxed);
 }
 
-// Little tasks that one caller runs one after the other are worth a worker that stays awake, when they took as long as
-// it polls. Those of several callers are not: they keep the cores busy already.
+// Keeping a worker awake pays for short tasks that one caller runs in succession, once they have taken as long as the
+// worker polls. Tasks of several callers keep the cores busy already.
 bool isWorthWaking(const Pool &pool) {
   const Unshared &unshared = pool.unshared;
   return pool.spinNs > 0 && unshared.ns.load(std::memory_order_relaxed) >= pollNs && unshared.isOfThisThread() &&
          unshared.nsAt(nowNs()) >= pollNs;
 }
 
-// A little task has those helpers that poll, unless another caller's task is there for them.
+// A short task uses the helpers that are polling, unless another caller's task waits for them.
 void runAtPace(Pool &pool, const ParallelTask &task, int64_t awake, bool isWorthWaking) {
   auto ns = static_cast<int64_t>(task.pace->unitNs * static_cast<double>(task.extent));
   int64_t mostWoken = ns >= wakingNs ? ns / grainNs : isWorthWaking;
@@ -329,7 +330,7 @@ void runAtPace(Pool &pool, const ParallelTask &task, int64_t awake, bool isWorth
 void runByEstimate(Pool &pool, const ParallelTask &task, bool isAwake) {
   int64_t grain = grainOf(task), wholeGrains = task.extent / grain;
   bool isLittle = wholeGrains < grainsWorthWaking;
-  bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); // a first one alone would take all the time
+  bool isForEach = wholeGrains <= std::min(task.threads, maxThreads); // a first grain alone would be all the work
   bool isKnown = task.grain > 0;
   if (isAwake ? isKnown || isLittle || isForEach : isKnown && !isLittle)
     return shareGrains(pool, task, 0);
@@ -369,7 +370,7 @@ Pool *createPool() {
   return pool;
 }
 
-// The workers' code must stay when the model that started them is unloaded.
+// The workers' code must stay loaded when the model that started them is unloaded.
 void pinThisObject() {
   Dl_info info;
   if (dladdr && dlopen && dladdr(reinterpret_cast<void *>(&workerMain), &info) && info.dli_fname)
@@ -382,7 +383,7 @@ bool belongsToProcess(const Pool &pool) {
 
 } // namespace
 
-// Points at the Pool. Written in assembly because C++ cannot ask for a unique symbol.
+// Points to the Pool. In assembly, because C++ cannot declare a unique symbol.
 extern "C" __attribute__((visibility("default"))) std::atomic<void *> PERPEND_POOL_SYMBOL;
 #define POOL PERPEND_NAME_OF(PERPEND_POOL_SYMBOL)
 asm(".pushsection .bss." POOL ",\"aw\",@nobits\n"

@@ -1,5 +1,5 @@
-// A list of blocks that are freed together: names and tables of a model or session. Zero-initialised memory; the first
-// bytes are the region's own.
+// Blocks that are freed together, for names and tables of a model or session. Memory is zeroed; the first bytes of a
+// block belong to the region.
 #ifndef PERPEND_RUNTIME_REGION_H
 #define PERPEND_RUNTIME_REGION_H
 #include <cstddef>
@@ -21,7 +21,7 @@ public:
     }
   }
 
-  // count zeroed objects of a trivial type; nullptr when memory is exhausted. count may be 0.
+  // count zeroed objects of a trivial type; nullptr if out of memory. count may be 0.
   template <typename T> T *allocate(size_t count) {
     if (count > SIZE_MAX / 2 / sizeof(T))
       return nullptr;

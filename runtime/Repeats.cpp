@@ -1,4 +1,4 @@
-// Inputs with an extent of 1 where the model has another one, repeated before a run.
+// Inputs with an extent of 1 instead of the model's, which are repeated before a run.
 #include "Session.h"
 #include "Types.h"
 #include <cstring>
@@ -7,9 +7,9 @@ namespace perpend::runtime {
 namespace {
 
 struct Copy {
-  const int64_t *from; // extents of the input; 1 where `to` differs
+  const int64_t *from; // extents of the input, 1 where `to` differs
   const int64_t *to;
-  int32_t blockDim; // the dimensions from here on are the same
+  int32_t blockDim; // from this dimension on both agree
   size_t blockBytes;
   const char *source;
   char *target;
@@ -31,8 +31,8 @@ void copyFrom(Copy &copy, int32_t dim) {
   }
 }
 
-// The entries of `repeats` from `first` on that belong to the same input: whether it must be repeated, and the extents
-// then.
+// Examines the entries of `repeats` from `first` on that belong to the same input: whether it must be repeated, and to
+// which extents.
 bool extentsOf(const perpend_session &session, uint32_t first, int64_t *to) {
   const RepeatList &repeats = session.model->descriptor.repeats;
   const uint32_t input = repeats.entries[first].input;

@@ -1,4 +1,4 @@
-// Creating sessions and running them.
+// Creation and runs of sessions.
 #include "Session.h"
 #include "Clock.h"
 #include "Cores.h"
@@ -13,7 +13,7 @@ namespace perpend::runtime {
 
 namespace {
 
-// Marks the session as in use for one call.
+// Marks the session as in use during a call.
 class Use {
 public:
   explicit Use(const perpend_session &session) : session(session) {
@@ -53,9 +53,9 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
                int64_t grain) {
   perpend_session &session = *reinterpret_cast<SessionFrame *>(frame)->session;
   KernelCall call{kernel, buffers, frame->symbols};
-  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // no function of a library
+  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // not a library function
   int64_t start = session.isProfiling ? nowNs() : 0;
-  Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; // else units are as long as shapes say
+  Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; // otherwise units depend on shapes
   parallelFor({runKernelPart, &call, extent, grain, session.threads, pace});
   if (!session.isProfiling || !isNumbered)
     return;
@@ -71,15 +71,15 @@ int32_t refuse(const char *text, int64_t got) {
   return fail(PERPEND_INVALID_DATA, "%.*s, got %lld; hint: %.200s", length, text, static_cast<long long>(got), hint);
 }
 
-// For messages of the code in artifacts.
+// Passes on messages of code in artifacts.
 int32_t note(int32_t status, const char *text) { return fail(static_cast<perpend_status>(status), "%s", text); }
 
-// One pointer per tensor into one array of all extents.
+// Allocates one array of all extents, and one pointer into it per tensor.
 int64_t **allocateDims(Region &region, const TensorList &list) {
   size_t total = 0;
   for (uint32_t i = 0; i < list.count; ++i)
     total += static_cast<size_t>(list.tensors[i].rank);
-  auto **pointers = region.allocate<int64_t *>(list.count + 1); // entry 0 exists without tensors, too
+  auto **pointers = region.allocate<int64_t *>(list.count + 1); // entry 0 exists even without tensors
   auto *dims = region.allocate<int64_t>(total);
   if (!pointers || !dims)
     return nullptr;
@@ -129,7 +129,7 @@ void fillFrame(perpend_session &session) {
                         session.handles};
 }
 
-// Texts and lists into the form of a run.
+// Converts strings and lists to their form inside a run.
 perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
   const perpend_handle_functions *functions = session.model->module->handles;
   const TensorList &declared = session.model->descriptor.inputs;
@@ -140,7 +140,7 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
     if (!isHandle(inputs[i].type))
       continue;
     if (!functions)
-      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but not what they need",
+      return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but lacks the functions for them",
                   session.model->descriptor.name);
     int32_t status = functions->take(session.handles, &inputs[i], &declared.tensors[i], &session.inputPointers[i]);
     if (status != PERPEND_OK)
@@ -151,7 +151,9 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
 
 perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32_t inputCount, perpend_tensor *outputs,
                    int32_t outputCount) {
-  perpend_status status = bindInputs(session, inputs, inputCount, true);
+  perpend_status status = checkFile(*session.model);
+  if (status == PERPEND_OK)
+    status = bindInputs(session, inputs, inputCount, true);
   if (status == PERPEND_OK && !session.isPlanned)
     status = planArena(session);
   for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
@@ -160,7 +162,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
     status = checkOutputs(session, outputs, outputCount);
   if (status != PERPEND_OK)
     return status;
-  status = takeInputs(session, inputs, inputCount); // first: they may lie in memory that placing outputs frees
+  status = takeInputs(session, inputs, inputCount); // first, because placing outputs may free their memory
   if (status == PERPEND_OK)
     status = placeOutputs(session, outputs, outputCount);
   if (status == PERPEND_OK)
@@ -241,7 +243,9 @@ perpend_status perpend_session_output_shape(perpend_session *session, const perp
   Use use(*session);
   if (!use.isAlone)
     return failBusy();
-  perpend_status status = bindInputs(*session, inputs, inputCount, false);
+  perpend_status status = checkFile(*session->model);
+  if (status == PERPEND_OK)
+    status = bindInputs(*session, inputs, inputCount, false);
   if (status == PERPEND_OK && session->isFromData[outputIndex])
     return fail(PERPEND_SHAPE_UNKNOWN,
                 "output '%.60s': its shape depends on the values of the inputs and is known after a run only; hint: "

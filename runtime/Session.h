@@ -1,4 +1,4 @@
-// A session: everything one stream of runs needs, allocated when it is created or when shapes change.
+// A session: the state of one stream of runs, allocated at creation or when shapes change.
 #ifndef PERPEND_RUNTIME_SESSION_H
 #define PERPEND_RUNTIME_SESSION_H
 #include "Model.h"
@@ -6,10 +6,11 @@
 
 namespace perpend::runtime {
 
-// Room for `bytes` bytes, 64-byte aligned; memory only grows. Old contents are not kept. Errors: OUT_OF_MEMORY.
+// Room for `bytes` bytes, aligned; memory only grows, by half at least, for sizes that grow step by step. Old contents
+// are not kept. Errors: OUT_OF_MEMORY.
 perpend_status reserve(perpend_buffer &buffer, int64_t bytes);
 
-// perpend_frame.reserve: grows by half at least, for sizes that grow step by step.
+// perpend_frame.reserve: the same, and the first bytes are kept.
 int32_t reserveGrowing(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
 
 struct KernelTime {
@@ -17,7 +18,7 @@ struct KernelTime {
 };
 
 struct SessionFrame {
-  perpend_frame base; // first: generated code hands it back to parallel
+  perpend_frame base; // first member: generated code passes it back to parallel
   perpend_session *session;
 };
 
@@ -26,10 +27,10 @@ struct SessionFrame {
 struct perpend_session {
   perpend_model *model = nullptr;
   int32_t threads = 1;
-  bool isBound = false;   // symbols and everything computed from them belong to inputDims
-  bool isPlanned = false; // offsets and the arena do, too
+  bool isBound = false;   //  symbols and what is computed from them match inputDims
+  bool isPlanned = false; // offsets and the arena match, too
   bool isProfiling = false;
-  bool isComplete = false; // the latest run that began succeeded
+  bool isComplete = false; // the latest run has succeeded
   mutable std::atomic<bool> isBusy{false};
   perpend::runtime::Region region;
 
@@ -37,14 +38,14 @@ struct perpend_session {
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
-  bool *isCallers = nullptr;         // per output: the latest run writes it to memory of the caller
-  bool *isFromData = nullptr;        // per output: an extent depends on data; dims and bytes are then the latest run's
-  perpend_buffer *growing = nullptr; // for outputs that the caller left to the session, then for intermediate values
+  bool *isCallers = nullptr;         //  per output: the latest run writes it to the caller's memory
+  bool *isFromData = nullptr;        //  per output: an extent depends on data (dims, bytes: of the latest run)
+  perpend_buffer *growing = nullptr; // first for outputs in the session's memory, then for intermediate values
   perpend_buffer arena{};
-  perpend_buffer *repeated = nullptr; // per input; for those that a run repeats
+  perpend_buffer *repeated = nullptr; // per input; used if the run repeats it
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
-  perpend_handles *handles = nullptr; // texts and lists
+  perpend_handles *handles = nullptr; // strings and lists
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::Pace *paces = nullptr; // per kernel
   perpend::runtime::SessionFrame frame{};
@@ -52,26 +53,27 @@ struct perpend_session {
 
 namespace perpend::runtime {
 
-// Binding.cpp: checks the inputs against the model and, when their shapes changed, computes symbols and all sizes.
+// Binding.cpp: checks the inputs against the model and, if their shapes have changed, computes symbols and all sizes.
 // needsData: NULL data is an error for inputs with elements.
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData);
 
-// Outputs.cpp. Decides whose memory each output is written to, and checks it; changes nothing else.
+// Outputs.cpp. Decides in whose memory each output is written, and checks it; changes nothing else.
 perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count);
 
-// Makes room for the outputs of the session.
+// Allocates the outputs in the session's memory.
 perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count);
 
-// After a run: checks and copies outputs with extents from data, fills in those of the session.
+// After a run: checks and copies outputs with data-dependent extents, and fills in those in the session's memory.
 perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
 
-// Forgets what the session handed out before, as its memory may have moved. Outputs of the caller stay as they are.
+// Clears pointers that the session returned before, because its memory may have moved. Outputs of the caller stay as
+// they are.
 void clearOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count);
 
-// The message of an input whose elements are too many.
+// Fails because an input has too many elements.
 perpend_status failInputSize(const perpend_tensor_info &info);
 
-// Repeats.cpp. Makes room for the inputs that the bound shapes repeat.
+// Repeats.cpp. Allocates memory for inputs that the bound shapes repeat.
 perpend_status reserveRepeats(perpend_session &session);
 
 // Replaces the pointers of these inputs by repeated copies.

@@ -5,17 +5,17 @@
 
 namespace perpend::runtime {
 
-// Texts, lists and optional values.
+// Strings, lists and optional values.
 inline bool isHandle(perpend_type type) { return type >= PERPEND_STRING && type <= PERPEND_OPTIONAL; }
-// What an element is inside a run: of texts an identity, of lists a handle.
+// The type of an element inside a run: strings are identities, lists are handles.
 inline perpend_type runType(perpend_type type) { return isHandle(type) ? PERPEND_I64 : type; }
 
 inline bool isType(perpend_type type) { return static_cast<uint32_t>(type) < PERPEND_TYPE_COUNT; }
 
-// The type of that name; false when there is none.
+// Finds the type of this name; false if there is none.
 bool findType(const char *name, perpend_type &type);
 
-// elements * sizeBytes(type) of a shape; false for negative extents and beyond 64 bits.
+// elements * sizeBytes(type) of a shape; false for negative extents or beyond 63 bits.
 bool tensorBytes(const int64_t *dims, int32_t rank, perpend_type type, int64_t &bytes);
 
 } // namespace perpend::runtime

@@ -1,4 +1,4 @@
-// The main function of `perpend compile --exe`: runs the model that is linked in on .npy files.
+// The main function of `perpend compile --exe`: runs the linked-in model on .npy files.
 #include "Clock.h"
 #include "Npy.h"
 #include "Types.h"
@@ -32,7 +32,7 @@ struct Program {
   perpend_tensor *inputs = nullptr, *outputs = nullptr;
 };
 
-/// One error, with the words of `perpend run`.
+/// Prints an error in the wording of `perpend run`.
 [[gnu::format(printf, 1, 2)]] bool complain(const char *format, ...) {
   va_list values;
   va_start(values, format);
@@ -43,7 +43,7 @@ struct Program {
   return false;
 }
 
-/// A message of the runtime about `subject` ("" or a path and a colon); its hint has a line of its own.
+/// Prints a message of the runtime about `subject` ("" or a path and a colon), with its hint on a line of its own.
 bool complainOf(const char *subject, const char *message) {
   const char *hint = strstr(message, "; hint: ");
   if (!hint)
@@ -179,7 +179,7 @@ bool runAll(Program &program) {
     times[i] = static_cast<double>(nowNs() - start) * 1e-6;
   }
   if (isGood) {
-    qsort(times, static_cast<size_t>(repeat), sizeof(double), compareTimes); // a kilobyte less than std::sort
+    qsort(times, static_cast<size_t>(repeat), sizeof(double), compareTimes); // a kilobyte smaller than std::sort
     printf("runs: %d, time: least %.3f ms, median %.3f ms, most %.3f ms\n", repeat, times[0], times[repeat / 2],
            times[repeat - 1]);
   }
@@ -187,7 +187,7 @@ bool runAll(Program &program) {
   return isGood;
 }
 
-// The value of element i for the types that print well; NaN for 16-bit floats, which are not summarised.
+// The value of element i for types that can be summarised; NaN for others, such as 16-bit floats.
 double element(const perpend_tensor &tensor, int64_t i) {
   switch (tensor.type) {
   case PERPEND_F32:

@@ -1,8 +1,7 @@
-//===- Compilation.h - one module for one machine ----------------*- C++ -*-===//
+//===- Compilation.h - one module for one machine ---------------*- C++ -*-===//
 //
-// What compile() goes through, in steps that share a state: phases (Compiler.cpp), then objects and linking
-// (WriteArtifact.cpp). An artifact for several machines is several of them (Machines.cpp).
-//
+// The state that the steps of compile() share: the phases (Compiler.cpp), then objects and linking
+// (WriteArtifact.cpp). An artifact for several machines takes one Compilation per machine (Machines.cpp).
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_COMPILATION_H
@@ -25,8 +24,8 @@ namespace perpend {
 /// What an artifact is linked from.
 struct ArtifactParts {
   std::vector<std::string> objects;      ///< paths
-  std::vector<std::string> users;        ///< paths of objects and archives that users bring
-  std::vector<std::string> lazyArchives; ///< names of the runtime's
+  std::vector<std::string> users;        ///< paths of object files and archives that the user supplies
+  std::vector<std::string> lazyArchives; ///< names of archives of the runtime; linked only if something calls them
 
   template <typename Names> void add(const Names &names) { addTo(lazyArchives, names); }
   template <typename Names> static void addTo(std::vector<std::string> &list, const Names &names) {
@@ -36,20 +35,22 @@ struct ArtifactParts {
   }
 };
 
-class Compilation {
+class Compilation : private PhaseListener {
 public:
   Compilation(mlir::ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
               CompileReport *report);
 
-  /// All phases.
+  /// Runs all phases.
   mlir::LogicalResult lower();
-  /// The LLVM IR of the lowered module, with the table where there is one machine.
+  /// The LLVM IR of the lowered module. It contains the module table if the artifact is for one machine.
   std::unique_ptr<llvm::Module> translate(llvm::LLVMContext &context);
   mlir::LogicalResult write(ArtifactKind kind, llvm::StringRef output);
   bool isStopped() const { return !options.stopAfter.empty(); }
   const target::TargetInfo &machine() const { return target; }
   unsigned llvmLevel() const { return unsigned(options.optLevel); }
-  mlir::LogicalResult fail(llvm::Error error) { return module.emitError(llvm::toString(std::move(error))); }
+  /// Of a shared library for this process alone, whose user keeps what the report has of them.
+  void keepWeightsIn(target::WeightMemory *process) { memory = process; }
+  mlir::LogicalResult fail(llvm::Error error);
 
 private:
   friend class MachineCompilations;
@@ -61,6 +62,12 @@ private:
   mlir::LogicalResult checkOptions();
   mlir::LogicalResult describe();
   mlir::LogicalResult afterPhase(const Phase &phase, double seconds);
+  mlir::LogicalResult afterKernelsAreMade() override;
+  mlir::LogicalResult afterKernelsAreScheduled() override;
+  mlir::LogicalResult afterMemoryIsPlanned() override;
+  PhaseContext context() const {
+    return {target, options.optLevel, options.checked, options.unpacked, options.precision};
+  }
   mlir::LogicalResult dump(const Phase &phase);
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);
@@ -73,22 +80,23 @@ private:
   void attachSchedules() { tile::attachTraces(module, schedules, options.schedules); }
   mlir::LogicalResult inferRequirements();
 
-  /// Fails where a file that weights lie in has changed.
+  /// Fails if a file that holds weights has changed since it was opened.
   mlir::LogicalResult checkFiles();
   mlir::LogicalResult writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts);
   mlir::LogicalResult writeCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
   mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
   mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
-  /// Links, and writes the header.
+  /// Links the artifact and writes its C header.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
   void shareWeights();
+  mlir::LogicalResult keepWeights();
 
   mlir::ModuleOp module;
   const CompileOptions &options;
   const target::TargetInfo target;
   CompileReport *report;
-  llvm::StringRef first; ///< phase to run; empty: all
+  llvm::StringRef first; ///< the first phase to run; empty: all phases
   std::string dumpFolder;
   std::vector<tile::ScheduleText> schedules;
   std::optional<tune::Database> database;
@@ -96,9 +104,10 @@ private:
   ModelDescription description;
   target::SharedWeights *shared = nullptr; ///< where there are several machines
   size_t number = 0;                       ///< of this one among them
+  target::WeightMemory *memory = nullptr;  ///< where the weights stay in the process
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
-  /// The constants that the caller's module came with; others made from it may still use them.
+  /// The constants of the caller's module. Other modules cloned from it may still use them.
   llvm::DenseSet<mlir::AsmResourceBlob *> original;
 };
 } // namespace perpend

@@ -1,8 +1,8 @@
-//===- Compiler.cpp - from a module to an artifact ---------------------------===//
+//===- Compiler.cpp - from a module to an artifact ------------------------===//
 //
-// The phases of Pipeline.cpp, then the artifact (WriteArtifact.cpp). What later
-// steps need to know of main (weights, names, sizes) is read just before the last
-// phase replaces it.
+// Runs the phases of Pipeline.cpp, then writes the artifact (WriteArtifact.cpp).
+// The description of main (weights, names, sizes) is taken just before the last
+// phase, which replaces main.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,8 +13,11 @@
 #include "Operators.h"
 #include "VerifyModule.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
+#include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
+#include "support/InternalError.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
@@ -82,12 +85,12 @@ LogicalResult Compilation::checkOptions() {
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (!name.empty() && !first.empty() && numberOf(name) < numberOf(first))
       return module.emitError(option) << ": the phase '" << name << "' does not run: the compilation starts from '"
-                                      << first << (isOfBlocks ? "', as a kernel of the module is of blocks" : "'")
+                                      << first << (isOfBlocks ? "', because the module has a kernel of blocks" : "'")
                                       << "\nhint: name a later phase";
   return success();
 }
 
-/// Whether the module is one to compile, and where it begins.
+/// Checks that the module can be compiled, and finds the first phase to run.
 LogicalResult Compilation::prepareModule() {
   if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
@@ -97,7 +100,7 @@ LogicalResult Compilation::prepareModule() {
   return checkOptions();
 }
 
-/// What the machine has to do with the options.
+/// Checks the options that depend on the machine.
 LogicalResult Compilation::prepareMachine() {
   description.isChecked = options.checked;
   return failure((!options.intrinsics.empty() && failed(readIntrinsics())) ||
@@ -107,16 +110,16 @@ LogicalResult Compilation::prepareMachine() {
 }
 
 LogicalResult Compilation::runTo(StringRef last) {
-  return runPhases(module, {target, options.optLevel, options.checked, options.unpacked, options.precision}, first,
-                   last, [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
+  return runPhases(module, context(), first, last,
+                   [&](const Phase &phase, double seconds) { return afterPhase(phase, seconds); });
 }
 
-/// A module that begins behind a phase.
+/// Prepares a module that starts at a later phase.
 LogicalResult Compilation::prepareGiven() {
   for (auto [phase, next] : llvm::zip(phases().drop_back(), phases().drop_front()))
     if (next.name == first && (failed(checkGiven(phase)) || failed(inferRequirements())))
       return failure();
-  // The phase behind which the module is described has run before.
+  // Describing normally happens after `plan`, which has already run.
   if (first == phases().back().name && failed(describe()))
     return failure();
   return success();
@@ -134,7 +137,7 @@ LogicalResult Compilation::readIntrinsics() {
   return success(succeeded(library));
 }
 
-/// They are for kernels as they are before the phase `schedule`.
+/// Schedules from files apply to kernels as they are before the phase `schedule`.
 LogicalResult Compilation::readSchedules() {
   for (const Phase &phase : llvm::reverse(phases())) {
     if (phase.name == "schedule")
@@ -166,29 +169,33 @@ LogicalResult Compilation::replaceModule(StringRef file) {
   return success();
 }
 
-/// A module from a file must hold what the phases guarantee up to that behind which it stands.
+/// A module from a file must satisfy the guarantees of all phases that it has passed.
 LogicalResult Compilation::checkGiven(const Phase &last) {
   const Phase *broken = nullptr;
+  std::optional<graph::ErrorKind> kind;
   std::string advice; // of what a user may have written
   {
     ScopedDiagnosticHandler quiet(module.getContext(), [&](Diagnostic &diagnostic) {
-      if (std::string text = diagnostic.str(); advice.empty() && StringRef(text).contains("hint: "))
-        advice = text;
+      if (!kind) {
+        kind = graph::kindOf(diagnostic);
+        advice = diagnostic.str();
+      }
       return success();
     });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
-      if (!broken && (failed(phase.check(module)) || (phase.name == "plan" && failed(tile::verifyPlan(module)))))
+      if (!broken &&
+          (failed(phase.check(module, context())) || (phase.checkWritten && failed(phase.checkWritten(module)))))
         broken = &phase;
   }
   if (!broken)
     return success();
-  if (!advice.empty())
-    return module.emitError(advice);
+  if (kind && *kind != graph::ErrorKind::Internal)
+    return module.emitError(advice) << *kind;
   return module.emitError("the given module is not one behind the phase '")
-         << last.name << "'\nhint: expected there: " << broken->guarantees;
+         << last.name << "'" << graph::Hint("expected there: " + broken->guarantees);
 }
 
-/// What the operators of a module assume is inferred first of all; a file of text need not say it, nor all of it.
+/// Infers the requirements of the module's operators first: a text file may omit some or all of them.
 LogicalResult Compilation::inferRequirements() {
   PassManager passes(module.getContext(), module->getName().getStringRef());
   passes.addPass(graph::createGraphInferRequirements());
@@ -205,30 +212,79 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
     if ((seesMain && failed(verifyModule(module))) || failed(checkGiven(phase)) ||
         (seesMain && failed(inferRequirements())))
       return failure();
-  if (phase.name == "fuse") {
-    attachSchedules();
-    if (database && failed(attachRecords()))
-      return failure();
-  }
-  if (phase.name == "schedule")
-    noteRefusedRecords();
-  if (!dumpFolder.empty() && failed(dump(phase)))
+  if (phase.after && failed((this->*phase.after)()))
     return failure();
-  // The last moment at which main says what its values are called and where they lie.
-  if (phase.name != "plan")
-    return success();
+  return dumpFolder.empty() ? success() : dump(phase);
+}
+
+LogicalResult Compilation::afterKernelsAreMade() {
+  attachSchedules();
+  return database ? attachRecords() : success();
+}
+
+LogicalResult Compilation::afterKernelsAreScheduled() {
+  noteRefusedRecords();
+  return success();
+}
+
+LogicalResult Compilation::afterMemoryIsPlanned() {
   if (report)
     report->kernels = kernelFactsOf(module);
   if (failed(describe()))
     return failure();
   if (shared)
     shareWeights();
+  return memory ? keepWeights() : success();
+}
+
+/// The memory of a constant that the compilation has made, which the process and the module share from now on.
+static target::WeightMemory::Piece pieceOf(AsmResourceBlob &blob) {
+  auto owner = std::make_shared<AsmResourceBlob>(std::move(blob));
+  target::WeightMemory::Piece piece(owner, owner->getData().data());
+  blob = AsmResourceBlob(
+      owner->getData(), owner->getDataAlignment(), [piece](void *, size_t, size_t) {},
+      /*dataIsMutable=*/false);
+  return piece;
+}
+
+/// Behind `plan`: constants stay in the process, and code finds them at their distances from the first.
+LogicalResult Compilation::keepWeights() {
+  std::map<int64_t, uintptr_t> addresses;
+  uintptr_t first = UINTPTR_MAX;
+  for (auto [blob, weight] : llvm::zip_equal(description.blobs(), description.weights)) {
+    if (blob.bytes.empty())
+      continue;
+    auto resource = dyn_cast<DenseResourceElementsAttr>(weight.second);
+    AsmResourceBlob *made = resource ? resource.getRawHandle().getBlob() : nullptr;
+    if (!graph::FoldedConstants::current()->own(made))
+      made = nullptr; // its owner may change it
+    target::WeightMemory::Piece piece = memory->place(blob.bytes, made ? pieceOf(*made) : nullptr);
+    if (!piece)
+      return module.emitError("no memory for ")
+             << blob.bytes.size() << " bytes of weights\nhint: compile a smaller model, or free memory before";
+    addresses[weight.first] = reinterpret_cast<uintptr_t>(piece.get());
+    first = std::min(first, addresses[weight.first]);
+    report->weights.push_back(std::move(piece));
+  }
+  description.table.weightsAddress = addresses.empty() ? 0 : first;
+  tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
+    auto found = addresses.find(offset);
+    return found == addresses.end() ? 0 : static_cast<int64_t>(found->second - first); // one without bytes is anywhere
+  });
   return success();
+}
+
+LogicalResult Compilation::fail(llvm::Error error) {
+  bool isInternal = error.isA<support::InternalError>();
+  InFlightDiagnostic diagnostic = module.emitError();
+  if (isInternal)
+    diagnostic << graph::ErrorKind::Internal;
+  return diagnostic << llvm::toString(std::move(error));
 }
 
 LogicalResult Compilation::describe() {
   PrecisionFacts precision = precisionFactsOf(module);
-  if (precision.products) // else the artifact is of f32
+  if (precision.products) // otherwise the artifact computes in f32
     description.precision = precision.type;
   if (report)
     report->precision = precision;
@@ -250,13 +306,16 @@ LogicalResult Compilation::dump(const Phase &phase) {
 }
 
 LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
-                      CompileReport *report) {
+                      CompileReport *report, target::WeightMemory *memory) {
   auto machines = target::resolveTargets(options.target);
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
   if (machines->size() > 1)
     return compileForMachines(module, options, std::move(*machines), kind, output, report);
   Compilation compilation(module, options, machines->front(), report);
+  if (report && kind == ArtifactKind::SharedLibrary)
+    compilation.keepWeightsIn(memory);
+  graph::FoldedConstants folded;
   if (failed(compilation.lower()))
     return failure();
   return compilation.isStopped() ? success() : compilation.write(kind, output);

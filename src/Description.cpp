@@ -1,4 +1,4 @@
-//===- Description.cpp - what an artifact says of itself ----------------------===//
+//===- Description.cpp - the descriptor of an artifact --------------------===//
 
 #include "Description.h"
 #include "graph/Attributes.h"
@@ -13,7 +13,6 @@
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
-#include "runtime/Isa.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -45,7 +44,7 @@ void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &k
     support::forgetPages(blob->getData().data(), blob->getData().size());
 #ifdef __GLIBC__
   if (areMany)
-    malloc_trim(0); // a heap whose end is in use keeps what lies before it
+    malloc_trim(0); // free() alone returns nothing below a block that is in use
 #endif
   weights.clear();
   converted.clear();
@@ -99,7 +98,7 @@ static void describeKernels(func::FuncOp main, ModelDescription &description) {
     }
 }
 
-/// Texts become their identities, in the order in which they are first met; the empty one is 0.
+/// Replaces texts by their identities, numbered in order of first use; the empty text is 0.
 static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std::string> &table,
                                  llvm::StringMap<int64_t> &known) {
   SmallVector<int64_t> identities;
@@ -216,17 +215,9 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   return array;
 }
 
-std::vector<std::string> neededSets(const target::TargetInfo &target) {
-  std::vector<std::string> sets;
-  for (const std::string &extension : target.isa)
-    if (runtime::isKnownInstructionSet(extension.c_str()))
-      sets.push_back(extension);
-  return sets;
-}
-
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
-                            {"isa", llvm::json::Array(neededSets(machine.target))},
+                            {"isa", llvm::json::Array(machine.target.isa)},
                             {"codeBytes", machine.codeBytes},
                             {"weightsBytes", machine.weightsBytes}};
 }
@@ -238,7 +229,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", llvm::json::Array(neededSets(target))},
+                            {"isa", llvm::json::Array(target.isa)},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},
                             {"outputs", toJson(description.outputs)},
@@ -267,7 +258,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
   return text;
 }
 
-/// For a C comment.
+/// Escapes a name for use in a C comment.
 static std::string commentOf(StringRef name) {
   std::string text = support::readable(name);
   for (StringRef mark : {"*/", "/*"})

@@ -1,4 +1,4 @@
-//===- Description.h - what an artifact says of itself -----------*- C++ -*-===//
+//===- Description.h - the descriptor of an artifact ------------*- C++ -*-===//
 
 #ifndef PERPEND_DESCRIPTION_H
 #define PERPEND_DESCRIPTION_H
@@ -19,44 +19,42 @@ struct TensorDescription {
   std::vector<std::string> shape;           ///< numbers or expressions
   std::vector<TensorDescription> element{}; ///< of a list, if anything is known; without a name, "?" is any extent
   bool isRanked = true;
-  std::vector<int64_t> repeats{}; ///< dimensions of an input that may be 1 in the place of their symbol's value
-  std::string map{};              ///< of inputs that are the keys or the values of a map; empty for others
-  mlir::ArrayAttr labels{};       ///< of the columns of an output that is a list of maps; null for others
+  std::vector<int64_t> repeats{}; ///< dimensions of an input that may be 1 instead of their symbol's value
+  std::string map{};              ///< "keys" or "values" for inputs that are one half of a map; otherwise empty
+  mlir::ArrayAttr labels{};       ///< column labels of an output that is a list of maps; otherwise null
 };
 
-/// Read from main when memory is planned.
+/// Facts read from main after memory planning.
 struct ModelDescription {
   target::ModuleTable table;
   std::vector<TensorDescription> inputs, outputs;
   std::vector<std::string> symbols, dataSymbols, requirements, kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
-  std::vector<std::string> texts; ///< constants, by identity; empty for models without texts
-  bool needsHandles = false;      ///< there are texts or lists, or library calls
-  bool isChecked = false;         ///< kernels that leave their memory end a run
-  std::string precision = "f32";  ///< of the operands of products
+  std::vector<std::string> texts; ///< constant strings by identity; empty if the model has no strings
+  bool needsHandles = false;      ///< the model uses strings, lists or library calls
+  bool isChecked = false;         ///< an out-of-bounds access in a kernel ends the run
+  std::string precision = "f32";  ///< precision of the operands of products
   std::string checksum;
-  std::string results; ///< how the outputs are nested, in JSON; empty: they are not
-  /// Element bytes of constants that do not lie in memory as they must in the artifact.
+  std::string results; ///< nesting of the outputs, as JSON; empty: flat
+  /// Converted bytes of constants whose representation in the artifact differs from that in memory.
   std::vector<std::vector<char>> converted;
 
   std::vector<target::WeightBlob> blobs();
-  /// Frees the memory of all weights but those `kept`, of which it forgets the pages that can be read from their file
-  /// again: they are in the object file, and linking needs room for two more copies.
+  /// Frees the memory of all weights except `kept`; of those, drops the pages that can be read again from their file.
+  /// The object file has them all by now, and linking needs memory for two more copies.
   void releaseWeights(const llvm::DenseSet<mlir::AsmResourceBlob *> &kept);
 };
 
-/// `name` as a name in C.
+/// Turns `name` into a valid C identifier.
 std::string identifier(llvm::StringRef name);
-/// Errors: an element type that the C interface has no name for.
+/// Errors: an element type that the C interface cannot name.
 mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
-/// What the descriptor says of each machine where there are several.
+/// One machine's entry in the descriptor of an artifact for several machines.
 struct MachineDescription {
   target::TargetInfo target;
   uint64_t codeBytes = 0, weightsBytes = 0;
 };
 
-/// The instruction sets that a processor must have, as the runtime knows them.
-std::vector<std::string> neededSets(const target::TargetInfo &target);
 /// The JSON of perpend_module.h.
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
                          llvm::ArrayRef<MachineDescription> machines = {});

@@ -31,7 +31,7 @@ std::string ExtentSet::str() const {
   return text;
 }
 
-/// "128:2"
+/// Parses a value with an optional weight, such as "128:2".
 static llvm::Expected<Value> parseValue(StringRef text) {
   Value value;
   auto [extent, weight] = text.split(':');

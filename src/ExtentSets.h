@@ -1,4 +1,4 @@
-//===- ExtentSets.h - the extents that a tuner measures with -----*- C++ -*-===//
+//===- ExtentSets.h - the extents that a tuner measures with ----*- C++ -*-===//
 
 #ifndef PERPEND_EXTENTSETS_H
 #define PERPEND_EXTENTSETS_H
@@ -12,18 +12,19 @@
 
 namespace perpend {
 
-/// Values of the symbols of a model's inputs, and how much of its time the model spends with them, among other sets.
+/// Values of the symbols of a model's inputs, with the share of its time that the model spends with them.
 struct ExtentSet {
   llvm::StringMap<int64_t> symbols = {};
   double weight = 1;
-  bool hasWeight = false; ///< somebody has said it
+  bool hasWeight = false; ///< the user gave a weight
 
-  /// "n=128,t=4", by name
+  /// For example "n=128,t=4", sorted by name.
   std::string str() const;
 };
 
-/// Of texts as "n=1:10,128" and "t=16": lists go together by position, and one value is in all sets; behind ":" is the
-/// set's weight. No text: one empty set. Errors: what is no extent or weight, or lists of other lengths.
+/// Parses texts such as "n=1:10,128" and "t=16". Lists are paired by position; a single value belongs to every set; the
+/// number after ":" is the set's weight. No text gives one empty set. Errors: an invalid extent or weight, lists of
+/// different lengths.
 llvm::Expected<std::vector<ExtentSet>> parseExtentSets(llvm::ArrayRef<std::string> texts);
 } // namespace perpend
 

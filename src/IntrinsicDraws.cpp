@@ -1,4 +1,4 @@
-//===- IntrinsicDraws.cpp - intrinsics on random data ---------------------===//
+//===- IntrinsicDraws.cpp - random calls of intrinsics --------------------===//
 
 #include "IntrinsicDraws.h"
 
@@ -23,11 +23,11 @@ using support::SymbolicInt;
 namespace {
 constexpr int callCount = 10, attempts = 400;
 constexpr int64_t usualExtents[] = {0, 1, 2, 3, 4, 5, 7, 8, 12, 16, 17, 32, 64};
-/// Points of the block in a call: the interpreter takes a microsecond for each.
+/// Most iterations of a call: the interpreter takes about a microsecond for each.
 constexpr int64_t mostPoints = 1 << 15;
-/// Of a buffer, with the gaps that strides leave.
+/// Most elements that a buffer spans, including the gaps between strides.
 constexpr int64_t mostElements = 1 << 20;
-/// Elements beside those that a call may touch.
+/// Guard elements on both sides of what a call may touch.
 constexpr int64_t guardElements = 128;
 
 class Draws {
@@ -56,11 +56,11 @@ private:
 
   const Intrinsic &intrinsic;
   std::mt19937_64 engine{20261123};
-  /// Of the parameters.
+  /// The drawn values of the intrinsic's parameters.
   llvm::StringMap<SymbolicInt> values;
-  /// Integers of all sizes, rather than small ones.
+  /// Draw integers of all magnitudes, instead of small ones.
   bool isWide = false;
-  /// Why extents above 1 that the conditions allow were no draw, if any were not.
+  /// Why extents above 1 were rejected although the conditions allow them; empty: none were.
   std::string refusal;
 };
 } // namespace
@@ -81,7 +81,7 @@ std::vector<int64_t> Buffer::positions() const {
 // Extents
 //===----------------------------------------------------------------------===//
 
-/// The conditions hold, and the call is not too long.
+/// Whether the conditions hold and the call is short enough to interpret.
 bool Draws::areAllowed() {
   for (size_t i = 0; i < intrinsic.where.size(); i += 2) {
     std::optional<int64_t> least = valueOf(intrinsic.where[i]), most = valueOf(intrinsic.where[i + 1]);
@@ -98,7 +98,7 @@ bool Draws::areAllowed() {
   return true;
 }
 
-/// The usual ones, and the numbers of the conditions with those beside them.
+/// The usual extents, and the constants of the conditions with their neighbours.
 std::vector<int64_t> Draws::extentsToTry() const {
   std::vector<int64_t> list(std::begin(usualExtents), std::end(usualExtents));
   for (const SymbolicInt &side : intrinsic.where)
@@ -120,7 +120,7 @@ static bool isLarge(const IntrinsicDraw &draw) {
   return llvm::any_of(draw.extents, [](int64_t extent) { return extent > 1; });
 }
 
-/// Extents that the conditions allow, and buffers that have a place. Returns why there are none.
+/// Draws extents that the conditions allow, and places the buffers. Returns why that is impossible, or nothing.
 std::string Draws::drawInto(IntrinsicDraw &draw) {
   std::string why = "no extents that were tried fulfil the conditions\nhint: where is a list of texts such as "
                     "\"rows <= 8\"";
@@ -148,8 +148,8 @@ std::string Draws::drawInto(IntrinsicDraw &draw) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Strides that may be any: dimensions in any order and direction, with gaps, around those whose strides are given or
-/// among them; of what is read, sometimes the same element again.
+/// Draws the strides that are free: dimensions in any order and direction, with gaps, outside or between those with
+/// given strides. Inputs sometimes get stride 0.
 void Draws::placeFreely(unsigned number, Buffer &buffer) {
   int64_t span = 1;
   bool isAround = integer(0, 3) != 0;
@@ -171,7 +171,7 @@ void Draws::placeFreely(unsigned number, Buffer &buffer) {
   }
 }
 
-/// Small halves, or small integers, or integers of any size.
+/// Fills with small multiples of a half, small integers, or integers of any magnitude.
 void Draws::fill(Tensor &tensor) {
   interp::ElementFormat format = tensor.format();
   for (int64_t i = 0; i < tensor.elementCount(); ++i) {
@@ -186,7 +186,7 @@ void Draws::fill(Tensor &tensor) {
   }
 }
 
-/// Returns why it has no place.
+/// Returns why the buffer cannot be placed, or nothing.
 std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
   std::string title = "the " + std::to_string(number + 1) + ". buffer";
   tile::BufferType type = intrinsic.bufferType(number);
@@ -202,7 +202,7 @@ std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
   for (const std::optional<SymbolicInt> &stride : intrinsic.strides[number])
     buffer.strides.push_back(stride ? std::clamp(valueOf(*stride).value_or(far), -far, far) : 0);
   placeFreely(number, buffer);
-  int64_t first = 0, last = 0; // of its elements' places
+  int64_t first = 0, last = 0; // lowest and highest offset of an element
   for (auto [extent, stride] : llvm::zip(shape, buffer.strides))
     (stride < 0 ? first : last) += std::max<int64_t>(extent - 1, 0) * stride;
   if (last - first > mostElements)
@@ -210,10 +210,10 @@ std::string Draws::drawBuffer(unsigned number, Buffer &buffer) {
   buffer.base = guardElements + integer(0, 7) - first;
   buffer.memory = buffer.base + last + 1 + guardElements;
   bool isLast = number + 1 == intrinsic.strides.size();
-  return giveSharedElementsOneValue(buffer) && isLast ? "elements of the last buffer lie on one another" : "";
+  return giveSharedElementsOneValue(buffer) && isLast ? "elements of the last buffer overlap" : "";
 }
 
-/// Returns whether there are any.
+/// Returns whether any two elements share a place.
 bool Draws::giveSharedElementsOneValue(Buffer &buffer) {
   llvm::DenseMap<int64_t, size_t> first;
   unsigned bytes = buffer.tensor.format().bytes();
@@ -225,10 +225,10 @@ bool Draws::giveSharedElementsOneValue(Buffer &buffer) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is right
+// Expected results
 //===----------------------------------------------------------------------===//
 
-/// A sum of nothing is what its init says.
+/// Moves the init out of the reduction, so that an empty sum yields the initial value.
 static void separateInit(func::FuncOp kernel) {
   tile::BlockOp block;
   kernel.walk([&](tile::BlockOp found) { block = found; });
@@ -238,8 +238,8 @@ static void separateInit(func::FuncOp kernel) {
     (void)tile::decomposeReduction(kernel, block, loops.front(), why);
 }
 
-/// Main with a call of the description as a kernel. Where the last buffer is read before it is written, an input says
-/// what it holds.
+/// Builds a main that calls the description as a kernel. If the last buffer is read before it is written, an input
+/// supplies its initial contents.
 OwningOpRef<ModuleOp> Draws::moduleOf() {
   Location loc = intrinsic.description.getLoc();
   OwningOpRef<ModuleOp> module = ModuleOp::create(loc);

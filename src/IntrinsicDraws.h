@@ -1,8 +1,9 @@
-//===- IntrinsicDraws.h - intrinsics on random data --------------*- C++ -*-===//
+//===- IntrinsicDraws.h - random calls of intrinsics ------------*- C++ -*-===//
 //
-// What an intrinsic's description means for extents, strides and data that are
-// drawn: extents are small, or at the numbers of its conditions; strides that it
-// leaves free are any; data are such that sums are exact in any order.
+// Calls of an intrinsic with random extents, strides and data, and the result
+// that its description gives. Extents are small or near the constants of the
+// conditions. Free strides take any value. Data are chosen so that sums are
+// exact in any order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,24 +19,24 @@ struct IntrinsicDraw {
   struct Buffer {
     interp::Tensor tensor;
     llvm::SmallVector<int64_t> strides;
-    /// Of the first element, and of all memory, in elements: there is more before and behind than what is addressed.
+    /// Position of the first element, and size of the whole memory, in elements. Guard elements surround it.
     int64_t base = 0, memory = 0;
-    /// Where an element of the tensor lies, by its row-major position.
+    /// Positions of the tensor's elements, in row-major order.
     std::vector<int64_t> positions() const;
   };
-  /// Of the parameters.
+  /// Extents, in the order of the parameters.
   llvm::SmallVector<int64_t> extents;
-  /// Points that are combined into one element.
+  /// Number of values that are summed into one element.
   int64_t depth = 1;
   llvm::SmallVector<Buffer> buffers;
-  /// Of the last buffer, afterwards.
+  /// Contents of the last buffer after the call.
   interp::Tensor expected;
-  /// "with depth = 3"
+  /// The extents as text: "with depth = 3".
   std::string text;
 };
 
-/// Errors: diagnostics: no extents fulfil the conditions, or none above 1 give the buffers a place (elements of the
-/// last lie on one another, or far away), or the description cannot be interpreted.
+/// Errors (diagnostics): no extents satisfy the conditions; for no extents above 1 can the buffers be placed (elements
+/// of the last one overlap, or strides are too large); the description cannot be interpreted.
 mlir::FailureOr<std::vector<IntrinsicDraw>> drawCalls(const tile::Intrinsic &intrinsic);
 } // namespace perpend
 

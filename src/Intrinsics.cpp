@@ -1,9 +1,9 @@
-//===- Intrinsics.cpp - tensor intrinsics that users bring ----------------===//
+//===- Intrinsics.cpp - tensor intrinsics supplied by users ---------------===//
 //
-// An implementation is compared with its description before it is used: compiled
-// with a function around it that takes everything by address, linked, loaded, and
-// called on random data, on which the interpreter says what is right. Both LLVM
-// and the code run in processes of their own, since either may end them.
+// Before an implementation is used, it is compared with its description: it is
+// compiled with a wrapper that takes all arguments by address, linked, loaded,
+// and called on random data; the interpreter computes the expected results. LLVM
+// and the code both run in child processes, because either may crash.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +11,7 @@
 
 #include "IntrinsicDraws.h"
 #include "Pipeline.h"
+#include "graph/ErrorKind.h"
 #include "support/ChildProcess.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
@@ -46,10 +47,10 @@ namespace {
 constexpr unsigned secondsToCompile = 60, secondsToRun = 2;
 constexpr StringLiteral featuresHint = "\nhint: features names every instruction set that the implementation needs";
 constexpr StringLiteral entryName = "perpend_module_call";
-/// Gets the addresses of buffers; bases, strides and extents.
+/// Takes the addresses of the buffers, then their bases, strides and extents.
 using Entry = void(void *const *buffers, const int64_t *numbers);
 
-/// An implementation of which nothing is known yet.
+/// An implementation that is still to be compared with its description.
 class Implementation {
 public:
   Implementation(const Intrinsic &intrinsic, StringRef file) : intrinsic(intrinsic), file(file) {}
@@ -107,15 +108,20 @@ OwningOpRef<ModuleOp> Implementation::moduleWithEntry() {
 }
 
 namespace {
-/// The first error of a context while it lives: "LINE COLUMN text", of the place in the file; for another process.
+/// Another process gives it back as text: "LINE COLUMN KIND text", of the place in the file.
+std::string placedError(unsigned line, unsigned column, std::optional<graph::ErrorKind> kind, const Twine &text) {
+  return llvm::formatv("{0} {1} {2} {3}", line, column, kind ? int(*kind) : -1, text.str()).str();
+}
+
+/// The first error of a context while it lives, as placedError() has it.
 class FirstError {
 public:
   explicit FirstError(MLIRContext *context)
       : handler(context, [this](Diagnostic &diagnostic) {
           auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>();
           if (text.empty() && diagnostic.getSeverity() == DiagnosticSeverity::Error)
-            text = llvm::formatv("{0} {1} ", place ? place.getLine() : 0, place ? place.getColumn() : 0).str() +
-                   diagnostic.str();
+            text = placedError(place ? place.getLine() : 0, place ? place.getColumn() : 0, graph::kindOf(diagnostic),
+                               diagnostic.str());
           return success();
         }) {}
   std::string text;
@@ -125,17 +131,28 @@ private:
 };
 } // namespace
 
-/// What a FirstError holds: the place, or `otherwise`, and the text.
-static std::pair<Location, StringRef> placeOf(StringRef error, StringRef file, Location otherwise) {
-  auto [line, rest] = error.split(' ');
-  auto [column, text] = rest.split(' ');
-  unsigned numbers[2] = {0, 0};
-  (void)line.getAsInteger(10, numbers[0]);
-  (void)column.getAsInteger(10, numbers[1]);
-  return {numbers[0] ? FileLineColLoc::get(otherwise.getContext(), file, numbers[0], numbers[1]) : otherwise, text};
+namespace {
+struct ReadError {
+  Location place;
+  std::optional<graph::ErrorKind> kind;
+  StringRef text;
+};
+} // namespace
+
+/// What placedError() made, with `otherwise` for no place.
+static ReadError readError(StringRef error, StringRef file, Location otherwise) {
+  int numbers[3] = {0, 0, -1}; // line, column, kind
+  for (int &number : numbers) {
+    auto [digits, rest] = error.split(' ');
+    (void)digits.getAsInteger(10, number);
+    error = rest;
+  }
+  Location place =
+      numbers[0] > 0 ? Location(FileLineColLoc::get(otherwise.getContext(), file, numbers[0], numbers[1])) : otherwise;
+  return {place, numbers[2] < 0 ? std::nullopt : std::optional(graph::ErrorKind(numbers[2])), error};
 }
 
-/// The phase `lower`, and LLVM. Returns an error.
+/// Runs the phase `lower`, then LLVM. Returns an error, or nothing.
 std::string Implementation::emitObject(const target::TargetInfo &machine) {
   MLIRContext *context = intrinsic.description.getContext();
   FirstError first(context);
@@ -143,8 +160,8 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
   OwningOpRef<ModuleOp> module = moduleWithEntry();
   PassManager passes(context);
   phases().back().build(passes, {machine});
-  if (failed(passes.run(*module)) || failed(phases().back().check(*module)))
-    return error.empty() ? "0 0 it cannot be lowered" : error;
+  if (failed(passes.run(*module)) || failed(phases().back().check(*module, {machine})))
+    return error.empty() ? placedError(0, 0, {}, "it cannot be lowered") : error;
   registerBuiltinDialectTranslation(*context);
   registerLLVMDialectTranslation(*context);
   llvm::LLVMContext llvmContext;
@@ -152,21 +169,21 @@ std::string Implementation::emitObject(const target::TargetInfo &machine) {
       [](const llvm::DiagnosticInfo *info, void *text) {
         llvm::raw_string_ostream out(*static_cast<std::string *>(text));
         if (llvm::DiagnosticPrinterRawOStream printer(out); info->getSeverity() == llvm::DS_Error) {
-          out << (out.str().empty() ? "0 0 " : "; ");
+          out << (out.str().empty() ? placedError(0, 0, {}, "") : "; ");
           info->print(printer);
         }
       },
       &error);
   std::unique_ptr<llvm::Module> ir = translateModuleToLLVMIR(*module, llvmContext);
   if (!ir || !error.empty())
-    return error.empty() ? "0 0 it has no translation to LLVM" : error;
+    return error.empty() ? placedError(0, 0, {}, "it has no translation to LLVM") : error;
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
   if (llvm::Error failed = target::emitObject(*ir, machine, /*optLevel=*/3, stream))
-    return "0 0 " + llvm::toString(std::move(failed));
+    return placedError(0, 0, {}, llvm::toString(std::move(failed)));
   std::error_code code;
   llvm::raw_fd_ostream(folder->pathOf("code.o"), code) << stream.str();
-  return code ? "0 0 " + code.message() : error;
+  return code ? placedError(0, 0, {}, code.message()) : error;
 }
 
 LogicalResult Implementation::compile(const target::TargetInfo &machine, const Twine &where) {
@@ -176,12 +193,12 @@ LogicalResult Implementation::compile(const target::TargetInfo &machine, const T
   std::string title = ("its implementation does not compile for " + machine.name + where + ": ").str();
   if (!result.isDone)
     return fail(title + "LLVM stops: " + StringRef(result.text).trim() + featuresHint);
-  auto [loc, text] = placeOf(result.text, file, intrinsic.implementation.getLoc());
-  text.consume_front("perpend bug: ");
-  return fail(title + text.split("\nhint: ").first, loc);
+  ReadError error = readError(result.text, file, intrinsic.implementation.getLoc());
+  error.text.consume_front("perpend bug: ");
+  return fail(title + error.text.split("\nhint: ").first, error.place);
 }
 
-/// What lld says of what is not there, without where it looked.
+/// The text of a linker error, without the list of searched paths.
 static std::string linkerText(std::string text) {
   text = StringRef(text).split("\nhint: ").first;
   auto [title, lines] = StringRef(text).split(":\n  ");
@@ -213,7 +230,7 @@ LogicalResult Implementation::link(const target::TargetInfo &machine) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Memory that a child process shares.
+/// Memory shared with child processes.
 class SharedMemory {
 public:
   explicit SharedMemory(size_t bytes) : bytes(bytes) {
@@ -247,9 +264,9 @@ std::string textAt(interp::ElementFormat format, const std::byte *memory) {
   return std::to_string(whole);
 }
 
-/// How far floats may be from those expected. Each step of a sum rounds something as large as the largest element, in
-/// another way where the order is another: on random data that adds up as the root of their number. Functions may be
-/// approximations.
+/// Tolerance for floating-point results. Each step of a sum rounds in proportion to the largest element, and another
+/// order of summation rounds differently; on random data these errors grow with the square root of the number of terms.
+/// Functions may be approximations.
 double toleranceOf(const IntrinsicDraw &draw) {
   interp::ElementFormat format = draw.expected.format();
   if (!format.isFloat())
@@ -280,7 +297,7 @@ static std::string indexText(ArrayRef<int64_t> shape, int64_t position) {
   return "[" + text + "]";
 }
 
-/// Of the last buffer, the elements are those expected; all other memory is as before.
+/// Checks that the last buffer holds the expected elements and that all other memory is unchanged.
 LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::byte *> before,
                                       ArrayRef<std::byte *> after) {
   std::string with = draw.text.empty() ? "" : " " + draw.text;
@@ -298,8 +315,8 @@ LogicalResult Implementation::compare(const IntrinsicDraw &draw, ArrayRef<std::b
       if (!areEqual(format, got, expected, tolerance))
         return fail(
             llvm::formatv("its implementation does not compute what its description says{0}: expected element "
-                          "{1} of buffer {2} to be {3}{4}, got {5}\nhint: the data are random; strides and bases "
-                          "are, where the description leaves them free",
+                          "{1} of buffer {2} to be {3}{4}, got {5}\nhint: data are random, and so are strides and "
+                          "base addresses that the description leaves open",
                           with, indexText(buffer.tensor.shape, static_cast<int64_t>(i)), number + 1,
                           textAt(format, expected), within, textAt(format, got))
                 .str());
@@ -325,13 +342,13 @@ static std::vector<int64_t> numbersOf(const IntrinsicDraw &draw) {
   return numbers;
 }
 
-/// What a buffer's memory takes where buffers stand behind one another.
+/// Bytes of a buffer's memory, padded so that the next buffer is aligned.
 static int64_t bytesOf(const IntrinsicDraw::Buffer &buffer) {
   constexpr int64_t alignment = 64;
   return (buffer.memory * buffer.tensor.format().bytes() + alignment - 1) / alignment * alignment;
 }
 
-/// The memory of a draw's buffers, from `start` on, which moves behind it.
+/// Lays out the memory of a draw's buffers from `start` on, and advances `start`.
 static SmallVector<std::byte *> placesOf(const IntrinsicDraw &draw, std::byte *&start) {
   SmallVector<std::byte *> places;
   for (const IntrinsicDraw::Buffer &buffer : draw.buffers) {
@@ -341,7 +358,7 @@ static SmallVector<std::byte *> placesOf(const IntrinsicDraw &draw, std::byte *&
   return places;
 }
 
-/// The elements at their places, with other values around.
+/// Writes the elements to their positions, and other values around them.
 static void fillMemory(const IntrinsicDraw &draw, ArrayRef<std::byte *> places) {
   for (auto [buffer, place] : llvm::zip(draw.buffers, places)) {
     unsigned bytes = buffer.tensor.format().bytes();
@@ -372,7 +389,7 @@ LogicalResult Implementation::compare() {
     fillMemory(draw, before.back());
     fillMemory(draw, after.back());
   }
-  // Loading runs code, too: of constructors.
+  // Loading runs code as well (constructors), so it happens in the child.
   support::ChildResult result = support::runInChild(secondsToRun, [&]() -> std::string {
     void *library = dlopen(folder->pathOf("code.so").c_str(), RTLD_NOW | RTLD_LOCAL);
     auto *entry = library ? reinterpret_cast<Entry *>(dlsym(library, entryName.data())) : nullptr;
@@ -384,7 +401,7 @@ LogicalResult Implementation::compare() {
     }
     return "";
   });
-  // The code may have written anything anywhere.
+  // The code may have overwritten anything, this counter included.
   const auto finished = static_cast<size_t>(std::clamp<int64_t>(*done, 0, static_cast<int64_t>(draws->size())));
   for (size_t i = 0; i < finished; ++i)
     if (failed(compare((*draws)[i], before[i], after[i])))
@@ -392,13 +409,13 @@ LogicalResult Implementation::compare() {
   if (result.isDone && !result.text.empty())
     return fail("its implementation cannot be loaded: " + result.text);
   if (finished == draws->size())
-    return result.isDone ? success() : fail("its implementation does not leave the process as it was: " + result.text);
+    return result.isDone ? success() : fail("its implementation changes the state of the process: " + result.text);
   const std::string &text = (*draws)[finished].text;
-  return fail("its implementation does not come back" + (text.empty() ? "" : " " + text) + ": " +
+  return fail("its implementation does not return" + (text.empty() ? "" : " " + text) + ": " +
               (result.isDone ? "it ends the process" : result.text) +
               (result.signal == SIGILL
                    ? featuresHint
-                   : "\nhint: elements are at multiples of their own size, no more; strides and bases are random"));
+                   : "\nhint: elements are aligned to their own size only; strides and base addresses are random"));
 }
 
 LogicalResult Implementation::verify(const target::TargetInfo &target, const target::TargetInfo &host) {
@@ -430,7 +447,7 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
 // Files
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with a file of another kind; empty: nothing.
+/// Reports a file of another kind; empty if it looks like intrinsics.
 static StringRef wrongKind(StringRef text) {
   if (text.contains("\nschedule @") || text.starts_with("schedule @"))
     return "expected tensor intrinsics, got schedules of kernels\nhint: --schedules FILE takes them";
@@ -450,12 +467,12 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
            << "\nhint: --intrinsics FILE, which docs/howto/add-an-intrinsic.md describes";
   if (StringRef wrong = wrongKind((*text)->getBuffer()); !wrong.empty())
     return emitError(FileLineColLoc::get(context, file, 1, 1)) << wrong;
-  context->loadAllAvailableDialects(); // those of the functions around implementations
+  context->loadAllAvailableDialects(); // the wrappers of implementations use other dialects
   llvm::Expected<target::TargetInfo> host = target::resolveTarget("host");
   if (!host)
     return emitError(UnknownLoc::get(context)) << llvm::toString(host.takeError());
   auto library = std::make_shared<tile::IntrinsicLibrary>(tile::IntrinsicLibrary::of(context));
-  // MLIR's parser and verifiers may end the process, or spoil its memory, where a text is wrong.
+  // MLIR's parser and verifiers may crash or corrupt memory on invalid text, so a child process reads it first.
   support::ChildResult reading = support::runInChild(secondsToCompile, [&] {
     FirstError error(context);
     (void)tile::IntrinsicLibrary(*library).add(context, file, (*text)->getBuffer(), &target);
@@ -463,13 +480,15 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
   });
   Location start = FileLineColLoc::get(context, file, 1, 1);
   if (!reading.isDone)
-    return emitError(start) << "the text breaks a rule of MLIR's, and what reads it stops: " << reading.text
+    return emitError(start) << "MLIR's parser fails on this text: " << reading.text
                             << "\nhint: values are defined before they are used; mlir-opt-19 may say more";
-  if (auto [loc, error] = placeOf(reading.text, file, start); !reading.text.empty())
-    return emitError(loc) << error
-                          << (StringRef(error).contains("hint: ")
-                                  ? ""
-                                  : "\nhint: docs/howto/add-an-intrinsic.md shows what such a file has");
+  if (!reading.text.empty()) {
+    ReadError error = readError(reading.text, file, start);
+    InFlightDiagnostic diagnostic = emitError(error.place) << error.text;
+    if (error.kind)
+      return diagnostic << *error.kind;
+    return diagnostic << graph::Hint("docs/howto/add-an-intrinsic.md shows what such a file has");
+  }
   size_t known = library->list().size();
   if (failed(library->add(context, file, (*text)->getBuffer(), &target)))
     return failure();

@@ -1,4 +1,4 @@
-//===- Intrinsics.h - tensor intrinsics that users bring ---------*- C++ -*-===//
+//===- Intrinsics.h - tensor intrinsics supplied by users -------*- C++ -*-===//
 
 #ifndef PERPEND_INTRINSICS_H
 #define PERPEND_INTRINSICS_H
@@ -7,8 +7,8 @@
 
 namespace perpend {
 
-/// The intrinsics in use in a context and those of a file (tile/intrinsics/Intrinsic.h). Errors: diagnostics: no such
-/// file, its text, an implementation that does not compute what the description says.
+/// The intrinsics of a context together with those of a file (tile/intrinsics/Intrinsic.h). Errors (diagnostics): no
+/// such file, invalid text, an implementation that does not compute what its description says.
 mlir::FailureOr<std::shared_ptr<tile::IntrinsicLibrary>>
 readIntrinsics(mlir::MLIRContext *context, llvm::StringRef file, const target::TargetInfo &target);
 } // namespace perpend

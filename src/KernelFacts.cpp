@@ -1,4 +1,4 @@
-//===- KernelFacts.cpp - what a report says of a kernel -------------------===//
+//===- KernelFacts.cpp - facts of a kernel for reports --------------------===//
 
 #include "KernelFacts.h"
 
@@ -41,7 +41,7 @@ std::vector<KernelFacts> kernelFactsOf(ModuleOp module) {
     auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
     if (!kernel)
       return;
-    auto functions = tile::variantsOf(kernel); // each place may call any of them
+    auto functions = tile::variantsOf(kernel); // a call site may run any of the variants
     functions.push_back(kernel);
     for (func::FuncOp function : functions)
       if (auto known = numbers.find(function.getSymName()); known != numbers.end())

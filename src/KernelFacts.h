@@ -1,4 +1,4 @@
-//===- KernelFacts.h - what a report says of a kernel ------------*- C++ -*-===//
+//===- KernelFacts.h - facts of a kernel for reports ------------*- C++ -*-===//
 
 #ifndef PERPEND_KERNELFACTS_H
 #define PERPEND_KERNELFACTS_H
@@ -14,13 +14,13 @@ namespace perpend {
 
 struct KernelFacts {
   std::string name;
-  std::vector<std::string> nodes; ///< of the model, that it computes
-  int64_t calls = 0;              ///< places in main that call it
-  /// Of all calls, in the model's symbols; none: its operators are not counted, or differ from run to run.
+  std::vector<std::string> nodes; ///< nodes of the model that it computes
+  int64_t calls = 0;              ///< number of call sites in main
+  /// Work of all calls, in the model's symbols; none if its operators are not counted or the number of calls varies.
   std::optional<tile::KernelWork> work;
 };
 
-/// The kernels of a module behind the phase `plan`, in their order.
+/// The kernels of a module after the phase `plan`, in module order.
 std::vector<KernelFacts> kernelFactsOf(mlir::ModuleOp module);
 } // namespace perpend
 

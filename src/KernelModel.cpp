@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace perpend {
 
-/// What an input of a model of the kernel alone is called: as in the model, where it is one there.
+/// Name of an input of the kernel's model; the same as in the full model if the operand is an input there.
 static std::string inputName(Value operand, unsigned number) {
   auto argument = dyn_cast_or_null<BlockArgument>(operand);
   auto main = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
@@ -22,8 +22,8 @@ static std::string inputName(Value operand, unsigned number) {
   return name ? name.str() : "input" + std::to_string(number);
 }
 
-/// A symbol of the kernel that no input has as a dimension, such as t where one has floordiv(t + 1, 2), gets an input
-/// [t, 0] of its name, which takes no memory.
+/// Some symbols of a kernel are the extent of no input: t, for example, if only floordiv(t + 1, 2) occurs. Each gets an
+/// input of its own name with shape [t, 0], which takes no memory.
 static void addInputsOfSymbols(func::FuncOp main, func::FuncOp kernel) {
   std::vector<std::string> known = graph::symbolsOf(main);
   auto sources = graph::symbolSourcesOf(main);

@@ -1,4 +1,4 @@
-//===- KernelModel.h - a kernel as a model of its own ------------*- C++ -*-===//
+//===- KernelModel.h - a kernel as a model of its own -----------*- C++ -*-===//
 
 #ifndef PERPEND_KERNELMODEL_H
 #define PERPEND_KERNELMODEL_H
@@ -9,8 +9,8 @@
 
 namespace perpend {
 
-/// A module whose main is one call of the kernel, as the first one in its module: constants stay what they are, and
-/// what the model computes becomes an input. The kernel is one behind the phase `fuse`.
+/// Builds a module whose main consists of the first call of this kernel. Constants stay constants; values that the
+/// model computes become inputs. The kernel must come from a module after the phase `fuse`.
 mlir::OwningOpRef<mlir::ModuleOp> kernelModelOf(mlir::func::FuncOp kernel);
 } // namespace perpend
 

@@ -1,11 +1,12 @@
-//===- Machines.cpp - one artifact for several machines -----------------------===//
+//===- Machines.cpp - one artifact for several machines -------------------===//
 //
-// The phases that do not ask for the machine run once. From there on each machine
-// has a copy of the module, and gets kernels, memory plan and functions of its
-// own. They are made one after another, so that the constants of one are in memory
-// at a time: they go into the section of all, where what is equal lies once. At
-// the end an object with the tables of all joins them, and at load the runtime
-// chooses (docs/decisions/0030-several-machines-in-one-artifact.md).
+// Phases that do not depend on the machine run once. From then on each machine has
+// its own copy of the module, with its own kernels, memory plan and functions.
+// Machines are compiled one after another, so that only one copy of the constants
+// is in memory at a time; equal constants are stored once, in a shared section.
+// Finally an object with the tables of all machines joins them, and the runtime
+// chooses one at load time
+// (docs/decisions/0030-several-machines-in-one-artifact.md).
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,24 +31,24 @@ using namespace mlir;
 
 namespace perpend {
 
-/// Behind `plan`: constants move to where the artifact has them, and their bytes are written.
+/// After `plan`: moves constants to their offsets in the artifact, and writes their bytes.
 void Compilation::shareWeights() {
   description.table.suffix = "." + description.table.name + "." + std::to_string(number);
   std::map<int64_t, int64_t> offsets;
   for (const target::WeightBlob &blob : description.blobs()) {
-    int64_t &offset = offsets[static_cast<int64_t>(blob.offset)]; // of one without bytes: 0, or that of the next
+    int64_t &offset = offsets[static_cast<int64_t>(blob.offset)]; // without bytes: any offset
     if (!blob.bytes.empty())
       offset = static_cast<int64_t>(shared->place(blob.bytes));
   }
   tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
     auto found = offsets.find(offset);
-    if (found == offsets.end()) // behind `pack` no module of a user begins
+    if (found == offsets.end()) // modules of users cannot start this late
       llvm::report_fatal_error("perpend bug: the plan has a constant where none lies");
     return found->second;
   });
 }
 
-/// Bytes of the sections that a process has in its memory.
+/// Size of the sections that are loaded into a process.
 static uint64_t loadedBytes(StringRef path) {
   auto object = llvm::object::ObjectFile::createObjectFile(path);
   if (!object)
@@ -59,7 +60,7 @@ static uint64_t loadedBytes(StringRef path) {
   return bytes;
 }
 
-/// The phases from which on a module is for one machine.
+/// Phases from which on a module is specific to one machine.
 static bool isOfMachine(StringRef phase) {
   auto numberOf = [](StringRef name) {
     return llvm::find_if(phases(), [&](const Phase &other) { return other.name == name; });
@@ -67,7 +68,7 @@ static bool isOfMachine(StringRef phase) {
   return numberOf(phase) != phases().end() && numberOf(phase) >= numberOf(firstPhaseOfMachine);
 }
 
-/// The options that only make sense for one machine.
+/// Refuses options that make sense for one machine only.
 static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &options, size_t count) {
   auto refuse = [&](StringRef option, const Twine &why) {
     return module.emitError("the option ") << option << " is for one machine, and --target names " << count << ": "
@@ -79,13 +80,13 @@ static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &opt
   for (auto [option, phase] :
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (isOfMachine(phase))
-      return refuse(option, "from the phase '" + firstPhaseOfMachine + "' on each has a module of its own");
+      return refuse(option, "from the phase '" + firstPhaseOfMachine + "' on each machine has its own module");
   if (options.startFrom != firstPhaseOfMachine && isOfMachine(options.startFrom))
-    return refuse("--start-from", "behind the phase '" + firstPhaseOfMachine + "' a module is of one of them");
+    return refuse("--start-from", "after the phase '" + firstPhaseOfMachine + "' a module is for one of them");
   return success();
 }
 
-/// The compilations of one artifact.
+/// The compilations of one artifact, one per machine.
 class MachineCompilations {
 public:
   MachineCompilations(ModuleOp module, const CompileOptions &options, std::vector<target::TargetInfo> machines,
@@ -106,18 +107,18 @@ private:
   const CompileOptions &options;
   std::vector<target::TargetInfo> machines;
   CompileReport *report;
-  Compilation start; ///< of what all have in common
+  Compilation start; ///< the phases common to all machines
   std::optional<target::SharedWeights> weights;
   ArtifactParts parts;
   std::vector<ModelDescription> descriptions;
   std::vector<MachineDescription> facts;
 };
 
-/// The phases that all have in common.
+/// Runs the phases common to all machines.
 LogicalResult MachineCompilations::prepare() {
   if (failed(start.prepareModule()) || failed(start.prepareGiven()))
     return failure();
-  for (const target::TargetInfo &machine : machines) // early; files of intrinsics are read when it is a machine's turn
+  for (const target::TargetInfo &machine : machines) // fail early; with files of intrinsics, compileOne checks
     if (options.intrinsics.empty() && failed(checkPrecision(start.module, options.precision, machine)))
       return failure();
   if (isOfMachine(start.first))
@@ -183,14 +184,14 @@ void MachineCompilations::describeOne(const Compilation &one, const CompileRepor
   report->machines.push_back(std::move(machine));
 }
 
-/// Constants that the common phases made are of no use any more.
+/// Releases constants that the common phases created; the copies for machines no longer need them.
 void MachineCompilations::releaseConstants() {
   start.module.walk(
       [&](graph::ConstantOp constant) { start.description.weights.emplace_back(0, constant.getValue()); });
   start.description.releaseWeights(start.original);
 }
 
-/// The object with the tables, which every processor of the architecture runs.
+/// Writes the object with the tables, for the base level of the architecture, so that every processor can run it.
 LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch, ArtifactKind kind) {
   const std::string name = descriptions.front().table.name;
   llvm::Expected<target::WeightsSummary> written = weights->finish(name);
@@ -210,7 +211,7 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     if (description.needsHandles)
       table.texts = description.texts;
     table.descriptor = descriptorOf(description, machine, facts);
-    variants.push_back({table, machine.name, neededSets(machine)});
+    variants.push_back({table, machine.name, machine.isa});
   }
   llvm::LLVMContext context;
   llvm::Module tables(name, context);

@@ -1,4 +1,4 @@
-//===- Machines.h - one artifact for several machines ------------*- C++ -*-===//
+//===- Machines.h - one artifact for several machines -----------*- C++ -*-===//
 
 #ifndef PERPEND_MACHINES_H
 #define PERPEND_MACHINES_H
@@ -8,8 +8,8 @@
 
 namespace perpend {
 
-/// As compile(), for each of these machines: a variant of all that depends on it, and constants of equal bytes once.
-/// Errors: those of compile(), and options that are for one machine.
+/// Like compile(), but for several machines: machine-dependent parts are compiled once per machine, equal constants are
+/// stored once. Errors: those of compile(), and options that make sense for one machine only.
 mlir::LogicalResult compileForMachines(mlir::ModuleOp module, const CompileOptions &options,
                                        std::vector<target::TargetInfo> machines, ArtifactKind kind,
                                        llvm::StringRef output, CompileReport *report);

@@ -1,4 +1,4 @@
-//===- ModelComparison.cpp - what schedules gain in their model -----------===//
+//===- ModelComparison.cpp - the gain of schedules in their model ---------===//
 
 #include "ModelComparison.h"
 
@@ -53,7 +53,7 @@ double ModelComparison::secondsLeft() const {
   return std::chrono::duration<double>(setting.end - std::chrono::steady_clock::now()).count();
 }
 
-/// What a process says that has not done its work: a kind, and a line why.
+/// Turns the output of a process that failed into an error: its first line is the kind, the second the reason.
 static llvm::Error errorOf(StringRef text) {
   auto [kind, rest] = text.split('\n');
   StringRef why = kind == "timed out" ? "there was no time left" : rest.split('\n').first;
@@ -61,7 +61,7 @@ static llvm::Error errorOf(StringRef text) {
   return llvm::createStringError(hasKind ? why : kind);
 }
 
-/// In a copy of this process, which may be ended and has the module for itself.
+/// Compiles in a copy of this process: it can be killed, and may consume its copy of the module.
 llvm::Error ModelComparison::compileTo(const std::string &library, const llvm::StringMap<tune::Trace> &traces) {
   std::string text = tune::outputOf(secondsLeft(), setting.isInterrupted, [&](int end) {
     return tune::startCopy(end, [&] { return compileWith(model, setting.compiler, traces, library); });
@@ -86,7 +86,7 @@ static std::optional<ModelTimes> timesIn(StringRef text) {
   return times;
 }
 
-/// Of the time of kernels that are the same in both libraries; 1: there are too few to say.
+/// Ratio of the times of kernels that both libraries share; 1 if there are too few to tell.
 static double partOfOthers(const ModelTimes &times, const llvm::StringMap<tune::Trace> &traces) {
   constexpr size_t few = 3;
   std::vector<double> parts;
@@ -99,8 +99,8 @@ static double partOfOthers(const ModelTimes &times, const llvm::StringMap<tune::
   return parts[parts.size() / 2];
 }
 
-/// In some processes one of two libraries is several times as slow as the other, with the same kernels: such times say
-/// nothing, and another process is asked.
+/// In some processes one of two libraries runs several times slower than the other, although their kernels are the
+/// same. Such times are discarded and measured again in a new process.
 llvm::Expected<ModelTimes> ModelComparison::compare(const llvm::StringMap<tune::Trace> &traces) {
   constexpr int tries = 3;
   constexpr double usual = 1.1;
@@ -112,7 +112,7 @@ llvm::Expected<ModelTimes> ModelComparison::compare(const llvm::StringMap<tune::
     if (others < usual && others > 1 / usual)
       return times;
   }
-  return llvm::createStringError("kernels that are the same took other times beside each other");
+  return llvm::createStringError("unchanged kernels took different times in the two runs");
 }
 
 llvm::Expected<ModelTimes> ModelComparison::compareOnce(const llvm::StringMap<tune::Trace> &traces, bool isFirst) {
@@ -127,7 +127,7 @@ llvm::Expected<ModelTimes> ModelComparison::compareOnce(const llvm::StringMap<tu
   if (isFirst)
     if (llvm::Error error = compileTo(tuned, traces))
       return std::move(error);
-  constexpr double leastRun = 5; // a few runs, if time is nearly over
+  constexpr double leastRun = 5; // allows a few runs even if time is nearly over
   std::string text = tune::outputOf(secondsLeft() + leastRun, setting.isInterrupted, [&](int end) {
     return tune::startProgram(end, {setting.program, "models", std::to_string(getpid()), inputs,
                                     std::to_string(setting.threads), std::to_string(secondsLeft()), plain, tuned});

@@ -1,4 +1,4 @@
-//===- Operators.cpp - functions that users bring ---------------------------===//
+//===- Operators.cpp - functions supplied by users ------------------------===//
 
 #include "Operators.h"
 #include "graph/Attributes.h"
@@ -31,7 +31,7 @@ SmallVector<StringRef> libraryArchives(ModuleOp module) {
   return {"libperpend_library.a"};
 }
 
-/// The functions that the module calls and the runtime does not have.
+/// Functions that the module calls and the runtime does not define.
 static std::vector<std::string> usersFunctions(ModuleOp module) {
   std::vector<std::string> names;
   module.walk([&](graph::CallLibraryOp call) {
@@ -58,7 +58,7 @@ static llvm::Expected<void *> link(const std::vector<std::string> &objects) {
   return llvm::createStringError(dlerror());
 }
 
-/// What tells these files from others, and from what they were before they were compiled again.
+/// Identifies the current contents of these files, so that a recompiled file counts as another.
 static std::string versionOf(const std::vector<std::string> &objects) {
   std::string version;
   llvm::raw_string_ostream out(version);
@@ -71,7 +71,7 @@ static std::string versionOf(const std::vector<std::string> &objects) {
   return version;
 }
 
-/// Stays loaded: a run may be in it.
+/// The library is never unloaded: a run may be inside it.
 static llvm::Expected<void *> libraryOf(const std::vector<std::string> &objects) {
   static std::mutex mutex;
   static llvm::StringMap<void *> libraries;

@@ -1,8 +1,8 @@
-//===- Operators.h - functions that users bring ------------------*- C++ -*-===//
+//===- Operators.h - functions supplied by users ----------------*- C++ -*-===//
 //
-// The importer notes on the module which object files hold the functions that
-// library calls need (graph.objects). Artifacts are linked with them; to be
-// interpreted, they are linked into a library of their own, which is loaded.
+// The importer notes on the module (graph.objects) which object files define
+// the functions of library calls. Artifacts link them. The interpreter links
+// them into a temporary library and loads it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,10 +19,10 @@ namespace perpend {
 /// Paths of object files and archives.
 std::vector<std::string> operatorObjects(mlir::ModuleOp module);
 
-/// The names of the runtime's archives with the functions that a lowered module calls.
+/// Names of the runtime's archives that define functions which a lowered module calls.
 mlir::SmallVector<mlir::StringRef> libraryArchives(mlir::ModuleOp module);
 
-/// Makes the functions of these files, as they are now, known to the interpreter for this module. Errors: diagnostics.
+/// Makes the functions of these files, in their current version, available to the interpreter. Errors: diagnostics.
 mlir::LogicalResult loadOperators(mlir::ModuleOp module);
 } // namespace perpend
 

@@ -1,16 +1,18 @@
-//===- Pipeline.cpp - the phases of the compiler ----------------------------===//
+//===- Pipeline.cpp - the phases of the compiler --------------------------===//
 //
-// Read this first. A model becomes graph operators on tensors (import, by the
-// front ends); each phase below lowers the same module a little further, until
-// LLVM can take it. What follows the last phase is in Compiler.cpp.
+// Read this first. Front ends import a model as graph operators on tensors.
+// Each phase below lowers the same module a little further, until LLVM can
+// translate it. Compiler.cpp does what follows the last phase.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Pipeline.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/KernelIndices.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
@@ -30,6 +32,7 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Verifier.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Transforms/Passes.h"
 
 #include <chrono>
@@ -42,7 +45,7 @@ namespace perpend {
 // What each phase runs
 //===----------------------------------------------------------------------===//
 
-/// Branches are regions, or few: to look for equal blocks takes long and finds none.
+/// Control flow is still in regions, so there are few blocks; merging equal ones would cost time and find nothing.
 static std::unique_ptr<Pass> createCanonicalizer() {
   GreedyRewriteConfig config;
   config.useTopDownTraversal = true;
@@ -50,12 +53,16 @@ static std::unique_ptr<Pass> createCanonicalizer() {
   return createCanonicalizerPass(config);
 }
 
+static bool packsOperands(const PhaseContext &context) {
+  return context.optLevel >= 2 && !context.isUnpacked && context.target.gemmRows;
+}
+
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphInferRequirements());
   if (context.optLevel == 0)
     return;
   passes.addPass(graph::createGraphPlaceScales());
-  passes.addPass(graph::createGraphSimplify());
+  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
@@ -63,13 +70,13 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
-  passes.addPass(graph::createGraphSimplify());
+  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
   if (context.precision != "f32")
     passes.addPass(tile::createTileLowerPrecision({context.precision.str()}));
-  if (context.optLevel < 2 || context.isUnpacked || !context.target.gemmRows)
+  if (!packsOperands(context))
     return;
   passes.addPass(tile::createTilePackOperands({context.target, context.precision.str()}));
   passes.addPass(graph::createGraphSimplify());
@@ -116,11 +123,11 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());
   passes.addPass(createConvertVectorToSCFPass());
-  // These rewrite greedily, which also merges equal blocks: slow where there are hundreds, and MLIR 19 may give the
-  // merged ones arguments of wrong types. So they run while branches are still regions.
+  // These passes rewrite greedily and so merge equal blocks. With hundreds of blocks that is slow, and MLIR 19 may give
+  // merged blocks arguments of wrong types. So they run while branches are still regions.
   passes.addPass(memref::createExpandStridedMetadataPass());
   passes.addPass(createLowerAffinePass());
-  // Functions of libm take numbers: what calls them takes vectors apart.
+  // Functions of libm take scalars, so these conversions unroll vectors.
   passes.addPass(createConvertMathToLLVMPass());
   passes.addPass(createConvertMathToLibmPass());
   passes.addPass(createConvertVectorToLLVMPass());
@@ -142,19 +149,50 @@ static LogicalResult holds(ModuleOp module, llvm::function_ref<bool(Operation *)
   WalkResult result = module.walk([&](Operation *op) {
     if (isAllowed(op))
       return WalkResult::advance();
-    op->emitError("perpend bug: ") << guarantee;
+    graph::emitInternalError(op->getLoc()) << guarantee;
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
 }
 
-static LogicalResult checkGraph(ModuleOp module) {
+static LogicalResult checkSimplified(ModuleOp module, const PhaseContext &context) {
+  if (context.optLevel == 0)
+    return success();
   return holds(
-      module, [](Operation *op) { return !isa<UnrealizedConversionCastOp>(op); },
-      "a cast between levels is left in the graph");
+      module,
+      [](Operation *op) {
+        auto function = op->getParentOfType<func::FuncOp>();
+        return !function || function->hasAttr(graph::kernelAttribute) || !isOpTriviallyDead(op);
+      },
+      "nothing needs the results of an operator");
 }
 
-static LogicalResult checkFused(ModuleOp module) {
+static LogicalResult checkLayout(ModuleOp module, const PhaseContext &context) {
+  if (context.optLevel < 2)
+    return success();
+  return holds(
+      module,
+      [](Operation *op) {
+        auto conv = dyn_cast<graph::ConvOp>(op);
+        return !conv || conv.getChannelsLast();
+      },
+      "the channels of a convolution do not come last");
+}
+
+static LogicalResult checkPacked(ModuleOp module, const PhaseContext &context) {
+  if (context.precision != "f32" && !module->hasAttr(tile::precisionAttribute))
+    return graph::emitInternalError(module.getLoc()) << "it is not known which products are of " << context.precision;
+  return holds(
+      module,
+      [](Operation *op) {
+        auto product = dyn_cast<tile::MatmulOp>(op);
+        auto conv = dyn_cast<tile::ConvOp>(op);
+        return (!product || product.panel()) && (!conv || conv.panel());
+      },
+      "a packed operand is not in panels");
+}
+
+static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
     return success();
@@ -185,7 +223,7 @@ static LogicalResult checkNoTensors(ModuleOp module) {
       "a kernel still has tensors");
 }
 
-static LogicalResult checkScheduled(ModuleOp module) {
+static LogicalResult checkScheduled(ModuleOp module, const PhaseContext &) {
   return success(llvm::all_of(module.getOps<func::FuncOp>(),
                               [](func::FuncOp function) {
                                 return !function->hasAttr(graph::kernelAttribute) ||
@@ -195,11 +233,11 @@ static LogicalResult checkScheduled(ModuleOp module) {
                  succeeded(checkNoTensors(module)));
 }
 
-static LogicalResult checkTiled(ModuleOp module) {
+static LogicalResult checkTiled(ModuleOp module, const PhaseContext &) {
   return success(succeeded(checkNoTensors(module)) && llvm::none_of(module.getOps<func::FuncOp>(), tile::isOnBlocks));
 }
 
-static LogicalResult checkPlanned(ModuleOp module) {
+static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &) {
   return holds(
       module,
       [](Operation *op) {
@@ -209,24 +247,24 @@ static LogicalResult checkPlanned(ModuleOp module) {
       "an operator of main has no buffers");
 }
 
-static LogicalResult checkLowered(ModuleOp module) {
+static LogicalResult checkLowered(ModuleOp module, const PhaseContext &) {
   return holds(
       module, [](Operation *op) { return isa<ModuleOp>(op) || isa<LLVM::LLVMDialect>(op->getDialect()); },
       "an operation did not reach LLVM");
 }
 
 static constexpr Phase table[] = {
-    {"simplify", "No constant expression, dead operator or needless movement is left.", buildSimplify, checkGraph},
-    {"layout", "Convolutions and pools work on channels-last tensors; transposes have moved together.", buildLayout,
-     checkGraph},
-    {"pack", "Operands of products and convolutions lie as the intrinsics want them that compute these.", buildPack,
-     checkGraph},
+    {"simplify", "From -O1 on, something needs the results of every operator.", buildSimplify, checkSimplified},
+    {"layout", "From -O2 on, the channels of every convolution come last.", buildLayout, checkLayout},
+    {"pack", "Packed operands are in panels; it is known which products are of another precision.", buildPack,
+     checkPacked},
     {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
-     buildFuse, checkFused},
+     buildFuse, checkFused, &PhaseListener::afterKernelsAreMade},
     {"schedule", "Every kernel is loops around blocks on buffers, and its trace says how they came about.",
-     buildSchedule, checkScheduled},
+     buildSchedule, checkScheduled, &PhaseListener::afterKernelsAreScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
-    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned},
+    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned,
+     &PhaseListener::afterMemoryIsPlanned, tile::verifyPlan},
     {"lower", "The module is in the LLVM dialect and exports bind, sizes and run.", buildLower, checkLowered},
 };
 
@@ -236,27 +274,27 @@ llvm::ArrayRef<Phase> phases() { return table; }
 // Running
 //===----------------------------------------------------------------------===//
 
-/// What a pass cannot do is the compiler's mistake, unless it has advice for the user. The module is verified once:
+/// What a pass cannot do is the compiler's mistake, unless it says whose it is. The module is verified once:
 /// behind every pass, as perpend-opt does, takes longer than many passes.
 static LogicalResult runPhase(ModuleOp module, const PhaseContext &context, const Phase &phase) {
+  using enum graph::ErrorKind;
   ScopedDiagnosticHandler handler(module.getContext(), [&](Diagnostic &diagnostic) {
-    std::string text = diagnostic.str();
-    if (!StringRef(text).contains("hint: "))
-      diagnostic << (StringRef(text).contains("perpend bug") ? " (in phase '" : " (perpend bug in phase '")
-                 << phase.name << "')";
+    std::optional<graph::ErrorKind> kind = graph::kindOf(diagnostic);
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && kind.value_or(Internal) == Internal)
+      diagnostic << Internal << (kind ? " (in phase '" : " (perpend bug in phase '") << phase.name << "')";
     return failure(); // printed by the handler outside
   });
   PassManager passes(module.getContext(), module->getName().getStringRef());
   passes.enableVerifier(false);
   phase.build(passes, context);
-  return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module)));
+  return failure(failed(passes.run(module)) || failed(verify(module)) || failed(phase.check(module, context)));
 }
 
-/// Of a module that a user wrote: the last iteration of its loops lies in the iterators that blocks say they have.
+/// For modules written by users: the loops around a block must stay within the domains of its iterators.
 static LogicalResult checkDomains(ModuleOp module) {
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](tile::BlockOp block) {
     if (!block.getConditions().values().empty())
-      return WalkResult::skip(); // they may leave what is inside
+      return WalkResult::skip(); // conditions may exclude the excess iterations
     tile::KernelIndices indices;
     tile::Shape bindings = indices.bindingsOf(block), domain(block.getDomain().values());
     for (size_t i = 0; i < bindings.size(); ++i) {
@@ -264,7 +302,7 @@ static LogicalResult checkDomains(ModuleOp module) {
       if ((last - domain[i] + tile::SymbolicInt(1)).knownPositive())
         return block.emitError("block '")
                    << block.getName() << "': expected iterator " << i << " below " << domain[i].str() << ", got "
-                   << last.str() << "\nhint: check the extents of the loops around it",
+                   << last.str() << graph::Hint("check the extents of the loops around it"),
                WalkResult::interrupt();
     }
     return WalkResult::advance();

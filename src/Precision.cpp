@@ -1,4 +1,4 @@
-//===- Precision.cpp - what --precision asks for, and what came of it -----===//
+//===- Precision.cpp - --precision: the request and its result ------------===//
 
 #include "Precision.h"
 
@@ -31,7 +31,7 @@ static std::set<std::string> precisionsOf(MLIRContext *context, const target::Ta
   return known;
 }
 
-/// What other libraries call the types. Empty: none of these names.
+/// Perpend's name of a type, given the name that other libraries use; empty: unknown.
 static std::string nameHere(StringRef name) {
   return llvm::StringSwitch<std::string>(name.lower())
       .Cases("float16", "half", "f16")
@@ -67,7 +67,7 @@ PrecisionFacts precisionFactsOf(ModuleOp module) {
   return read;
 }
 
-/// "1 depthwise convolution", "2 products with one column".
+/// For example "1 depthwise convolution", "2 products with one column".
 static std::string countedText(StringRef what, uint64_t count) {
   std::string text = what.str();
   size_t noun = std::min(text.find("product"), text.find("convolution"));
@@ -85,6 +85,6 @@ std::string PrecisionFacts::text() const {
   }
   std::string lines = "precision " + type + ": the operands of " + std::to_string(products) + " of " +
                       std::to_string(all) + " products and convolutions; sums and all else are f32\n";
-  return others.empty() ? lines : lines + "in f32 all the same: " + llvm::join(others, ", ") + "\n";
+  return others.empty() ? lines : lines + "still in f32: " + llvm::join(others, ", ") + "\n";
 }
 } // namespace perpend

@@ -1,4 +1,4 @@
-//===- Precision.h - what --precision asks for, and what came of it -*- C++ -*-===//
+//===- Precision.h - --precision: the request and its result ----*- C++ -*-===//
 
 #ifndef PERPEND_PRECISION_H
 #define PERPEND_PRECISION_H
@@ -10,20 +10,21 @@
 namespace perpend {
 
 struct PrecisionFacts {
-  std::string type; ///< empty: none was asked for
-  /// Products and convolutions of floats that have it; and what the others are, with how many.
+  std::string type; ///< the requested type; empty: none
+  /// Number of floating-point products and convolutions in this precision; and the kinds of the others, with their
+  /// numbers.
   uint64_t products = 0;
   std::vector<std::pair<std::string, uint64_t>> kept;
 
-  /// Lines for people: how many, and of the others what they are.
+  /// The facts as lines for the user.
   std::string text() const;
 };
 
-/// What the pass tile-lower-precision left in the module.
+/// Reads what the pass tile-lower-precision noted on the module.
 PrecisionFacts precisionFactsOf(mlir::ModuleOp module);
 
-/// A precision other than f32 is a type whose products an intrinsic of the machine sums in f32, of operands of the type
-/// or widened; or int8, whose sums are integers. Else an error that names what there is.
+/// Precisions other than f32: a type for which the machine has an intrinsic that sums products in f32 (of operands of
+/// this type, or widened), or int8, whose sums are integers. Otherwise emits an error that lists the possible ones.
 mlir::LogicalResult checkPrecision(mlir::ModuleOp module, llvm::StringRef precision, const target::TargetInfo &target);
 } // namespace perpend
 

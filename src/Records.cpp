@@ -1,7 +1,7 @@
-//===- Records.cpp - what tuning has found, for kernels that are compiled -===//
+//===- Records.cpp - attaches tuning records to kernels -------------------===//
 //
-// Behind `fuse` each kernel gets the trace of its record; behind `schedule` it is
-// known which of them the primitives have refused.
+// After `fuse` each kernel gets the trace of its record. Only after `schedule` is
+// it known which traces the primitives refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,11 +39,11 @@ static RecordUse useOf(const tune::Record &record) {
           support::counted(static_cast<size_t>(record.key.threads), "thread");
   if (!isOurs)
     text += "; found by perpend " + record.compiler +
-            (record.compiler == PERPEND_VERSION ? " with other primitives" : "") + ", its trace is still one";
+            (record.compiler == PERPEND_VERSION ? " with other primitives" : "") + "; its trace still applies";
   return {isOurs ? RecordUse::Used : RecordUse::UsedOfOther, "", text};
 }
 
-/// "n <= 11: gain …; else: the compiler's own"
+/// For example "n <= 11: gain …; else: the compiler's own".
 static RecordUse useOf(ArrayRef<tune::RangeOfRecord> ranges) {
   RecordUse use{RecordUse::NoGain, "", ""};
   for (const tune::RangeOfRecord &range : ranges) {
@@ -56,7 +56,7 @@ static RecordUse useOf(ArrayRef<tune::RangeOfRecord> ranges) {
       use.kind = part.kind;
   }
   if (use.kind == RecordUse::NoGain)
-    use.reason = "no record gains anything over all extents that were measured";
+    use.reason = "no record is a gain over all measured extents";
   return use;
 }
 
@@ -77,7 +77,7 @@ static llvm::Expected<RecordUse> whyNone(const tune::Database &database, StringR
                    ("its records are for " + llvm::join(*targets, " and ") + ", expected one for " + target).str()};
 }
 
-/// Of the kernel, and variants where ranges of a symbol have traces of their own.
+/// Attaches traces to the kernel; where ranges of a symbol have different traces, to variants of it.
 FailureOr<RecordUse> Compilation::attachRecordsOf(func::FuncOp kernel, StringRef structure) {
   llvm::Expected<std::vector<tune::Record>> records = database->findAll(structure, target.name);
   if (!records)
@@ -90,13 +90,13 @@ FailureOr<RecordUse> Compilation::attachRecordsOf(func::FuncOp kernel, StringRef
   for (StringRef symbol : graph::symbolsOfKernel(kernel))
     symbols.push_back(symbol.str());
   std::vector<tune::RangeOfRecord> ranges = tune::chooseRanges(*records, symbols);
-  for (const tune::RangeOfRecord &range : ranges) // those with a range come first: they are copies of a plain kernel
+  for (const tune::RangeOfRecord &range : ranges) // bounded ranges first: they copy the kernel while it has no trace
     if (func::FuncOp function = range.range ? tile::addVariant(kernel, *range.range) : kernel; range.record)
       setTrace(function, *range.record);
   return useOf(ranges);
 }
 
-/// For kernels that no schedule is given for.
+/// For kernels without a given schedule.
 LogicalResult Compilation::attachRecords() {
   for (func::FuncOp kernel : llvm::to_vector(module.getOps<func::FuncOp>())) {
     auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute);

@@ -1,9 +1,10 @@
-//===- Tuning.cpp - the kernels of a model as tasks for a tuner -----------===//
+//===- Tuning.cpp - the kernels of a model as tuning tasks ----------------===//
 
 #include "Tuning.h"
 
 #include "KernelModel.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
@@ -26,7 +27,7 @@ std::string TaskExtents::str() const {
   return text;
 }
 
-/// Of one call, by the machine's peaks.
+/// Lower bound of the time of one call, from the machine's peak rates.
 static double roofOf(int64_t operationBytes, int64_t bytes, const target::TargetInfo &target) {
   constexpr double floatBytes = 4;
   auto moved = static_cast<double>(bytes);
@@ -52,7 +53,7 @@ static FailureOr<tune::Trace> traceOfRule(const TuningTask &task, CompileOptions
       text += (line.getValue() + "\n").str();
   std::optional<tune::Trace> trace = tune::readTrace(text);
   if (!trace)
-    return (*copy).emitError("perpend bug: the trace of '") << task.facts.name << "' is not one";
+    return graph::emitInternalError((*copy).getLoc()) << "the trace of '" << task.facts.name << "' is not one";
   return *trace;
 }
 
@@ -104,7 +105,7 @@ FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions
   options.stopAfter = "fuse";
   if (failed(compile(module, options, ArtifactKind::SharedLibrary, "")))
     return failure();
-  llvm::StringMap<graph::CallKernelOp> calls; // the first of each kernel
+  llvm::StringMap<graph::CallKernelOp> calls; // the first call of each kernel
   module.walk([&](graph::CallKernelOp call) { calls.try_emplace(call.getKernel(), call); });
   std::vector<TuningTask> tasks;
   for (KernelFacts &facts : kernelFactsOf(module)) {
@@ -148,7 +149,7 @@ static std::vector<double> weightsOf(ArrayRef<TuningTask> tasks, ArrayRef<Extent
   return results;
 }
 
-/// Symbols have the names of the task that they come to. What is there with the same values gets the weights, too.
+/// Renames the symbols to those of the task. If the task has the same extents already, adds up their weights.
 static void addExtents(TuningTask &task, TaskExtents added, bool isOfOtherModel) {
   if (!task.extents.empty())
     for (auto [symbol, first] : llvm::zip(added.symbols, task.extents.front().symbols))

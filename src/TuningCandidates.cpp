@@ -1,4 +1,4 @@
-//===- TuningCandidates.cpp - how a task's candidates are made ------------===//
+//===- TuningCandidates.cpp - builds candidates of a task -----------------===//
 
 #include "TuningCandidates.h"
 
@@ -51,12 +51,12 @@ std::string writeInputsOf(ModuleOp model, const llvm::StringMap<int64_t> &symbol
     auto tensor = dyn_cast<RankedTensorType>(type);
     std::optional<perpend_type> element = tensor ? interp::interfaceType(tensor.getElementType()) : std::nullopt;
     if (!element || *element >= PERPEND_STRING)
-      return which + " is of texts or a list";
+      return which + " holds texts or lists";
     SmallVector<int64_t> shape;
     for (const graph::SymbolicInt &extent : graph::shapeOf(tensor)) {
       std::optional<int64_t> value = extent.evaluate(symbols);
       if (!value)
-        return which + " has an extent that is not known: " + extent.str();
+        return which + " has an unknown extent: " + extent.str();
       shape.push_back(*value);
     }
     auto file = name ? given.find(name.getValue()) : given.end();
@@ -91,7 +91,7 @@ bool TuningCandidates::readReference(StringRef path) {
   return outputs.has_value();
 }
 
-/// Outputs may be there twice: of a first run and of a last one.
+/// The file may hold the outputs twice: of the first run and of the last.
 std::string TuningCandidates::differenceOf(StringRef path) {
   std::optional<std::vector<Array>> outputs = readArrays(path);
   if (!outputs || outputs->size() < reference.size())

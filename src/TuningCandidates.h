@@ -1,4 +1,4 @@
-//===- TuningCandidates.h - how a task's candidates are made -----*- C++ -*-===//
+//===- TuningCandidates.h - builds candidates of a task ---------*- C++ -*-===//
 
 #ifndef PERPEND_TUNINGCANDIDATES_H
 #define PERPEND_TUNINGCANDIDATES_H
@@ -9,15 +9,15 @@
 
 namespace perpend {
 
-/// Inputs of a module's `main` for a program that measures (tune/TensorFile.h); what is not given, by name, is drawn.
-/// Empty: done; else why there are none.
+/// Writes inputs of a module's `main` for the measuring program (tune/TensorFile.h); those not given by name are
+/// random. Returns why that is impossible; empty: done.
 std::string writeInputsOf(mlir::ModuleOp model, const llvm::StringMap<int64_t> &symbols,
                           const llvm::StringMap<arrays::Array> &given, int64_t seed, llvm::StringRef path);
 
 class TuningCandidates : public tune::Candidates {
 public:
-  /// All are borrowed. `extents`: of the task; `given`: inputs of the model, which the kernel may read; others are
-  /// drawn.
+  /// Borrows all arguments. `extents`: those of the task; `given`: inputs of the model that the kernel may read; the
+  /// other inputs are random.
   TuningCandidates(const TuningTask &task, const TaskExtents &extents, const CompileOptions &options,
                    const llvm::StringMap<arrays::Array> &given, int64_t seed)
       : task(task), extents(extents), options(options), given(given), seed(seed) {}

@@ -1,9 +1,10 @@
-//===- TuningConfirmation.cpp - what is faster alone, in its models -------===//
+//===- TuningConfirmation.cpp - confirms gains in whole models ------------===//
 //
-// Each model runs with what was found and without it, with each set of extents.
-// A kernel's trace stays where it is a gain in the mean over those places; then
-// the places that had it are measured again, as it has other neighbours there.
-// Of a model that all of its gains together do not make faster, none stays.
+// Each model runs with and without the traces that were found, with each set of
+// extents. A kernel keeps its trace if the trace is a gain in the weighted mean
+// over these places. Places that lose a trace are measured again, because the
+// kernels' neighbours have changed. If all traces together do not make a model
+// faster, it keeps none of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,22 +22,23 @@ using Clock = tune::Tuner::Clock;
 struct TuningRun::Place {
   size_t model, set;
   const Whole *whole;
-  double weight; ///< of the set
+  double weight; ///< weight of the set
   std::unique_ptr<ModelComparison> comparison;
   GainInModel gain;
-  std::map<const tune::Job *, double> parts; ///< of kernels' times, with their traces; of none that is not measured
-  bool isChanged = true;                     ///< since it was measured
+  std::map<const tune::Job *, double> parts; ///< tuned time / plain time of each measured kernel
+  bool isChanged = true;                     ///< since the last measurement
   bool isGain() const { return gain.tunedSeconds < gain.plainSeconds; }
 };
 
-/// Of what is searched; short runs have none.
+/// A share of the budget of the search; short runs confirm nothing.
 std::chrono::duration<double> TuningRun::secondsToConfirm() const {
   constexpr double partOfBudget = 0.1, least = 1;
   double seconds = std::min<double>(mostSecondsToConfirm, partOfBudget * options.seconds);
   return std::chrono::duration<double>(seconds < least || !options.confirms ? 0 : seconds);
 }
 
-/// Symbols have the names of the first model that has the kernel.
+/// The values of extents such as "n=128,t=4", without the names: a kernel's symbols are named as in the first model
+/// that has it.
 static std::string valuesIn(StringRef extents) {
   std::string values;
   for (StringRef extent : llvm::split(extents, ','))
@@ -54,7 +56,7 @@ std::vector<tune::Job *> TuningRun::improvedIn(const Place &place) {
   return improved;
 }
 
-/// What keeps a place from being measured is its refusal.
+/// An error becomes the place's refusal: the reason why it is not measured.
 llvm::Error TuningRun::measure(Place &place, Clock::time_point end) {
   place.isChanged = false;
   place.parts.clear();
@@ -92,8 +94,8 @@ llvm::Error TuningRun::measure(Place &place, Clock::time_point end) {
   return llvm::Error::success();
 }
 
-/// What was known before, and is not refuted, takes the place of what is; else the given trace does. With other extents
-/// the trace may stay: those records say what it takes here.
+/// Replaces a refuted trace by the previously known one, unless that is refuted too; otherwise by the compiler's own.
+/// Jobs of the same kernel with other extents keep the trace; their records note its time for these extents.
 llvm::Error TuningRun::refute(tune::Job &job, double part, tune::Database &database) {
   tune::Trace gone = job.best;
   std::string text = llvm::join(tune::linesOf(gone), "\n");
@@ -122,9 +124,9 @@ llvm::Error TuningRun::refute(tune::Job &job, double part, tune::Database &datab
   return llvm::Error::success();
 }
 
-/// Of kernels' times, over places by their weights.
+/// Relative times of kernels, averaged over places by weight.
 std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
-  std::map<tune::Job *, std::pair<double, double>> sums; // and of weights
+  std::map<tune::Job *, std::pair<double, double>> sums; // weighted sum, sum of weights
   for (const Place &place : places)
     for (const auto &[job, part] : place.parts) {
       auto &[sum, weight] = sums[&jobs[job - jobs.data()]];
@@ -137,7 +139,7 @@ std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
 }
 
 llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) {
-  constexpr int passes = 4; // the last one only says what is left
+  constexpr int passes = 4; // the last pass only measures what is left
   std::vector<Place> places;
   for (auto [number, whole] : llvm::enumerate(models))
     for (auto [set, extents] : llvm::enumerate(options.extents)) {

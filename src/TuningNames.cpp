@@ -1,4 +1,4 @@
-//===- TuningNames.cpp - what the options of a tuner may name -------------===//
+//===- TuningNames.cpp - checks names in the tuner's options --------------===//
 
 #include "TuningNames.h"
 
@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace perpend {
 
-/// "did you mean 'x'? kernels: x, y, z and 3 more"
+/// For example "did you mean 'x'? kernels: x, y, z and 3 more".
 static std::string hintOf(StringRef word, StringRef what, ArrayRef<std::string> names) {
   constexpr size_t most = 12;
   std::string guess = support::nearest(word, names);

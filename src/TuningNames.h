@@ -1,4 +1,4 @@
-//===- TuningNames.h - what the options of a tuner may name ------*- C++ -*-===//
+//===- TuningNames.h - checks names in the tuner's options ------*- C++ -*-===//
 
 #ifndef PERPEND_TUNINGNAMES_H
 #define PERPEND_TUNINGNAMES_H
@@ -7,15 +7,15 @@
 
 namespace perpend {
 
-/// An option whose value is in no table.
+/// An option whose value is in none of the tables.
 struct UnknownName {
   std::string option; ///< "search", "cost-model"
   std::string message, hint;
 };
-/// Of the scheduler, the search, the space and the cost model, the first that there is not.
+/// The first unknown name among scheduler, search, space and cost model.
 std::optional<UnknownName> unknownNameIn(const TuningOptions &options);
 
-/// Keeps the tasks of these kernels; all, where none is named. Errors: a diagnostic; a name that no kernel has.
+/// Keeps the tasks of the named kernels; all if none is named. Errors (diagnostic): a name that no kernel has.
 mlir::LogicalResult keepKernels(std::vector<TuningTask> &tasks, llvm::ArrayRef<std::string> names,
                                 mlir::Location location);
 } // namespace perpend

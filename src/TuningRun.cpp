@@ -1,4 +1,4 @@
-//===- TuningRun.cpp - models that are tuned -----------------------------===//
+//===- TuningRun.cpp - a run of the tuner ---------------------------------===//
 
 #include "TuningRun.h"
 
@@ -27,7 +27,7 @@ using namespace mlir;
 
 namespace perpend {
 
-/// Spaces and candidates have those in use in the context.
+/// Spaces and candidates use the intrinsics that are set in the context.
 LogicalResult TuningRun::readIntrinsics(MLIRContext *context) {
   std::string file = std::exchange(options.compiler.intrinsics, "");
   if (file.empty())
@@ -38,7 +38,7 @@ LogicalResult TuningRun::readIntrinsics(MLIRContext *context) {
   return success(succeeded(library));
 }
 
-/// What an extent of an input says about symbols that nobody has said.
+/// Deduces symbols without a given value from an extent of an input.
 static void bindSymbols(const graph::SymbolicInt &extent, int64_t number, ArrayRef<std::string> symbols,
                         ExtentSet &set) {
   for (const std::string &symbol : symbols)
@@ -53,7 +53,7 @@ static bool isOfShape(ArrayRef<int64_t> extents, const graph::Shape &shape, cons
          });
 }
 
-/// A file has the extents of one set at least: of those that it fits, it says what their other symbols are.
+/// A file must fit the extents of at least one set. In the sets that it fits, it determines the remaining symbols.
 LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
   std::set<StringRef> found;
   for (ModuleOp module : modules) {
@@ -115,7 +115,8 @@ tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
   return {taskOf(job).structure, target.name, job.extents, options.threads};
 }
 
-/// What the caches of one core hold; the program that measures has no say in those of other threads.
+/// Bytes to evict between two calls, at most the caches of one core. The measuring program cannot evict the caches of
+/// other threads.
 int64_t TuningRun::otherBytesOf(const TaskExtents &extents) const {
   return options.threads > 1 ? 0 : std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.l2Bytes));
 }
@@ -133,7 +134,7 @@ LogicalResult TuningRun::makeJobs(Location location) {
   llvm::Expected<std::string> program = target::runtimeFilePath("perpend-measure");
   if (!program)
     return emitError(location, llvm::toString(program.takeError()));
-  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); // as each job has one
+  llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary(); // fail early
   if (!folder)
     return emitError(location, llvm::toString(folder.takeError()));
   for (auto [group, task] : llvm::enumerate(tasks))
@@ -182,7 +183,7 @@ LogicalResult TuningRun::makeJobs(Location location) {
   return success();
 }
 
-/// One that fits no kernel, or is refused, is named in a warning.
+/// Warns of a schedule that fits no kernel, or that a primitive refuses.
 LogicalResult TuningRun::readSketches(MLIRContext *context) {
   FailureOr<std::vector<tile::ScheduleText>> texts =
       tile::readSchedules(context, options.sketches, target.name, /*mayBeSeveral=*/true);
@@ -215,7 +216,7 @@ LogicalResult TuningRun::readSketches(MLIRContext *context) {
   return success();
 }
 
-/// A text that is no trace is as good as none.
+/// A record whose text is not a valid trace counts as an empty trace.
 llvm::Error TuningRun::readKnown(const tune::Database &database) {
   knownRecords.clear();
   for (tune::Job &job : jobs) {
@@ -321,10 +322,10 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   llvm::Error failure = llvm::Error::success();
   struct Written {
     int64_t trials = 0;
-    bool isForgotten = false; ///< what was known
+    bool isForgotten = false; ///< the previously known trace has been removed from the database
   };
   std::vector<Written> written(jobs.size());
-  auto refuted = [&](const tune::Job &job) -> std::string { // what is measured today goes before what was then
+  auto refuted = [&](const tune::Job &job) -> std::string { // today's measurements replace earlier ones
     Written &before = written[&job - jobs.data()];
     if (!job.isKnownTried || std::exchange(before.isForgotten, true))
       return "";
@@ -342,7 +343,7 @@ llvm::Error TuningRun::search(tune::Database &database, const tune::Tuner::Progr
   auto keep = [&](const tune::Job &job, const tune::Outcome &outcome) {
     progress(job, outcome);
     if (outcome.isFaster)
-      record(job); // what is found is not lost
+      record(job); // so that an interrupted run loses nothing
     else if (std::string gone = job.isKnownRefuted ? refuted(job) : ""; !gone.empty() && !failure)
       failure = database.forget(keyOf(job), gone);
   };

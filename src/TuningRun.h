@@ -1,7 +1,7 @@
-//===- TuningRun.h - models that are tuned ----------------------*- C++ -*-===//
+//===- TuningRun.h - a run of the tuner -------------------------*- C++ -*-===//
 //
-// From modules and a database to faster schedules in the database: what
-// `perpend tune` does besides reading options and printing.
+// Takes modules and a database and puts faster schedules into the database: all
+// of `perpend tune` except reading options and printing.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,57 +23,56 @@ namespace perpend {
 struct TuningOptions {
   CompileOptions compiler;
   std::vector<ExtentSet> extents = {{}}; ///< of the symbols of the models' inputs
-  llvm::StringMap<arrays::Array> inputs; ///< of the models, by name: their extents, and for kernels that read them
-  static constexpr int64_t assumed = 2;  ///< what others are taken as, as in other commands
+  llvm::StringMap<arrays::Array> inputs; ///< inputs of the models by name: extents, and data of kernels
+  static constexpr int64_t assumed = 2;  ///< value of symbols without one, as in other commands
   std::string search = "evolutionary", space = "all";
   std::string costModel = "machine"; ///< or "trees", or "none"
-  std::string points;                ///< a file, in which the trees keep what they learn from; empty: none
-  std::string sketches; ///< a file of schedules, any number for a kernel, that are in its space, too; empty: none
+  std::string points;                ///< file with training data of the trees; empty: none
+  std::string sketches;              ///< file of schedules to add to the kernels' spaces; empty: none
   int64_t seed = 1, threads = 1;
-  double seconds = 600; ///< of searching
+  double seconds = 600; ///< time for the search
   int64_t trials = std::numeric_limits<int64_t>::max();
   std::string scheduler = "gradient"; ///< or "turns"
-  bool confirms = true;               ///< what is found, in the models at the end
-  /// In the place of the named ones, for a kernel whose space is made; empty: the named ones.
+  bool confirms = true;               ///< confirm gains in the models at the end
+  /// Replaces the named search, for kernels that have a space; empty: use the named one.
   std::function<std::unique_ptr<tune::Search>(const tune::Job &)> makeSearch = {};
   std::function<std::unique_ptr<tune::CostModel>(const tune::Job &)> makeCostModel = {};
-  std::vector<std::string> kernels; ///< names of those that are tuned; empty: all
+  std::vector<std::string> kernels; ///< names of kernels to tune; empty: all
 };
 
-/// What the schedules that were found gain in a model, with one set of extents.
+/// Gain of the schedules in one model, with one set of extents.
 struct GainInModel {
-  size_t model = 0;                          ///< which of those given
+  size_t model = 0;                          ///< index of the model
   std::string extents;                       ///< "n=128"; empty: the only ones
-  std::string refusal;                       ///< why the model was not measured; empty: it was
-  double plainSeconds = 0, tunedSeconds = 0; ///< of a run, without and with them
+  std::string refusal;                       ///< why the model was not measured; empty: it was measured
+  double plainSeconds = 0, tunedSeconds = 0; ///< time of a run without and with the schedules
 };
 
 class TuningRun {
 public:
   using IsInterrupted = std::function<bool()>;
 
-  /// The modules, at least one, are at graph level, of one context, and consumed. `isInterrupted` ends what runs.
-  /// Errors: diagnostics on the context.
+  /// Consumes the modules: one or more at graph level, of one context. `isInterrupted` stops running work. Errors:
+  /// diagnostics on the context.
   static mlir::FailureOr<std::unique_ptr<TuningRun>> make(llvm::ArrayRef<mlir::ModuleOp> modules, TuningOptions options,
                                                           IsInterrupted isInterrupted);
 
-  /// Of the kernels, what was found before; the search begins with it.
+  /// Reads earlier records of the kernels, from which the search starts.
   llvm::Error readKnown(const tune::Database &database);
 
-  /// Only the time of each kernel.
+  /// Measures the time of each kernel, without a search.
   void measure(const tune::Tuner::Progress &progress);
-  /// Searches until the time is over, and writes what is found. Of that, what is no gain in the models is forgotten
-  /// again.
+  /// Searches until time is up, and records what is found. Afterwards removes records that are no gain in the models.
   llvm::Error search(tune::Database &database, const tune::Tuner::Progress &progress);
 
-  /// In the order of the models, and of the sets of extents; empty: nothing was found, or there was no time.
+  /// In the order of the models and sets of extents; empty: nothing was found, or no time was left.
   llvm::ArrayRef<GainInModel> gainsInModels() const { return gains; }
-  /// The model's kernels, with what was found.
+  /// The kernels of the models, with what was found.
   llvm::ArrayRef<tune::Job> kernels() const { return jobs; }
   const target::TargetInfo &machine() const { return target; }
-  /// Sums of all kernels.
+  /// Totals over all kernels.
   const tune::Tuner &sums() const { return *tuner; }
-  /// Symbols of the inputs that nobody has said.
+  /// Symbols of inputs without a given value.
   llvm::ArrayRef<std::string> assumedSymbols() const { return assumed; }
   tune::RecordKey keyOf(const tune::Job &job) const;
 
@@ -88,11 +87,11 @@ private:
   mlir::LogicalResult readSketches(mlir::MLIRContext *context);
   const TuningTask &taskOf(const tune::Job &job) const { return tasks[job.group]; }
   double setWeightOf(const tune::Job &job) const;
-  /// Of what is left, for measuring what was found for some extents with the others.
+  /// Part of the remaining time for measuring each extents' best trace with the other extents.
   std::chrono::duration<double> secondsToCompare() const;
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 
-  /// A model behind fusion, and for each set the extents of its kernels, by name, as jobs have them.
+  /// A model after fusion, and for each set the extents of its kernels by name, as jobs have them.
   struct Whole {
     mlir::OwningOpRef<mlir::ModuleOp> module;
     std::vector<llvm::StringMap<std::string>> extents;
@@ -115,9 +114,9 @@ private:
   std::vector<GainInModel> gains;
   std::vector<TuningTask> tasks;
   std::vector<tune::Job> jobs;
-  std::vector<std::optional<tune::Record>> knownRecords; ///< of jobs, before the run
+  std::vector<std::optional<tune::Record>> knownRecords; ///< earlier record of each job
   std::optional<tune::Tuner> tuner;
-  /// Those of a file are read, and compared with their descriptions, once.
+  /// Intrinsics of a file are read and compared with their descriptions once.
   std::optional<tile::IntrinsicScope> intrinsics;
 };
 } // namespace perpend

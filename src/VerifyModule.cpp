@@ -1,7 +1,7 @@
-//===- VerifyModule.cpp - what a module must hold --------------------------===//
+//===- VerifyModule.cpp - checks what passes rely on ----------------------===//
 //
-// Modules come from front ends, from programs and from files of text. The
-// passes rely on what is checked here, besides the verifiers of operators.
+// Modules come from front ends, programs and text files. This file checks what
+// passes rely on beyond the verifiers of operators.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,9 +28,6 @@ namespace perpend {
 // Tensors
 //===----------------------------------------------------------------------===//
 
-/// The most dimensions that the runtime passes.
-static constexpr int64_t maxRank = 32;
-
 static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
@@ -41,8 +38,8 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
     return main->emitError(what) << ": elements of type " << tensor.getElementType()
                                  << " cannot be passed\nhint: use f32, f64, f16, bf16, !graph.minifloat, i1, i2, i4, "
                                     "i8 ... i64, ui2 ... ui64";
-  if (tensor.getRank() > maxRank)
-    return main->emitError(what) << ": expected at most " << maxRank << " dimensions, got " << tensor.getRank()
+  if (tensor.getRank() > PERPEND_MAX_RANK)
+    return main->emitError(what) << ": expected at most " << PERPEND_MAX_RANK << " dimensions, got " << tensor.getRank()
                                  << "\nhint: merge dimensions before the model's boundary";
   for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
     if (extent.isPoison())
@@ -51,7 +48,8 @@ static LogicalResult verifyTensor(Operation *main, Type type, const Twine &what)
   return success();
 }
 
-/// Of all that an operator takes and gives; what is inside main has no name at the boundary, but the same types.
+/// Checks the operand and result types of an operator. Values inside main cannot be named at the interface, but must
+/// have types that it supports.
 static LogicalResult verifyTensors(Operation &op) {
   for (Type type : op.getResultTypes())
     if (failed(verifyTensor(&op, type, "a result")))
@@ -68,7 +66,7 @@ static LogicalResult verifyTensors(Operation &op) {
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// The body of map or generate.
+/// Checks the body of a map or generate.
 static LogicalResult verifyScalarCode(Operation &op) {
   WalkResult result = op.walk([&](Operation *inner) {
     bool isScalar = inner == &op || isa<graph::LoadOp, graph::ExtentOp, graph::YieldOp>(inner) ||
@@ -82,7 +80,7 @@ static LogicalResult verifyScalarCode(Operation &op) {
   return failure(result.wasInterrupted());
 }
 
-/// Main and the regions of its control flow consist of operators of the graph level.
+/// Main and the regions of its control flow may contain graph operators only.
 static LogicalResult verifyOperators(Block &block) {
   for (Operation &op : block) {
     StringRef dialect = op.getName().getDialectNamespace();
@@ -104,7 +102,8 @@ static LogicalResult verifyOperators(Block &block) {
   return success();
 }
 
-/// The functions beside main are kernels: nothing else has a meaning here, and a name could be one of the runtime's.
+/// All functions besides main must be kernels: others have no meaning here, and their names could clash with the
+/// runtime's.
 static LogicalResult verifyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody()) {
     auto function = dyn_cast<func::FuncOp>(op);
@@ -163,7 +162,7 @@ static LogicalResult verifySymbols(func::FuncOp main) {
   return success();
 }
 
-/// Lists that are read where it is too late to say anything.
+/// Checks list attributes that later code reads without checking.
 static LogicalResult verifyAttributes(func::FuncOp main) {
   auto areTexts = [](Attribute list) {
     auto array = dyn_cast_or_null<ArrayAttr>(list);

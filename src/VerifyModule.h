@@ -1,4 +1,4 @@
-//===- VerifyModule.h - what a module must hold ------------------*- C++ -*-===//
+//===- VerifyModule.h - checks what passes rely on --------------*- C++ -*-===//
 
 #ifndef PERPEND_VERIFYMODULE_H
 #define PERPEND_VERIFYMODULE_H
@@ -10,11 +10,11 @@
 #include <string>
 
 namespace perpend {
-/// Whether a module is what a phase may take that still sees @main: @main of one block of operators on tensors that the
-/// C interface can pass, whose symbols inputs or operators define, and kernels that it calls. Errors: a diagnostic.
+/// Checks the input of phases that still have @main: one block of operators, tensors that the C interface can pass,
+/// symbols that inputs or operators define, and the kernels that main calls. Errors: a diagnostic.
 mlir::LogicalResult verifyModule(mlir::ModuleOp module);
 
-/// Whether the object files that the module names (graph.objects) are among these, which the command line named: text
+/// Checks that all object files named by the module (graph.objects) were also given on the command line: a text file
 /// alone must not make native code run. Errors: a diagnostic.
 mlir::LogicalResult verifyObjects(mlir::ModuleOp module, llvm::ArrayRef<std::string> named);
 } // namespace perpend

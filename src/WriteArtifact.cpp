@@ -1,12 +1,14 @@
-//===- WriteArtifact.cpp - from a lowered module to an artifact --------------===//
+//===- WriteArtifact.cpp - from a lowered module to an artifact -----------===//
 //
-// LLVM IR with the module's table, objects for code and weights, and lld.
+// Makes LLVM IR with the module table, writes objects for code and weights, and
+// links them with lld.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Compilation.h"
 
 #include "Operators.h"
+#include "graph/ErrorKind.h"
 #include "target/Attributes.h"
 #include "target/Link.h"
 #include "target/WeightsObject.h"
@@ -39,8 +41,8 @@ namespace perpend {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// A loop that carries a float waits for each sum: as a vector it wants several sums at once, which LLVM decides on
-/// where unrolling is not ruled out. Its code grows little, unless it is short and disappears.
+/// A reduction of floats waits for each sum, so its vector loop wants several partial sums. LLVM makes them only if
+/// unrolling is not disabled. Code grows little, except for short loops, which would be unrolled completely.
 static bool mayInterleave(llvm::Loop &loop, llvm::ScalarEvolution &evolution) {
   constexpr unsigned shortCount = 64;
   unsigned count = evolution.getSmallConstantTripCount(&loop);
@@ -50,8 +52,8 @@ static bool mayInterleave(llvm::Loop &loop, llvm::ScalarEvolution &evolution) {
   return loop.isInnermost() && carriesFloat && (count == 0 || count >= shortCount);
 }
 
-/// How many vectors go through a loop at once. A processor does not look far enough ahead to overlap iterations that
-/// compute much, and waits for each of their operations.
+/// Interleave count of a vector loop. The processor's window is too small to overlap iterations that compute much, so
+/// that each of their operations is waited for.
 static unsigned vectorsAtOnce(llvm::Loop &loop, llvm::ScalarEvolution &evolution, unsigned lanes) {
   constexpr unsigned longChain = 12, mostVectors = 4, manyVectors = 16;
   unsigned operations = 0, together = mostVectors, count = evolution.getSmallConstantTripCount(&loop);
@@ -64,8 +66,7 @@ static unsigned vectorsAtOnce(llvm::Loop &loop, llvm::ScalarEvolution &evolution
   return together;
 }
 
-/// Keeps LLVM from unrolling a short loop completely before it could become a vector. (scf loses loop annotations on
-/// its way to LLVM.)
+/// Keeps LLVM from fully unrolling a short loop before it is vectorised. (Lowering scf drops loop annotations.)
 static void keepLoops(llvm::Function &function, unsigned lanes) {
   llvm::DominatorTree dominators(function);
   llvm::LoopInfo loops(dominators);
@@ -82,10 +83,10 @@ static void keepLoops(llvm::Function &function, unsigned lanes) {
   }
 }
 
-/// Kernels are inlined into their entries; their buffers do not overlap.
+/// Inlines kernels into their entries and marks their buffers as not aliasing.
 static void prepareKernels(llvm::Module &module, const target::TargetInfo &target) {
   for (llvm::Function &function : module) {
-    if (function.hasLinkOnceODRLinkage()) // helpers of MLIR's own lowering
+    if (function.hasLinkOnceODRLinkage()) // helper functions from MLIR's lowering
       function.setLinkage(llvm::GlobalValue::InternalLinkage);
     if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;
@@ -103,7 +104,7 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
   std::unique_ptr<llvm::Module> ir =
       translateModuleToLLVMIR(module, context, shared ? table.suffix.substr(1) : table.name);
   if (!ir) {
-    module.emitError("perpend bug: the module does not translate to LLVM IR");
+    graph::emitInternalError(module.getLoc()) << "the module does not translate to LLVM IR";
     return nullptr;
   }
   for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
@@ -124,6 +125,8 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts) {
+  if (memory)
+    description.releaseWeights(original);
   if (description.weights.empty())
     return success();
   std::string path = scratch.pathOf("weights.o");
@@ -143,7 +146,7 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
   std::unique_ptr<llvm::Module> ir = translate(context);
   if (!ir)
     return failure();
-  // In a small module a second part would cost more than the thread beside saves.
+  // In a small module a second partition costs more than a second thread saves.
   constexpr unsigned smallInstructionCount = 1500;
   const unsigned partCount = ir->getInstructionCount() < smallInstructionCount ? 1 : 2;
   auto emitted = target::emitObjectParts(*ir, target, llvmLevel(), partCount);

@@ -47,7 +47,7 @@ def __dir__() -> list[str]:
 
 
 class TensorInfo(NamedTuple):
-    """What a model declares about an input or output: symbolic extents are text, such as "2*n"."""
+    """What a model declares about an input or output. Symbolic extents are text, such as "2*n"."""
 
     name: str
     dtype: str
@@ -55,16 +55,16 @@ class TensorInfo(NamedTuple):
 
 
 class Model(_perpend.Model):
-    """A compiled model. Call it with arrays by position or by name; torch tensors in give torch tensors out.
+    """A compiled model. Call it with arrays, by position or by name; torch tensors in give torch tensors out.
 
-    One output comes back as an array, several as a tuple; one that ONNX calls a sequence of maps is a list of dicts.
+    Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
     An input that is a map takes a dict.
-    Threads: calls from several Python threads run at once.
+    Threads: calls from several Python threads may run at once.
     """
 
     report: Report | None = None
     operators: Sequence[Operator] = ()
-    folder: TemporaryFolder | None = None  # with the file, for as long as a model needs it
+    folder: TemporaryFolder | None = None  # holds the file; kept as long as a model needs it
 
     def __init__(self, path: str, threads: int = 0) -> None:
         super().__init__(path, threads)
@@ -94,6 +94,11 @@ class Model(_perpend.Model):
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the shared library to `path`, and its C header beside it."""
         target = Path(path)
+        if self.report and self.report.is_of_process:
+            raise ValueError(
+                "save: the model's weights are in this process, as torch.compile leaves them, and not in its file\n"
+                "hint: perpend.compile(net, example_inputs=...) makes a model to save"
+            )
         if self.operators:
             names = ", ".join(operator.label for operator in self.operators)
             raise ValueError(
@@ -113,7 +118,7 @@ class Model(_perpend.Model):
         return type(self)(self.path, self.threads)
 
     def __copy__(self) -> Model:
-        """A model of its own with the same code, which never changes."""
+        """A model with its own sessions; it shares the code, which never changes."""
         copy = self._again()
         copy.report, copy.operators, copy.folder = self.report, self.operators, self.folder
         return copy
@@ -132,7 +137,7 @@ class Model(_perpend.Model):
 
 
 class _NestedModel(Model):
-    """A model from a file, whose call returns what the module did that it was compiled from, such as a dict."""
+    """A model loaded from a file. Its call returns what the original module returned, such as a dict."""
 
     def __init__(self, path: str, threads: int = 0) -> None:
         super().__init__(path, threads)
@@ -195,7 +200,7 @@ def import_model(
 
 
 def _copy(source: Path, target: Path) -> None:
-    """In the place of a file, not into it: models that were loaded from it go on."""
+    """Replaces the file and does not overwrite it: models that were loaded from it keep working."""
     written = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         shutil.copyfile(source, written)
@@ -207,7 +212,7 @@ def _copy(source: Path, target: Path) -> None:
 
 
 def target_text(target: str | Sequence[str]) -> str:
-    """A machine, or several, as the compiler takes them."""
+    """One target, or several, as the compiler's option `target`."""
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
 
 
@@ -230,12 +235,12 @@ def compile(
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
-    operators: those that the user brings: paths of descriptions, or Operator with a kernel in Python; one or a list
+    operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
-    example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; inputs by name as a dict.
+    example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; a dict gives inputs by name.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
-        dataclasses and integers. It is a torch.nn.Module itself then, on the CPU and without parameters.
+        dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
     Errors: CompileError with the compiler's text; FileNotFoundError for a path that leads nowhere.
     """
     check_options(options, ARGUMENTS)
@@ -247,7 +252,8 @@ def compile(
     try:
         own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        report = module.compile(path, {"target": target_text(target), **options})
+        is_of_process = getattr(module, "is_of_process", False)  # set by torch.compile: nobody saves the model
+        report = module.compile(path, {"target": target_text(target), **options}, of_process=is_of_process)
         compiled = _loaded(module, path, limit)
     except BaseException:
         folder.cleanup()

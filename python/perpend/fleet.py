@@ -1,7 +1,8 @@
-"""Tuning on many machines at once, over Ray: `perpend.fleet.tune` (docs/decisions/0036-fleets.md).
+"""Tunes on many machines at once, over Ray: `perpend.fleet.tune` (docs/decisions/0036-fleets.md).
 
-A worker is a machine that says its kind to Ray: ``ray start --address=HOST:6379 --num-cpus=1
---resources="$(python -m perpend.fleet)"``. A job is some trials of one kernel there. Nothing here listens on a network.
+A worker is a machine that announces its kind to Ray: ``ray start --address=HOST:6379 --num-cpus=1
+--resources="$(python -m perpend.fleet)"``. A job is a number of trials of one kernel there. Nothing here listens on a
+network.
 """
 
 from __future__ import annotations
@@ -20,70 +21,70 @@ from .operators import in_python
 from .temporary_folders import TemporaryFolder
 from .tuning import Extents, PathText, Tuned, TunedKernel
 
-PREFIX = "perpend:"  # of the resources that are kinds of machines
-TRIES = 3  # of a job whose worker is lost
+PREFIX = "perpend:"  # of resources that stand for kinds of machines
+TRIES = 3  # of a job; each loses its worker
 NO_RECORDS = '{"perpend records": []}'
 
 
 def _resource(kind_: str) -> str:
-    """Ray's names of resources have no commas."""
+    """The Ray resource for a kind: without commas, which Ray forbids."""
     return PREFIX + kind_.replace(",", "/")
 
 
 def kind() -> str:
-    """The kind of this machine, as targets are written."""
+    """The kind of this machine, in the form of a target."""
     return _perpend.target_name("host")
 
 
 @dataclass(frozen=True)
 class Workload:
-    """A model with what it is measured with."""
+    """A model, and the extents and inputs to measure it with."""
 
     model: Any
     symbols: Mapping[str, Extents] = field(default_factory=dict)
     inputs: Mapping[str, Any] = field(default_factory=dict)
-    arguments: Mapping[str, Any] = field(default_factory=dict)  # of perpend.import_model
+    arguments: Mapping[str, Any] = field(default_factory=dict)  # for perpend.import_model
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A job is done, or its worker is lost."""
+    """A finished job, or a lost worker."""
 
     kernel: str
     kind: str
-    worker: str  # "address, process N"; empty: it is lost
-    trials: int  # of the job
-    gain: float  # that the kernel has now
-    message: str  # why there is no result
+    worker: str  # "address, process N"; empty if it was lost
+    trials: int  # in this job
+    gain: float  # of the kernel so far
+    message: str  # why there is no result, otherwise empty
 
 
 @dataclass(frozen=True)
 class Found:
-    """What a fleet found."""
+    """The results of a fleet."""
 
     tuned: dict[str, list[Tuned]]  # by kind: in the order of the models
     database: str
-    jobs: int  # that were done
-    lost: int  # with their workers, and done again
+    jobs: int  # finished
+    lost: int  # lost with their workers, and repeated
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What a worker does
+# The worker
 # --------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Job:
-    """Some trials of one kernel of a model."""
+    """A number of trials of one kernel of a model."""
 
-    kernel: str  # empty: say which kernels there are
+    kernel: str  # empty: only list the kernels
     kind: str
     trials: int
     seconds: float
     settings: dict[str, bool | int | str]
     options: dict[str, bool | int | str]
     symbols: dict[str, Extents]
-    known: str = NO_RECORDS  # what has been found for it so far
+    known: str = NO_RECORDS  # records for it so far
     version: str = __version__
 
 
@@ -96,7 +97,7 @@ class Done:
     is_over: bool  # nothing is left to try
 
 
-_modules: dict[str, Module] = {}  # the last one that this process had, by its digest
+_modules: dict[str, Module] = {}  # the latest module of this process, by its digest
 
 
 def _module(digest: str, source: bytes) -> Module:
@@ -107,7 +108,7 @@ def _module(digest: str, source: bytes) -> Module:
 
 
 def work(job: Job, model: tuple[str, bytes, dict[str, Any]]) -> Done:
-    """Runs on a worker. Errors: CompileError for what would fail on the next worker, too."""
+    """Runs on a worker. Errors: CompileError for what would fail on any other worker, too."""
     if job.version != __version__:
         raise CompileError(
             f"a worker has Perpend {__version__}, expected {job.version}\nhint: install the same version everywhere"
@@ -138,22 +139,22 @@ def _name() -> str:
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What is known of a kernel
+# The state of a kernel
 # --------------------------------------------------------------------------------------------------------------------
 
 
 @dataclass
 class _Kernel:
-    """A kernel on a kind of machine, of all models that have it."""
+    """A kernel on one kind of machine, shared by all models that contain it."""
 
     name: str
     kind: str
-    model: int  # one that has it
+    model: int  # one that contains it
     rows: list[TunedKernel]  # one for each set of extents
     since_gain: int = 0
-    jobs: int = 0  # that were given out
+    jobs: int = 0  # submitted
     running: int = 0
-    tries: int = 0  # that were lost since one was done
+    tries: int = 0  # jobs lost since the last finished one
     is_over: bool = False
 
     @property
@@ -161,8 +162,8 @@ class _Kernel:
         return any(row.seconds for row in self.rows)
 
     def worth(self) -> float:
-        """Of the next trials: what is left to the roof, less for each trial without a gain, as on one machine; less
-        for jobs that are on their way. What has not been measured goes first, the heaviest by the roof."""
+        """The value of further trials: the time above the roof, reduced for trials without a gain (as on one machine)
+        and for running jobs. Kernels not yet measured come first, the slowest by the roof before the others."""
         patience, last_patience, least_left, first = 16, 96, 0.05, 1e9
         if not self.is_measured:
             return first + sum(row.weight * row.calls * row.roof_seconds for row in self.rows)
@@ -173,7 +174,7 @@ class _Kernel:
         return left / (1 + self.running)
 
     def take(self, rows: list[TunedKernel]) -> None:
-        """Times of two machines compare as parts of the compiler's own."""
+        """Merges rows. Times of two machines are compared relative to the default schedule's."""
         for number, (old, new) in enumerate(zip(self.rows, rows, strict=True)):
             tried = {name: getattr(old, name) + getattr(new, name) for name in COUNTS}
             is_gain = not old.seconds or new.gain > old.gain
@@ -186,7 +187,7 @@ COUNTS = ("trials", "refused", "wrong", "crashed", "timed_out")
 
 @dataclass(frozen=True)
 class _Model:
-    """A workload, ready to be sent."""
+    """A workload in the form in which it is sent."""
 
     name: str
     symbols: dict[str, Extents]
@@ -196,18 +197,18 @@ class _Model:
 @dataclass(frozen=True)
 class _Limits:
     kinds: list[str]
-    end: float  # of giving jobs out
-    trials: float  # of all kernels
-    grace: float = 120.0  # seconds that jobs may take beyond the end
+    end: float  # time after which no job is submitted
+    trials: float  # total of all kernels
+    grace: float = 120.0  # seconds that jobs may take after `end`
 
 
 # --------------------------------------------------------------------------------------------------------------------
-# What the driver does
+# The driver
 # --------------------------------------------------------------------------------------------------------------------
 
 
 class _Run:
-    """Gives jobs out until the time is over, and keeps what comes back."""
+    """Submits jobs until the time is over, and collects the results."""
 
     def __init__(self, database: str, models: list[_Model], template: Job, limits: _Limits) -> None:
         self.database, self.models, self.template, self.limits = database, models, template, limits
@@ -239,11 +240,11 @@ class _Run:
         return kernel, self.job_of(kernel)
 
     def job_of(self, kernel: _Kernel) -> Job:
-        """Another seed each time: the same would propose the same."""
+        """Each job has another seed: with the same seed it would propose the same points."""
         seed = int(self.template.settings["seed"]) + 1000 * (kernel.jobs - 1)
         known = json.loads(_perpend.export_records(self.database, kernel.rows[0].structure, kernel.kind))
         for record in known["perpend records"]:
-            record["trials"] = 0  # they are counted already
+            record["trials"] = 0  # they are already counted
         return replace(
             self.template,
             kernel=kernel.name,
@@ -268,7 +269,7 @@ class _Run:
             self.trials += job.trials
 
     def fill(self) -> None:
-        """Each worker has one job; who is next is decided late."""
+        """Gives each idle worker one job; chooses its kernel only now."""
         import ray
 
         slots = ray.cluster_resources()
@@ -279,7 +280,7 @@ class _Run:
                     self.give(chosen[0], chosen[0].model, chosen[1])
 
     def collect(self) -> None:
-        """Errors: CompileError, which another worker would say, too."""
+        """Errors: CompileError that another worker would raise, too."""
         import ray
 
         for reference in ray.wait(list(self.flights), num_returns=1, timeout=0.5)[0] if self.flights else ():
@@ -298,7 +299,7 @@ class _Run:
                 self.take(kernel, model, job, done)
 
     def is_waiting(self) -> bool:
-        """For workers, of which there may be none for a moment; a second is slept, as nothing is on its way."""
+        """Whether jobs wait for workers, of which there may be none for a moment. If so, sleeps briefly."""
         waits = self.seconds_left > 0 and (
             bool(self.again)
             or (self.trials < self.limits.trials and any(not kernel.is_over for kernel in self.kernels.values()))
@@ -308,7 +309,7 @@ class _Run:
         return waits
 
     def cancel(self) -> None:
-        """What is still on its way is not waited for."""
+        """Does not wait for running jobs."""
         import ray
 
         for reference in self.flights:
@@ -317,7 +318,7 @@ class _Run:
     # What comes back
 
     def lose(self, kernel: _Kernel | None, model: int, job: Job, why: str) -> None:
-        """Someone else does it."""
+        """Submits the job again, unless it lost its worker too often."""
         self.lost += 1
         self.progress(Progress(job.kernel, job.kind, "", 0, 1.0, why))
         if not kernel:
@@ -356,7 +357,7 @@ class _Run:
         self.progress(Progress(kernel.name, job.kind, done.worker, sum(r.trials for r in done.kernels), gain, ""))
 
     def add_model(self, model: int, kind_: str, kernels: list[TunedKernel]) -> None:
-        """Kernels that compute the same are one."""
+        """Merges kernels that compute the same."""
         groups: dict[str, list[TunedKernel]] = {}
         for kernel in kernels:
             groups.setdefault(kernel.name, []).append(kernel)
@@ -416,10 +417,8 @@ def _prepared(model: Any, symbols: Mapping[str, Extents] | None, inputs: Mapping
 
 
 def _connect(address: str | None, threads: int) -> bool:
-    """Whether a cluster was started, of this machine alone."""
-    if (
-        address is None
-    ):  # a cluster of this machine is for this machine alone: Ray asks the variable at its first import
+    """Whether it started a cluster, which consists of this machine alone."""
+    if address is None:  # keeps the cluster private to this machine; Ray reads the variable at its first import
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
     try:
         import ray
@@ -441,7 +440,7 @@ def _connect(address: str | None, threads: int) -> bool:
 
 
 def _kinds(asked: Sequence[str] | None, threads: int) -> list[str]:
-    """Errors: CompileError for a kind that no worker has, or none with so many processors."""
+    """Errors: CompileError for a kind without a worker, or without one that has this many processors."""
     import ray
 
     names = [name for name in ray.cluster_resources() if name.startswith(PREFIX)]
@@ -485,14 +484,14 @@ def tune(
 ) -> Found:
     """Searches for faster schedules on the workers of a Ray cluster, and keeps them in a database here.
 
-    models: one as in `perpend.compile`, a Workload, or a list of these. output: the database, to which is added.
-    kinds: of machines, as targets are written; None: all that workers say. address: of the cluster, as in ray.init,
-        such as "auto"; None: the one that this process has joined, or else a cluster of this machine alone.
+    models: one as in `perpend.compile`, a Workload, or a list of these. output: the database that records are added to.
+    kinds: of machines, in the form of targets; None: those of all workers. address: of the cluster, as in ray.init,
+        such as "auto"; None: the cluster that this process has joined, otherwise a new one of this machine alone.
     budget, trials, symbols, inputs, threads, search, space, cost_model, seed, options: as in `perpend.tune`.
-    trials_per_job: more, and less time goes to beginning; fewer, and less is lost with a worker.
+    trials_per_job: a larger number spends less time on starting jobs; a smaller one loses less with a worker.
     progress: is called for each job.
-    Errors: CompileError; ImportError without Ray. A job whose worker is lost is done again; a kernel with which three
-        are lost is left out, with a warning. KeyboardInterrupt: what has come back is in the database.
+    Errors: CompileError; ImportError without Ray. A job whose worker is lost is repeated; a kernel that loses three
+        workers is skipped, with a warning. After KeyboardInterrupt, the results so far are in the database.
     """
     tuning.check(options)
     start, seconds = monotonic(), _perpend.seconds_of(str(budget))

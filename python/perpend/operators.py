@@ -1,4 +1,4 @@
-"""Operators that the user brings as Python functions, for models that are compiled and run in one process."""
+"""Operators that the user writes as Python functions, for models that are compiled and run in one process."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from . import _perpend
 from .temporary_folders import TemporaryFolder
 
 _numbers = count()
-table: WeakValueDictionary[int, Operator] = WeakValueDictionary()  # those that models can call
+table: WeakValueDictionary[int, Operator] = WeakValueDictionary()  # those that models may call
 Pattern = tuple[str, Sequence[int | str]]
 
 
 def _plain(value: Any) -> int | float | str | None:
-    """A number or text without its class, such as numpy's; None: it is neither."""
+    """The number or text as a plain int, float or str (not numpy's); None for anything else."""
     if isinstance(value, bool):
         return None
     if isinstance(value, Integral):
@@ -33,7 +33,7 @@ def _plain(value: Any) -> int | float | str | None:
 
 
 def _default(label: str, name: str, value: Any) -> Any:
-    """A default as the kernel gets it. Errors: TypeError."""
+    """The default as the kernel receives it. Errors: TypeError."""
     is_list = isinstance(value, (list, tuple))
     elements = [_plain(element) for element in (value if is_list else [value])]
     if is_list and len({isinstance(element, str) for element in elements}) > 1 and None not in elements:
@@ -50,7 +50,7 @@ def _default(label: str, name: str, value: Any) -> Any:
 
 
 def _kind(value: Any) -> str:
-    """The kind of a default, as descriptions name it."""
+    """The kind of a default, by its name in descriptions."""
     if isinstance(value, list):
         return _kind(value[0]) + "s"
     return "text" if isinstance(value, str) else "number"
@@ -80,7 +80,7 @@ def _expect(label: str, what: str, value: Any, kind: Any, expected: str) -> None
 
 
 def _described(patterns: Sequence[Pattern], name: str) -> list[dict[str, Any]]:
-    """As in a description in JSON. Errors: TypeError for what is no list of (type, [extent, ...])."""
+    """Patterns as a JSON description has them. Errors: TypeError unless it is a list of (type, [extent, ...])."""
     described = []
     for pattern in patterns if isinstance(patterns, Sequence) else [patterns]:
         is_pair = isinstance(pattern, Sequence) and not isinstance(pattern, str) and len(pattern) == 2
@@ -92,7 +92,7 @@ def _described(patterns: Sequence[Pattern], name: str) -> list[dict[str, Any]]:
 
 
 def is_required(parameter: Parameter) -> bool:
-    """Whether an array or attribute must be given for it; nodes may have attributes for others, by name alone."""
+    """Whether a node must supply this array or attribute. Otherwise nodes may supply it by name only."""
     return parameter.default is Parameter.empty and parameter.kind in (
         Parameter.POSITIONAL_ONLY,
         Parameter.POSITIONAL_OR_KEYWORD,
@@ -100,11 +100,11 @@ def is_required(parameter: Parameter) -> bool:
 
 
 def _check_kernel(label: str, kernel: Callable[..., Any], inputs: int, attributes: Sequence[str]) -> None:
-    """Errors: TypeError for a kernel that does not take as many arrays, or an attribute."""
+    """Errors: TypeError if the kernel does not take this number of arrays, or lacks an attribute."""
     try:
         taken = signature(kernel)
     except ValueError:
-        return  # a function of C does not say what it takes
+        return  # the signature of a C function is unknown
     try:
         bound = taken.bind_partial(*range(inputs), **dict.fromkeys(attributes)).arguments
         if missing := [name for name, kind in taken.parameters.items() if is_required(kind) and name not in bound]:
@@ -118,7 +118,7 @@ def _check_kernel(label: str, kernel: Callable[..., Any], inputs: int, attribute
 
 
 def _check(label: str, description: Mapping[str, Any]) -> None:
-    """Errors: TypeError for what JSON cannot say, ValueError for a description that the compiler refuses."""
+    """Errors: TypeError for what JSON cannot express, ValueError for a description that the compiler refuses."""
     try:
         text = json.dumps(description)
     except TypeError as error:
@@ -128,19 +128,19 @@ def _check(label: str, description: Mapping[str, Any]) -> None:
 
 
 class Operator:
-    """An operator of ONNX's kind with a kernel in Python.
+    """An operator like ONNX's, with a kernel in Python.
 
-    domain, name: of the nodes that are meant, from version `since` of the domain's operator set on.
-    kernel: `kernel(*inputs, **attributes)` gets numpy arrays and returns one, or a tuple of them, of just the types
-        that `outputs` says. It is also the reference that `Module.evaluate` and checks use.
-    inputs, outputs: for each, its element type and its shape, such as ("f32", ["n", "2*m"]). Capital letters are any
-        type, and names in outputs that no input has are extents that the kernel chooses
+    domain, name: of the nodes that call it, from version `since` of the domain's operator set on.
+    kernel: `kernel(*inputs, **attributes)` receives numpy arrays and returns one, or a tuple of them, of exactly the
+        types in `outputs`. `Module.evaluate` and checks use it as the reference.
+    inputs, outputs: the element type and shape of each, such as ("f32", ["n", "2*m"]). A capital letter stands for any
+        type. The kernel chooses an extent whose name occurs in outputs but in no input
         (docs/howto/bring-an-operator.md).
-    attributes: defaults; each a number, a text or a list of these. One without is a keyword-only parameter of the
-        kernel, which nodes give.
-    pure: the outputs follow from the inputs and attributes, and nothing else happens. Calls of an operator that is not
-        pure are neither merged nor left out.
-    Errors: TypeError, ValueError for what cannot describe an operator, or does not fit the kernel.
+    attributes: defaults; each a number, a text or a list of these. An attribute without a default is a keyword-only
+        parameter of the kernel; nodes must supply it.
+    pure: the outputs depend on the inputs and attributes alone, and a call has no side effects. Calls of an operator
+        that is not pure are neither merged nor removed.
+    Errors: TypeError, ValueError for an invalid description, or one that does not fit the kernel.
     """
 
     def __init__(
@@ -170,7 +170,7 @@ class Operator:
             "function": "host.call",
             "inputs": _described(inputs, "inputs"),
             "outputs": _described(outputs, "outputs"),
-            "attributes": _perpend.host_parameters(number),  # defaults would lose their types on the way
+            "attributes": _perpend.host_parameters(number),  # JSON would lose the types of defaults
             "kinds": {key: _kind(value) for key, value in self._defaults.items() if value != []},
             "pure": pure,
         }
@@ -179,7 +179,7 @@ class Operator:
         table[number] = self
 
     def call(self, arrays: list[Any], parameters: str) -> list[Any]:
-        """What the kernel returns for these inputs and attributes (a JSON object); the extension module's way here."""
+        """Runs the kernel on these inputs and attributes (a JSON object). The extension module calls this."""
         given = {key: value for key, value in json.loads(parameters).items() if not key.startswith("perpend.")}
         results = self._kernel(*arrays, **{**copy.deepcopy(self._defaults), **given})
         return list(results) if isinstance(results, tuple) else [results]
@@ -201,7 +201,7 @@ def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
 
 
 def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: Operators) -> _perpend.Module:
-    """The module of a model; it keeps its operators in Python alive. Errors: FileNotFoundError, CompileError."""
+    """The module of a model; it keeps its Python operators alive. Errors: FileNotFoundError, CompileError."""
     if isinstance(source, str) and not Path(source).exists():
         raise FileNotFoundError(f"cannot read the model '{source}': there is no such file\nhint: check the path")
     operators = _as_list(operators)
@@ -218,6 +218,6 @@ def import_onnx(source: str | bytes, dims: Mapping[str, int | str], operators: O
 
 
 def in_python(module: _perpend.Module) -> list[Operator]:
-    """Operators that the module may call in this process."""
+    """The operators that the module may call in this process."""
     own: list[Operator] = getattr(module, "operators", [])
     return own if own and '"host.call"' in str(module) else []

@@ -1,6 +1,7 @@
-"""The results of a model from a file in the form in which its module returned them: `results` of the descriptor.
+"""The structure of a model's results, as its module returned them, for models loaded from a file.
 
-"tensor" and "integer" take an output each, "none" takes none; {"tuple": [...]}, {"list": [...]} and
+"tensor", "integer", "float" and "boolean" take an output each, "none" takes none; {"constant": value} and
+{"float": text}, which Python's float.hex has written, are the same in every call; {"tuple": [...]}, {"list": [...]} and
 {"dict": [[key, ...], ...]} are Python's. {"pytree": text, "of": [...]} is a class of PyTorch's pytree, and needs
 PyTorch.
 """
@@ -15,8 +16,17 @@ Outputs = tuple[Any, ...]
 Reader = Callable[[Iterator[Any]], Any]
 
 
+LEAVES: dict[str, Reader] = {
+    "tensor": next,
+    "integer": lambda rest: int(next(rest)),
+    "float": lambda rest: float(next(rest)),
+    "boolean": lambda rest: bool(next(rest)),
+    "none": lambda rest: None,
+}
+
+
 def reader(description: Any) -> Callable[[Outputs], Any]:
-    """Nests the outputs. Classes that this process does not know leave them flat, with a warning."""
+    """A function that nests the outputs. If this process lacks a class, the outputs stay flat, with a warning."""
     try:
         read = _reader(description)
     except Exception as error:
@@ -31,7 +41,10 @@ def reader(description: Any) -> Callable[[Outputs], Any]:
 
 def _reader(node: Any) -> Reader:
     if isinstance(node, str):
-        return {"tensor": next, "integer": lambda rest: int(next(rest)), "none": lambda rest: None}[node]
+        return LEAVES[node]
+    if "constant" in node or "float" in node:
+        value = float.fromhex(node["float"]) if "float" in node else node["constant"]
+        return lambda rest: value
     if "dict" in node:
         pairs = [(key, _reader(value)) for key, value in node["dict"]]
         return lambda rest: {key: read(rest) for key, read in pairs}

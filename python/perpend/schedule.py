@@ -1,4 +1,4 @@
-"""How one kernel of a model runs, said step by step: loops, blocks and the primitives that transform them."""
+"""The schedule of one kernel of a model: loops, blocks and the primitives that transform them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .temporary_folders import TemporaryFolder
 
 
 class Value:
-    """What a primitive gave, such as a loop: valid until a later one consumes it."""
+    """A result of a primitive, such as a loop: valid until a later primitive consumes it."""
 
     def __init__(self, name: str, schedule: Schedule) -> None:
         self.name = name
@@ -39,14 +39,14 @@ class Loop(Value):
 
 
 class Number(Value):
-    """A number that was drawn."""
+    """A number that a primitive drew."""
 
 
 CLASSES: dict[str, type[Value]] = {"Block": Block, "Loop": Loop, "Number": Number}
 
 
 def _attribute(value: Any) -> str:
-    """A note, as a trace writes it."""
+    """A note, as traces write it."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, int):
@@ -57,7 +57,7 @@ def _attribute(value: Any) -> str:
 
 
 def _text(kind: str, value: Any) -> str:
-    """An operand, as a trace writes it; whether it is one of that kind is for the primitive to say."""
+    """An operand, as traces write it. The primitive checks whether it is of the right kind."""
     if kind == "Attribute":
         return _attribute(value)
     if kind == "String" and isinstance(value, str):
@@ -70,7 +70,7 @@ def _text(kind: str, value: Any) -> str:
 
 
 class Kernel(Model):
-    """A kernel alone. An extent that no dimension of its inputs gives is passed by its name, as a number."""
+    """A single kernel. Pass an extent that no dimension of its inputs determines by its name, as a number."""
 
     def _with_extents(self, named: dict[str, Any]) -> dict[str, Any]:
         import numpy as np
@@ -89,18 +89,18 @@ class Kernel(Model):
 
 
 class Schedule:
-    """A kernel of a model as loops around blocks, and what has been done to it. Its methods are the primitives.
+    """A kernel of a model as loops around blocks, and its trace. Its methods are the primitives.
 
-    model: as in `perpend.compile`, a Module, or the path of a module of text (.mlir).
-    kernel: its name; may be left out where the model has only one.
+    model: as in `perpend.compile`, a Module, or the path of a module in text form (.mlir).
+    kernel: its name; may be left out if the model has only one.
     target: the machine to compile for.
-    packed: whether products and convolutions take operands in the form of micro-kernels, as `perpend.compile` makes
-        them; otherwise they are plain blocks.
-    intrinsics: a file of tensor intrinsics that `tensorize` may name, beside the compiler's
+    packed: whether products and convolutions have packed operands for micro-kernels, as `perpend.compile` makes them;
+        otherwise they are plain blocks.
+    intrinsics: a file of tensor intrinsics that `tensorize` may name besides the compiler's
         (docs/howto/add-an-intrinsic.md). Each is compared with its description on random data.
     arguments: those of `perpend.import_model`.
-    Errors: ScheduleError where a primitive refuses (and has done nothing); CompileError where the model or the
-        kernel cannot be opened.
+    Errors: ScheduleError if a primitive refuses (the kernel is then unchanged); CompileError if the model or the kernel
+        cannot be opened.
     """
 
     def __init__(
@@ -124,12 +124,12 @@ class Schedule:
 
     @property
     def mod(self) -> str:
-        """The kernel as it is now."""
+        """The text of the kernel in its present state."""
         return self._scheduler.mod
 
     @property
     def trace(self) -> str:
-        """What was done, a line for each step: `replay` reads it."""
+        """The primitives applied so far, one per line, as `replay` reads them."""
         return self._scheduler.trace
 
     def __str__(self) -> str:
@@ -144,7 +144,7 @@ class Schedule:
         print(f"{self.mod}\n{self.trace}", end="")
 
     def replay(self, trace: str) -> None:
-        """Does all that the text of a trace says, or nothing."""
+        """Applies all primitives of a trace, or none."""
         if not isinstance(trace, str):
             raise TypeError(
                 f"replay: expected the text of a trace, got {type(trace).__name__}\n"
@@ -158,10 +158,10 @@ class Schedule:
         self._scheduler.replay(trace)
 
     def build(self, threads: int | None = None, **options: bool | int | str) -> Kernel:
-        """A model of this kernel only, compiled: call it with arrays.
+        """Compiles this kernel alone into a model: call it with arrays.
 
-        threads, options: as in `perpend.compile`. What are constants of the model are no inputs. An extent that no
-            dimension of an input gives, such as t where one has floordiv(t + 1, 2), is one: `run(x, t=33)`.
+        threads, options: as in `perpend.compile`. Constants of the model are not inputs. An extent that no dimension
+        of an input determines, such as t if one is floordiv(t + 1, 2), is an input: `run(x, t=33)`.
         """
         check_options(options, ("threads",))
         limit, folder = _limit(threads), TemporaryFolder()
@@ -223,7 +223,7 @@ def _operands(primitive: _perpend.PrimitiveDescription, values: dict[str, Any]) 
 
 
 def _check_owner(schedule: Schedule, primitive: str, value: Any) -> None:
-    """Names are those of one schedule: in another they stand for something else, or for nothing."""
+    """Names are local to a schedule: in another they mean something else, or nothing."""
     if isinstance(value, (list, tuple)):
         for each in value:
             _check_owner(schedule, primitive, each)

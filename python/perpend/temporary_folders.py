@@ -1,8 +1,8 @@
-"""Folders that last as long as a compiled model, and do not outlast their process for long.
+"""Folders that live as long as a compiled model, and are removed soon after their process ends.
 
-A process that is killed removes nothing, and a signal handler would take the place of the program's own. So a process
-has one folder for all its models and holds a lock on a file in it, which the system releases however the process ends,
-and the next process that needs a folder removes those without a holder.
+A killed process removes nothing, and a signal handler would replace the program's own. So a process has one folder for
+all its models and holds a lock on a file in it, which the system releases however the process ends; the next process
+that needs a folder removes those without a holder.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ PREFIX, LOCK = "perpend-", "lock"
 
 
 class TemporaryFolder:
-    """A folder of its own; `cleanup`, or the end of a `with`, removes it."""
+    """A private folder; `cleanup`, or the end of a `with`, removes it."""
 
     def __init__(self) -> None:
         parent = tempfile.gettempdir()
@@ -43,7 +43,7 @@ _guard = threading.Lock()
 
 
 def _process_folder(parent: str) -> Path:
-    """A child of this process, which inherits the lock, has a folder of its own."""
+    """A forked child inherits the lock, but needs a folder of its own."""
     key = (parent, os.getpid())
     with _guard:
         if key not in _folders or not _folders[key].exists():
@@ -58,7 +58,8 @@ def _process_folder(parent: str) -> Path:
 
 
 def _hold(folder: Path) -> int:
-    """The file gets its name when it is locked: nobody finds it unheld before. A file system may have no locks."""
+    """Names the file only once it is locked, so that nobody finds it without a holder. Some file systems have no
+    locks."""
     path = folder / f"new-{LOCK}"
     lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
     if _is_locked(lock):
@@ -74,7 +75,7 @@ def _remove_own() -> None:
 
 
 def _is_locked(lock: int) -> bool:
-    """Whether this process has the lock from now on."""
+    """Tries to take the lock; whether this process holds it now."""
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -84,7 +85,7 @@ def _is_locked(lock: int) -> bool:
 
 @functools.cache
 def remove_abandoned(parent: str) -> None:
-    """Removes the folders of processes that have ended; once in each process."""
+    """Removes the folders of processes that have ended; once per process."""
     for folder in Path(parent).glob(f"{PREFIX}*"):
         try:
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)

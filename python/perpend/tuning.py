@@ -1,4 +1,4 @@
-"""Faster schedules for the kernels of a model, found on this machine: `perpend.tune`."""
+"""Finds faster schedules for the kernels of a model on this machine: `perpend.tune`."""
 
 from __future__ import annotations
 
@@ -15,26 +15,26 @@ Extents = int | Sequence[int] | Mapping[int, float]
 
 
 class Search(Protocol):
-    """What is tried next for one kernel. A point has of each decision the number of its choice."""
+    """Proposes candidates for one kernel. A point holds the number of the choice of each decision."""
 
     def propose(self) -> Sequence[int] | None:
-        """A point; None: it knows no more. What was tried already is not tried again, and it is asked for another."""
+        """A point; None: the search has no more. Points that were tried are skipped, and it is asked again."""
         ...
 
     def tell(self, point: list[int], time: float) -> None:
-        """How long it takes, as a part of the compiler's own schedule's time; inf: it was refused, or is wrong."""
+        """The point's time as a fraction of the default schedule's; inf: refused, or wrong."""
         ...
 
 
 class CostModel(Protocol):
-    """Ranks candidates before they are measured. A trace is a text, a line for each primitive."""
+    """Ranks candidates before they are measured. A trace is text, one line per primitive."""
 
     def predict(self, kernel: str, trace: str) -> float:
-        """Less is faster, and only the order counts."""
+        """A score: less is faster; only the order matters."""
         ...
 
     def learn(self, kernel: str, trace: str, time: float) -> object:
-        """As Search.tell has it. True: predictions are others now."""
+        """The measured time, as in Search.tell. Returns True if predictions have changed."""
         ...
 
 
@@ -45,22 +45,22 @@ class Progress:
     kernel: str
     outcome: str  # "measured", "refused", "wrong", "crashed", "timed out" or "not tried"
     trials: int  # of this kernel
-    default_seconds: float  # of all calls of kernels that have been measured, by the compiler's own schedules
-    seconds: float  # and by the best so far
+    default_seconds: float  # all calls of the measured kernels, with default schedules
+    seconds: float  # with the best schedules so far
 
 
 @dataclass(frozen=True)
 class TunedKernel:
-    """A kernel, with the best schedule that was found. Times are those of a call; 0: it was not measured."""
+    """A kernel, with the best schedule found. Times are those of a call; 0: not measured."""
 
     name: str
-    structure: str  # what it computes, as records of a database have it
-    symbols: str  # "n=128,t=4", what it was measured with
+    structure: str  # what it computes, as in records of a database
+    symbols: str  # "n=128,t=4", extents of the measurement
     calls: int  # in a run of the model
-    weight: float  # of a call's time, among several extents
-    default_seconds: float  # by the compiler's own schedule
+    weight: float  # of these extents, if there are several
+    default_seconds: float  # with the default schedule
     seconds: float
-    roof_seconds: float  # what the machine takes at least
+    roof_seconds: float  # lower bound of the machine
     trials: int
     refused: int
     wrong: int
@@ -75,24 +75,24 @@ class TunedKernel:
 
 @dataclass(frozen=True)
 class ModelGain:
-    """The times of a run of the whole model, without and with what was found, which is kept only where it is a gain."""
+    """The time of a run of the whole model, before and after; schedules are kept only if they are a gain."""
 
-    symbols: str  # "n=128", one of several sets of extents; empty: the only one
+    symbols: str  # "n=128", one of several sets of extents; empty if there is one
     default_seconds: float
     seconds: float
-    refusal: str  # why the model was not measured; empty: it was
+    refusal: str  # why the model was not measured, otherwise empty
 
 
 @dataclass(frozen=True)
 class Tuned:
-    """What `perpend.tune` found. Times are the sums of all calls of kernels in a run of the model."""
+    """The results of `perpend.tune`. Times are sums over all calls of kernels in a run of the model."""
 
     kernels: list[TunedKernel]
     default_seconds: float
     seconds: float
     database: str | None
-    target: str  # the machine, as records of the database have it
-    model: list[ModelGain] = field(default_factory=list)  # empty: nothing was found, or there was no time
+    target: str  # as in records of the database
+    model: list[ModelGain] = field(default_factory=list)  # empty if nothing was found, or time ran out
 
     @property
     def gain(self) -> float:
@@ -126,17 +126,18 @@ def tune(
     """Searches for faster schedules of the model's kernels, and keeps them in a database that `compile` reads.
 
     model, dims, operators, example_inputs, dynamic_shapes: as in `perpend.compile`.
-    output: the database; what is in it stays, unless measuring refutes it. None: the kernels are only measured.
-    budget: seconds, or a time such as "90s", "10m" or "1h". trials: how many candidates to try at most.
-    symbols: extents to measure with, such as {"n": 128}; several as {"n": [1, 128]}, with parts of the time as
-        {"n": {1: 10, 128: 1}}. Else those of `inputs`, arrays by the names of inputs, whose values go to kernels that
-        read them; else 2, with a warning.
+    output: the database; its records stay unless a measurement refutes them. None: only measures the kernels.
+    budget: seconds, or a time such as "90s", "10m" or "1h". trials: the maximal number of candidates.
+    symbols: extents to measure with, such as {"n": 128}; several as {"n": [1, 128]}, with shares of the time as
+        {"n": {1: 10, 128: 1}}. Default: those of `inputs`, arrays by the names of inputs, whose values go to kernels
+        that read them; otherwise 2, with a warning.
     threads: to measure with. kernels: only these. progress: is called for each candidate.
-    search, space, cost_model, scheduler, seed, sketches (a file): as in `perpend tune` (docs/howto/tune-a-model.md); or
-        a function that makes a Search for a kernel, of its choices and what its own trace has, and a CostModel.
+    search, space, cost_model, scheduler, seed, sketches (a file): as in `perpend tune` (docs/howto/tune-a-model.md).
+        search and cost_model may be functions instead. The former makes a Search for a kernel from its choices and the
+        point of its own trace, the latter a CostModel.
     options: opt_level, precision, intrinsics and unpacked, as in `perpend.compile`.
-    Errors: CompileError. An exception that `progress` raises, or KeyboardInterrupt, ends the search and is raised once
-        what was found is in the database.
+    Errors: CompileError. An exception that `progress` raises, or KeyboardInterrupt, ends the search and is raised again
+        once the results are in the database.
     Threads: no other thread may compile meanwhile, as candidates are compiled in copies of this process.
     """
     module = import_model(
@@ -161,7 +162,7 @@ def tune(
     )  # fmt: skip
     if result.kernels and not any(kernel.seconds for kernel in result.kernels):
         raise CompileError(
-            "no kernel of the model could be measured\nhint: the warnings say why; a larger budget if there are none"
+            "no kernel of the model could be measured\nhint: see the warnings; if there are none, use a larger budget"
         )
     model = [ModelGain(each.symbols, each.default_seconds, each.seconds, each.refusal) for each in result.model]
     return Tuned(kernels_of(result), result.default_seconds, result.seconds, database, result.target, model)
@@ -182,7 +183,7 @@ def run(
     search: Callable[[str, list[list[str]], list[int]], Search] | None = None,
     cost_model: CostModel | None = None,
 ) -> _perpend.TuningResult:
-    """`tune` of a module. Not measured: its kernels are only named."""
+    """`tune` of a module. Kernels that are not to be measured are only named."""
     check(options)
     return _perpend.tune(
         module,
@@ -211,7 +212,7 @@ def check(options: Mapping[str, bool | int | str]) -> None:
 
 
 def extents(symbols: Mapping[str, Extents]) -> list[str]:
-    """As `--symbol` has them: n=128, n=1,128 or n=1:10,128:1. What is wrong with a value is for the compiler to say."""
+    """As `--symbol` takes them: n=128, n=1,128 or n=1:10,128:1. The compiler reports wrong values."""
     texts = []
     for name, value in symbols.items():
         if isinstance(value, Mapping):

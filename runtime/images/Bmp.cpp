@@ -1,4 +1,4 @@
-// BMP: headers of 12 and of at least 40 bytes, 1 to 32 bits for a pixel, run lengths, bit fields.
+// BMP: headers of 12 or at least 40 bytes, 1 to 32 bits per pixel, run lengths, bit fields.
 #include "images/Bytes.h"
 #include "images/Picture.h"
 #include <cstring>
@@ -102,7 +102,7 @@ uint32_t Reader::indexIn(int64_t at, int64_t position) const {
   return file.u8(at + bit / 8) >> (8 - bits - bit % 8) & ((1u << bits) - 1);
 }
 
-// What lies behind the palette is black.
+// Indices beyond the palette are black.
 void Reader::putIndex(int64_t x, int64_t y, uint32_t index) {
   uint8_t *pixel = rgb + 3 * ((isTopDown ? y : height - 1 - y) * width + x);
   for (int64_t c = 0; c < 3; ++c)
@@ -134,7 +134,7 @@ void Reader::readRows() {
   picture.finish();
 }
 
-// Behind a zero: the end of a row or of the image, a move, or pixels as they are. False at the end of the image.
+// After a zero: end of row, end of image, a move, or literal pixels. False at the end of the image.
 bool Reader::readEscape(int64_t &at, int64_t &x, int64_t &y) {
   int64_t count = file.u8(at++);
   if (count == 0) {
@@ -156,7 +156,7 @@ bool Reader::readEscape(int64_t &at, int64_t &x, int64_t &y) {
 }
 
 bool Reader::readRunLengths() {
-  for (int64_t y = 0; y < height; ++y) // pixels that are left out
+  for (int64_t y = 0; y < height; ++y) // pixels that are skipped
     for (int64_t x = 0; x < width; ++x)
       putIndex(x, y, 0);
   int64_t at = dataAt, x = 0, y = 0;

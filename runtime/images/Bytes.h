@@ -1,4 +1,4 @@
-// Reading a file in memory, where nothing lies behind its end.
+// Reads a file in memory; reading beyond its end is safe.
 #ifndef PERPEND_RUNTIME_IMAGES_BYTES_H
 #define PERPEND_RUNTIME_IMAGES_BYTES_H
 #include <cstdint>
@@ -13,7 +13,7 @@ public:
   const uint8_t *from(int64_t at) const { return data + at; }
   int64_t size() const { return count; }
 
-  // Little-endian numbers; 0 behind the end.
+  // Little-endian numbers; 0 beyond the end.
   uint32_t u8(int64_t at) const { return has(at, 1) ? data[at] : 0u; }
   uint32_t u16(int64_t at) const { return u8(at) | u8(at + 1) << 8; }
   uint32_t u32(int64_t at) const { return u16(at) | u16(at + 2) << 16; }

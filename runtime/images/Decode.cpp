@@ -1,6 +1,6 @@
-// image.decode(bytes): the image of a file in memory, [height, width, 3] or [height, width, 1] bytes. Parameter: format
-// (rgb, bgr or grayscale). Opacity, colour profiles and orientation of photographs are left out of account; of several
-// images the first is taken. Source: ONNX ImageDecoder-20.
+// image.decode(bytes): the image of a file in memory, as [height, width, 3] or [height, width, 1] bytes. Parameter:
+// format (rgb, bgr or grayscale). Ignores opacity, colour profiles and the orientation of photographs; decodes the
+// first of several images. Source: ONNX ImageDecoder-20.
 #include "images/Picture.h"
 #include <cstring>
 
@@ -9,7 +9,7 @@ using namespace perpend::images;
 namespace {
 
 struct Format {
-  const char *start; // of the file; ? is any byte
+  const char *start; // start of the file; ? matches any byte
   int64_t sizeBytes;
   void (*decode)(Picture &picture);
 };

@@ -1,4 +1,4 @@
-// JPEG through libjpeg-turbo, with its defaults: exact integer transform, smooth upsampling of chroma.
+// JPEG by libjpeg-turbo, with its defaults: exact integer transform, smooth upsampling of chroma.
 #include "images/Picture.h"
 #include <csetjmp>
 #include <cstdio> // jpeglib.h needs it
@@ -11,9 +11,9 @@
 namespace perpend::images {
 namespace {
 
-// What a longjmp passes over has no destructors: everything that is to be released lies here.
+// longjmp skips destructors, so everything that must be released is here.
 struct Reader {
-  jpeg_error_mgr errors; // first: the library hands it back
+  jpeg_error_mgr errors; // first member: the library passes it back
   jmp_buf trap;
   jpeg_progress_mgr progress;
   jpeg_decompress_struct info;
@@ -29,13 +29,13 @@ Reader &readerOf(j_common_ptr info) { return *reinterpret_cast<Reader *>(info->e
   longjmp(reader.trap, 1);
 }
 
-// A file that ends early is an error, as one that is wrong; what the library repairs is none.
+// A truncated or wrong file is an error; damage that the library repairs is not.
 void warn(j_common_ptr info, int level) {
   if (level < 0 && info->err->msg_code == JWRN_JPEG_EOF)
     leave(info);
 }
 
-// Each scan costs a pass over the whole image, and a small file can have many.
+// Each scan costs a pass over the whole image, and a small file can contain many.
 void limitScans(j_common_ptr info) {
   constexpr int maxScans = 100;
   if (reinterpret_cast<j_decompress_ptr>(info)->input_scan_number <= maxScans)
@@ -44,7 +44,7 @@ void limitScans(j_common_ptr info) {
   longjmp(readerOf(info).trap, 1);
 }
 
-// Inks of files are stored inverted.
+// Files store inks inverted.
 void inksToRgb(const uint8_t *inks, uint8_t *rgb, int64_t count) {
   for (int64_t i = 0; i < count; ++i)
     for (int64_t c = 0; c < 3; ++c) {

@@ -46,7 +46,7 @@ OPJ_BOOL seek(OPJ_OFF_T position, void *data) {
   return OPJ_TRUE;
 }
 
-// The library's texts end in a line break.
+// The library's messages end with a line break.
 void noteError(const char *message, void *data) {
   Reader &reader = readerOf(data);
   if (!reader.message[0])
@@ -69,7 +69,7 @@ bool open(Reader &reader) {
   return opj_setup_decoder(reader.codec, &parameters) && opj_read_header(reader.stream, reader.codec, &reader.image);
 }
 
-// A sample of a component as 8 bits, at a place of the reference grid.
+// A component's sample as 8 bits, at a position of the reference grid.
 int sampleAt(const opj_image_t &image, const opj_image_comp_t &component, int64_t x, int64_t y) {
   int64_t column = (image.x0 + x) / component.dx - component.x0, row = (image.y0 + y) / component.dy - component.y0;
   column = std::clamp<int64_t>(column, 0, int64_t(component.w) - 1);

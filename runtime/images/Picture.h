@@ -1,4 +1,4 @@
-// An image on its way from the bytes of a file to a tensor [height, width, channels] of bytes.
+// An image while it is decoded from the bytes of a file to a tensor [height, width, channels] of bytes.
 #ifndef PERPEND_RUNTIME_IMAGES_PICTURE_H
 #define PERPEND_RUNTIME_IMAGES_PICTURE_H
 #include "include/perpend_operator.h"
@@ -20,12 +20,12 @@ public:
   int64_t sizeBytes() const { return call->inputs[0].shape[0]; }
 
   // Called once by a decoder when it knows the extents: memory for rows of red, green and blue. Null: the picture has
-  // failed, and the decoder returns.
+  // failed and the decoder must return.
   uint8_t *begin(int64_t width, int64_t height);
-  // The rows are complete: brings them into the wanted format.
+  // The rows are complete: converts them to the requested format.
   void finish();
 
-  // Says why the image cannot be decoded; the first reason stays.
+  // Records why the image cannot be decoded; the first reason counts.
   void fail(const char *format, ...) __attribute__((format(printf, 2, 3)));
   bool isComplete() const { return status == PERPEND_OK && complete; }
   perpend_status result() const { return status; }
@@ -39,7 +39,7 @@ private:
   int64_t pixelCount = 0;
 };
 
-// Each decodes the picture's bytes from begin() to finish(), or fails it.
+// Each decodes the picture's bytes between begin() and finish(), or fails it.
 void decodeBmp(Picture &picture);
 void decodeJpeg(Picture &picture);
 void decodeJpeg2000(Picture &picture);

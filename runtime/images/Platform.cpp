@@ -1,12 +1,12 @@
-// What the image libraries get in place of their platform: no files and no streams, which decoding from memory does not
-// need (and whose variables static libraries could not reach from a shared library); memory of libtiff, whose own file
-// for this opens files; and none of the compressions of TIFF that would bring further libraries with them.
+// Replaces the image libraries' platform layer: no files and no streams, which decoding from memory does not need (and
+// whose variables static libraries could not reach from a shared library); memory functions of libtiff, whose own file
+// for them opens files; and none of the TIFF compressions that would require further libraries.
 #include <cstdlib>
 #include <cstring>
 
 #include <tiffio.h>
 
-// Streams: there are none.
+// Streams do not exist.
 #define PERPEND_NO_STREAM(NAME, RESULT, VALUE)                                                                         \
   extern "C" RESULT perpend_image_##NAME(...) __asm__(#NAME);                                                          \
   extern "C" RESULT perpend_image_##NAME(...) { return VALUE; }

@@ -1,4 +1,4 @@
-// PNG through libpng. Samples of 16 bits lose the lower half; transparency and gamma are left out of account.
+// PNG by libpng. Samples of 16 bits lose their lower half; transparency and gamma are ignored.
 #include "images/Picture.h"
 #include <csetjmp>
 #include <cstdio>
@@ -9,7 +9,7 @@
 namespace perpend::images {
 namespace {
 
-// What a longjmp passes over has no destructors.
+// longjmp skips destructors.
 struct Reader {
   png_structp png;
   png_infop info;

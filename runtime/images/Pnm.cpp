@@ -30,7 +30,7 @@ private:
 
 bool isSpace(uint32_t c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 
-// Comments go to the end of their line.
+// Comments extend to the end of their line.
 void Reader::skipSpaces() {
   while (at < file.size() && (isSpace(file.u8(at)) || file.u8(at) == '#')) {
     if (file.u8(at) == '#')
@@ -91,11 +91,11 @@ bool Reader::readHeader() {
     most = isBits ? 1 : number();
   }
   if (!isText)
-    ++at; // one space, whatever follows
+    ++at; // exactly one space
   return !isDamaged && most >= 1 && most <= 65535 && depth >= 1 && depth <= 4;
 }
 
-// In text, bits need no space between them.
+// In text form, bits need no space between them.
 int64_t Reader::bit() {
   skipSpaces();
   uint32_t c = file.u8(at++);

@@ -1,4 +1,4 @@
-// TIFF through libtiff: samples of 1 to 16 bits, grey, palette, RGB, CMYK and YCbCr.
+// TIFF by libtiff: samples of 1 to 16 bits, grey, palette, RGB, CMYK and YCbCr.
 #include "images/Picture.h"
 #include <algorithm>
 #include <cstdio>
@@ -59,7 +59,7 @@ TIFF *open(Reader &reader) {
   return tiff;
 }
 
-// Colours are to stay as they are: the library multiplies by an opacity that it knows to be one.
+// Keeps colours unchanged: the library would multiply them by opacity.
 void forgetOpacity(TIFF *tiff) {
   uint16_t count = 0, *kinds = nullptr, unspecified[16] = {};
   if (TIFFGetField(tiff, TIFFTAG_EXTRASAMPLES, &count, &kinds) && count > 0 && count <= 16)

@@ -1,4 +1,4 @@
-// WebP through libwebp; the first frame of an animation, which has to fill the canvas.
+// WebP by libwebp; of an animation the first frame, which must fill the canvas.
 #include "images/Picture.h"
 
 #include <webp/decode.h>

@@ -4,8 +4,8 @@
  *   1. perpend_model_load or perpend_model_from_module   what was compiled; read-only, shared by threads
  *   2. perpend_session_create                            memory and thread limit of one stream of runs
  *   3. perpend_session_run                               inputs -> outputs
- * Functions that can fail return a perpend_status; perpend_error_message() then says what was wrong. The others need a
- * model that is not NULL.
+ * Functions that can fail return a perpend_status; perpend_error_message() then describes the error. The others require
+ * a model that is not NULL.
  * Threads: a model may be used from any number of threads; a session from one thread at a time. */
 #ifndef PERPEND_H
 #define PERPEND_H
@@ -30,12 +30,12 @@ typedef enum perpend_status {
   PERPEND_CORRUPT = 8,          /* truncated file, unreadable descriptor or wrong checksum */
   PERPEND_OUT_OF_MEMORY = 9,    /* an allocation failed, or a size overflows 64 bits */
   PERPEND_BUSY = 10,            /* another thread is using the session */
-  PERPEND_INVALID_DATA = 11,    /* the values of the inputs ask for what cannot be, such as a negative size */
-  PERPEND_SHAPE_UNKNOWN = 12    /* the shape depends on the values of the inputs: only a run finds it */
+  PERPEND_INVALID_DATA = 11,    /* the values of the inputs are invalid, such as a negative size */
+  PERPEND_SHAPE_UNKNOWN = 12    /* the shape depends on the values of the inputs: only a run computes it */
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
- * element. The upper bits are ignored in inputs (any bool but 0 is true) and 0 in what is computed, also for i2 and i4.
+ * element. The upper bits are ignored in inputs (any bool but 0 is true) and 0 in results, also for i2 and i4.
  */
 typedef enum perpend_type {
   PERPEND_F32 = 0,
@@ -90,14 +90,14 @@ typedef struct perpend_sequence {
   int64_t count;
 } perpend_sequence;
 
-/* What the model declares about one input or output. Ownership: the model's; valid until it is freed. */
+/* The declaration of one input or output. Ownership: the model's; valid until it is freed. */
 typedef struct perpend_tensor_info {
   const char *name;
   perpend_type type;
   int32_t rank;
   const int64_t *dims;         /* rank entries; -1 where the extent is symbolic */
   const char *const *dimTexts; /* rank entries: "3", or the expression such as "n" or "2*n + 1" */
-  /* Of a sequence or optional value: its elements (name NULL; rank -1: any). NULL when the model says nothing. */
+  /* The elements of a sequence or optional value (name NULL; rank -1: any). NULL if the model does not declare them. */
   const struct perpend_tensor_info *element;
 } perpend_tensor_info;
 
@@ -112,8 +112,8 @@ typedef struct perpend_session_options {
 /* Version of the runtime, "major.minor.patch". */
 PERPEND_API const char *perpend_version(void);
 
-/* Text of the calling thread's latest error: what, expected, got, hint. Ownership: the runtime's; valid until the
- * thread's next failing call. Empty when nothing failed yet. */
+/* The calling thread's latest error: what, expected, got, hint. Ownership: the runtime's; valid until the thread's next
+ * failing call. Empty if nothing has failed yet. */
 PERPEND_API const char *perpend_error_message(void);
 
 /* "f32", "bf16", "i4" …; "?" for a value outside the enum. */
@@ -123,17 +123,21 @@ PERPEND_API const char *perpend_type_name(perpend_type type);
 PERPEND_API int64_t perpend_type_size_bytes(perpend_type type);
 
 /* Loads a compiled model (.so). Errors: NOT_FOUND, NOT_A_MODEL, INCOMPATIBLE, UNSUPPORTED_CPU, CORRUPT, OUT_OF_MEMORY.
- * The checksum of the weights is verified here when they have at most 64 MiB (see perpend_model_verify).
- * Ownership: the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
+ * The file is compared with its checksum here; the weights are, with their own, when they have at most 64 MiB (see
+ * perpend_model_verify). A file of at most 4 MiB is copied, and may change afterwards. A larger one is mapped, and
+ * looked at before each run: when it has been cut short or has got other contents, the run is an error (CORRUPT). A
+ * change in the middle of a run is not seen, so replace the file of a model that runs by renaming a new one. Ownership:
+ * the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
 PERPEND_API perpend_status perpend_model_load(const char *path, perpend_model **model);
 
-/* The same for a model that is linked into the program. Ownership: the module must outlive *model. */
+/* Loads a model that is linked into the program. Ownership: the module must outlive *model. */
 PERPEND_API perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model);
 
-/* Gives the caller's hold on the model back; sessions that still exist keep it alive. NULL is ignored. */
+/* Releases the caller's reference to the model; existing sessions keep it alive. NULL is ignored. */
 PERPEND_API void perpend_model_free(perpend_model *model);
 
-/* Compares the weights with the descriptor's CRC-32C, whatever their size. Errors: CORRUPT. */
+/* Compares the weights with the descriptor's CRC-32C, whatever their size, and of a model that is linked into the
+ * program its code and constants. Errors: CORRUPT. */
 PERPEND_API perpend_status perpend_model_verify(const perpend_model *model);
 
 /* Name given at compilation; the whole descriptor as JSON text. Ownership: the model's. */
@@ -159,7 +163,7 @@ PERPEND_API const char *perpend_model_kernel_name(const perpend_model *model, in
 PERPEND_API perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
                                                   perpend_session **session);
 
-/* Frees the session and all memory it handed out. NULL is ignored. */
+/* Frees the session and all memory that it returned. NULL is ignored. */
 PERPEND_API void perpend_session_free(perpend_session *session);
 
 /* Extents of one output for inputs of these shapes; the inputs' data may be NULL. shape must have room for the rank of
@@ -176,7 +180,7 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
  * there; its type, rank and shape must be the model's. Inputs and outputs must not overlap. A run with sizes seen
  * before, those that data decides included, allocates and frees nothing outside of library calls; a session keeps the
  * memory of its largest run (of texts and lists up to eight times what one run makes), so free it where that matters.
- * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY; nothing was run then.
+ * Errors: INVALID_ARGUMENT, TYPE_MISMATCH, SHAPE_MISMATCH, OUT_OF_MEMORY, BUSY, CORRUPT; nothing was run then.
  * Where extents depend on the values of the inputs, the shape of an output of the caller is compared after the run, and
  * SHAPE_MISMATCH, OUT_OF_MEMORY and INVALID_DATA can end a run that had begun. After an error, an output of the caller
  * keeps its data pointer, to undefined elements if the run had begun; data of one of the session is NULL, or as before

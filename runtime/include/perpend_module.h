@@ -1,4 +1,4 @@
-/* The contract between generated code and the runtime: what one compiled model exports.
+/* The interface between generated code and the runtime: the exports of one compiled model.
  * Users of a model include perpend.h instead.
  *
  * The object exports `const perpend_module *perpend_module_<name>(void)`; a shared object and an executable also have
@@ -13,29 +13,29 @@
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
  *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
- *                                 A name that runtime/Isa.cpp does not list is taken as missing: list only those.
- *   "hint": "unset ..."           optional; what to do where one of "isa" is missing
+ *                                 Names that runtime/Isa.cpp does not list count as missing.
+ *   "hint": "unset ..."           optional; the hint of the error if one of "isa" is missing
  *   "symbols": ["n", "count0"]    symbolCount names
- *   "dataSymbols": ["count0"]     optional; those of them that a run gives values to, the last ones of the list
+ *   "dataSymbols": ["count0"]     optional; the last of the symbols: a run computes their values
  *   "requirements": ["node 'conv' needs n >= 5"]
- *                                 optional; for people: what binding asks of the inputs' extents
+ *                                 optional; for people: conditions of bind on the inputs' extents
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
  *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
  *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
  *                                 "type" and, when the rank is known, "shape" (in which "?" is any extent).
- *                                 Optional "map": the map that this input has the keys of, and the next the values.
- *                                 Optional "repeats": [0, 2], increasing: dimensions that are symbols and may be 1
- *                                 where the symbol, as bind writes it, is another number; the runtime repeats the
- *                                 input then
- *   "outputs": [...]              outputCount entries, likewise; "labels" of the columns of one that is a list of maps
+ *                                 Optional "map": the name of a map; this input holds its keys, the next its values.
+ *                                 Optional "repeats": [0, 2], increasing: symbolic dimensions in which the input may
+ *                                 have extent 1 if bind writes another value of the symbol; the runtime then repeats
+ *                                 the input
+ *   "outputs": [...]              outputCount entries, likewise; "labels": the columns of a list of maps
  *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
- *   "checked": true               optional; a kernel that would leave a tensor's memory ends the run with an error
+ *   "checked": true               optional; an access outside of a tensor's memory ends the run with an error
  *   "variants": [{"target": "x86-64-v3", "isa": ["avx2"], "codeBytes": 100, "weightsBytes": 100}]
- *                                 optional; for people: of an object for several machines, what it has for each, in the
- *                                 order in which perpend_module_<name>() tries them. Each has a module of its own;
- *                                 "target" and "isa" above are this one's, "weightsBytes" is of the section of all
+ *                                 optional; for people: the variants of an object for several machines, in the order in
+ *                                 which perpend_module_<name>() tries them. Each has a module of its own; "target" and
+ *                                 "isa" above are this module's, "weightsBytes" is the size of their common section
  *   "weightsBytes": 1234          equals perpend_module.weightsBytes
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
@@ -51,43 +51,45 @@ extern "C" {
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
 #define PERPEND_MODULE_ABI 5u
 
+/* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
+#define PERPEND_ALIGNMENT 64
+
 /* In place of an extent that only a run decides. */
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
 
-/* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: as run gives them, inputs, outputs,
- * then the values (int64_t) of the kernel's own symbols. symbols: the frame's. */
+/* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: inputs, outputs, then the values
+ * (int64_t) of the kernel's own symbols, as run passes them. symbols: the frame's. */
 typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
 
-/* Memory whose size a run decides: data has room for capacityBytes. Kept between runs. */
+/* Memory of data-dependent size. Kept between runs. */
 typedef struct perpend_buffer {
   void *data;
   int64_t capacityBytes;
 } perpend_buffer;
 
-/* Texts and lists of a session. In a run, an element of such a type is the identity of a text or the handle of a list,
- * an int64_t; 0 is the empty text and the empty list. */
+/* Texts and lists of a session. In a run, an element of such a type is an int64_t: the identity of a text or the handle
+ * of a list. 0 is the empty text or list. */
 typedef struct perpend_handles perpend_handles;
 
-/* What a session needs of them. The one implementation is in libperpend_library.a. Functions return a perpend_status.
- */
+/* Operations on texts and lists. Only libperpend_library.a implements them. Functions return a perpend_status. */
 typedef struct perpend_handle_functions {
   /* fail sets the message of the caller's runtime, which is not that of the artifact, and returns the status.
-   * NULL: no memory */
+   * Returns NULL if out of memory. */
   perpend_handles *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_handles *handles);
-  /* Starts a run: forgets all but constant texts. keepsLatest: the run before succeeded, so its outputs stay and those
-   * of the run before it are overwritten; 0: it failed, and what it made is overwritten. */
+  /* Starts a run: frees all but constant texts. keepsLatest: the previous run succeeded, so its outputs stay and those
+   * of the run before it are overwritten; 0: it failed, and its results are overwritten. */
   void (*begin)(perpend_handles *handles, int32_t keepsLatest);
-  /* *data: an input in the form of the run; given may be an output that begin kept. Valid until the next begin. */
+  /* Converts an input to handles in *data, valid until the next begin. given may be an output that begin kept. */
   int32_t (*take)(perpend_handles *handles, const perpend_tensor *given, const perpend_tensor_info *info,
                   const void **data);
-  /* tensor->data: an output in the form of the run, replaced by perpend_string or perpend_sequence elements;
-   * tensor->shape: a copy. Both valid as the outputs of a run are. */
+  /* Converts the handles of an output, tensor->data, to perpend_string or perpend_sequence elements, and copies its
+   * shape. Both stay valid as long as the outputs of a run. */
   int32_t (*give)(perpend_handles *handles, perpend_tensor *tensor);
-  int32_t (*owns)(perpend_handles *handles, const void *data); /* whether give once made this data */
+  int32_t (*owns)(perpend_handles *handles, const void *data); /* whether give returned this data */
 } perpend_handle_functions;
 
-/* What a run sees. Created by the runtime, read by generated code. */
+/* The state of a run. Created by the runtime, read by generated code. */
 typedef struct perpend_frame perpend_frame;
 struct perpend_frame {
   const void *const *inputs; /* one pointer per model input, 64-byte aligned or not */
@@ -96,59 +98,58 @@ struct perpend_frame {
   uint8_t *arena;            /* 64-byte aligned */
   const int64_t *offsets;    /* byte offset in the arena of each planned buffer */
   int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
-                              * Behind them: at most how many threads run a kernel at a time, at least 1 */
-  /* Every kernel, serial ones too, runs through this (profiles are taken here). Runs kernel over [0, extent), split
-   * into parts when threads are available: of at least grain units at first, then as what was measured says; < 0: of at
-   * least -grain, which is an estimate from extents that were not known, so that the first part is measured every time.
-   * extent <= 0 runs nothing. kernelIndex -1: work that is no kernel, of a library call; its parts never have fewer
-   * units than grain. */
+                              * After them: the maximal number of threads of a kernel, at least 1 */
+  /* Every kernel, serial ones too, runs through this function, which also profiles. Runs kernel over [0, extent), split
+   * into parts if threads are available: of at least grain units at first, then of a size that measurements determine.
+   * grain < 0: the compiler did not know the extents; -grain is an estimate, so the first part is measured every time.
+   * extent <= 0 runs nothing. kernelIndex -1: work of a library call; its parts never have fewer units than grain. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
-  /* outputCount + growingCount buffers: those of outputs with extents from data, then those of intermediate values.
-   * Run may exchange entries, as long as each is back in its place at the end. */
+  /* outputCount + growingCount buffers: those of outputs with data-dependent extents, then of intermediate values.
+   * run may exchange entries, but must restore their places at the end. */
   perpend_buffer *growing;
-  /* Makes room for `bytes` bytes (64-byte aligned, not NULL for 0), of which the first `keptBytes` stay as they are.
+  /* Grows the buffer to `bytes` bytes (64-byte aligned, not NULL for 0) and preserves the first `keptBytes`.
    * Returns PERPEND_OK, or another perpend_status with the message set; run then returns it. */
   int32_t (*reserve)(perpend_buffer *buffer, int64_t bytes, int64_t keptBytes);
-  /* Sets the message of an error that the data caused: text, then the number. Behind a newline, text has the hint to
-   * give. Returns the status for run to return. */
+  /* Sets the message of an error in the data: text, then the number. A hint follows a newline in text. Returns the
+   * status for run to return. */
   int32_t (*refuse)(const char *text, int64_t got);
-  int64_t *outputDims;      /* as written by sizes; run writes all extents of outputs with extents from data */
+  int64_t *outputDims;      /* as written by sizes; run writes all extents of outputs with data-dependent ones */
   perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */
 };
 
 typedef struct perpend_buffer_lifetime {
-  int32_t first, last; /* positions of the first write and the last read in the order of kernels, inclusive */
+  int32_t first, last; /* the kernels of the first write and the last read, inclusive, in order of execution */
 } perpend_buffer_lifetime;
 
-/* Why bind refused: which dimension of which input, and what it should have been (k >= 0: just that; -k: at least k;
- * INT64_MIN + k: at most k); input -1: extents that fit their inputs, but not an operator inside: `requirement` is the
- * whole message, in which "{}" stands for `got`, "{2}" for the value of symbol 2 and "{{" for a brace. Static
- * dimensions have been checked by the runtime before bind is called. */
+/* Why bind refused: the dimension of an input, and its expected extent (k >= 0: exactly k; -k: at least k;
+ * INT64_MIN + k: at most k). input -1: the extents violate a requirement of an operator; `requirement` is the whole
+ * message, in which "{}" stands for `got`, "{2}" for the value of symbol 2 and "{{" for a brace. The runtime checks
+ * static dimensions before it calls bind. */
 typedef struct perpend_bind_error {
   int32_t input, dim;
   int64_t expected, got;
-  const char *requirement; /* NULL where input is not -1 */
+  const char *requirement; /* NULL unless input is -1 */
 } perpend_bind_error;
 
 struct perpend_module {
   uint64_t magic;
   uint32_t abi;
   uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
-  uint32_t growingCount;  /* of intermediate values; perpend_frame.growing has outputCount more */
+  uint32_t growingCount;  /* intermediate values only; perpend_frame.growing has outputCount more */
   const char *descriptor; /* JSON, NUL-terminated */
   uint64_t descriptorBytes;
   const uint8_t *weights;
   uint64_t weightsBytes;
   const perpend_buffer_lifetime *lifetimes; /* bufferCount entries */
-  const int64_t *staticOffsets;             /* bufferCount entries, or NULL when sizes depend on symbols */
-  int64_t staticArenaBytes;                 /* meaningful with staticOffsets */
-  /* dims[i] points at the extents of input i, as the caller gave them. Writes the symbols of inputs. Returns 0, or 1
-   * with *error filled. */
+  const int64_t *staticOffsets;             /* bufferCount entries, or NULL if sizes depend on symbols */
+  int64_t staticArenaBytes;                 /* valid with staticOffsets */
+  /* dims[i] points at the extents of the caller's input i. Writes the symbols of inputs. Returns 0, or 1 with *error
+   * filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
    * of all outputs; an extent that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
-   * bufferBytes is never NULL, also with staticOffsets. Must not fail; a negative size is reported as an overflow. */
+   * bufferBytes is never NULL, even with staticOffsets. Must not fail; a negative size means overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
   int32_t (*run)(perpend_frame *frame);

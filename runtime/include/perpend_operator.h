@@ -1,4 +1,4 @@
-/* The contract of library calls: C functions that a compiled model calls for what is not arithmetic on arrays.
+/* The interface of library calls: C functions that a compiled model calls for work other than array arithmetic.
  *
  *   perpend_status perpend_<library>_<name>(perpend_call *call);
  *
@@ -7,10 +7,10 @@
  * Texts: an element of a PERPEND_STRING input or output is the identity of a text, an int64_t. Equal texts have equal
  * identities; 0 is the empty text.
  * Lists: an input or output of type PERPEND_SEQUENCE or PERPEND_OPTIONAL is the handle of a list, one int64_t; 0 is the
- * empty list. Lists are never changed once they are made.
- * Threads: a function is called on one thread, and may share work out (perpend_call_parallel); other sessions may run
+ * empty list. Lists are immutable.
+ * Threads: a function is called on one thread, and may distribute work (perpend_call_parallel); other sessions may run
  * the same function at the same time.
- * Ownership: nothing that the call hands out may be used after the function returns.
+ * Ownership: memory from the call must not be used after the function returns.
  */
 #ifndef PERPEND_OPERATOR_H
 #define PERPEND_OPERATOR_H
@@ -25,7 +25,7 @@ typedef struct perpend_call perpend_call;
 typedef perpend_status (*perpend_operator)(perpend_call *call);
 typedef void (*perpend_call_body)(void *context, int64_t begin, int64_t end);
 
-/* What the caller can do for a function; reached through the inline functions below. */
+/* The caller's services for a function; use the inline functions below. */
 typedef struct perpend_call_services {
   void *(*allocate)(perpend_call *call, int32_t output, const int64_t *shape, int32_t rank);
   perpend_status (*fail)(perpend_call *call, const char *format, va_list arguments);
@@ -53,31 +53,31 @@ struct perpend_call {
   const char *parameters;
 };
 
-/* Memory for an output, 64-byte aligned. NULL when there is none, when the shape is not what the model says, or when
- * the output has been allocated before: return PERPEND_OUT_OF_MEMORY then (what was wrong has been noted). */
+/* Memory for an output, 64-byte aligned. NULL if out of memory, if the shape contradicts the model, or if the output is
+ * already allocated: then return PERPEND_OUT_OF_MEMORY (the cause has been recorded). */
 static inline void *perpend_call_allocate(perpend_call *call, int32_t output, const int64_t *shape, int32_t rank) {
   return call->services->allocate(call, output, shape, rank);
 }
 
-/* What the model says of an output's extents: as many as its rank; -1 for one that the function chooses. */
+/* An output's extents in the model, one per dimension; -1 for an extent that the function chooses. */
 static inline const int64_t *perpend_call_expected_shape(perpend_call *call, int32_t output) {
   return call->services->expectedShape(call, output);
 }
 
-/* Memory to work in until the function returns, 64-byte aligned, uninitialised; kept for the next run. NULL: there is
- * none. */
+/* Scratch memory, valid until the function returns; 64-byte aligned, uninitialised. The session reuses it in the next
+ * run. NULL if out of memory. */
 static inline void *perpend_call_scratch(perpend_call *call, int64_t bytes) {
   return call->services->scratch(call, bytes);
 }
 
 /* Runs body over disjoint parts of [0, extent), each of at least grain units, on the threads of the session, and
- * returns when all are done. A part worth a thread takes some microseconds. body must not use the call. */
+ * returns when all are done. A part that is worth a thread takes some microseconds. body must not use the call. */
 static inline void perpend_call_parallel(perpend_call *call, perpend_call_body body, void *context, int64_t extent,
                                          int64_t grain) {
   call->services->parallel(call, body, context, extent, grain);
 }
 
-/* Notes why the call failed, as printf; returns the status to return. */
+/* Records why the call failed (format as printf's). Returns the status that the function should return. */
 static inline perpend_status perpend_call_fail(perpend_call *call, const char *format, ...) {
   va_list arguments;
   perpend_status status;
@@ -92,14 +92,13 @@ static inline perpend_string perpend_call_text(perpend_call *call, int64_t ident
   return call->services->text(call, identity);
 }
 
-/* The identity of a text, which is copied. -1: no memory. */
+/* The identity of a text, which is copied. -1 if out of memory. */
 static inline int64_t perpend_call_identity(perpend_call *call, const char *data, int64_t sizeBytes) {
   return call->services->identity(call, data, sizeBytes);
 }
 
-/* Lists. An element's data is in the form of an input of its type. insert and erase make a new list; -1: no memory, or
- * extents that have no size.
- * element: NULL when position is not in [0, count). */
+/* Lists. An element's data has the form of an input of its type. insert and erase make a new list; they return -1 if
+ * out of memory, or if the extents have no valid size. element returns NULL unless position is in [0, count). */
 static inline int64_t perpend_call_list_count(perpend_call *call, int64_t list) {
   return call->services->listCount(call, list);
 }
@@ -114,8 +113,8 @@ static inline int64_t perpend_call_list_erase(perpend_call *call, int64_t list, 
   return call->services->listErase(call, list, position);
 }
 
-/* Parameters by name; `otherwise`, or -1, when there is none of that name and kind. word copies at most capacity bytes
- * and returns the length of the text in bytes. */
+/* Parameters by name; `otherwise`, or -1, if none has this name and kind. word copies at most capacity bytes and
+ * returns the length of the text in bytes. */
 static inline int64_t perpend_call_integer(perpend_call *call, const char *name, int64_t otherwise) {
   int64_t value;
   return call->services->integer(call, name, &value) ? value : otherwise;

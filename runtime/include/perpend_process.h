@@ -1,4 +1,4 @@
-/* perpend_process.h - which process this is, for calls back into it. */
+/* perpend_process.h - identifies the process, for calls back into it. */
 #ifndef PERPEND_PROCESS_H
 #define PERPEND_PROCESS_H
 
@@ -6,8 +6,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/* A number >= 0 that the kernel draws when a program starts: its forks have the same one (and the same addresses),
- * other programs and later runs another one, unlike process ids, which return. */
+/* A random number >= 0 that the kernel draws when a program starts. Its forks share it (and its addresses); other
+ * programs and later runs have another one. Process ids, in contrast, are reused. */
 static inline int64_t perpend_process_number(void) {
   uint64_t number = 0;
   const void *random = (const void *)getauxval(AT_RANDOM);

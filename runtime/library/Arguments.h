@@ -1,4 +1,4 @@
-// What functions of the library ask of their inputs.
+// Access to the inputs of library functions.
 #ifndef PERPEND_RUNTIME_LIBRARY_ARGUMENTS_H
 #define PERPEND_RUNTIME_LIBRARY_ARGUMENTS_H
 #include "include/perpend_operator.h"
@@ -13,10 +13,10 @@ inline int64_t elementCount(const perpend_tensor &tensor) {
   return count;
 }
 
-// Identities of texts, handles of lists, or 64-bit integers.
+// Identities of strings, handles of lists, or 64-bit integers.
 inline const int64_t *wordsOf(const perpend_tensor &tensor) { return static_cast<const int64_t *>(tensor.data); }
 
-// An output with the shape of an input. Null: return PERPEND_OUT_OF_MEMORY.
+// Allocates an output with the shape of an input. Null: return PERPEND_OUT_OF_MEMORY.
 template <typename T> T *allocateLike(perpend_call *call, int32_t output, const perpend_tensor &input) {
   return static_cast<T *>(perpend_call_allocate(call, output, input.shape, input.rank));
 }

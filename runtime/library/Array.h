@@ -27,7 +27,7 @@ public:
     elements = theirs, used = theirCount, capacity = theirCapacity;
   }
 
-  // Appends; false without memory (nothing is appended then).
+  // Appends; false if out of memory (nothing is appended then).
   bool add(const T &element) { return add(&element, 1); }
   bool add(const T *added, int64_t count) {
     if (!reserve(used + count))

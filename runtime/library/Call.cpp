@@ -1,4 +1,4 @@
-// A library call of a run: what generated code knows of it, as the function sees it.
+// Library calls: presents what generated code knows of a call to the function.
 #include "Types.h"
 #include "include/perpend_operator.h"
 #include "library/CallSignature.h"
@@ -12,14 +12,14 @@ namespace perpend::library {
 namespace {
 
 struct Call {
-  perpend_call base; // first: functions hand it back
+  perpend_call base; // first member: functions pass it back
   perpend_frame *frame;
   const char *subject;
-  const CallCounts *counts; // entries follow
+  const CallCounts *counts; // followed by entries
   void *const *buffers;
   int64_t **extents;    // of each input and output
   void **results;       // NULL before they are allocated
-  perpend_status noted; // of the message that was set; PERPEND_OK: none was
+  perpend_status noted; // status of the message that was set, or PERPEND_OK
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
   const CallTensor &entry(int32_t tensor) const { return reinterpret_cast<const CallTensor *>(counts + 1)[tensor]; }
@@ -76,14 +76,14 @@ struct SharedWork {
   void *context;
 };
 
-// A kernel whose one buffer is the work.
+// A kernel whose only buffer is the work.
 void runShare(void *const *buffers, const int64_t *, int64_t begin, int64_t end) {
   auto *work = static_cast<SharedWork *>(buffers[0]);
   work->body(work->context, begin, end);
 }
 
 void parallel(perpend_call *base, perpend_call_body body, void *context, int64_t extent, int64_t grain) {
-  constexpr int32_t noKernel = -1; // of those that profiles count
+  constexpr int32_t noKernel = -1; // not counted in profiles
   SharedWork work{body, context};
   void *buffers[] = {&work};
   perpend_frame *frame = Call::of(base).frame;
@@ -112,7 +112,7 @@ const perpend_call_services services = {
     [](perpend_call *call, int64_t bytes) { return handlesOf(call).calls.allocate(bytes, 64); },
     parallel};
 
-// Tables of one call, in one piece of memory.
+// The tables of one call, in one allocation.
 struct Tables {
   perpend_tensor *inputs;
   perpend_type *types;

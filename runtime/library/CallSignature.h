@@ -1,5 +1,5 @@
-// What generated code says of a library call's tensors: integers of 32 bits, a CallCounts and then, for each input and
-// each output, a CallTensor. The compiler writes them (target/cpu/RunLibrary.cpp), Call.cpp reads them.
+// The format in which generated code describes the tensors of a library call: 32-bit integers, first a CallCounts, then
+// a CallTensor for each input and output. The compiler writes it (target/cpu/RunLibrary.cpp), Call.cpp reads it.
 #ifndef PERPEND_LIBRARY_CALLSIGNATURE_H
 #define PERPEND_LIBRARY_CALLSIGNATURE_H
 #include "include/perpend_module.h"
@@ -22,7 +22,7 @@ struct CallTensor {
 
 static_assert(sizeof(CallCounts) == 2 * sizeof(int32_t) && sizeof(CallTensor) == 3 * sizeof(int32_t));
 
-// The function that generated code calls; extents are those of all tensors, one after another.
+// The function called by generated code; extents of all tensors are concatenated.
 using CallLibrary = int32_t(perpend_frame *frame, perpend_operator function, const char *parameters,
                             const char *subject, const int32_t *signature, void *const *buffers, int64_t *extents);
 } // namespace perpend::library

@@ -1,4 +1,4 @@
-// Case mapping from a table of ranges in which every character, or every other one, is mapped by the same distance.
+// Case mapping by a table of ranges in which every character, or every other one, is shifted by the same distance.
 #include "library/Case.h"
 #include <cstddef>
 

@@ -1,5 +1,5 @@
-// Groups of lines: gathered into planes, transformed, and written where they belong. The code is made once for each
-// instruction set from the same templates.
+// Groups of lines are gathered into planes, transformed, and scattered. The same templates are compiled once for each
+// instruction set.
 #include "library/FourierLines.h"
 #include "Isa.h"
 #include "library/FourierPasses.h"
@@ -8,7 +8,7 @@
 namespace perpend::library {
 namespace {
 
-// `count` numbers of each line, `step` apart, and zeros up to `room`.
+// Reads `count` numbers of each line, `step` apart, and pads with zeros up to `room`.
 template <typename T, int64_t lanes>
 void collect(const T *const (&from)[lanes], int64_t count, int64_t step, int64_t room, T *plane) {
   for (int64_t i = 0; i < count; ++i)
@@ -25,7 +25,7 @@ void gather(const FourierLines<T> &lines, int64_t first, int64_t count, T *real,
   const int64_t step = lines.behind * lines.inputParts, room = transform.length;
   const T *from[lanes], *next[lanes];
   for (int64_t lane = 0; lane < lanes; ++lane) {
-    int64_t line = first + (lane < count ? lane : 0); // lanes that are not in use repeat a line
+    int64_t line = first + (lane < count ? lane : 0); // unused lanes repeat a line
     from[lane] = lines.input + line / lines.behind * lines.inputCount * step + line % lines.behind * lines.inputParts;
     next[lane] = from[lane] + (transform.isPaired ? step : 1);
   }
@@ -38,7 +38,7 @@ void gather(const FourierLines<T> &lines, int64_t first, int64_t count, T *real,
   }
 }
 
-// The spectrum of a line from that of its pairs, elements 0 to length: the conjugates of the others.
+// Computes elements 0 to length of a line's spectrum from that of its pairs; the others are conjugates.
 template <typename T, typename V> void separatePairs(const FourierTransform<T> &transform, Planes<V> planes) {
   const int64_t length = transform.length;
   auto at = [&](int64_t k) { return Complex<V>{planes.real[k], planes.imaginary[k]}; };
@@ -98,7 +98,7 @@ void convolve(const FourierTransform<T> &transform, Planes<V> &planes, Planes<V>
   for (int64_t k = 0; k < m; ++k) {
     Complex<V> x = {planes.real[k], planes.imaginary[k]};
     x = x.times(transform.filterReal[k], -transform.filterImaginary[k]);
-    planes.imaginary[k] = x.real; // exchanged parts turn the transform into its inverse
+    planes.imaginary[k] = x.real; // swapping the parts inverts the transform
     planes.real[k] = x.imaginary;
   }
   applyPasses(transform.plan, planes, spare);
@@ -123,7 +123,7 @@ void runLanes(const FourierLines<T> &lines, int64_t first, int64_t count, T *mem
   const int64_t size = planeNumbers(lines.transform);
   auto *vectors = reinterpret_cast<V *>(memory);
   Planes<V> planes{vectors, vectors + size}, spare{vectors + 2 * size, vectors + 3 * size};
-  const bool isExchanged = lines.isInverse && !lines.transform.isPaired; // turns the transform into its inverse
+  const bool isExchanged = lines.isInverse && !lines.transform.isPaired; // inverts the transform
   auto parts = [&] { return isExchanged ? Planes<V>{planes.imaginary, planes.real} : planes; };
   gather<T, lanes>(lines, first, count, reinterpret_cast<T *>(parts().real), reinterpret_cast<T *>(parts().imaginary));
   if (lines.transform.isConvolution)
@@ -154,7 +154,7 @@ template <typename T>
 }
 
 bool hasAvx2() {
-  static std::atomic<int32_t> answer{0}; // 0: nobody has asked
+  static std::atomic<int32_t> answer{0}; // 0: not yet determined
   int32_t known = answer.load(std::memory_order_relaxed);
   if (!known)
     answer.store(known = runtime::hasInstructionSet("avx2") ? 2 : 1, std::memory_order_relaxed);

@@ -1,12 +1,12 @@
-// Fourier transforms of lines side by side: element k of a group is a vector with a number of each of its lines.
+// Fourier transforms of several lines at once: element k of a group is a vector with one number of each line.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERLINES_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERLINES_H
 #include "library/FourierPlan.h"
 
 namespace perpend::library {
 
-// Where the lines of a call are: line l of the input begins at (l / behind) * inputCount * step + (l % behind) * parts
-// and takes a step of behind * parts numbers from element to element; likewise of the output.
+// Positions of a call's lines: line l of the input starts at (l / behind) * inputCount * step + (l % behind) * parts
+// and has a stride of behind * parts numbers; likewise for the output.
 template <typename T> struct FourierLines {
   FourierTransform<T> transform;
   const T *input;
@@ -19,7 +19,7 @@ template <typename T> struct FourierLines {
 // 32 bytes of lines are transformed together.
 template <typename T> constexpr int64_t groupLines = 32 / static_cast<int64_t>(sizeof(T));
 
-// Numbers of working memory for each line of a group: four planes, which have room for the one element more of a pair's
+// Working memory per line of a group, in numbers: four planes, each with room for the extra element of a pair's
 // spectrum.
 template <typename T> int64_t planeNumbers(const FourierTransform<T> &transform) {
   return 1 + (transform.plan.length > transform.length ? transform.plan.length : transform.length);
@@ -28,12 +28,12 @@ template <typename T> int64_t workingNumbers(const FourierTransform<T> &transfor
   return 4 * planeNumbers(transform);
 }
 
-// [first, first + count): a group where count is more than 1, at most groupLines. memory: workingNumbers for each line
-// of a whole group, or for one line.
+// Transforms lines [first, first + count): a group if count > 1, at most groupLines. memory: workingNumbers for each
+// line of a whole group, or for one line.
 template <typename T>
 using FourierRun = void (*)(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory);
 
-// The code for this processor. All give the same numbers.
+// The code for this processor. All variants give the same numbers.
 template <typename T> FourierRun<T> chooseFourierRun();
 
 // Transforms the chirp of a convolution. memory: workingNumbers.

@@ -1,5 +1,5 @@
-// The passes of a Fourier transform. V is a number or a vector of numbers of several lines; no sum is reordered and no
-// product fused, so a line has the same transform alone and among others.
+// The passes of a Fourier transform. V is a number, or a vector of numbers of several lines. No sum is reordered and no
+// product fused, so a line has the same transform alone and in a group.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERPASSES_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERPASSES_H
 #include "library/FourierPlan.h"
@@ -11,11 +11,11 @@ template <typename V> struct Complex {
 
   Complex operator+(const Complex &other) const { return {real + other.real, imaginary + other.imaginary}; }
   Complex operator-(const Complex &other) const { return {real - other.real, imaginary - other.imaginary}; }
-  // times i
+  // Multiplies by i.
   Complex turned() const { return {-imaginary, real}; }
   Complex conjugated() const { return {real, -imaginary}; }
   template <typename T> Complex scaled(T factor) const { return {real * factor, imaginary * factor}; }
-  // times the conjugate of a root
+  // Multiplies by the conjugate of a root.
   template <typename T> Complex times(T cosine, T sine) const {
     return {real * cosine + imaginary * sine, imaginary * cosine - real * sine};
   }
@@ -68,7 +68,7 @@ template <> struct Butterfly<5> {
   }
 };
 
-// Any odd radix, known at run time.
+// Any odd radix, chosen at run time.
 template <> struct Butterfly<0> {
   template <typename T, typename V> static void apply(Complex<V> *x, const FourierPass<T> &pass) {
     constexpr int64_t mostPairs = largestRadix / 2;
@@ -94,7 +94,7 @@ template <> struct Butterfly<0> {
   }
 };
 
-// Numbers of a group of lines.
+// The numbers of a group of lines.
 template <typename V> struct Planes {
   V *real, *imaginary;
 };
@@ -145,7 +145,7 @@ void applyPass(const FourierPass<T> &pass, const Planes<V> &in, const Planes<V> 
     applyPass<0>(pass, in.real, in.imaginary, out.real, out.imaginary);
 }
 
-// The transform of `planes`, in `planes`; both have plan.length elements.
+// Transforms `planes` in place; both arguments have plan.length elements.
 template <typename T, typename V> void applyPasses(const FourierPlan<T> &plan, Planes<V> &planes, Planes<V> &spare) {
   for (int32_t number = 0; number < plan.passCount; ++number) {
     applyPass(plan.passes[number], planes, spare);

@@ -15,7 +15,7 @@ int64_t withoutFactor(int64_t n, int64_t factor) {
   return n;
 }
 
-// Fours, with a two, if there is one, before them, then odd primes. 0: one of them is too large.
+// Radix 4 passes, preceded by one of radix 2 if needed, then odd primes. 0: a prime is too large.
 template <typename T> int32_t factorise(int64_t n, FourierPass<T> *passes) {
   int32_t count = 0;
   if (n % 2 == 0 && withoutFactor(n, 4) % 2 == 0)
@@ -31,7 +31,7 @@ template <typename T> int32_t factorise(int64_t n, FourierPass<T> *passes) {
   return count;
 }
 
-// The least length for the convolution whose prime factors are small.
+// The least length for the convolution that has small prime factors only.
 int64_t smoothAtLeast(int64_t least) {
   int64_t n = least;
   while (withoutFactor(withoutFactor(withoutFactor(n, 2), 3), 5) > 1)
@@ -47,7 +47,7 @@ template <typename T> struct Table {
   bool exists() const { return sines; }
 };
 
-// The roots of a pass are every step-th of those of the transform.
+// The roots of a pass are every step-th root of the transform.
 template <typename T> bool fillPass(perpend_call *call, const Table<T> &roots, int64_t step, FourierPass<T> &pass) {
   Table<T> turns(call, (pass.radix - 1) * pass.inner), whole(call, pass.radix);
   if (!turns.exists() || !whole.exists())
@@ -68,7 +68,7 @@ template <typename T> bool fillPass(perpend_call *call, const Table<T> &roots, i
   return true;
 }
 
-// step: of the plan's roots among those given.
+// step: the stride of the plan's roots among those given.
 template <typename T>
 bool planPasses(perpend_call *call, int64_t length, const Table<T> &roots, int64_t step, FourierPlan<T> &plan) {
   plan.length = length;

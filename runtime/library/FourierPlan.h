@@ -1,11 +1,11 @@
-// How a Fourier transform of one length is computed: passes and their roots of unity.
+// The plan of a Fourier transform of a given length: passes and their roots of unity.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERPLAN_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERPLAN_H
 #include "include/perpend_operator.h"
 
 namespace perpend::library {
 
-// Larger prime factors go through a convolution.
+// Larger prime factors are handled by a convolution.
 constexpr int64_t largestRadix = 31;
 
 // One pass: [before, radix, inner] to [radix, before, inner].
@@ -15,7 +15,7 @@ template <typename T> struct FourierPass {
   const T *wholeCosines, *wholeSines; // [radix]: the roots of the radix itself
 };
 
-// Decimation in frequency; every pass sorts on the way (Stockham).
+// Decimation in frequency; every pass also sorts (Stockham).
 template <typename T> struct FourierPlan {
   static constexpr int32_t mostPasses = 40;
   int64_t length;
@@ -23,14 +23,14 @@ template <typename T> struct FourierPlan {
   FourierPass<T> passes[mostPasses];
 };
 
-// A transform of any number of elements.
+// A transform of any length.
 template <typename T> struct FourierTransform {
   int64_t elements;
-  // Real elements, two by two, are the parts of half as many complex ones, whose transform is taken apart afterwards.
+  // Pairs of real elements are the parts of half as many complex ones, whose spectrum is separated afterwards.
   bool isPaired;
-  int64_t length; // that is transformed
-  // By Bluestein's identity 2 j k = j^2 + k^2 - (k - j)^2 the transform is a convolution with a chirp, through a plan
-  // of another length, where a prime factor is large.
+  int64_t length; // length of the complex transform
+  // If a prime factor is large: by Bluestein's identity 2 j k = j^2 + k^2 - (k - j)^2, the transform is a convolution
+  // with a chirp, computed by a plan of another length.
   bool isConvolution;
   FourierPlan<T> plan;
   const T *pairCosines, *pairSines;   // [length / 2 + 1]: the roots k / elements
@@ -38,7 +38,7 @@ template <typename T> struct FourierTransform {
   T *filterReal, *filterImaginary;    // [plan.length]: the chirp's transform, divided by plan.length
 };
 
-// In the scratch memory of a call. False: there is none. The filter of a convolution is room to be filled.
+// Allocates in the scratch memory of a call; false if there is none. The filter of a convolution is left to be filled.
 template <typename T>
 bool planTransform(perpend_call *call, int64_t elements, bool isReal, FourierTransform<T> &transform);
 

@@ -1,6 +1,6 @@
 // fourier.transform(x, length): y[k] = sum over j of x[j] e^(-2 pi i j k / length), or e^(+...) with the parameter
 // `inverse`; divided by length with `scaled`. x: [before, j, behind, parts] of f32 or f64, parts: real, or real and
-// imaginary; y likewise. Elements of x from length on count as nothing, as do those of y.
+// imaginary; y likewise. Elements of x from length on are ignored, and those of y are not computed.
 #include "library/Arguments.h"
 #include "library/FourierLines.h"
 
@@ -8,7 +8,7 @@ using namespace perpend::library;
 
 namespace {
 
-// Units of work: each thread that takes one uses its memory.
+// The units of work; each thread uses its own memory.
 template <typename T> struct Work {
   FourierLines<T> lines;
   FourierRun<T> run;
@@ -28,8 +28,7 @@ template <typename T> void runUnits(void *context, int64_t begin, int64_t end) {
 int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
 
-// Lines side by side use wide registers; a long line that is contiguous in memory does so alone, and stays in the
-// cache.
+// Groups of lines use wide registers. A long contiguous line does so alone and stays in the cache.
 template <typename T> int64_t chooseGroupSize(const FourierLines<T> &lines) {
   constexpr int64_t cacheBytes = 768 << 10;
   int64_t groupBytes = workingNumbers(lines.transform) * groupLines<T> * static_cast<int64_t>(sizeof(T));
@@ -46,7 +45,7 @@ template <typename T> void divide(Work<T> &work) {
   work.units = larger(1, smaller(smaller(work.groups, mostUnits), mostBytes / larger(unitBytes, 1)));
 }
 
-// So many units that they take at least 4 microseconds, at four elements and levels in a nanosecond.
+// Number of units that take at least 4 microseconds, assuming four elements and levels per nanosecond.
 template <typename T> int64_t grainOf(const Work<T> &work) {
   int64_t levels = 1, length = larger(work.lines.transform.plan.length, work.lines.transform.length);
   while (length >> levels)
@@ -83,7 +82,7 @@ template <typename T> perpend_status transform(perpend_call *call, const int64_t
                 shape[1], x.shape[3],
                 shape[3], perpend_call_integer(call, "inverse", 0) != 0,
                 scale};
-  if (length == 0) // sums of nothing
+  if (length == 0) // empty sums
     memset(output, 0, static_cast<size_t>(work.lines.count * shape[1] * shape[3]) * sizeof(T));
   if (length == 0 || work.lines.count == 0 || shape[1] == 0)
     return PERPEND_OK;

@@ -1,4 +1,4 @@
-// Texts and lists at the boundary of a model, and their life from run to run.
+// Strings and lists at a model's interface, and their lifetime across runs.
 #include "library/Handles.h"
 #include <algorithm>
 #include <cstdarg>
@@ -34,7 +34,7 @@ perpend_status failMemory(perpend_handles &handles) {
   return refuse(handles, PERPEND_OUT_OF_MEMORY, "no memory for texts or lists");
 }
 
-// Whether an element of a list is what the model declares.
+// Checks that a list's element is as the model declares.
 perpend_status checkElement(perpend_handles &handles, const perpend_tensor &element, const perpend_tensor_info &list) {
   const perpend_tensor_info *info = list.element;
   if (element.rank < 0 || element.rank > PERPEND_MAX_RANK || (element.rank && !element.shape))
@@ -175,7 +175,7 @@ int32_t take(perpend_handles *handles, const perpend_tensor *given, const perpen
 }
 
 int32_t give(perpend_handles *handles, perpend_tensor *tensor) {
-  auto *shape = handles->boundary.allocateArray<int64_t>(tensor->rank); // the session's changes with the next inputs
+  auto *shape = handles->boundary.allocateArray<int64_t>(tensor->rank); // a copy: the session's shape will change
   if (!shape)
     return failMemory(*handles);
   std::copy_n(tensor->shape, tensor->rank, shape);

@@ -1,5 +1,6 @@
-// host.call(...): a function of the process that compiled the model, such as one that calls Python. The parameters
-// perpend.process and perpend.function are that process (perpend_process_number) and the address.
+// host.call(...): calls a function of the process that compiled the model, for example one that calls Python. The
+// parameters perpend.process and perpend.function identify that process (perpend_process_number) and the function's
+// address.
 #include "include/perpend_operator.h"
 #include "include/perpend_process.h"
 

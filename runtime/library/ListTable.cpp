@@ -1,4 +1,4 @@
-// Lists as arrays of pointers to elements, which are copied once, when they enter their first list.
+// Lists are arrays of pointers to elements, which are copied once, when they are first added to a list.
 #include "library/ListTable.h"
 #include "Types.h"
 #include <algorithm>
@@ -61,7 +61,7 @@ int64_t ListTable::add(Elements *elements, int64_t count) { return lists.add({el
 int64_t ListTable::splice(int64_t list, int64_t first, int64_t last, const perpend_tensor *extra) {
   int64_t count = countOf(list);
   Elements *old = count ? lists[list - 1].elements : nullptr;
-  if (extra && old && first == count && old->count == count) { // nothing was appended to this list yet
+  if (extra && old && first == count && old->count == count) { // nothing has been appended to this list
     if (!grow(*old))
       return -1;
     old->first[old->count++] = extra;

@@ -1,4 +1,4 @@
-// The lists of a run. A list is never changed; lists made by appending to the newest one share its memory.
+// The lists of a run. Lists are immutable; a list made by appending to the newest one shares its memory.
 #ifndef PERPEND_RUNTIME_LIBRARY_LISTTABLE_H
 #define PERPEND_RUNTIME_LIBRARY_LISTTABLE_H
 #include "include/perpend.h"
@@ -13,13 +13,13 @@ public:
   ListTable(const ListTable &) = delete;
   ListTable &operator=(const ListTable &) = delete;
 
-  // List 0 is empty, and so is one that does not exist.
+  // List 0, and any list that does not exist, is empty.
   int64_t countOf(int64_t list) const;
-  // Null when position is not in [0, count).
+  // Null if position is not in [0, count).
   const perpend_tensor *elementOf(int64_t list, int64_t position) const;
 
-  // New lists: with a copy of `element` at position (clamped to [0, count]), and without the element at position. Texts
-  // are identities and lists handles, of int64_t. -1: no memory, or no size (elementBytes).
+  // Create lists: with a copy of `element` at position (clamped to [0, count]), and without the element at position.
+  // Strings and lists are identities and handles of int64_t. -1: out of memory, or no size (elementBytes).
   int64_t insert(int64_t list, int64_t position, const perpend_tensor &element);
   int64_t erase(int64_t list, int64_t position);
 
@@ -33,21 +33,21 @@ private:
   };
   struct List {
     Elements *elements;
-    int64_t count; // of them; more belong to lists made from this one
+    int64_t count; // its length; further elements belong to lists made from it
   };
   const perpend_tensor *copy(const perpend_tensor &element);
-  // Room for one more; false: no memory.
+  // Makes room for one more; false if out of memory.
   bool grow(Elements &elements);
   int64_t add(Elements *elements, int64_t count);
-  // The elements of a list but those in [first, last), with `extra` (if any) in their place.
+  // The elements of a list except those in [first, last), with `extra` (if any) in their place.
   int64_t splice(int64_t list, int64_t first, int64_t last, const perpend_tensor *extra);
 
   Array<List> lists; // handle - 1
-  RunMemory memory;  // of elements and of pointers to them
+  RunMemory memory;  //  for elements and pointers to them
 };
 
-// Bytes of the data of an element, whose texts and lists are int64_t each. -1: its extents have no size: a negative
-// one, more than 63 bits, or too many of them.
+// Bytes of an element's data, with an int64_t per string or list. -1: its extents give no size: a negative one, more
+// than 63 bits, or too many of them.
 int64_t elementBytes(const perpend_tensor &element);
 
 } // namespace perpend::library

@@ -1,4 +1,4 @@
-// A list of blocks, which is walked through from its start after every rewind.
+// A list of blocks, used again from its start after every rewind.
 #include "library/MemoryPool.h"
 #include <algorithm>
 #include <cstdlib>
@@ -29,7 +29,7 @@ bool MemoryPool::contains(const void *pointer) const {
   return false;
 }
 
-// From the current block; nullptr when it has no room.
+// Allocates from the current block; nullptr if it has no room.
 void *MemoryPool::take(int64_t bytes, int64_t alignment) {
   int64_t start = (used + alignment - 1) / alignment * alignment;
   if (!current || start > current->capacity - bytes)
@@ -38,7 +38,7 @@ void *MemoryPool::take(int64_t bytes, int64_t alignment) {
   return reinterpret_cast<char *>(current + 1) + start;
 }
 
-// Puts a block behind the last one, which is the current one, and goes on with it.
+// Appends a block after the current one, which is the last, and makes it current.
 bool MemoryPool::grow(int64_t bytes) {
   constexpr int64_t leastCapacity = 4096 - sizeof(Block);
   int64_t capacity = (std::max({bytes, total, leastCapacity}) + 63) / 64 * 64;

@@ -1,4 +1,4 @@
-// Memory that is handed out piece by piece and never given back: rewind() hands all of it out again.
+// Memory that is allocated piece by piece and only released as a whole: after rewind() all of it is reused.
 #ifndef PERPEND_RUNTIME_LIBRARY_MEMORYPOOL_H
 #define PERPEND_RUNTIME_LIBRARY_MEMORYPOOL_H
 #include <cstddef>
@@ -13,13 +13,13 @@ public:
   MemoryPool &operator=(const MemoryPool &) = delete;
   ~MemoryPool();
 
-  // All pieces may be handed out again.
+  // Makes all pieces available again.
   void rewind();
 
-  // Whether a pointer was handed out at some time.
+  // Whether a pointer was ever allocated here.
   bool contains(const void *pointer) const;
 
-  // Uninitialised memory; alignment: a power of two up to 64. nullptr: no memory.
+  // Uninitialised memory; alignment is a power of two up to 64. nullptr: out of memory.
   void *allocate(int64_t bytes, int64_t alignment);
   template <typename T> T *allocateArray(int64_t count) {
     return static_cast<T *>(count <= INT64_MAX / static_cast<int64_t>(sizeof(T))
@@ -35,10 +35,10 @@ private:
   void *take(int64_t bytes, int64_t alignment);
   bool grow(int64_t bytes);
 
-  // A new block is as large as all others together, so a pool holds at most four times what was needed between two
+  // A new block is as large as all others together, so a pool holds at most four times the memory needed between two
   // rewinds.
   Block *first = nullptr, *current = nullptr;
-  int64_t used = 0, total = 0; // bytes of the current block that are handed out; of all blocks
+  int64_t used = 0, total = 0; // used bytes of the current block; bytes of all blocks
 };
 
 } // namespace perpend::library

@@ -1,5 +1,5 @@
-// Reading and printing numbers through the C library, in the "C" locale. Digits are found by trying: the first
-// precision at which the number survives is the shortest.
+// Parses and prints numbers by the C library, in the "C" locale. Digits are found by trying: the first precision at
+// which the number survives a round trip is the shortest.
 #include "library/Numbers.h"
 #include <clocale>
 #include <cmath>
@@ -95,7 +95,7 @@ template <typename T> bool parse(perpend_string given, T &value) {
   return true;
 }
 
-// To the nearest number with so many significant bits, halves to even; below 2^leastExponent as subnormals.
+// Rounds to this many significant bits, halves to even; below 2^leastExponent as subnormals.
 double roundTo(double value, int bits, int leastExponent, double largest) {
   int exponent;
   if (value == 0 || !__builtin_isfinite(value))
@@ -136,7 +136,7 @@ Digits shortestDigits(double value, Precision precision) {
     snprintf(scientific, sizeof scientific, "%.*e", places, value);
     char *mark = strchr(scientific, 'e');
     result.count = 0;
-    for (char *c = scientific; c < mark; ++c) // whatever the locale's point is
+    for (char *c = scientific; c < mark; ++c) // finds the locale's decimal point
       if (isDigit(*c))
         result.text[result.count++] = *c;
     result.exponent = atoi(mark + 1);

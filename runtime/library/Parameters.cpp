@@ -1,4 +1,4 @@
-// One pass over the text for each parameter: there are few, and they are short.
+// One pass over the text per parameter: there are few, and they are short.
 #include "library/Parameters.h"
 #include "Json.h"
 #include "library/Numbers.h"
@@ -10,7 +10,7 @@ namespace {
 using runtime::JsonReader;
 using runtime::Region;
 
-// Leaves the reader at the value of that name; false when there is none.
+// Positions the reader at the value of that name; false if there is none.
 bool find(JsonReader &reader, const char *name) {
   reader.enter('{');
   while (reader.more('}')) {

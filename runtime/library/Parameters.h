@@ -1,4 +1,4 @@
-// The parameters of a call, read from their JSON text.
+// The parameters of a call, parsed from their JSON text.
 #ifndef PERPEND_RUNTIME_LIBRARY_PARAMETERS_H
 #define PERPEND_RUNTIME_LIBRARY_PARAMETERS_H
 #include "include/perpend_operator.h"

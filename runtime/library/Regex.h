@@ -1,5 +1,5 @@
-// Regular expressions in RE2's syntax: no back-references, no looking around. Time grows with pattern times text, never
-// exponentially. Source: R. Cox, Regular Expression Matching: the Virtual Machine Approach (2009).
+// Regular expressions with RE2's syntax: no back-references, no lookaround. Time is bounded by pattern times text,
+// never exponential. Source: R. Cox, Regular Expression Matching: the Virtual Machine Approach (2009).
 #ifndef PERPEND_RUNTIME_LIBRARY_REGEX_H
 #define PERPEND_RUNTIME_LIBRARY_REGEX_H
 #include "include/perpend.h"
@@ -14,7 +14,7 @@ struct RegexRange {
 enum class RegexCode : uint8_t { Characters, Split, Jump, Assert, Match };
 enum class RegexAssertion : uint8_t { TextBegin, TextEnd, LineBegin, LineEnd, WordBoundary, NoWordBoundary };
 
-// Targets of jumps are relative to the instruction, so that a piece of a program can be copied.
+// Jump targets are relative to the instruction, so that parts of a program can be copied.
 struct RegexInstruction {
   RegexCode code;
   bool isNegated = false, ignoresCase = false; // Characters
@@ -22,21 +22,22 @@ struct RegexInstruction {
   int32_t first = 0, second = 0; // Characters: position and number of ranges; Split: two targets; Jump: one
 };
 
-// Bytes of a text.
+// A range of bytes of a text.
 struct RegexMatch {
   int64_t begin = 0, end = 0;
 };
 
 class Regex {
 public:
-  // False: the pattern is wrong, or there is no memory; error() says what.
+  // False: the pattern is invalid, or out of memory; error() gives the reason.
   bool compile(perpend_string pattern);
   const char *error() const { return message; }
 
   enum class Outcome { Differs, Matches, NoMemory };
   // Whether the whole text matches.
   Outcome matchWhole(perpend_string text) const;
-  // The leftmost match at or behind a position, and the longest that begins there; what lies before is context.
+  // The leftmost match at or after a position, and the longest one that starts there; the text before serves as
+  // context.
   Outcome find(perpend_string text, int64_t position, RegexMatch &match) const;
 
 private:

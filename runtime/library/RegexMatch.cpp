@@ -1,4 +1,4 @@
-// All states of the automaton that the text read so far can lead to, one character after another.
+// Simulates the automaton: tracks all states that the text read so far can lead to.
 #include "library/Case.h"
 #include "library/Regex.h"
 #include "library/Utf8.h"
@@ -10,7 +10,7 @@ bool isWordCharacter(uint32_t c) {
   return (c >= '0' && c <= '9') || (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || c == '_';
 }
 
-// What lies around a position of the text; there is no character before the first and behind the last.
+// The characters around a position of the text; there is none before the first or after the last.
 struct Surroundings {
   static constexpr uint32_t none = UINT32_MAX;
   uint32_t before, after;
@@ -36,7 +36,7 @@ struct Surroundings {
   }
 };
 
-// A set of program positions that is emptied in no time, each with the position of the text where its match begins.
+// A set of program positions with constant-time clearing; each has the position of the text where its match starts.
 struct States {
   int32_t *list, *place;
   int64_t *begins;
@@ -64,7 +64,7 @@ public:
     stack = numbers + 4 * size;
   }
 
-  // What the constructor takes.
+  // Allocates what the constructor takes.
   static int64_t *allocate(int64_t size) {
     return static_cast<int64_t *>(calloc(static_cast<size_t>(5 * size + 1), sizeof(int64_t)));
   }
@@ -77,7 +77,7 @@ public:
     return after == Surroundings::none && current.has(size - 1);
   }
 
-  // States are in the order of the positions where they began, so that of two ways into a state the earlier is kept.
+  // States are ordered by the start of their match, so that of two paths into a state the earlier one wins.
   bool find(perpend_string text, int64_t position, RegexMatch &match) {
     bool isFound = false;
     place(text, position);
@@ -95,7 +95,7 @@ public:
   }
 
 private:
-  // Only ASCII characters matter to what is around a position.
+  // Only ASCII characters matter for the surroundings of a position.
   void place(perpend_string text, int64_t position) {
     here = behind = position;
     before = position ? static_cast<unsigned char>(text.data[position - 1]) : Surroundings::none;
@@ -103,7 +103,7 @@ private:
     current.count = 0;
   }
 
-  // Reads a character; matches that began behind `lastBegin` are given up.
+  // Reads a character; drops matches that started behind `lastBegin`.
   void step(perpend_string text, int64_t lastBegin) {
     uint32_t character = after;
     before = after;
@@ -137,7 +137,7 @@ private:
     return isIn != instruction.isNegated;
   }
 
-  // Adds a state and all that it leads to without reading. Each is pushed at most twice.
+  // Adds a state and all states that it leads to without reading. Each is pushed at most twice.
   void enter(States &states, int32_t state, Surroundings around, int64_t begin) {
     int32_t depth = 0;
     stack[depth++] = state;
@@ -159,8 +159,8 @@ private:
   const Array<RegexRange> &ranges;
   int32_t size;
   States current, next;
-  int32_t *stack; // room for 2 * size + 1
-  // The next character of the text is read already.
+  int32_t *stack; // capacity 2 * size + 1
+  // The next character of the text has been read already.
   int64_t here = 0, behind = 0;
   uint32_t before = Surroundings::none, after = Surroundings::none;
 };

@@ -1,5 +1,5 @@
-// From a pattern to a program, by recursive descent. A piece of the program lies in one stretch at its end while it is
-// made, so that operators behind it can insert instructions before it and copy it.
+// Compiles a pattern to a program by recursive descent. The part being compiled is contiguous and at the program's end,
+// so that operators that follow can insert instructions before it and copy it.
 #include "library/Regex.h"
 #include "library/Utf8.h"
 
@@ -7,7 +7,7 @@ namespace perpend::library {
 namespace {
 
 constexpr int32_t maxProgram = 1 << 17;
-constexpr int maxDepth = 200;        // of groups
+constexpr int maxDepth = 200;        //  nesting of groups
 constexpr int32_t maxRepeats = 1000; // as RE2
 
 struct NamedClass {
@@ -15,7 +15,7 @@ struct NamedClass {
   RegexRange ranges[4];
   int count;
 };
-// Ranges in order.
+// Sorted ranges.
 constexpr NamedClass digits = {"digit", {{'0', '9'}}, 1};
 constexpr NamedClass words = {"word", {{'0', '9'}, {'A', 'Z'}, {'_', '_'}, {'a', 'z'}}, 4};
 constexpr NamedClass spaces = {"", {{'\t', '\n'}, {'\f', '\r'}, {' ', ' '}}, 3};
@@ -86,7 +86,7 @@ private:
     else if (!regex.program.add(instruction))
       fail("no memory");
   }
-  // Before the piece that begins at `start`.
+  // Inserts before the part that starts at `start`.
   void insert(int32_t start, const RegexInstruction &instruction) {
     emit(instruction);
     if (failed())
@@ -224,7 +224,7 @@ bool RegexParser::setFlags() {
       flags.dotMatchesNewline = value;
     else if (letter == '-')
       value = false;
-    else if (letter != 'U') // fewest first: the same for whole matches
+    else if (letter != 'U') // lazy: makes no difference to whole matches
       break;
   }
   fail("'(?' is followed by no flags that RE2 has; looking around is not possible");
@@ -282,7 +282,7 @@ bool RegexParser::perlClass(uint32_t letter) {
 }
 
 void RegexParser::addClass(const NamedClass &named, bool isNegated) {
-  uint32_t open = 0; // the first character not covered yet
+  uint32_t open = 0; // first character not yet covered
   for (int i = 0; i < named.count; ++i) {
     RegexRange range = named.ranges[i];
     if (!isNegated)
@@ -313,7 +313,7 @@ uint32_t RegexParser::hexadecimal() {
   return value;
 }
 
-// Behind a backslash: one character.
+// Parses the character that follows a backslash.
 uint32_t RegexParser::escapedCharacter() {
   constexpr char letters[] = "aftnrv", values[] = "\a\f\t\n\r\v";
   uint32_t c = next();
@@ -435,12 +435,12 @@ void RegexParser::repetition(int32_t start) {
     if (isRepeated)
       return fail("two repetitions follow one another");
     isRepeated = true;
-    take('?'); // fewest first: the same for whole matches
+    take('?'); // lazy: makes no difference to whole matches
     repeat(start, least, most);
   }
 }
 
-// `least` copies, then `most - least` that may be left out together with those behind them, or a loop.
+// `least` copies, then `most - least` optional ones, each of which also skips those after it, or a loop.
 void RegexParser::repeat(int32_t start, int32_t least, int32_t most) {
   int32_t end = here(), size = end - start;
   auto split = [](int32_t first, int32_t second) {
@@ -459,7 +459,7 @@ void RegexParser::repeat(int32_t start, int32_t least, int32_t most) {
     return emit({RegexCode::Jump, false, false, RegexAssertion::TextBegin, -(size + 1), 0});
   }
   int32_t optional = most - least, rest = optional * (size + 1);
-  if (least == 0) { // the piece that is there is the first optional one
+  if (least == 0) { // the existing part is the first optional one
     insert(start, split(1, rest));
     --optional;
     ++start, ++end;

@@ -1,5 +1,5 @@
-// Angles are brought into [0, pi / 4] in integers, where Taylor polynomials of these degrees are exact to 2^-58. What
-// an angle loses by rounding is carried beside it.
+// Angles are reduced to [0, pi / 4] in integers, where Taylor polynomials of these degrees are accurate to 2^-58. The
+// rounding error of an angle is carried along with it.
 #include "library/RootsOfUnity.h"
 
 namespace perpend::library {
@@ -36,7 +36,7 @@ double polynomial(const double (&coefficients)[8], double x) {
 
 Root smallRoot(Angle angle) {
   double x = angle.value, square = x * x, half = square / 2, cosine = 1 - half;
-  double lost = (1 - cosine) - half; // by rounding the line above
+  double lost = (1 - cosine) - half; // rounding error of the line above
   return {cosine + (lost + (square * square * polynomial(cosineSeries, square) - x * angle.rest)),
           x + (x * square * polynomial(sineSeries, square) + angle.rest * cosine)};
 }
@@ -56,7 +56,7 @@ Root rootOfUnity(int64_t k, int64_t n) { return rootAt(k, n, 1.0 / static_cast<d
 
 template <typename T> void fillRoots(int64_t n, T *cosines, T *sines) {
   double reciprocal = 1.0 / static_cast<double>(n);
-  int64_t computed = n % 2 ? n / 2 : n % 8 ? n / 4 : n / 8; // the others mirror these
+  int64_t computed = n % 2 ? n / 2 : n % 8 ? n / 4 : n / 8; // the others are mirrored
   for (int64_t k = 0; k <= computed && k < n; ++k) {
     Root root = rootAt(k, n, reciprocal);
     cosines[k] = static_cast<T>(root.cosine);

@@ -1,6 +1,6 @@
-// string.from_number(x): numbers as text with the fewest digits that read back the same. Inputs are widened before: f64
-// for floats, i64 or u64 for integers, bool. Parameter precision: "f64", "f32", "f16", "bf16", of the floats. Booleans
-// are True and False. Source: ONNX Cast-24, whose reference is Python's str().
+// string.from_number(x): numbers as text with the fewest digits that read back the same. Inputs are extended before:
+// f64 for floats, i64 or u64 for integers, bool. Parameter precision: "f64", "f32", "f16" or "bf16", the precision of
+// floats. Booleans give True and False. Source: ONNX Cast-24, whose reference is Python's str().
 #include "library/Arguments.h"
 #include "library/Numbers.h"
 

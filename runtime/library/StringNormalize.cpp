@@ -1,7 +1,7 @@
-// string.normalize(x [c] or [1, c], stopWords [s]): without stop words, in another case. Parameters: case "none",
-// "lower", "upper"; caseSensitive: stop words are compared before the change. A text that is empty or a stop word is
-// left out; when none is left, the result is one empty text. Source: ONNX StringNormalizer-10; the case mapping is
-// Unicode's simple one, whatever the locale.
+// string.normalize(x [c] or [1, c], stopWords [s]): removes stop words and changes case. Parameters: case "none",
+// "lower", "upper"; caseSensitive: stop words are compared before the change. Empty strings and stop words are dropped;
+// if none is left, the result is one empty string. Source: ONNX StringNormalizer-10; the case mapping is Unicode's
+// simple one, in any locale.
 #include "library/Arguments.h"
 #include "library/Case.h"
 #include "library/Utf8.h"

@@ -1,4 +1,4 @@
-// string.split(x): the parts of each text, [x..., most parts], filled up with empty texts; and their numbers, [x...].
+// string.split(x): the parts of each string, [x..., most parts], padded with empty strings; and their numbers, [x...].
 // Parameters: delimiter (empty: white space, and no part is empty), maxSplits (-1: any number). Source: ONNX
 // StringSplit-20.
 #include "library/Arguments.h"
@@ -8,7 +8,7 @@ using namespace perpend::library;
 
 namespace {
 
-// As Python's str.split().
+// Like Python's str.split().
 bool isSpace(uint32_t c) {
   return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
          (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -44,7 +44,7 @@ struct Splitter {
     return add(text, begin, text.sizeBytes);
   }
 
-  // The position behind characters that are (or are not) white space.
+  // The position after a run of characters that are (or are not) white space.
   static int64_t skip(perpend_string text, int64_t at, bool spaces) {
     while (at < text.sizeBytes) {
       int64_t next = at;

@@ -1,4 +1,4 @@
-// A hash table with open addressing; copied texts lie one after another.
+// A hash table with open addressing; copied strings are stored consecutively.
 #include "library/StringTable.h"
 
 namespace perpend::library {
@@ -57,7 +57,7 @@ const char *StringTable::keep(const char *text, int64_t sizeBytes) {
 int64_t StringTable::identityOf(const char *text, int64_t sizeBytes) {
   if (!grow())
     return -1;
-  if (texts.count() == 0) { // the empty text is there from the beginning
+  if (texts.count() == 0) { // the empty string always exists
     perpend_string empty{"", 0};
     if (!addConstants(&empty, 1))
       return -1;
@@ -77,7 +77,7 @@ perpend_string StringTable::textOf(int64_t identity) const {
 }
 
 void StringTable::nextRun(int64_t kept, bool keepsLatest) {
-  for (int64_t i = texts.count(); i-- > kept;) // the latest first: no text was placed behind it
+  for (int64_t i = texts.count(); i-- > kept;) // latest first, since no later string was placed behind it
     *find(texts[i].data, texts[i].sizeBytes) = 0;
   texts.shrink(kept);
   memory.nextRun(keepsLatest);

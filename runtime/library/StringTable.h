@@ -1,4 +1,4 @@
-// Texts and their identities: equal texts have equal numbers, and 0 is the empty text.
+// Strings and their identities: equal strings have equal numbers; 0 is the empty string.
 #ifndef PERPEND_RUNTIME_LIBRARY_STRINGTABLE_H
 #define PERPEND_RUNTIME_LIBRARY_STRINGTABLE_H
 #include "include/perpend.h"
@@ -14,29 +14,29 @@ public:
   StringTable &operator=(const StringTable &) = delete;
   ~StringTable();
 
-  // The first texts, in the order of their identities from 0 on; their memory must outlive the table. False: no memory.
+  // Adds the first strings, with identities from 0 on; their memory must outlive the table. False: out of memory.
   bool addConstants(const perpend_string *constants, int64_t count);
 
-  // The identity of a text, which is copied when it is new. -1: no memory.
+  // The identity of a string; a new string is copied. -1: out of memory.
   int64_t identityOf(const char *text, int64_t sizeBytes);
-  // A text that an identity does not have is the empty one.
+  // An unknown identity gives the empty string.
   perpend_string textOf(int64_t identity) const;
 
-  // Forgets all texts but the first `kept`; keepsLatest: see RunMemory.
+  // Forgets all strings except the first `kept`; keepsLatest: see RunMemory.
   void nextRun(int64_t kept, bool keepsLatest);
   int64_t count() const { return texts.count(); }
 
 private:
   static uint64_t hashOf(const char *text, int64_t sizeBytes);
-  // The place of a text: of its identity, or free.
+  // The slot of a string: the one with its identity, or a free one.
   int64_t *find(const char *text, int64_t sizeBytes);
   bool grow();
   const char *keep(const char *text, int64_t sizeBytes);
 
   Array<perpend_string> texts;
-  int64_t *places = nullptr; // identity + 1, 0: free; a power of two of them, at most half in use
+  int64_t *places = nullptr; // slots: identity + 1, or 0 if free; a power of two of them, half used at most
   int64_t placeCount = 0;
-  RunMemory memory; // of copied texts
+  RunMemory memory; // for copied strings
 };
 
 } // namespace perpend::library

@@ -1,5 +1,5 @@
-// string.to_number(x): text as f64, f32, i64 or u64 (the result's type). A text that is no such number is an error of
-// the run. Whole numbers may be written with a fraction, which is dropped. Source: ONNX Cast-24.
+// string.to_number(x): string as f64, f32, i64 or u64 (the result's type). A string that is not such a number is an
+// error of the run. Integers may be written with a fraction, which is dropped. Source: ONNX Cast-24.
 #include "library/Arguments.h"
 #include "library/Numbers.h"
 

@@ -1,7 +1,7 @@
-// string.tokenize(x, patterns [p], padding []): the tokens of each text, [x..., most tokens]. Parameters: separates
-// (the patterns are what lies between tokens, and one after another cuts what those before it left; otherwise they are
-// what a token is), leastCharacters (shorter tokens are left out), marks (before and behind the tokens of each text, if
-// any text has tokens). Matches are leftmost and longest (Regex.h). Source: Tokenizer of ONNX Runtime.
+// string.tokenize(x, patterns [p], padding []): the tokens of each string, [x..., most tokens]. Parameters: separates
+// (true: the patterns separate tokens, and each pattern splits further what the previous ones left; false: the patterns
+// are the tokens), leastCharacters (shorter tokens are dropped), marks (before and after the tokens of each string, if
+// any string has tokens). Matches are leftmost and longest (Regex.h). Source: Tokenizer of ONNX Runtime.
 #include "library/Arguments.h"
 #include "library/Regex.h"
 #include "library/Utf8.h"
@@ -10,26 +10,26 @@ using namespace perpend::library;
 
 namespace {
 
-// Bytes of the text of a row.
+// A range of bytes in the string of a row.
 struct Token {
   int64_t row, begin, end;
 };
 
-// Cuts one token into smaller ones with one pattern.
+// Splits a token by one pattern.
 class Cutter {
 public:
   Cutter(const Regex &pattern, int64_t leastCharacters, perpend_string whole, const Token &token, Array<Token> &parts)
       : pattern(pattern), leastCharacters(leastCharacters), token(token),
         text{whole.data + token.begin, token.end - token.begin}, parts(parts) {}
 
-  // False without memory.
+  // False if out of memory.
   bool takeMatches() {
     for (int64_t at = 0; find(at);)
       at = keep(match.begin, match.end) ? match.end : behindCharacter(match.begin);
     return hasMemory;
   }
 
-  // A match of nothing takes the character behind it.
+  // An empty match consumes the character after it.
   bool takeBetween() {
     int64_t at = 0;
     for (; find(at); at = match.end > match.begin ? match.end : behindCharacter(match.begin))
@@ -148,7 +148,7 @@ private:
 
   perpend_call *call;
   const perpend_tensor &x;
-  Array<Token> tokens; // in the order of rows
+  Array<Token> tokens; // ordered by row
 };
 
 } // namespace

@@ -1,14 +1,14 @@
-// Characters of UTF-8 text. Bytes that are no UTF-8 are characters of their own, kept as they are.
+// Characters of UTF-8 text. Bytes that are not valid UTF-8 count as characters and are preserved.
 #ifndef PERPEND_RUNTIME_LIBRARY_UTF8_H
 #define PERPEND_RUNTIME_LIBRARY_UTF8_H
 #include <cstdint>
 
 namespace perpend::library {
 
-// A byte that is no UTF-8 is this plus the byte: no character has such a number.
+// An invalid byte is represented as this plus the byte, which no character uses.
 constexpr uint32_t invalidByte = 0x200000;
 
-// The character at text[position], which moves behind it; position < sizeBytes.
+// Decodes the character at text[position] and advances position; requires position < sizeBytes.
 inline uint32_t decode(const char *text, int64_t sizeBytes, int64_t &position) {
   auto byte = [&](int64_t i) { return static_cast<uint32_t>(static_cast<unsigned char>(text[i])); };
   uint32_t lead = byte(position);
@@ -28,7 +28,7 @@ inline uint32_t decode(const char *text, int64_t sizeBytes, int64_t &position) {
   return code;
 }
 
-// Writes at most 4 bytes; returns how many.
+// Writes at most 4 bytes; returns their number.
 inline int encode(uint32_t code, char *text) {
   if (code >= invalidByte || code < 0x80) {
     text[0] = static_cast<char>(code & 0xFF);

@@ -1,7 +1,6 @@
-// The choice is made anew by each call, which is one for each load: it asks the processor for each instruction set
-// once, as the runtime does again. The runtime that loads an artifact may be another one than that inside, and older;
-// what it says of a model is in the model's descriptor. So a refusal is a descriptor, too: of a model that asks for
-// what is not there.
+// Every call chooses anew; there is one call per load, and it queries the processor once for each instruction set, as
+// the runtime does again. The runtime that loads an artifact may be another and older one than that inside, and it only
+// knows the model's descriptor. So a refusal is a descriptor, too: that of a model which requires what is missing.
 #include "ChooseVariant.h"
 #include "../Isa.h"
 #include <cstdarg>
@@ -12,7 +11,7 @@
 namespace perpend::runtime {
 namespace {
 
-// Text that ends where its room does.
+// A string that ends where its buffer does.
 template <size_t capacity> struct BoundedText {
   char text[capacity] = {};
   size_t used = 0;
@@ -30,9 +29,9 @@ template <size_t capacity> struct BoundedText {
   }
 };
 
-using Needs = BoundedText<240>; // what the runtime has room for in its message
+using Needs = BoundedText<240>; // the room in the runtime's message
 
-// Remembers what the processor said: asking takes microseconds in a virtual machine.
+// Caches the processor's answers, since a query takes microseconds in a virtual machine.
 class Processor {
 public:
   bool has(const char *name) {
@@ -46,7 +45,7 @@ public:
   }
 
 private:
-  static constexpr size_t capacity = 64; // others are asked for again
+  static constexpr size_t capacity = 64; // the rest is queried again
   struct {
     const char *name;
     bool isThere;
@@ -64,7 +63,7 @@ bool runs(const perpend_variant &variant, Processor &processor) {
   return true;
 }
 
-// "avx512f,avx512dq and 3 more (x86-64-v4)"; "amx-tile (not granted by the system) (sapphirerapids)"
+// For example "avx512f,avx512dq and 3 more (x86-64-v4)" or "amx-tile (not granted by the system) (sapphirerapids)".
 void describeMissing(const perpend_variant &variant, Processor &processor, Needs &needs) {
   constexpr uint32_t shown = 4;
   uint32_t count = 0;
@@ -81,7 +80,7 @@ void nameAll(const perpend_variant *variants, uint32_t count, Needs &text) {
     text.append("%s'%s'", i ? ", " : "", variants[i].target);
 }
 
-// `text` as a part of a JSON string.
+// Makes `text` safe inside a JSON string.
 void replaceUnprintable(char *text) {
   for (; *text; ++text)
     if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')

@@ -1,4 +1,4 @@
-//===- Array.cpp - dense arrays, texts and lists --------------------------===//
+//===- Array.cpp - dense arrays, strings and lists ------------------------===//
 
 #include "arrays/Array.h"
 #include "interp/ElementFormat.h"
@@ -216,7 +216,7 @@ std::string shortText(double value) {
   return text;
 }
 
-/// The first texts, or the types of the first elements.
+/// The first strings, or the types of the first elements.
 static std::string firstOf(const Array &array) {
   std::string text = "  first:";
   llvm::raw_string_ostream out(text);

@@ -1,4 +1,4 @@
-//===- Array.h - dense arrays, texts and lists -------------------*- C++ -*-===//
+//===- Array.h - dense arrays, strings and lists ----------------*- C++ -*-===//
 
 #ifndef PERPEND_ARRAYS_ARRAY_H
 #define PERPEND_ARRAYS_ARRAY_H
@@ -15,17 +15,17 @@
 
 namespace perpend::arrays {
 
-/// A dense row-major array, as perpend_tensor; copies share the bytes. Texts and lists are owned by the bytes' owner.
+/// A dense row-major array, like perpend_tensor; copies share the bytes, whose owner also owns strings and lists.
 struct Array {
   perpend_type type = PERPEND_F32;
   llvm::SmallVector<int64_t> shape;
   std::shared_ptr<std::byte> bytes;
 
-  /// Zeros. Null bytes: the size makes no sense or there is no memory.
+  /// Allocates zeros. Null bytes: an invalid size, or out of memory.
   static Array allocate(perpend_type type, llvm::ArrayRef<int64_t> shape);
   static Array copyOf(const perpend_tensor &tensor);
   static Array ofTexts(llvm::ArrayRef<int64_t> shape, std::vector<std::string> texts);
-  /// A sequence, or an optional value.
+  /// A list, or an optional value.
   static Array ofList(perpend_type type, std::vector<Array> elements);
 
   int64_t elementCount() const;
@@ -41,11 +41,11 @@ struct Array {
   llvm::ArrayRef<perpend_tensor> elements() const;
 };
 
-/// "f32 [3, 10]"
+/// For example "f32 [3, 10]".
 std::string typeText(perpend_type type, llvm::ArrayRef<int64_t> shape);
-/// The same, with the number of elements of a list.
+/// The same; for a list with its number of elements.
 std::string typeText(const Array &array);
-/// Five digits.
+/// Prints five digits.
 std::string shortText(double value);
 /// One line: type, shape, extremes, mean, NaNs and the first values.
 std::string summarize(llvm::StringRef name, const Array &array);

@@ -1,4 +1,4 @@
-//===- Compare.cpp - are two arrays the same? -----------------------------===//
+//===- Compare.cpp - compares arrays --------------------------------------===//
 
 #include "arrays/Compare.h"
 #include "graph/ElementTypes.h"
@@ -15,8 +15,8 @@ using llvm::Twine;
 namespace perpend::arrays {
 
 namespace {
-/// What rounding and another order of additions may do: a part of the largest element, and one of that or of 1,
-/// whichever is less. So outputs near 0 are measured by themselves, too; numbers below those with all digits are not.
+/// Allowance for rounding and for another order of additions: a fraction of the largest element, plus a fraction of
+/// that or of 1, whichever is less. So outputs near 0 are judged by their own size, except subnormal ones.
 struct Tolerance {
   double relative, absolute;
   double of(double largest, double leastNormal) const {
@@ -26,7 +26,7 @@ struct Tolerance {
 };
 } // namespace
 
-/// What a float of so many digits may be off by after some operators, each of which rounds its operands.
+/// The tolerance for floats of so many digits after some operators, each of which rounds its operands.
 static Tolerance toleranceOfDigits(unsigned digits) {
   double unit = std::ldexp(1, -static_cast<int>(digits));
   return {8 * unit, 2.5 * unit};
@@ -51,7 +51,7 @@ static Tolerance toleranceOf(perpend_type type) {
   }
 }
 
-/// The least positive number with all digits of its type.
+/// The smallest positive normal number of a type.
 static double leastNormalOf(perpend_type type) {
   switch (type) {
   case PERPEND_F64:
@@ -63,15 +63,15 @@ static double leastNormalOf(perpend_type type) {
   }
 }
 
-/// Of the operands of products. Integers have 8 digits at the largest element of a row, which is about four times a
-/// usual one: that has 6.
+/// The tolerance for products with operands of this precision. Integers have 8 digits at the largest element of a row;
+/// a typical element is about a quarter of that and has 6.
 static Tolerance toleranceOf(StringRef precision) {
   constexpr unsigned digitsOfInt8 = 6;
   MLIRContext context(MLIRContext::Threading::DISABLED);
   return toleranceOfDigits(precision == "int8" ? digitsOfInt8 : digitsOf(graph::elementTypeNamed(&context, precision)));
 }
 
-/// Infinite when one is NaN or infinite and the other is not the same.
+/// Infinite if one is NaN or infinite and the other is not the same.
 static double difference(double value, double reference) {
   if (value == reference || (std::isnan(value) && std::isnan(reference)))
     return 0;
@@ -102,7 +102,7 @@ static void compareElements(const Array &array, const Array &reference, StringRe
     wantedSquares += std::isfinite(wanted) ? wanted * wanted : 0;
     if (!array.isFloat() && distance == 0 &&
         std::memcmp(array.bytes.get() + i * size, reference.bytes.get() + i * size, size))
-      distance = 1; // 64-bit integers that round to the same number
+      distance = 1; // 64-bit integers that round to the same double
     result.maxAbsolute = std::fmax(result.maxAbsolute, distance);
     if (distance > 0 && wanted != 0)
       result.maxRelative =
@@ -125,7 +125,7 @@ static Comparison compareTexts(const Array &array, const Array &reference) {
   return {};
 }
 
-/// The first element that differs, or the largest errors of all.
+/// Reports the first element that differs, or the largest errors of all.
 static Comparison compareLists(const Array &array, const Array &reference, StringRef precision) {
   ArrayRef<perpend_tensor> elements = array.elements(), wanted = reference.elements();
   if (elements.size() != wanted.size())

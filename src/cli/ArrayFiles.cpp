@@ -1,7 +1,7 @@
-//===- ArrayFiles.cpp - arrays, texts and lists as files ------------------===//
+//===- ArrayFiles.cpp - arrays, strings and lists as files ----------------===//
 //
-// Numbers and texts are .npy files, texts in numpy's fixed-size form of four
-// bytes for each character. A list is a folder of its elements.
+// Numbers and strings are .npy files, strings in numpy's fixed-size form with
+// four bytes per character. A list is a folder with its elements.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,11 +22,11 @@ namespace perpend::cli {
 // Texts
 //===----------------------------------------------------------------------===//
 
-/// Elements of `characters` code points, filled up with zeros.
+/// Decodes elements of `characters` code points, padded with zeros.
 static std::optional<std::vector<std::string>> decodeTexts(const uint8_t *data, int64_t count, int64_t characters) {
   std::vector<std::string> texts;
   if (count == 0)
-    return texts; // no data limits the number of characters
+    return texts; // without data, the number of characters is unlimited
   std::vector<llvm::UTF32> points(static_cast<size_t>(characters));
   for (int64_t i = 0; i < count; ++i) {
     std::memcpy(points.data(), data + i * characters * 4, static_cast<size_t>(characters) * 4);
@@ -88,7 +88,7 @@ static std::string elementPath(StringRef folder, int64_t number, StringRef exten
   return path.str().str();
 }
 
-/// Whether the folder's entries are what it should have; others would be elements that were forgotten.
+/// Checks that the folder contains only the expected entries; others would be forgotten elements.
 static bool checkEntries(StringRef folder, int64_t count) {
   std::error_code error;
   for (llvm::sys::fs::directory_iterator entry(folder, error), end; entry != end && !error; entry.increment(error)) {
@@ -121,7 +121,7 @@ static std::optional<Array> readList(StringRef folder) {
   return Array::ofList(PERPEND_SEQUENCE, std::move(elements));
 }
 
-/// Deletes the elements of a list; files that no list has stay, and so do the folders with them.
+/// Deletes the elements of a list; keeps files that belong to no list, and the folders with them.
 static void removeElements(StringRef folder) {
   std::error_code error;
   std::vector<std::string> paths;
@@ -136,11 +136,11 @@ static void removeElements(StringRef folder) {
     if (isFolder)
       removeElements(path);
     if (isFolder || llvm::sys::path::extension(path) == ".npy")
-      llvm::sys::fs::remove(path); // of folders, empty ones
+      llvm::sys::fs::remove(path); // removes folders only if they are empty
   }
 }
 
-/// With the permissions that the user's umask leaves.
+/// Uses the permissions that the user's umask allows.
 static bool createFolder(StringRef folder) {
   if (std::error_code error =
           llvm::sys::fs::create_directories(folder, /*IgnoreExisting=*/true, llvm::sys::fs::all_all))
@@ -163,7 +163,7 @@ static bool writeList(StringRef folder, const Array &array) {
 // Both
 //===----------------------------------------------------------------------===//
 
-/// Some of the errors name the file themselves.
+/// Some of the errors name the file already.
 static void failWith(StringRef path, const runtime::NpyError &error) {
   fail(StringRef(error.message).contains(path) ? Twine(error.message) : path + ": " + error.message);
 }

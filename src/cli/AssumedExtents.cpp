@@ -1,4 +1,4 @@
-//===- AssumedExtents.cpp - extents that nobody said ----------------------===//
+//===- AssumedExtents.cpp - finds extents that were not given -------------===//
 
 #include "cli/AssumedExtents.h"
 #include "cli/CompiledModel.h"
@@ -14,13 +14,14 @@ std::set<std::string> symbolsIn(StringRef text) {
 }
 
 namespace {
-/// Asks a model whether it takes inputs of some shapes and gives something for them; no data is needed, nothing runs.
+/// Asks a model whether it accepts inputs of certain shapes and gives outputs with elements. Needs no data and runs
+/// nothing.
 class Shapes {
 public:
   Shapes(perpend_model *model, ArrayRef<std::optional<Array>> given)
       : model(model), given(given), session(createSession(model, 1)) {}
 
-  /// Of inputs that are lists nobody knows before the run.
+  /// False if inputs are lists, whose extents are unknown before the run.
   bool canTell() const;
   bool fit(const llvm::StringMap<int64_t> &symbols);
 
@@ -65,12 +66,13 @@ bool Shapes::fit(const llvm::StringMap<int64_t> &symbols) {
   return true;
 }
 
-/// The values of a search: powers of 2, of which the larger ones come later.
+/// The values to try: powers of 2, small ones first.
 static constexpr int64_t least = 2, most = 512;
-/// More symbols than these have one value: there would be too many to try.
+/// With more symbols, all have the same value, to limit the number of combinations.
 static constexpr size_t mostSearched = 4;
 
-/// Tries all values up to `limit` for the symbols from `next` on, the last one's fastest; whether some fit.
+/// Tries all values up to `limit` for the symbols from `next` on, the last one varying fastest; returns whether some
+/// fit.
 static bool search(ArrayRef<std::string> names, size_t next, int64_t limit, llvm::StringMap<int64_t> &symbols,
                    Shapes &shapes) {
   if (next == names.size())

@@ -27,12 +27,12 @@ struct BenchOptions {
   static constexpr int64_t notGiven = -1, defaultMilliseconds = 1000;
 };
 
-/// One number of threads.
+/// A measurement with one number of threads.
 struct Lane {
   int64_t threads;
   SessionOwner session;
   std::unique_ptr<Execution> execution;
-  std::vector<double> times; ///< ms
+  std::vector<double> times; ///< in ms
 
   double quantile(double part) const {
     return times[static_cast<size_t>(part * static_cast<double>(times.size() - 1))];
@@ -44,7 +44,7 @@ static double nowMs() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Runs the lanes in turns, in slices of some milliseconds, until each had its time; at least once each.
+/// Runs the lanes alternately, in slices of some milliseconds, until each has used its time; at least once each.
 static bool measure(std::vector<Lane> &lanes, double totalMs) {
   constexpr double sliceMs = 50;
   for (Lane &lane : lanes)
@@ -82,7 +82,7 @@ static bool writeJson(StringRef path, StringRef model, ArrayRef<Lane> lanes) {
   return !error || (fail(std::move(error)), false);
 }
 
-/// An option that bench/models.py has no use for, and why; empty: none is given.
+/// Why an option that was given does not apply to bench/models.py; empty if all apply.
 static std::string misplacedWith(const BenchOptions &options) {
   if (!options.inputs.files.empty())
     return "'--input' is not for --against, which measures on random inputs";
@@ -95,7 +95,7 @@ static std::string misplacedWith(const BenchOptions &options) {
   return "";
 }
 
-/// The options of bench/models.py that say the same. nullopt: printed.
+/// The corresponding options of bench/models.py. nullopt: printed.
 static std::optional<std::vector<std::string>> optionsForModels(const BenchOptions &options) {
   std::vector<std::string> arguments = {"--peers",       options.against, "--threads",
                                         options.threads, "--seed",        std::to_string(options.inputs.seed)};
@@ -121,7 +121,7 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
   return arguments;
 }
 
-/// Other engines are measured by bench/models.py.
+/// bench/models.py measures other engines.
 static int benchAgainst(const BenchOptions &options) {
   if (std::string misplaced = misplacedWith(options); !misplaced.empty())
     return fail("option " + misplaced, "leave one of them out"), UsageError;
@@ -186,7 +186,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("threads", options.threads, "N,...", "numbers of threads (default 1)");
   list.addOutputFile("json", options.json, "FILE", "write the times as JSON");
   list.add("profile", options.wantsProfile, "",
-           "print the time of each kernel; of a model also its nodes and what part of the machine's speed it reaches");
+           "print the time of each kernel; of a model also its nodes and the fraction of the machine's speed that it "
+           "reaches");
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");

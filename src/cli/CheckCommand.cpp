@@ -41,7 +41,7 @@ static std::optional<std::vector<Array>> referenceOf(StringRef name, const Check
 }
 
 namespace {
-/// The outputs beside a reference.
+/// The outputs compared with a reference.
 struct Agreement {
   Agreement(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef<Array> reference, StringRef precision) {
     for (size_t i = 0; i < outputs.size(); ++i) {
@@ -56,13 +56,13 @@ struct Agreement {
   }
 
   bool isGood = true, hasNumbers = true;
-  double maxAbsolute = 0; ///< of the outputs that differ
+  double maxAbsolute = 0; ///< over the outputs that differ
   std::string lines;
 };
 } // namespace
 
-/// ONNX Runtime's optimiser fuses operators into kernels that round otherwise than these do one by one. What differs
-/// from it in numbers only is right if it agrees without. nullopt: not so, or it does not run without.
+/// ONNX Runtime's optimiser fuses operators into kernels that round differently. A purely numerical difference from it
+/// is accepted if the outputs agree without the optimiser. nullopt: they do not, or it cannot run without.
 static std::optional<Agreement> withoutOptimiser(const Agreement &optimised, const CheckOptions &options,
                                                  ArrayRef<Array> inputs, ArrayRef<Array> outputs,
                                                  const perpend_model *model) {
@@ -94,7 +94,7 @@ static bool agreesWith(StringRef name, ArrayRef<Array> reference, const CheckOpt
 }
 
 namespace {
-/// What a model gives on one machine.
+/// The results of a model on one machine.
 struct Variant {
   std::string target; ///< empty: the only one
   ModelOwner model;
@@ -102,7 +102,7 @@ struct Variant {
 };
 } // namespace
 
-/// Nothing where a run failed; printed.
+/// Empty, printed, if a run failed.
 static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs) {
   std::vector<Variant> variants;
   for (auto &[target, variant] : comparedVariantsOf(std::move(model), path)) {
@@ -117,7 +117,7 @@ static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const 
   return variants;
 }
 
-/// Compares the outputs of each variant with one reference. nullopt: there is none, printed.
+/// Compares the outputs of each variant with one reference. nullopt, printed: there is no reference.
 static std::optional<bool> checkAgainst(StringRef name, const CheckOptions &options, ArrayRef<Array> inputs,
                                         ArrayRef<Variant> variants) {
   llvm::outs().flush(); // the interpreter may take long
@@ -153,7 +153,7 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   llvm::outs() << made->drawnText();
   if (!report.precision.type.empty() && !report.precision.products) {
     llvm::outs() << "nothing of this model can be " << report.precision.type << "\n";
-    options.compiler.precision = "f32"; // and is judged so
+    options.compiler.precision = "f32"; // the reference computes in f32
   }
   bool isGood = true;
   for (StringRef name : references) {

@@ -43,10 +43,10 @@ examples:
      runRun},
     {"check", "compare a compiled model with a reference, tensor by tensor", "perpend check MODEL [options]",
      R"(
-References: interpreter (what the operators mean, slow) and onnxruntime (needs Python with onnxruntime). Floats may
+References: interpreter (defines the operators; slow) and onnxruntime (needs Python with onnxruntime). Floats may
 differ by 1.1e-4 of the output's largest absolute value, where that is above 1 by 1e-4 of it plus 1e-5, and by more in
 16-bit types and a lower --precision; integers must be equal.
-When the interpreter disagrees, the first node whose value differs is looked for.
+If the result differs from the interpreter's, check searches for the first node that differs.
 
 examples:
   perpend check model.onnx
@@ -55,8 +55,8 @@ examples:
      runCheck},
     {"bench", "measure how long a model takes", "perpend bench MODEL [options]",
      R"(
-Numbers of threads are measured in turns, so that a machine that slows down slows all of them. --against runs
-bench/models.py of the source tree, which measures other engines in turns with this one.
+Runs with different numbers of threads alternate, so that a slowdown of the machine affects all of them. --against runs
+bench/models.py of the source tree, which alternates runs of other engines with this one.
 
 examples:
   perpend bench model.onnx --threads 1,2
@@ -64,7 +64,7 @@ examples:
   perpend bench model.onnx --against onnxruntime --threads 1 --json times.json
 )",
      runBench},
-    {"inspect", "show what a model is and what the compiler makes of it", "perpend inspect MODEL [options]",
+    {"inspect", "show a model's interface and how it is compiled", "perpend inspect MODEL [options]",
      R"(
 MODEL is an .onnx or .mlir file, or a compiled .so. Stages are graph, tile, llvm, asm and the phases of the compiler.
 
@@ -77,10 +77,10 @@ examples:
      runInspect},
     {"tune", "find faster schedules for a model's kernels", "perpend tune MODEL … -o FILE.db [options]",
      R"(
-Each kernel is compiled and measured alone, against the fastest so far in turns, on drawn inputs, with
-caches as the model leaves them; at the end the model itself, with what was found. What computes something else than the
-compiler's own schedule, or is no gain in the model, is not kept. ^C keeps what was found alone, and a second run with the
-same FILE goes on from it.
+Compiles and measures each kernel alone, in runs that alternate with the fastest so far, on random inputs, with caches in
+the state that the model leaves; at the end measures the model itself with the new schedules. Schedules that compute
+something other than the default schedule, or are no gain in the model, are not kept. ^C keeps the results so far, and a
+second run with the same FILE continues from them.
 
 examples:
   perpend tune model.onnx --list
@@ -88,9 +88,9 @@ examples:
   perpend compile model.onnx -o model.so --database tuned.db
 )",
      runTune},
-    {"db", "look into databases of tuning, and put them together", "perpend db ACTION FILE... [options]",
+    {"db", "inspect and merge databases of tuning", "perpend db ACTION FILE... [options]",
      R"(
-A database is what `perpend tune` writes and `perpend compile --database` reads. `perpend db ACTION --help` says more.
+A database is what `perpend tune` writes and `perpend compile --database` reads. `perpend db ACTION --help` shows its options.
 
 examples:
   perpend db list tuned.db
@@ -113,7 +113,7 @@ static void printUsage(llvm::raw_ostream &out) {
   out << "usage: perpend COMMAND ...\n\nCompiles machine-learning models into small native libraries.\n\n";
   for (const Command &command : commands())
     out << "  " << llvm::left_justify(command.name, 10) << command.summary << "\n";
-  out << "\n`perpend COMMAND --help` says more; `perpend --version` prints the version.\n"
+  out << "\n`perpend COMMAND --help` shows its options; `perpend --version` prints the version.\n"
          "example: perpend compile model.onnx -o model.so\n";
 }
 
@@ -187,7 +187,7 @@ static int runWords(int argumentCount, char **arguments) {
   return command ? command->run(*command, ArrayRef(words).drop_front()) : UsageError;
 }
 
-/// A reader that has gone, as in `perpend inspect model.onnx | head`, asked for no more; that is no error.
+/// If the reader exits early, as in `perpend inspect model.onnx | head`, that is not an error.
 int runCommandLine(int argumentCount, char **arguments) {
   int code = runWords(argumentCount, arguments);
   std::error_code error = support::takeError(llvm::outs());

@@ -20,11 +20,11 @@ struct Command {
 };
 
 ArrayRef<Command> commands();
-/// Null: there is none of this name, which is printed with the nearest; `kind` is what they are.
+/// Null if there is no command of this name; prints that, with the nearest. `kind` describes the commands.
 const Command *findCommand(ArrayRef<Command> commands, StringRef name, StringRef kind);
 
-/// Parses `arguments`; the exit code when the command is done (--help, errors). `positionalCount` other arguments are
-/// expected, or more; `what` is the first of them.
+/// Parses `arguments`. Returns an exit code if the command is finished (--help, errors). Expects at least
+/// `positionalCount` other arguments; `what` describes the first.
 std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
                                   size_t positionalCount, std::vector<std::string> &positional,
                                   StringRef what = "a model", bool mayBeMore = false);

@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace perpend::cli {
 
-/// "1.5 MB"
+/// For example "1.5 MB".
 static std::string sizeText(uint64_t bytes) {
   std::string text;
   llvm::raw_string_ostream out(text);
@@ -57,7 +57,7 @@ static bool checkArtifact(StringRef output, bool wantsExecutable) {
   return true;
 }
 
-/// The output of --stop-after.
+/// Checks the output of --stop-after.
 static bool checkText(StringRef output, bool wantsExecutable) {
   if (wantsExecutable)
     return fail("option '--exe' is not for --stop-after, which writes text", "leave one of them out"), false;
@@ -78,7 +78,7 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
   return options.stopAfter.empty() ? checkArtifact(output, wantsExecutable) : checkText(output, wantsExecutable);
 }
 
-/// --stop-after: the module as text, to the output or the terminal.
+/// --stop-after: prints the module to the output or the terminal.
 static int printStopped(const ModelSource &source, const CompileOptions &options, StringRef output) {
   Workspace workspace;
   OwningOpRef<ModuleOp> module = workspace.load(source);
@@ -98,7 +98,7 @@ static int printStopped(const ModelSource &source, const CompileOptions &options
   return error ? fail(std::move(error)) : Good;
 }
 
-/// The machines, in the order in which they are preferred, and what each costs.
+/// Prints the machines in order of preference, and what each costs.
 static void printTargets(const CompileReport &report, const CompileOptions &options, llvm::raw_ostream &out) {
   auto targets = target::resolveTargets(options.target);
   if (!targets)
@@ -113,7 +113,7 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
   }
 }
 
-/// ", header model.h", of a library.
+/// ", header model.h" for a library; otherwise empty.
 static std::string headerText(StringRef output) {
   if (!isLibrary(output))
     return "";
@@ -122,7 +122,7 @@ static std::string headerText(StringRef output) {
   return (", header " + header).str();
 }
 
-/// How many kernels have records, and what is with the others; with reasons for each.
+/// Prints how many kernels have records, and what happened to the others; with reasons for each.
 static void printRecords(ArrayRef<RecordUse> uses, bool wantsReasons, llvm::raw_ostream &out) {
   auto count = [&](RecordUse::Kind kind) {
     return llvm::count_if(uses, [&](const RecordUse &use) { return use.kind == kind; });
@@ -173,9 +173,9 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
-  list.add("operators", source.operators, "FILE.json", "operators that you bring (docs/howto/bring-an-operator.md)");
+  list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
-  list.add("explain", wantsReasons, "", "say of each kernel why its record in --database is used or not");
+  list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");
   limits.addTo(list);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
@@ -184,7 +184,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     return fail("option '--explain' is for --database", "leave it out, or name a database"), UsageError;
   if (!checkOptions(options, output, wantsExecutable))
     return UsageError;
-  if (options.name.empty() && StringRef(output).ends_with(".a")) // exporters call every model main_graph
+  if (options.name.empty() && StringRef(output).ends_with(".a")) // exporters name every model main_graph
     options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;

@@ -1,4 +1,4 @@
-//===- CompiledModel.cpp - compiled models in the tool --------------------===//
+//===- CompiledModel.cpp - compiled models for commands -------------------===//
 
 #include "cli/CompiledModel.h"
 
@@ -43,7 +43,7 @@ llvm::json::Object descriptionOf(const perpend_model *model) {
   return object ? std::move(*object) : llvm::json::Object();
 }
 
-/// "avx512f, avx512dq", of what a variant needs.
+/// What a variant needs, such as "avx512f, avx512dq".
 static std::string missingOf(const llvm::json::Object &variant) {
   std::string missing;
   const llvm::json::Array *names = variant.getArray("isa");
@@ -107,7 +107,7 @@ ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &option
 }
 
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {
-  static int number = 0; // a path that was loaded before would not be loaded again
+  static int number = 0; // a path is not loaded twice
   std::string library = folder.pathOf("part" + std::to_string(number++) + ".so");
   if (!compileGuarded(module, options, ArtifactKind::SharedLibrary, library))
     return nullptr;

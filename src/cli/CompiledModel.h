@@ -1,7 +1,7 @@
-//===- CompiledModel.h - compiled models in the tool -------------*- C++ -*-===//
+//===- CompiledModel.h - compiled models for commands -----------*- C++ -*-===//
 //
-// The C API of the runtime with owners and printed errors, and models that are
-// compiled into a temporary file for one command.
+// Owners of the runtime's C objects, with errors printed; and models compiled
+// to a temporary file for one command.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ struct FreeSession {
 using ModelOwner = std::unique_ptr<perpend_model, FreeModel>;
 using SessionOwner = std::unique_ptr<perpend_session, FreeSession>;
 
-/// A folder for temporary files, deleted with the object.
+/// A folder for temporary files, deleted by the destructor.
 class TemporaryFolder {
 public:
   TemporaryFolder();
@@ -38,29 +38,29 @@ private:
 
 // Errors: null, printed.
 ModelOwner loadLibrary(StringRef path);
-/// A library that this machine may not run, to be asked and not to be run; `refusal`: why it does not run here.
-/// Null: it is refused for another reason, printed, as by loadLibrary.
+/// Loads a library that this machine may not support, for queries only; `refusal`: why it does not run here. Null,
+/// printed like by loadLibrary: it is invalid for another reason.
 ModelOwner describeLibrary(StringRef path, std::string &refusal);
-/// A model for several machines as it is on each of those that this one runs, by their names (others are printed); else
-/// the model itself, without a name. `path`: of the library. Also where PERPEND_TARGET says which.
+/// For a model for several machines: its variants that this machine can run, by name (the names of others are printed);
+/// otherwise the model itself, without a name. `path`: the library's. Ignores PERPEND_TARGET.
 std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path);
 SessionOwner createSession(perpend_model *model, int64_t threads);
-/// A library is loaded; anything else is compiled into `folder` first.
+/// Loads a library; compiles anything else into `folder` first.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report = nullptr);
-/// The library that loadOrCompile loaded.
+/// The path of the library that loadOrCompile loaded.
 std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder);
-/// The descriptor as JSON; it has been read before.
+/// The descriptor as JSON, which has been validated before.
 llvm::json::Object descriptionOf(const perpend_model *model);
-/// An entry of it: empty where a damaged file has something else than an object.
+/// An entry of the descriptor; empty if a damaged file has something other than an object there.
 const llvm::json::Object &objectOf(const llvm::json::Value &value);
-/// Compiles a module, which is consumed.
+/// Compiles a module, consumes it, and loads the result.
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder);
 
-/// Runs that can be timed: nothing is copied.
+/// Prepared runs for timing: nothing is copied.
 class Execution {
 public:
-  /// `advice`: for the hint of a run that fails.
+  /// `advice`: appended to the hint of a failed run.
   Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays, StringRef advice = "");
   /// False: printed.
   bool run();
@@ -73,11 +73,11 @@ private:
   std::string advice;
 };
 
-/// One run. Errors: nullopt, printed.
+/// Runs once. Errors: nullopt, printed.
 std::optional<std::vector<Array>> runOnce(perpend_model *model, perpend_session *session, ArrayRef<Array> inputs,
                                           StringRef advice = "");
 
-/// "image: f32 [n, 1, 8, 8]"
+/// For example "image: f32 [n, 1, 8, 8]".
 std::string describeTensor(const perpend_tensor_info &info);
 } // namespace perpend::cli
 

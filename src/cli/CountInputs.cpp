@@ -1,8 +1,8 @@
-//===- CountInputs.cpp - inputs that say how much is computed -------------===//
+//===- CountInputs.cpp - inputs that determine the amount of work ---------===//
 //
-// Follows the elements of an input through what moves them and computes with
-// them one by one, to an extent, to the limit or the condition of a loop, and to
-// what reads tensors at positions.
+// Follows the elements of an input through operators that move them or compute
+// elementwise, to an extent, to the limit or condition of a loop, and to
+// operators that read tensors at positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,7 +34,7 @@ static bool isPosition(OpOperand &use) {
   return isIndex || isa<graph::GenerateOp, graph::CallLibraryOp>(user);
 }
 
-/// Values that hold elements of the operand, or numbers computed from them.
+/// Values that contain elements of the operand, or numbers computed from them.
 static SmallVector<Value> valuesFrom(OpOperand &use) {
   Operation *user = use.getOwner();
   if (auto loop = dyn_cast<graph::LoopOp>(user)) {

@@ -1,4 +1,4 @@
-//===- CountInputs.h - inputs that say how much is computed ------*- C++ -*-===//
+//===- CountInputs.h - inputs that determine the amount of work -*- C++ -*-===//
 
 #ifndef PERPEND_CLI_COUNTINPUTS_H
 #define PERPEND_CLI_COUNTINPUTS_H
@@ -10,8 +10,8 @@
 
 namespace perpend::cli {
 
-/// The names of main's inputs of integers, scalars or vectors, that say how often a loop runs or how large a tensor is,
-/// or that are no positions in a tensor, such as lengths: a run says little where they are 0.
+/// The names of main's integer inputs (scalars or vectors) that determine the number of iterations or the size of a
+/// tensor, or that are not positions, such as lengths: with 0 for them, a run would show little.
 std::set<std::string> countInputsOf(mlir::ModuleOp module);
 } // namespace perpend::cli
 

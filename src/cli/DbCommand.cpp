@@ -1,4 +1,4 @@
-//===- DbCommand.cpp - perpend db: what is in databases of tuning ---------===//
+//===- DbCommand.cpp - perpend db -----------------------------------------===//
 
 #include "cli/Command.h"
 #include "cli/TimeText.h"
@@ -19,7 +19,7 @@ using Records = std::vector<tune::Record>;
 
 static std::string countOf(size_t count) { return std::to_string(count) + (count == 1 ? " record" : " records"); }
 
-/// Of a database, or of a text that `perpend db export` wrote.
+/// Reads records from a database, or from a text written by `perpend db export`.
 static llvm::Expected<Records> readRecords(StringRef path) {
   if (!path.ends_with(".json")) {
     llvm::Expected<tune::Database> database = tune::Database::open(path, /*mayCreate=*/false);
@@ -33,7 +33,7 @@ static llvm::Expected<Records> readRecords(StringRef path) {
                  : llvm::createStringError("'" + path + "': " + llvm::toString(records.takeError()));
 }
 
-/// Not one that is there: who reads it, or writes into it, would lose it.
+/// Refuses an existing file: its readers and writers would lose it.
 static llvm::Error writeDatabase(const Records &records, StringRef output) {
   if (llvm::sys::fs::exists(output))
     return llvm::createStringError("the output '" + output + "' exists\nhint: choose another name");
@@ -68,7 +68,8 @@ static void printRecords(const Records &records, llvm::raw_ostream &out) {
         << record.kernel << (record.key.symbols.empty() ? "" : " ") << record.key.symbols << "\n";
   }
   if (!llvm::all_of(records, isOfThisCompiler))
-    out << "\n* of another compiler than this, or other primitives: `compile` uses what they still take\n";
+    out << "\n* of another version of the compiler or its primitives: `compile` uses them if their traces still "
+           "apply\n";
 }
 
 static int runList(const Command &command, ArrayRef<StringRef> arguments) {
@@ -88,7 +89,7 @@ static int runExport(const Command &command, ArrayRef<StringRef> arguments) {
   OptionList list;
   std::vector<std::string> files;
   std::string output = "-";
-  list.addOutputFile("o", output, "FILE.json", "what to write; without, it is printed");
+  list.addOutputFile("o", output, "FILE.json", "the file to write (default: print)");
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, files, "a database"))
     return *code;
   if (!list.checkOutputs(files[0]))
@@ -109,7 +110,7 @@ static int runExport(const Command &command, ArrayRef<StringRef> arguments) {
 // merge, salvage, prune
 //===----------------------------------------------------------------------===//
 
-/// -o of a new database. False: printed.
+/// Whether -o names a new database. False: printed.
 static bool hasOutput(const std::string &output) {
   if (output.empty())
     fail("no output", "-o FILE.db");
@@ -156,12 +157,12 @@ static int runSalvage(const Command &command, ArrayRef<StringRef> arguments) {
   if (llvm::Error error = writeDatabase(saved->records, output))
     return fail(std::move(error));
   llvm::outs() << "wrote " << output << ": " << countOf(saved->records.size())
-               << (saved->isDamaged ? " saved; some may be of those that had been removed\n"
+               << (saved->isDamaged ? " saved; they may include removed ones\n"
                                     : ", all of those in the file, which is not damaged\n");
   return Good;
 }
 
-/// "30d" or "12h". nullopt: neither.
+/// Parses "30d" or "12h". nullopt: another form.
 static std::optional<double> ageOf(StringRef text) {
   int64_t number = 0;
   constexpr double hour = 3600;
@@ -176,17 +177,17 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
   std::vector<std::string> files;
   std::string age, target;
   bool wantsOthers = false;
-  list.add("older-than", age, "TIME", "those written longer ago than 30d or 12h");
-  list.add("target", target, "NAME", "those for this machine, as in `perpend compile`");
-  list.add("other-compilers", wantsOthers, "", "those of other versions of the compiler, or of its primitives");
+  list.add("older-than", age, "TIME", "records older than this, such as 30d or 12h");
+  list.add("target", target, "NAME", "records for this machine, as in `perpend compile`");
+  list.add("other-compilers", wantsOthers, "", "records of other versions of the compiler, or of its primitives");
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, files, "a database"))
     return *code;
   tune::RecordFilter filter;
   if (!age.empty() && !(filter.olderThanSeconds = ageOf(age)))
     return fail("option '--older-than': expected a time such as 30d or 12h, got '" + age + "'"), UsageError;
   if (age.empty() && target.empty() && !wantsOthers)
-    return fail("nothing says which records go", "--older-than, --target or --other-compilers"), UsageError;
-  if (!target.empty()) { // another compiler may have named one that this one does not know
+    return fail("no option selects the records to remove", "--older-than, --target or --other-compilers"), UsageError;
+  if (!target.empty()) { // another compiler may know a target that this one does not
     llvm::Expected<target::TargetInfo> info = target::resolveTarget(target);
     filter.target = info ? info->name : target;
     llvm::consumeError(info.takeError());
@@ -210,7 +211,7 @@ static int runPrune(const Command &command, ArrayRef<StringRef> arguments) {
 //===----------------------------------------------------------------------===//
 
 static constexpr Command actions[] = {
-    {"list", "what has been found: gains, times, for what machine and when", "perpend db list FILE", R"(
+    {"list", "list the records: gain, time, machine, date", "perpend db list FILE", R"(
 A gain is the compiler's own time by that of the record, from the same runs; a spread is half of the range that holds the
 middle half of the times.
 

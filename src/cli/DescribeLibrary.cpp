@@ -1,8 +1,8 @@
-//===- DescribeLibrary.cpp - libraries for other machines -----------------===//
+//===- DescribeLibrary.cpp - describes libraries for other machines -------===//
 //
-// What a library says of itself lies in its file as text, under a symbol. With an
-// empty module around it, it is a model that can be asked; nothing of the library
-// is executed.
+// A library's descriptor is text in the file, under a symbol. Together with an
+// empty module it forms a model that can be queried; no code of the library is
+// executed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ static StringRef textOf(const llvm::object::ELFSymbolRef &symbol, const ELF64LEO
   return bytes.substr(offset, symbol.getSize()).rtrim('\0');
 }
 
-/// nullopt: there is none that can be read.
+/// nullopt: there is no readable descriptor.
 static std::optional<llvm::json::Object> descriptionIn(StringRef path) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file)
@@ -50,7 +50,7 @@ static std::optional<llvm::json::Object> descriptionIn(StringRef path) {
 }
 
 namespace {
-/// A module that nothing calls.
+/// A module whose functions are never called.
 struct Description {
   explicit Description(llvm::json::Object facts);
 
@@ -75,7 +75,7 @@ Description::Description(llvm::json::Object facts) {
   module.bind = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
   module.sizes = [](auto...) {};
   module.run = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
-  for (StringRef key : {"isa", "weightsChecksum"}) // what a machine and the bytes must have to run it
+  for (StringRef key : {"isa", "weightsChecksum"}) // requirements that matter only for running it
     facts.erase(key);
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(facts));
   module.descriptor = text.c_str();

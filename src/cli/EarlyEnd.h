@@ -1,4 +1,4 @@
-//===- EarlyEnd.h - ends of the tool that leave nothing behind ---*- C++ -*-===//
+//===- EarlyEnd.h - cleans up when the tool is interrupted ------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_EARLYEND_H
 #define PERPEND_CLI_EARLYEND_H
@@ -6,13 +6,13 @@
 #include "cli/Options.h"
 
 namespace perpend::cli {
-/// From now on, temporary folders and unfinished files are removed when the program is interrupted or terminated.
+/// From now on, an interruption or termination removes temporary folders and unfinished files.
 void cleanUpOnSignals();
 
-/// Limits of what the rest of the program may use; 0 is none. Beyond them it ends with an error.
+/// Resource limits for the rest of the program; 0: none. Exceeding one ends the program with an error.
 struct Limits {
   int64_t seconds = 0;
-  int64_t megabytes = 0; ///< of memory that it allocates; mapped model files do not count
+  int64_t megabytes = 0; ///< allocated memory, without mapped model files
 
   void addTo(OptionList &list);
   /// False: printed.

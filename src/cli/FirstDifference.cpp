@@ -1,9 +1,9 @@
-//===- FirstDifference.cpp - the first operator whose value is wrong ------===//
+//===- FirstDifference.cpp - finds the first operator with a wrong value --===//
 //
-// Cuts a model behind operator k, so that the operator's value is the only
-// output; everything before is compiled together as in the whole model. The
-// search halves [0, operators): a beginning that agrees sends it to the right.
-// With several errors it finds one of them.
+// Cuts a model after operator k, so that the operator's value is the only
+// output; everything before is compiled together, as in the whole model.
+// Bisects [0, operators): if the part agrees, the error is further to the
+// right. With several errors, finds one of them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ namespace perpend::cli {
 
 static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
 
-/// Operators of main that compute something.
+/// The operators of main that compute something.
 static llvm::SmallVector<Operation *> operatorsOf(ModuleOp module) {
   llvm::SmallVector<Operation *> operators;
   for (Operation &op : mainOf(module).getBody().front())
@@ -49,10 +49,10 @@ static OwningOpRef<ModuleOp> cutBehind(ModuleOp module, size_t index) {
   return part;
 }
 
-/// The last bits of a sum, which the order of its additions decides, may say to which of two integers a value between
-/// them is rounded. Empty: the values are no multiples of the difference, or most of them differ.
+/// Advice for rounded values: the last bits of a sum, which depend on the order of additions, may decide to which of
+/// two integers a value is rounded. Empty if the values are not multiples of the difference, or most of them differ.
 static std::string adviceOnSteps(const arrays::Comparison &comparison, const Array &array, const Array &reference) {
-  constexpr double roundings = 1e-3; // of one step
+  constexpr double roundings = 1e-3; // tolerance, relative to one step
   double step = comparison.maxAbsolute, least = INFINITY, most = -INFINITY;
   bool mayBeRounded = array.isFloat() || array.type == PERPEND_U8 || array.type == PERPEND_I8;
   if (!mayBeRounded || comparison.firstBad < 0 || !std::isfinite(step))
@@ -61,19 +61,19 @@ static std::string adviceOnSteps(const arrays::Comparison &comparison, const Arr
   for (int64_t i = 0; i < all; ++i) {
     double wanted = reference.at(i) / step, got = array.at(i) / step;
     for (double value : {wanted, got})
-      if (!(std::fabs(value - std::round(value)) <= roundings)) // nor is NaN
+      if (!(std::fabs(value - std::round(value)) <= roundings)) // also rejects NaN
         return "";
     count += std::round(wanted) != std::round(got);
     least = std::fmin(least, wanted);
     most = std::fmax(most, wanted);
   }
-  constexpr double fewSteps = 2; // so are a mask's values
+  constexpr double fewSteps = 2; // the values of a mask are, too
   if (2 * count > all || most - least <= fewSteps)
     return "";
   return "\nhint: " + std::to_string(count) + " of " + std::to_string(all) + " elements differ, each by one step of " +
          arrays::shortText(step) +
-         ", as values do that lie half-way between two steps but for the last bits of a sum: either rounding is as " +
-         "good. What follows carries them on; judge it by the model's results";
+         ": values half-way between two steps, up to the last bits of a sum, may be rounded either way. Later nodes " +
+         "inherit these differences; judge them by the model's results";
 }
 
 namespace {
@@ -81,11 +81,11 @@ class Search {
 public:
   Search(ModuleOp module, const CompileOptions &options, ArrayRef<Array> inputs)
       : module(module), options(options), inputs(inputs) {
-    this->options.overridePhase.clear(); // these are of the whole model
+    this->options.overridePhase.clear(); // they apply to the whole model only
     this->options.schedules.clear();
   }
 
-  /// What is wrong with the value of an operator; empty: nothing.
+  /// What is wrong with the value of an operator; empty if nothing.
   std::string problemOf(size_t index);
 
 private:

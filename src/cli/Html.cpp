@@ -63,7 +63,7 @@ void printTable(llvm::raw_ostream &out, StringRef title, ArrayRef<StringRef> col
   out << "</table>\n";
 }
 
-/// Time from left to right, addresses from top to bottom; each buffer is a rectangle.
+/// Time runs from left to right, addresses from top to bottom; each buffer is a rectangle.
 static void printPlan(const ModelReport &report, llvm::raw_ostream &out) {
   if (report.buffers.empty() || report.arenaBytes <= 0)
     return;

@@ -1,4 +1,4 @@
-//===- Html.h - parts of pages that need no other file -----------*- C++ -*-===//
+//===- Html.h - parts of self-contained pages -------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_HTML_H
 #define PERPEND_CLI_HTML_H
@@ -9,11 +9,11 @@
 
 namespace perpend::cli {
 
-/// As the text of an element or of an attribute.
+/// Escapes text for an element or an attribute.
 std::string escape(StringRef text);
-/// All before the first paragraph; the page ends with "</body></html>".
+/// Prints everything before the first paragraph; the page must end with "</body></html>".
 void printHead(StringRef title, llvm::raw_ostream &out);
-/// Without rows: nothing.
+/// Prints nothing if there are no rows.
 void printTable(llvm::raw_ostream &out, StringRef title, ArrayRef<StringRef> columns,
                 ArrayRef<std::vector<std::string>> rows);
 } // namespace perpend::cli

@@ -1,4 +1,4 @@
-//===- Inputs.cpp - the arrays that a model is run on ---------------------===//
+//===- Inputs.cpp - input arrays of a run ---------------------------------===//
 
 #include "cli/Inputs.h"
 #include "arrays/Draw.h"
@@ -22,9 +22,10 @@ void InputOptions::addTo(OptionList &options) {
       "input", files, "[NAME=]FILE.npy",
       "an input; without a name, the next one in order. Texts are numpy's '<U'. A sequence or optional value is "
       "a folder with 0.npy, 1.npy, ...");
-  options.add("symbol", symbols, "NAME=N",
-              "value of a symbol in the dimensions of random inputs (default: what the arrays from files say, of 2*n, "
-              "too; else 2, or what the model takes)");
+  options.add(
+      "symbol", symbols, "NAME=N",
+      "value of a symbol in the dimensions of random inputs (default: from the arrays in files, also through 2*n; "
+      "otherwise 2, or a value that the model accepts)");
   options.add("seed", seed, "SEED", "seed of the random inputs (default 0)");
   options.add("random", seed, "SEED", "");
 }
@@ -100,8 +101,8 @@ bool InputMaker::readFiles() {
   return true;
 }
 
-/// From dimensions of arrays from files that are a symbol, or else linear in one. Those that do not fit say nothing:
-/// the run refuses them.
+/// Binds symbols by the arrays from files: first dimensions that are a symbol, then those that are linear in one.
+/// Arrays that do not fit are ignored here; the run refuses them.
 void InputMaker::bindSymbols(bool isBare) {
   for (size_t i = 0; i < arrays.size(); ++i) {
     const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
@@ -128,7 +129,7 @@ std::set<std::string> InputMaker::knownSymbols() const {
   return names;
 }
 
-/// Symbols that --symbol gives and the extents of arrays from files say the same, or the user means one of them.
+/// Symbols given by --symbol must agree with the extents of arrays from files.
 bool InputMaker::agreeWithFiles(const llvm::StringMap<int64_t> &given) const {
   for (size_t i = 0; i < arrays.size(); ++i) {
     const perpend_tensor_info *info = perpend_model_input(model, static_cast<int32_t>(i));
@@ -152,7 +153,7 @@ bool InputMaker::readSymbols() {
   for (StringRef text : options.symbols) {
     auto [name, number] = text.rsplit('=');
     int64_t value = 0;
-    (void)number.getAsInteger(10, value); // a number: the option's form says so
+    (void)number.getAsInteger(10, value); // the option's form guarantees a number
     if (!known.count(name.str()))
       return fail("option '--symbol': the inputs have no symbol '" + name + "'",
                   known.empty() ? "all dimensions are numbers" : "symbols: " + llvm::join(known, ", ")),
@@ -163,7 +164,7 @@ bool InputMaker::readSymbols() {
   return agreeWithFiles(given);
 }
 
-/// Reads the model again only where an input may be a count.
+/// Imports the model again only if an input may be a count.
 void InputMaker::findCounts() {
   bool mayCount = false;
   for (size_t i = 0; i < arrays.size(); ++i) {
@@ -177,7 +178,7 @@ void InputMaker::findCounts() {
     counts = countInputsOf(*module);
 }
 
-/// "steps = 2", "mask = [0, 1]"
+/// For example "steps = 2" or "mask = [0, 1]".
 static std::string valuesText(StringRef name, const Array &array) {
   std::string text;
   for (int64_t i = 0, count = array.elementCount(); i < count; ++i)
@@ -185,7 +186,7 @@ static std::string valuesText(StringRef name, const Array &array) {
   return (name + " = ").str() + (array.shape.empty() ? text : "[" + text + "]");
 }
 
-/// Two elements of the declared type, whose unknown extents are 2.
+/// Makes two elements of the declared type, with 2 for unknown extents.
 bool InputMaker::makeRandomList(const perpend_tensor_info &info, std::optional<Array> &array,
                                 std::mt19937_64 &generator) {
   const perpend_tensor_info *element = info.element;

@@ -36,7 +36,7 @@ static int printOneStage(const ModelSource &source, const CompileOptions &option
   return Good;
 }
 
-/// What `perpend compile --schedules` reads.
+/// Prints traces in the format that `perpend compile --schedules` reads.
 static int printTraces(const ModelSource &source, CompileOptions options) {
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target);
   if (!target)
@@ -62,7 +62,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   bool wantsSchedules = false;
   list.add("stage", stage, "STAGE", "print the module at this stage, without large weights");
   list.add("schedules", wantsSchedules, "", "print the traces of kernels, as `perpend compile --schedules` reads them");
-  list.addOutputFile("html", html, "FILE", "write everything as a page that needs no other file");
+  list.addOutputFile("html", html, "FILE", "write everything as a self-contained page");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "unpacked"});

@@ -1,4 +1,4 @@
-//===- Module.cpp - models as modules, and what goes wrong with them ------===//
+//===- Module.cpp - loads models as modules, and reports errors -----------===//
 
 #include "cli/Module.h"
 #include "Operators.h"
@@ -40,7 +40,7 @@ std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
     fail("cannot read '" + path + "': " + file.getError().message(), hint);
     return std::nullopt;
   }
-  uint64_t bytes = 1; // the slice has four, whatever the file has
+  uint64_t bytes = 1; // the slice has four, even if the file has fewer
   if (path.ends_with(".so") && !llvm::sys::fs::file_size(path, bytes) && bytes == 0) {
     fail("the library '" + path + "' is empty", "compile the model again, or copy the file again");
     return std::nullopt;
@@ -77,10 +77,10 @@ Workspace::Workspace(bool isSilent)
   context.appendDialectRegistry(registry);
   context.loadAllAvailableDialects();
   context.printOpOnDiagnostic(false);
-  context.disableMultithreading(); // one message at a time, and crashes can be recovered from
+  context.disableMultithreading(); // ordered messages, and recovery from crashes
 }
 
-/// A command may load a model more than once.
+/// A command may load a model more than once, so warnings are not repeated.
 static void warn(const std::string &text) {
   static std::set<std::string> said;
   if (said.insert(text).second)
@@ -93,10 +93,11 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
   if (diagnostic.getSeverity() != DiagnosticSeverity::Error || hasFailed())
     return success();
   firstError = diagnostic.str();
+  kind = graph::kindOf(diagnostic);
   if (isSilent)
     return success();
   std::string place = describeLocation(diagnostic.getLocation());
-  // "node 'x'" says nothing new in front of "input 'x': ...".
+  // "node 'x'" adds nothing before "input 'x': ...".
   size_t quote = place.find('\'');
   std::string name = quote == std::string::npos ? place : place.substr(quote, place.rfind('\'') + 1 - quote);
   fail(StringRef(firstError).contains(name) ? firstError : place + ": " + firstError);
@@ -107,7 +108,7 @@ LogicalResult Workspace::report(Diagnostic &diagnostic) {
 // Loading
 //===----------------------------------------------------------------------===//
 
-/// More than any machine has: a mistake in the model or in --dim.
+/// More than any machine has: an error in the model or in --dim.
 static constexpr int64_t largestTensorBytes = int64_t{1} << 38;
 
 static LogicalResult checkSize(Location location, Value value, StringRef subject = "") {
@@ -138,7 +139,7 @@ static LogicalResult checkSizes(func::FuncOp main) {
   return success();
 }
 
-/// A module from a file, with the native code that the command line names, and no other.
+/// Loads a module from a text file, with native code only as named on the command line.
 static OwningOpRef<ModuleOp> loadText(MLIRContext &context, const ModelSource &source) {
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source.path, ParserConfig(&context));
   std::optional<std::vector<std::string>> objects;
@@ -187,7 +188,7 @@ void printElided(Operation *op, llvm::raw_ostream &out) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   op->print(stream, OpPrintingFlags().elideLargeElementsAttrs(32).elideLargeResourceString(0));
-  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; // the list of resources would be empty
+  out << StringRef(text).split("\n{-#").first.rtrim() << "\n"; // omits the then empty list of resources
 }
 
 //===----------------------------------------------------------------------===//
@@ -200,13 +201,13 @@ bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
   if (!recovery.RunSafely([&] { isGood = succeeded(compile(module, options, kind, output, report)); }))
-    return emitError(UnknownLoc::get(module.getContext())) << "perpend bug: the compiler crashed", false;
+    return graph::emitInternalError(UnknownLoc::get(module.getContext())) << "the compiler crashed", false;
   return isGood;
 }
 
 bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
                   CompileReport *report) {
-  // Never destroyed after a crash: its state is unknown then.
+  // Never destroyed after a crash, because its state is unknown.
   auto workspace = std::make_unique<Workspace>();
   OwningOpRef<ModuleOp> module = workspace->load(source);
   if (!module)
@@ -225,7 +226,7 @@ bool compileModel(const ModelSource &source, const CompileOptions &options, Arti
 // Reproducers
 //===----------------------------------------------------------------------===//
 
-/// Whether the phases up to `phase` succeed, from `first` on; prints the module after them to `text`.
+/// Whether the phases from `first` to `phase` succeed; prints the module after them to `text`.
 static bool reaches(const ModelSource &source, const CompileOptions &options, StringRef phase, std::string &text,
                     std::string &first) {
   auto workspace = std::make_unique<Workspace>(/*isSilent=*/true);
@@ -248,7 +249,7 @@ static bool reaches(const ModelSource &source, const CompileOptions &options, St
   return true;
 }
 
-/// Of several machines the first one for which a compilation fails, or else the first.
+/// Of several machines, the first for which compilation fails, or else the first.
 static std::string failingTarget(const ModelSource &source, CompileOptions options) {
   auto targets = target::resolveTargets(options.target);
   if (!targets)
@@ -282,7 +283,7 @@ void writeReproducer(const ModelSource &source, const CompileOptions &given) {
       failing = phase.name;
       break;
     }
-    if (&phase != &phases().back()) // what follows the last phase is replayed with it
+    if (&phase != &phases().back()) // replaying the last phase includes what follows it
       before = std::move(after);
   }
   llvm::errs() << "in phase: " << failing << "\n";

@@ -1,7 +1,7 @@
-//===- Module.h - models as modules, and what goes wrong with them --*- C++ -*-===//
+//===- Module.h - loads models as modules, and reports errors ---*- C++ -*-===//
 //
-// Loads .onnx and .mlir files, compiles them, and prints what goes wrong as one
-// message. An internal error ("perpend bug:", or a crash) leaves a reproducer.
+// Loads .onnx and .mlir files, compiles them, and prints errors as one message.
+// An internal error ("perpend bug:", or a crash) leaves a reproducer.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,6 +9,7 @@
 #define PERPEND_CLI_MODULE_H
 
 #include "cli/Options.h"
+#include "graph/ErrorKind.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/MLIRContext.h"
@@ -17,21 +18,21 @@ namespace perpend::cli {
 
 enum class ModelKind { Onnx, Text, Library };
 
-/// By the contents of the file. Errors: printed, nullopt.
+/// Determined by the file's contents. Errors: printed, nullopt.
 std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled = true);
 
-/// A model file with the options that act on loading it.
+/// A model file with the options that affect loading.
 struct ModelSource {
   std::string path;
   std::vector<std::string> dimensions;
-  std::vector<std::string> operators; ///< descriptions of operators that the user brings
+  std::vector<std::string> operators; ///< descriptions of the user's operators
   ModelKind kind = ModelKind::Onnx;
-  /// False for modules that were dumped behind the graph level.
+  /// False for modules that were dumped after the graph level.
   bool isGraphLevel = true;
 };
 
-/// A context with all dialects, whose errors are printed as `error: ...` and `hint: ...`: the first one only, since the
-/// others follow from it. Warnings are printed as `warning: ...`.
+/// A context with all dialects that prints errors as `error: ...` and `hint: ...`; only the first, because others
+/// follow from it. Warnings are printed as `warning: ...`.
 class Workspace {
 public:
   explicit Workspace(bool isSilent = false);
@@ -42,31 +43,32 @@ public:
   mlir::OwningOpRef<mlir::ModuleOp> load(const ModelSource &source);
   bool hasFailed() const { return !firstError.empty(); }
   /// The first error says that the compiler is wrong, not the model.
-  bool hasFoundBug() const { return StringRef(firstError).contains("perpend bug"); }
+  bool hasFoundBug() const { return kind == graph::ErrorKind::Internal; }
 
 private:
   mlir::LogicalResult report(mlir::Diagnostic &diagnostic);
 
   bool isSilent;
   std::string firstError;
+  std::optional<graph::ErrorKind> kind; ///< of the first error
   mlir::ScopedDiagnosticHandler handler;
 };
 
-/// "node 'conv1'", or the place in a file; empty when nothing is known.
+/// "node 'conv1'", or a position in a file; empty if unknown.
 std::string describeLocation(mlir::Location location);
 
-/// Loads the model and compiles it. False: printed, with a reproducer when the compiler is to blame.
+/// Loads and compiles the model. False: printed, with a reproducer if it is a bug of the compiler.
 bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
                   CompileReport *report = nullptr);
 
-/// Compiles a module of a workspace; a crash is a failure. False: printed.
+/// Compiles a module of a workspace; a crash counts as a failure. False: printed.
 bool compileGuarded(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
                     CompileReport *report = nullptr);
 
 /// After an internal error: finds the phase, writes perpend-repro.mlir and prints how to replay it.
 void writeReproducer(const ModelSource &source, const CompileOptions &options);
 
-/// Large weights are left out.
+/// Omits large weights.
 void printElided(mlir::Operation *op, llvm::raw_ostream &out);
 } // namespace perpend::cli
 

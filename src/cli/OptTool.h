@@ -1,4 +1,4 @@
-//===- OptTool.h - the main function of perpend-opt --------------*- C++ -*-===//
+//===- OptTool.h - the main function of perpend-opt -------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_OPTTOOL_H
 #define PERPEND_CLI_OPTTOOL_H

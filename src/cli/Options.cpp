@@ -62,7 +62,7 @@ void OptionList::add(StringRef flag, int64_t &value, StringRef valueName, String
       ", a whole number of at least " + std::to_string(least));
 }
 
-/// "--dim n=3 --dim t=33", where one --dim got "n=3,t=33"; else nothing.
+/// "--dim n=3 --dim t=33" if one --dim got "n=3,t=33"; otherwise empty.
 static std::string separately(StringRef spelling, StringRef text) {
   std::string each;
   for (StringRef pair : llvm::split(text, ','))
@@ -73,7 +73,7 @@ static std::string separately(StringRef spelling, StringRef text) {
   return text.contains(',') ? each : "";
 }
 
-/// Whether `text` is NAME=VALUE, or NAME=N with N at least 0, where `form` says so. A name may have a '=' itself.
+/// Whether `text` has the required form: NAME=VALUE, or NAME=N with N at least 0. A name may contain '='.
 static bool hasForm(StringRef text, StringRef form) {
   if (!form.starts_with("NAME="))
     return !text.empty();
@@ -116,7 +116,7 @@ bool OptionList::checkOutputs(StringRef model) const {
   return true;
 }
 
-/// "optLevel" as "opt-level", which is opt_level in Python.
+/// Writes "optLevel" as "opt-level", which is opt_level in Python.
 static std::string wordsOf(StringRef member) {
   std::string words = llvm::convertToSnakeFromCamelCase(member);
   std::replace(words.begin(), words.end(), '_', '-');

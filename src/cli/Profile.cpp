@@ -1,4 +1,4 @@
-//===- Profile.cpp - where a model's time goes ----------------------------===//
+//===- Profile.cpp - times of a model's kernels ---------------------------===//
 
 #include "cli/Profile.h"
 
@@ -12,8 +12,8 @@ namespace perpend::cli {
 
 struct Profiler::Kernel {
   StringRef name;
-  int64_t calls;             ///< in all runs
-  std::vector<double> times; ///< of all calls of a run, in us
+  int64_t calls;             ///< over all runs
+  std::vector<double> times; ///< sum over the calls of a run, in us
 
   double median() const { return times[times.size() / 2]; }
   double callsOfRun() const { return static_cast<double>(calls) / static_cast<double>(times.size()); }
@@ -23,7 +23,7 @@ static double nowMs() {
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// The machine that the artifact was compiled for; it runs here.
+/// The machine for which the artifact was compiled, as it runs here.
 static std::optional<target::TargetInfo> targetOf(const perpend_model *model) {
   auto target = target::resolveTarget(descriptionOf(model).getString("target").value_or("host"));
   if (!target)
@@ -46,16 +46,16 @@ Profiler::Profiler(perpend_model *model, ArrayRef<Array> inputs, const CompileRe
   }
 }
 
-/// Some runs in which each kernel's time is taken; its medians, as those of whole runs, do not mind interruptions.
+/// Takes each kernel's time in several runs; medians are robust against interruptions.
 bool Profiler::measure(std::vector<Kernel> &kernels, perpend_session *session, Execution &execution) const {
   constexpr size_t leastRuns = 20;
   constexpr double leastMs = 100;
   for (int32_t i = 0; i < perpend_model_kernel_count(model); ++i)
     kernels.push_back({perpend_model_kernel_name(model, i), 0, {}});
-  execution.run(); // caches may have another lane's data
+  execution.run(); // caches may hold another lane's data
   size_t runs = 0;
   for (double start = nowMs(); runs < leastRuns || nowMs() - start < leastMs; ++runs) {
-    perpend_session_profile(session, 1); // from 0
+    perpend_session_profile(session, 1); // resets the times
     if (!execution.run())
       return false;
     for (auto [i, kernel] : llvm::enumerate(kernels)) {
@@ -74,7 +74,7 @@ bool Profiler::measure(std::vector<Kernel> &kernels, perpend_session *session, E
   return true;
 }
 
-/// GFLOP/s, GB/s and the part of the roof, or blanks.
+/// Prints GFLOP/s, GB/s and the fraction of the roof, or blanks.
 void Profiler::printRates(const Kernel &kernel, int64_t threads, llvm::raw_ostream &out) const {
   const KernelFacts *known = facts.lookup(kernel.name);
   std::optional<int64_t> operations, operationBytes, bytes;
@@ -92,7 +92,7 @@ void Profiler::printRates(const Kernel &kernel, int64_t threads, llvm::raw_ostre
   const double seconds = kernel.median() * 1e-6, lanes = static_cast<double>(threads);
   const double bytesOfCall = static_cast<double>(*bytes) * once;
   const double arithmetic = static_cast<double>(*operationBytes) * once / floatBytes / target->flopsPerSecond();
-  // Each core has its second-level cache; what lies behind it they share.
+  // Each core has its own second-level cache; what is after it is shared.
   const bool isShared = bytesOfCall > static_cast<double>(target->l2Bytes) * lanes;
   const double moving = bytesOfCall / target->bytesPerSecondOf(bytesOfCall / lanes) * (isShared ? lanes : 1);
   out << llvm::format(" %9.1f %8.1f %5.0f%%", static_cast<double>(*operations) * once * calls / seconds / 1e9,

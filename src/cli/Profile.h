@@ -1,4 +1,4 @@
-//===- Profile.h - where a model's time goes ---------------------*- C++ -*-===//
+//===- Profile.h - times of a model's kernels -------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_PROFILE_H
 #define PERPEND_CLI_PROFILE_H
@@ -9,14 +9,14 @@
 
 namespace perpend::cli {
 
-/// Measures the kernels of a model, and compares them with what the machine could do.
+/// Measures the kernels of a model and compares them with the machine's limits.
 class Profiler {
 public:
-  /// `report`: of the compilation; empty for a model that was compiled before.
+  /// `report`: of the compilation; empty for a model compiled earlier.
   Profiler(perpend_model *model, ArrayRef<Array> inputs, const CompileReport &report);
 
-  /// A line for each kernel, the longest first. A roof is the time that its operations take on full vectors, or that
-  /// reading its operands and writing its results takes, whichever is longer. False: a run failed, printed.
+  /// Prints a line per kernel, the slowest first. The roof is the larger of the time for its operations on full vectors
+  /// and the time for reading its operands and writing its results. False: a run failed, printed.
   bool print(int64_t threads, perpend_session *session, Execution &execution, llvm::raw_ostream &out) const;
 
 private:
@@ -26,7 +26,7 @@ private:
 
   perpend_model *model;
   llvm::StringMap<const KernelFacts *> facts;
-  /// The symbols in the inputs' shapes.
+  /// The values of the symbols in the inputs' shapes.
   llvm::StringMap<int64_t> symbols;
   std::optional<target::TargetInfo> target;
 };

@@ -1,4 +1,4 @@
-//===- Python.cpp - Python programs that the tool runs --------------------===//
+//===- Python.cpp - runs Python programs ----------------------------------===//
 
 #include "cli/Python.h"
 
@@ -35,7 +35,7 @@ std::string findPython() {
   return found ? *found : "";
 }
 
-/// Text without the escape sequences that colour it in a terminal.
+/// Removes the escape sequences that colour text in a terminal.
 static std::string withoutColours(StringRef text) {
   const llvm::Regex colour("\x1b\\[[0-9;]*[A-Za-z]");
   std::string plain;
@@ -59,7 +59,7 @@ int runProgram(StringRef program, ArrayRef<std::string> arguments, StringRef onS
   int code = llvm::sys::ExecuteAndWait(program, words, std::nullopt, streams, 0, 0, &message);
   if (auto text = llvm::MemoryBuffer::getFile(errors); !errors.empty() && text)
     llvm::errs() << withoutColours((*text)->getBuffer());
-  constexpr int endedBySignal = -2; // of ExecuteAndWait
+  constexpr int endedBySignal = -2; // returned by ExecuteAndWait
   if (code == endedBySignal)
     fail(onSignal + ": " + message);
   else if (code < 0)

@@ -1,4 +1,4 @@
-//===- Python.h - Python programs that the tool runs -------------*- C++ -*-===//
+//===- Python.h - runs Python programs --------------------------*- C++ -*-===//
 
 #ifndef PERPEND_CLI_PYTHON_H
 #define PERPEND_CLI_PYTHON_H
@@ -6,13 +6,13 @@
 #include "cli/Options.h"
 
 namespace perpend::cli {
-/// $PERPEND_PYTHON, the environment in the source tree, or python3 on the path. Empty: none.
+/// $PERPEND_PYTHON, the environment in the source tree, or python3 on the path. Empty: none found.
 std::string findPython();
-/// Where the tool's source tree is, if it runs from its build folder; else empty.
+/// The tool's source tree if it runs from its build folder; otherwise empty.
 std::string findSourceTree();
-/// The exit code of the program, negative where it did not end by itself; its output goes where the tool's goes.
-/// `onSignal`: the message where a signal ended it. `errors`: a file for the text of its errors, which is then printed
-/// without colours; empty: it is printed as it comes.
+/// Runs a program with the tool's standard output. Returns its exit code, negative if it did not exit by itself.
+/// `onSignal`: message if a signal ended it. `errors`: file for its error output, which is then printed without
+/// colours; empty: printed directly.
 int runProgram(StringRef program, ArrayRef<std::string> arguments, StringRef onSignal, StringRef errors = "");
 } // namespace perpend::cli
 

@@ -1,4 +1,4 @@
-//===- References.cpp - what a model's outputs should be ------------------===//
+//===- References.cpp - reference outputs of a model ----------------------===//
 
 #include "cli/References.h"
 #include "cli/Python.h"

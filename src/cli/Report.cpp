@@ -1,4 +1,4 @@
-//===- Report.cpp - what is known of a model ------------------------------===//
+//===- Report.cpp - facts about a model -----------------------------------===//
 
 #include "cli/Report.h"
 #include "Pipeline.h"
@@ -82,7 +82,7 @@ static std::string textOf(Type type) {
   return text;
 }
 
-/// What is said of an input whose extents of 1 are repeated along these dimensions.
+/// Describes an input whose extents of 1 are repeated along these dimensions.
 static std::string textOfRepeats(ArrayRef<int64_t> dims) {
   if (dims.empty())
     return "";
@@ -115,7 +115,7 @@ static void collectOperators(func::FuncOp main, ModelReport &report) {
       auto type = cast<RankedTensorType>(constant.getType());
       report.weightsBytes += type.getNumElements() * tile::elementBytes(type.getElementType());
     }
-    return isa<graph::SymbolInterface>(op) ? WalkResult::advance() : WalkResult::skip(); // not into scalar code
+    return isa<graph::SymbolInterface>(op) ? WalkResult::advance() : WalkResult::skip(); // skips scalar code
   });
   for (const auto &[name, count] : counts)
     report.operators.push_back({name, count});

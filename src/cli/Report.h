@@ -1,7 +1,7 @@
-//===- Report.h - what is known of a model -----------------------*- C++ -*-===//
+//===- Report.h - facts about a model ---------------------------*- C++ -*-===//
 //
-// The facts that `perpend inspect` shows, collected once and written as text or
-// as a page.
+// The facts that `perpend inspect` shows; collected once, written as text or as
+// a page.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,19 +23,19 @@ struct OperatorReport {
 
 struct KernelReport {
   std::string name, schedule;
-  std::string nodes;             ///< of the model, separated by commas
-  std::string operations, bytes; ///< expressions; empty: not counted
+  std::string nodes;             ///< nodes of the model, separated by commas
+  std::string operations, bytes; ///< as expressions; empty: not counted
 };
 
 struct BufferReport {
-  std::string size; ///< an expression
-  /// Scratch memory of a kernel, of which each thread has so much, and at most so many have any; else empty.
+  std::string size; ///< as an expression
+  /// For scratch memory of a kernel: the size per thread and the most threads; otherwise empty.
   std::string parts;
   int64_t bytes = 0, offset = 0;
   int64_t first = 0, last = 0;
 };
 
-/// What a model for several machines has for one of them.
+/// The part of a model for several machines that belongs to one of them.
 struct VariantReport {
   std::string target;
   std::vector<std::string> isa;
@@ -44,19 +44,19 @@ struct VariantReport {
 
 struct ModelReport {
   std::string name, path;
-  std::string target;  ///< empty: several machines, of which this one is none
-  std::string refusal; ///< why it does not run on this machine; empty: it does, or is not compiled
+  std::string target;  ///< empty: for several machines, none of which is this one
+  std::string refusal; ///< why it does not run on this machine; empty: it does, or is uncompiled
   bool isChecked = false;
-  std::string precision; ///< of the operands of products; empty: f32
+  std::string precision; ///< precision of the operands of products; empty: f32
   std::vector<TensorReport> inputs, outputs;
-  std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those that a run gives values to
-  std::vector<std::string> requirements;         ///< of the extents of inputs
+  std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those whose values a run determines
+  std::vector<std::string> requirements;         ///< requirements on extents of inputs
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
-  std::vector<VariantReport> variants; ///< the first that a machine runs is chosen; empty for one machine
+  std::vector<VariantReport> variants; ///< in order of preference; empty for one machine
   std::vector<KernelReport> kernels;
-  /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those where every symbol is
-  /// `symbolValue`; a run has one thread.
+  /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those for `symbolValue` as every
+  /// symbol's value, and one thread.
   std::vector<BufferReport> buffers;
   int64_t arenaBytes = 0;
   bool hasParts() const {
@@ -71,16 +71,16 @@ struct StageText {
 
 /// The module at a stage: "graph", the name of a phase, "llvm" or "asm". Errors: nullopt, printed.
 std::optional<std::string> printStage(const ModelSource &source, const CompileOptions &options, StringRef stage);
-/// graph, the phases, llvm, asm.
+/// "graph", the phases, "llvm" and "asm".
 std::vector<std::string> stageNames();
 
 /// Errors: nullopt, printed.
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options);
-/// Of a compiled library.
+/// For a compiled library.
 std::optional<ModelReport> inspectLibrary(StringRef path);
 
 void printText(const ModelReport &report, llvm::raw_ostream &out);
-/// A page that needs no other file.
+/// Prints a self-contained page.
 void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_ostream &out);
 } // namespace perpend::cli
 

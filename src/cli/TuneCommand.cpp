@@ -39,7 +39,7 @@ struct TuneOptions {
 static std::atomic<int> endingSignal = 0;
 static bool isInterrupted() { return endingSignal != 0; }
 
-/// `what`: it is one of.
+/// Help text of an option whose value is one of a table; `what` describes it.
 template <typename Info> static std::string helpOf(StringRef what, ArrayRef<Info> table, StringRef usual) {
   std::string text = what.str() + ":";
   for (const Info &info : table)
@@ -53,7 +53,7 @@ template <typename Info> static std::string helpOf(StringRef what, ArrayRef<Info
 // What is printed
 //===----------------------------------------------------------------------===//
 
-/// A row for each kernel, those with the largest share of the model's time first.
+/// A row per kernel, largest share of the model's time first.
 static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
   double total = 0;
   for (const tune::Job &job : jobs)
@@ -84,14 +84,14 @@ static void printTable(ArrayRef<tune::Job> jobs, bool isTuned) {
     llvm::outs() << "not measured: " << support::counted(others, "kernel") << "\n";
 }
 
-/// Where the tuner is: on a terminal one line that changes, else a line from time to time.
+/// Shows progress: on a terminal one line that is updated, otherwise a line from time to time.
 class ProgressLine {
 public:
   ProgressLine(const TuningRun &run, double budget) : run(run), budget(budget) {}
-  /// Of a list, which takes no time that is known; a short one is silent in a pipe.
+  /// For a list, which takes an unknown time; silent in a pipe if it is short.
   explicit ProgressLine(const TuningRun &run) : run(run), budget(0), printed(0) {}
 
-  /// The first kernel takes a while.
+  /// The first kernel takes a while, so announce the start.
   void begin() const {
     bool isTerminal = llvm::sys::Process::StandardErrIsDisplayed();
     if (isTerminal || budget > 0)
@@ -120,7 +120,7 @@ public:
     llvm::errs() << (isTerminal && !isLast ? "" : "\n");
   }
 
-  /// What is printed next begins a line.
+  /// Ensures that further output starts on a new line.
   static void end() { llvm::errs() << (llvm::sys::Process::StandardErrIsDisplayed() ? "\r\033[K" : ""); }
 
 private:
@@ -144,7 +144,7 @@ static void warnOfSymbols(const TuningRun &run) {
                  << ", and other schedules may be faster for its usual value\nhint: --symbol " << symbol << "=N\n";
 }
 
-/// What the database says before anything is measured.
+/// Prints the contents of the database before anything is measured.
 static void printKnown(ArrayRef<tune::Job> kernels) {
   double least = INFINITY, most = 0;
   int64_t count = 0;
@@ -160,14 +160,14 @@ static void printKnown(ArrayRef<tune::Job> kernels) {
 static bool isAnyMeasured(ArrayRef<tune::Job> kernels) {
   bool isAny = llvm::any_of(kernels, [](const tune::Job &job) { return job.isMeasured(); });
   if (!isAny && !kernels.empty() && !isInterrupted())
-    fail("no kernel of the model could be measured", "the warnings say why; a larger --budget if there are none");
+    fail("no kernel of the model could be measured", "see the warnings; if there are none, use a larger --budget");
   return isAny || kernels.empty() || isInterrupted();
 }
 
 static void stopOnSignals() {
   struct sigaction stop = {};
   stop.sa_handler = [](int signal) { endingSignal = signal; };
-  stop.sa_flags = SA_RESETHAND; // a second one ends the program
+  stop.sa_flags = SA_RESETHAND; // a second signal ends the program
   for (int signal : {SIGINT, SIGTERM})
     sigaction(signal, &stop, nullptr);
 }
@@ -193,7 +193,7 @@ static bool writePage(const TuningRun &run, const TuneOptions &options, const tu
   return error ? (fail(std::move(error)), false) : true;
 }
 
-/// What uses the records: kernels are the same with the same options.
+/// The command that uses the records: kernels are the same if the options are.
 static std::string nextCommand(const TuneOptions &options) {
   const ModelSource &source = options.sources.front();
   const CompileOptions &compiler = options.tuning.compiler, usual;
@@ -222,8 +222,8 @@ static void printGainsInModels(const TuningRun &run, const TuneOptions &options)
       llvm::outs() << title << " takes " << timeText(gain.tunedSeconds) << ", with the compiler's schedules "
                    << timeText(gain.plainSeconds) << llvm::format(" (%.2fx)\n", gain.plainSeconds / gain.tunedSeconds);
     else
-      llvm::outs() << title << " was not measured with what was found: " << gain.refusal
-                   << "; what was faster alone is kept\n";
+      llvm::outs() << title << " was not measured with the new schedules: " << gain.refusal
+                   << "; those that are faster alone are kept\n";
   }
   std::vector<std::string> slower;
   for (const tune::Job &job : run.kernels())
@@ -265,7 +265,7 @@ static int search(TuningRun &run, const TuneOptions &options) {
     llvm::outs() << "next: " << nextCommand(options) << "\n";
   else
     llvm::outs() << "nothing faster than the compiler's own schedules was found\n";
-  constexpr int terminated = 128; // and the signal's number, as shells say it
+  constexpr int terminated = 128; // plus the signal's number, as in shells
   return endingSignal == SIGTERM ? terminated + SIGTERM : Good;
 }
 
@@ -284,7 +284,7 @@ static int list(TuningRun &run) {
   return Good;
 }
 
-/// The models' inputs in order, each name once.
+/// The models' inputs in order, without duplicates.
 static std::vector<StringRef> inputsOf(ArrayRef<ModuleOp> modules) {
   std::vector<StringRef> names;
   for (ModuleOp module : modules) {
@@ -349,31 +349,34 @@ static bool addSource(TuneOptions &options, ModelSource source, StringRef path) 
 
 int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   TuneOptions options;
-  ModelSource source; // what all models share
+  ModelSource source; // options shared by all models
   OptionList list;
-  list.add("o", options.output, "FILE", "the database; what is in it already stays, unless measuring refutes it");
-  list.addOutputFile("html", options.html, "FILE", "write a page: the best so far, each candidate, why some were none");
+  list.add("o", options.output, "FILE", "the database; its records stay unless a measurement refutes them");
+  list.addOutputFile("html", options.html, "FILE",
+                     "write a page: the best time so far, each candidate, reasons for rejections");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("trials", options.tuning.trials, "N", "how many candidates to try at most, of all kernels", 1);
+  list.add("trials", options.tuning.trials, "N", "maximal number of candidates, for all kernels together", 1);
   list.add("scheduler", options.tuning.scheduler, "NAME",
-           helpOf("which kernel is next", tune::schedulers(), options.tuning.scheduler));
+           helpOf("how to choose the next kernel", tune::schedulers(), options.tuning.scheduler));
   list.add("search", options.tuning.search, "NAME",
-           helpOf("what is tried next", tune::searches(), options.tuning.search));
-  list.add("space", options.tuning.space, "NAME", helpOf("what may be chosen", tune::spaces(), options.tuning.space));
+           helpOf("how to choose the next candidate", tune::searches(), options.tuning.search));
+  list.add("space", options.tuning.space, "NAME",
+           helpOf("the space of candidates", tune::spaces(), options.tuning.space));
   list.add("sketches", options.tuning.sketches, "FILE",
-           "schedules whose numbers may be chosen, too, in whatever space");
+           "sketches: more schedules whose numbers are searched, in any space");
   list.add("cost-model", options.tuning.costModel, "NAME",
-           helpOf("what ranks candidates that are not measured yet", tune::costModels(), options.tuning.costModel));
+           helpOf("how to rank candidates before they are measured", tune::costModels(), options.tuning.costModel));
   list.add("seed", options.tuning.seed, "N", "the same seed proposes the same candidates (default 1)");
-  list.add("threads", options.tuning.threads, "N", "to measure with (default 1)", 1);
+  list.add("threads", options.tuning.threads, "N", "threads to measure with (default 1)", 1);
   list.add(
       "input", options.inputs, "[NAME=]FILE.npy",
-      "an input of the model; without a name, the next one in order. Its extents are measured with, and its values "
-      "in kernels that read it");
+      "an input of the model; without a name, the next one in order. Kernels are measured with its extents, those that "
+      "read it with its values");
   list.add("symbol", options.symbols, "NAME=N,…",
-           "the extents to measure with (default 2): several as n=1,128, with parts of the time as n=1:10,128:1");
+           "the extents to measure with (default 2): several sets as n=1,128, with weights as n=1:10,128:1");
   list.add("kernels", options.kernels, "NAME,…", "only these kernels, which --list names");
-  list.add("list", options.wantsList, "", "print the kernels, their times and what part of the roof they reach");
+  list.add("list", options.wantsList, "",
+           "print the kernels, their times and the fraction of the roof that they reach");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});

@@ -1,4 +1,4 @@
-//===- TuningPage.cpp - a run of tuning as a page -------------------------===//
+//===- TuningPage.cpp - a tuning run as a page ----------------------------===//
 
 #include "cli/TuningPage.h"
 #include "cli/Html.h"
@@ -15,10 +15,10 @@ namespace {
 using Rows = std::vector<std::vector<std::string>>;
 using Events = std::vector<const tune::Event *>;
 
-constexpr StringRef colours[] = {"#999", "#d80", "#c00", "#80c", "#06c", "#ccc"}; ///< of an outcome's kinds
+constexpr StringRef colours[] = {"#999", "#d80", "#c00", "#80c", "#06c", "#ccc"}; ///< one per kind of outcome
 constexpr StringRef bestColour = "#080";
 
-/// Seconds from left to right, and times of a call from bottom to top.
+/// Seconds run from left to right, times of a call from bottom to top.
 class Chart {
 public:
   Chart(double duration, double most, llvm::raw_ostream &out) : duration(duration), most(most), out(out) {
@@ -32,12 +32,12 @@ public:
         << llvm::format("<text x=\"4\" y=\"%.1f\" font-size=\"11\">", y(seconds) - 3) << escape(label) << " "
         << timeText(seconds) << "</text>\n";
   }
-  /// What is not measured lies on the ground.
+  /// Marks unmeasured candidates on the base line.
   void mark(double time, double seconds, StringRef colour, StringRef title) {
     out << llvm::format("<circle cx=\"%.1f\" cy=\"%.1f\" r=\"2.5\" fill=\"", x(time), seconds > 0 ? y(seconds) : height)
         << colour << "\"><title>" << escape(title) << "</title></circle>\n";
   }
-  /// Each time stays until the next.
+  /// Draws steps: each time holds until the next.
   void steps(ArrayRef<std::pair<double, double>> points) {
     if (points.empty())
       return;
@@ -73,9 +73,9 @@ static std::string titleOf(const tune::Event &event) {
   return text + "\n" + changesOf(event);
 }
 
-/// The sum of all kernels' calls, once each was measured.
+/// Draws the sum over all kernels' calls, once each has been measured.
 static void printModel(ArrayRef<tune::Job> kernels, const tune::Log &log, llvm::raw_ostream &out) {
-  std::map<std::pair<StringRef, StringRef>, std::pair<double, double>> best; // seconds, and what one counts
+  std::map<std::pair<StringRef, StringRef>, std::pair<double, double>> best; // seconds, and their weight
   double before = 0;
   for (const tune::Job &job : kernels) {
     best[{job.kernel, job.extents}] = {job.defaultSeconds, job.weightOfCalls()};
@@ -100,7 +100,7 @@ static void printModel(ArrayRef<tune::Job> kernels, const tune::Log &log, llvm::
   chart.steps(points);
 }
 
-/// What was refused, wrong, has crashed or hung, by its reason.
+/// Candidates that were refused, wrong, crashed or hung, grouped by reason.
 static Rows failuresOf(const Events &events) {
   llvm::MapVector<std::pair<tune::Outcome::Kind, StringRef>, Events> reasons;
   for (const tune::Event *event : events)
@@ -115,7 +115,7 @@ static Rows failuresOf(const Events &events) {
 
 static void printKernel(const tune::Job &job, const std::string &title, const Events &events, double duration,
                         llvm::raw_ostream &out) {
-  constexpr double mostOfDefault = 2; // what takes longer lies at the top
+  constexpr double mostOfDefault = 2; // slower ones are drawn at the top
   out << "<h2>" << escape(title) << "</h2>\n";
   {
     Chart chart(duration, mostOfDefault * job.defaultSeconds, out);

@@ -1,7 +1,7 @@
-//===- Attributes.h - the names of the graph level's attributes --*- C++ -*-===//
+//===- Attributes.h - names of the graph level's attributes -----*- C++ -*-===//
 //
-// Attributes that operators carry beside those of their definitions (Ops.td),
-// each name once. A later level has a header of its own (tile/Attributes.h).
+// Attributes of operators beyond those that Ops.td defines, each named once.
+// The next level has its own header (tile/Attributes.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,63 +16,61 @@ namespace perpend::graph {
 // Of the module
 //===----------------------------------------------------------------------===//
 
-/// Text: the model's own name.
+/// String: the name that the model has in its file.
 inline constexpr llvm::StringLiteral modelNameAttribute = "graph.model_name";
-/// JSON text: the form in which a program gets its results, of a PyTorch module.
+/// JSON text: the structure in which a PyTorch module returns its results.
 inline constexpr llvm::StringLiteral resultsAttribute = "graph.results";
-/// Array of texts: object files and archives with the functions of library calls.
+/// Array of strings: object files and archives that define the functions of library calls.
 inline constexpr llvm::StringLiteral objectsAttribute = "graph.objects";
 
 //===----------------------------------------------------------------------===//
 // Of main, its arguments and its results
 //===----------------------------------------------------------------------===//
 
-/// Text: what an input or output is called.
+/// String: the name of an input or output.
 inline constexpr llvm::StringLiteral nameAttribute = "graph.name";
-/// Text: the map that this input has the keys of, and the next one the values.
+/// String, on the input with a map's keys: the name of the map; the next input has the values.
 inline constexpr llvm::StringLiteral mapAttribute = "graph.map";
-/// Array: the labels of the columns of an output that is a list of maps.
+/// Array: column labels of an output that is a list of maps.
 inline constexpr llvm::StringLiteral labelsAttribute = "graph.labels";
-/// Array: the dimensions of an input that repeat (Repeats.h).
+/// Array: the dimensions of an input that may repeat (Repeats.h).
 inline constexpr llvm::StringLiteral repeatsAttribute = "graph.repeats";
-/// #graph.shape: expressions that must not be negative (Requirements.h).
+/// #graph.shape: expressions that must be nonnegative (Requirements.h).
 inline constexpr llvm::StringLiteral requirementsAttribute = "graph.requirements";
-/// Array of texts, one for each requirement: the node that it comes from.
+/// Array of strings, parallel to the requirements: the node that each comes from.
 inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requirement_subjects";
 
 //===----------------------------------------------------------------------===//
 // Of operators
 //===----------------------------------------------------------------------===//
 
-/// Unit, of a cast: it rounds although excess precision would be kept (ExcessPrecision.h).
-inline constexpr llvm::StringLiteral roundsAttribute = "graph.rounds";
 /// Unit, of a conversion in an operator's code: subnormal results may be 0, as they are where products read them.
 inline constexpr llvm::StringLiteral flushesAttribute = "graph.flushes";
-/// Unit, of an operator: what reads its result computes the elements, however often.
+/// Unit, on an operator: its users compute its elements, each time they read them.
 inline constexpr llvm::StringLiteral computedByUsersAttribute = "graph.computed_by_users";
-/// Unit, of a reduction: its gradient cancels in every use.
+/// Unit, on a reduction: its gradient cancels in every use.
 inline constexpr llvm::StringLiteral cancelsAttribute = "graph.cancels";
-/// Unit, of a library call: it has effects beside its results.
+/// Unit, on a library call: it has side effects.
 inline constexpr llvm::StringLiteral impureAttribute = "graph.impure";
-/// Unit, of a library call: its result has the shape of its operand.
+/// Unit, on a library call: its result has the shape of its operand.
 inline constexpr llvm::StringLiteral elementwiseAttribute = "graph.elementwise";
-/// Dictionary, of a library call that is linear: the parameters of its transpose.
+/// Dictionary, on a linear library call: the parameters of its transpose.
 inline constexpr llvm::StringLiteral transposedAttribute = "graph.transposed";
-/// Text, of the requirement that stands for a branch that cannot run: which and why.
+/// String, on the requirement that replaces a branch which cannot run: which branch, and why.
 inline constexpr llvm::StringLiteral leftOutAttribute = "graph.left_out";
 
 //===----------------------------------------------------------------------===//
 // Of kernels and their calls
 //===----------------------------------------------------------------------===//
 
-/// Unit, of a function: it is a kernel, at every level from fusion to LLVM.
+/// Unit, on a function: it is a kernel, at every level from fusion to LLVM.
 inline constexpr llvm::StringLiteral kernelAttribute = "tile.kernel";
-/// Of a kernel, array of texts: the symbols that it uses. Of its call, #graph.shape: what they are there
+/// On a kernel, array of strings: the symbols that it uses. On a call of it, #graph.shape: their values there
 /// (KernelSymbols.h).
 inline constexpr llvm::StringLiteral symbolsAttribute = "graph.symbols";
-/// Text, of a kernel: the hash that is its identity (KernelIdentity.h).
+/// String, on a kernel: the hash that identifies it (KernelIdentity.h).
 inline constexpr llvm::StringLiteral structureAttribute = "graph.structure";
-/// Integer, of a kernel's call: the number of the result of main that it computes.
+/// Integer, on a call of a kernel: the index of the result of main that it computes.
 inline constexpr llvm::StringLiteral resultAttribute = "graph.result";
 } // namespace perpend::graph
 

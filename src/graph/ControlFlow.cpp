@@ -1,7 +1,7 @@
 //===- ControlFlow.cpp - operators with regions, and sizes from data ------===//
 //
-// Constraints and accessors of measure, require, if and loop. The rules they
-// follow are in docs/decisions/0004.
+// Verifiers and accessors of measure, require, if and loop. docs/decisions/0004
+// has their rules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,8 @@ static bool isExtentOf(StringAttr symbol, TypeRange types) {
   });
 }
 
-/// Whether a value of type `given` may take the place of one of type `wanted`, whose extents with `symbols` follow it.
+/// Whether a value of type `given` can replace one of type `wanted`, in which extents that are `symbols` take its
+/// extents.
 static bool fits(Type given, Type wanted, ArrayRef<StringAttr> symbols) {
   auto from = dyn_cast<RankedTensorType>(given), to = dyn_cast<RankedTensorType>(wanted);
   if (!from || !to || from.getElementType() != to.getElementType() || from.getRank() != to.getRank())
@@ -113,7 +114,7 @@ SmallVector<StringAttr> LoopOp::elementSymbols() {
   return names;
 }
 
-/// C4: scan results are the elements, stacked.
+/// C4: scan results stack the elements.
 static bool stacks(Type element, Type result, const SymbolicInt &count, ArrayRef<StringAttr> symbols) {
   auto type = cast<RankedTensorType>(element);
   Shape shape = shapeOf(type);

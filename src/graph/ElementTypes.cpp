@@ -1,4 +1,4 @@
-//===- ElementTypes.cpp - what the elements of a tensor are ---------------===//
+//===- ElementTypes.cpp - element types of tensors ------------------------===//
 
 #include "graph/ElementTypes.h"
 #include "graph/Minifloats.h"

@@ -1,13 +1,13 @@
-//===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -------------------===//
+//===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -----------------===//
 //
-// The builder's cast, and the rule behind it: f16 and bf16 values are computed in
-// f32, and rounded where a result of the model or an explicit cast (the attribute
-// graph.rounds) needs it. A cast of a narrow value to f32 therefore computes that
-// value once more from the last f32 values, through the operators that do not mind.
+// The builder's cast, and the rule behind it: an operator of the model computes
+// f16 and bf16 in f32 and rounds its results, once. A cast of a narrow value to f32
+// inside of one therefore computes that value once more from the last f32 values,
+// through the operators that do not mind. What another operator of the model made
+// is rounded, and so is what a pass casts.
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Attributes.h"
 #include "graph/Scalars.h"
 #include "graph/builder/Builder.h"
 
@@ -17,11 +17,32 @@ using namespace mlir;
 
 namespace perpend::graph {
 
+Builder::~Builder() {
+  if (inserted)
+    operations.setListener(nullptr);
+}
+
+void Builder::beginOperator(Location node, std::string text) {
+  if (!inserted) {
+    inserted = std::make_unique<InsertedOperations>();
+    operations.setListener(inserted.get());
+  }
+  inserted->operations.clear();
+  location = node;
+  subject = std::move(text);
+  operands.clear();
+}
+
+void Builder::keepRounded(Value value) {
+  if (inserted && value)
+    inserted->operations.erase(value.getDefiningOp());
+}
+
 static bool isNarrow(Type type) { return type.isF16() || type.isBF16(); }
 static Type widenedType(Type type) { return isNarrow(type) ? Float32Type::get(type.getContext()) : type; }
 static Value widened(Builder &builder, Value narrow, unsigned depth);
 
-/// The operands in f32; empty when none of them has been rounded.
+/// The operands in f32; empty if none of them has been rounded.
 static SmallVector<Value> widenedOperands(Builder &builder, ValueRange operands, unsigned depth) {
   SmallVector<Value> wide;
   for (Value operand : operands)
@@ -34,7 +55,7 @@ static SmallVector<Value> widenedOperands(Builder &builder, ValueRange operands,
   return wide;
 }
 
-/// The scalar code of a map with f32 in place of narrower types, without the conversions between them.
+/// Clones the scalar code of a map with f32 instead of narrower types, dropping the conversions between them.
 static Value widenedBody(OpBuilder &b, Block &body, ValueRange arguments) {
   IRMapping mapping;
   mapping.map(body.getArguments(), arguments);
@@ -77,11 +98,10 @@ static Value widenedMap(Builder &builder, MapOp map, unsigned depth) {
   });
 }
 
-/// An f16 or bf16 value as it was before rounding, computed anew from the last values in f32; null where there are
-/// none.
+/// Recomputes an f16 or bf16 value without rounding, from the last values in f32; null if there are none.
 static Value widened(Builder &builder, Value narrow, unsigned depth) {
   Operation *op = narrow.getDefiningOp();
-  if (!op || depth == 0 || op->hasAttr(roundsAttribute))
+  if (!op || depth == 0 || !builder.isOfThisOperator(op))
     return {};
   if (auto map = dyn_cast<MapOp>(op))
     return widenedMap(builder, map, depth - 1);
@@ -98,22 +118,15 @@ static Value widened(Builder &builder, Value narrow, unsigned depth) {
   return clone->getResult(0);
 }
 
-static void markAsRounded(Builder &builder, Value value) {
-  if (Operation *op = value ? value.getDefiningOp() : nullptr)
-    op->setAttr(roundsAttribute, builder.operations.getUnitAttr());
-}
-
 Value Builder::roundingCast(Value input, Type elementType, MinifloatRounding rounding) {
-  if (input && isNarrow(tensorTypeOf(input).getElementType()))
-    markAsRounded(*this, input);
+  keepRounded(input);
   Value result = cast(input, elementType, rounding);
-  if (result != input)
-    markAsRounded(*this, result);
+  keepRounded(result);
   return result;
 }
 
 Value Builder::cast(Value input, Type elementType, MinifloatRounding rounding) {
-  constexpr unsigned mostSteps = 8; // between two operators that compute in f32
+  constexpr unsigned mostSteps = 8; // most operators between two that compute in f32
   if (!input || tensorTypeOf(input).getElementType() == elementType)
     return input;
   Type from = tensorTypeOf(input).getElementType();

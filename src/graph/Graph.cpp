@@ -41,7 +41,7 @@ Operation *GraphDialect::materializeConstant(OpBuilder &builder, Attribute value
   return builder.create<ConstantOp>(loc, type, elements);
 }
 
-// A copy: another thread may add an expression, which moves all of them.
+// Returns a copy: another thread may add an expression, which moves all of them.
 SymbolicInt GraphDialect::expression(StringAttr text) {
   llvm::sys::ScopedLock lock(expressionsMutex);
   auto [entry, isNew] = expressions.try_emplace(text, SymbolicInt(0));

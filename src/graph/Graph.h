@@ -38,11 +38,11 @@ using Shape = llvm::SmallVector<SymbolicInt>;
 
 enum class ElementKind { View, Pointwise, Reduction };
 
-/// A sum of products as one of matrices: [batch..., free..., summed...] times [batch..., summed..., free...], in
-/// dimensions of the operands. The result has those of the batch, then the free ones, the right operand's from
-/// `columnDim` on; where it has more, these are of one element.
+/// A sum of products as a matrix product: [batch..., free..., summed...] times [batch..., summed..., free...], given as
+/// dimensions of the operands. The result's dimensions are those of the batch, then the free ones, with the right
+/// operand's from `columnDim` on; any further dimensions have extent 1.
 struct MatrixProduct {
-  /// What is read of each dimension of the left operand: so many positions from 0 on, so many steps apart.
+  /// For each dimension of the left operand, how many positions are read, from 0 on, and their stride.
   Shape read;
   llvm::SmallVector<int64_t> steps;
   struct Operand {
@@ -52,39 +52,39 @@ struct MatrixProduct {
   int64_t columnDim;
 };
 
-/// Graph.td says what it means.
+/// Documented in Graph.td.
 template <typename Op> class DimensionWise : public mlir::OpTrait::TraitBase<Op, DimensionWise> {};
 
-/// The parameters of a library call as its function gets them: a JSON object.
+/// A library call's parameters in the form that its function gets: a JSON object.
 std::string parametersText(mlir::DictionaryAttr parameters);
 
-/// What an operator needs to emit one element: elements of its operands, and
-/// the run-time values of symbolic expressions.
+/// Services for an operator that emits one of its elements: elements of its operands, and run-time values of symbolic
+/// expressions.
 class ElementEmitter {
 public:
   virtual ~ElementEmitter() = default;
   virtual mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
                               mlir::ValueRange index) = 0;
   virtual mlir::Value extent(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &value) = 0;
-  /// A for loop over [0, count) with one carried value; `body` returns its next value. Reductions use this.
+  /// A for loop over [0, count) with one carried value, for reductions; `body` returns the next value.
   using LoopBody = llvm::function_ref<mlir::Value(mlir::OpBuilder &, mlir::Value index, mlir::Value carried)>;
   virtual mlir::Value loop(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &count, mlir::Value initial,
                            LoopBody body) = 0;
 };
 
-/// What an operator needs to emit a result whose elements depend on one another: the result's memory, for a block of
-/// lanes, besides the elements of its operands.
+/// Services for an operator whose elements depend on one another: in addition, access to the result's memory for a
+/// block of lanes.
 class SequenceEmitter {
 public:
   explicit SequenceEmitter(ElementEmitter &elements) : elements(elements) {}
   virtual ~SequenceEmitter() = default;
   ElementEmitter &elements;
-  /// Loops over the lanes after the sequential dimensions; body gets their index.
+  /// Loops over the lanes after the sequential dimensions; the body gets their index.
   using LaneBody = llvm::function_ref<void(mlir::OpBuilder &, mlir::ValueRange lane)>;
   virtual void forEachLane(mlir::OpBuilder &builder, mlir::Location loc, LaneBody body) = 0;
-  /// The index in the lanes before the sequential dimensions.
+  /// The index in the dimensions before the sequential ones.
   virtual mlir::ValueRange outerIndex() = 0;
-  /// Reads and writes the result.
+  /// Load from and store to the result.
   virtual mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange index) = 0;
   virtual void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::ValueRange index, mlir::Value scalar) = 0;
 };

@@ -1,8 +1,8 @@
 //===- Graph.td - the graph dialect: attributes, enums, interfaces --------===//
 //
-// Operators on tensors with symbolic shapes. Values are RankedTensorType; a
-// dimension that is not a number is explained by the #graph.shape encoding.
-// The primitives themselves are in Ops.td.
+// Operators on tensors with symbolic shapes. Values are RankedTensorType; the
+// encoding #graph.shape gives the extents that are not constants. Ops.td has
+// the primitives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +23,15 @@ def GraphDialect : Dialect {
   let hasConstantMaterializer = 1;
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
   let extraClassDeclaration = [{
-    /// The parsed form of an expression that an attribute holds as text.
+    /// Parses an expression that an attribute stores as text; cached.
     ::perpend::support::SymbolicInt expression(::mlir::StringAttr text);
-    /// How constant expressions are computed: the results of one operator with static shapes from its constant
-    /// operands. The interpreter registers itself here; without it nothing is folded.
+    /// Folds constant expressions: computes an operator with static shapes on constant operands. The interpreter
+    /// registers itself here; without it nothing is folded.
     using Evaluator = ::mlir::LogicalResult (*)(::mlir::Operation *, ::llvm::ArrayRef<::mlir::Attribute>,
                                                 ::llvm::SmallVectorImpl<::mlir::Attribute> &);
     Evaluator evaluator = nullptr;
-    /// The identities of texts while graphs are made, folded and interpreted (equal texts, equal numbers; 0 is the empty
-    /// text). An artifact has a table of its own.
+    /// The identities of strings while graphs are built, folded and interpreted: equal strings have equal numbers, 0 is
+    /// the empty string. An artifact has its own table.
     int64_t identityOf(::llvm::StringRef text);
     ::llvm::StringRef textOf(int64_t identity);
   private:
@@ -115,7 +115,7 @@ def MinifloatType : TypeDef<GraphDialect, "Minifloat"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Interfaces: the facts about operators that passes ask for
+// Interfaces: facts about operators that passes query
 //===----------------------------------------------------------------------===//
 
 def ElementInterface : OpInterface<"ElementInterface"> {
@@ -149,8 +149,8 @@ def ElementInterface : OpInterface<"ElementInterface"> {
   ];
 }
 
-/// The tensors of the operator have the same dimensions, and what it does along each of them is said by lists with an
-/// entry for each: a transpose of the result is the result of transposed operands, where lists are in that order, too.
+/// All tensors of the operator have the same dimensions, and lists with one entry per dimension say what it does along
+/// them. So a transpose of the result equals the operator on transposed operands and permuted lists.
 def DimensionWise : NativeOpTrait<"DimensionWise"> { let cppNamespace = "::perpend::graph"; }
 
 def ReductionInterface : OpInterface<"ReductionInterface"> {

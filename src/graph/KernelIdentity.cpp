@@ -1,4 +1,4 @@
-//===- KernelIdentity.cpp - what a kernel is, whatever it is called -------===//
+//===- KernelIdentity.cpp - identity and name of a kernel -----------------===//
 
 #include "graph/KernelIdentity.h"
 
@@ -18,7 +18,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// A name is about this many operators.
+/// Most operators that a name mentions.
 static constexpr size_t wordsOfName = 4;
 static constexpr size_t digitsOfName = 4;
 
@@ -126,7 +126,7 @@ std::string structuralHash(func::FuncOp kernel) { return StructureHasher(kernel)
 // The name
 //===----------------------------------------------------------------------===//
 
-/// The mnemonic, without the type that arithmetic says at its end.
+/// The mnemonic, without the suffix by which arith distinguishes types.
 static StringRef wordOf(Operation &op) {
   StringRef word = op.getName().stripDialect();
   if (isa<arith::ArithDialect>(op.getDialect()) && (word.ends_with("f") || word.ends_with("i")))
@@ -138,8 +138,8 @@ static bool isNamed(Operation &op) {
   return !op.hasTrait<OpTrait::IsTerminator>() && !op.hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Operators that compute say what a kernel does, by their scalar code where they have some, but for how an operand is
-/// stored; views only where nothing else is there.
+/// The operators to name a kernel after: those that compute, represented by their scalar code if they have some,
+/// without conversions for storage; views only if there is nothing else.
 static SetVector<StringRef> wordsOf(func::FuncOp kernel) {
   SetVector<StringRef> words, views;
   for (Operation &op : kernel.getBody().front()) {

@@ -1,8 +1,8 @@
-//===- KernelIdentity.h - what a kernel is, whatever it is called -*- C++ -*-===//
+//===- KernelIdentity.h - identity and name of a kernel ---------*- C++ -*-===//
 //
-// Two kernels are the same when they differ in nothing but names of values and
-// symbols. The identity is a hash that depends on the kernel alone: neither on
-// the model around it, nor on the run or the machine of the compiler.
+// Two kernels are the same if they differ only in names of values and symbols.
+// The identity is a hash that depends on nothing but the kernel: not on the
+// model around it, the run, or the compiling machine.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,11 +13,12 @@
 
 namespace perpend::graph {
 
-/// 16 hexadecimal digits, of operators, types, attributes and constants; symbols (listSymbols) count by position.
+/// 16 hexadecimal digits: a hash of operators, types, attributes and constants. Symbols (listSymbols) count by
+/// position.
 std::string structuralHash(mlir::func::FuncOp kernel);
 
-/// What a person calls it: its first operators and the first four digits of the hash, such as matmul_add_exp_7f3a.
-/// More digits, and then a number, where the module has another function of that name.
+/// A readable name: the first operators and the first four digits of the hash, such as matmul_add_exp_7f3a. More
+/// digits, and then a number, if another function of the module has that name.
 std::string kernelName(mlir::func::FuncOp kernel, llvm::StringRef hash);
 } // namespace perpend::graph
 

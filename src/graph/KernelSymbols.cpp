@@ -1,4 +1,4 @@
-//===- KernelSymbols.cpp - the symbols of a kernel and of its calls -------===//
+//===- KernelSymbols.cpp - symbols of kernels and their calls -------------===//
 
 #include "graph/KernelSymbols.h"
 

@@ -1,8 +1,7 @@
-//===- KernelSymbols.h - the symbols of a kernel and of its calls -*- C++ -*-===//
+//===- KernelSymbols.h - symbols of kernels and their calls -----*- C++ -*-===//
 //
-// A kernel's symbols are its own: it lists those that it uses, and every call
-// says what each is there (symbolsAttribute). So one kernel serves calls whose
-// extents have other names.
+// A kernel has symbols of its own: it lists those that it uses, and every call gives their values
+// (symbolsAttribute). So one kernel serves calls with differently named extents.
 //
 //   graph.call_kernel @k(%x) {graph.symbols = #graph.shape<["m"]>} : (tensor<?xf32, #graph.shape<["m"]>>) -> …
 //   func.func private @k(%a: tensor<?xf32, #graph.shape<["n"]>>) -> … attributes {graph.symbols = ["n"], …}
@@ -18,18 +17,18 @@
 
 namespace perpend::graph {
 
-/// The names that a kernel lists, in the order of its %symbols buffer.
+/// The kernel's symbols, in the order of its %symbols buffer.
 llvm::SmallVector<llvm::StringRef> symbolsOfKernel(mlir::Operation *kernel);
 
-/// Lists what the kernel's types and attributes mention: extents that are one symbol first, arguments before operators.
-/// The order does not depend on names, where each symbol is an extent somewhere.
+/// Lists the symbols that occur in the kernel's types and attributes: extents that are a single symbol first, arguments
+/// before operators. If each symbol is an extent somewhere, the order does not depend on names.
 void listSymbols(mlir::func::FuncOp kernel);
 
-/// What the symbols of a kernel are at a call, in the kernel's order; empty without the attribute.
+/// The values of the kernel's symbols at a call, in the kernel's order; empty without the attribute.
 llvm::SmallVector<SymbolicInt> symbolValuesAt(mlir::Operation *call);
 void setSymbolValuesAt(mlir::Operation *call, llvm::ArrayRef<llvm::StringRef> symbols);
 
-/// The same by name. The call fits the kernel (CallKernelOp, C3).
+/// The same by name. Requires that the call fits the kernel (CallKernelOp, C3).
 llvm::StringMap<SymbolicInt> symbolsAt(mlir::Operation *call, mlir::Operation *kernel);
 } // namespace perpend::graph
 

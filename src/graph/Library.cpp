@@ -1,6 +1,6 @@
 //===- Library.cpp - calls of C functions, and the types that they need ---===//
 //
-// Constraints, effects and dimensions of call_library.
+// Verifier, effects and dimensions of call_library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,7 @@ SmallVector<StringAttr> CallLibraryOp::definedSymbols() {
   return llvm::map_to_vector(getSymbols().getAsRange<StringAttr>(), [](StringAttr name) { return name; });
 }
 
-/// A call that defines symbols stays where it is, and so does one marked graph.impure; the others are functions of
-/// their operands.
+/// Calls that define symbols or are marked graph.impure have effects; all others are pure functions of their operands.
 void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<MemoryEffects::Effect>> &effects) {
   if (!getSymbols().empty() || (*this)->hasAttr(impureAttribute))
     effects.emplace_back(MemoryEffects::Write::get());
@@ -30,7 +29,7 @@ void CallLibraryOp::getEffects(SmallVectorImpl<SideEffects::EffectInstance<Memor
 bool CallLibraryOp::keepsDimensions() { return (*this)->hasAttr(elementwiseAttribute); }
 std::optional<unsigned> CallLibraryOp::followingDim(OpOperand &, unsigned dim) { return dim; }
 
-/// A number that is read as no integer: 2.0, 1e+30. Infinity is one that no number of 64 bits holds.
+/// Prints a number so that it is not read as an integer: 2.0, 1e+30. Infinity becomes a number beyond 64 bits.
 static std::string floatText(double number) {
   if (std::isinf(number))
     return number < 0 ? "-1e999" : "1e999";

@@ -65,12 +65,12 @@ Value decodeMinifloat(OpBuilder &builder, Location loc, Value element, Minifloat
   return numberOf(single | sign).value;
 }
 
-/// The exponent, rounded; see MinifloatRounding. The sign is ignored.
+/// The exponent, rounded (MinifloatRounding). The sign is ignored.
 static Scalar encodeScale(Scalar number, const MinifloatLayout &layout, MinifloatRounding rounding) {
   Scalar magnitude = bitsOf(number) & bitsOf(number).integer(singleMagnitude);
   Scalar exponent = shiftRight(magnitude, singleMantissaBits);
   Scalar fraction = magnitude & magnitude.integer((1 << singleMantissaBits) - 1);
-  // Halves of normal numbers are rounded up. That of the subnormal ones is 2^-127, the number with code 0.
+  // Rounds halves up. The subnormal 2^-127 (fraction 0x400000) is the number with code 0, so it must not be rounded up.
   Scalar half = select(equal(exponent, 0), fraction.integer(0x400001), fraction.integer(0x400000));
   if (rounding.direction == MinifloatRounding::Up)
     half = fraction.integer(1);
@@ -82,13 +82,14 @@ static Scalar encodeScale(Scalar number, const MinifloatLayout &layout, Minifloa
   return select(magnitude >= double(singleInfinity), code.integer(layout.nan), code);
 }
 
-/// |number| to nearest, ties to even, without regard to the largest number.
+/// number| rounded to nearest, ties to even, ignoring the largest number.
 static Scalar roundMagnitude(Scalar magnitude, const MinifloatLayout &layout) {
   unsigned shift = singleMantissaBits - layout.mantissaBits;
   Scalar isOdd = shiftRight(magnitude, shift) & magnitude.integer(1);
   Scalar normal = shiftRight(magnitude + magnitude.integer((1 << (shift - 1)) - 1) + isOdd, shift) -
                   magnitude.integer(int64_t(singleBias - layout.bias) << layout.mantissaBits);
-  // Subnormal: the last bit of the sum is worth the format's smallest number, so the addition rounds.
+  // For subnormal results the last bit of the sum has the weight of the format's smallest number, so the addition
+  // rounds.
   double unit = std::ldexp(1.0, int(singleMantissaBits) + 1 - layout.bias - int(layout.mantissaBits));
   Scalar sum = numberOf(magnitude) + unit;
   Scalar subnormal = bitsOf(sum) - bitsOf(sum.constant(unit));

@@ -1,7 +1,8 @@
 //===- Minifloats.h - floats of at most 8 bits ------------------*- C++ -*-===//
 //
-// Every value of these formats is an f32, so a conversion to f32 is exact and one
-// from f32 rounds once. Other types go through f32 (f64 rounded to odd first).
+// f32 represents every value of these formats, so conversions to f32 are exact
+// and those from f32 round once. Other types are converted by way of f32 (f64 is
+// rounded to odd first).
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,13 +13,13 @@
 
 namespace perpend::graph {
 
-/// Where the fields of a format are. Codes are bits without the sign.
+/// Positions of a format's fields. Codes are bits without the sign.
 struct MinifloatLayout {
   unsigned exponentBits, mantissaBits;
   int bias;
-  /// The code of the largest finite number, of a NaN and of infinity; 0 where there is none.
+  /// Codes of the largest finite number, a NaN and infinity; 0 if there is none.
   unsigned largest, nan = 0, infinity = 0;
-  /// No -0: its bits are the NaN.
+  /// There is no -0: its bits encode NaN.
   bool hasUnsignedZero = false;
 
   bool isScale() const { return mantissaBits == 0; } ///< e8m0: powers of two, without a sign or 0
@@ -26,17 +27,18 @@ struct MinifloatLayout {
 };
 MinifloatLayout layoutOf(MinifloatType type);
 
-/// How a number becomes a minifloat. The direction is of e8m0 alone, the others round to nearest, ties to even.
+/// Rounding of conversions to a minifloat. The direction applies to e8m0 only; others round to nearest, ties to even.
 struct MinifloatRounding {
   enum Direction { Nearest, Up, Down };
-  /// Numbers outside the range, infinities too, become the largest number; otherwise infinity, else NaN.
+  /// Numbers beyond the range, infinities included, become the largest number; otherwise infinity or, if there is none,
+  /// NaN.
   bool saturates = true;
   Direction direction = Up;
 };
 
-/// The f32 of the bits (i8) of an element.
+/// Converts an element's bits (i8) to f32.
 mlir::Value decodeMinifloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value bits, MinifloatType type);
-/// The bits (i8) of an f32.
+/// Converts an f32 to an element's bits (i8).
 mlir::Value encodeMinifloat(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value number, MinifloatType type,
                             MinifloatRounding rounding);
 } // namespace perpend::graph

@@ -1,4 +1,4 @@
-//===- NodeNames.cpp - what the model's author calls an operator ----------===//
+//===- NodeNames.cpp - names of the model's nodes -------------------------===//
 
 #include "graph/NodeNames.h"
 

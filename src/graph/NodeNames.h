@@ -1,4 +1,4 @@
-//===- NodeNames.h - what the model's author calls an operator ---*- C++ -*-===//
+//===- NodeNames.h - names of the model's nodes -----------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_NODENAMES_H
 #define PERPEND_GRAPH_NODENAMES_H
@@ -7,9 +7,9 @@
 
 namespace perpend::graph {
 
-/// The nodes of the model that an operation came from, each once; the most important first.
+/// The nodes of the model from which an operation was made, without duplicates, the most important first.
 llvm::SmallVector<llvm::StringRef> nodeNames(mlir::Location location);
-/// The first of them; empty: none is known.
+/// The first of them; empty if none is known.
 llvm::StringRef nodeName(mlir::Operation *op);
 } // namespace perpend::graph
 

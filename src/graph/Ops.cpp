@@ -1,11 +1,12 @@
-//===- Ops.cpp - the primitives --------------------------------------------===//
+//===- Ops.cpp - the primitives -------------------------------------------===//
 //
-// What is said of an operator is in the file of its kind: primitives/, ControlFlow.cpp, Library.cpp; of constants and
-// calls of kernels here.
+// Verifiers and interfaces of constants and calls of kernels. Other operators are in the file of their kind:
+// primitives/, ControlFlow.cpp, Library.cpp.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "graph/Requirements.h"
 
 #include "graph/KernelSymbols.h"
@@ -21,7 +22,7 @@ using namespace perpend::graph;
 #define GET_OP_CLASSES
 #include "graph/GraphOps.cpp.inc"
 
-/// Bytes of a tensor in memory, where an element takes at least one; nullopt: none that 63 bits count.
+/// Bytes of a tensor in memory, with at least one per element; nullopt if they exceed 63 bits.
 static std::optional<int64_t> sizeBytes(RankedTensorType type) {
   Type scalar = scalarType(type.getElementType());
   if (!scalar.isIntOrFloat())
@@ -33,13 +34,13 @@ static std::optional<int64_t> sizeBytes(RankedTensorType type) {
   return isEmpty ? std::optional<int64_t>(0) : overflows ? std::nullopt : std::optional(bytes);
 }
 
-/// Contents that a file of text names, but need not have.
+/// A text file may name a resource without providing its contents.
 static LogicalResult verifyResource(ConstantOp op, DenseResourceElementsAttr resource) {
   auto error = [&] { return op.emitOpError("C2: the resource '") << resource.getRawHandle().getKey() << "' "; };
   AsmResourceBlob *blob = resource.getRawHandle().getBlob();
   if (!blob)
-    return error() << "has no contents\nhint: the module was printed without its weights; --dump-phases and "
-                      "--stop-after print them";
+    return error() << "has no contents"
+                   << Hint("the module was printed without its weights; --dump-phases and --stop-after print them");
   std::optional<int64_t> bytes = sizeBytes(cast<RankedTensorType>(op.getType()));
   if (!bytes || static_cast<uint64_t>(*bytes) != blob->getData().size())
     return error() << "has " << blob->getData().size() << " bytes, expected those of " << op.getType();
@@ -64,7 +65,7 @@ bool ConstantOp::isOneNumber() {
 
 OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 
-/// What the operators of the kernel assume.
+/// The requirements of the operators inside the kernel.
 void CallKernelOp::addRequirements(Requirements &requirements) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<FunctionOpInterface>(*this, getKernelAttr());
   if (kernel && !kernel.isExternal())
@@ -81,7 +82,7 @@ LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
     return emitOpError("C3: '") << getKernel() << "' has " << own << " symbols, the call says what " << given << " are";
   auto function = dyn_cast<FunctionOpInterface>(kernel);
   if (!function || !llvm::all_of(function.getArgumentTypes(), llvm::IsaPred<RankedTensorType>))
-    return success(); // it works on buffers by now
+    return success(); // the kernel takes buffers by now
   llvm::StringMap<SymbolicInt> values = symbolsAt(*this, kernel);
   AttrTypeReplacer replacer;
   addSymbolReplacements(replacer, values);

@@ -1,9 +1,8 @@
 //===- Ops.td - the graph primitives --------------------------------------===//
 //
-// The list of primitives. Model operators are composites of these
-// (src/graph/composites); a new one here needs a reason why it cannot be a
+// The list of primitives. Operators of models are composites of these
+// (src/graph/composites); a new primitive needs a reason why it cannot be a
 // composite (docs/howto/add-a-primitive.md). Their methods are in primitives/.
-//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_GRAPH_OPS_TD
@@ -18,25 +17,25 @@ include "mlir/Interfaces/SideEffectInterfaces.td"
 
 class Graph_Op<string mnemonic, list<Trait> traits = []> : Op<GraphDialect, mnemonic, traits>;
 
-/// Of an op that assumes something of symbolic extents.
+/// For an op that assumes something of symbolic extents.
 defvar Assumes = DeclareOpInterfaceMethods<RequirementInterface>;
 
-/// Of an op that keeps dimensions of its operands apart.
+/// For an op whose dimensions follow dimensions of its operands.
 defvar KeepsDimensions = DeclareOpInterfaceMethods<DimensionFlowInterface>;
 
-/// Of an op whose elements are sums of products.
+/// For an op whose elements are sums of products.
 defvar Multiplies = DeclareOpInterfaceMethods<ProductInterface>;
 
-/// Of an op with a derivative.
+/// For an op with a derivative.
 defvar Differentiable = DeclareOpInterfaceMethods<DifferentiableInterface>;
 
-/// An op whose single result's elements are functions of their index.
+/// An op with a single result, each of whose elements is a function of its index.
 class Graph_ElementOp<string mnemonic, list<Trait> traits = []>
     : Graph_Op<mnemonic, !listconcat([Pure, DeclareOpInterfaceMethods<ElementInterface>], traits)> {
   let hasVerifier = 1;
 }
 
-/// An op whose elements combine many of its operands'.
+/// An op each of whose elements combines many elements of its operands.
 class Graph_ReductionOp<string mnemonic, list<Trait> traits = []>
     : Graph_ElementOp<mnemonic, !listconcat([DeclareOpInterfaceMethods<ReductionInterface>], traits)>;
 
@@ -56,8 +55,8 @@ def ConstantOp : Graph_Op<"constant", [Pure, ConstantLike]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$value attr-dict `:` type($result)";
   let extraClassDeclaration = [{
-    /// All elements are one number, so that code needs no memory for them. (The identity of a text is chosen when the
-    /// artifact is made.)
+    /// Whether all elements are the same number, so that code needs no memory for them. (Not for strings, whose
+    /// identities are assigned when the artifact is made.)
     bool isOneNumber();
   }];
   let hasFolder = 1;
@@ -153,7 +152,7 @@ def ReshapeOp : Graph_ElementOp<"reshape", [Assumes, KeepsDimensions, Differenti
   let assemblyFormat = "$input attr-dict `:` type($input) `->` type($result)";
   let hasFolder = 1;
   let extraClassDeclaration = [{
-    /// Whether the index of an input element is computed by division: dimensions of the result cover several of the input.
+    /// Whether dimensions of the result merge several of the input, so that input indices are computed by division.
     bool mergesDimensions();
   }];
 }
@@ -259,7 +258,7 @@ def ConvOp : Graph_ReductionOp<"conv", [Assumes, KeepsDimensions, Multiplies, Di
     unsigned filterOutputDim() { return getChannelsLast() ? getStrides().size() + 1 : 0; }
     unsigned filterInputDim() { return getChannelsLast() ? getStrides().size() : 1; }
     unsigned filterWindowDim(unsigned i) { return getChannelsLast() ? i : 2 + i; }
-    /// Each channel of the input is a group of its own.
+    /// Each channel of the input is its own group.
     bool isDepthwise();
   }];
 }
@@ -295,7 +294,7 @@ def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes, Differentiable]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input `[` $indices `]` (`by` $kind^)? `to` $updates attr-dict `:` functional-type(operands, $result)";
   let extraClassDeclaration = [{
-    /// How many dimensions of the input an index tuple addresses.
+    /// The number of input dimensions that an index tuple addresses.
     unsigned indexedDims();
   }];
 }
@@ -312,7 +311,7 @@ def SortOp : Graph_SequenceOp<"sort", ["readsOnce"], [Assumes]> {
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "(`descending` $descending^)? (`lexicographic` $lexicographic^)? $input `dim` $dim attr-dict `:` type($input) `->` type($result)";
   let extraClassDeclaration = [{
-    /// Two positions share a word of the result while they are sorted.
+    /// Sorting packs two positions into one word of the result.
     static constexpr int64_t mostElements = (int64_t{1} << 32) - 1;
   }];
 }
@@ -390,23 +389,23 @@ def LoopOp : Graph_RegionOp<"loop", [AttrSizedOperandSegments]> {
                          `->` `(` type($results) `)` $body}];
   let extraClassDeclaration = [{
     unsigned carriedCount() { return getInitial().size(); }
-    /// The body's arguments after the iteration's number.
+    /// The body's arguments after the iteration number.
     ::mlir::ValueRange carriedArguments() { return ::mlir::ValueRange(getBody().getArguments()).drop_front(); }
     ::mlir::ResultRange carriedResults() { return getResults().take_front(carriedCount()); }
     ::mlir::ResultRange scanResults() { return getResults().drop_front(carriedCount()); }
-    /// The yielded condition, null without one; the next carried values; the elements of the scan results.
+    /// The yielded condition, or null; the next carried values; the elements of the scan results.
     ::mlir::Value yieldedCondition();
     ::mlir::ValueRange yieldedCarried();
     ::mlir::ValueRange yieldedElements();
-    /// The symbols that only the elements of scan results give a value.
+    /// The symbols whose values only the elements of scan results determine.
     ::llvm::SmallVector<::mlir::StringAttr> elementSymbols();
-    /// Whether the number of iterations is known before the first one.
+    /// Whether the number of iterations is known in advance.
     bool countIsKnown() { return !getLimit() && !getCondition(); }
   }];
 }
 
 //===----------------------------------------------------------------------===//
-// What is not arithmetic on tensors (docs/decisions/0005)
+// Beyond arithmetic on tensors (docs/decisions/0005)
 //===----------------------------------------------------------------------===//
 
 def CallLibraryOp : Graph_Op<"call_library", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>,

@@ -1,21 +1,22 @@
-//===- Repeats.cpp - inputs that may be 1 where others are not -------------===//
+//===- Repeats.cpp - inputs that may be 1 where others are larger ---------===//
 //
-// A candidate is an input dimension with a symbol of its own. Two runs are
-// compared: ONNX's, in which some candidates are 1, and ours, in which these are
-// repeated to the extent n that they meet. The claim is that each value of ours
-// is ONNX's, repeated along dimensions that are 1 there ("thin"), and that no
-// result of the model can be thin. Of a dimension that may be thin, we follow
-// which candidates it has met: it is thin only where all of these are 1.
+// A candidate is an input dimension with a symbol of its own. We compare two runs:
+// ONNX's, in which some candidates are 1, and ours, in which these are repeated to the
+// extent n that they meet. The claim: each of our values equals ONNX's, repeated along
+// dimensions that are 1 there ("thin"), and no result of the model can be thin. For
+// each dimension that may be thin we track the candidates that it has met: it is thin
+// only if all of these are 1.
 //
-// An operator that keeps a thin dimension (DimensionFlowInterface) keeps the claim. Any
-// other one, a result of the model, and each use of a candidate's symbol as a
-// number needs to know that the dimension is not thin: candidates that could
-// make it so are given up, and all starts again, until nothing is given up.
+// An operator that keeps a thin dimension (DimensionFlowInterface) preserves the claim.
+// Any other operator, a result of the model, and each use of a candidate's symbol as a
+// number require that the dimension is not thin. Candidates that could make it thin are
+// given up, and the analysis restarts, until nothing is given up any more.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Repeats.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
@@ -50,9 +51,9 @@ private:
     unsigned input, dim;
     std::string symbol;
     bool isAlive;
-    SmallVector<SymbolicInt> limits; ///< extents it meets that are no candidates
+    SmallVector<SymbolicInt> limits; ///< other extents that it meets
   };
-  /// Thin at most where all these candidates are 1; nullopt: never.
+  /// Thin only if all these candidates are 1; nullopt: never thin.
   using Thin = std::optional<llvm::SmallBitVector>;
   struct Need {
     llvm::SmallBitVector met;
@@ -67,7 +68,7 @@ private:
   }
   void giveUp(const std::set<std::string> &symbols);
   void giveUpSymbols(ArrayRef<SymbolicInt> values);
-  /// The candidate whose symbol this is, unless it has been given up.
+  /// The candidate with this symbol, unless it has been given up.
   std::optional<unsigned> candidateOf(const SymbolicInt &extent) const;
   void need(const llvm::SmallBitVector &met, const SymbolicInt &extent) {
     needs.push_back({met, numberOf.lookup(extent.str())});
@@ -88,12 +89,12 @@ private:
   func::FuncOp main;
   std::vector<std::string> dataSymbols;
   std::vector<Candidate> candidates;
-  llvm::StringMap<unsigned> numberOf; ///< of candidates, by symbol
+  llvm::StringMap<unsigned> numberOf; ///< index of each candidate, by symbol
   bool hasChanged = false;
 
-  // Of one pass over main.
-  DenseMap<Value, SmallVector<Thin>> thin; ///< values without a thin dimension are left out
-  llvm::IntEqClasses groups;               ///< candidates that meet
+  // Results of one pass over main.
+  DenseMap<Value, SmallVector<Thin>> thin; ///< only values with a thin dimension
+  llvm::IntEqClasses groups;               ///< classes of candidates that meet
   std::vector<Need> needs;
 };
 } // namespace
@@ -106,7 +107,7 @@ static std::optional<std::string> bareSymbol(const SymbolicInt &extent) {
   return std::nullopt;
 }
 
-/// Symbols that are the extent of one dimension of one input, and mentioned by no other one.
+/// Candidates are symbols that are the extent of exactly one dimension of one input, and occur in no other input.
 void RepeatAnalysis::findCandidates() {
   llvm::StringMap<unsigned> mentions;
   for (BlockArgument argument : main.getArguments())
@@ -173,7 +174,7 @@ void RepeatAnalysis::visitAll() {
   groups.compress();
 }
 
-/// No dimension of the value may be thin.
+/// Requires that no dimension of the value is thin.
 void RepeatAnalysis::visitUse(Value value) {
   auto found = thin.find(value);
   if (found == thin.end())
@@ -225,7 +226,7 @@ void RepeatAnalysis::visitResultDim(DimensionFlowInterface op, unsigned dim,
   for (auto [value, sourceDim] : sources) {
     SymbolicInt own = shapeOf(value)[sourceDim];
     if (own == SymbolicInt(1))
-      continue; // of a broadcast
+      continue; // a new dimension of a broadcast
     isFollowed = true;
     meet(own, extent);
     if (Thin source = thinness(value, sourceDim))
@@ -239,7 +240,7 @@ void RepeatAnalysis::visitResultDim(DimensionFlowInterface op, unsigned dim,
     thin.try_emplace(result, shapeOf(result).size()).first->second[dim] = met;
 }
 
-/// Two extents that the model takes for equal, unless one is 1.
+/// Two extents that the model treats as equal, unless one is 1.
 void RepeatAnalysis::meet(const SymbolicInt &a, const SymbolicInt &b) {
   if (a == b)
     return;
@@ -252,7 +253,7 @@ void RepeatAnalysis::meet(const SymbolicInt &a, const SymbolicInt &b) {
 }
 
 //===----------------------------------------------------------------------===//
-// What is given up
+// Giving up candidates
 //===----------------------------------------------------------------------===//
 
 SmallVector<SymbolicInt> RepeatAnalysis::limitsOf(unsigned candidate) const {
@@ -265,8 +266,8 @@ SmallVector<SymbolicInt> RepeatAnalysis::limitsOf(unsigned candidate) const {
   return limits;
 }
 
-/// A dimension that has met all candidates of its group is thin only if that is no repetition: n is 1 then, unless
-/// something else says what n is.
+/// If a dimension has met all candidates of its group, it is thin only if nothing is repeated: then n is 1, unless
+/// another extent determines n.
 void RepeatAnalysis::checkNeeds() {
   for (const Need &need : needs) {
     bool isSafe = limitsOf(need.candidate).empty();
@@ -274,12 +275,12 @@ void RepeatAnalysis::checkNeeds() {
       isSafe &= !candidates[number].isAlive || !isOneGroup(number, need.candidate) || need.met.test(number);
     if (isSafe)
       continue;
-    int first = need.met.find_first(); // masks and biases come after what they are added to
+    int first = need.met.find_first(); // the first: masks and biases come after the tensors that they are added to
     giveUp(first < 0 ? need.candidate : first);
   }
 }
 
-/// Binding must know n from other input dimensions alone.
+/// Binding must be able to determine n from other input dimensions.
 void RepeatAnalysis::checkGroups() {
   for (unsigned number = 0; number < candidates.size(); ++number) {
     if (!candidates[number].isAlive)
@@ -352,7 +353,7 @@ LogicalResult verifyRepeats(func::FuncOp main) {
     }
     if (!fits)
       return main.emitError("input ") << argument.getArgNumber() << ": '" << repeatsAttribute
-                                      << "' does not fit its dimensions\nhint: leave it out";
+                                      << "' does not fit its dimensions" << Hint("leave it out");
   }
   return success();
 }

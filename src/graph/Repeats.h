@@ -1,9 +1,10 @@
-//===- Repeats.h - inputs that may be 1 where others are not ----*- C++ -*-===//
+//===- Repeats.h - inputs that may be 1 where others are larger -*- C++ -*-===//
 //
-// ONNX repeats a tensor along a dimension that turns out to be 1. Here, extents
-// with different symbols that meet are equal. Both hold where repeating an input
-// before the run is as good as repeating it inside: then the model declares the
-// dimension, and binding repeats it (docs/decisions/0009).
+// ONNX repeats a tensor along a dimension that turns out to be 1 at run time. In
+// Perpend, extents with different symbols that meet must be equal. The two agree
+// if repeating an input before the run gives the same results as repeating it
+// inside: then the model declares the dimension, and binding repeats it
+// (docs/decisions/0009).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,29 +17,29 @@
 
 namespace perpend::graph {
 
-/// A dimension of an input that may be 1 in the place of its symbol's value.
+/// A dimension of an input that may be 1 instead of its symbol's value.
 struct Repeat {
   unsigned input, dim;
   std::string symbol;
-  /// What the extent of the input stands for when it is 1: the first of these that is not 1, if there is one. Each
-  /// symbol has the value of its input dimension.
+  /// Candidates for the repeated extent: the first of these that is not 1, if any. Each symbol has the value of its
+  /// input dimension.
   Shape others;
 };
 
-/// Finds them and declares them (graph.repeats of an argument: for each dimension the others, none where it does not
-/// repeat). Main is as imported, with the operators that made its shape computations: they say which extents the model
-/// uses as numbers.
+/// Finds and declares such dimensions (graph.repeats of an argument: for each dimension the other extents, empty if it
+/// does not repeat). Main must be as imported, including its shape computations, because they show which extents the
+/// model uses as numbers.
 void inferRepeats(mlir::func::FuncOp main);
 
-/// Whether the declarations name symbols that binding knows. Errors: a diagnostic at main.
+/// Checks that the declarations use symbols that binding knows. Errors: a diagnostic at main.
 mlir::LogicalResult verifyRepeats(mlir::func::FuncOp main);
 
 /// The dimensions that main declares.
 std::vector<Repeat> repeatsOf(mlir::func::FuncOp main);
-/// Of one input, one bit for each.
+/// The repeating dimensions of one input, one bit each.
 uint32_t repeatingDims(llvm::ArrayRef<Repeat> repeats, unsigned input);
 
-/// Takes the declarations back.
+/// Removes the declarations.
 void forgetRepeats(mlir::func::FuncOp main);
 } // namespace perpend::graph
 

@@ -1,4 +1,4 @@
-//===- Requirements.cpp - what the operators assume of symbols ------------===//
+//===- Requirements.cpp - what operators require of symbols ---------------===//
 
 #include "graph/Requirements.h"
 #include "graph/Attributes.h"
@@ -27,7 +27,7 @@ void Requirements::addReads(const SymbolicInt &extent, ArrayRef<SymbolicInt> rea
     return addNonNegative(last);
   if (!count.isPoison())
     return addNonNegative(max(last, -count));
-  for (const SymbolicInt &reader : readers) // the same, in more words: one of them is 0
+  for (const SymbolicInt &reader : readers) // equivalent: one of them is 0
     if (!reader.knownPositive())
       last = max(last, -reader);
   addNonNegative(last);
@@ -53,14 +53,14 @@ void Requirements::addAll(Operation *op) {
         addDivisors(extent);
         addNonNegative(extent);
       }
-  if (auto given = dyn_cast<RequireOp>(op)) // inferred before
+  if (auto given = dyn_cast<RequireOp>(op)) // inferred earlier
     known.insert(given.getValue().values()[0].str());
   if (auto assuming = dyn_cast<RequirementInterface>(op))
     assuming.addRequirements(*this);
 }
 
 //===----------------------------------------------------------------------===//
-// Those of main
+// Requirements of main
 //===----------------------------------------------------------------------===//
 
 BindingRequirements::BindingRequirements(func::FuncOp main) : main(main), dataSymbols(dataSymbolsOf(main)) {

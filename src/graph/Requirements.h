@@ -1,4 +1,4 @@
-//===- Requirements.h - what the operators assume of symbols -----*- C++ -*-===//
+//===- Requirements.h - what operators require of symbols -------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_REQUIREMENTS_H
 #define PERPEND_GRAPH_REQUIREMENTS_H
@@ -10,38 +10,39 @@
 #include "llvm/ADT/StringSet.h"
 
 namespace perpend::graph {
-/// Expressions that must be >= 0 for operators to mean anything, each once; what is provable is left out.
+/// Expressions that must be >= 0 for operators to be defined, without duplicates and without provable ones.
 class Requirements {
 public:
-  /// What one operator assumes: of its operands (RequirementInterface), and that no extent of its results is negative
-  /// or a quotient by 0.
+  /// Adds the requirements of one operator: on its operands (RequirementInterface), and that no extent of its results
+  /// is negative or a quotient by 0.
   void addAll(mlir::Operation *op);
 
   void addNonNegative(const SymbolicInt &value);
   void addEqual(const SymbolicInt &a, const SymbolicInt &b);
-  /// Where any element of a tensor with the extents `readers` is read from another tensor, that one has this dimension.
+  /// A dimension must not be empty if an element is read from it, that is, if a tensor with the extents `readers` has
+  /// any.
   void addReads(const SymbolicInt &extent, llvm::ArrayRef<SymbolicInt> readers);
 
   llvm::SmallVector<SymbolicInt> list;
   llvm::StringSet<> known;
-  /// An assumption was too long to be written down.
+  /// Some requirement was too long to be represented.
   bool isIncomplete = false;
 
 private:
   void addDivisors(const SymbolicInt &value);
 };
 
-/// The requirements of main, each with the node that assumes it: what binding checks (graph.requirements and
-/// graph.requirement_subjects). Begins with those that main has.
+/// The requirements of main, each with the node that has it, for binding to check (graph.requirements and
+/// graph.requirement_subjects). Starts with those that main already has.
 class BindingRequirements {
 public:
   explicit BindingRequirements(mlir::func::FuncOp main);
 
-  /// What an operator assumes, or only what it does of its operands. Returns what binding cannot check: it mentions a
-  /// symbol that an operator defines, or holds only where a region runs.
+  /// Adds an operator's requirements, or only those on its operands. Returns those that binding cannot check, because
+  /// they use a symbol that an operator defines or hold only if a region runs.
   llvm::SmallVector<SymbolicInt> add(mlir::Operation *op);
   llvm::SmallVector<SymbolicInt> addOfOperands(RequirementInterface op);
-  /// Writes them down.
+  /// Stores them as attributes of main.
   void declare();
 
   Requirements all;
@@ -54,8 +55,8 @@ private:
   llvm::SmallVector<llvm::StringRef> subjects;
 };
 
-/// Each of main's graph.requirements as users read it: which node, and what it needs. Of an equation, which is two
-/// requirements, both texts or the first.
+/// The requirements of main as text for users: the node, and what it needs. An equation consists of two requirements;
+/// it gives two texts, or only the first.
 std::vector<std::string> describeRequirements(mlir::func::FuncOp main, bool eachEquationOnce);
 } // namespace perpend::graph
 

@@ -1,4 +1,4 @@
-//===- Rows.cpp - values that are needed row by row -----------------------===//
+//===- Rows.cpp - chains of operators on rows -----------------------------===//
 
 #include "graph/Rows.h"
 
@@ -29,8 +29,8 @@ bool perpend::graph::isProduct(Operation *op) {
          op->getNumOperands() == 2;
 }
 
-/// A view of which each element is looked for, once, since a product reads it or a kernel returns it: rows with zeros
-/// behind them.
+/// A view that is stored although its elements need a search, because a product reads it or a kernel returns it, as
+/// rows padded with zeros.
 static bool isCopy(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   if (!isView(op) || !element.looksForElements() || element.readsAgain(0) || !op->hasOneUse())
@@ -72,7 +72,7 @@ bool perpend::graph::isWorthKeeping(Operation *op) {
 namespace {
 class ChainFinder {
 public:
-  /// \p within: the only operators that the chain may have beside its root; nullptr for any.
+  /// \p within: if not null, only these operators may join the chain, besides the root.
   ChainFinder(Operation *root, int64_t mostBytes, const llvm::SetVector<Operation *> *within)
       : within(within), mostBytes(mostBytes) {
     chain.root = root;
@@ -99,19 +99,21 @@ public:
 private:
   static constexpr size_t mostOperators = 40;
   static constexpr unsigned mostRecomputed = 2;
-  /// As reading a row that was kept, and writing it before: an operation or two, and the end of their region.
+  /// Work of about an operation or two: no more than writing a kept row and reading it again.
   static constexpr double cheapWork = 3;
 
-  /// What a product reads again for each block of rows, against what need not be stored: elements of its other side.
+  /// Most elements on a product's other side. It is read again for each block of rows, which must cost less than
+  /// storing the value.
   static constexpr int64_t mostSharedElements = 256;
-  /// Values of fewer bytes stay in a cache from one kernel to the next.
+  /// Smaller values stay in a cache from one kernel to the next.
   static constexpr int64_t leastSavedBytes = 1 << 18;
-  /// A block of a product has at least so many rows.
+  /// Least rows in a block of a product.
   static constexpr int64_t leastBlockRows = 8;
 
   static bool combinesRows(Operation *op) { return isa<ReductionInterface>(op) && !isProduct(op); }
 
-  /// A reduction that reads each element once, or a product: what else reads them again wants blocks, not rows.
+  /// A reduction that reads each element once, or a product. Operators that read elements repeatedly need blocks, not
+  /// rows.
   static bool isRowwise(Operation *op) {
     if (isProduct(op))
       return true;
@@ -124,12 +126,13 @@ private:
     auto flow = dyn_cast<DimensionFlowInterface>(op);
     for (int64_t dim = 0, rank = tensorTypeOf(op->getResult(0)).getRank(); dim < rank; ++dim)
       if (!flow || flow.followingDim(op->getOpOperand(0), dim) != dim)
-        return false; // what it combines does not lie together
+        return false; // the combined elements are not contiguous
     SymbolicInt read = elementCount(shapeOf(op->getResult(0))) * elementCount(reduction.reducedExtents());
     return op->getNumOperands() == 1 && read == elementCount(shapeOf(op->getOperand(0)));
   }
 
-  /// The result's dimensions that are rows: those of the first reduction before the root over trailing dimensions.
+  /// The number of the result's leading dimensions that index rows: taken from the first reduction over trailing
+  /// dimensions before the root.
   bool findRowDims() {
     SmallVector<Operation *> open{chain.root};
     llvm::SmallPtrSet<Operation *, 16> seen;
@@ -148,14 +151,14 @@ private:
     return false;
   }
 
-  /// The operands of which a row needs a row: of a product, the left one.
+  /// The operands of which a row depends on one row only; for a product the left one.
   static ValueRange rowOperands(Operation *op) {
     ValueRange operands = op->getOperands();
     return isProduct(op) ? operands.take_front(1) : operands;
   }
 
-  /// Whether it pays to have a product in the chain: its rows are those of the chain, and what it reads for each block
-  /// of them is little.
+  /// Whether including a product in the chain pays: its rows are those of the chain, and what it reads for each block
+  /// of them is small.
   bool joins(Operation *op) const {
     bool isLast = op == chain.root || combinesBefore(op->getOperand(0));
     Shape result = shapeOf(op->getResult(0)), rows = shapeOf(op->getOperand(0));
@@ -166,7 +169,7 @@ private:
            (!saved || *saved * llvm::divideCeil(bitWidth(element), 8) >= leastSavedBytes);
   }
 
-  /// Whether a value is computed from rows that are combined, without a product in between.
+  /// Whether a value is computed from reduced rows without a product in between.
   bool combinesBefore(Value value) const {
     SmallVector<Value> open{value};
     llvm::SmallPtrSet<Operation *, 16> seen;
@@ -181,7 +184,8 @@ private:
     return false;
   }
 
-  /// What a product reads must be there as it is: kept rows, or memory seen through views that only move dimensions.
+  /// A product's operands must be stored as they are: kept rows, or memory seen through views that only permute
+  /// dimensions.
   bool canRunProducts() const {
     auto isReadable = [&](Operation *op) {
       Operation *producer = op->getOperand(0).getDefiningOp();
@@ -200,8 +204,8 @@ private:
     return op->getBlock() == chain.root->getBlock() && (!within || within->contains(op)) && isRowwise(op);
   }
 
-  /// Row i of the user needs row i of the operand, and no other. What a view reads of the row must be known as well, or
-  /// the row would be computed again for each element.
+  /// Whether row i of the user needs exactly row i of the operand. If a view reads only a part of the row, that must be
+  /// known too; otherwise the row would be recomputed for each element.
   bool followsRows(OpOperand &use) const {
     auto flow = dyn_cast<DimensionFlowInterface>(use.getOwner());
     unsigned rank = tensorTypeOf(use.get()).getRank();
@@ -223,27 +227,30 @@ private:
     bool added = false;
     for (Value operand : rowOperands(user)) {
       Operation *producer = operand.getDefiningOp();
-      if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators)
+      if (!producer || isInChain(producer) || !isCandidate(producer) || chain.members.size() >= mostOperators ||
+          work + scalarWork(*producer) > mostKernelWork)
         continue;
       bool isSeenThrough = isView(producer) && !isCopy(producer);
       if (isReadByProduct(user) && !(isSeenThrough ? movesDimensions(producer) : combinesBefore(operand)))
         continue;
       bool isOwn = llvm::all_of(operand.getUses(),
                                 [&](OpOperand &use) { return isInChain(use.getOwner()) && followsRows(use); });
-      if (isOwn && admit(producer))
+      if (isOwn && admit(producer)) {
         added |= chain.members.insert(producer);
+        work += scalarWork(*producer);
+      }
     }
     return added;
   }
 
-  /// A product, or a view through which one reads.
+  /// A product, or a view through which a product reads.
   bool isReadByProduct(Operation *op) const {
     return isProduct(op) ||
            (isView(op) && !isCopy(op) &&
             llvm::all_of(op->getResult(0).getUsers(), [&](Operation *user) { return isReadByProduct(user); }));
   }
 
-  /// A view of which each dimension is one of the operand.
+  /// A view each of whose dimensions is one of the operand's.
   static bool movesDimensions(Operation *op) {
     auto flow = dyn_cast<DimensionFlowInterface>(op);
     if (!flow || !flow.keepsDimensions() || op->getNumOperands() != 1)
@@ -255,7 +262,7 @@ private:
     return true;
   }
 
-  /// Whether there is room for a row of the value, or it can do without.
+  /// Whether a row of the value fits, or need not be kept.
   bool admit(Operation *op) {
     if (isProduct(op) && !joins(op))
       return false;
@@ -282,14 +289,14 @@ private:
     return false;
   }
 
-  /// What it takes to compute an element again.
+  /// Cost of recomputing an element.
   struct Again {
     double work = 0;
-    llvm::SmallPtrSet<Value, 4> rows; ///< that are read
+    llvm::SmallPtrSet<Value, 4> rows; ///< the rows that it reads
     bool isScattered = false;
   };
 
-  /// Rows that are computed again about as fast as they are read: not more than one other row is.
+  /// Does not keep rows that are recomputed about as fast as they are read, from at most one other row.
   void releaseCheap() {
     llvm::DenseMap<Operation *, Again> costs;
     SmallVector<Operation *> order(chain.members.begin(), chain.members.end());
@@ -320,7 +327,7 @@ private:
     again.isScattered |= isView(operand.getOwner()) && !isOneInRow(operand.get()) && !followsLast(operand);
   }
 
-  /// Whether a row has one element of it, as the result of a reduction has.
+  /// Whether a row of the value has a single element, like the result of a reduction.
   bool isOneInRow(Value value) const {
     Shape shape = shapeOf(value), whole = shapeOf(chain.root->getResult(0));
     if (elementCount(shape) == SymbolicInt(1))
@@ -329,7 +336,7 @@ private:
            elementCount(chain.rowOf(value)) == SymbolicInt(1);
   }
 
-  /// Whether neighbours in the result of a view are neighbours in the operand.
+  /// Whether elements that are contiguous in the result of a view are contiguous in its operand.
   static bool followsLast(OpOperand &use) {
     auto flow = dyn_cast<DimensionFlowInterface>(use.getOwner());
     int64_t last = tensorTypeOf(use.get()).getRank() - 1;
@@ -340,8 +347,9 @@ private:
   RowChain chain;
   const llvm::SetVector<Operation *> *within;
   int64_t mostBytes, bytes = 0;
+  double work = 0; ///< of the members
   unsigned recomputed = 0;
-  /// There is a product, so that as many rows are kept as a block of it has.
+  /// There is a product, so a block of rows is kept instead of a row.
   bool isOfBlocks = false;
   llvm::SmallPtrSet<Operation *, 8> refused;
 };
@@ -352,8 +360,8 @@ Shape RowChain::rowOf(Value value) const {
 }
 
 std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes) {
-  // What joined because of an operator that did not join itself has no reason to in the chain's kernel: as often as
-  // some are left out, the others are looked at again.
+  // Operators may have joined because of one that finally did not. So the chain is recomputed among its members until
+  // none is left out any more.
   std::optional<RowChain> chain = ChainFinder(root, mostBytes, nullptr).find();
   while (chain) {
     std::optional<RowChain> own = ChainFinder(root, mostBytes, &chain->members).find();

@@ -16,25 +16,25 @@
 
 namespace perpend::graph {
 
-/// A scalar value (float, signless integer or index) and where to emit the code that uses it.
+/// A scalar (float, signless integer or index), and where to emit code.
 class Scalar {
 public:
   Scalar(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, bool isUnsigned = false)
       : value(value), noSign(isUnsigned), builder(&builder), loc(loc) {}
 
   mlir::Value value;
-  /// Whether comparisons, division and shifts of this integer are unsigned.
+  /// Whether comparisons, division and shifts treat this integer as unsigned.
   bool noSign;
 
   mlir::Type type() const { return value.getType(); }
   bool isFloat() const { return llvm::isa<mlir::FloatType>(type()); }
-  /// A number of this scalar's type.
+  /// A constant of this scalar's type.
   Scalar constant(double number) const;
   Scalar integer(int64_t number) const;
   mlir::OpBuilder &emitter() const { return *builder; }
   mlir::Location location() const { return loc; }
   Scalar with(mlir::Value result) const { return Scalar(*builder, loc, result, noSign); }
-  /// Index or signless integer to another integer type, or float conversions by value.
+  /// Converts an index or signless integer to another integer type, or floats by value.
   Scalar to(mlir::Type type) const;
 
   template <typename Op, typename... Operands> Scalar call(Operands &&...operands) const {
@@ -49,7 +49,7 @@ private:
 Scalar operator+(Scalar a, Scalar b);
 Scalar operator-(Scalar a, Scalar b);
 Scalar operator*(Scalar a, Scalar b);
-/// Integers: towards zero.
+/// Integers round towards zero.
 Scalar operator/(Scalar a, Scalar b);
 Scalar operator%(Scalar a, Scalar b);
 Scalar operator-(Scalar a);
@@ -62,7 +62,7 @@ inline Scalar operator*(double a, Scalar b) { return b.constant(a) * b; }
 inline Scalar operator/(Scalar a, double b) { return a / a.constant(b); }
 inline Scalar operator/(double a, Scalar b) { return b.constant(a) / b; }
 
-// Comparisons: false when an operand is NaN, except notEqual.
+// Comparisons are false if an operand is NaN, except notEqual.
 Scalar operator<(Scalar a, Scalar b);
 Scalar operator<=(Scalar a, Scalar b);
 inline Scalar operator>(Scalar a, Scalar b) { return b < a; }
@@ -82,13 +82,14 @@ Scalar operator^(Scalar a, Scalar b);
 Scalar operator~(Scalar a);
 Scalar select(Scalar condition, Scalar then, Scalar otherwise);
 
-/// NaN when an operand is.
+/// NaN if an operand is NaN.
 Scalar max(Scalar a, Scalar b);
 Scalar min(Scalar a, Scalar b);
 inline Scalar max(Scalar a, double b) { return max(a, a.constant(b)); }
 inline Scalar min(Scalar a, double b) { return min(a, a.constant(b)); }
 Scalar abs(Scalar a);
-/// Rounded towards minus infinity; modulo with the sign of the divisor.
+/// Rounded towards minus infinity; modulo with the sign of the divisor. Of floats as Python has them: the quotient is
+/// the whole number that the remainder leaves, which a / b may round up to the next, and NaN of an infinite dividend.
 Scalar floorDiv(Scalar a, Scalar b);
 Scalar floorMod(Scalar a, Scalar b);
 
@@ -101,7 +102,10 @@ Scalar tanh(Scalar a);
 Scalar erf(Scalar a);
 Scalar floor(Scalar a);
 Scalar ceil(Scalar a);
+Scalar trunc(Scalar a);
 Scalar roundEven(Scalar a);
+Scalar copySign(Scalar magnitude, Scalar sign);
+/// Of integers modulo 2^width; a negative exponent gives 1 / a rounded towards zero (0 for a = 0).
 Scalar pow(Scalar a, Scalar b);
 } // namespace perpend::graph
 

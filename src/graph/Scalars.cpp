@@ -1,7 +1,10 @@
 //===- Scalars.cpp - scalar code for reductions and conversions -----------===//
 
 #include "graph/Scalars.h"
+#include "graph/ScalarMath.h"
 #include "graph/Shapes.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -34,8 +37,8 @@ Value initialValue(OpBuilder &builder, Location loc, ReductionKind kind, Type el
 static Value combineFloats(OpBuilder &builder, Location loc, ReductionKind kind, Value a, Value b) {
   auto reassociable = arith::FastMathFlagsAttr::get(builder.getContext(),
                                                     arith::FastMathFlags::reassoc | arith::FastMathFlags::contract);
-  // Which of two zeros is the greater one has no meaning here; to decide it costs three instructions. The new element
-  // comes first: what is asked of the first operand alone (is it a number?) does not wait for the value carried so far.
+  // The order of +0 and -0 is irrelevant here, and deciding it would cost three instructions. The new element is the
+  // first operand: tests that concern the first operand only (is it NaN?) then do not wait for the carried value.
   auto unsignedZero = arith::FastMathFlagsAttr::get(builder.getContext(), arith::FastMathFlags::nsz);
   switch (kind) {
   case ReductionKind::Sum:
@@ -82,21 +85,33 @@ Value extend(OpBuilder &builder, Location loc, Value element, Value tensor, Type
   return convert(builder, loc, element, tensorTypeOf(tensor).getElementType(), elementType);
 }
 
+/// Numbers from the middle of the type's range on, less that middle, which is added again as a bit.
+static Scalar convertToUnsigned(Scalar x, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Scalar number = x.type().getIntOrFloatBitWidth() < 32 ? x.to(x.emitter().getF32Type()) : x;
+  double middle = std::ldexp(1.0, static_cast<int>(bits) - 1);
+  Scalar low = number.to(type), high = (number - middle).to(type);
+  Scalar middleBit = high.with(constant(x.emitter(), x.location(), IntegerAttr::get(type, APInt::getSignMask(bits))));
+  return select(number >= middle, high ^ middleBit, low);
+}
+
 static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scalar, Type to) {
   Type type = scalarType(to);
   if (to.isInteger(1)) {
     Value zero = constant(builder, loc, builder.getZeroAttr(scalar.getType()));
     return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNE, scalar, zero);
   }
-  // Through 64 bits, so that values outside the type wrap instead of being undefined.
-  bool isNarrow = type.getIntOrFloatBitWidth() < 64;
-  Type wide = isNarrow ? builder.getI64Type() : type;
-  Value integer = isUnsigned(to) && !isNarrow ? builder.create<arith::FPToUIOp>(loc, wide, scalar).getResult()
-                                              : builder.create<arith::FPToSIOp>(loc, wide, scalar).getResult();
-  return isNarrow ? builder.create<arith::TruncIOp>(loc, type, integer).getResult() : integer;
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits >= 32 && isUnsigned(to))
+    return convertToUnsigned(Scalar(builder, loc, scalar), type).value;
+  // PyTorch makes bytes without a sign by way of i64, which differs for f64 alone.
+  Type wide = bits == 64 || (bits == 8 && isUnsigned(to) && scalar.getType().isF64()) ? builder.getI64Type()
+                                                                                      : builder.getI32Type();
+  Value integer = builder.create<arith::FPToSIOp>(loc, wide, scalar);
+  return wide == type ? integer : builder.create<arith::TruncIOp>(loc, type, integer).getResult();
 }
 
-/// To f32 such that a second rounding, to fewer bits, gives what rounding once would have given.
+/// Rounds to f32 such that a second rounding, to fewer bits, gives the same result as a single rounding.
 static Value roundToOdd(OpBuilder &b, Location loc, Value wide) {
   Type bitsType = b.getI32Type();
   Value single = b.create<arith::TruncFOp>(loc, b.getF32Type(), wide);
@@ -137,7 +152,7 @@ static Value convertIntegers(OpBuilder &builder, Location loc, Value scalar, Typ
                           : builder.create<arith::ExtSIOp>(loc, type, scalar).getResult();
 }
 
-/// By way of f32.
+/// Converts through f32.
 static Value convertMinifloats(OpBuilder &builder, Location loc, Value scalar, Type from, Type to,
                                MinifloatRounding rounding) {
   Type single = builder.getF32Type();
@@ -157,7 +172,7 @@ Value convert(OpBuilder &builder, Location loc, Value scalar, Type from, Type to
   if (isa<FloatType>(from))
     return isa<FloatType>(to) ? convertFloats(builder, loc, scalar, to)
                               : convertFloatToInteger(builder, loc, scalar, to);
-  if (to.isBF16()) // rounded twice, as ml_dtypes and ONNX Runtime do
+  if (to.isBF16()) // rounds twice, like ml_dtypes and ONNX Runtime
     return convertFloats(builder, loc, convert(builder, loc, scalar, from, builder.getF32Type()), to);
   if (isa<FloatType>(to))
     return isUnsigned(from) ? builder.create<arith::UIToFPOp>(loc, to, scalar).getResult()

@@ -1,4 +1,4 @@
-//===- ScaleDivision.cpp - quotients of scaled integers ---------------------===//
+//===- ScaleDivision.cpp - folds a division into scales -------------------===//
 
 #include "graph/ScaleDivision.h"
 
@@ -14,22 +14,22 @@ using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-/// What is read instead of another value.
+/// The divided counterpart of a value.
 using Divided = std::variant<ScaledIntegers, Parameter>;
 
 namespace {
-/// A map that rounds x / t, of which x is made of scales and other constants that can be divided instead. They are all
-/// found first, so that nothing is made where one of them cannot be.
+/// A map that rounds x / t, where x is computed from scales and constants that can be divided by t instead. All of
+/// them are found first, so that nothing is created if one cannot be divided.
 class Division {
 public:
   Division(MapOp map, arith::DivFOp quotient, float divisor) : map(map), quotient(quotient), divisor(divisor) {}
 
   bool isPossible();
-  /// The map that rounds x, made of divided scales and constants.
+  /// The map that rounds x, on divided scales and constants.
   MapOp removed(GraphBuilder &builder);
 
 private:
-  /// Whether what is read there can be divided: by an operator on tensors, or by scalar code in the body of a map.
+  /// Whether the value at this use can be divided, in an operator on tensors or in the scalar code of a map.
   bool divides(OpOperand &use);
   bool dividesScalar(MapOp map, OpOperand &use);
   bool dividesOperands(Operation *op);
@@ -39,7 +39,7 @@ private:
   MapOp map;
   arith::DivFOp quotient;
   float divisor;
-  /// The operators that read something else, and those that read their results: each behind its users.
+  /// The operators to copy: those that read a divided value, and the users of their results. Users come first.
   llvm::SetVector<Operation *> copied;
   llvm::DenseSet<OpOperand *> divided;
   SmallVector<std::pair<OpOperand *, Divided>> replaced;
@@ -58,7 +58,7 @@ bool Division::isPossible() {
          llvm::any_of(replaced, [](const auto &pair) { return std::holds_alternative<ScaledIntegers>(pair.second); });
 }
 
-/// A product of which the other factor is divided is among the copied, too, but reads its factor undivided.
+/// A product whose other factor is divided is copied, too, but reads this factor undivided.
 bool Division::areOnlyReadDivided() {
   return llvm::all_of(llvm::drop_begin(copied), [&](Operation *op) {
     return llvm::all_of(op->getUses(), [&](OpOperand &use) { return divided.contains(&use); });
@@ -122,14 +122,14 @@ bool Division::dividesScalar(MapOp map, OpOperand &use) {
   return isOfOne && dividesScalar(map, op->getOpOperand(0));
 }
 
-/// Whether a scalar is an integer as it is converted, maybe less a zero point.
+/// Whether a scalar is a converted integer, possibly minus a zero point.
 static bool isOfIntegers(Value scalar) {
   if (auto difference = scalar.getDefiningOp<arith::SubFOp>())
     scalar = difference.getLhs();
   return isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(scalar.getDefiningOp());
 }
 
-/// One factor of two: integers, or the scale of such. Other products are rounded as the model says.
+/// Divides one of two factors: integers, or their scale. Other products keep the rounding of the model.
 bool Division::dividesFactor(MapOp map, Operation *product) {
   for (OpOperand &factor : product->getOpOperands()) {
     auto argument = dyn_cast<BlockArgument>(factor.get());
@@ -156,7 +156,7 @@ static Value make(GraphBuilder &builder, Value original, const Divided &divided)
   return builder.operations.create<arith::ConstantOp>(builder.location, number);
 }
 
-/// No integer is made of a NaN, so maxima and minima on the way to one need not look for it.
+/// NaN is never converted to an integer, so maxima and minima before the conversion need not handle it.
 static void assumeNumbers(MapOp map) {
   auto flags = arith::FastMathFlagsAttr::get(map.getContext(), arith::FastMathFlags::nnan);
   for (Operation &op : map.getBody().front())
@@ -185,7 +185,7 @@ MapOp Division::removed(GraphBuilder &builder) {
   return copy;
 }
 
-/// x / t that is rounded to an integer.
+/// Matches x / t rounded to an integer.
 static arith::DivFOp roundedQuotient(MapOp map) {
   for (auto rounding : map.getBody().getOps<math::RoundEvenOp>())
     if (auto quotient = rounding.getOperand().getDefiningOp<arith::DivFOp>(); quotient && quotient->hasOneUse())
@@ -196,7 +196,7 @@ static arith::DivFOp roundedQuotient(MapOp map) {
 MapOp perpend::graph::withoutDivision(GraphBuilder &builder, MapOp map) {
   arith::DivFOp quotient = roundedQuotient(map);
   std::optional<Parameter> divisor = quotient ? parameterOf(map, quotient.getRhs()) : std::nullopt;
-  // Maxima are those of quotients where the divisor is positive.
+  // Maxima commute with the division if the divisor is positive.
   if (!divisor || !divisor->isOne() || !areNormal(*divisor) || divisor->values.front() < 0)
     return {};
   Division division(map, quotient, static_cast<float>(divisor->values.front()));

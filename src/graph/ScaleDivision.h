@@ -1,4 +1,4 @@
-//===- ScaleDivision.h - quotients of scaled integers ------------*- C++ -*-===//
+//===- ScaleDivision.h - folds a division into scales -----------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_SCALEDIVISION_H
 #define PERPEND_GRAPH_SCALEDIVISION_H
@@ -7,8 +7,8 @@
 
 namespace perpend::graph {
 
-/// A map that rounds x / t without the division: the scales and other constants that x is made of are divided instead.
-/// Null where that would take another operation for each element, or where x is not made of scaled integers.
+/// Rewrites a map that rounds x / t without the division: the scales and other constants of x are divided by t instead.
+/// Null if that would add an operation per element, or if x is not computed from scaled integers.
 MapOp withoutDivision(Builder &builder, MapOp map);
 } // namespace perpend::graph
 

@@ -1,4 +1,4 @@
-//===- ScaledIntegers.cpp - real numbers made of integers ---------------------===//
+//===- ScaledIntegers.cpp - quantised values in a graph -------------------===//
 
 #include "graph/ScaledIntegers.h"
 
@@ -19,7 +19,7 @@ namespace perpend::graph {
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// Parameters have one number for each channel; weights are not read.
+/// Parameters have one number per channel; larger constants are weights, and not read.
 static constexpr int64_t mostParameters = 1 << 16;
 
 template <typename T> static void appendNumbers(ArrayRef<char> bytes, SmallVector<double> &numbers) {
@@ -66,7 +66,7 @@ static std::optional<SmallVector<double>> numbersOf(ConstantOp constant) {
   return llvm::map_to_vector(dense.getValues<APFloat>(), [](const APFloat &value) { return value.convertToDouble(); });
 }
 
-/// Numbers along the only dimension of the shape that is not 1; `dims` says where each is in the result.
+/// Numbers along the only dimension of the shape that is not 1; `dims` maps dimensions to those of the result.
 static std::optional<Parameter> along(SmallVector<double> numbers, const Shape &shape, ArrayRef<int64_t> dims) {
   if (!numbers.empty() && llvm::all_equal(numbers))
     return Parameter::of(numbers.front());
@@ -100,7 +100,7 @@ template <typename T> static DenseElementsAttr denseOf(const Parameter &paramete
   return DenseElementsAttr::get(type, ArrayRef<T>(numbers));
 }
 
-/// Of f32 or i16.
+/// Makes a constant of f32 or i16.
 static Value constantOf(Builder &builder, const Parameter &parameter, Type element) {
   Shape shape;
   if (parameter.dim)
@@ -126,8 +126,8 @@ bool areNormal(const Parameter &parameter) {
                       [](double number) { return std::abs(number) >= FLT_MIN && std::abs(number) <= most; });
 }
 
-/// Both parameters, element by element, rounded to f32; nullopt where they vary along different dimensions, or leave
-/// the normal numbers.
+/// Combines two parameters element by element, rounded to f32; nullopt if they vary along different dimensions, or a
+/// result is not a normal number.
 static std::optional<Parameter> combined(const Parameter &a, const Parameter &b,
                                          llvm::function_ref<float(float, float)> formula) {
   if (a.dim && b.dim && (a.dim != b.dim || a.values.size() != b.values.size()))
@@ -168,7 +168,7 @@ std::optional<Parameter> parameterOf(MapOp map, Value scalar) {
                                                 : static_cast<double>(integer.getSExtValue()));
 }
 
-/// The argument that a scalar converts to f32, as the elements of its tensor say.
+/// The argument that a scalar converts to f32, with the signedness of its tensor.
 static Value convertedIntegers(MapOp map, Value scalar) {
   Operation *conversion = scalar.getDefiningOp();
   auto argument = isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(conversion)
@@ -182,7 +182,7 @@ static Value convertedIntegers(MapOp map, Value scalar) {
   return isKnown && isUnsigned(type) == isa<arith::UIToFPOp>(conversion) ? tensor : Value();
 }
 
-/// Numbers that are taken away from bytes, and fit them.
+/// Whether the constant is a zero point: a number in the range of the bytes from which it is subtracted.
 static bool isZeroPoint(const Parameter &zero, Value integers) {
   Type type = tensorTypeOf(integers).getElementType();
   unsigned bits = bitWidth(type);
@@ -226,7 +226,7 @@ std::optional<ScaledIntegers> scaledIntegersOf(Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Making them
+// Building them
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -281,7 +281,7 @@ Value withoutZeroPoint(Builder &builder, const ScaledIntegers &numbers) {
 }
 
 //===----------------------------------------------------------------------===//
-// How large integers get
+// Bounds of integers
 //===----------------------------------------------------------------------===//
 
 static double largestOfType(Type type) {

@@ -1,8 +1,8 @@
-//===- ScaledIntegers.h - real numbers made of integers ----------*- C++ -*-===//
+//===- ScaledIntegers.h - quantised values in a graph -----------*- C++ -*-===//
 //
-// A quantised tensor is integers with explicit arithmetic around them: each is
-// widened, a number is taken away, and the rest is multiplied by a scale. What
-// of a graph is written so is found here, whatever operator of a model made it.
+// A quantised tensor consists of integers and explicit arithmetic: each is
+// extended, a zero point is subtracted, and the rest is multiplied by a scale.
+// This file recognises that form, whichever operators of the model produced it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,42 +24,41 @@ struct Parameter {
   bool operator==(const Parameter &) const = default;
 };
 
-/// The constants that a tensor, or a constant that it repeats, is made of. Equal ones are one.
+/// The constants of a tensor, or of a constant that it broadcasts. Equal ones count as one.
 std::optional<Parameter> parameterOf(mlir::Value tensor);
-/// As parameterOf(), of a scalar in the body of a map.
+/// Like parameterOf(), for a scalar in the body of a map.
 std::optional<Parameter> parameterOf(MapOp map, mlir::Value scalar);
-/// A tensor of f32 made of it.
+/// Makes an f32 tensor of it.
 mlir::Value tensorOf(Builder &builder, const Parameter &parameter, llvm::ArrayRef<SymbolicInt> shape);
 
-/// Neither subnormal nor such that sums of products with integers might be infinite.
+/// Whether all are normal, and small enough that sums of products with integers cannot overflow.
 bool areNormal(const Parameter &parameter);
-/// Element by element, rounded to f32; nullopt where they vary along different dimensions, or leave the normal numbers.
+/// The product, element by element, rounded to f32; nullopt if they vary along different dimensions, or a result is not
+/// normal.
 std::optional<Parameter> times(const Parameter &a, const Parameter &b);
 std::optional<Parameter> over(const Parameter &a, float divisor);
 
-/// (integers - zero) * scale, in f32. Integers have at most 8 bits and a zero point, or are sums of i32 without one.
+/// (integers - zero) * scale, in f32. Integers have at most 8 bits and a zero point, or are sums in i32 without one.
 struct ScaledIntegers {
   mlir::Value integers;
   Parameter zero, scale;
-  /// What repeats the numbers, from the inside out; parameters are those behind it.
+  /// Broadcasts of the integers, innermost first; zero and scale apply to the broadcast result.
   llvm::SmallVector<BroadcastOp, 1> repeats = {};
 };
 
 /// nullopt: the value is computed in another way.
 std::optional<ScaledIntegers> scaledIntegersOf(mlir::Value value);
-/// The integers, repeated as the numbers are.
+/// The integers after the broadcasts.
 mlir::Value repeatedIntegers(Builder &builder, const ScaledIntegers &numbers);
-/// The numbers as f32, in one operator.
+/// The values as f32, in one operator.
 mlir::Value realNumbers(Builder &builder, const ScaledIntegers &numbers);
-/// integers - zero, as products take it: i16, but the integers themselves where the zero point is 0 and they are bytes
-/// or i32.
+/// integers - zero, as products read it: i16; if the zero point is 0, integers of 8 or 32 bits stay as they are.
 mlir::Value withoutZeroPoint(Builder &builder, const ScaledIntegers &numbers);
 
-/// What no element of a tensor of integers, or of integers - zero, exceeds in magnitude; infinity where that is not
-/// known.
+/// An upper bound of the magnitude of a tensor of integers, or of integers - zero; infinity if unknown.
 double largestMagnitude(mlir::Value integers);
 double largestMagnitude(const ScaledIntegers &numbers);
-/// As largestMagnitude(), of a sum over these extents of what is no larger than `largest`.
+/// A bound like largestMagnitude(), for a sum over these extents of terms up to `largest`.
 double largestSum(const Shape &summed, double largest);
 } // namespace perpend::graph
 

@@ -1,4 +1,4 @@
-//===- SequenceTypes.cpp - what lists hold ----------------------------------===//
+//===- SequenceTypes.cpp - element types of lists -------------------------===//
 
 #include "graph/SequenceTypes.h"
 

@@ -1,8 +1,8 @@
-//===- SequenceTypes.h - what lists hold -------------------------*- C++ -*-===//
+//===- SequenceTypes.h - element types of lists -----------------*- C++ -*-===//
 //
 // A list has the type tensor<!graph.sequence<T>>. T is none while nothing is
-// known of the elements, else a tensor type whose extents are numbers or `?`, or
-// an unranked one when ranks differ.
+// known of the elements; otherwise a tensor type with extents that are numbers
+// or `?`, or an unranked one if ranks differ.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,16 +17,16 @@ inline SequenceType sequenceTypeOf(mlir::Value value) {
   return value ? llvm::dyn_cast<SequenceType>(tensorTypeOf(value).getElementType()) : SequenceType();
 }
 
-/// T for lists of this tensor: extents that are no numbers become `?`.
+/// T for lists of this tensor: symbolic extents become `?`.
 mlir::Type elementOf(mlir::RankedTensorType type);
 
-/// The least T that stands for both; null when the element types differ.
+/// The most specific T that covers both; null if the element types differ.
 mlir::Type joinElements(mlir::Type a, mlir::Type b);
 
-/// The element type of tensors that stands for both: lists are joined, others must be equal (else null).
+/// The element type of tensors that covers both: lists are joined, other types must be equal (else null).
 mlir::Type joinElementTypes(mlir::Type a, mlir::Type b);
 
-/// Whether one type can stand for both tensors: their element types can be joined and their ranks are equal.
+/// Whether one type can cover both tensors: their element types can be joined and their ranks are equal.
 inline bool sameKind(mlir::Value a, mlir::Value b) {
   mlir::RankedTensorType first = tensorTypeOf(a), second = tensorTypeOf(b);
   return joinElementTypes(first.getElementType(), second.getElementType()) && first.getRank() == second.getRank();

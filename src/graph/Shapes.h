@@ -1,7 +1,7 @@
 //===- Shapes.h - symbolic shapes of tensor types ---------------*- C++ -*-===//
 //
-// The bridge between tensor types and lists of symbolic integers, and the
-// deduction of result shapes that the builder and the verifiers share.
+// Converts between tensor types and lists of symbolic integers, and deduces
+// result shapes for the builder and the verifiers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,26 +19,26 @@ inline mlir::RankedTensorType tensorTypeOf(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
 
-/// The tensor type with these extents: static ones as numbers, the others as `?` with a #graph.shape encoding.
+/// The tensor type with these extents: constants as numbers, others as `?` with a #graph.shape encoding.
 mlir::RankedTensorType tensorType(llvm::ArrayRef<SymbolicInt> shape, mlir::Type elementType);
 
 inline mlir::Type scalarTypeOf(mlir::Value tensor) { return scalarType(tensorTypeOf(tensor).getElementType()); }
 
-/// What code divides by where it computes indices: 1 for an extent of 0, which has no index, because a division that
-/// is moved out of an empty loop must not trap.
+/// An extent for use as a divisor in index computations: 1 instead of 0, because a division hoisted out of an empty
+/// loop must not trap.
 SymbolicInt asDivisor(const SymbolicInt &extent);
 
 SymbolicInt elementCount(llvm::ArrayRef<SymbolicInt> shape);
 /// Row-major strides in elements.
 Shape rowMajorStrides(llvm::ArrayRef<SymbolicInt> shape);
-/// "[n, 3, 4*m]"
+/// For example "[n, 3, 4*m]".
 std::string toString(llvm::ArrayRef<SymbolicInt> shape);
 std::string toString(llvm::ArrayRef<int64_t> numbers);
-/// "f32 [n, 3]"
+/// For example "f32 [n, 3]".
 std::string typeText(mlir::Value tensor);
-/// Provably 1, or 0: what broadcasting takes for 1, as in x - x[:1].
+/// Whether the extent is provably 1 or 0: broadcasting treats it as 1, as in x - x[:1].
 bool isAtMostOne(const SymbolicInt &extent);
-/// Provably different; equal or unknown extents are not.
+/// Whether the extents are provably different.
 bool provablyDiffer(const SymbolicInt &a, const SymbolicInt &b);
 inline Shape dropDims(llvm::ArrayRef<SymbolicInt> shape, llvm::ArrayRef<int64_t> dims) {
   Shape kept;

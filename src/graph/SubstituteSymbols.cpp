@@ -1,4 +1,4 @@
-//===- SubstituteSymbols.cpp - expressions in the place of symbols --------===//
+//===- SubstituteSymbols.cpp - substitutes expressions for symbols --------===//
 
 #include "graph/SubstituteSymbols.h"
 

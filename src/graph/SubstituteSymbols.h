@@ -1,4 +1,4 @@
-//===- SubstituteSymbols.h - expressions in the place of symbols -*- C++ -*-===//
+//===- SubstituteSymbols.h - substitutes expressions for symbols -*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_SUBSTITUTESYMBOLS_H
 #define PERPEND_GRAPH_SUBSTITUTESYMBOLS_H
@@ -17,11 +17,11 @@ void addSymbolReplacements(mlir::AttrTypeReplacer &replacer, const llvm::StringM
 /// The text of an expression with symbols replaced.
 std::string substituted(llvm::StringRef expression, const llvm::StringMap<SymbolicInt> &replacements);
 
-/// Calls `visit` with the expressions in each type and attribute of an operator and of those in its regions.
+/// Calls `visit` with the expressions in each type and attribute of an operator and of all operators in its regions.
 void forEachExpression(mlir::Operation *op, llvm::function_ref<void(llvm::ArrayRef<SymbolicInt>)> visit);
 
-/// Adds the names of the symbols that the types and attributes of operators in a region (of an operator and those in
-/// its regions) mention, except where they are defined.
+/// Collects the symbols in the types and attributes of all operators in a region (or of an operator and those in its
+/// regions), except where they are defined.
 void collectSymbols(mlir::Region &region, std::set<std::string> &names);
 void collectSymbols(mlir::Operation *op, std::set<std::string> &names);
 } // namespace perpend::graph

@@ -38,7 +38,7 @@ private:
     return term.coefficient == 1 ? product : multiply(product, constant(term.coefficient));
   }
 
-  /// Products of at most 54 bits: then no sum of them exceeds 64, of as many as an expression may have.
+  /// Checks that a product has at most 54 bits: sums of as many products as an expression may have then fit 64 bits.
   Value multiply(Value a, Value b) {
     if (!isTooLarge)
       return builder.createOrFold<arith::MulIOp>(loc, a, b);
@@ -87,7 +87,7 @@ private:
     return result;
   }
 
-  /// Not 0, so that an expression can be computed where it has no value, and is not used.
+  /// Replaces a divisor 0, so that an expression can be computed even where it is undefined and unused.
   Value divisorOf(const SymbolicInt &divisor, Value value) {
     if (divisor.knownPositive())
       return value;
@@ -97,7 +97,7 @@ private:
     return builder.create<arith::SelectOp>(loc, isZero, constant(1), value);
   }
 
-  /// Rounds to minus infinity; plain division where nothing is negative.
+  /// Rounds towards minus infinity; a plain division if nothing can be negative.
   Value floorDivision(const SymbolicAtom &atom, ArrayRef<Value> operands) {
     Value divisor = divisorOf(atom.operands()[1], operands[1]);
     if (atom.operands()[0].knownNonNegative() && atom.operands()[1].knownNonNegative())

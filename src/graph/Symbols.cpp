@@ -1,7 +1,8 @@
-//===- Symbols.cpp - the symbols of a model ---------------------------------===//
+//===- Symbols.cpp - the symbols of a model -------------------------------===//
 
 #include "graph/Symbols.h"
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 
 #include "graph/Shapes.h"
 
@@ -81,7 +82,7 @@ std::set<std::string> perpend::graph::symbolsUsedBy(Operation *op) {
   if (auto extent = dyn_cast<ExtentOp>(op))
     if (std::optional<SymbolicInt> value = SymbolicInt::parse(extent.getExpression()))
       value->symbols(used);
-  if (!isa<SymbolInterface>(op)) // the bodies of map and generate
+  if (!isa<SymbolInterface>(op)) // bodies of map and generate
     for (Region &region : op->getRegions())
       region.walk([&](ExtentOp inner) { used.merge(symbolsUsedBy(inner)); });
   return used;
@@ -96,7 +97,7 @@ public:
     everDefined = known;
   }
 
-  /// What binding evaluates knows the symbols of inputs, sizes of memory those of operators as well.
+  /// Binding knows the symbols of inputs only; sizes of memory may use those of operators as well.
   LogicalResult checkAttributes(func::FuncOp main) {
     std::set<std::string> atBinding, sizes;
     for (NamedAttribute attribute : main->getAttrs())
@@ -126,7 +127,7 @@ private:
       if (!everDefined.insert(name.str()).second)
         return op.emitError("the symbol ") << name << " is defined twice";
     auto define = [&](StringAttr name) { known.insert(name.str()); };
-    if (isa<perpend::graph::LoopOp>(op)) // extents of carried values are known inside
+    if (isa<perpend::graph::LoopOp>(op)) // extents of carried values are defined inside
       llvm::for_each(defined, define);
     if (definer)
       for (Region &region : op.getRegions())
@@ -141,9 +142,9 @@ private:
   LogicalResult checkKnown(Operation &op, const std::set<std::string> &used) {
     for (const std::string &name : used)
       if (!known.count(name))
-        return op.emitError("the symbol '")
-               << name << "' is used, which no input has and no operator before defines\nhint: one dimension of an "
-               << "input must be " << name << ", or a multiple of it plus a number";
+        return op.emitError("the symbol '") << name << "' is used, which no input has and no operator before defines"
+                                            << perpend::graph::Hint("one dimension of an input must be " + name +
+                                                                    ", or a multiple of it plus a number");
     return success();
   }
 

@@ -1,6 +1,8 @@
-//===- Work.cpp - what an operator's scalar code costs --------------------===//
+//===- Work.cpp - cost of scalar code -------------------------------------===//
 
 #include "graph/Work.h"
+
+#include "graph/Shapes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -22,5 +24,13 @@ double scalarWork(Operation &op) {
   for (Region &region : op.getRegions())
     region.walk([&](Operation *inner) { work += workOf(*inner); });
   return work;
+}
+
+double workOfElements(ElementInterface op) {
+  double work = std::max(1.0, scalarWork(*op));
+  if (auto reduction = dyn_cast<ReductionInterface>(*op))
+    for (const SymbolicInt &extent : reduction.reducedExtents())
+      work *= double(extent.constant().value_or(0));
+  return work * double(tensorTypeOf(op->getResult(0)).getNumElements());
 }
 } // namespace perpend::graph

@@ -1,4 +1,4 @@
-//===- Accesses.cpp - which part of a kernel wrote and read what ----------===//
+//===- Accesses.cpp - checks a kernel's reads and writes ------------------===//
 
 #include "interp/Accesses.h"
 
@@ -8,7 +8,7 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-/// The row-major position as an index in each dimension.
+/// Converts a row-major position to an index in each dimension.
 static Extents indexAt(int64_t position, ArrayRef<int64_t> shape) {
   Extents index(shape.size());
   for (size_t dim = shape.size(); dim-- > 0; position /= shape[dim])
@@ -44,8 +44,8 @@ void AccessTracker::enterIteration(tile::ForOp loop, uint64_t execution, int64_t
   current = static_cast<uint32_t>(iterations.size() - 1);
 }
 
-/// The outermost loop of which the two are different iterations in the same execution; nullopt: one comes before the
-/// other by an order that the program promises.
+/// The outermost loop in whose same execution the two places belong to different iterations; nullopt if the program
+/// orders them.
 std::optional<AccessTracker::Divergence> AccessTracker::diverge(uint32_t first, uint32_t second) const {
   while (iterations[first].depth > iterations[second].depth)
     first = iterations[first].around;
@@ -120,7 +120,7 @@ LogicalResult AccessTracker::enterInstance(tile::BlockOp op, ArrayRef<int64_t> p
       return op.emitError() << nameOf(number) << ": expected the iterator '"
                             << cast<StringAttr>(op.getIteratorNames()[i]).getValue() << "' inside its extent of "
                             << block.domain[i] << ", got " << value
-                            << "\nhint: a condition (where) leaves out what a loop runs beyond the extent";
+                            << "\nhint: a condition (where) must exclude iterations beyond the extent";
     position = position * block.domain[i] + value;
     spatialPoint = i < block.spatial ? position : spatialPoint;
   }
@@ -159,7 +159,7 @@ LogicalResult AccessTracker::finish() {
   return success();
 }
 
-/// What the instance of this frame does to the element, against what other instances of the block did.
+/// Records the access of this frame's instance to the element, and checks it against other instances of the block.
 LogicalResult AccessTracker::claim(Operation *op, TrackedBuffer &tracked, int64_t element, const Frame &frame,
                                    bool isWrite) {
   TrackedBuffer::Claim &claim = tracked.claimsOf(frame.block)[element];
@@ -175,7 +175,7 @@ LogicalResult AccessTracker::claim(Operation *op, TrackedBuffer &tracked, int64_
                            << " of its spatial iterators " << (isWrite ? "writes" : "reads") << " what "
                            << (other == point ? std::string("another") : pointText(block, other, block.spatial))
                            << (meetsWriter ? " writes" : " reads") << ": " << tracked.describe(element)
-                           << "\nhint: an iterator along which instances meet is reduced or opaque";
+                           << "\nhint: an iterator of instances that access the same element must be reduced or opaque";
   }
   if (isWrite) {
     claim.writer = point;
@@ -196,14 +196,14 @@ LogicalResult AccessTracker::read(Operation *op, Value buffer, TrackedBuffer &tr
   TrackedBuffer::Element &element = tracked.elements[position];
   if (!element.write.exists())
     return op->emitError() << place() << "reads the " << tracked.describe(position) << ", which was not written"
-                           << "\nhint: memory of an iteration is undefined at first";
+                           << "\nhint: memory of an iteration is uninitialised";
   if (failed(checkRace(op, tracked, position, element.write, /*wasWrite=*/true, /*isWrite=*/false)))
     return failure();
   for (const Frame &frame : frames)
     if (blocks[frame.block].written.contains(buffer) && failed(claim(op, tracked, position, frame, false)))
       return failure();
-  // A later write meets one of two reads of different iterations, whichever iteration it is in. Of several such
-  // reads, the one that differs in the outermost loop covers the most.
+  // Reads of two different iterations are kept, so that a later write conflicts with one of them, whatever its
+  // iteration. Of several candidates, the one that differs in the outermost loop covers the most.
   auto depthOf = [&](TrackedBuffer::Place place) {
     std::optional<Divergence> divergence = place.exists() ? diverge(place.iteration, current) : std::nullopt;
     return divergence ? divergence->depth : TrackedBuffer::none;

@@ -1,12 +1,12 @@
-//===- Accesses.h - which part of a kernel wrote and read what --*- C++ -*-===//
+//===- Accesses.h - checks a kernel's reads and writes ----------*- C++ -*-===//
 //
-// What the text of loops and blocks promises is checked while a kernel runs:
-//   - iterations of a parallel or vectorized loop do not meet: no element that
+// Checks, while a kernel runs, what the text of its loops and blocks promises:
+//   - iterations of a parallel or vectorized loop do not conflict: no element that
 //     one writes is read or written by another;
-//   - the instances of a block that differ in their spatial iterators write
-//     different elements, and read none that another writes;
-//   - an element has been written before it is read; every element of a result
-//     is written, and none of an input.
+//   - instances of a block that differ in their spatial iterators write different
+//     elements, and read none that another instance writes;
+//   - an element is written before it is read; every element of a result is
+//     written, and none of an input.
 // Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
@@ -23,19 +23,19 @@
 
 namespace perpend::interp {
 
-/// What is known of a buffer's elements.
+/// The state of a buffer's elements.
 struct TrackedBuffer {
   static constexpr uint32_t none = ~uint32_t{0};
-  /// Where something happened: in an iteration (of parallel loops) and a block, both by number.
+  /// Where an access happened: an iteration (of parallel loops) and a block, both by number.
   struct Place {
     uint32_t iteration = none, block = none;
     bool exists() const { return iteration != none; }
   };
-  /// `read` is the newest; `otherRead` is one of another iteration, if there is one.
+  /// `read` is the latest; `otherRead` is a read by another iteration, if there is one.
   struct Element {
     Place write, read, otherRead;
   };
-  /// What instances of one block did: the spatial points, and of which instance around them.
+  /// What instances of one block did: their spatial points, and the enclosing instance.
   struct Claim {
     uint32_t scope = none;
     bool severalRead = false;
@@ -43,7 +43,7 @@ struct TrackedBuffer {
   };
 
   TrackedBuffer(std::string name, llvm::ArrayRef<int64_t> shape, bool isInput);
-  /// "element [1, 2] of the buffer 'sum'"
+  /// For example "element [1, 2] of the buffer 'sum'".
   std::string describe(int64_t element) const;
   std::vector<Claim> &claimsOf(uint32_t block);
 
@@ -55,29 +55,29 @@ struct TrackedBuffer {
   llvm::SmallVector<std::pair<uint32_t, std::vector<Claim>>, 2> claims;
 };
 
-/// One run of a kernel. Functions emit errors at the operation that they are given.
+/// State of one run of a kernel. Functions emit errors at the operation that they are given.
 class AccessTracker {
 public:
   explicit AccessTracker(bool checksInstances) : checksInstances(checksInstances), iterations(1) {}
 
-  /// Every block of the kernel, before the run.
+  /// Registers every block of the kernel, before the run.
   void addBlock(tile::BlockOp block, llvm::ArrayRef<int64_t> domain);
 
-  /// A loop whose iterations have no order starts; the number of this execution.
+  /// Starts a loop whose iterations are unordered; returns the number of this execution.
   uint64_t beginLoop() { return nextExecution++; }
   void enterIteration(tile::ForOp loop, uint64_t execution, int64_t number);
   void leaveIteration() { current = iterations[current].around; }
 
-  /// Errors: an iterator leaves its domain; the instance has run before.
+  /// Errors: an iterator leaves its domain; the instance has already run.
   mlir::LogicalResult enterInstance(tile::BlockOp block, llvm::ArrayRef<int64_t> point);
   void leaveInstance() { frames.pop_back(); }
 
   mlir::LogicalResult read(mlir::Operation *op, mlir::Value buffer, TrackedBuffer &tracked, int64_t element);
   mlir::LogicalResult write(mlir::Operation *op, TrackedBuffer &tracked, int64_t element);
-  /// "block 'sum': " inside of one.
+  /// "block 'sum': " inside a block; otherwise empty.
   std::string place() const;
 
-  /// Errors, after the run: an instance never ran.
+  /// Errors, after the run: an instance has not run.
   mlir::LogicalResult finish();
 
 private:
@@ -92,7 +92,7 @@ private:
     Extents domain;
     unsigned spatial = 0;
     llvm::SmallPtrSet<mlir::Value, 2> written;
-    /// How often each point ran inside of the instance `scope`; empty unless that is checked.
+    /// How often each point ran inside the instance `scope`; empty unless that is checked.
     std::vector<uint8_t> runs;
     uint32_t scope = TrackedBuffer::none;
   };
@@ -120,7 +120,7 @@ private:
   bool checksInstances;
   std::vector<Block> blocks;
   llvm::DenseMap<mlir::Operation *, uint32_t> numbers;
-  /// The first is no iteration but what is outside of all.
+  /// The first entry stands for code outside all loops.
   std::vector<Iteration> iterations;
   uint32_t current = 0;
   uint64_t nextExecution = 0;

@@ -1,4 +1,4 @@
-//===- Accumulators.cpp - sums of elements --------------------------------===//
+//===- Accumulators.cpp - accumulates elements ----------------------------===//
 
 #include "interp/Accumulators.h"
 
@@ -15,7 +15,7 @@ namespace perpend::interp {
 static constexpr int64_t blockSize = 256;
 
 //===----------------------------------------------------------------------===//
-// Widening and narrowing
+// Conversion to and from accumulators
 //===----------------------------------------------------------------------===//
 
 /// Calls `convert(first, count, registers)` for blocks of the tensor's registers.
@@ -30,7 +30,7 @@ static void forEachBlock(const Tensor &tensor, int64_t first, int64_t count, Con
   }
 }
 
-/// One element rounded to the precision of a float format.
+/// Rounds one element to the precision of a float format.
 static double roundTo(ElementFormat format, double value) {
   if (format.kind == RegisterKind::Double)
     return value;
@@ -135,7 +135,7 @@ static void combineEach(int64_t count, T *carried, int64_t carriedStride, const 
 void combine(ReductionKind kind, Type, int64_t count, double *carried, int64_t carriedStride, const double *next,
              int64_t nextStride) {
   auto each = [&](auto function) { combineEach(count, carried, carriedStride, next, nextStride, function); };
-  // A NaN on either side stays; -0 < +0.
+  // NaN on either side is kept; -0 < +0.
   auto larger = [](double a, double b) {
     return std::isnan(a) || std::isnan(b) ? a + b : a == b ? (std::signbit(a) ? b : a) : a > b ? a : b;
   };
@@ -157,7 +157,7 @@ void combine(ReductionKind kind, Type, int64_t count, double *carried, int64_t c
 void combine(ReductionKind kind, Type elementType, int64_t count, uint64_t *carried, int64_t carriedStride,
              const uint64_t *next, int64_t nextStride) {
   auto each = [&](auto function) { combineEach(count, carried, carriedStride, next, nextStride, function); };
-  // Adding the smallest signed number orders signed numbers as unsigned ones.
+  // Adding the smallest signed number maps the order of signed numbers to that of unsigned ones.
   uint64_t bias = hasUnsignedElements(elementType) ? 0 : uint64_t{1} << 63;
   switch (kind) {
   case ReductionKind::Sum:

@@ -1,8 +1,8 @@
-//===- Accumulators.h - sums of elements ------------------------*- C++ -*-===//
+//===- Accumulators.h - accumulates elements --------------------*- C++ -*-===//
 //
 // Reductions, contractions and windows accumulate floating-point elements in
-// double and round once, at the end; integers in uint64_t, which wraps as the
-// element type does.
+// double and round once at the end; integers in uint64_t, which wraps like the
+// element type.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,12 +13,12 @@
 
 namespace perpend::interp {
 
-/// Whether elements count as unsigned when they are extended.
+/// Whether elements are zero-extended.
 inline bool hasUnsignedElements(mlir::Type elementType) {
   return elementType.isUnsignedInteger() || elementType.isInteger(1);
 }
 
-/// Elements [first, first + count) of a tensor, converted to elements of `elementType` (graph::convert), then widened.
+/// Reads elements [first, first + count) of a tensor, converted to `elementType` (graph::convert), as accumulators.
 void widen(const Tensor &tensor, mlir::Type elementType, int64_t first, int64_t count, double *values);
 void widen(const Tensor &tensor, mlir::Type elementType, int64_t first, int64_t count, uint64_t *values);
 

@@ -1,8 +1,8 @@
-//===- Blocks.cpp - loops, blocks and buffers as they stand ---------------===//
+//===- Blocks.cpp - runs loops, blocks and buffers ------------------------===//
 //
-// Kernels of the tile level before their buffers become flat, so before and
+// Runs kernels of blocks before their buffers are flattened, that is before and
 // after every step of a schedule. Loops run in order, whatever their kind; what
-// the text promises beyond that order is checked access by access (Accesses.h).
+// the text promises beyond that is checked at each access (Accesses.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ namespace perpend::interp {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Where an operation has its expressions, and the first of the operands that they mean.
+/// The expression lists of an operation, and the first of their operands.
 struct ExpressionLists {
   SmallVector<graph::ShapeAttr, 2> lists;
   unsigned firstOperand = 0;
@@ -58,7 +58,7 @@ static bool evaluate(Executor &executor, const Instruction &instruction, size_t 
   Extents operands;
   for (const Slot &slot : ArrayRef(instruction.operands).drop_front(instruction.firstIndex)) {
     operands.push_back(executor.integer(slot));
-    if (operands.back() < 0) { // what every expression was simplified under
+    if (operands.back() < 0) { // simplification assumes nonnegative symbols
       instruction.op->emitError() << executor.accesses->place()
                                   << "expected index values of at least 0 in expressions, got " << operands.back();
       return false;
@@ -169,7 +169,7 @@ static bool executeFor(Executor &executor, const Instruction &instruction) {
   return succeeds;
 }
 
-/// The init of the block runs first where all reduced iterators are 0.
+/// The block's init runs first if all reduced iterators are 0.
 static bool runInstance(Executor &executor, const CodeBlock &body, tile::BlockOp block, ArrayRef<int64_t> point) {
   bool isFirst = true;
   for (auto [i, value] : llvm::enumerate(point))
@@ -200,7 +200,7 @@ static bool executeBlock(Executor &executor, const Instruction &instruction) {
   return succeeds;
 }
 
-/// Runs with its block.
+/// An init runs with its block.
 static bool executeInit(Executor &, const Instruction &) { return true; }
 
 Execute findBlockOperation(Operation *op) {
@@ -222,7 +222,7 @@ Execute findBlockOperation(Operation *op) {
 // Kernels
 //===----------------------------------------------------------------------===//
 
-/// A tensor as the kernel's buffer.
+/// Views a tensor as the kernel's buffer.
 static FailureOr<MemoryView> viewOf(func::FuncOp kernel, unsigned argument, const std::string &name, bool isInput,
                                     const Tensor &tensor, const Environment &environment) {
   auto type = dyn_cast<tile::BufferType>(kernel.getArgumentTypes()[argument]);

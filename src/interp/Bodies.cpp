@@ -1,4 +1,4 @@
-//===- Bodies.cpp - map and generate: a body for each element -------------===//
+//===- Bodies.cpp - map and generate --------------------------------------===//
 
 #include "interp/Program.h"
 

@@ -1,4 +1,4 @@
-//===- Boundary.cpp - inputs and results as users see them ----------------===//
+//===- Boundary.cpp - converts inputs and results -------------------------===//
 
 #include "interp/Boundary.h"
 #include "graph/Attributes.h"
@@ -84,7 +84,7 @@ FailureOr<int64_t> Boundary::takeList(const perpend_sequence &given, Type declar
   return list;
 }
 
-/// Texts and lists become words of 64 bits.
+/// Converts strings and lists to words of 64 bits.
 FailureOr<Tensor> Boundary::takeTensor(const perpend_tensor &given, Type elementType) {
   std::optional<Tensor> words = Tensor::allocate(elementType, ArrayRef(given.shape, given.rank));
   if (!words)

@@ -1,8 +1,8 @@
-//===- Boundary.h - inputs and results as users see them --------*- C++ -*-===//
+//===- Boundary.h - converts inputs and results -----------------*- C++ -*-===//
 //
-// Users know texts and lists in the form of perpend.h; the interpreter knows
-// them as identities of the context and handles of a list table. Numbers are
-// the same on both sides.
+// Users represent strings and lists in the form of perpend.h, the interpreter
+// as identities of the context and handles of a list table. Numbers are the
+// same on both sides.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,21 +22,21 @@ class ListTable;
 
 namespace perpend::interp {
 
-/// The type of the C interface for elements of a type. nullopt: there is none.
+/// The type by which the C interface represents elements of a type; nullopt if there is none.
 std::optional<perpend_type> interfaceType(mlir::Type elementType);
 
 class Boundary {
 public:
   explicit Boundary(mlir::func::FuncOp main);
 
-  /// What main declares about its inputs: name, type and the elements of lists; extents are left out (rank -1).
+  /// Main's declarations of its inputs: name, type and elements of lists, without extents (rank -1).
   llvm::ArrayRef<perpend_tensor_info> inputs() const { return infos; }
-  /// An input of main. Numbers are borrowed: `given` must outlive the tensor. Errors (at main): another type than
-  /// declared, also of an element of a list.
+  /// Converts an input of main. Numbers are borrowed: `given` must outlive the tensor. Errors (at main): the type
+  /// differs from the declared one, also for elements of a list.
   llvm::FailureOr<Tensor> take(unsigned input, const perpend_tensor &given);
-  /// What users see, as long as this and the tensor live.
+  /// Converts a result to the user's form; valid while this object and the tensor live.
   perpend_tensor give(const Tensor &tensor);
-  /// For InterpreterOptions.
+  /// To be passed in InterpreterOptions.
   const std::shared_ptr<library::ListTable> &listTable() const { return lists; }
 
 private:
@@ -48,7 +48,7 @@ private:
   mlir::InFlightDiagnostic fail();
 
   mlir::func::FuncOp main;
-  unsigned current = 0; ///< the input in work
+  unsigned current = 0; ///< index of the input being converted
   std::shared_ptr<library::ListTable> lists;
   llvm::SmallVector<perpend_tensor_info> infos;
   llvm::BumpPtrAllocator memory;

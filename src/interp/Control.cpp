@@ -1,4 +1,4 @@
-//===- Control.cpp - loops, choices and calls in kernels ------------------===//
+//===- Control.cpp - control flow and calls in kernels --------------------===//
 
 #include "interp/Program.h"
 
@@ -10,7 +10,7 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-/// Calls deeper than this are taken for endless recursion.
+/// Deeper calls are taken for endless recursion.
 static constexpr unsigned maxCallDepth = 64;
 
 static bool executeFor(Executor &executor, const Instruction &instruction) {
@@ -59,7 +59,7 @@ static bool executeWhile(Executor &executor, const Instruction &instruction) {
   }
 }
 
-/// The loops of an scf.parallel from `dim` on, one after another.
+/// Runs the loops of an scf.parallel from `dim` on, in order.
 static bool executeParallelDim(Executor &executor, const Instruction &instruction, size_t dim) {
   const CodeBlock &body = instruction.regions[0];
   size_t dims = body.arguments.size();

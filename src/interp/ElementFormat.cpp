@@ -40,7 +40,7 @@ std::optional<ElementFormat> formatOf(Type type) {
 
 float halfToFloat(uint16_t bits) {
   uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16, exponent = (bits >> 10) & 31u, mantissa = bits & 0x3ffu;
-  if (exponent == 0) // zero or subnormal: a multiple of 2^-24
+  if (exponent == 0) // zero or subnormal: multiples of 2^-24
     return std::bit_cast<float>(sign | std::bit_cast<uint32_t>(static_cast<float>(mantissa) * 0x1p-24f));
   uint32_t wideExponent = exponent == 31 ? 255 : exponent + 112;
   return std::bit_cast<float>(sign | wideExponent << 23 | mantissa << 13);

@@ -1,10 +1,10 @@
 //===- ElementFormat.h - scalars in memory and in registers -----*- C++ -*-===//
 //
-// In memory an element takes 1, 2, 4 or 8 bytes (bool and i4 take one). The
-// interpreter computes in registers of 8 bytes per element at most: integers
-// are int64_t, sign-extended from their width whatever the signedness of the
-// type; f32, f16 and bf16 are float; f64 is double. Texts and lists
-// are their identities and handles.
+// In memory an element takes 1, 2, 4 or 8 bytes (bool and i4 take one).
+// Registers have at most 8 bytes per element: integers are int64_t,
+// sign-extended from their width even if the type is unsigned; f32, f16 and
+// bf16 are float; f64 is double. Strings and lists are represented by
+// identities and handles.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ enum class RegisterKind : uint8_t { Integer, Single, Double };
 struct ElementFormat {
   RegisterKind kind = RegisterKind::Integer;
   uint8_t width = 64;
-  /// bf16 rather than f16, when kind is Single and width 16.
+  /// Distinguishes bf16 from f16 if kind is Single and width 16.
   bool isBrain = false;
 
   unsigned bytes() const { return width <= 8 ? 1 : width <= 16 ? 2 : width <= 32 ? 4 : 8; }
@@ -36,15 +36,15 @@ struct ElementFormat {
   bool operator==(const ElementFormat &) const = default;
 };
 
-/// The format of a scalar type, or of the elements of a vector, tensor or memref type. nullopt: not supported
-/// (integers wider than 64 bits, complex numbers ...). Minifloats are their bits: scalar code converts them.
+/// The format of a scalar type, or of a vector's, tensor's or memref's elements. nullopt: unsupported (integers wider
+/// than 64 bits, complex numbers ...). Minifloats are represented by their bits; scalar code converts them.
 std::optional<ElementFormat> formatOf(mlir::Type type);
 
-/// Elements from memory to registers and back. Memory needs no alignment. Writing keeps the low bits.
+/// Convert elements from memory to registers and back. Memory may be unaligned. Writing keeps the low bits.
 void readElements(ElementFormat format, const std::byte *memory, int64_t count, void *registers);
 void writeElements(ElementFormat format, const void *registers, int64_t count, std::byte *memory);
 
-/// Rounds floats in registers to the precision of the format (f16 and bf16; nothing else changes).
+/// Rounds floats in registers to the precision of the format (changes f16 and bf16 only).
 void roundElements(ElementFormat format, void *registers, int64_t count);
 
 // 16-bit floats; rounding is to nearest, ties to even; NaNs stay NaNs.
@@ -52,7 +52,7 @@ float halfToFloat(uint16_t bits);
 uint16_t floatToHalf(float value);
 float brainToFloat(uint16_t bits);
 uint16_t floatToBrain(float value);
-/// To float such that a second rounding, to 16 bits, gives what rounding once would have given.
+/// Converts to float such that a second rounding, to 16 bits, gives the same result as a single one.
 float roundToOdd(double value);
 
 inline int64_t signExtend(int64_t value, unsigned width) {

@@ -1,7 +1,8 @@
-//===- Environment.cpp - what the evaluation of operators shares ----------===//
+//===- Environment.cpp - shared state of the evaluation -------------------===//
 
 #include "interp/Environment.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -55,12 +56,12 @@ FailureOr<Tensor> Environment::allocate(Operation *op, Type elementType, ArrayRe
   std::optional<int64_t> count = countElements(shape);
   if (!count || static_cast<double>(*count) * format->bytes() + *usedBytes > static_cast<double>(limitBytes))
     return op->emitError("a tensor of shape ")
-           << describe(shape) << " exceeds the memory limit of " << limitBytes << " bytes (" << *usedBytes
-           << " in use)\nhint: raise the interpreter's memory limit, or check the extents of the inputs";
+           << describe(shape) << " exceeds the memory limit of " << limitBytes << " bytes (" << *usedBytes << " in use)"
+           << graph::Hint("raise the interpreter's memory limit, or check the extents of the inputs");
   std::optional<Tensor> tensor = Tensor::allocate(elementType, shape);
   if (!tensor)
     return op->emitError("out of memory for a tensor of shape ")
-           << describe(shape) << "\nhint: fewer or smaller constants, or more memory (--max-mem)";
+           << describe(shape) << graph::Hint("fewer or smaller constants, or more memory (--max-mem)");
   uint64_t size = tensor->sizeBytes();
   *usedBytes += size;
   std::byte *memory = tensor->bytes.get();

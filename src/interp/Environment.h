@@ -1,7 +1,7 @@
-//===- Environment.h - what the evaluation of operators shares --*- C++ -*-===//
+//===- Environment.h - shared state of the evaluation -----------*- C++ -*-===//
 //
-// The values of the symbols, the memory limit, and the functions that evaluate
-// each family of primitives. Internal to the interpreter.
+// Values of symbols, the memory limit, and the functions that evaluate each
+// family of primitives. Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,9 +30,9 @@ public:
   llvm::StringMap<int64_t> symbols;
   /// The lists of this run.
   std::shared_ptr<library::ListTable> lists = std::make_shared<library::ListTable>();
-  /// Into how many parts [begin, end) of a tiled kernel is cut.
+  /// Number of parts into which [begin, end) of a tiled kernel is divided.
   unsigned kernelParts = 1;
-  /// That every instance of a block runs once.
+  /// Check that every instance of a block runs exactly once.
   bool checksInstances = false;
 
   /// Error (at op): a symbol without value, or an extent that is negative or overflows.
@@ -40,7 +40,7 @@ public:
   mlir::FailureOr<Extents> evaluate(mlir::Operation *op, llvm::ArrayRef<graph::SymbolicInt> expressions) const;
   mlir::FailureOr<Extents> shapeOf(mlir::Operation *op, mlir::Type tensorType) const;
 
-  /// Zeros. Error (at op): the memory limit, an unsupported element type.
+  /// Allocates zeros. Error (at op): the memory limit, an unsupported element type.
   mlir::FailureOr<Tensor> allocate(mlir::Operation *op, mlir::Type elementType, llvm::ArrayRef<int64_t> shape) const;
   mlir::FailureOr<Tensor> allocateResult(mlir::Operation *op, unsigned index = 0) const;
   /// Error (at op) when temporary memory of this size would exceed the limit.
@@ -51,13 +51,14 @@ private:
   std::shared_ptr<uint64_t> usedBytes;
 };
 
-/// "2x3x4"
+/// For example "2x3x4".
 std::string describe(llvm::ArrayRef<int64_t> shape);
 
-/// What one operator with one result computes; nothing where it is of another kind. The list is in Interpreter.cpp.
+/// The result of an operator with one result; nothing if the operator is of another kind. Interpreter.cpp lists the
+/// kinds.
 using Evaluated = std::optional<mlir::FailureOr<Tensor>>;
 using Operands = llvm::ArrayRef<Tensor>;
-/// `evaluate` of an operator that is one of these.
+/// Applies `evaluate` if the operator is one of `Ops`.
 template <typename... Ops, typename Function> Evaluated evaluateOneOf(mlir::Operation *op, Function evaluate) {
   return llvm::TypeSwitch<mlir::Operation *, Evaluated>(op).template Case<Ops...>(evaluate).Default(Evaluated());
 }
@@ -80,17 +81,17 @@ mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> in
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
 
 // Blocks.cpp
-/// The same for a kernel whose loops stand around blocks, of which every access is checked. `haveValues`: the results
-/// may be read before they are written.
+/// The same for a kernel of blocks, with every access checked. `haveValues`: the results may be read before they are
+/// written.
 mlir::LogicalResult runBlocks(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs, llvm::ArrayRef<Tensor> results,
                               const Environment &environment, bool haveValues = false);
 
 // Library.cpp
-/// Calls the C function; symbols that the call defines are the caller's to read from the results.
+/// Calls the C function; the caller derives symbols that the call defines from the results.
 mlir::FailureOr<Tensors> callLibrary(graph::CallLibraryOp op, llvm::ArrayRef<Tensor> operands,
                                      const Environment &environment);
 
-/// Any primitive with one result. Interpreter.cpp
+/// Evaluates any primitive with one result. Interpreter.cpp
 mlir::FailureOr<Tensor> evaluatePrimitive(mlir::Operation *op, llvm::ArrayRef<Tensor> operands,
                                           const Environment &environment);
 } // namespace perpend::interp

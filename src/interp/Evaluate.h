@@ -1,4 +1,4 @@
-//===- Evaluate.h - folding one operator of constants -----------*- C++ -*-===//
+//===- Evaluate.h - constant folding ----------------------------*- C++ -*-===//
 
 #ifndef PERPEND_INTERP_EVALUATE_H
 #define PERPEND_INTERP_EVALUATE_H
@@ -16,9 +16,9 @@ class Operation;
 
 namespace perpend::interp {
 
-/// The results of one graph operator with static shapes whose operands are these ElementsAttr. Results are splats,
+/// Computes the results of one graph operator with static shapes on these ElementsAttr operands. Results are splats,
 /// DenseElementsAttr up to 1 KiB, else DenseResourceElementsAttr with a heap blob (a reshape shares its input's).
-/// Errors (diagnostics at op): a null operand or one that is no dense constant, a dynamic shape, the memory limit, and
+/// Errors (diagnostics at op): an operand that is null or not a dense constant, a dynamic shape, the memory limit, and
 /// those of interpret().
 llvm::LogicalResult evaluate(mlir::Operation *op, llvm::ArrayRef<mlir::Attribute> constantOperands,
                              llvm::SmallVectorImpl<mlir::Attribute> &results,

@@ -1,4 +1,4 @@
-//===- FunctionRun.cpp - one run of a function of the graph level ---------===//
+//===- FunctionRun.cpp - runs a function of the graph level ---------------===//
 
 #include "interp/FunctionRun.h"
 
@@ -115,7 +115,7 @@ FailureOr<Tensors> FunctionRun::runIf(IfOp op) {
   return results;
 }
 
-/// The elements of a scan result side by side.
+/// Stacks the elements of a scan result.
 static FailureOr<Tensor> stack(LoopOp op, unsigned result, ArrayRef<Tensor> elements, const Environment &environment) {
   auto type = cast<RankedTensorType>(op->getResult(result).getType());
   FailureOr<Extents> shape = elements.empty() ? environment.shapeOf(op, type) : Extents{};
@@ -229,8 +229,8 @@ FailureOr<Tensors> FunctionRun::runOperation(Operation &op) {
   return Tensors{*result};
 }
 
-/// Frees what `op` or an operator inside is the last to use, and results that nothing uses. What an outer block
-/// defines stays, since a loop may come here again.
+/// Frees values whose last use is `op` or an operator inside it, and unused results. Values defined in an outer block
+/// stay, since a loop may use them again.
 void FunctionRun::freeAfter(Operation &op) {
   Block *block = op.getBlock();
   auto isLastUser = [&](Value value) {

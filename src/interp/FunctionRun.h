@@ -1,8 +1,8 @@
-//===- FunctionRun.h - one run of a function of the graph level -*- C++ -*-===//
+//===- FunctionRun.h - runs a function of the graph level -------*- C++ -*-===//
 //
-// Executes operators in order, with the values of one activation. A region runs
-// in the activation of its function, so it sees outer values, and the symbols
-// that operators define are entries of the shared environment. Internal to the
+// Executes operators in order on the values of one activation. A region runs in
+// the activation of its function, so it sees outer values; symbols that
+// operators define are entries of the shared environment. Internal to the
 // interpreter.
 //
 //===----------------------------------------------------------------------===//
@@ -22,11 +22,11 @@ public:
   FunctionRun(Environment &environment, const InterpreterOptions &options)
       : environment(environment), options(options) {}
   mlir::FailureOr<Tensors> run(mlir::func::FuncOp function, llvm::ArrayRef<Tensor> inputs);
-  /// One operator; the values that its regions use from outside are given.
+  /// Runs one operator; `known` has the outside values that its regions use.
   mlir::FailureOr<Tensors> run(mlir::Operation &op, llvm::DenseMap<mlir::Value, Tensor> known);
 
 private:
-  /// The values that the block's terminator passes on.
+  /// Returns the operands of the block's terminator.
   mlir::FailureOr<Tensors> runBlock(mlir::Block &block, llvm::ArrayRef<Tensor> arguments, bool isObserved);
   mlir::FailureOr<Tensors> runOperation(mlir::Operation &op);
   mlir::FailureOr<Tensors> runIf(graph::IfOp op);
@@ -35,9 +35,9 @@ private:
   mlir::LogicalResult measure(graph::MeasureOp op);
   mlir::LogicalResult require(graph::RequireOp op);
   mlir::FailureOr<Tensors> callKernel(graph::CallKernelOp op, llvm::ArrayRef<Tensor> inputs);
-  /// Symbols that stand alone in an extent of a type take the extent of the tensor in its place.
+  /// Symbols that are an extent of a type by themselves get the corresponding tensor's extent.
   void follow(llvm::ArrayRef<mlir::StringAttr> symbols, mlir::TypeRange types, llvm::ArrayRef<Tensor> tensors);
-  /// Error (at op): a tensor has another shape than its type says now.
+  /// Error (at op): a tensor's shape differs from its type, given the current symbols.
   mlir::LogicalResult checkShapes(mlir::Operation *op, mlir::TypeRange types, llvm::ArrayRef<Tensor> tensors,
                                   llvm::StringRef what);
   Tensors lookup(mlir::ValueRange operands) const;

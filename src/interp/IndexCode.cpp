@@ -1,4 +1,4 @@
-//===- IndexCode.cpp - symbolic integers over index values ----------------===//
+//===- IndexCode.cpp - evaluates expressions over index values ------------===//
 
 #include "interp/IndexCode.h"
 
@@ -58,10 +58,10 @@ static std::optional<int64_t> combine(SymbolicAtomKind kind, int64_t a, int64_t 
     return kind == SymbolicAtomKind::Min ? std::min(a, b) : std::max(a, b);
   if (b == 0)
     return std::nullopt;
-  if (b == -1) // the only quotient that may overflow
+  if (b == -1) // the only divisor for which the quotient may overflow
     return kind == SymbolicAtomKind::Mod ? std::optional<int64_t>(0) : llvm::checkedSub<int64_t>(0, a);
   int64_t quotient = a / b, rest = a % b;
-  bool isBelow = rest != 0 && (rest < 0) != (b < 0); // rounding is towards minus infinity
+  bool isBelow = rest != 0 && (rest < 0) != (b < 0); // rounds towards minus infinity
   return kind == SymbolicAtomKind::Mod ? rest + (isBelow ? b : 0) : quotient - isBelow;
 }
 

@@ -1,9 +1,9 @@
-//===- IndexCode.h - symbolic integers over index values --------*- C++ -*-===//
+//===- IndexCode.h - evaluates expressions over index values ----*- C++ -*-===//
 //
-// The expressions of the tile level's loops and blocks (tile/IndexExpressions.h),
-// compiled once: symbols of the kernel have their values, "%k" is the k-th index
-// operand. Evaluated term by term, so that nothing of what a pass assumes about
-// ranges is assumed here. Internal to the interpreter.
+// Expressions of the tile level's loops and blocks (tile/IndexExpressions.h),
+// compiled once: symbols of the kernel are replaced by their values, "%k" is the
+// k-th index operand. Evaluation is term by term and does not rely on the ranges
+// that passes assume. Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ public:
   std::optional<int64_t> evaluate(llvm::ArrayRef<int64_t> operands) const;
 
 private:
-  /// An atom: a number that is known, an operand of the operation, or a function of expressions.
+  /// An atom: a constant, an operand of the operation, or a function of expressions.
   struct Factor {
     support::SymbolicAtomKind kind = support::SymbolicAtomKind::Symbol;
     unsigned power = 1;

@@ -1,4 +1,4 @@
-//===- Interpreter.cpp - the executable meaning of graphs and kernels -----===//
+//===- Interpreter.cpp - executes graphs and kernels ----------------------===//
 
 #include "interp/Interpreter.h"
 #include "graph/Attributes.h"
@@ -43,7 +43,7 @@ static Evaluated evaluateConstant(Operation *op, Operands, const Environment &) 
          << constant.getType() << " needs";
 }
 
-/// The kinds of operators.
+/// One evaluator per kind of operator.
 static constexpr auto evaluators = {evaluateConstant, evaluateMove,     evaluateBody,  evaluateReduction,
                                     evaluateWindow,   evaluateSequence, evaluatePacked};
 
@@ -64,7 +64,7 @@ public:
   SymbolBinder(func::FuncOp main, ArrayRef<Tensor> inputs, Environment &environment)
       : main(main), inputs(inputs), environment(environment), repeats(repeatsOf(main)) {}
   LogicalResult bind();
-  /// The inputs as main wants them, after bind().
+  /// The inputs in the form that main expects; call after bind().
   FailureOr<Tensors> repeated();
 
 private:
@@ -100,7 +100,7 @@ LogicalResult SymbolBinder::checkTypes() {
   return success();
 }
 
-/// Binds the symbol of an extent of the form a * symbol + b, unless it has a value.
+/// Binds the symbol of an extent a * symbol + b, unless it has a value already.
 void SymbolBinder::solve(const SymbolicInt &extent, int64_t value) {
   std::set<std::string> names;
   extent.symbols(names);
@@ -153,7 +153,7 @@ LogicalResult SymbolBinder::checkRequirements() {
   return success();
 }
 
-/// Extents of 1 that stand for another one; all follow from the extents as given.
+/// Resolves extents of 1 that stand for other extents, from the extents as given.
 void SymbolBinder::solveRepeats() {
   llvm::StringMap<int64_t> given = environment.symbols;
   for (const Repeat &repeat : repeats)
@@ -184,7 +184,7 @@ FailureOr<Tensors> SymbolBinder::repeated() {
 LogicalResult SymbolBinder::bind() {
   if (failed(checkTypes()))
     return failure();
-  // Extents that are just a symbol first, then those to be solved for one.
+  // First extents that are a symbol by themselves, then those that must be solved for one.
   for (bool wantsPlain : {true, false})
     for (auto [type, input] : llvm::zip_equal(main.getArgumentTypes(), inputs))
       for (auto [extent, value] : llvm::zip_equal(shapeOf(cast<RankedTensorType>(type)), input.shape)) {

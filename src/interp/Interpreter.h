@@ -1,9 +1,9 @@
-//===- Interpreter.h - the executable meaning of graphs and kernels -*- C++ -*-===//
+//===- Interpreter.h - executes graphs and kernels --------------*- C++ -*-===//
 //
-// Runs a main function of the graph level on tensors. graph.call_kernel runs
-// the kernel function in any form: graph operators on tensors, and at the tile
-// level loops around blocks on buffers, or loops on memory. Compiled code is
-// checked against this.
+// Runs a main function of the graph level on tensors; the result defines the
+// meaning of a module. graph.call_kernel runs the kernel in any form: graph
+// operators on tensors, loops around blocks on buffers, or loops on memory.
+// Compiled code is tested against it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,14 +34,14 @@ namespace perpend::interp {
 struct InterpreterOptions {
   /// Called after each operation of main with its results, in program order.
   std::function<void(mlir::Operation *op, llvm::ArrayRef<Tensor> results)> observer;
-  /// Of all live tensors; more is an error.
+  /// Limit of the memory of all live tensors; exceeding it is an error.
   uint64_t memoryLimitBytes = uint64_t{16} << 30;
-  /// More operators than this, those of regions counted each time, are an error; 0: any number.
+  /// Limit of executed operators, counting those of regions each time; 0: none.
   uint64_t operatorLimit = 0;
-  /// Tiled kernels are run in this many parts of their parallel extent.
+  /// Number of parts of the parallel extent in which tiled kernels are run.
   unsigned kernelParts = 1;
-  /// In kernels of blocks, an instance of a block that never runs, or runs twice, is an error; takes a byte for each.
-  /// (A block that is computed where it is read may rightly do either.)
+  /// In kernels of blocks, report instances that never run or run twice; takes a byte per instance. (A block that is
+  /// computed where it is read may legitimately do either.)
   bool checksInstances = false;
   /// Holds the lists of inputs and results; null: no input is a list.
   std::shared_ptr<library::ListTable> lists;
@@ -49,17 +49,17 @@ struct InterpreterOptions {
 
 /// The results of `main`. Symbols get their values from the extents of the inputs. Values are freed after their last
 /// use. Errors (diagnostics at the operation): an input's type or extent does not fit (names the input, the dimension,
-/// what was expected and got), sizes do not fit at run time, an access leaves its buffer, the memory limit.
+/// expected and got), sizes do not fit at run time, an out-of-bounds access, the memory limit.
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
 
-/// Whether the runtime has the function of library calls of this name ("library.name").
+/// Whether the runtime has a function of this name ("library.name") for library calls.
 bool isRuntimeFunction(llvm::StringRef name);
-/// A perpend_operator for library calls of that name in modules whose graph.objects is that list, in place of an older
-/// one. Null: they have none. Threads: any.
+/// Registers a perpend_operator for library calls of this name in modules whose graph.objects is that list, replacing
+/// an earlier one. Null removes it. Thread-safe.
 void addFunction(mlir::Attribute objects, llvm::StringRef name, void *function);
 
-/// Registers the dialects that interpreted modules may use.
+/// Registers the dialects of modules that can be interpreted.
 void registerDialects(mlir::DialectRegistry &registry);
 } // namespace perpend::interp
 

@@ -1,7 +1,7 @@
 //===- IntrinsicCalls.cpp - calls of tensor intrinsics --------------------===//
 //
-// A call computes what the intrinsic's description says, on copies of the parts
-// of buffers that it is given.
+// A call executes the intrinsic's description on copies of the parts of buffers
+// that it is given.
 //
 //===----------------------------------------------------------------------===//
 
@@ -92,7 +92,7 @@ bool Call::readParts(const tile::Intrinsic &intrinsic) {
   return true;
 }
 
-/// A sum of nothing is what its init says.
+/// An empty sum has the value of its init.
 static bool isEmptySum(tile::BlockOp block, const Environment &environment) {
   for (auto [i, extent] : llvm::enumerate(block.getDomain().values()))
     if (block.kind(i) == tile::IteratorKind::Reduced && *environment.evaluate(block, extent) == 0)

@@ -1,7 +1,7 @@
-//===- Kernels.cpp - running kernels of the tile level --------------------===//
+//===- Kernels.cpp - runs kernels of the tile level -----------------------===//
 //
-// A tiled kernel has the arguments that tile/KernelAbi.h describes. Its attribute `tile.extent` (a #graph.shape of one
-// expression) is its outermost parallel extent.
+// The arguments of a tiled kernel are described in tile/KernelAbi.h. Its attribute `tile.extent` (a #graph.shape of
+// one expression) is its outermost parallel extent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ static std::vector<int64_t> symbolValues(Operation *kernel, const Environment &e
   return values;
 }
 
-/// A tensor as the 1-D buffer of a kernel.
+/// Binds a tensor as a kernel's 1-D buffer.
 static LogicalResult bind(Operation *kernel, Executor &executor, const Slot &slot, Type type, const Tensor &tensor) {
   auto buffer = dyn_cast<MemRefType>(type);
   std::optional<ElementFormat> format = buffer ? formatOf(buffer) : std::nullopt;
@@ -48,7 +48,7 @@ static LogicalResult bind(Operation *kernel, Executor &executor, const Slot &slo
   return success();
 }
 
-/// Clears the bits above the width of elements narrower than a byte, which a kernel may have left.
+/// Clears the upper bits of elements narrower than a byte, which a kernel may have set.
 static void normalise(Tensor &tensor) {
   ElementFormat format = tensor.format();
   for (int64_t i = 0; format.width < 8 && i < tensor.elementCount(); ++i) {
@@ -58,7 +58,7 @@ static void normalise(Tensor &tensor) {
   }
 }
 
-/// Memory that nothing else uses: a part finds there what another has left, so it must not read before it writes.
+/// Scratch memory is not cleared between parts, so a kernel must not read it before writing.
 static LogicalResult bindScratch(Operation *kernel, Executor &executor, ArrayRef<Slot> slots, ArrayRef<Type> types,
                                  const Environment &environment) {
   auto counts = kernel->getAttrOfType<graph::ShapeAttr>(tile::scratchAttribute);

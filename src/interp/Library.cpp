@@ -1,8 +1,8 @@
-//===- Library.cpp - library calls in the interpreter -----------------------===//
+//===- Library.cpp - library calls in the interpreter ---------------------===//
 //
-// The functions are those that artifacts contain; the interpreter provides the
-// services of perpend_operator.h. Identities of texts are those of the context,
-// lists belong to the run.
+// Calls the same functions as artifacts; the interpreter provides the services
+// of perpend_operator.h. Identities of strings belong to the context, lists to
+// the run.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +40,7 @@ static std::mutex &addedMutex() {
   return mutex;
 }
 
-/// Functions that users brought, by the list of object files of their modules: that of a context is its own.
+/// Functions supplied by users, by their modules' list of object files, which is unique per context.
 static llvm::DenseMap<Attribute, llvm::StringMap<perpend_operator>> &addedFunctions() {
   static llvm::DenseMap<Attribute, llvm::StringMap<perpend_operator>> functions;
   return functions;
@@ -79,7 +79,7 @@ void addFunction(Attribute objects, StringRef name, void *function) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A call in progress; the functions see its first part.
+/// A call in progress; functions see its first member.
 struct Call {
   perpend_call base;
   CallLibraryOp op;

@@ -1,7 +1,7 @@
-//===- Memory.cpp - loads, stores, vectors and the micro-kernel -----------===//
+//===- Memory.cpp - loads and stores, scalar and vector -------------------===//
 //
-// Every access is checked: leaving a buffer is an error at the operation, which
-// is how wrong index arithmetic of a pass shows.
+// Every access is checked. An access out of bounds is an error at the
+// operation, which exposes wrong index arithmetic of passes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -145,14 +145,14 @@ static bool executeVectorStore(Executor &executor, const Instruction &instructio
   return true;
 }
 
-/// The lanes up to the last one that a mask takes.
+/// The number of lanes up to the last one that a mask enables.
 static int64_t lastLane(const int64_t *mask, int64_t lanes) {
   while (lanes > 0 && !mask[lanes - 1])
     --lanes;
   return lanes;
 }
 
-/// memory, indices, mask, values of the other lanes.
+/// Operands: memory, indices, mask, values of the disabled lanes.
 static bool executeMaskedLoad(Executor &executor, const Instruction &instruction) {
   const MemoryView &view = executor.memory(instruction.operands[0]);
   ArrayRef<Slot> operands = instruction.operands;
@@ -170,7 +170,7 @@ static bool executeMaskedLoad(Executor &executor, const Instruction &instruction
   return true;
 }
 
-/// memory, indices, mask, value.
+/// Operands: memory, indices, mask, value.
 static bool executeMaskedStore(Executor &executor, const Instruction &instruction) {
   const MemoryView &view = executor.memory(instruction.operands[0]);
   ArrayRef<Slot> operands = instruction.operands;
@@ -197,7 +197,7 @@ static bool executeCreateMask(Executor &executor, const Instruction &instruction
   return true;
 }
 
-/// The source's lanes, repeated: right for scalars and for new leading dimensions.
+/// Repeats the source's lanes, which is right for scalars and for new leading dimensions.
 static bool executeBroadcast(Executor &executor, const Instruction &instruction) {
   const Slot &source = instruction.operands[0], &result = instruction.results[0];
   size_t size = source.lanes * source.format.registerBytes();
@@ -207,7 +207,7 @@ static bool executeBroadcast(Executor &executor, const Instruction &instruction)
   return true;
 }
 
-/// Lane `from` of `source` becomes lane `to` of `target`.
+/// Copies lane `from` of `source` to lane `to` of `target`.
 static void copyLane(Executor &executor, const Slot &target, int64_t to, const Slot &source, int64_t from) {
   unsigned size = source.format.registerBytes();
   std::memcpy(static_cast<std::byte *>(executor.registers(target)) + to * size,

@@ -1,8 +1,8 @@
-//===- Moves.cpp - operators that only move elements ----------------------===//
+//===- Moves.cpp - operators that move elements ---------------------------===//
 //
-// Everything is a strided copy: adjacent dimensions are merged first, then the
-// loop that is contiguous in the source and the one contiguous in the target
-// are the innermost two, in blocks, so that both sides use whole cache lines.
+// Every operator is a strided copy. Adjacent dimensions are merged first; then
+// the loops that are contiguous in the source and in the target are the
+// innermost two, in blocks, so that both sides use whole cache lines.
 //
 //===----------------------------------------------------------------------===//
 
@@ -53,7 +53,7 @@ template <typename T> void copyDims(T *target, const T *source, ArrayRef<CopyDim
 }
 } // namespace
 
-/// Two or more dimensions; empty when there is nothing to copy.
+/// Merges to two or more dimensions; empty if there is nothing to copy.
 static SmallVector<CopyDim> mergeDims(ArrayRef<int64_t> targetStrides, ArrayRef<int64_t> sourceStrides,
                                       ArrayRef<int64_t> extents) {
   SmallVector<CopyDim> dims;
@@ -80,7 +80,7 @@ void copyStrided(std::byte *target, ArrayRef<int64_t> targetStrides, const std::
   if (dims.empty())
     return;
   auto *contiguous = llvm::find_if(dims, [](const CopyDim &dim) { return dim.sourceStride == 1; });
-  if (contiguous != dims.end() && contiguous != &dims.back()) // beside the innermost, which is contiguous in the target
+  if (contiguous != dims.end() && contiguous != &dims.back()) // next to the innermost (contiguous in the target)
     std::rotate(contiguous, contiguous + 1, dims.end() - 1);
   auto copy = [&]<typename T>(T) {
     copyDims(reinterpret_cast<T *>(target), reinterpret_cast<const T *>(source), dims);
@@ -96,7 +96,7 @@ void copyStrided(std::byte *target, ArrayRef<int64_t> targetStrides, const std::
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One move: `result` is allocated, `operands` are evaluated.
+/// A move: `result` is allocated, `operands` are evaluated.
 struct Move {
   ArrayRef<Tensor> operands;
   const Environment &environment;
@@ -270,7 +270,7 @@ LogicalResult Move::run(GatherOp op) {
   return success();
 }
 
-/// The memory of the result. A reshape shares its input's.
+/// Allocates the result; a reshape shares its input's memory.
 static FailureOr<Tensor> allocateMoved(Operation *op, const Environment &environment) {
   if (!isa<ReshapeOp>(op))
     return environment.allocateResult(op);

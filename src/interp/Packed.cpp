@@ -1,4 +1,4 @@
-//===- Packed.cpp - the tensor intrinsics on packed operands --------------===//
+//===- Packed.cpp - contractions on packed operands -----------------------===//
 
 #include "graph/Shapes.h"
 #include "interp/Accumulators.h"
@@ -8,7 +8,7 @@ using namespace perpend;
 
 namespace perpend::interp {
 
-/// Elements in the type that sums are computed in: double, or uint64_t for integers, which wrap.
+/// Converts elements to the type of sums: double, or uint64_t for integers, which wrap.
 template <typename T> static std::vector<T> widenAll(const Tensor &tensor, Type elementType) {
   std::vector<T> values(tensor.elementCount());
   widen(tensor, elementType, 0, tensor.elementCount(), values.data());
@@ -32,7 +32,7 @@ static SmallVector<int64_t> packedDepth(ArrayRef<int64_t> outer, int64_t depth, 
   return offsets;
 }
 
-/// No more temporary memory than allowed.
+/// Checks the limit of temporary memory.
 static LogicalResult check(Operation *op, ArrayRef<Tensor> operands, const Tensor &result,
                            const Environment &environment) {
   double elements = static_cast<double>(result.elementCount());
@@ -46,7 +46,7 @@ static LogicalResult mismatch(Operation *op, ArrayRef<Tensor> operands, const Te
                                               << " do not fit a result of shape " << describe(result.shape);
 }
 
-/// The product for each batch; rows and depth of the operands are `sizes` and `depth`.
+/// Computes the product for each batch; `sizes` and `depth` are the rows and depth of the operands.
 template <typename T>
 static void multiply(ArrayRef<Tensor> operands, Tensor &result, int64_t batches, ArrayRef<int64_t> sizes, int64_t depth,
                      int64_t cols, int64_t group) {

@@ -1,4 +1,4 @@
-//===- Program.cpp - compiling scalar code, and its execution -------------===//
+//===- Program.cpp - compiles and executes scalar code --------------------===//
 
 #include "interp/Program.h"
 

@@ -1,9 +1,9 @@
 //===- Program.h - scalar code as a flat list of instructions ---*- C++ -*-===//
 //
 // A body (of map or generate) or a kernel function, compiled once: every value
-// has a slot, every operation is a pointer to the function that executes it.
+// has a slot, every operation a pointer to the function that executes it.
 // Straight-line bodies run on blocks of elements, so that each instruction is a
-// loop; code with control flow runs with blocks of one. A vector register is a
+// loop; code with control flow runs on blocks of one. A vector register is a
 // slot with several lanes. Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
@@ -24,18 +24,18 @@ class Executor;
 struct Instruction;
 class ProgramCache;
 
-/// A tensor or memref: row-major, identity layout.
+/// A tensor or memref, row-major with identity layout.
 struct MemoryView {
   std::byte *data = nullptr;
   ElementFormat format;
   Extents shape;
-  /// Of memory that the program allocated.
+  /// Owner of memory that the program allocated.
   std::shared_ptr<std::byte> owner;
-  /// Of buffers of the tile level.
+  /// Set for buffers of the tile level.
   std::shared_ptr<TrackedBuffer> tracked = nullptr;
 };
 
-/// Where a value lives: registers at a byte offset of the frame, or a memory view.
+/// The location of a value: registers at a byte offset of the frame, or a memory view.
 struct Slot {
   bool isMemory = false;
   uint32_t position = 0;
@@ -46,7 +46,7 @@ struct Slot {
 /// Returns false after it has emitted an error.
 using Execute = bool (*)(Executor &executor, const Instruction &instruction);
 
-/// The code of a block. `yields` are the operands of the terminator, if there is one.
+/// The code of a block. `yields` are the terminator's operands, if any.
 struct CodeBlock {
   std::vector<Instruction> instructions;
   llvm::SmallVector<Slot, 4> arguments, yields;
@@ -59,7 +59,7 @@ struct Instruction {
   llvm::SmallVector<Slot, 2> results;
   ScalarOperation scalar;
   std::vector<CodeBlock> regions;
-  /// Of the tile level; they mean the operands from the first index on.
+  /// For operations of the tile level; they refer to operands from the first index on.
   std::vector<IndexCode> expressions;
   unsigned firstIndex = 0;
 };
@@ -69,11 +69,11 @@ public:
   /// Elements per instruction in straight-line bodies.
   static constexpr int64_t maxBlockSize = 256;
 
-  /// nullptr: an operation the interpreter does not know (error at it).
+  /// nullptr, with an error, if an operation is unknown to the interpreter.
   static std::unique_ptr<Program> compile(mlir::Block &body, const Environment &environment, ProgramCache *functions);
 
   CodeBlock code;
-  /// The initial registers, with the constants in place.
+  /// The initial registers, including the constants.
   std::vector<uint64_t> image;
   uint32_t memoryCount = 0;
   int64_t blockSize = maxBlockSize;
@@ -94,7 +94,7 @@ private:
   llvm::DenseMap<mlir::Operation *, std::unique_ptr<Program>> programs;
 };
 
-/// One activation of a program.
+/// An activation of a program.
 class Executor {
 public:
   Executor(const Program &program, const Environment &environment, ProgramCache *functions)
@@ -102,17 +102,17 @@ public:
 
   const Environment &environment;
   ProgramCache *functions;
-  /// Elements in this block; 1 in code with control flow.
+  /// Elements in the current block; 1 in code with control flow.
   int64_t count = 1;
   unsigned depth = 0;
-  /// Of kernels whose loops stand around blocks.
+  /// Set for kernels of blocks.
   AccessTracker *accesses = nullptr;
 
   bool run(const CodeBlock &code);
   void *registers(const Slot &slot) { return reinterpret_cast<std::byte *>(frame.data()) + slot.position; }
   int64_t &integer(const Slot &slot) { return *static_cast<int64_t *>(registers(slot)); }
   MemoryView &memory(const Slot &slot) { return memories[slot.position]; }
-  /// targets = sources, all at once.
+  /// Copies all sources to the targets simultaneously.
   void copy(llvm::ArrayRef<Slot> targets, llvm::ArrayRef<Slot> sources);
   void copyFrom(const Slot &target, Executor &other, const Slot &source);
 
@@ -121,7 +121,7 @@ private:
   std::vector<MemoryView> memories;
 };
 
-/// How operations other than scalar ones are executed; null: unknown here.
+/// The execution functions of operations other than scalar ones; null if unknown here.
 Execute findMemoryOperation(mlir::Operation *op);  // Memory.cpp: memref, vector, graph.load, tile.call_intrinsic
 Execute findControlOperation(mlir::Operation *op); // Control.cpp: scf, func
 Execute findBlockOperation(mlir::Operation *op);   // Blocks.cpp: loops, blocks and buffers of the tile level

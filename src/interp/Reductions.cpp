@@ -7,7 +7,7 @@ using namespace perpend::graph;
 
 namespace perpend::interp {
 
-/// Calls `visit` with the row-major number of each row of the innermost dimension and its index in the other
+/// Calls `visit` with the row-major number of each row of the innermost dimension, and with its index in the other
 /// dimensions.
 template <typename Visit> static void forEachRow(ArrayRef<int64_t> outerExtents, Visit visit) {
   Extents index(outerExtents.size(), 0);
@@ -64,7 +64,7 @@ static FailureOr<Tensor> evaluate(ReduceOp op, ArrayRef<Tensor> operands, const 
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// An operand of a contraction, with its dimensions sorted by what they do.
+/// A contraction's operand, with its dimensions grouped by role.
 struct ContractOperand {
   Extents batch, contracted, free, batchStrides, contractedStrides, freeStrides;
 

@@ -1,4 +1,4 @@
-//===- Scalars.cpp - the meaning of arith and math on scalars -------------===//
+//===- Scalars.cpp - arith and math on scalars ----------------------------===//
 
 #include "interp/Scalars.h"
 
@@ -13,12 +13,12 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-int64_t truncateToInteger(double value) {
-  if (std::isnan(value))
-    return 0;
-  if (!(value >= -0x1p63 && value < 0x1p63))
-    return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(value);
+int64_t truncateToInteger(double value, unsigned width) {
+  int64_t lowest = width > 32 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  double beyond = -static_cast<double>(lowest);
+  if (!(value > -beyond - 1 && value < beyond)) // of 64 bits, that is from the lowest number on
+    return lowest;
+  return signExtend(static_cast<int64_t>(value), width);
 }
 
 namespace {
@@ -92,7 +92,7 @@ template <typename T, typename Predicate> void compareBlock(const ScalarArgument
 void compareIntegers(const ScalarArguments &call) {
   using enum arith::CmpIPredicate;
   switch (static_cast<arith::CmpIPredicate>(call.predicate)) {
-  // Sign extension keeps the order of unsigned numbers too, so the width does not matter.
+  // Sign extension preserves the order of unsigned numbers, so the width does not matter.
   case eq:
     return compareBlock<Int>(call, [](Int a, Int b) { return a == b; });
   case ne:
@@ -158,7 +158,7 @@ template <typename T> void compareFloats(const ScalarArguments &call) {
 // Conversions
 //===----------------------------------------------------------------------===//
 
-void extendSigned(const ScalarArguments &call) { // and truncate: the register is sign-extended already
+void extendSigned(const ScalarArguments &call) { // also truncation: registers are sign-extended already
   for (Int i = 0; i < call.count; ++i)
     resultOf<Int>(call)[i] = signExtend(operandOf<Int>(call, 0)[i], call.format.width);
 }
@@ -170,7 +170,7 @@ void extendUnsigned(const ScalarArguments &call) {
   }
 }
 
-/// Each operand's value, rounded once to the floating-point format of the result.
+/// Converts each operand with a single rounding to the result's floating-point format.
 template <typename Operand, typename From> void toFloat(const ScalarArguments &call, From from) {
   for (Int i = 0; i < call.count; ++i) {
     auto value = from(operandOf<Operand>(call, 0)[i]);
@@ -194,7 +194,7 @@ void unsignedToFloat(const ScalarArguments &call) {
 template <typename T> void floatToSigned(const ScalarArguments &call) {
   for (Int i = 0; i < call.count; ++i) {
     double value = static_cast<double>(operandOf<T>(call, 0)[i]);
-    resultOf<Int>(call)[i] = signExtend(truncateToInteger(value), call.format.width);
+    resultOf<Int>(call)[i] = truncateToInteger(value, call.format.width);
   }
 }
 
@@ -302,7 +302,7 @@ void floatToIntegerPowerOfResult(const ScalarArguments &call) {
 // The table
 //===----------------------------------------------------------------------===//
 
-/// By the kind of the last operand.
+/// One function per kind of the last operand.
 struct Entry {
   const char *name;
   ScalarFunction integer = nullptr, single = nullptr, wide = nullptr;

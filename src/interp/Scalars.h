@@ -1,11 +1,12 @@
-//===- Scalars.h - the meaning of arith and math on scalars -----*- C++ -*-===//
+//===- Scalars.h - arith and math on scalars --------------------*- C++ -*-===//
 //
 // One table from operation names to functions over blocks of registers. Where
 // arith leaves the result undefined, it is defined here, without traps:
 // division or remainder by zero gives 0; the most negative number divided by -1
-// wraps (remainder 0); a shift by the width or more gives 0; a float outside
-// int64_t gives the most negative int64_t and NaN gives 0, of which a narrower
-// integer takes the low bits. maximumf and minimumf propagate NaN and order
+// wraps (remainder 0); a shift by the width or more gives 0; NaN and floats
+// outside int64_t give the lowest int64_t, or for integers of at most 32 bits
+// those outside int32_t the lowest int32_t, of which narrower integers take the
+// low bits. maximumf and minimumf propagate NaN and order
 // -0 < +0. f16 and bf16 are computed in float and rounded after each operation;
 // math functions of f32 are computed in double and rounded. Integers wrap.
 //
@@ -31,12 +32,12 @@ struct ScalarArguments {
   int64_t count = 0;
   /// Formats of the result and of the last operand.
   ElementFormat format, operandFormat;
-  /// Of cmpi and cmpf.
+  /// The predicate of cmpi and cmpf.
   unsigned predicate = 0;
 };
 using ScalarFunction = void (*)(const ScalarArguments &);
 
-/// A scalar operation, ready to be applied. `function` is null for an operation outside the table.
+/// A scalar operation to apply. `function` is null for an operation that is not in the table.
 struct ScalarOperation {
   ScalarFunction function = nullptr;
   ElementFormat format, operandFormat;
@@ -48,8 +49,8 @@ struct ScalarOperation {
 /// Looks up an arith or math operation on scalars or vectors with one result and one to three operands.
 ScalarOperation findScalarOperation(mlir::Operation *op);
 
-/// Float to integer as defined above.
-int64_t truncateToInteger(double value);
+/// Float to integer of `width` bits as defined above.
+int64_t truncateToInteger(double value, unsigned width = 64);
 } // namespace perpend::interp
 
 #endif

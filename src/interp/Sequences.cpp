@@ -1,4 +1,4 @@
-//===- Sequences.cpp - scatter, sort and scan -------------------------------===//
+//===- Sequences.cpp - scatter, sort and scan -----------------------------===//
 
 #include "interp/Accumulators.h"
 
@@ -11,7 +11,7 @@ using namespace perpend::graph;
 
 namespace perpend::interp {
 
-/// `count` elements of `result` from `first` on, each combined with one of `other` and rounded.
+/// Combines `count` elements of `result` from `first` on with those of `other`, rounding each.
 template <typename T>
 static void combineElements(ReductionKind kind, Tensor &result, int64_t first, const Tensor &other, int64_t otherFirst,
                             int64_t previous, int64_t count) {
@@ -34,7 +34,7 @@ static void combineInto(ReductionKind kind, Tensor &result, int64_t first, const
 // Scatter
 //===----------------------------------------------------------------------===//
 
-/// The elements of an index tensor; unsigned ones beyond int64_t are certainly outside.
+/// Reads an index tensor; unsigned values beyond int64_t are out of range in any case.
 static std::vector<int64_t> readIndices(const Tensor &indices) {
   std::vector<int64_t> values(indices.elementCount());
   readElements(indices.format(), indices.data(), indices.elementCount(), values.data());
@@ -80,7 +80,7 @@ static FailureOr<Tensor> evaluate(ScatterOp op, ArrayRef<Tensor> operands, const
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A tensor as [outer, length, inner] around one dimension.
+/// Views a tensor as [outer, length, inner] around one dimension.
 struct Lines {
   int64_t outer, length, inner;
   Lines(ArrayRef<int64_t> shape, size_t dim)
@@ -110,7 +110,7 @@ static bool isLess(double a, double b) { return a < b || (std::isnan(b) && !std:
 static bool isLess(int64_t a, int64_t b) { return a < b; }
 static bool isLess(uint64_t a, uint64_t b) { return a < b; }
 
-/// Sorts the positions of each line; an element has `keys` keys, one after another.
+/// Sorts the positions of each line; an element has `keys` consecutive keys.
 template <typename T> static void sortLines(SortOp op, ArrayRef<T> values, int64_t keys, Tensor &result) {
   Lines lines(result.shape, op.getDim());
   std::vector<int64_t> order(lines.length);

@@ -4,6 +4,8 @@
 
 #include "graph/ElementTypes.h"
 
+#include "perpend_module.h"
+
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -17,7 +19,7 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-/// Larger attributes are resources, which are neither hashed nor uniqued.
+/// Larger attributes are resources, which are not hashed or uniqued.
 static constexpr uint64_t maxInlineBytes = 1024;
 
 std::optional<int64_t> countElements(ArrayRef<int64_t> shape) {
@@ -43,10 +45,11 @@ std::optional<Tensor> Tensor::allocate(Type elementType, ArrayRef<int64_t> shape
   std::optional<int64_t> count = countElements(shape);
   std::optional<ElementFormat> format = formatOf(elementType);
   int64_t size = 0;
-  if (!count || !format || llvm::MulOverflow<int64_t>(*count, format->bytes(), size) || size > INT64_MAX - 64)
+  if (!count || !format || llvm::MulOverflow<int64_t>(*count, format->bytes(), size) ||
+      size > INT64_MAX - PERPEND_ALIGNMENT)
     return std::nullopt;
-  size_t rounded = llvm::alignTo(std::max<int64_t>(size, 1), 64);
-  auto *memory = static_cast<std::byte *>(std::aligned_alloc(64, rounded));
+  size_t rounded = llvm::alignTo(std::max<int64_t>(size, 1), PERPEND_ALIGNMENT);
+  auto *memory = static_cast<std::byte *>(std::aligned_alloc(PERPEND_ALIGNMENT, rounded));
   if (!memory)
     return std::nullopt;
   std::memset(memory, 0, rounded);
@@ -138,7 +141,7 @@ std::optional<Tensor> Tensor::fromAttribute(ElementsAttr attribute) {
   return copy;
 }
 
-/// Whether every element has the bytes of the first.
+/// Whether all elements have equal bytes.
 static bool isSplat(const Tensor &tensor) {
   uint64_t size = tensor.sizeBytes(), element = tensor.format().bytes();
   return size >= element && std::memcmp(tensor.data(), tensor.data() + element, size - element) == 0;

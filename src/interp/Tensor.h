@@ -1,7 +1,7 @@
 //===- Tensor.h - values of the interpreter ---------------------*- C++ -*-===//
 //
-// A dense row-major array. Copies share the bytes; a tensor is written only by
-// whoever has just allocated it.
+// A dense row-major array. Copies share the bytes; only the code that has just
+// allocated a tensor may write it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,21 +25,21 @@ namespace perpend::interp {
 struct Tensor {
   mlir::Type elementType;
   llvm::SmallVector<int64_t> shape;
-  /// 64-byte aligned when allocated here; borrowed bytes (of constants) have the alignment of their owner.
+  /// 64-byte aligned if allocated here; borrowed bytes (of constants) have their owner's alignment.
   std::shared_ptr<std::byte> bytes;
 
-  /// Zeros. Ownership: the bytes live as long as any copy. nullopt: the size overflows, the element type is not
-  /// supported (formatOf), or there is no memory.
+  /// Allocates zeros. Ownership: the bytes live as long as any copy. nullopt: the size overflows, the element type is
+  /// unsupported (formatOf), or out of memory.
   static std::optional<Tensor> allocate(mlir::Type elementType, llvm::ArrayRef<int64_t> shape);
-  /// From C++ values of the element's size.
+  /// Copies C++ values of the element's size.
   template <typename T>
   static Tensor of(mlir::Type elementType, llvm::ArrayRef<int64_t> shape, llvm::ArrayRef<T> values) {
     Tensor tensor = *allocate(elementType, shape);
     std::copy(values.begin(), values.end(), tensor.mutableElements<T>().begin());
     return tensor;
   }
-  /// A constant. Bytes are borrowed where the attribute stores elements as a tensor does, so the context (and a
-  /// resource's blob) must outlive the tensor. nullopt: a resource without data or of another size, or as allocate.
+  /// A constant. Bytes are borrowed if the attribute stores elements like a tensor, so the context (and a resource's
+  /// blob) must outlive the tensor. nullopt: a resource without data or of another size, or as for allocate.
   static std::optional<Tensor> fromAttribute(mlir::ElementsAttr attribute);
 
   /// The values as an attribute: a splat, a DenseElementsAttr up to 1 KiB, else a DenseResourceElementsAttr that
@@ -59,7 +59,7 @@ struct Tensor {
   }
 };
 
-/// The number of elements; nullopt when negative extents or overflow make no sense of it.
+/// The number of elements; nullopt for negative extents or overflow.
 std::optional<int64_t> countElements(llvm::ArrayRef<int64_t> shape);
 /// In elements.
 llvm::SmallVector<int64_t> rowMajorStrides(llvm::ArrayRef<int64_t> shape);

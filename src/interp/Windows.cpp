@@ -1,8 +1,8 @@
 //===- Windows.cpp - conv and window_reduce -------------------------------===//
 //
-// The input is first copied into a buffer that holds exactly the positions the
-// windows visit, so that the loops need no bounds: every position outside the
-// input is then a neutral element.
+// The input of a convolution is first copied into a buffer that holds exactly the
+// positions the windows visit, so that the loops need no bounds: every position
+// outside the input is then 0. A pool leaves these positions out.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,13 +14,26 @@ using namespace perpend::graph;
 namespace perpend::interp {
 
 namespace {
-/// How windows lie along one dimension.
+/// A window along one dimension.
 struct WindowDim {
   int64_t positions, window, stride, dilation, padLow, inputDilation, inputExtent, inputStride;
 
-  /// The part of the padded, dilated input that some window visits.
+  /// The extent of the padded, dilated input that windows visit.
   int64_t bufferExtent() const {
     return positions == 0 || window == 0 ? 0 : (positions - 1) * stride + (window - 1) * dilation + 1;
+  }
+  /// The positions at which a tap of the window lies on an element of an input that is not dilated: [first, second).
+  std::pair<int64_t, int64_t> positionsOf(int64_t tap) const {
+    int64_t before = padLow - tap * dilation; // of the first position, elements before the input's first
+    int64_t first = before <= 0 ? 0 : (before + stride - 1) / stride;
+    int64_t end = inputExtent + before <= 0 ? 0 : (inputExtent + before - 1) / stride + 1;
+    return {first, std::max(first, std::min(end, positions))};
+  }
+  /// The taps that lie on an element of such an input at some position.
+  std::pair<int64_t, int64_t> tapsInside() const {
+    int64_t low = padLow - (positions - 1) * stride, end = inputExtent + padLow;
+    int64_t first = low <= 0 ? 0 : (low + dilation - 1) / dilation;
+    return {first, std::max(first, std::min(window, end <= 0 ? 0 : (end - 1) / dilation + 1))};
   }
   /// The input's position that a buffer position holds, or -1.
   int64_t inputPosition(int64_t position) const {
@@ -40,7 +53,7 @@ double bufferSize(ArrayRef<WindowDim> dims) {
   return size;
 }
 
-/// Copies what the windows visit; the buffer holds neutral elements.
+/// Copies what the windows visit; the buffer is filled with neutral elements before.
 template <typename T> void fillBuffer(const T *input, ArrayRef<WindowDim> dims, T *buffer) {
   if (dims.empty()) {
     *buffer = *input;
@@ -171,36 +184,42 @@ static FailureOr<Tensor> evaluate(ConvOp op, ArrayRef<Tensor> operands, const En
 // Pooling
 //===----------------------------------------------------------------------===//
 
-/// Combines one tap of the window with all positions, dimension by dimension.
-template <typename T>
-static void combineTap(WindowReduceOp op, ArrayRef<WindowDim> dims, const T *buffer, ArrayRef<int64_t> bufferStrides,
-                       T *carried, ArrayRef<int64_t> carriedStrides) {
-  Type type = cast<RankedTensorType>(op.getType()).getElementType();
-  if (dims.empty())
-    return combine(op.getKind(), type, 1, carried, 1, buffer, 1);
-  int64_t step = dims.front().stride * bufferStrides.front();
-  if (dims.size() == 1)
-    return combine(op.getKind(), type, dims.front().positions, carried, 1, buffer, step);
-  for (int64_t i = 0; i < dims.front().positions; ++i)
-    combineTap(op, dims.drop_front(), buffer + i * step, bufferStrides.drop_front(),
-               carried + i * carriedStrides.front(), carriedStrides.drop_front());
-}
+namespace {
+/// A pool: of each dimension, one after another, each tap of the window with the positions at which it is in the input.
+template <typename T> struct Pool {
+  ReductionKind kind;
+  Type type;
+  ArrayRef<WindowDim> dims;
+  Extents carriedStrides;
+
+  void combineFrom(size_t number, const T *input, T *carried) const {
+    if (number == dims.size())
+      return combine(kind, type, 1, carried, 1, input, 1);
+    const WindowDim &dim = dims[number];
+    auto [firstTap, endTap] = dim.tapsInside();
+    for (int64_t tap = firstTap; tap < endTap; ++tap) {
+      auto [first, end] = dim.positionsOf(tap);
+      if (first == end)
+        continue;
+      const T *next = input + (first * dim.stride + tap * dim.dilation - dim.padLow) * dim.inputStride;
+      int64_t step = dim.stride * dim.inputStride, carriedStep = carriedStrides[number];
+      if (number + 1 == dims.size())
+        combine(kind, type, end - first, carried + first * carriedStep, carriedStep, next, step);
+      else
+        for (int64_t i = first; i < end; ++i)
+          combineFrom(number + 1, next + (i - first) * step, carried + i * carriedStep);
+    }
+  }
+};
+} // namespace
 
 template <typename T>
 static void reduceWindows(WindowReduceOp op, ArrayRef<WindowDim> dims, const Tensor &input, Tensor &result) {
-  T initial = initialValue<T>(op.getKind(), result.elementType);
-  Extents buffer = bufferExtents(dims), bufferStrides = rowMajorStrides(buffer), taps, tapStrides;
-  for (auto [dim, stride] : llvm::zip(dims, bufferStrides)) {
-    taps.push_back(dim.window);
-    tapStrides.push_back(stride * dim.dilation);
-  }
-  std::vector<T> inputs(input.elementCount()), padded(*countElements(buffer), initial),
-      carried(result.elementCount(), initial);
+  std::vector<T> inputs(input.elementCount()),
+      carried(result.elementCount(), initialValue<T>(op.getKind(), result.elementType));
   widen(input, result.elementType, 0, input.elementCount(), inputs.data());
-  if (!padded.empty())
-    fillBuffer(inputs.data(), dims, padded.data());
-  for (int64_t offset : offsetsOf(taps, tapStrides))
-    combineTap<T>(op, dims, padded.data() + offset, bufferStrides, carried.data(), rowMajorStrides(result.shape));
+  Pool<T>{op.getKind(), result.elementType, dims, rowMajorStrides(result.shape)}.combineFrom(0, inputs.data(),
+                                                                                             carried.data());
   narrow(carried.data(), result.elementCount(), result, 0);
 }
 
@@ -214,8 +233,7 @@ static FailureOr<Tensor> evaluate(WindowReduceOp op, ArrayRef<Tensor> operands, 
   for (size_t i = 0; i < input.shape.size(); ++i)
     dims.push_back({result->shape[i], op.getWindow()[i], op.getStrides()[i], op.getDilations()[i], op.getPadLow()[i], 1,
                     input.shape[i], inputStrides[i]});
-  double scratch =
-      bufferSize(dims) + static_cast<double>(input.elementCount()) + static_cast<double>(result->elementCount());
+  double scratch = static_cast<double>(input.elementCount()) + static_cast<double>(result->elementCount());
   if (failed(checkWindows(op, dims)) || failed(environment.checkScratch(op, 8.0 * scratch)))
     return failure();
   if (result->elementCount() == 0)

@@ -14,7 +14,7 @@ namespace nb = nanobind;
 namespace perpend::python {
 
 //===----------------------------------------------------------------------===//
-// DLPack's table of functions, as its specification lays it out
+// The function table of DLPack, as laid out in its specification
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -38,7 +38,7 @@ struct ExchangeApi {
   int (*currentStream)(int32_t deviceType, int32_t deviceId, void **stream);
 };
 
-/// Null for classes without the table. The answer is kept for the last class, which is nearly always the same.
+/// Null for classes without the table. The answer is cached for the last class, which is nearly always the same.
 static const ExchangeApi *exchangeApiOf(nb::handle object) {
   static PyTypeObject *lastType = nullptr;
   static const ExchangeApi *lastApi = nullptr;
@@ -54,7 +54,7 @@ static const ExchangeApi *exchangeApiOf(nb::handle object) {
     api = api->previous;
   if (!api || !api->borrow)
     return nullptr;
-  Py_INCREF(reinterpret_cast<PyObject *>(type)); // so that its address stays its own
+  Py_INCREF(reinterpret_cast<PyObject *>(type)); // so that its address is not reused
   lastType = type;
   return lastApi = api;
 }
@@ -71,16 +71,16 @@ std::optional<perpend_type> typeNamed(const std::string &name) {
 }
 
 namespace {
-/// How libraries call the types of the runtime. What numpy lacks is made as unsigned integers and viewed as the type
-/// of ml_dtypes.
+/// Other libraries' names of the runtime's types. Types that numpy lacks are created as unsigned integers and viewed as
+/// the type of ml_dtypes.
 struct TypeNames {
   perpend_type type;
-  uint8_t code; ///< DLPack's
+  uint8_t code; ///< DLPack's code
   uint8_t bits;
   const char *numpy, *extension = nullptr;
 };
 
-/// DLPack's codes of types that nanobind has no names for.
+/// DLPack's codes for types that nanobind does not name.
 enum MinifloatCode : uint8_t {
   CodeF8E4M3FN = 10,
   CodeF8E4M3FNUZ,
@@ -205,7 +205,7 @@ static bool isContiguous(const nb::dlpack::dltensor &tensor) {
 
 static std::string textOf(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
 
-/// A tensor that has no elements in memory, those of another device, or of a type that is none of ours.
+/// Rejects tensors without elements in memory, on another device, or of an unsupported type.
 [[noreturn]] static void rejectTensor(nb::handle tensor, const char *what) {
   PyErr_Clear();
   std::string layout = textOf(tensor.attr("layout")), device = textOf(tensor.attr("device"));
@@ -219,7 +219,8 @@ static bool hasData(const nb::dlpack::dltensor &tensor) {
   return tensor.data || std::find(tensor.shape, tensor.shape + tensor.ndim, 0) != tensor.shape + tensor.ndim;
 }
 
-/// Whether the elements are those in memory with the other sign: PyTorch's negative bit, which DLPack does not know.
+/// Whether PyTorch's negative bit is set, which DLPack does not represent: the elements are those in memory with the
+/// sign flipped.
 static bool isNegated(nb::handle tensor) {
   static PyObject *const name = PyUnicode_InternFromString("is_neg");
   PyObject *arguments[] = {nullptr, tensor.ptr()};
@@ -227,7 +228,7 @@ static bool isNegated(nb::handle tensor) {
       nb::steal(PyObject_VectorcallMethod(name, arguments + 1, 1 | PY_VECTORCALL_ARGUMENTS_OFFSET, nullptr));
   if (answer.is_valid())
     return answer.ptr() == Py_True;
-  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) // a tensor of another library has no such bit
+  if (!PyErr_ExceptionMatches(PyExc_AttributeError)) // tensors of other libraries have no such bit
     throw nb::python_error();
   PyErr_Clear();
   return false;
@@ -236,7 +237,7 @@ static bool isNegated(nb::handle tensor) {
 void InputArray::readTensor(nb::handle object, const char *what) {
   nb::dlpack::dltensor tensor;
   keeper = nb::borrow(object);
-  if (api->borrow(keeper.ptr(), &tensor)) { // a tensor that records gradients
+  if (api->borrow(keeper.ptr(), &tensor)) { // the tensor records gradients
     PyErr_Clear();
     keeper = keeper.attr("detach")();
     if (api->borrow(keeper.ptr(), &tensor))
@@ -290,14 +291,14 @@ bool InputArray::readBuffer(nb::handle object, const char *what) {
                            .c_str());
 }
 
-/// Whether numpy converts what the elements are, and not what they happen to be: 2.5 is no integer.
+/// Whether numpy's conversion preserves values: 2.5 is not an integer.
 static bool isFaithful(nb::handle object, nb::handle array) {
   nb::object given = numpyFunction("asarray")(object);
   return nb::cast<bool>(numpyFunction("can_cast")(given.attr("dtype"), array.attr("dtype"), "same_kind")) ||
          nb::cast<bool>(numpyFunction("array_equal")(given, array));
 }
 
-/// What numpy makes of numbers and lists of them.
+/// Numpy's conversion of numbers and lists of them.
 static nb::object asArray(nb::handle object, const char *what, std::optional<perpend_type> wanted) {
   try {
     if (!wanted)
@@ -367,7 +368,7 @@ OutputArray::OutputArray(const ExchangeApi *api, perpend_type type, const int64_
     allocateTensor(api, type, shape, rank);
     return;
   }
-  // Objects that live as long as the process: no destructors at its end.
+  // Objects that live as long as the process, without destructors at its end.
   static nb::object &empty = *new nb::object(numpyFunction("empty"));
   static nb::object &ndarray = *new nb::object(numpyFunction("ndarray"));
   static PyObject *dtypes[PERPEND_TYPE_COUNT] = {};

@@ -1,8 +1,8 @@
 //===- Arrays.h - numpy arrays and torch tensors as runtime tensors -*- C++ -*-===//
 //
-// Contiguous CPU arrays are taken where they lie. torch tensors go through the C
-// function table of DLPack (no Python code runs), numpy and everything else with
-// a buffer through the buffer protocol.
+// Contiguous CPU arrays are used in place. torch tensors go through the C
+// function table of DLPack (no Python code runs), numpy arrays and other buffers
+// through the buffer protocol.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,11 +37,11 @@ public:
   InputArray &operator=(const InputArray &) = delete;
   ~InputArray();
 
-  /// Takes any array; lists and numbers become numpy arrays of type `wanted` (if it is given).
-  /// Errors: nb::type_error naming `what`; those of numpy and torch.
+  /// Takes any array; lists and numbers become numpy arrays of type `wanted` (if given). Errors: nb::type_error naming
+  /// `what`; those of numpy and torch.
   void read(nanobind::handle object, const char *what, std::optional<perpend_type> wanted = std::nullopt);
   perpend_tensor tensor() const { return {data, extents, rank, type}; }
-  /// Of the tensor class, for outputs of the same class; null for numpy.
+  /// The functions of the tensor's class, for outputs of the same class; null for numpy.
   const ExchangeApi *api = nullptr;
 
   void *data = nullptr;

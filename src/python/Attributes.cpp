@@ -1,4 +1,4 @@
-//===- Attributes.cpp - extents and attributes from and to Python ---------===//
+//===- Attributes.cpp - converts extents and attributes -------------------===//
 
 #include "python/Attributes.h"
 

@@ -1,4 +1,4 @@
-//===- Attributes.h - extents and attributes from and to Python -*- C++ -*-===//
+//===- Attributes.h - converts extents and attributes -----------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_ATTRIBUTES_H
 #define PERPEND_PYTHON_ATTRIBUTES_H

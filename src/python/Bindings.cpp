@@ -1,7 +1,7 @@
 //===- Bindings.cpp - the Python module perpend._perpend ------------------===//
 //
 // Converts between Python objects and the plain types of Program, GraphBuilder
-// and Model; everything else is there. Its Python signatures are _perpend.pyi.
+// and Model, which do the work. _perpend.pyi has the Python signatures.
 //
 //===----------------------------------------------------------------------===//
 
@@ -37,7 +37,7 @@ struct CompileError : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// A tensor in a graph that is being built.
+/// A tensor in a graph under construction.
 struct Value {
   std::shared_ptr<GraphBuilder> builder;
   GraphBuilder::Handle handle;
@@ -52,11 +52,11 @@ struct BuilderHandle {
 // Arrays
 //===----------------------------------------------------------------------===//
 
-/// Deletes an object that holds Python objects, on any thread.
+/// Deletes an object that holds Python objects, from any thread.
 struct DeleteLocked {
   template <typename T> void operator()(T *held) const {
     if (!nb::is_alive())
-      return; // the process ends
+      return; // the process is ending
     nb::gil_scoped_acquire locked;
     delete held;
   }
@@ -66,7 +66,7 @@ static std::shared_ptr<void> keep(nb::handle object) {
   return std::shared_ptr<nb::object>(new nb::object(nb::borrow(object)), DeleteLocked());
 }
 
-/// Keeps the Python array for as long as `owner` lives, which any thread may end.
+/// Keeps the Python array as long as `owner` lives, which may be released by any thread.
 static Array arrayOf(nb::handle object, const char *what) {
   std::shared_ptr<InputArray> input(new InputArray, DeleteLocked());
   input->read(object, what);
@@ -128,7 +128,7 @@ static std::unique_ptr<Program> fromBytes(nb::bytes bytes) {
   return orThrow(Program::fromText({bytes.c_str(), bytes.size()}, error), error);
 }
 
-/// Without the interpreter lock while it waits.
+/// Releases the interpreter lock while it waits.
 static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
   nb::gil_scoped_release unlocked;
   return program.lock();
@@ -179,7 +179,8 @@ static nb::list evaluate(Program &program, nb::args arguments) {
   return results;
 }
 
-static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
+static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable,
+                        bool isOfProcess) {
   OptionValues options = optionValuesOf(values);
   Report report;
   std::string error;
@@ -187,7 +188,7 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
   bool isDone;
   {
     nb::gil_scoped_release unlocked;
-    isDone = program.compile(options, path, wantsExecutable, report, error);
+    isDone = program.compile(options, path, wantsExecutable, isOfProcess, report, error);
   }
   if (!isDone)
     throw CompileError(error);
@@ -206,7 +207,8 @@ static void bindProgram(nb::module_ &module) {
       .def_ro("descriptor", &Report::descriptor)
       .def_ro("artifact_bytes", &Report::artifactBytes)
       .def_ro("weights_bytes", &Report::weightsBytes)
-      .def_ro("arena_bytes", &Report::arenaBytes);
+      .def_ro("arena_bytes", &Report::arenaBytes)
+      .def_prop_ro("is_of_process", [](const Report &report) { return !report.weights.empty(); });
   nb::class_<Program>(module, "Module",
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
@@ -218,7 +220,7 @@ static void bindProgram(nb::module_ &module) {
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
       .def("evaluate", &evaluate, "inputs"_a)
-      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
+      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false, "of_process"_a = false);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
       .def_ro("name", &OptionInfo::name)
       .def_ro("type", &OptionInfo::type)
@@ -296,7 +298,8 @@ static std::vector<Value> addComposite(BuilderHandle &handle, const std::string 
   return values;
 }
 
-/// Calls back into Python for the contents of regions. An exception must not unwind the compiler: it waits here.
+/// Calls back into Python for the contents of regions. An exception must not unwind through the compiler, so it is kept
+/// here.
 class RegionCalls {
 public:
   explicit RegionCalls(BuilderHandle &handle) : handle(handle) {}
@@ -338,7 +341,7 @@ private:
     try {
       return function();
     } catch (...) {
-      if (!thrown) // what follows is about the same failure
+      if (!thrown) // later ones are about the same failure
         thrown = std::current_exception();
       return std::nullopt;
     }
@@ -448,6 +451,7 @@ static void bindModel(nb::module_ &module) {
       .def("profile", &Model::profile)
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
+      .def("allow_threads", &Model::allowThreads, "count"_a)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
       .def_prop_ro("name", &Model::name)

@@ -1,4 +1,4 @@
-//===- ContentHash.cpp - whether memory has changed -----------------------===//
+//===- ContentHash.cpp - detects changes of memory ------------------------===//
 
 #include "python/ContentHash.h"
 

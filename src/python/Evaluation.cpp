@@ -1,4 +1,4 @@
-//===- Evaluation.cpp - a run of the interpreter, for Python --------------===//
+//===- Evaluation.cpp - runs the interpreter for Python -------------------===//
 
 #include "python/Evaluation.h"
 

@@ -1,6 +1,6 @@
-//===- Evaluation.h - a run of the interpreter, for Python ------*- C++ -*-===//
+//===- Evaluation.h - runs the interpreter for Python -----------*- C++ -*-===//
 //
-// Behind plain C++ types, as Program.
+// Behind plain C++ types, like Program.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,11 +19,11 @@ public:
   /// The program must outlive it. Null (with an error): no function main, or one with another number of inputs.
   static std::unique_ptr<Evaluation> of(Program &program, size_t inputCount, std::string &error);
 
-  /// What the program declares: names, types and the elements of lists.
+  /// The program's declarations: names, types and elements of lists.
   const std::vector<perpend_tensor_info> &inputs() const;
-  /// False (with an error): the inputs do not fit, or what the interpreter says. `given` must outlive the outputs.
+  /// False, with an error, if the inputs do not fit or the interpreter fails. `given` must outlive the outputs.
   bool run(const std::vector<perpend_tensor> &given, std::string &error);
-  /// Ownership: this and the inputs.
+  /// Ownership: by this object and the inputs.
   const std::vector<perpend_tensor> &outputs() const;
 
 private:

@@ -1,4 +1,4 @@
-//===- FrozenTensors.cpp - whether constants are what they were -----------===//
+//===- FrozenTensors.cpp - detects changes of frozen weights --------------===//
 
 #include "python/FrozenTensors.h"
 
@@ -9,7 +9,7 @@ using namespace nb::literals;
 
 namespace perpend::python {
 
-/// An attribute's or a method's integer. None if it raises an error, as counters do that tensors do not have.
+/// An integer attribute, or a method's result. None if it raises an error, as for counters that a tensor does not have.
 template <typename Get> static std::optional<int64_t> integerOf(const Get &get) {
   nb::object value = nb::steal(get());
   int64_t number = value.is_valid() ? PyLong_AsLongLong(value.ptr()) : -1;
@@ -40,10 +40,10 @@ std::optional<FrozenTensors::State> FrozenTensors::stateOf(nb::handle tensor, nb
   return State{*address, *version, *bytes};
 }
 
-/// A sample that was read by the call before lies in caches.
+/// Calls that reuse a sample: one that the previous call read is still cached.
 static constexpr uint64_t callsOfSample = 16;
 
-/// From the first element to the last.
+/// Bytes from the first element to the last.
 static int64_t spanBytes(nb::handle tensor) {
   int64_t span = 1;
   nb::object shape = tensor.attr("shape"), strides = tensor.attr("stride")();

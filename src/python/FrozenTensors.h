@@ -1,9 +1,10 @@
-//===- FrozenTensors.h - whether constants are what they were ---*- C++ -*-===//
+//===- FrozenTensors.h - detects changes of frozen weights ------*- C++ -*-===//
 //
-// The weights of a model that torch.compile has frozen. Each call asks whether
-// they are still the same, so the answer takes a fraction of a microsecond for
-// each: PyTorch's counter of changes in place, the address and a sample of the
-// memory, now and then another one. Only a thorough look reads all of it.
+// The weights of a model that torch.compile has frozen. Each call checks
+// whether they have changed, so a check takes a fraction of a microsecond per
+// tensor: PyTorch's counter of in-place changes, the address, and a sample of
+// the memory that is replaced from time to time. Only a thorough check reads
+// all of it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,20 +22,18 @@
 
 namespace perpend::python {
 
-/// Ownership: keeps the tensors and their storages, so that nothing else takes their places in memory.
-/// Threads: any.
+/// Ownership: keeps the tensors and their storages, so that their memory is not reused. Thread-safe.
 class FrozenTensors {
 public:
-  /// tensors: dense ones on the CPU. positions: theirs among the inputs of a call. Reads all of their memory.
+  /// tensors: dense, on the CPU. positions: their positions among the inputs of a call. Reads all of their memory.
   FrozenTensors(nanobind::sequence tensors, std::vector<size_t> positions);
 
-  /// The positions whose tensor is another one than it was, or has other elements.
-  /// isThorough: reads all of the memory. Otherwise, changes that PyTorch does not count show once the sample has them,
-  /// after 16 calls for each KiB of the tensor at the latest; tensors without a counter, those of inference mode, are
-  /// read all the same.
+  /// The positions whose tensor has been replaced or has changed. isThorough: reads all of the memory. Otherwise
+  /// changes that PyTorch does not count are found once a sample covers them, after at most 16 calls for each KiB of
+  /// the tensor; tensors without a counter (inference mode) are always read completely.
   std::vector<size_t> changes(nanobind::tuple inputs, bool isThorough) const;
 
-  /// Per tensor what it was: its identity, address, counter of changes (-1: none) and hash.
+  /// The recorded state of each tensor: identity, address, counter of changes (-1: none) and hash.
   nanobind::tuple states() const;
 
   int traverse(visitproc visit, void *argument) const;
@@ -56,7 +55,7 @@ private:
   static std::optional<State> stateOf(nanobind::handle tensor, nanobind::handle storage, bool isCounted);
 
   std::vector<Tensor> tensors;
-  mutable std::atomic<uint64_t> calls{0}; ///< decide which sample is read
+  mutable std::atomic<uint64_t> calls{0}; ///< selects the sample to read
 };
 
 void bindFrozenTensors(nanobind::module_ &module);

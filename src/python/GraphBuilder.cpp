@@ -1,4 +1,4 @@
-//===- GraphBuilder.cpp - graph::Builder by names, for Python -------------===//
+//===- GraphBuilder.cpp - graph::Builder for Python -----------------------===//
 
 #include "python/GraphBuilder.h"
 #include "graph/Attributes.h"
@@ -19,7 +19,8 @@ using namespace mlir;
 namespace perpend::python {
 using graph::SymbolicInt;
 
-/// Up to this many elements become dense attributes, which the builder can read: shape computations and scalars.
+/// Arrays of up to this many elements become dense attributes, which the builder can read: shape computations and
+/// scalars.
 static constexpr int64_t smallCount = 64;
 
 struct GraphBuilder::State {
@@ -117,7 +118,7 @@ std::optional<GraphBuilder::Handle> GraphBuilder::input(const std::string &name,
   return state->add(state->function.getArgument(index));
 }
 
-/// Keeps the array's owner where its bytes can stay.
+/// Keeps the array's owner if its bytes can be used in place.
 static ElementsAttr resource(RankedTensorType type, const Array &array) {
   constexpr uint64_t alignment = 64;
   ArrayRef<char> data(static_cast<const char *>(array.data), array.sizeBytes);
@@ -291,11 +292,11 @@ std::optional<std::vector<std::string>> GraphBuilder::contents(Handle value) {
 }
 
 void GraphBuilder::setLocation(const std::string &name, const std::string &kind) {
-  state->builder.location = NameLoc::get(StringAttr::get(&state->context, name));
-  state->builder.subject = "node '" + name + "'" + (kind.empty() ? "" : " (" + kind + ")") + ": ";
+  state->builder.beginOperator(NameLoc::get(StringAttr::get(&state->context, name)),
+                               "node '" + name + "'" + (kind.empty() ? "" : " (" + kind + ")") + ": ");
 }
 
-/// Shape computations that became shapes are not needed any more.
+/// Erases shape computations that have become symbolic shapes.
 static void eraseUnused(Block &block) {
   for (Operation &operation : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&operation))
@@ -322,7 +323,7 @@ std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::s
     return nullptr;
   }
   std::unique_ptr<Program> program = std::move(state->program);
-  std::unique_ptr<State> finished = std::move(state); // its handler leaves the context before the program may
+  std::unique_ptr<State> finished = std::move(state); // so that its handler leaves the context before the program does
   return program;
 }
 } // namespace perpend::python

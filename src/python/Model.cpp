@@ -1,14 +1,15 @@
-//===- Model.cpp - running compiled models from Python --------------------===//
+//===- Model.cpp - runs compiled models from Python -----------------------===//
 //
-// A call reads the arrays, asks for the outputs' shapes if the inputs' shapes
-// are new, allocates the outputs, and runs without the interpreter lock. Outputs
-// whose shapes depend on data are copied from the session's memory afterwards.
+// A call reads the arrays, queries the outputs' shapes if the inputs' shapes are
+// new, allocates the outputs, and runs without the interpreter lock. Outputs
+// with data-dependent shapes are copied from the session's memory afterwards.
 //
 //===----------------------------------------------------------------------===//
 
 #include "python/Model.h"
 
 #include "python/PythonOperators.h"
+#include "runtime/Cores.h"
 #include "support/ReadableText.h"
 
 #include <algorithm>
@@ -26,7 +27,7 @@ static PyObject *kindOf(perpend_status status) {
                                             : PyExc_RuntimeError;
 }
 
-/// Of the last error of this thread, whose text may end inside a character.
+/// This thread's last error, whose text may have been cut inside a character.
 static std::string errorMessage() { return support::readable(perpend_error_message(), "\n\t"); }
 
 static void check(perpend_status status) {
@@ -44,7 +45,7 @@ Model::Model(const std::string &path, int threads) : file(path), threadLimit(thr
   }
   check(status);
   try {
-    release(acquire()); // reports a wrong number of threads now
+    release(acquire()); // reports an invalid number of threads early
   } catch (...) {
     perpend_model_free(model);
     throw;
@@ -70,22 +71,35 @@ std::vector<const perpend_tensor_info *> Model::outputs() const {
   return list;
 }
 
-/// The interpreter lock guards the list.
+void Model::allowThreads(nb::callable count) {
+  cores = runtime::usableCores(); // reads files
+  allowedThreads = count;
+}
+
+int Model::threadsNow() const {
+  if (threadLimit || !allowedThreads.is_valid())
+    return threadLimit;
+  return std::clamp(nb::cast<int>(allowedThreads()), 1, cores);
+}
+
+/// The interpreter lock guards the list. A session for another number of threads makes room for a new one.
 std::unique_ptr<Session> Model::acquire() {
+  int threads = threadsNow();
   if (!idle.empty()) {
     std::unique_ptr<Session> session = std::move(idle.back());
     idle.pop_back();
-    return session;
+    if (session->threads == threads)
+      return session;
   }
-  perpend_session_options options = {threadLimit};
+  perpend_session_options options = {threads};
   perpend_session *created = nullptr;
   check(perpend_session_create(model, &options, &created));
-  return std::make_unique<Session>(created);
+  return std::make_unique<Session>(created, threads);
 }
 
 void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }
 
-/// Everything of one call that stays in place: at most this many inputs and outputs need no allocation.
+/// The reusable state of a call: up to this many inputs and outputs need no allocation.
 struct Model::Call {
   static constexpr size_t fewTensors = 8;
 
@@ -105,11 +119,11 @@ struct Model::Call {
   std::unique_ptr<InputArray[]> many;
   std::vector<perpend_tensor> inputs, outputs;
   std::vector<OutputArray> arrays;
-  std::vector<std::unique_ptr<InputValue>> values; ///< texts and lists
+  std::vector<std::unique_ptr<InputValue>> values; ///< strings and lists
   std::vector<int64_t> extents;
   const ExchangeApi *api = nullptr;
   std::vector<nb::handle> arguments; ///< per input
-  std::vector<nb::object> made;      ///< arguments that the call made of dicts
+  std::vector<nb::object> made;      ///< arguments that the call made from dicts
 };
 
 //===----------------------------------------------------------------------===//
@@ -130,7 +144,7 @@ void Model::place(Call &call, size_t index, nb::handle value) const {
   call.arguments[index] = value;
 }
 
-/// The keys or the values of a dict as an array of the input's type, which an empty one does not have by itself.
+/// The keys or values of a dict as an array of the input's type, which cannot be inferred from an empty dict.
 static nb::object vectorOf(nb::list elements, const perpend_tensor_info &info) {
   nb::module_ numpy = nb::module_::import_("numpy");
   const char *type = info.type == PERPEND_STRING ? "object"
@@ -205,7 +219,7 @@ void Model::order(Call &call, nb::args &positional, nb::kwargs &named) const {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Remembers the shapes of the outputs for these inputs.
+/// Caches the shapes of the outputs for these inputs.
 static void findOutputShapes(Session &session, perpend_model *model, const std::vector<perpend_tensor> &inputs,
                              const std::vector<int64_t> &extents) {
   session.isKnown = false;
@@ -213,7 +227,7 @@ static void findOutputShapes(Session &session, perpend_model *model, const std::
   session.isFromData.clear();
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
     size_t first = session.outputExtents.size();
-    session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); // never an empty range
+    session.outputExtents.resize(first + perpend_model_output(model, i)->rank + 1); // so that the range is never empty
     perpend_status status = perpend_session_output_shape(
         session.session, inputs.data(), static_cast<int32_t>(inputs.size()), i, session.outputExtents.data() + first);
     session.isFromData.push_back(status == PERPEND_SHAPE_UNKNOWN);
@@ -249,7 +263,7 @@ void Model::allocateOutputs(Call &call, const Session &session) const {
   for (int32_t i = 0, count = perpend_model_output_count(model); i < count; ++i) {
     const perpend_tensor_info &info = *perpend_model_output(model, i);
     if (session.isFromData[i] || isHandle(info.type)) {
-      call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); // the session's memory
+      call.outputs.push_back({nullptr, nullptr, info.rank, info.type}); // in the session's memory
     } else {
       call.arrays.emplace_back(call.api, info.type, shape, info.rank);
       call.outputs.push_back({call.arrays.back().data, shape, info.rank, info.type});
@@ -315,7 +329,7 @@ nb::object Model::call(nb::args positional, nb::kwargs named) {
 }
 
 Model::KernelTimes Model::profile(nb::args positional, nb::kwargs named) {
-  std::unique_ptr<Session> session = acquire(); // not put back: it goes on measuring
+  std::unique_ptr<Session> session = acquire(); // not reused, because it keeps measuring
   run(*session, positional, named);
   check(perpend_session_profile(session->session, 1));
   run(*session, positional, named);

@@ -1,4 +1,4 @@
-//===- Model.h - running compiled models from Python ------------*- C++ -*-===//
+//===- Model.h - runs compiled models from Python ---------------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_MODEL_H
 #define PERPEND_PYTHON_MODEL_H
@@ -13,30 +13,30 @@
 
 namespace perpend::python {
 
-/// A session with what it computed last, so that calls with the same shapes need not ask for the outputs' shapes.
+/// A session with its last shapes, so that calls with the same shapes need not query the outputs' shapes.
 struct Session {
-  explicit Session(perpend_session *session) : session(session) {}
+  Session(perpend_session *session, int threads) : session(session), threads(threads) {}
   Session(const Session &) = delete;
   Session &operator=(const Session &) = delete;
   ~Session() { perpend_session_free(session); }
 
   perpend_session *session;
+  int threads;
   std::vector<int64_t> inputExtents, outputExtents;
-  std::vector<bool> isFromData; ///< outputs whose shapes depend on data
+  std::vector<bool> isFromData; ///< per output: its shape depends on data
   bool isKnown = false;
 };
 
-/// Threads: calls from several Python threads run at the same time, each in a session of its own.
+/// Thread-safe: calls from several Python threads run concurrently, each in its own session.
 class Model {
 public:
-  /// threads: at most this many per call, 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's
-  /// text.
+  /// threads: the most per call; 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's message.
   Model(const std::string &path, int threads);
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
   ~Model();
 
-  /// The outputs for inputs by position and by name. Errors: TypeError, ValueError with the runtime's text.
+  /// Runs on inputs given by position and by name. Errors: TypeError, ValueError with the runtime's message.
   nanobind::object call(nanobind::args positional, nanobind::kwargs named);
   std::vector<const perpend_tensor_info *> inputs() const;
   std::vector<const perpend_tensor_info *> outputs() const;
@@ -45,18 +45,22 @@ public:
   const std::string &path() const { return file; }
   int threads() const { return threadLimit; }
 
-  /// From now on calls return that output, a matrix, as a list of dicts from labels to numbers, one for each row.
+  /// Makes calls return that output, a matrix, as a list with one dict from labels to numbers per row.
   void presentAsMaps(size_t output, nanobind::list labels);
 
-  /// From now on calls take a dict for the map of that name: the inputs `keys` and `keys` + 1 are its keys and values.
+  /// Makes calls accept a dict for the map of this name, whose keys and values are the inputs `keys` and `keys` + 1.
   void takeMap(const std::string &name, size_t keys);
 
+  /// From now on calls ask `count` how many threads they may use, where the model has no limit of its own.
+  void allowThreads(nanobind::callable count);
+
   using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
-  /// Name, time in ns and calls of every kernel, for one run.
+  /// Name, time in ns and number of calls of every kernel in one run.
   KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
 
 private:
   struct Call;
+  int threadsNow() const;
   std::unique_ptr<Session> acquire();
   void release(std::unique_ptr<Session> session);
   const std::pair<std::string, size_t> *findMap(size_t keys) const;
@@ -71,10 +75,12 @@ private:
 
   std::string file;
   int threadLimit;
+  nanobind::object allowedThreads; ///< a function, or null
+  int cores = 0;                   ///< of the machine, where there is one
   perpend_model *model = nullptr;
   std::vector<std::unique_ptr<Session>> idle;
-  std::vector<std::pair<std::string, size_t>> maps; ///< names, and the numbers of the inputs that are their keys
-  std::vector<nanobind::object> labels; ///< per output; those at the end may be left out, and null are plain arrays
+  std::vector<std::pair<std::string, size_t>> maps; ///< names, and the indices of the inputs with their keys
+  std::vector<nanobind::object> labels; ///< per output; null for plain arrays, may be shorter than the outputs
 };
 } // namespace perpend::python
 

@@ -1,4 +1,4 @@
-//===- ModelTuning.cpp - a model that is tuned, for Python ----------------===//
+//===- ModelTuning.cpp - tunes a model for Python -------------------------===//
 
 #include "python/ModelTuning.h"
 
@@ -87,7 +87,7 @@ static bool setOptions(const TuningRequest &request, TuningOptions &options, std
   return true;
 }
 
-/// Values of another type would not be measured with.
+/// Inputs of another type could not be used for measuring.
 static bool checkTypes(ModuleOp module, const TuningRequest &request, std::string &error) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   for (unsigned i = 0; main && i < main.getNumArguments(); ++i)
@@ -127,7 +127,7 @@ class CallersSearch : public tune::Search {
 public:
   CallersSearch(SearchCalls calls, const tune::Space &space) : calls(std::move(calls)), space(space) {}
 
-  /// What was proposed before is asked for again, but not for ever.
+  /// Asks again for points that were proposed before, a limited number of times.
   std::optional<tune::Point> propose() override {
     constexpr int mostTries = 1000;
     for (int i = 0; i < mostTries; ++i) {

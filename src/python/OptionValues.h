@@ -1,4 +1,4 @@
-//===- OptionValues.h - the compiler's options from Python -------*- C++ -*-===//
+//===- OptionValues.h - the compiler's options from Python ------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_OPTIONVALUES_H
 #define PERPEND_PYTHON_OPTIONVALUES_H

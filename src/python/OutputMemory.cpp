@@ -1,4 +1,4 @@
-//===- OutputMemory.cpp - memory of numpy's arrays that calls return ------===//
+//===- OutputMemory.cpp - memory of returned numpy arrays -----------------===//
 
 #include "python/OutputMemory.h"
 
@@ -15,13 +15,13 @@ static constexpr int64_t mostKeptBytes = int64_t{64} << 20;
 static constexpr size_t mostKept = 32;
 
 std::vector<OutputMemory::Block> &OutputMemory::kept() {
-  static auto &blocks = *new std::vector<Block>; // arrays may outlive destructors of statics
+  static auto &blocks = *new std::vector<Block>; // arrays may outlive static destructors
   return blocks;
 }
 
 OutputMemory::Block OutputMemory::take(int64_t bytes) {
   std::vector<Block> &blocks = kept();
-  // The one that was used last, for it is in the caches; nothing that is much too large.
+  // Takes the most recently used block, which is still cached, unless it is much too large.
   auto found = std::find_if(blocks.rbegin(), blocks.rend(), [&](const Block &block) {
     return block.bytes >= bytes && block.bytes - block.bytes / 4 <= bytes;
   });

@@ -1,4 +1,4 @@
-//===- OutputMemory.h - memory of numpy's arrays that calls return -*- C++ -*-===//
+//===- OutputMemory.h - memory of returned numpy arrays ---------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_OUTPUTMEMORY_H
 #define PERPEND_PYTHON_OUTPUTMEMORY_H
@@ -9,15 +9,15 @@
 
 namespace perpend::python {
 
-/// Memory with Python's buffer protocol. It begins with a line of the cache: numpy's own begins anywhere in one, and
-/// then each vector that a kernel stores crosses two lines. When the last array on it is gone, the memory is kept for
-/// later calls, up to 64 MiB in some blocks: new memory costs a page fault for each 4 KiB, which is as long as a fast
-/// kernel takes. The interpreter lock guards what is kept.
+/// Memory with Python's buffer protocol, aligned to a cache line: numpy's own is not, so that every vector that a
+/// kernel stores would cross two lines. When the last array on it dies, the memory is kept for later calls, up to 64
+/// MiB in some blocks: new memory costs a page fault per 4 KiB, which takes as long as a fast kernel. The interpreter
+/// lock guards the kept blocks.
 class OutputMemory {
 public:
-  /// Of smaller arrays the lines are few, and an object more would cost as much.
+  /// For smaller arrays the gain would not cover the cost of an additional object.
   static bool isWorthIt(int64_t bytes) { return bytes >= (16 << 10); }
-  /// At least so many bytes, with any contents. Errors: MemoryError.
+  /// At least this many bytes, uninitialised. Errors: MemoryError.
   static nanobind::object make(int64_t bytes);
   static void bind(nanobind::module_ &module);
 
@@ -31,7 +31,7 @@ private:
     int64_t bytes;
   };
   explicit OutputMemory(Block block) : block(block) {}
-  /// Blocks without an array; the one that was given back last is the last.
+  /// Blocks without an array, the most recently released last.
   static std::vector<Block> &kept();
   static Block take(int64_t bytes);
   static int getBuffer(PyObject *self, Py_buffer *view, int flags);

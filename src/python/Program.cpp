@@ -1,4 +1,4 @@
-//===- Program.cpp - a model while it is compiled, for Python -------------===//
+//===- Program.cpp - a model under compilation, for Python ----------------===//
 
 #include "graph/Attributes.h"
 #include "python/ProgramState.h"
@@ -95,7 +95,7 @@ std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Di
 }
 
 namespace {
-/// Bytes of somebody else.
+/// Bytes owned by somebody else.
 class BorrowedBuffer : public llvm::MemoryBuffer {
 public:
   BorrowedBuffer(StringRef bytes, std::shared_ptr<void> owner) : owner(std::move(owner)) {
@@ -207,13 +207,13 @@ bool setCompileOptions(CompileOptions &options, const OptionValues &values, std:
 }
 
 bool compileModule(ModuleOp module, const std::string &path, const OptionValues &values, const std::string &output,
-                   bool wantsExecutable, Report &report, std::string &error) {
+                   bool wantsExecutable, Report &report, std::string &error, target::WeightMemory *memory) {
   CompileOptions options;
   if (!setCompileOptions(options, values, error))
     return false;
   ErrorText errors(*module.getContext());
   CompileReport details;
-  if (failed(perpend::compile(module, options, artifactKindOf(output, wantsExecutable), output, &details))) {
+  if (failed(perpend::compile(module, options, artifactKindOf(output, wantsExecutable), output, &details, memory))) {
     error = named(path, errors.take("compilation failed"));
     return false;
   }
@@ -223,12 +223,15 @@ bool compileModule(ModuleOp module, const std::string &path, const OptionValues 
   report.artifactBytes = details.artifactBytes;
   report.weightsBytes = details.weightsBytes;
   report.arenaBytes = details.arenaBytes;
+  report.weights = std::move(details.weights);
   return true;
 }
 
-bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, Report &report,
-                      std::string &error) const {
+bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, bool isOfProcess,
+                      Report &report, std::string &error) const {
+  static auto &memory = *new target::WeightMemory; // models may outlive destructors of statics
   OwningOpRef<ModuleOp> copy = state->module->clone();
-  return compileModule(*copy, state->path, values, path, wantsExecutable, report, error);
+  return compileModule(*copy, state->path, values, path, wantsExecutable, report, error,
+                       isOfProcess ? &memory : nullptr);
 }
 } // namespace perpend::python

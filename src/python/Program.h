@@ -1,8 +1,8 @@
-//===- Program.h - a model while it is compiled, for Python -----*- C++ -*-===//
+//===- Program.h - a model under compilation, for Python --------*- C++ -*-===//
 //
-// A module with its context, and the graph builder by names, behind plain C++
-// types: the binding code, which needs exceptions and type information, never
-// sees an MLIR header.
+// A module with its context and a graph builder, behind plain C++ types: the
+// binding code, which needs exceptions and type information, never includes an
+// MLIR header.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,7 +21,7 @@
 
 namespace perpend::python {
 
-/// A dense row-major array. `type` is a name of the runtime: f32, bf16, i64, u8, bool ... Ownership: of `owner`.
+/// A dense row-major array. `type` is one of the runtime's names: f32, bf16, i64, u8, bool ... Ownership: by `owner`.
 struct Array {
   std::string type;
   std::vector<int64_t> shape;
@@ -30,7 +30,7 @@ struct Array {
   std::shared_ptr<void> owner;
 };
 
-/// The options of Options.def, by their names in Python: opt_level for optLevel.
+/// The options of Options.def under their Python names: opt_level for optLevel.
 using OptionValue = std::variant<bool, int64_t, std::string>;
 using OptionValues = std::vector<std::pair<std::string, OptionValue>>;
 
@@ -39,10 +39,10 @@ struct OptionInfo {
 };
 const std::vector<OptionInfo> &compileOptions();
 
-/// What is wrong with the description (JSON) of an operator that a user brings; empty: nothing.
+/// What is wrong with a user's description (JSON) of an operator; empty if nothing.
 std::string errorOfOperator(const std::string &description);
 
-/// What a dimension of an input is called: by its own name, or x_dim0.
+/// The symbol of an input's dimension: its own name, or x_dim0.
 std::string symbolOfDimension(const std::string &input, size_t axis, const std::string &dimension);
 
 /// What a compilation reports; times in seconds by phase, in order.
@@ -51,9 +51,10 @@ struct Report {
   std::string descriptor;
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1;
+  std::vector<std::shared_ptr<const char>> weights; ///< of an artifact that has none of its own: its user keeps them
 };
 
-/// Every function that can fail fills `error` and returns null, nothing or false.
+/// Functions that can fail fill `error` and return null, nothing or false.
 class Program {
 public:
   Program();
@@ -62,29 +63,30 @@ public:
   /// dims: a symbol or `input:dimension`, and a number or another symbol.
   using Dims = std::vector<std::pair<std::string, std::string>>;
   using Paths = std::vector<std::string>;
-  /// operators: paths of descriptions of operators that the user brings.
+  /// operators: paths of the descriptions of the user's operators.
   static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
                                                std::string &error);
-  /// The program keeps `owner`, which holds the bytes.
+  /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);
-  /// A module's text, or its bytes.
+  /// From a module's text or bytecode.
   static std::unique_ptr<Program> fromText(std::string_view text, std::string &error);
 
-  /// Every use of a finished program holds it. Who waits for it must not hold the interpreter lock: a kernel in Python
-  /// takes that one while its program is locked.
+  /// Every use of a finished program holds this lock. A thread that waits for it must not hold the interpreter lock,
+  /// which a kernel in Python acquires while its program is locked.
   std::unique_lock<std::recursive_mutex> lock() const;
   std::string text() const;
-  /// With its weights, for another process.
+  /// Serialises the program with its weights, for another process.
   std::string bytes() const;
-  /// What the import says of a model that it takes.
+  /// Warnings of the import.
   std::vector<std::string> warnings;
   std::vector<std::string> inputNames() const;
-  /// How the outputs are nested in Python, in JSON: the artifact's descriptor says it as `results`.
+  /// Sets the nesting of the outputs in Python, as JSON; becomes `results` in the artifact's descriptor.
   void setResults(const std::string &json);
-  /// Writes the artifact to `path`; the program stays as it is.
-  bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, Report &report,
-               std::string &error) const;
+  /// Writes the artifact to `path`; the program stays as it is. isOfProcess: a shared library without weights, which
+  /// lie in this process, once for all artifacts that have the same.
+  bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, bool isOfProcess,
+               Report &report, std::string &error) const;
 
   struct State;
   State &internals() { return *state; }

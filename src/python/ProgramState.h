@@ -16,19 +16,19 @@
 namespace perpend::python {
 
 struct Program::State {
-  /// Without threads of its own: what they would verify is too small to share out.
+  /// Without threads: the modules are too small for parallel verification.
   mlir::MLIRContext context{mlir::MLIRContext::Threading::DISABLED};
   mlir::OwningOpRef<mlir::ModuleOp> module;
-  /// The context has no locks of its own. Recursive: a kernel in Python may use the program that calls it.
+  /// Guards the context, which has no locks. Recursive, because a kernel in Python may use the program that calls it.
   std::recursive_mutex mutex;
-  std::string path; ///< that the model was read from, or empty: errors name it
+  std::string path; ///< path of the model's file, for error messages; may be empty
 };
 
-/// Collects the errors of a context as text while it lives.
+/// Collects the errors of a context as text during its lifetime.
 class ErrorText {
 public:
   explicit ErrorText(mlir::MLIRContext &context);
-  /// What was collected, or `otherwise`.
+  /// Returns the collected text, or `otherwise`.
   std::string take(llvm::StringRef otherwise);
   std::vector<std::string> warnings;
 
@@ -41,7 +41,7 @@ inline const char *typeNameOf(bool) { return "bool"; }
 inline const char *typeNameOf(int64_t) { return "int"; }
 inline const char *typeNameOf(const std::string &) { return "str"; }
 
-/// False: an error, the value is of another type.
+/// False, with an error, if the value has another type.
 template <typename T>
 bool assignOption(T &member, const std::string &name, const OptionValue &value, std::string &error) {
   if (const T *given = std::get_if<T>(&value)) {
@@ -53,12 +53,13 @@ bool assignOption(T &member, const std::string &name, const OptionValue &value, 
   return false;
 }
 
-/// False: an error.
+/// False after an error.
 bool setCompileOptions(CompileOptions &options, const OptionValues &values, std::string &error);
 
-/// Compiles the module, which is consumed, to a file. False: an error, which begins with `path` where it has one.
+/// Compiles the module, which is consumed, to a file. False after an error, whose text begins with `path` if known.
 bool compileModule(mlir::ModuleOp module, const std::string &path, const OptionValues &options,
-                   const std::string &output, bool wantsExecutable, Report &report, std::string &error);
+                   const std::string &output, bool wantsExecutable, Report &report, std::string &error,
+                   target::WeightMemory *memory = nullptr);
 } // namespace perpend::python
 
 #endif

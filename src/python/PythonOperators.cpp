@@ -1,7 +1,8 @@
 //===- PythonOperators.cpp - operators that are Python functions ----------===//
 //
-// A call takes the interpreter lock, which the run of a model does not hold,
-// and copies arrays on their way in and out: the memory of a call ends with it.
+// A call acquires the interpreter lock, which the run of a model does not hold,
+// and copies arrays in both directions, since a call's memory is released at
+// its end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -55,7 +56,7 @@ static void giveOutput(perpend_call *call, int32_t index, nb::handle object) {
                              perpend_type_name(tensor.type) + "; hint: use astype()");
   void *data = perpend_call_allocate(call, index, tensor.shape, tensor.rank);
   if (!data)
-    throw std::bad_alloc(); // what was wrong has been noted
+    throw std::bad_alloc(); // the error has been recorded
   int64_t count = countOf(tensor);
   if (info.type != PERPEND_STRING && count)
     std::memcpy(data, tensor.data, static_cast<size_t>(count * perpend_type_size_bytes(info.type)));
@@ -83,7 +84,7 @@ static void callPython(perpend_call *call) {
     giveOutput(call, i, results[i]);
 }
 
-/// "ValueError: its text", in ASCII where the text is no UTF-8. An exception may raise another one when asked for it.
+/// "ValueError: its text", as ASCII if the text is not valid UTF-8. Getting an exception's text may raise another one.
 static std::string summaryOf(const nb::python_error &error) {
   std::string kind = "an exception";
   try {
@@ -99,7 +100,7 @@ static std::string summaryOf(const nb::python_error &error) {
 // Exceptions
 //===----------------------------------------------------------------------===//
 
-/// Of the innermost run of this thread: a run calls its kernels on the thread that makes it.
+/// The innermost run of this thread; a run calls its kernels on its own thread.
 static thread_local KernelErrors *current = nullptr;
 
 KernelErrors::KernelErrors() : outer(current) { current = this; }

@@ -1,8 +1,8 @@
 //===- PythonOperators.h - operators that are Python functions --*- C++ -*-===//
 //
-// A model calls them through host.call (runtime/library/HostCall.cpp), whose
-// parameters name the process, a C function of this file, and the operator: its
-// number in the table of perpend.operators, which holds it weakly.
+// Models call them by host.call (runtime/library/HostCall.cpp), whose
+// parameters identify the process, a C function of this file, and the operator
+// by its index in the table of perpend.operators, which holds weak references.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,8 +15,8 @@
 
 namespace perpend::python {
 
-/// What a kernel raises during the run that this thread makes while the object lives. Runs nest: a kernel may run a
-/// model.
+/// Records what a kernel raises during the run that this thread makes while the object lives. Runs can nest, because a
+/// kernel may run a model.
 class KernelErrors {
 public:
   KernelErrors();
@@ -24,8 +24,8 @@ public:
   KernelErrors &operator=(const KernelErrors &) = delete;
   ~KernelErrors();
 
-  /// Throws for a run that failed: what the kernel raised if that is no Exception (KeyboardInterrupt, SystemExit), else
-  /// an exception of that kind, with what the kernel raised as its cause.
+  /// Throws for a failed run: the kernel's own exception if it is no Exception (KeyboardInterrupt, SystemExit),
+  /// otherwise an exception of that kind with the kernel's as its cause.
   [[noreturn]] void fail(nanobind::handle kind, const char *message);
   static void note(nanobind::python_error error);
 
@@ -34,7 +34,7 @@ private:
   std::optional<nanobind::python_error> raised;
 };
 
-/// The parameters of host.call that reach the operator of that number.
+/// The parameters of host.call for the operator with this number.
 nanobind::dict hostParameters(int64_t number);
 } // namespace perpend::python
 

@@ -1,4 +1,4 @@
-//===- Scheduler.cpp - a kernel while it is scheduled, for Python ---------===//
+//===- Scheduler.cpp - schedules a kernel for Python ----------------------===//
 
 #include "python/Scheduler.h"
 #include "python/ProgramState.h"
@@ -53,11 +53,11 @@ struct Scheduler::State {
   std::string name;
   target::TargetInfo target;
   tile::KernelSchedule schedule;
-  /// Those that the user brings, and the compiler's; null: only these.
+  /// The user's intrinsics together with the compiler's own; null: only the latter.
   std::shared_ptr<tile::IntrinsicLibrary> intrinsics;
 };
 
-/// While it lives, primitives know the schedule's intrinsics.
+/// Makes the schedule's intrinsics known to primitives while it lives.
 using Scope = std::optional<tile::IntrinsicScope>;
 static void enter(Scope &scope, ModuleOp module, std::shared_ptr<tile::IntrinsicLibrary> intrinsics) {
   if (intrinsics)
@@ -72,7 +72,7 @@ static SmallVector<func::FuncOp> kernelsOf(ModuleOp module) {
   return kernels;
 }
 
-/// The one that is called so. Null: an error.
+/// The kernel of this name. Null: an error.
 static func::FuncOp findKernel(ModuleOp module, const std::string &name, std::string &error) {
   SmallVector<func::FuncOp> kernels = kernelsOf(module);
   std::vector<std::string> names;
@@ -95,7 +95,7 @@ static func::FuncOp findKernel(ModuleOp module, const std::string &name, std::st
   return nullptr;
 }
 
-/// Whether the phases up to kernels have run, and all of them can be read.
+/// Runs the phases that make kernels; if the module has kernels already, verifies them.
 static LogicalResult makeKernels(ModuleOp module, const std::string &target, bool isPacked) {
   if (kernelsOf(module).empty()) {
     CompileOptions options;

@@ -1,9 +1,8 @@
-//===- Scheduler.h - a kernel while it is scheduled, for Python --*- C++ -*-===//
+//===- Scheduler.h - schedules a kernel for Python --------------*- C++ -*-===//
 //
 // One kernel of a model, as loops around blocks, with its schedule
-// (tile/schedule), behind plain C++ types. A primitive is called by its name,
-// with operands as a trace writes them: what the primitives are is data, from
-// Primitives.def.
+// (tile/schedule), behind plain C++ types. Primitives are called by name, with
+// operands as in a trace; Primitives.def describes them as data.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,33 +26,33 @@ struct PrimitiveDescription {
 };
 
 std::vector<PrimitiveDescription> describePrimitives();
-/// A string as an operand.
+/// Quotes a string as an operand.
 std::string quoted(const std::string &text);
 
-/// Every function that can fail fills `error` and returns null, nothing or false. The program outlives it.
+/// Functions that can fail fill `error` and return null, nothing or false. The program must outlive the scheduler.
 class Scheduler {
 public:
   ~Scheduler();
 
-  /// The kernel of this name, or the only one if it is empty. isPacked: as the compiler packs operands by default.
-  /// intrinsics: a file of them, or empty.
+  /// The kernel of this name, or the only one if the name is empty. isPacked: pack operands, as the compiler does by
+  /// default. intrinsics: a file, or empty.
   static std::unique_ptr<Scheduler> open(Program &program, const std::string &kernel, const std::string &target,
                                          bool isPacked, const std::string &intrinsics, std::string &error);
 
   using Results = std::vector<std::string>;
-  /// The names of the results, such as %i0.
+  /// Applies a primitive; returns the names of its results, such as %i0.
   std::optional<Results> apply(const std::string &primitive, const std::vector<std::string> &operands,
                                std::string &error);
-  /// All of a trace, or nothing.
+  /// Applies all of a trace, or nothing.
   bool replay(const std::string &trace, std::string &error);
 
   std::string kernelName() const;
-  /// The kernel as it is now.
+  /// The kernel's current text.
   std::string text() const;
   std::string trace() const;
-  /// The trace with the kernel's name, structure and target, as --schedules reads it.
+  /// The trace with the kernel's name, structure and target, in the format of --schedules.
   std::string schedule() const;
-  /// A model of this kernel only.
+  /// Compiles a model that consists of this kernel only.
   bool compile(const OptionValues &options, const std::string &output, Report &report, std::string &error) const;
 
   Program &of() const { return program; }

@@ -1,7 +1,7 @@
-//===- Schedules.cpp - Python's view of schedules -------------------------===//
+//===- Schedules.cpp - Python bindings of schedules -----------------------===//
 //
-// The table of primitives and Scheduler as Python objects; the methods that are
-// called like the primitives are python/perpend/schedule.py's.
+// The table of primitives and Scheduler as Python objects.
+// python/perpend/schedule.py adds a method for each primitive.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ struct ScheduleError : std::runtime_error {
 };
 } // namespace
 
-/// Without the interpreter lock while it waits.
+/// Releases the interpreter lock while it waits.
 static std::unique_lock<std::recursive_mutex> lockOf(const Scheduler &scheduler) {
   nb::gil_scoped_release unlocked;
   return scheduler.of().lock();

@@ -1,4 +1,4 @@
-// Python's view of schedules: the table of primitives and Scheduler as Python objects.
+// Python bindings of schedules: the table of primitives and Scheduler as Python objects.
 #ifndef PERPEND_PYTHON_SCHEDULES_H
 #define PERPEND_PYTHON_SCHEDULES_H
 

@@ -1,8 +1,8 @@
-//===- Tuning.cpp - Python's view of tuning -------------------------------===//
+//===- Tuning.cpp - Python bindings of tuning -----------------------------===//
 //
-// A run does not hold the interpreter lock, but when it asks for signals, and
-// when it says how far it is. What Python raises then ends the search, and goes
-// on to the caller once all that was found is written.
+// A run does not hold the interpreter lock, except to check for signals and to
+// report progress. An exception raised by Python then ends the search, and
+// reaches the caller once everything found has been saved.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ using namespace nb::literals;
 
 namespace perpend::python {
 namespace {
-/// What Python hears of a run, and the first exception that it answers with.
+/// Reports progress to Python, and keeps the first exception that it raises.
 class Listener {
 public:
   Listener(nb::object progress, nb::object search, nb::object costModel)
@@ -41,7 +41,7 @@ public:
       };
     return calls;
   }
-  /// Holds the interpreter lock.
+  /// Acquires the interpreter lock.
   void rethrow() const {
     if (thrown)
       std::rethrow_exception(thrown);
@@ -62,7 +62,7 @@ private:
     });
   }
   void warn(const std::string &text) {
-    constexpr int caller = 3; // of perpend.tune
+    constexpr int caller = 3; // stack level of perpend.tune's caller
     listen([&] {
       if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), caller) != 0)
         throw nb::python_error();
@@ -90,7 +90,7 @@ private:
     std::vector<size_t> counts;
     for (const std::vector<std::string> &of : choices)
       counts.push_back(of.size());
-    size_t number = searches.size(); // they are destroyed with the listener, under the lock
+    size_t number = searches.size(); // destroyed with the listener, under the lock
     listen([&] { searches.push_back(search(kernel, choices, given)); });
     if (thrown)
       return {[] { return std::nullopt; }, [](const Point &, double) {}};
@@ -110,7 +110,7 @@ private:
       for (size_t i = 0; isPoint && i < counts.size(); ++i)
         isPoint = numbers[i] < counts[i];
       if (!isPoint)
-        throw nb::value_error("search: expected of each decision the number of one of its choices");
+        throw nb::value_error("search: expected, for each decision, the number of one of its choices");
       point = std::move(numbers);
     });
     return point;
@@ -127,7 +127,7 @@ private:
   }
 
   nb::object progress, search, costModel;
-  std::vector<nb::object> searches; ///< of kernels
+  std::vector<nb::object> searches; ///< one per kernel
   std::exception_ptr thrown;
 };
 } // namespace

@@ -1,4 +1,4 @@
-//===- Tuning.h - Python's view of tuning ------------------------*- C++ -*-===//
+//===- Tuning.h - Python bindings of tuning ---------------------*- C++ -*-===//
 
 #ifndef PERPEND_PYTHON_TUNING_H
 #define PERPEND_PYTHON_TUNING_H

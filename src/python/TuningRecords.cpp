@@ -1,4 +1,4 @@
-//===- TuningRecords.cpp - records of tuning that travel, for Python ------===//
+//===- TuningRecords.cpp - transfers tuning records, for Python -----------===//
 
 #include "python/ModelTuning.h"
 
@@ -53,13 +53,13 @@ static const tune::Record *findIn(const std::vector<tune::Record> &records, cons
   return found == records.end() ? nullptr : &*found;
 }
 
-/// Whether nobody has written it since.
+/// Whether the record is unchanged.
 static bool isSame(const tune::Record &a, const tune::Record &b) {
   return a.trace == b.trace && a.seconds == b.seconds && a.defaultSeconds == b.defaultSeconds && a.date == b.date &&
          a.elsewhere == b.elsewhere && a.trials == b.trials;
 }
 
-/// As a tuner on this machine would have added them.
+/// Adds records like a tuner on this machine.
 static llvm::Error add(const std::string &path, const std::string &foundText, const std::string &knownText) {
   llvm::Expected<std::vector<tune::Record>> found = tune::parseRecords(foundText);
   if (!found)
@@ -72,7 +72,7 @@ static llvm::Error add(const std::string &path, const std::string &foundText, co
     return database.takeError();
   for (const tune::Record &record : *found) {
     const tune::Record *before = findIn(*known, record.key);
-    if (before && isSame(*before, record)) // which others may have refuted by now
+    if (before && isSame(*before, record)) // others may have refuted it by now
       continue;
     bool isGone = before && before->trace != record.trace;
     if (llvm::Error error = database->add(record, isGone ? before->trace : ""))

@@ -1,4 +1,4 @@
-//===- Values.cpp - texts, lists and optional values from Python ----------===//
+//===- Values.cpp - converts strings, lists and optional values -----------===//
 
 #include "python/Values.h"
 
@@ -18,7 +18,7 @@ namespace perpend::python {
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// The bytes belong to the object.
+/// The bytes belong to the Python object.
 static perpend_string textIn(nb::handle object, const char *what) {
   Py_ssize_t size = 0;
   const char *data = nullptr;
@@ -50,7 +50,7 @@ void InputValue::readTexts(nb::handle object, const char *what) {
   view = {texts.data(), shape.data(), static_cast<int32_t>(shape.size()), PERPEND_STRING};
 }
 
-/// An element whose type the model may not say.
+/// Reads an element whose type the model may leave open.
 void InputValue::readElement(nb::handle object, const char *what, const perpend_tensor_info &info) {
   if (info.element)
     return read(object, what, *info.element);

@@ -1,7 +1,7 @@
-//===- Values.h - texts, lists and optional values from Python --*- C++ -*-===//
+//===- Values.h - converts strings, lists and optional values ---*- C++ -*-===//
 //
-// Texts are str in arrays of objects or of numpy's str type, a list is a Python
-// list of arrays, and an optional value is None or the value.
+// Strings are str, in arrays of objects or of numpy's str type; a list is a
+// Python list of arrays; an optional value is None or the value.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ public:
   /// Errors: nb::type_error naming `what`.
   void read(nanobind::handle object, const char *what, const perpend_tensor_info &info);
   const perpend_tensor &tensor() const { return view; }
-  /// Of an array of numbers; null for numpy, texts and lists.
+  /// The class of an array of numbers; null for numpy, strings and lists.
   const ExchangeApi *api() const { return array.api; }
 
 private:
@@ -45,7 +45,7 @@ private:
   nanobind::object keeper;
 };
 
-/// An output as a Python object of its own.
+/// Converts an output to a new Python object.
 nanobind::object valueOf(const ExchangeApi *api, const perpend_tensor &output);
 } // namespace perpend::python
 

@@ -7,13 +7,14 @@
 #include <csignal>
 #include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 namespace perpend::support {
 namespace {
-/// What the exit status says.
+/// Meanings of the exit status.
 enum Status { Done = 0, Stopped = 3 };
 } // namespace
 
@@ -29,7 +30,7 @@ static void writeAll(int file, llvm::StringRef text) {
 }
 
 static std::string readAll(int file) {
-  constexpr size_t mostBytes = 1 << 16; // a child may print for ever; what it returns comes last
+  constexpr size_t mostBytes = 1 << 16; // a child may print endlessly; its result comes last
   std::string text;
   char part[4096];
   while (true) {
@@ -44,16 +45,21 @@ static std::string readAll(int file) {
   }
 }
 
-/// Nothing of this process' own handlers runs: they would remove its files.
+/// Disables this process's handlers in the child: they would remove the parent's files.
 static void becomeChild(unsigned seconds, int out) {
   for (int signal : {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT, SIGTRAP, SIGXCPU, SIGALRM, SIGTERM, SIGINT, SIGSYS})
     std::signal(signal, SIG_DFL);
   rlimit none = {0, 0}, time = {seconds, seconds + 1};
   setrlimit(RLIMIT_CORE, &none);
   setrlimit(RLIMIT_CPU, &time);
-  alarm(4 * seconds); // where it waits
+  alarm(4 * seconds); // also limits waiting
   dup2(out, STDERR_FILENO);
   dup2(out, STDOUT_FILENO);
+  llvm::remove_bad_alloc_error_handler();
+  std::set_new_handler([] {
+    writeAll(STDERR_FILENO, "it needs more memory than there is");
+    _exit(Stopped);
+  });
   llvm::remove_fatal_error_handler();
   llvm::install_fatal_error_handler([](void *, const char *reason, bool) {
     writeAll(STDERR_FILENO, reason);
@@ -61,7 +67,7 @@ static void becomeChild(unsigned seconds, int out) {
   });
 }
 
-/// Code may keep SIGXCPU from ending it, not the SIGKILL that follows.
+/// Code may ignore SIGXCPU, but not the SIGKILL that follows.
 static std::string describe(int status, const rusage &usage, unsigned seconds) {
   if (!WIFSIGNALED(status))
     return "it ends the process";
@@ -83,7 +89,7 @@ ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body)
     close(ends[0]);
     becomeChild(seconds, ends[1]);
     std::string text = body();
-    writeAll(ends[1], llvm::StringRef("\0", 1)); // behind what libraries have printed
+    writeAll(ends[1], llvm::StringRef("\0", 1)); // separates the result from output of libraries
     writeAll(ends[1], text);
     _exit(Done);
   }

@@ -1,4 +1,4 @@
-// Code that may not come back, in a process of its own.
+// Runs code that may crash or hang in a child process.
 #ifndef PERPEND_SUPPORT_CHILDPROCESS_H
 #define PERPEND_SUPPORT_CHILDPROCESS_H
 
@@ -7,13 +7,13 @@
 
 namespace perpend::support {
 
-/// Runs `body` in a copy of this process, for so many seconds of its time at most. Returns what it returns, or what
-/// ended it: a signal, an error of LLVM's, the time. Only memory that both share (mmap) keeps what it writes. Other
-/// threads do not exist in the copy: nothing in it waits for one.
+/// Runs `body` in a copy of this process, limited to some seconds of CPU time. Returns the body's result, or what ended
+/// it: a signal, an LLVM error, the time limit. Writes are visible to the parent only in shared memory (mmap). The copy
+/// has no other threads, so nothing in it may wait for one.
 struct ChildResult {
   bool isDone = false;
   std::string text;
-  int signal = 0; ///< that ended it, if one did
+  int signal = 0; ///< the signal that ended it, or 0
 };
 ChildResult runInChild(unsigned seconds, llvm::function_ref<std::string()> body);
 

@@ -1,4 +1,4 @@
-//===- DimensionNames.cpp - the symbols of inputs' dimensions -------------===//
+//===- DimensionNames.cpp - symbols of the inputs' dimensions -------------===//
 
 #include "support/DimensionNames.h"
 

@@ -1,4 +1,4 @@
-//===- DimensionNames.h - the symbols of inputs' dimensions -----*- C++ -*-===//
+//===- DimensionNames.h - symbols of the inputs' dimensions -----*- C++ -*-===//
 
 #ifndef PERPEND_SUPPORT_DIMENSIONNAMES_H
 #define PERPEND_SUPPORT_DIMENSIONNAMES_H
@@ -12,10 +12,10 @@ namespace perpend::support {
 /// -1, unk__5 and the like: two of these need not be equal.
 bool isUnnamed(llvm::StringRef dimension);
 
-/// An identifier made of a name: other characters become '_'.
+/// Turns a name into an identifier; other characters become '_'.
 std::string identifierOf(llvm::StringRef name);
 
-/// What the dimension at `axis` of an input is called: by its own name, or x_dim0 when it has none.
+/// The symbol of the dimension `axis` of an input: its own name, or x_dim0 if it has none.
 std::string symbolOfDimension(llvm::StringRef input, size_t axis, llvm::StringRef dimension = "");
 } // namespace perpend::support
 

@@ -1,4 +1,4 @@
-//===- Duration.cpp - how long, as people write it ------------------------===//
+//===- Duration.cpp - parses durations ------------------------------------===//
 
 #include "support/Duration.h"
 

@@ -1,4 +1,4 @@
-//===- Duration.h - how long, as people write it -----------------*- C++ -*-===//
+//===- Duration.h - parses durations ----------------------------*- C++ -*-===//
 
 #ifndef PERPEND_SUPPORT_DURATION_H
 #define PERPEND_SUPPORT_DURATION_H
@@ -9,7 +9,7 @@
 
 namespace perpend::support {
 
-/// "90", "90s", "10m" or "1h" in seconds. nullopt: none of them, or nothing, or more than three years.
+/// Parses "90", "90s", "10m" or "1h" as seconds. nullopt: another form, zero, or more than three years.
 std::optional<double> parseDuration(llvm::StringRef text);
 } // namespace perpend::support
 

@@ -1,4 +1,4 @@
-//===- Inequality.cpp - what must not be negative, as it is read ----------===//
+//===- Inequality.cpp - inequalities as text ------------------------------===//
 
 #include "support/Inequality.h"
 #include "support/SymbolicIntNodes.h"
@@ -22,8 +22,8 @@ static int64_t constantOf(const SymbolicInt &value) {
   return 0;
 }
 
-/// "a >= 1 or b >= 2" where the larger of two must not be negative, "a other than b" where their difference must not
-/// be 0: that is max(a - b, b - a) - 1.
+/// "a >= 1 or b >= 2" if the larger of two must be nonnegative; "a other than b" if their difference must not be 0,
+/// that is max(a - b, b - a) - 1.
 static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands, SymbolicInt &left) {
   if (operands.size() == 2 && operands[0] + operands[1] == SymbolicInt(-2)) {
     SymbolicInt difference = operands[0] + 1;
@@ -36,12 +36,12 @@ static std::string alternatives(llvm::ArrayRef<SymbolicInt> operands, SymbolicIn
   std::string text;
   for (const SymbolicInt &operand : operands)
     text += (text.empty() ? "" : " or ") + Inequality(operand).text;
-  left = Inequality(operands[0]).left; // of n <= 4 or n >= 7, n
+  left = Inequality(operands[0]).left; // for n <= 4 or n >= 7: n
   return text;
 }
 
-/// x where the value >= 0 says that x is divisible by a number c, written into `divisor`; else poison. That is
-/// k * -mod(x, c), k * (c*floordiv(x, c) - x) and k * (x - c*floordiv(x + c - 1, c)), each at most 0.
+/// x if value >= 0 means that x is divisible by a number c, which is stored in `divisor`; otherwise poison. The forms
+/// are k * -mod(x, c), k * (c*floordiv(x, c) - x) and k * (x - c*floordiv(x + c - 1, c)), each at most 0.
 static SymbolicInt divisible(const SymbolicInt &value, int64_t &divisor) {
   for (const SymbolicTerm &term : value.terms()) {
     const bool isAtom = term.factors.size() == 1 && term.factors[0].power == 1;
@@ -63,7 +63,7 @@ static SymbolicInt divisible(const SymbolicInt &value, int64_t &divisor) {
 }
 
 namespace {
-/// A value that is factor * atom + constant.
+/// A value of the form factor * atom + constant.
 struct ShiftedAtom {
   ShiftedAtom(const SymbolicInt &value, SymbolicAtomKind kind) {
     for (const SymbolicTerm &term : value.terms())
@@ -78,19 +78,19 @@ struct ShiftedAtom {
         factor = term.coefficient;
       }
   }
-  /// Of a quotient or a remainder; 0 where that is no number of at least 2, or out of bounds.
+  /// The divisor of a quotient or remainder; 0 if it is not a number of at least 2, or out of bounds.
   int64_t divisor() const {
     constexpr int64_t limit = int64_t(1) << 30;
     const int64_t number = operands.size() == 2 ? operands[1].constant().value_or(0) : 0;
     return number >= 2 && number <= limit && std::abs(constant) <= limit ? number : 0;
   }
 
-  llvm::ArrayRef<SymbolicInt> operands; ///< none: it is not
+  llvm::ArrayRef<SymbolicInt> operands; ///< empty: another form
   int64_t factor = 0, constant = 0;
 };
 } // namespace
 
-/// For value = sign * floordiv(x, c) + constant: a condition of x; else poison.
+/// For value = sign * floordiv(x, c) + constant: an equivalent condition on x; otherwise poison.
 static SymbolicInt withoutQuotient(const SymbolicInt &value) {
   const ShiftedAtom quotient(value, SymbolicAtomKind::FloorDiv);
   const int64_t c = quotient.divisor();
@@ -99,8 +99,8 @@ static SymbolicInt withoutQuotient(const SymbolicInt &value) {
   return quotient.operands[0] * quotient.factor + quotient.constant * c + (quotient.factor < 0 ? c - 1 : 0);
 }
 
-/// For value = sign * r + constant, where r = x + mod(-x, c) is x rounded up to a multiple of c: a condition of x
-/// alone; else poison. (What is rounded down is -r for -x.)
+/// For value = sign * r + constant, where r = x + mod(-x, c) is x rounded up to a multiple of c: an equivalent
+/// condition on x alone; otherwise poison. (Rounding down is -r for -x.)
 static SymbolicInt withoutMultiple(const SymbolicInt &value) {
   for (const SymbolicTerm &term : value.terms()) {
     const int64_t sign = term.coefficient;
@@ -128,7 +128,7 @@ SymbolicInt withoutRounding(const SymbolicInt &value) {
   return value;
 }
 
-/// "n from 6 to 8" for floordiv(n, 3) = 2; nothing where rounding does not say so.
+/// "n from 6 to 8" for floordiv(n, 3) = 2; empty if rounding gives no range.
 static std::string fromTo(const SymbolicInt &value, SymbolicInt &x) {
   SymbolicInt atLeast = withoutRounding(value), atMost = withoutRounding(-value), both = atLeast + atMost;
   if (atLeast == value || atMost == -value || both.constant().value_or(-1) < 0)
@@ -140,14 +140,14 @@ static std::string fromTo(const SymbolicInt &value, SymbolicInt &x) {
   return x.str() + " from " + std::to_string(low) + " to " + std::to_string(high);
 }
 
-/// x where the value >= 0 says that x is not divisible by a number: mod(x, c) - 1; else poison.
+/// x if value >= 0 means that x is not divisible by a number: mod(x, c) - 1; otherwise poison.
 static SymbolicInt indivisible(const SymbolicInt &value, int64_t &divisor) {
   const ShiftedAtom remainder(value, SymbolicAtomKind::Mod);
   divisor = remainder.divisor();
   return divisor && remainder.factor == 1 && remainder.constant == -1 ? remainder.operands[0] : SymbolicInt::poison();
 }
 
-/// For value = sign * (s - 1) * (s - other) with a symbol s: s, and `other`; else poison.
+/// For value = sign * (s - 1) * (s - other) with a symbol s: returns s and stores `other`; otherwise poison.
 static SymbolicInt betweenOne(const SymbolicInt &value, int64_t &sign, SymbolicInt &other) {
   for (const SymbolicTerm &term : value.terms()) {
     sign = term.coefficient;

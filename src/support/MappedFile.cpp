@@ -16,12 +16,12 @@
 namespace perpend::support {
 namespace {
 
-/// One mapping. The signal handler walks the list of them, so they are used again but never freed; begin is 0 where
-/// none is.
+/// A mapping. The signal handler walks the list of mappings, so entries are reused but never freed; begin is 0 in
+/// unused ones.
 struct Mapping {
   std::atomic<uintptr_t> begin{0}, end{0};
   std::atomic<bool> isCut{false};
-  uint64_t number = 0; ///< in the order of opening, from 1
+  uint64_t number = 0; ///< counts openings, from 1
   std::thread::id opener;
   std::string path;
   dev_t device = 0;
@@ -32,7 +32,7 @@ struct Mapping {
 };
 
 std::atomic<Mapping *> mappings{nullptr};
-std::mutex mutex; // of everything but what the handler reads
+std::mutex mutex; // guards everything except what the handler reads
 uint64_t latestNumber = 0;
 int watches = 0;
 struct Changed {
@@ -40,7 +40,7 @@ struct Changed {
   std::thread::id opener;
   std::string path;
 };
-std::vector<Changed> changedAndClosed; ///< while there are watches
+std::vector<Changed> changedAndClosed; ///< recorded while there are watches
 struct sigaction previous;
 
 uintptr_t pageBytes() { return static_cast<uintptr_t>(sysconf(_SC_PAGESIZE)); }
@@ -58,8 +58,8 @@ bool isSame(const struct sigaction &one, const struct sigaction &other) {
          (hasInfo ? one.sa_sigaction == other.sa_sigaction : one.sa_handler == other.sa_handler);
 }
 
-/// As if this handler were not there. A handler above it, which passes signals on, has had its turn when it is what
-/// would come next.
+/// Restores the previous handler. If that is the current one already, it has forwarded the signal to this handler and
+/// had its turn, so the default action follows.
 void restorePrevious() {
   struct sigaction current, standard = {};
   standard.sa_handler = SIG_DFL;
@@ -67,7 +67,7 @@ void restorePrevious() {
   sigaction(SIGBUS, cameRound ? &standard : &previous, nullptr);
 }
 
-/// Puts zeros in the place of what is gone, and lets the access happen again.
+/// Maps zeros where the file has shrunk, and lets the access be repeated.
 void onBusError(int, siginfo_t *info, void *) {
   const int savedErrno = errno;
   const auto address = reinterpret_cast<uintptr_t>(info->si_addr);
@@ -77,8 +77,8 @@ void onBusError(int, siginfo_t *info, void *) {
                       MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
     mapping->isCut.store(true);
   else
-    restorePrevious();    // a fault happens again
-  if (info->si_code <= 0) // what a process sent does not
+    restorePrevious();    //  a real fault occurs again
+  if (info->si_code <= 0) // a signal sent by a process does not
     raise(SIGBUS);
   errno = savedErrno;
 }
@@ -89,9 +89,9 @@ bool isInstalled() {
          current.sa_sigaction == onBusError;
 }
 
-/// Without a signal, too: the rest of the last page of a file that was cut, and what was written, are in the mapping at
-/// once. A file that was replaced by another of its name is not. One that was merely touched looks like one that was
-/// written to: to tell them apart would take reading all of it.
+/// Detects changes without a signal, too: truncation clears the rest of the last page, and writes appear in the mapping
+/// at once. Replacing the file by another of its name does not change it. A file that was merely touched looks like one
+/// that was written to; telling them apart would require reading all of it.
 bool hasChanged(const Mapping &mapping) {
   struct stat now;
   return mapping.isCut.load() ||
@@ -150,7 +150,7 @@ Mapping &newMapping(const std::string &path, const struct stat &status, uintptr_
 llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &path) {
   struct stat status;
   void *begin = MAP_FAILED;
-  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) { // opening a pipe has effects
+  if (stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode)) { // opening a pipe would have effects
     const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
     if (file >= 0 && fstat(file, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
       begin = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ, MAP_PRIVATE, file, 0);
@@ -172,7 +172,7 @@ void forgetPages(const void *bytes, size_t sizeBytes) {
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
-/// A handler that others put in this one's place while there is a watch passes signals on or wants them for itself.
+/// A handler that others install over this one during a watch either forwards signals or wants them for itself.
 FileWatch::FileWatch() : thread(std::this_thread::get_id()) {
   const std::lock_guard<std::mutex> lock(mutex);
   start = latestNumber;
@@ -184,7 +184,7 @@ FileWatch::FileWatch() : thread(std::this_thread::get_id()) {
   sigaction(SIGBUS, &action, &previous);
 }
 
-/// Others may have put their handlers there since; those stay.
+/// Handlers that others have installed since stay in place.
 FileWatch::~FileWatch() {
   const std::lock_guard<std::mutex> lock(mutex);
   if (--watches > 0)

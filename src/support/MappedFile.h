@@ -1,8 +1,8 @@
-// Files as memory, without the danger that comes with it: where somebody cuts a mapped file short, reading what is gone
-// would end the process with SIGBUS. While a FileWatch exists it reads as zeros. The watch knows of that, and of files
-// that were written to, which is half old and half new in memory.
+// Memory-mapped files, protected against changes. If a mapped file is truncated, reading the missing part would end the
+// process with SIGBUS; while a FileWatch exists, it reads as zeros. The watch reports that, and also files that were
+// written to, of which memory shows a mixture of old and new.
 //
-// Reading files instead would need as much memory again as a model has weights, and could not be given back.
+// Reading files instead would take as much memory again as a model has weights, which could not be released.
 #ifndef PERPEND_SUPPORT_MAPPEDFILE_H
 #define PERPEND_SUPPORT_MAPPEDFILE_H
 
@@ -18,14 +18,13 @@
 
 namespace perpend::support {
 
-/// The content of a file: mapped, or read where that cannot be (empty files, pipes).
+/// The contents of a file: mapped, or read if that is impossible (empty files, pipes).
 llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &path);
 
-/// Gives the pages of a mapped file back to the system, which reads them again when they are used. Does nothing for
-/// bytes that lie elsewhere.
+/// Releases the pages of a mapped file; the system reads them again on use. Does nothing for other memory.
 void forgetPages(const void *bytes, size_t sizeBytes);
 
-/// Whoever reads mapped files has one while reading, and asks it at the end, before the result is used.
+/// Exists while mapped files are read; to be asked at the end, before results are used.
 class FileWatch {
 public:
   FileWatch();
@@ -33,19 +32,19 @@ public:
   FileWatch(const FileWatch &) = delete;
   FileWatch &operator=(const FileWatch &) = delete;
 
-  /// Also asks for the file that these bytes are mapped from, if they are. Files that the watch's thread opens later
-  /// need no word.
+  /// Also watches the file from which these bytes are mapped, if any. Files opened later by the watch's thread are
+  /// watched automatically.
   void add(const void *bytes);
-  /// The path of a file that is not what it was when it was mapped.
+  /// The path of a file that has changed since it was mapped.
   std::optional<std::string> changedFile() const;
 
 private:
   uint64_t start;
   std::thread::id thread;
-  std::vector<uint64_t> added; ///< mappings, by their numbers
+  std::vector<uint64_t> added; ///< numbers of mappings
 };
 
-/// The error that says so.
+/// The error text for such a file.
 std::string changedText(llvm::StringRef path);
 
 } // namespace perpend::support

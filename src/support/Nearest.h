@@ -1,4 +1,4 @@
-// Guesses at what was misspelt.
+// Suggestions for misspelt names.
 #ifndef PERPEND_SUPPORT_NEAREST_H
 #define PERPEND_SUPPORT_NEAREST_H
 
@@ -8,7 +8,7 @@
 
 namespace perpend::support {
 
-/// The candidate with the least edit distance; empty when none is near.
+/// The candidate with the smallest edit distance; empty if none is close.
 std::string nearest(llvm::StringRef word, llvm::ArrayRef<std::string> candidates);
 
 } // namespace perpend::support

@@ -6,14 +6,14 @@ using namespace llvm;
 
 namespace perpend::support {
 
-/// The bytes of the first character; 0 when they are no UTF-8.
+/// The length of the first character in bytes; 0 if it is not valid UTF-8.
 static size_t lengthOfCharacter(StringRef text) {
   const auto *start = reinterpret_cast<const UTF8 *>(text.data());
   size_t length = getNumBytesForUTF8(*start);
   return length <= text.size() && isLegalUTF8Sequence(start, start + length) ? length : 0;
 }
 
-/// ASCII's, and those from U+0080 to U+009F, which terminals obey, too.
+/// ASCII control characters, and U+0080 to U+009F, which terminals obey as well.
 static bool isControl(StringRef character) {
   auto first = static_cast<unsigned char>(character[0]);
   return first < 0x20 || first == 0x7f || (first == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0);

@@ -1,4 +1,4 @@
-// Texts of models and data, for terminals and comments.
+// Text from models and data, made safe for terminals and comments.
 #ifndef PERPEND_SUPPORT_READABLETEXT_H
 #define PERPEND_SUPPORT_READABLETEXT_H
 
@@ -7,10 +7,10 @@
 
 namespace perpend::support {
 
-/// UTF-8 as it is; control characters and bytes that are no UTF-8 as "\n", "\t" or "\x1B", except those in `kept`.
+/// Keeps valid UTF-8; writes control characters and other bytes as "\n", "\t" or "\x1B", except those in `kept`.
 std::string readable(llvm::StringRef text, llvm::StringRef kept = "");
 
-/// In quotes, with '"' and '\' behind '\'; at most so many characters, then "...".
+/// Quotes a text, escaping '"' and '\'; cuts it after this many characters, with "...".
 std::string quoted(llvm::StringRef text, size_t mostCharacters);
 
 /// `1 input`, `2 inputs`.

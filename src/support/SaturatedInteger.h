@@ -1,5 +1,5 @@
-// Floating-point numbers as integers, defined for every number: for what a model's attributes say. Casts that a model
-// computes are truncateToInteger's (interp/Scalars.h), which gives what processors give.
+// Conversion of floating-point attributes to integers, defined for every number. For casts in a model see
+// truncateToInteger (interp/Scalars.h), which behaves like processors.
 #ifndef PERPEND_SUPPORT_SATURATEDINTEGER_H
 #define PERPEND_SUPPORT_SATURATEDINTEGER_H
 
@@ -8,7 +8,7 @@
 
 namespace perpend::support {
 
-/// `value` without its fraction; the least or largest integer of this width where that is out of range; 0 for NaN.
+/// Truncates `value`; saturates to this width; 0 for NaN.
 inline llvm::APInt saturatedInteger(double value, unsigned width, bool isUnsigned) {
   llvm::APSInt integer(width, isUnsigned);
   bool isExact = false;

@@ -1,4 +1,4 @@
-//===- SymbolRange.cpp - values of a symbol, from least to most -----------===//
+//===- SymbolRange.cpp - ranges of a symbol's value -----------------------===//
 
 #include "support/SymbolRange.h"
 

@@ -1,6 +1,7 @@
-//===- SymbolRange.h - values of a symbol, from least to most ----*- C++ -*-===//
+//===- SymbolRange.h - ranges of a symbol's value ---------------*- C++ -*-===//
 //
-// "n <= 16", "17 <= n" or "17 <= n <= 64": for which extents a schedule is.
+// "n <= 16", "17 <= n" or "17 <= n <= 64": the extents for which a schedule
+// applies.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,11 +18,11 @@ namespace perpend::support {
 
 struct SymbolRange {
   std::string symbol;
-  /// Both ends are in it; no most: there is none.
+  /// Both ends are inclusive; without `most` there is no upper end.
   int64_t least = 0;
   std::optional<int64_t> most = std::nullopt;
 
-  /// nullopt: the text is none, or nothing is in it.
+  /// nullopt: not a range, or an empty one.
   static std::optional<SymbolRange> parse(llvm::StringRef text);
   std::string str() const;
   bool contains(int64_t value) const { return value >= least && (!most || value <= *most); }

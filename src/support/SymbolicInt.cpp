@@ -96,7 +96,7 @@ std::shared_ptr<const SymbolicInt::Node> SymbolicIntBuilder::number(int64_t valu
   return std::make_shared<const SymbolicInt::Node>(std::move(result));
 }
 
-/// The most frequent numbers exist once.
+/// Small numbers, which are frequent, are shared.
 SymbolicInt::SymbolicInt(int64_t value) {
   static constexpr int64_t least = -1, most = 64;
   static const auto frequent = [] {
@@ -112,7 +112,7 @@ static bool isBefore(const SymbolicTerm &a, const SymbolicTerm &b) {
   return compareMonomials(a.factors, b.factors) < 0;
 }
 
-/// Sorts and merges; false on overflow.
+/// Sorts and merges terms; false on overflow.
 static bool combineTerms(std::vector<SymbolicTerm> &terms) {
   auto isOutOfOrder = [](const SymbolicTerm &a, const SymbolicTerm &b) { return !isBefore(a, b); };
   if (std::adjacent_find(terms.begin(), terms.end(), isOutOfOrder) == terms.end() &&

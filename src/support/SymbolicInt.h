@@ -47,14 +47,14 @@ struct SymbolicBounds {
 
 enum class SymbolicAtomKind : uint8_t { Symbol, FloorDiv, Mod, Min, Max };
 
-/// What a polynomial is made of. FloorDiv and Mod have the operands (dividend,
-/// divisor); Min and Max have two or more, sorted; a Symbol has a name only.
+/// The variable of a polynomial. FloorDiv and Mod have the operands (dividend, divisor); Min and Max have two or more,
+/// sorted; a Symbol has only a name.
 class SymbolicAtom {
 public:
   SymbolicAtomKind kind() const;
   llvm::StringRef name() const;
   llvm::ArrayRef<SymbolicInt> operands() const;
-  /// Holds wherever the atom is defined and every symbol is >= 0.
+  /// Valid wherever the atom is defined and every symbol is >= 0.
   SymbolicBounds bounds() const;
   /// A total order that does not depend on addresses or hashes.
   int compare(const SymbolicAtom &other) const;
@@ -87,10 +87,9 @@ public:
   static SymbolicInt of(const SymbolicAtom &atom);
   static SymbolicInt poison();
 
-  /// Reads what str() writes, and Python or sympy spellings: // % ** , ceildiv,
-  /// FloorDiv, CeilDiv, Mod, PythonMod, Min, Max. Names that are not
-  /// identifiers are written in double quotes. Nesting and size are bounded.
-  /// Errors: nullopt, and a message with the offset in *error.
+  /// Parses the output of str(), and spellings of Python and sympy: // % ** , ceildiv, FloorDiv, CeilDiv, Mod,
+  /// PythonMod, Min, Max. Names that are not identifiers are in double quotes. Nesting and size are bounded. Errors:
+  /// nullopt, and a message with the offset in *error.
   static std::optional<SymbolicInt> parse(llvm::StringRef text, std::string *error = nullptr);
   std::string str() const;
 
@@ -102,10 +101,10 @@ public:
   /// The sum of their products is the value. Empty for 0 and for poison.
   llvm::ArrayRef<SymbolicTerm> terms() const;
 
-  /// Whether a symbol with such a name occurs.
+  /// Whether a symbol occurs for whose name `holds` is true.
   bool anySymbol(llvm::function_ref<bool(llvm::StringRef name)> holds) const;
   bool uses(llvm::StringRef symbol) const;
-  /// Adds the name of each symbol that occurs.
+  /// Adds the names of all symbols that occur.
   void symbols(std::set<std::string> &names) const;
   /// Replaces symbols; the replacements must be >= 0 where they are used.
   SymbolicInt substitute(const llvm::StringMap<SymbolicInt> &replacements) const;
@@ -116,7 +115,7 @@ public:
   /// Bounds over all symbols >= 0; sound, not always tight.
   std::optional<int64_t> lowerBound() const;
   std::optional<int64_t> upperBound() const;
-  /// As lowerBound, but may stop early at a bound that is >= enough.
+  /// Like lowerBound, but may stop early at a bound that is >= enough.
   std::optional<int64_t> lowerBound(int64_t enough) const;
   bool knownPositive() const { return knownAtLeast(1); }
   bool knownNonNegative() const { return knownAtLeast(0); }
@@ -150,7 +149,7 @@ SymbolicInt mod(const SymbolicInt &a, const SymbolicInt &b);
 SymbolicInt min(const SymbolicInt &a, const SymbolicInt &b);
 SymbolicInt max(const SymbolicInt &a, const SymbolicInt &b);
 
-/// q with q * b == a as polynomials, if there is one and b is not 0.
+/// q with q * b == a as polynomials, if it exists and b is not 0.
 std::optional<SymbolicInt> exactDiv(const SymbolicInt &a, const SymbolicInt &b);
 
 /// Whether a < b for all symbols >= 0: true, false (a >= b always) or unknown.

@@ -25,7 +25,7 @@ struct Interval {
   Wide high = infinity;
 };
 
-/// Widens the ends that int64_t cannot hold.
+/// Replaces ends that do not fit int64_t by infinity.
 Interval clamp(Interval value) {
   Interval result;
   result.low = value.low < lowest ? -infinity : std::min<Wide>(value.low, highest);
@@ -160,18 +160,18 @@ private:
   Wide relaxQuotient(const Occurrence &occurrence, unsigned depth);
   Wide relaxRemainder(const Occurrence &occurrence, unsigned depth);
   Wide relaxExtremum(const Occurrence &occurrence, unsigned depth);
-  /// The bound with the atom replaced.
+  /// The bound after replacing the atom.
   Wide replace(const Occurrence &occurrence, const SymbolicInt &replacement, unsigned depth) {
     SymbolicInt product = SymbolicIntBuilder::product(occurrence.multiplier, replacement);
     return search(SymbolicIntBuilder::sum(occurrence.rest, product), depth);
   }
 
   Wide enough;
-  /// Counts searches, long polynomials as several.
+  /// Counts searches; a long polynomial counts as several.
   unsigned budget = 24;
 };
 
-/// Whether shiftedAtom says something new of some atom: one with the low bound 0 is its own y.
+/// Whether shiftedAtom changes some atom; one with the lower bound 0 is its own y.
 bool isMovedByShift(const SymbolicInt &value) {
   return llvm::any_of(value.terms(), [](const SymbolicTerm &term) {
     return llvm::any_of(term.factors, [](const SymbolicFactor &factor) { return factor.atom.bounds().low != 0; });
@@ -227,7 +227,7 @@ Wide LowerBoundSearch::relaxQuotient(const Occurrence &occurrence, unsigned dept
   }
   if (*number <= 0)
     return -infinity;
-  // Bounds number * value, for which `enough` would be another number.
+  // This bounds number * value, so `enough` must be scaled.
   Wide savedEnough = enough;
   enough = infinity;
   Occurrence scaled = occurrence;
@@ -253,8 +253,7 @@ Wide LowerBoundSearch::relaxRemainder(const Occurrence &occurrence, unsigned dep
   return best;
 }
 
-/// One operand bounds max from below and min from above; for the other side all
-/// operands have to be tried.
+/// One operand bounds max from below and min from above; for the other side all operands must be tried.
 Wide LowerBoundSearch::relaxExtremum(const Occurrence &occurrence, unsigned depth) {
   bool oneSuffices = (occurrence.atom.kind() == SymbolicAtomKind::Max) == occurrence.isPositive;
   Wide best = oneSuffices ? -infinity : infinity;

@@ -1,4 +1,4 @@
-// What operations on symbolic integers gave before.
+// Caches of operations on symbolic integers.
 #ifndef PERPEND_SUPPORT_SYMBOLICINTCACHE_H
 #define PERPEND_SUPPORT_SYMBOLICINTCACHE_H
 
@@ -8,17 +8,17 @@
 
 namespace perpend::support {
 
-/// Results of whole operations: analyses of loops ask for the same ones again and again. The latest for each of 4096
+/// Caches results of whole operations, because loop analyses repeat the same ones. Keeps the latest for each of 4096
 /// hashes.
 class OperationCache {
 public:
-  /// What is simplified.
+  /// For results with rewriting rules.
   static OperationCache &ofThread() {
     static thread_local OperationCache cache;
     return cache;
   }
 
-  /// What is as it was asked for.
+  /// For results without rewriting.
   static OperationCache &exactOfThread() {
     static thread_local OperationCache cache;
     return cache;

@@ -1,5 +1,4 @@
-// The rules of SymbolicIntRules.def as data: their texts, parsed, and the
-// functions that propose values of their variables.
+// The rules of SymbolicIntRules.def as parsed data, and the functions that propose values of their variables.
 #include "support/SymbolicIntNodes.h"
 #include "support/SymbolicIntRules.h"
 #include "llvm/ADT/STLExtras.h"
@@ -31,8 +30,8 @@ static void negativeOperands(Operands given, Proposals &proposals) {
     operands(given, proposals);
 }
 
-/// a = b*q + r. With a divisor of several terms a quotient that merely shuffles
-/// terms is no progress, so one part must be a number.
+/// a = b*q + r. With a divisor of several terms, a quotient that merely rearranges terms is no progress, so one part
+/// must be a number.
 static void quotient(Operands given, Splitting splitting, Proposals &proposals) {
   std::optional<QuotientRemainder> parts = divide(given[0], given[1], splitting);
   if (!parts || parts->quotient == SymbolicInt(0))
@@ -56,7 +55,7 @@ static void proposeFactor(Operands given, const SymbolicTerm &factor, Proposals 
     proposals.push_back({{'k', k}, {'a', parts->quotient}, {'b', *b}, {'r', parts->remainder}});
 }
 
-/// The factor of everything, of all but the number, and of the leading term.
+/// The common factor of everything, of everything but the number, and of the leading term.
 static void commonFactors(Operands given, Proposals &proposals) {
   proposeFactor(given, commonFactor(given[0], given[1]), proposals);
   llvm::ArrayRef<SymbolicTerm> terms = given[0].terms();
@@ -84,7 +83,7 @@ static void nestedQuotient(Operands given, Proposals &proposals) {
   }
 }
 
-/// The term without its factor of the kind, if it has one to the power 1.
+/// The term divided by its atom of this kind, if it has one to the power 1.
 static std::optional<std::pair<SymbolicAtom, SymbolicInt>> splitAtom(const SymbolicTerm &term, SymbolicAtomKind kind) {
   for (const SymbolicFactor &factor : term.factors) {
     if (factor.atom.kind() != kind || factor.power != 1)
@@ -110,7 +109,7 @@ static void nestedRemainder(Operands given, Proposals &proposals) {
   }
 }
 
-/// k*mod(a, b) and the floordiv(a + b*d, b) of some other term of the sum.
+/// Finds k*mod(a, b) and a matching floordiv(a + b*d, b) in another term of the sum.
 static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &remainder, const SymbolicInt &k,
                                 Proposals &proposals) {
   const SymbolicInt &a = remainder.operands()[0], &b = remainder.operands()[1];
@@ -132,7 +131,7 @@ static void quotientOfRemainder(const SymbolicInt &sum, const SymbolicAtom &rema
   }
 }
 
-/// Looks at sums of up to 32 terms only, since it compares all pairs of them.
+/// Only for sums of up to 32 terms, because all pairs are compared.
 static void quotientAndRemainder(Operands given, Proposals &proposals) {
   if (given[0].terms().size() > 32)
     return;
@@ -141,7 +140,7 @@ static void quotientAndRemainder(Operands given, Proposals &proposals) {
       quotientOfRemainder(given[0], remainder->first, remainder->second, proposals);
 }
 
-/// k*mod(floordiv(a, b), c) and the floordiv(a, b*c) of some other term of the sum.
+/// Finds k*mod(floordiv(a, b), c) and a matching floordiv(a, b*c) in another term of the sum.
 static void nestedQuotientAndRemainder(Operands given, Proposals &proposals) {
   if (given[0].terms().size() > 32)
     return;
@@ -174,7 +173,7 @@ static void commonAddend(Operands given, Proposals &proposals) {
       {{'a', SymbolicIntBuilder::sum(given[0], -c)}, {'b', SymbolicIntBuilder::sum(given[1], -c)}, {'c', c}});
 }
 
-/// One operand, and the other as an atom that has it among its own operands.
+/// One operand, and the other as an atom that has the former among its operands.
 static void absorbed(Operands given, SymbolicAtomKind kind, Proposals &proposals) {
   const SymbolicAtom *atom = SymbolicIntBuilder::asAtom(given[1], kind);
   if (!atom)

@@ -21,7 +21,7 @@ std::optional<int64_t> floorModulo(int64_t a, int64_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? rest + b : rest;
 }
 
-/// The quotient of coefficients, 0 where nothing is to be split off.
+/// The quotient of coefficients, or 0 if nothing should be split off.
 static std::optional<int64_t> divideCoefficient(int64_t a, int64_t b, bool useFloor) {
   if (std::optional<int64_t> floor = floorDivide(a, b))
     return useFloor ? *floor : a / b;
@@ -74,7 +74,7 @@ std::optional<QuotientRemainder> divide(const SymbolicInt &a, const SymbolicInt 
       quotient.push_back(*part);
       subtracted = SymbolicIntBuilder::product(b, SymbolicIntBuilder::fromTerm(*part));
       SymbolicInt next = SymbolicIntBuilder::sum(rest, -subtracted);
-      // What is left of a number after flooring must not be split again.
+      // The remainder of a floored number must not be split again.
       if (!next.terms().empty() && compareMonomials(next.terms()[0].factors, lead.factors) == 0) {
         remainder.push_back(next.terms()[0]);
         next = SymbolicIntBuilder::sum(next, -SymbolicIntBuilder::fromTerm(next.terms()[0]));
@@ -103,7 +103,7 @@ std::optional<SymbolicInt> exactDiv(const SymbolicInt &a, const SymbolicInt &b) 
   return result->quotient;
 }
 
-/// Narrows `factor` to what also divides `term`; a coefficient of 0 is neutral.
+/// Reduces `factor` to what also divides `term`; a coefficient of 0 is neutral.
 static void narrowFactor(SymbolicTerm &factor, const SymbolicTerm &term) {
   if (factor.coefficient == 0) {
     factor = term;

@@ -32,7 +32,7 @@ struct SymbolicInt::Node {
   size_t hash;
 };
 
-/// Makes normal forms; applies no rule, so its results are exactly what is asked.
+/// Builds normal forms without applying rules, so results have exactly the requested form.
 struct SymbolicIntBuilder {
   /// Sorts the terms, adds equal monomials, drops zeros, checks the limits.
   static SymbolicInt polynomial(std::vector<SymbolicTerm> terms);
@@ -59,7 +59,7 @@ private:
 int compareMonomials(llvm::ArrayRef<SymbolicFactor> a, llvm::ArrayRef<SymbolicFactor> b);
 unsigned degreeOf(llvm::ArrayRef<SymbolicFactor> factors);
 
-/// Neither quotients nor remainders, nor minima or maxima.
+/// Contains neither quotients, remainders, minima nor maxima.
 bool hasOnlySymbols(const SymbolicInt &value);
 
 /// The bounds of an atom from the bounds of its operands.
@@ -70,7 +70,7 @@ SymbolicBounds computeAtomBounds(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicI
 std::optional<int64_t> floorDivide(int64_t a, int64_t b);
 std::optional<int64_t> floorModulo(int64_t a, int64_t b);
 
-/// How coefficients that are no multiple of the divisor's are split.
+/// How coefficients are split that are not a multiple of the divisor's.
 enum class Splitting { Truncate, Floor };
 
 /// a == quotient * b + remainder.

@@ -39,8 +39,7 @@ static bool isProved(SymbolicRelation relation, const SymbolicInt &left, const S
   llvm_unreachable("every relation is handled");
 }
 
-/// Counts how deep operations are within each other; the outermost one refills
-/// the number of rules that may be applied.
+/// Tracks the nesting of operations; the outermost one resets the number of rules that may be applied.
 class SymbolicRewriter::Operation {
 public:
   explicit Operation(SymbolicRewriter &rewriter) : rewriter(rewriter) {
@@ -60,7 +59,7 @@ static SymbolicInt lookUp(const SymbolicBindings &bindings, llvm::StringRef name
   return SymbolicInt::poison();
 }
 
-/// The symbols of a divisor that is a product of symbols: none of them is 0 where the quotient is defined.
+/// The symbols of a divisor that is a product of symbols; none of them is 0 where the quotient is defined.
 static std::set<std::string> nonzeroSymbols(const SymbolicInt &divisor) {
   std::set<std::string> names;
   if (divisor.terms().size() == 1 && hasOnlySymbols(divisor))
@@ -68,7 +67,7 @@ static std::set<std::string> nonzeroSymbols(const SymbolicInt &divisor) {
   return names;
 }
 
-/// As isProved, with these symbols >= 1. Looks at polynomials over symbols only, so that nothing is rewritten.
+/// Like isProved, but with these symbols >= 1. Handles only polynomials over symbols, so that nothing is rewritten.
 static bool isProvedWithout0(const std::set<std::string> &symbols, SymbolicRelation relation, const SymbolicInt &left,
                              const SymbolicInt &right) {
   if (symbols.empty() || !hasOnlySymbols(left) || !hasOnlySymbols(right))
@@ -141,7 +140,7 @@ static bool hasAtom(const SymbolicInt &value, SymbolicAtomKind kind) {
   });
 }
 
-/// The rules for sums are about a remainder and the quotient that belongs to it.
+/// The rules for sums combine a remainder with its quotient.
 SymbolicInt SymbolicRewriter::simplifySum(const SymbolicInt &sum) {
   if (!usesRules || sum.terms().size() < 2 || !hasAtom(sum, SymbolicAtomKind::Mod) ||
       !hasAtom(sum, SymbolicAtomKind::FloorDiv))
@@ -158,7 +157,7 @@ SymbolicInt SymbolicRewriter::multiply(const SymbolicInt &a, const SymbolicInt &
   return simplifySum(SymbolicIntBuilder::product(a, b));
 }
 
-/// Applies no more rules than are left of the operation around it, which the result of another need not keep to.
+/// Applies at most the rules that the enclosing operation has left; cached results are exempt.
 SymbolicInt SymbolicRewriter::remember(SymbolicAtomKind kind, llvm::ArrayRef<SymbolicInt> operands,
                                        llvm::function_ref<SymbolicInt()> compute) {
   return nesting == 0 ? OperationCache::ofThread().find(kind, operands, compute) : compute();
@@ -204,8 +203,8 @@ static SymbolicSyntaxKind syntaxKindOf(SymbolicAtomKind kind) {
   return kind == SymbolicAtomKind::Min ? SymbolicSyntaxKind::Min : SymbolicSyntaxKind::Max;
 }
 
-/// Replaces two operands by one. Of three or more, only by one of the two, since
-/// anything else would hide an operand from the others.
+/// Replaces two operands by one. With three or more operands the result must be one of the two, since anything else
+/// would hide an operand from the others.
 bool SymbolicRewriter::replaceOnePair(SymbolicAtomKind kind, std::vector<SymbolicInt> &operands) {
   for (size_t left = 0; left < operands.size(); ++left)
     for (size_t right = left + 1; right < operands.size(); ++right) {

@@ -8,7 +8,7 @@
 
 namespace perpend::support {
 
-/// What the variables of a rule stand for.
+/// The values of a rule's variables.
 using SymbolicBindings = llvm::SmallVector<std::pair<char, SymbolicInt>, 5>;
 using SymbolicLookup = llvm::function_ref<SymbolicInt(llvm::StringRef)>;
 
@@ -17,16 +17,15 @@ struct SymbolicRule {
   SymbolicSyntax pattern;
   SymbolicSyntax replacement;
   std::vector<SymbolicComparison> conditions;
-  /// Proposes values of the variables for the operands of the pattern's
-  /// operation (for a sum: for the sum itself).
+  /// Proposes values of the variables, given the operands of the pattern's operation (for a sum: the sum itself).
   void (*candidates)(llvm::ArrayRef<SymbolicInt> operands, llvm::SmallVectorImpl<SymbolicBindings> &proposals);
 };
 
-/// Every rule, parsed once; safe to call from several threads.
+/// All rules, parsed once; thread-safe.
 llvm::ArrayRef<SymbolicRule> symbolicRules();
 
-/// Builds normal forms by the rules. One operation applies at most 64 of them
-/// (then it leaves the rest as it is), so that its time is bounded.
+/// Builds normal forms by the rules. One operation applies at most 64 rules and then leaves the rest, so that its time
+/// is bounded.
 class SymbolicRewriter {
 public:
   SymbolicInt add(const SymbolicInt &a, const SymbolicInt &b);

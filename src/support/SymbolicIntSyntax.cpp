@@ -122,8 +122,8 @@ std::optional<SymbolicSyntaxKind> Parser::consumeProductOperator() {
   return std::nullopt;
 }
 
-/// Chains of one product are one node; // and % nest to the left and count as
-/// nesting, since the tree is walked recursively.
+/// A product is one node, however long; // and % nest to the left and count as nesting, since the tree is walked
+/// recursively.
 std::optional<SymbolicSyntax> Parser::parseProduct() {
   std::optional<SymbolicSyntax> left = parseUnary();
   unsigned outerNesting = nesting;

@@ -1,5 +1,5 @@
-// The text of symbolic integers as a tree that nothing has simplified yet:
-// shared by SymbolicInt::parse, by the rewriting rules and by their fuzzer.
+// The syntax tree of symbolic integers before any simplification; shared by SymbolicInt::parse, the rewriting rules and
+// their fuzzer.
 //
 //   sum     := product {("+" | "-") product}
 //   product := unary {("*" | "//" | "%") unary}          from left to right

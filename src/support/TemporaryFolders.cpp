@@ -14,7 +14,7 @@ struct Folders {
   std::set<std::string> paths;
 };
 
-/// Never destroyed: it is used while the program ends.
+/// Never destroyed, because it is used at program exit.
 Folders &folders() {
   static auto *all = new Folders;
   return *all;
@@ -33,7 +33,7 @@ std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVecto
   folder.assign(parent.begin(), parent.end());
   llvm::sys::path::append(folder, ".perpend-XXXXXX");
   folder.push_back('\0');
-  // mkdtemp: a private directory, and no missing parents are made.
+  // mkdtemp creates a private directory, and no missing parents.
   if (!mkdtemp(folder.data()))
     return std::error_code(errno, std::generic_category());
   folder.pop_back();
@@ -53,7 +53,7 @@ void removeTemporaryFolder(llvm::StringRef path) {
 }
 
 void removeTemporaryFolders() {
-  constexpr int attempts = 3; // a file that is written meanwhile keeps its folder
+  constexpr int attempts = 3; // a file written meanwhile would keep its folder
   std::lock_guard<std::mutex> lock(folders().mutex);
   for (const std::string &path : folders().paths)
     for (int attempt = 0; attempt < attempts && llvm::sys::fs::exists(path); ++attempt)

@@ -1,4 +1,4 @@
-// The folders that this program removes again, so that an interrupted one leaves nothing behind.
+// Folders that this program removes at exit, so that an interrupted program leaves nothing behind.
 #ifndef PERPEND_SUPPORT_TEMPORARYFOLDERS_H
 #define PERPEND_SUPPORT_TEMPORARYFOLDERS_H
 
@@ -8,15 +8,15 @@
 
 namespace perpend::support {
 
-/// A new folder where the system has temporary files; it is noted.
+/// Creates and registers a folder in the system's directory for temporary files.
 std::error_code makeTemporaryFolder(llvm::SmallVectorImpl<char> &folder);
-/// A new folder in that of `path`, where a rename to `path` is atomic; it is noted.
+/// Creates and registers a folder beside `path`, where a rename to `path` is atomic.
 std::error_code makeTemporaryFolderBeside(llvm::StringRef path, llvm::SmallVectorImpl<char> &folder);
-/// The folder exists from now on.
+/// Registers a folder that the caller creates.
 void noteTemporaryFolder(llvm::StringRef path);
 /// Removes the folder with its files; errors are ignored.
 void removeTemporaryFolder(llvm::StringRef path);
-/// Removes all that are left. For a program that ends early: threads that still write may be at work.
+/// Removes all registered folders. For early exits, when other threads may still be writing.
 void removeTemporaryFolders();
 
 } // namespace perpend::support

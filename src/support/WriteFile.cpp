@@ -75,13 +75,13 @@ static std::error_code writeInPlace(StringRef path, Write write) {
   write(stream);
   stream.close();
   error = takeError(stream);
-  SmallString<128> created; // a link to a file that did not exist stays
+  SmallString<128> created; // keeps a link to a file that did not exist
   if (error && isNew && !sys::fs::real_path(path, created))
-    sys::fs::remove(created); // half a file misleads
+    sys::fs::remove(created); // a partial file would mislead
   return error;
 }
 
-/// Whether another file may take its place: not that of a device, a pipe, or an open file under its name in /dev.
+/// Whether another file may replace it: not a device, a pipe, or an open file under its name in /dev.
 static bool isReplaceable(StringRef path) {
   if (path == "-" || path.starts_with("/dev/") || path.starts_with("/proc/"))
     return false;
@@ -91,7 +91,7 @@ static bool isReplaceable(StringRef path) {
          (sys::fs::is_regular_file(path) && sys::fs::can_write(path));
 }
 
-/// Nullopt: the folder takes no further file.
+/// nullopt: the folder does not accept another file.
 static std::optional<std::error_code> replace(StringRef path, Write write) {
   SmallString<128> target(path);
   if (sys::fs::exists(path))

@@ -1,4 +1,4 @@
-// Files that are written as a whole; a full disk is an error like any other.
+// Writes files atomically; a full disk is an error like any other.
 #ifndef PERPEND_SUPPORT_WRITEFILE_H
 #define PERPEND_SUPPORT_WRITEFILE_H
 
@@ -9,30 +9,30 @@
 
 namespace perpend::support {
 
-/// Replaces the file by what `write` prints, once it is whole: after an error an existing file is what it was, and none
-/// is new. A device or a pipe takes the bytes as they come, as does a file in a folder that takes no other. Errors:
+/// Replaces the file by the output of `write` once that is complete: after an error, an existing file is unchanged and
+/// no new one exists. Devices, pipes, and files in a folder that accepts no other file are written directly. Errors:
 /// those of cannotWrite.
 llvm::Error writeFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
-/// The same for a file that nobody else looks at: it is written where it lies, with fewer calls of the system.
+/// The same for a file that nobody else reads: it is written in place, with fewer system calls.
 llvm::Error writePrivateFile(llvm::StringRef path, llvm::function_ref<void(llvm::raw_ostream &)> write);
 
-/// Whether the file can be written, as far as can be told without writing: so that long work does not end with it.
+/// Checks that the file can be written, as far as possible without writing, so that long work does not fail at its end.
 /// Errors: those of cannotWrite.
 llvm::Error checkWritableFile(llvm::StringRef path);
 
-/// The same for one that another file replaces when that is whole: errors, too, where it is a device or a pipe.
+/// The same for a file that will be replaced by another; a device or a pipe is an error, too.
 llvm::Error checkReplaceableFile(llvm::StringRef path);
 
-/// The same for files in a folder that is created with those above it. Errors: it, or one above it, is a file, or may
-/// not be written to.
+/// The same for files in a folder that will be created together with its parents. Errors: it, or a parent, is a file or
+/// not writable.
 llvm::Error checkWritableFolder(llvm::StringRef path);
 
-/// "cannot write 'PATH': reason", and the cure for this reason.
+/// "cannot write 'PATH': reason", with a remedy for that reason.
 llvm::Error cannotWrite(llvm::StringRef path, std::error_code reason);
 
-/// What went wrong with `stream` so far, which it then forgets: an error that nobody asks for ends the program when the
-/// stream is destroyed.
+/// Returns and clears the error of `stream`: an error that is not cleared ends the program when the stream is
+/// destroyed.
 std::error_code takeError(llvm::raw_fd_ostream &stream);
 
 } // namespace perpend::support

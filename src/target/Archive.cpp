@@ -1,4 +1,4 @@
-//===- Archive.cpp - Static libraries ------------------------------------===//
+//===- Archive.cpp - Static libraries -------------------------------------===//
 #include "support/WriteFile.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
@@ -15,7 +15,7 @@ using namespace llvm;
 namespace perpend::target {
 namespace {
 
-/// Archives whose members are copied into the new one; they own the bytes until it is written.
+/// Archives whose members go into the new one; they own the bytes until it is written.
 struct OpenArchive {
   std::unique_ptr<MemoryBuffer> bytes;
   std::unique_ptr<object::Archive> archive;

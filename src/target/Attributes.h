@@ -1,6 +1,7 @@
-//===- Attributes.h - marks on functions of LLVM -----------------*- C++ -*-===//
+//===- Attributes.h - function attributes in LLVM IR ------------*- C++ -*-===//
 //
-// What LLVM IR says of a compiled model's functions, each name once.
+// Attributes by which the LLVM IR of a compiled model marks its functions, each
+// named once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,9 +11,9 @@
 #include "llvm/ADT/StringRef.h"
 
 namespace perpend::target {
-/// Of a kernel's function (graph::kernelAttribute).
+/// Marks the function of a kernel (graph::kernelAttribute).
 inline constexpr llvm::StringLiteral kernelAttribute = "perpend-kernel";
-/// Of the function through which the runtime calls a kernel.
+/// Marks the function through which the runtime calls a kernel.
 inline constexpr llvm::StringLiteral kernelEntryAttribute = "perpend-kernel-entry";
 } // namespace perpend::target
 

@@ -1,4 +1,4 @@
-//===- Host.cpp - asks this processor ------------------------------------===//
+//===- Host.cpp - queries this processor ----------------------------------===//
 #include "target/Host.h"
 
 #include "runtime/Isa.h"
@@ -10,7 +10,7 @@
 
 namespace perpend::target {
 
-/// Intel and AMD list caches in the same form, under different numbers.
+/// Intel and AMD report caches in the same form, but under different leaf numbers.
 static void readCaches(HostFacts &facts) {
 #if defined(__x86_64__)
   constexpr unsigned lists[] = {4, 0x8000001d};

@@ -1,6 +1,7 @@
-//===- Host.h - what this processor says of itself ---------------*- C++ -*-===//
+//===- Host.h - queries this processor --------------------------*- C++ -*-===//
 //
-// `host` is a target like any other: the facts below become a text that resolves to the same TargetInfo everywhere.
+// `host` is a target like any other: the facts below become a text that resolves to the same TargetInfo on every
+// machine.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_HOST_H
@@ -14,16 +15,16 @@
 namespace perpend::target {
 
 struct HostFacts {
-  llvm::StringMap<bool> features;                 ///< LLVM's names: what the processor has and the system lets us use
-  uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< caches of data as one core sees them; 0: not known
+  llvm::StringMap<bool> features;                 ///< by LLVM's names: supported by processor and system
+  uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< data caches as seen by one core; 0: unknown
 };
 
 HostFacts detectHost();
-/// Takes away the features that the system does not let this process use; `request` asks it.
+/// Removes the features whose use the system refuses; `request` asks it.
 void dropRefused(HostFacts &facts, llvm::function_ref<bool(const char *name)> request);
 
-/// The target that describes such a machine best, as canonical text: the entry of Targets.def that is most like it,
-/// with the features and caches that are different. Depends on nothing else.
+/// The target that describes such a machine best, as canonical text: the most similar entry of Targets.def, plus the
+/// features and caches that differ. Depends on `facts` only.
 std::string describeHost(const HostFacts &facts);
 
 } // namespace perpend::target

@@ -1,6 +1,6 @@
 //===- Intrinsics.h - the texts of a target's tensor intrinsics -*- C++ -*-===//
 //
-// Files of src/target/*/intrinsics, which the build embeds. What they say is read by tile/intrinsics.
+// The files of src/target/*/intrinsics, embedded by the build. tile/intrinsics parses them.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,4 +1,4 @@
-//===- LibcStub.cpp - Finds the stand-ins for the system's C library -----===//
+//===- LibcStub.cpp - Finds the stubs of the system's C library -----------===//
 #include "target/LibcStub.h"
 #include "target/Link.h"
 

@@ -1,4 +1,4 @@
-//===- LibcStub.h - Stand-ins for the system's C library ---------*- C++ -*-===//
+//===- LibcStub.h - Stubs of the system's C library -------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_LIBCSTUB_H
 #define PERPEND_TARGET_LIBCSTUB_H
 
@@ -8,8 +8,8 @@
 
 namespace perpend::target {
 
-/// The stub shared libraries that the build made of LibcSymbols.def (MakeLibcStubs.cpp): names and versioned symbols,
-/// without code. Errors: one is not beside the runtime's archives.
+/// Paths of the stub shared libraries that the build made from LibcSymbols.def (MakeLibcStubs.cpp): names and versioned
+/// symbols, without code. Errors: one is missing beside the runtime's archives.
 llvm::Expected<std::vector<std::string>> libcStubPaths();
 
 } // namespace perpend::target

@@ -1,8 +1,9 @@
-//===- Link.cpp - Shared libraries and executables -----------------------===//
+//===- Link.cpp - Shared libraries and executables ------------------------===//
 #include "target/Link.h"
 #include "target/LibcStub.h"
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
+#include "target/Seal.h"
 #include "target/cpu/StartObject.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -19,8 +20,8 @@ void append(Arguments &arguments, ArrayRef<std::string> more) {
   arguments.insert(arguments.end(), more.begin(), more.end());
 }
 
-/// What every output has in common: read-only after start, nothing unreachable, nothing undefined, nothing that depends
-/// on when and where it was made.
+/// Options common to all outputs: read-only after start, no unreachable code, no undefined symbols, nothing that
+/// depends on the time or place of linking.
 Arguments commonArguments(const LinkRequest &request) {
   Arguments arguments = {"-m",
                          "elf_x86_64",
@@ -41,7 +42,7 @@ Arguments commonArguments(const LinkRequest &request) {
 }
 
 /// Links into the scratch directory first.
-Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch) {
+Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch, bool isSharedLibrary) {
   Expected<std::vector<std::string>> stubs = libcStubPaths();
   if (!stubs)
     return stubs.takeError();
@@ -51,10 +52,12 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   append(arguments, {"-o", unfinished});
   if (Error error = runLld(arguments, request.output))
     return error;
+  if (Error error = sealArtifact(unfinished, isSharedLibrary))
+    return error;
   return moveIntoPlace(unfinished, request.output);
 }
 
-/// The C library's symbols and the loader's name are known for one architecture.
+/// The symbols of the C library and the name of the loader are known for one architecture only.
 Error checkArchitecture(const TargetInfo &target) {
   if (Triple(target.triple).getArch() == Triple::x86_64)
     return Error::success();
@@ -88,7 +91,7 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   arguments.push_back("--whole-archive");
   append(arguments, request.archives);
   arguments.push_back("--no-whole-archive");
-  return finish(std::move(arguments), request, *scratch);
+  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/true);
 }
 
 Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
@@ -108,7 +111,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   append(arguments, request.objects);
   append(arguments, request.lazyArchives);
   append(arguments, request.archives);
-  return finish(std::move(arguments), request, *scratch);
+  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/false);
 }
 
 } // namespace perpend::target

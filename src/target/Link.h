@@ -1,7 +1,7 @@
-//===- Link.h - Objects to artifacts -----------------------------*- C++ -*-===//
+//===- Link.h - Objects to artifacts ----------------------------*- C++ -*-===//
 //
-// lld runs inside the compiler; no linker, C library headers or start files are needed on the user's machine. The same
-// request gives the same bytes everywhere, and an output appears whole or not at all.
+// lld runs inside the compiler, so the user's machine needs no linker, C headers or start files. Equal requests give
+// equal bytes on every machine, and an output appears complete or not at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_LINK_H
@@ -12,30 +12,30 @@
 namespace perpend::target {
 
 struct LinkRequest {
-  std::vector<std::string> objects;                 ///< paths; archives among them are as lazy ones
-  std::vector<std::string> archives;                ///< paths; a shared library takes all members that exports reach
-  std::vector<std::string> lazyArchives;            ///< paths; members that something needs are taken
+  std::vector<std::string> objects;                 ///< paths; archives among them act like lazyArchives
+  std::vector<std::string> archives;                ///< paths; a shared library gets all members with exported symbols
+  std::vector<std::string> lazyArchives;            ///< paths; only members that are needed are linked
   std::vector<std::string> libraries;               ///< paths of further shared libraries, needed at run time
-  std::vector<std::string> exports = {"perpend_*"}; ///< patterns of the symbols others may see
+  std::vector<std::string> exports = {"perpend_*"}; ///< patterns of the exported symbols
   bool strip = false;                               ///< drop the table of local symbols
   std::string output;
 };
 
-/// Threads: any; links are done one at a time. Errors: every undefined or duplicate symbol, unreadable input, output
-/// that cannot be written.
+/// Thread-safe; links run one at a time. Errors: every undefined or duplicate symbol, unreadable input, output that
+/// cannot be written.
 llvm::Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target);
 
 /// Like linkSharedLibrary; `main` comes from an object or an archive.
 llvm::Error linkExecutable(const LinkRequest &request, const TargetInfo &target);
 
-/// objects and the members of archives in one deterministic archive; exports and libraries do not apply.
+/// Writes objects and the members of archives into one deterministic archive; exports and libraries do not apply.
 llvm::Error writeStaticLibrary(const LinkRequest &request);
 
-/// The runtime's archives with functions for what the target's processors have no instructions for.
+/// The runtime's archives that implement operations for which the target has no instructions.
 std::vector<std::string> builtinArchives(const TargetInfo &target);
 
-/// The folder's `name`: in PERPEND_RUNTIME_DIR, else in ../lib or beside the program or library that holds the
-/// compiler, else in the build tree. Errors: in none of them (lists the places).
+/// The path of the file `name`: in PERPEND_RUNTIME_DIR, otherwise in ../lib or beside the program or library that
+/// contains the compiler, otherwise in the build tree. Errors: in none of these (lists the places).
 llvm::Expected<std::string> runtimeFilePath(llvm::StringRef name = "libperpend_runtime.a");
 
 } // namespace perpend::target

@@ -1,10 +1,11 @@
-//===- Lld.cpp - The linker as a function --------------------------------===//
+//===- Lld.cpp - The linker as a function ---------------------------------===//
 //
-// lld keeps one context per process, some of it from one link to the next, and ends fatal errors by leaving the process
-// unless crash recovery is on; all of this is dealt with here.
+// lld keeps one context per process, part of which survives a link, and exits the process on fatal errors unless crash
+// recovery is on. This file handles both.
 //
 //===----------------------------------------------------------------------===//
 #include "target/Lld.h"
+#include "support/InternalError.h"
 
 #include "lld/Common/CommonLinkerContext.h"
 #include "lld/Common/Driver.h"
@@ -35,7 +36,7 @@ static Error linkError(StringRef product, StringRef report) {
             "listed in "
             "LibcSymbols.def";
   if (lines.empty())
-    text += "\n  the linker ended without a word";
+    text += "\n  the linker failed without a message";
   if (lines.empty() || (report.contains("failed to open") && report.contains("output")))
     text += "\nhint: is there room on the disk?";
   return createStringError(formatv("cannot link '{0}':{1}", product, text));
@@ -46,9 +47,9 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   const std::lock_guard<std::mutex> lock(oneAtATime);
   static bool isUsable = true;
   if (!isUsable)
-    return createStringError(formatv("cannot link '{0}': perpend bug: the linker did not recover from an earlier fatal "
-                                     "error\nhint: start a new process",
-                                     product));
+    return support::internalError(formatv("cannot link '{0}': the linker did not recover from an earlier fatal error\n"
+                                          "hint: start a new process",
+                                          product));
   // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
   // or its memory has gone with the link: so that each link makes a new one, each mentions it.
   std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",
@@ -60,7 +61,7 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
   const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
-  // After a fatal error the context stays, and the next link would find its symbols there.
+  // After a fatal error the context would remain, and the next link would find its symbols.
   if (!result.canRunAgain)
     isUsable = CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });
   return result.retCode == 0 ? Error::success() : linkError(product, report);

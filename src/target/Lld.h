@@ -1,4 +1,4 @@
-//===- Lld.h - The linker as a function --------------------------*- C++ -*-===//
+//===- Lld.h - The linker as a function -------------------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_LLD_H
 #define PERPEND_TARGET_LLD_H
 
@@ -9,8 +9,8 @@
 
 namespace perpend::target {
 
-/// Runs the ELF linker with `arguments`; `product` is how messages name the result. Threads: any; one link at a time.
-/// Errors: what the linker reports, without its prefixes.
+/// Runs the ELF linker with `arguments`; messages call the result `product`. Thread-safe; one link at a time. Errors:
+/// the linker's messages without its prefixes.
 llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef product);
 
 } // namespace perpend::target

@@ -1,8 +1,8 @@
-//===- MakeLibcStubs.cpp - Stand-ins for the system's C library ----------===//
+//===- MakeLibcStubs.cpp - Makes stubs of the system's C library ----------===//
 //
-// A program of the build: makes a stub shared library for each library of LibcSymbols.def, its name and its versioned
-// symbols without code. The linker itself makes it: every symbol is defined as an absolute address and given its
-// version by a version script.
+// A program of the build that makes a stub shared library for each library of LibcSymbols.def, with its name and
+// versioned symbols but without code. The linker does the work: every symbol is defined as an absolute address, and a
+// version script gives it its version.
 //
 //===----------------------------------------------------------------------===//
 #include "support/WriteFile.h"
@@ -57,7 +57,7 @@ Expected<std::string> write(StringRef folder, StringRef name, StringRef text) {
 }
 
 Error makeStub(StringRef folder, StringRef library, const Stub &stub) {
-  // The linker insists on an input; an archive without members is the smallest.
+  // The linker requires an input; the smallest is an archive without members.
   Expected<std::string> nothing = write(folder, "nothing.a", "!<arch>\n");
   if (!nothing)
     return nothing.takeError();

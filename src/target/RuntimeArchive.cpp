@@ -12,7 +12,7 @@ using namespace llvm;
 
 namespace perpend::target {
 
-/// The folder of the program or shared library that this code is part of.
+/// The folder of the program or shared library that contains this code.
 static std::string ownFolder() {
   Dl_info info;
   if (!dladdr(reinterpret_cast<const void *>(&ownFolder), &info) || !info.dli_fname)

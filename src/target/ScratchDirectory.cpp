@@ -1,4 +1,4 @@
-//===- ScratchDirectory.cpp - Temporary files of one compilation ---------===//
+//===- ScratchDirectory.cpp - Temporary files of one compilation ----------===//
 #include "target/ScratchDirectory.h"
 #include "support/TemporaryFolders.h"
 #include "support/WriteFile.h"

@@ -1,7 +1,7 @@
-//===- ScratchDirectory.h - Temporary files of one compilation ---*- C++ -*-===//
+//===- ScratchDirectory.h - Temporary files of one compilation --*- C++ -*-===//
 //
-// The linker reads files, so objects need a place on disk for a moment. It lies beside the output: on the same file
-// system, where there is room for the weights twice, and where a rename is atomic.
+// The linker reads files, so objects must be on disk for a moment. The directory is beside the output: on the same
+// file system, where there must be room for the weights twice, and where a rename is atomic.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_SCRATCHDIRECTORY_H
@@ -13,18 +13,18 @@
 
 namespace perpend::target {
 
-/// A directory that is deleted with everything in it when the object dies.
+/// A directory that is deleted with its contents by the destructor.
 class ScratchDirectory {
 public:
   /// Errors: the folder of `output` is missing or not writable.
   static llvm::Expected<ScratchDirectory> createBeside(llvm::StringRef output);
-  /// Where the system has temporary files. Errors: it has no folder for them, or no room.
+  /// Creates it in the system's directory for temporary files. Errors: there is none, or no room.
   static llvm::Expected<ScratchDirectory> createTemporary();
   ScratchDirectory(ScratchDirectory &&other);
   ScratchDirectory &operator=(ScratchDirectory &&) = delete;
   ~ScratchDirectory();
 
-  /// The path of a file of this name, which need not exist.
+  /// The path of a file in the directory, which need not exist.
   std::string pathOf(llvm::StringRef name) const;
   /// Writes a file and returns its path.
   llvm::Expected<std::string> write(llvm::StringRef name, llvm::StringRef bytes) const;
@@ -34,7 +34,7 @@ private:
   std::string path;
 };
 
-/// Replaces `output` by the finished file at `from`, which must lie on the same file system.
+/// Replaces `output` by the finished file `from`, which must be on the same file system.
 llvm::Error moveIntoPlace(llvm::StringRef from, llvm::StringRef output);
 
 } // namespace perpend::target

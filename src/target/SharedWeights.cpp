@@ -8,7 +8,7 @@ using namespace llvm;
 
 namespace perpend::target {
 
-static constexpr uint64_t alignment = 64; // as the memory planner aligns constants
+static constexpr uint64_t alignment = 64; // the memory planner's alignment of constants
 
 uint64_t SharedWeights::byteCount() const { return alignTo(file.end(), alignment); }
 

@@ -1,7 +1,7 @@
-//===- SharedWeights.h - Weights of several machines -------------*- C++ -*-===//
+//===- SharedWeights.h - Weights of several machines ------------*- C++ -*-===//
 //
-// An artifact for several machines has one section of weights. What two of them have in the same bytes lies there once,
-// whatever it is called and wherever it comes from.
+// An artifact for several machines has one section of weights. Equal bytes of different machines are stored once,
+// whatever their names and origins.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_SHAREDWEIGHTS_H
@@ -18,7 +18,7 @@ class SharedWeights {
 public:
   explicit SharedWeights(WeightsFile file) : file(std::move(file)) {}
 
-  /// Where these bytes lie in the section; they are written if they are new, so that nobody need keep them.
+  /// The offset of these bytes in the section. New bytes are written at once, so that the caller need not keep them.
   uint64_t place(llvm::ArrayRef<char> bytes);
   uint64_t byteCount() const;
   llvm::Expected<WeightsSummary> finish(llvm::StringRef name) { return file.finish(name, byteCount()); }

@@ -1,8 +1,8 @@
-//===- TargetInfo.cpp - Resolves target names ----------------------------===//
+//===- TargetInfo.cpp - Resolves target names -----------------------------===//
 //
-// LLVM says which extensions a processor has; Targets.def adds what LLVM does not know (caches, bandwidth, tiles).
-// `host` is the entry that is most like this processor, plus and minus what is different here. Its model number is not
-// asked for: virtual machines give wrong ones, and new processors have unknown ones.
+// LLVM knows the features of a processor; Targets.def adds what LLVM does not know (caches, bandwidth, register
+// tiles). `host` is the most similar entry, plus and minus the differences of this processor. Its model number is not
+// used: virtual machines report wrong ones, and new processors have unknown ones.
 //
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
@@ -42,10 +42,10 @@ constexpr StringLiteral isaNames[] = {
 
 constexpr StringLiteral amxParts[] = {"amx-tile", "amx-int8", "amx-bf16"};
 
-/// Features asked for on top of a machine: name -> on or off. Sorted, so that the order of asking does not matter.
+/// Changes to a machine's features: name -> on or off. Sorted, so that the order of the request does not matter.
 using FeatureChanges = std::map<std::string, bool>;
 
-/// Sizes of the three levels in KiB; 0: not said.
+/// Sizes of the three cache levels in KiB; 0: not given.
 using CacheSizes = std::array<unsigned, 3>;
 
 CacheSizes cachesOf(const Machine &machine) { return {machine.l1KiB, machine.l2KiB, machine.l3KiB}; }
@@ -55,7 +55,7 @@ const Machine *findMachine(StringRef name) {
   return found == std::end(machines) ? nullptr : found;
 }
 
-/// "did you mean 'haswell'? ", or nothing where no name is near enough for a misspelling.
+/// "did you mean 'haswell'? ", or empty if no name is similar enough.
 std::string guess(StringRef text, ArrayRef<StringRef> names) {
   auto distance = [&](StringRef name) { return text.edit_distance(name); };
   StringRef best = *llvm::min_element(names, [&](StringRef a, StringRef b) { return distance(a) < distance(b); });
@@ -64,7 +64,7 @@ std::string guess(StringRef text, ArrayRef<StringRef> names) {
 
 std::vector<StringRef> isaNameList() { return {std::begin(isaNames), std::end(isaNames)}; }
 
-/// Everything that LLVM knows of a processor.
+/// All features of a processor that LLVM knows.
 StringMap<bool> featuresOf(StringRef cpu) {
   SmallVector<StringRef, 0> cpuFeatures;
   X86::getFeaturesForCPU(cpu, cpuFeatures);
@@ -78,7 +78,7 @@ StringMap<bool> featuresOf(StringRef cpu) {
 
 std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
   StringMap<bool> enabled = featuresOf(cpu);
-  for (bool on : {true, false}) // switching off wins over what is implied by switching on
+  for (bool on : {true, false}) // switching off overrides what switching on implies
     for (const auto &[feature, wanted] : changes)
       if (wanted == on) {
         X86::updateImpliedFeatures(feature, on, enabled);
@@ -91,7 +91,7 @@ std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
   return isa;
 }
 
-/// Only AVX-512BW has instructions of 64 bytes for bytes and 16 bits.
+/// Only AVX-512BW has 64-byte instructions for elements of 8 and 16 bits.
 unsigned vectorBytesOf(function_ref<bool(StringRef)> has) {
   if (has("avx512f") && has("avx512vl") && has("avx512bw"))
     return 64;
@@ -101,7 +101,7 @@ unsigned vectorBytesOf(const StringMap<bool> &features) {
   return vectorBytesOf([&](StringRef name) { return features.lookup(name); });
 }
 
-/// How unlike two processors are: the features that only one of them has.
+/// Difference of two processors: the number of features that only one of them has.
 size_t differences(const StringMap<bool> &a, const StringMap<bool> &b) {
   auto missing = [](const StringMap<bool> &from, const StringMap<bool> &in) {
     return llvm::count_if(from, [&](const auto &entry) { return entry.second && !in.lookup(entry.first()); });
@@ -109,7 +109,7 @@ size_t differences(const StringMap<bool> &a, const StringMap<bool> &b) {
   return size_t(missing(a, b) + missing(b, a));
 }
 
-/// How unlike caches are: the sum of the ratios' logarithms, over known sizes.
+/// Difference of caches: the sum of the logarithms of the ratios of known sizes.
 double differences(const CacheSizes &a, const CacheSizes &b) {
   double sum = 0;
   for (auto [one, other] : llvm::zip_equal(a, b))
@@ -118,15 +118,16 @@ double differences(const CacheSizes &a, const CacheSizes &b) {
   return sum;
 }
 
-/// Of those that generated code may have, less what a system may refuse, which says nothing of the processor.
+/// Difference in the features that generated code may use, except those that a system may refuse, since they say
+/// nothing about the processor.
 size_t isaDifferences(const StringMap<bool> &a, const StringMap<bool> &b) {
   return llvm::count_if(isaNames, [&](StringRef name) {
     return !llvm::is_contained(amxParts, name) && a.lookup(name) != b.lookup(name);
   });
 }
 
-/// The entry with vectors as wide, the most instruction sets in common, and then other features (of which virtual
-/// machines hide some), and then the nearest caches.
+/// The entry with equally wide vectors, then the most instruction sets in common, then the most other features (virtual
+/// machines hide some), then the most similar caches.
 const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes &caches) {
   auto unlikeness = [&](const Machine &machine) {
     const StringMap<bool> own = featuresOf(machine.name);
@@ -169,7 +170,7 @@ std::string cacheText(unsigned kibibytes) {
   return kibibytes % 1024 == 0 ? formatv("{0}M", kibibytes / 1024).str() : formatv("{0}K", kibibytes).str();
 }
 
-/// "l2=2M", if it is of this form.
+/// Applies a change of the form "l2=2M"; false if it has another form.
 Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
   auto [name, value] = change.split('=');
   const auto *level = llvm::find(cacheNames, name);
@@ -181,13 +182,13 @@ Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
   if (!(value.ends_with("M") || value.ends_with("K")) || value.drop_back().getAsInteger(10, count) || count == 0 ||
       count > mostKibibytes / factor)
     return createStringError(formatv("target '{0}': expected the size of a cache as in {1}=512K or {1}=2M, got '{2}'\n"
-                                     "hint: perpend targets says what each target has",
+                                     "hint: `perpend targets` lists the sizes of each target",
                                      text, name, change));
   caches[size_t(level - std::begin(cacheNames))] = count * factor;
   return true;
 }
 
-/// Only what differs, so that equal targets have equal texts.
+/// Lists differences only, so that equal targets have equal texts.
 std::string canonicalText(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
   std::string text = machine.name.str();
   if (!changes.empty())
@@ -213,10 +214,9 @@ TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, con
   info.fusesMultiplyAdds = info.hasIsa("fma");
   info.scalesByPowers = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
   info.roundsToBF16 = info.scalesByPowers && info.hasIsa("avx512bf16");
-  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // which LLVM has vectors of
+  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // LLVM vectorises avx512fp16 itself
   info.fmaPerCycle = machine.fmaPerCycle;
-  // Features may take registers away from the tile of the entry: accumulators, two vectors of B, one of A.
-  info.gemmRows = std::min(machine.gemmRows, (info.vectorRegisters - 3) / 2);
+  info.gemmRows = std::min(machine.gemmRows, info.mostGemmRows()); // features may take registers away
   info.bytesPerSecond = machine.megabytesPerSecond * 1e6;
   info.cyclesPerSecond = machine.megahertz * 1e6;
   return info;
@@ -259,7 +259,7 @@ std::vector<StringRef> targetNames() {
   return names;
 }
 
-/// Offered, with all that it is built on; a machine may hide a part of that.
+/// Whether a feature is offered together with everything that it requires, part of which a machine may hide.
 static bool isUsable(StringRef feature, const StringMap<bool> &offered) {
   StringMap<bool> needed;
   X86::updateImpliedFeatures(feature, true, needed);
@@ -279,7 +279,7 @@ std::string describeHost(const HostFacts &facts) {
   return canonicalText(machine, changes, caches);
 }
 
-/// `text`: a machine and what is different on it.
+/// `text` is a machine and its changes.
 static Expected<TargetInfo> resolveOne(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
@@ -312,7 +312,7 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   return makeTarget(*machine, changes, caches);
 }
 
-/// Whether an item of a list says something of a machine, or would with a sign or a size.
+/// Whether an item of a list describes a change of a machine, or would with a sign or a size.
 static bool isChange(StringRef item) {
   return item.starts_with("+") || item.starts_with("-") || item.contains('=') || item == "amx" ||
          is_contained(isaNames, item) || is_contained(cacheNames, item);
@@ -328,8 +328,8 @@ Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
     item = item.trim();
     const bool belongs = isChange(item) || (item.empty() && !texts.empty());
     if (belongs && texts.empty())
-      return createStringError(formatv("target '{0}': '{1}' belongs to no machine\n"
-                                       "hint: the machine comes first, as in x86-64-v3,+avxvnni",
+      return createStringError(formatv("target '{0}': '{1}' does not follow a machine\n"
+                                       "hint: name the machine first, as in x86-64-v3,+avxvnni",
                                        text, item));
     if (belongs)
       texts.back() += "," + item.str();

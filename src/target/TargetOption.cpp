@@ -1,4 +1,4 @@
-//===- TargetOption.cpp - a machine as the option of a pass ----------------===//
+//===- TargetOption.cpp - a machine as the option of a pass ---------------===//
 
 #include "target/TargetOption.h"
 

@@ -1,8 +1,8 @@
-//===- TargetOption.h - a machine as the option of a pass --------*- C++ -*-===//
+//===- TargetOption.h - a machine as the option of a pass -------*- C++ -*-===//
 //
-// Passes that ask for facts of the machine have one option, `target`, which holds the TargetInfo itself. In the text of
-// a pipeline it is a target's name: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So a new fact is written in
-// TargetInfo alone, and tests may bring machines that Targets.def does not know.
+// Passes that depend on the machine have one option, `target`, which holds the TargetInfo itself. In the text of a
+// pipeline it is a target's name: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So a new fact is added to
+// TargetInfo only, and tests can use machines that Targets.def does not list.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_TARGETOPTION_H
@@ -13,7 +13,7 @@
 #include "llvm/Support/CommandLine.h"
 
 namespace perpend::target {
-/// What a pass takes where nothing is said: a level that many machines offer, and never the host.
+/// The default of a pass's option: a level that many machines offer, never the host.
 TargetInfo defaultTarget();
 } // namespace perpend::target
 

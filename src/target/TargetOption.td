@@ -1,6 +1,6 @@
-//===- TargetOption.td - a machine as the option of a pass -----------------===//
+//===- TargetOption.td - a machine as the option of a pass ----------------===//
 //
-// The one option by which a pass asks for facts of the machine; see TargetOption.h.
+// The option by which a pass gets the machine; see TargetOption.h.
 //
 //===----------------------------------------------------------------------===//
 

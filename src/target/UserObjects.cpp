@@ -1,7 +1,7 @@
-//===- UserObjects.cpp - object files that users bring --------------------===//
+//===- UserObjects.cpp - checks object files supplied by users ------------===//
 //
-// What is wrong with a file is said before the linker finds it out in words of its
-// own. Of an archive, the members that are objects are looked at.
+// Reports what is wrong with a file before the linker would, in its own words. In
+// an archive, only members that are objects are examined.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ private:
   Error addMembers(StringRef path, object::Archive &archive);
 
   Triple::ArchType architecture;
-  StringSet<> names; ///< of the functions that are there
+  StringSet<> names; ///< functions that the files define
 };
 } // namespace
 
@@ -52,7 +52,7 @@ Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
   for (const object::SymbolRef &symbol : file->symbols()) {
     Expected<StringRef> name = symbol.getName();
     Expected<uint32_t> flags = name ? symbol.getFlags() : 0;
-    if (!name || !flags) // the table may be said to have any number of others
+    if (!name || !flags) // the file may claim any number of symbols
       return noObject(path, "a damaged one: " + toString(joinErrors(name.takeError(), flags.takeError())));
     if ((*flags & object::SymbolRef::SF_Global) && !(*flags & object::SymbolRef::SF_Undefined))
       names.insert(*name);
@@ -65,7 +65,7 @@ Error ObjectReader::addMembers(StringRef path, object::Archive &archive) {
   for (const object::Archive::Child &child : archive.children(damaged)) {
     Expected<std::unique_ptr<object::Binary>> member = child.getAsBinary();
     if (!member) {
-      consumeError(member.takeError()); // a text, say
+      consumeError(member.takeError()); // not an object
       continue;
     }
     Expected<StringRef> name = child.getName();

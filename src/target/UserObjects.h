@@ -1,4 +1,4 @@
-//===- UserObjects.h - object files that users bring -------------*- C++ -*-===//
+//===- UserObjects.h - checks object files supplied by users ----*- C++ -*-===//
 
 #ifndef PERPEND_TARGET_USEROBJECTS_H
 #define PERPEND_TARGET_USEROBJECTS_H
@@ -9,8 +9,8 @@
 
 namespace perpend::target {
 
-/// Whether all of these are object files or static archives for the target's architecture, and one of them has the
-/// function. Errors: the first file that is none, with the reason; the function is in none.
+/// Checks that all files are object files or static archives for the target's architecture, and that one of them
+/// defines the function. Errors: the first unsuitable file, with the reason; no file defines the function.
 llvm::Error checkObjects(llvm::ArrayRef<std::string> paths, llvm::StringRef function, const TargetInfo &target);
 
 } // namespace perpend::target

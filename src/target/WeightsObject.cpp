@@ -1,11 +1,12 @@
-//===- WeightsObject.cpp - Weights as an object file ---------------------===//
+//===- WeightsObject.cpp - Weights as an object file ----------------------===//
 //
-// Written by hand because the file is mostly weights: header, the section at 4096, then a symbol table of one entry.
-// The section is marked large, so that the linker keeps it out of the way of code and data, which reach each other with
-// 32-bit distances.
+// Written by hand because the file consists mostly of weights: a header, the section at offset 4096, then a symbol
+// table with one entry. The section is marked large, so that the linker places it away from code and data, which
+// address each other with 32-bit distances.
 //
 //===----------------------------------------------------------------------===//
 #include "target/WeightsObject.h"
+#include "support/InternalError.h"
 
 #include "runtime/Checksum.h"
 #include "llvm/ADT/SmallString.h"
@@ -17,6 +18,7 @@
 #include "llvm/TargetParser/Triple.h"
 #include <bit>
 #include <cstring>
+#include <string_view>
 
 using namespace llvm;
 
@@ -28,6 +30,7 @@ namespace {
 constexpr uint64_t pageBytes = 4096;
 enum SectionIndex : uint16_t { nullSection, weightsSection, symbolSection, stringSection, stackNote, sectionCount };
 constexpr char strings[] = "\0.perpend.weights\0.symtab\0.strtab\0.note.GNU-stack"; // names at 1, 18, 26, 34
+static_assert(std::string_view(strings + 1) == std::string_view(weightsSectionName.data(), weightsSectionName.size()));
 constexpr uint32_t weightsName = 1, symtabName = 18, strtabName = 26, stackNoteName = 34;
 
 struct Layout {
@@ -93,7 +96,7 @@ void writeSections(raw_ostream &stream, uint16_t machine, uint64_t byteCount, co
   sections[weightsSection].sh_flags = ELF::SHF_ALLOC | (machine == ELF::EM_X86_64 ? ELF::SHF_X86_64_LARGE : 0u);
   sections[symbolSection] = describeSection(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * sizeof(ELF::Elf64_Sym), 8);
   sections[symbolSection].sh_link = stringSection;
-  sections[symbolSection].sh_info = 1; // the first symbol that is not local
+  sections[symbolSection].sh_info = 1; // index of the first global symbol
   sections[symbolSection].sh_entsize = sizeof(ELF::Elf64_Sym);
   sections[stringSection] = describeSection(strtabName, ELF::SHT_STRTAB, layout.strings, layout.stringTable.size(), 1);
   sections[stackNote] = describeSection(stackNoteName, ELF::SHT_PROGBITS, layout.strings, 0, 1);
@@ -105,13 +108,12 @@ Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount)
   uint64_t end = 0;
   for (const auto &[index, blob] : enumerate(blobs)) {
     if (blob.offset < end)
-      return createStringError(
-          formatv("perpend bug: weights of '{0}': blob {1} starts at {2}, expected {3} or more (W1)", name, index,
-                  blob.offset, end));
+      return support::internalError(formatv("weights of '{0}': blob {1} starts at {2}, expected {3} or more (W1)", name,
+                                            index, blob.offset, end));
     end = blob.offset + blob.bytes.size();
     if (end > byteCount || end < blob.offset)
-      return createStringError(formatv("perpend bug: weights of '{0}': blob {1} ends at {2}, expected {3} or less (W2)",
-                                       name, index, end, byteCount));
+      return support::internalError(
+          formatv("weights of '{0}': blob {1} ends at {2}, expected {3} or less (W2)", name, index, end, byteCount));
   }
   return Error::success();
 }
@@ -144,7 +146,7 @@ Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &targ
   auto stream = std::make_unique<raw_fd_ostream>(path, reason);
   if (reason)
     return cannotWrite(path, reason);
-  stream->write_zeros(pageBytes); // the header's place
+  stream->write_zeros(pageBytes); // reserves space for the header
   return WeightsFile(path, *machine, std::move(stream));
 }
 
@@ -155,13 +157,13 @@ WeightsFile::~WeightsFile() {
   if (!stream)
     return;
   stream->flush();
-  stream->clear_error(); // of a file that nobody wants
+  stream->clear_error(); // the file is discarded anyway
 }
 
 uint64_t WeightsFile::end() const { return stream->tell() - pageBytes; }
 
 void WeightsFile::write(ArrayRef<char> bytes) {
-  // The system does not write what is gone from a mapped file (support/MappedFile.h), so touch it before.
+  // The system cannot write pages of a mapped file that have vanished (support/MappedFile.h), so touch them first.
   checksum = runtime::crc32c(bytes.data(), bytes.size(), checksum);
   stream->write(bytes.data(), bytes.size());
 }

@@ -1,7 +1,7 @@
-//===- WeightsObject.h - Weights as an object file ---------------*- C++ -*-===//
+//===- WeightsObject.h - Weights as an object file --------------*- C++ -*-===//
 //
-// Weights go from the memory-mapped model straight into an object file: they are never LLVM constants and never copied
-// in memory. The linked artifact maps them page by page, read-only and shared between processes.
+// Weights go from the memory-mapped model directly into an object file: they never become LLVM constants and are never
+// copied in memory. The linked artifact maps them on demand, read-only and shared between processes.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_WEIGHTSOBJECT_H
@@ -15,6 +15,8 @@
 
 namespace perpend::target {
 
+inline constexpr llvm::StringLiteral weightsSectionName = ".perpend.weights";
+
 struct WeightBlob {
   uint64_t offset = 0; ///< from the start of the section
   llvm::ArrayRef<char> bytes;
@@ -26,17 +28,17 @@ struct WeightsSummary {
   uint32_t checksum = 0; ///< CRC-32C of all bytes of the section, as the runtime verifies it
 };
 
-/// A relocatable object while it is written: one 4096-aligned read-only section, from its start to its end.
+/// Writes a relocatable object incrementally: one read-only section aligned to 4096, from start to end.
 class WeightsFile {
 public:
-  /// Errors: a target without a machine number, no file can be made.
+  /// Errors: a target without an ELF machine number, a file that cannot be created.
   static llvm::Expected<WeightsFile> create(llvm::StringRef path, const TargetInfo &target);
   WeightsFile(WeightsFile &&) = default;
   ~WeightsFile();
 
-  uint64_t end() const; ///< of what is written of the section
+  uint64_t end() const; ///< end of the part of the section written so far
   void write(llvm::ArrayRef<char> bytes);
-  /// Zeros up to this offset in the section.
+  /// Writes zeros up to this offset in the section.
   void fill(uint64_t offset);
   /// byteCount: at least end(). Errors: the file cannot be written.
   llvm::Expected<WeightsSummary> finish(llvm::StringRef name, uint64_t byteCount);
@@ -46,7 +48,7 @@ private:
 
   std::string path;
   uint16_t machine;
-  uint32_t checksum = 0; ///< of the section so far
+  uint32_t checksum = 0; ///< checksum of the section so far
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };
 

@@ -1,7 +1,7 @@
-//===- Attributes.h - the names of the tile level's attributes ---*- C++ -*-===//
+//===- Attributes.h - names of the tile level's attributes ------*- C++ -*-===//
 //
-// What passes of this level leave for those after them, each name once. That a
-// function is a kernel is graph::kernelAttribute.
+// Each attribute by which passes of this level pass facts on to later ones,
+// named once. The mark of a kernel function is graph::kernelAttribute.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,8 @@ namespace perpend::tile {
 // Of modules
 //===----------------------------------------------------------------------===//
 
-/// Dictionary: the type of --precision, how many products have it, and how many have not for each reason.
+/// Dictionary: the type of --precision, the number of products that use it, and per reason the number of those that do
+/// not.
 inline constexpr llvm::StringLiteral precisionAttribute = "tile.precision";
 
 //===----------------------------------------------------------------------===//
@@ -25,28 +26,28 @@ inline constexpr llvm::StringLiteral precisionAttribute = "tile.precision";
 
 /// Dictionary: how the kernel runs (Schedule.h).
 inline constexpr llvm::StringLiteral scheduleAttribute = "tile.schedule";
-/// Array of texts: what is done to the kernel's blocks, one instruction each (schedule/KernelTraces.h).
+/// Array of strings: the schedule of the kernel's blocks, one instruction each (schedule/KernelTraces.h).
 inline constexpr llvm::StringLiteral traceAttribute = "tile.trace";
-/// Location: the file and the line that the first text of tile.trace is from.
+/// Location: file and line of the first string of tile.trace.
 inline constexpr llvm::StringLiteral traceOriginAttribute = "tile.trace_origin";
-/// Unit: tile.trace is a record of tuning; where it is refused, the kernel gets its rule's.
+/// Unit: tile.trace is a tuning record; if a primitive refuses it, the kernel falls back to its rule.
 inline constexpr llvm::StringLiteral recordAttribute = "tile.record";
-/// Text: why the kernel's record of tuning was not used. Until the compiler has read it.
+/// String: why the kernel's tuning record was not used; removed once the compiler has reported it.
 inline constexpr llvm::StringLiteral refusedRecordAttribute = "tile.refused_record";
-/// Array of texts, of a kernel whose trace is a rule's: which rules were refused, and why; which one made it. Until the
-/// kernel's loops are on memory.
+/// Array of strings, for kernels scheduled by a rule: which rules refused and why, and which one applied. Removed when
+/// the kernel is flattened.
 inline constexpr llvm::StringLiteral rulesAttribute = "tile.rules";
-/// Array of functions: what runs in the kernel's place where a symbol is in their range (Variants.h).
+/// Array of functions: the kernel's variants, each for a range of a symbol (Variants.h).
 inline constexpr llvm::StringLiteral variantsAttribute = "tile.variants";
-/// Text, of a variant: for which values of a symbol it is.
+/// String, on a variant: the range of the symbol for which it runs.
 inline constexpr llvm::StringLiteral rangeAttribute = "tile.range";
-/// Unit: what tile.trace says has been done.
+/// Unit: the trace in tile.trace has been applied.
 inline constexpr llvm::StringLiteral scheduledAttribute = "tile.scheduled";
-/// #graph.shape of one expression: how many parallel units the kernel's loops have.
+/// #graph.shape of one expression: the number of parallel units of the kernel's loops.
 inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
-/// #graph.shape: the elements of each buffer that a thread which runs the kernel has for itself (Scratch.h).
+/// #graph.shape: the number of elements of each scratch buffer that a thread has while it runs the kernel (Scratch.h).
 inline constexpr llvm::StringLiteral scratchAttribute = "tile.scratch";
-/// Unit: the kernel records accesses that would leave its memory (CheckedAccesses.h).
+/// Unit: the kernel records out-of-bounds accesses (CheckedAccesses.h).
 inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
 /// #graph.shape of three expressions: arithmetic operations and bytes (KernelWork.h).
 inline constexpr llvm::StringLiteral workAttribute = "tile.work";
@@ -57,29 +58,29 @@ inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
 // Of tensor intrinsics
 //===----------------------------------------------------------------------===//
 
-/// Dictionary, of a function: it describes an intrinsic (intrinsics/Intrinsic.h).
+/// Dictionary, on a function: marks it as the description of an intrinsic (intrinsics/Intrinsic.h).
 inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
-/// List of texts, or of such lists, of a function that is a step of an intrinsic's emitter: what the processor must
-/// have.
+/// List of strings, or of such lists, on a function that is the step of an intrinsic's emitter: the processor features
+/// that it requires.
 inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
-/// Integers, of a function: the rows of upper and of lower registers that its entry configures (intrinsics/Tiles.cpp).
+/// Integers, on a function: rows of the upper and lower registers that it configures on entry (intrinsics/Tiles.cpp).
 inline constexpr llvm::StringLiteral configuredRowsAttribute = "tile.configured_rows";
-/// Text, an annotation of a block: the intrinsic that computes its inside.
+/// String, an annotation of a block: the intrinsic that computes the block's contents.
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 
 //===----------------------------------------------------------------------===//
-// Of operators of main: places, in pairs of space and number (Buffers.h)
+// On operators of main: places, as pairs of space and number (Buffers.h)
 //===----------------------------------------------------------------------===//
 
-/// Operands, then results; of a terminator its operands.
+/// Places of the operands, then the results; of a terminator, of its operands only.
 inline constexpr llvm::StringLiteral buffersAttribute = "tile.buffers";
-/// Of a call: where the parts of the kernel's scratch memory lie.
+/// On a call: the place of the kernel's scratch memory.
 inline constexpr llvm::StringLiteral scratchPlaceAttribute = "tile.scratch_place";
-/// The arguments of a loop's body.
+/// Places of the arguments of a loop's body.
 inline constexpr llvm::StringLiteral argumentsAttribute = "tile.arguments";
-/// Where a loop's body puts the values of the next iteration, and the elements of its scans.
+/// Places where a loop's body puts the values for the next iteration and the elements of its scan results.
 inline constexpr llvm::StringLiteral targetsAttribute = "tile.targets";
-/// The second buffers of a loop's carried values.
+/// Places of the second buffers of a loop's carried values.
 inline constexpr llvm::StringLiteral sparesAttribute = "tile.spares";
 /// Integer, of a constant: its offset in the weights, in bytes.
 inline constexpr llvm::StringLiteral weightOffsetAttribute = "tile.weight_offset";
@@ -90,43 +91,42 @@ inline constexpr llvm::StringLiteral weightOffsetAttribute = "tile.weight_offset
 
 /// Integer: the size of the weights.
 inline constexpr llvm::StringLiteral weightBytesAttribute = "tile.weight_bytes";
-/// #graph.shape: the size of each planned buffer, of scratch memory that of a part.
+/// #graph.shape: the size of each planned buffer in bytes; for scratch memory, the size of one part.
 inline constexpr llvm::StringLiteral bufferBytesAttribute = "tile.buffer_bytes";
-/// #graph.shape: how many parts each planned buffer has at most; fewer where a run has fewer threads. Only where a
-/// buffer has several.
+/// #graph.shape: the maximal number of parts of each planned buffer; with fewer threads a run uses fewer. Present only
+/// if a buffer has several.
 inline constexpr llvm::StringLiteral bufferPartsAttribute = "tile.buffer_parts";
 /// Integers: first and last step of each planned buffer.
 inline constexpr llvm::StringLiteral lifetimesAttribute = "tile.lifetimes";
-/// Integers: where each planned buffer lies in the arena; only where all sizes are known and none
-/// depends on threads.
+/// Integers: the offset of each planned buffer in the arena. Present only if all sizes are known and none depends on
+/// the number of threads.
 inline constexpr llvm::StringLiteral offsetsAttribute = "tile.offsets";
-/// Integer: the size of the arena; with offsets.
+/// Integer: the size of the arena; present with the offsets.
 inline constexpr llvm::StringLiteral arenaBytesAttribute = "tile.arena_bytes";
-/// Integer: how many intermediate values have a size that only a run decides.
+/// Integer: the number of intermediate values whose size is known only during a run.
 inline constexpr llvm::StringLiteral growingAttribute = "tile.growing";
-/// Integer: how many addresses change during a run.
+/// Integer: the number of slots, which hold addresses that change during a run.
 inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
 
 //===----------------------------------------------------------------------===//
 // Of loops around blocks
 //===----------------------------------------------------------------------===//
 
-/// Annotation, a string: the thread that the loop's iterations are (bind): blockIdx.x.
+/// Annotation, a string: the hardware thread index that the loop is bound to (bind), such as blockIdx.x.
 inline constexpr llvm::StringLiteral threadAnnotation = "thread";
-/// Annotation of the loop of units, an integer: rows of memory are asked for so many iterations before they are
-/// touched; by intrinsics that read them again and again, while they compute.
+/// Annotation of a loop of units, an integer: how many iterations ahead rows of memory are prefetched. Intrinsics that
+/// read the same rows repeatedly prefetch them while they compute.
 inline constexpr llvm::StringLiteral prefetchAnnotation = "prefetch";
-/// Integer, of a tile.alloc: from this dimension on the extents hold strides that were asked for (storage_align), and
-/// stay.
+/// Integer, on a tile.alloc: from this dimension on, storage_align chose the strides, which must be kept.
 inline constexpr llvm::StringLiteral alignedAttribute = "tile.aligned";
-/// Unit, of a tile.alloc: elements are written again when nobody reads them any more (rolling_buffer).
+/// Unit, on a tile.alloc: elements are reused once nobody reads them any more (rolling_buffer).
 inline constexpr llvm::StringLiteral rolledAttribute = "tile.rolled";
 
 //===----------------------------------------------------------------------===//
 // Of scalar operations
 //===----------------------------------------------------------------------===//
 
-/// Unit: the operands have been made safe (ExpandIntegers.cpp).
+/// Unit: the operands have been made safe, so that the operation cannot trap (ExpandIntegers.cpp).
 inline constexpr llvm::StringLiteral safeAttribute = "tile.safe";
 } // namespace perpend::tile
 

@@ -1,4 +1,4 @@
-//===- BlockEmitter.cpp - elements of tensors as code in blocks -----------===//
+//===- BlockEmitter.cpp - emits elements of tensors into blocks -----------===//
 
 #include "tile/BlockEmitter.h"
 
@@ -45,7 +45,7 @@ ForOp perpend::tile::createFor(OpBuilder &builder, Location loc, const SymbolicI
 // Indices
 //===----------------------------------------------------------------------===//
 
-/// Of a loop in a block.
+/// Records the range of a variable of a loop inside the block.
 void BlockEmitter::addRange(Value variable) {
   auto argument = dyn_cast<BlockArgument>(variable);
   auto loop = argument ? dyn_cast<scf::ForOp>(argument.getOwner()->getParentOp()) : scf::ForOp();
@@ -53,8 +53,8 @@ void BlockEmitter::addRange(Value variable) {
     ranges.try_emplace(names.nameOf(variable), expression(loop.getUpperBound()));
 }
 
-/// What index arithmetic computes, as an expression; values that are none become names. Unsigned division is
-/// floordiv only where nothing is negative.
+/// The expression that index arithmetic computes; other values become symbols. Unsigned division is floordiv only if
+/// neither operand can be negative.
 SymbolicInt BlockEmitter::expression(Value index) {
   addRange(index);
   Operation *op = index.getDefiningOp();
@@ -119,7 +119,7 @@ Value BlockEmitter::extent(OpBuilder &builder, Location loc, const SymbolicInt &
   return names.emit(builder, loc, value);
 }
 
-/// A reduction that is computed again where it is asked for.
+/// Emits a reduction inline, as a loop that runs again at each use.
 Value BlockEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &count, Value initial, LoopBody body) {
   Value zero = builder.create<arith::ConstantIndexOp>(loc, 0), one = builder.create<arith::ConstantIndexOp>(loc, 1);
   auto loop = builder.create<scf::ForOp>(loc, zero, extent(builder, loc, count), one, initial);
@@ -131,12 +131,12 @@ Value BlockEmitter::loop(OpBuilder &builder, Location loc, const SymbolicInt &co
 }
 
 //===----------------------------------------------------------------------===//
-// Elements that depend on one another
+// Elements of sequences, which depend on one another
 //===----------------------------------------------------------------------===//
 
 namespace perpend::tile {
-/// The result's memory, for one index of the lanes before the sequential dimensions and a chunk of the first lane
-/// behind them: whole cache lines where nothing follows it.
+/// The part of the result that one instance computes: one index of the dimensions before the sequential ones, and a
+/// chunk of the first dimension after them. If that is the last dimension, the chunk is whole cache lines.
 class BlockSequence : public graph::SequenceEmitter {
 public:
   BlockSequence(BlockEmitter &emitter, graph::SequenceInterface op)
@@ -222,7 +222,7 @@ SmallVector<BlockEmitter::Dimension> BlockEmitter::dimensionsOf(Value tensor) {
   return dimensions;
 }
 
-/// A loop for each dimension (none for an extent of 1), and the block inside, its body empty.
+/// Emits a loop for each dimension of extent other than 1, and inside them a block with an empty body.
 BlockOp BlockEmitter::emitNest(OpBuilder &builder, Location loc, ArrayRef<Dimension> dimensions, StringRef name) {
   OpBuilder inner = builder;
   Shape domain, bindings;
@@ -248,7 +248,8 @@ BlockOp BlockEmitter::emitNest(OpBuilder &builder, Location loc, ArrayRef<Dimens
       graph::ShapeAttr::get(context, Shape()), builder.getArrayAttr(iteratorNames), builder.getDictionaryAttr({}));
   Block &body = block.getRegion().emplaceBlock();
   for (const Dimension &dimension : dimensions)
-    // An iterator of one value stays one, and does not become the number 0: primitives look for iterators.
+    // An iterator with a single value stays an iterator instead of becoming the constant 0, because primitives look for
+    // iterators.
     if (Value iterator = body.addArgument(builder.getIndexType(), loc); dimension.extent != SymbolicInt(1))
       ranges[names.nameOf(iterator)] = dimension.extent;
   return block;
@@ -275,7 +276,7 @@ void BlockEmitter::emitBody(BlockOp block, Value tensor) {
   createStore(builder, loc, next, buffer, expressions(index), names);
 }
 
-/// What indices are compared with and by are expressions too, which primitives can read.
+/// Turns the operands of index comparisons into expressions, so that primitives can read them.
 void BlockEmitter::makeReadable(BlockOp block) {
   block.getRegion().walk([&](arith::CmpIOp comparison) {
     if (!comparison.getLhs().getType().isIndex())

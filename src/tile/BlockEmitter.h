@@ -1,8 +1,8 @@
-//===- BlockEmitter.h - elements of tensors as code in blocks ---*- C++ -*-===//
+//===- BlockEmitter.h - emits elements of tensors into blocks ---*- C++ -*-===//
 //
-// The ElementEmitter of a kernel that becomes loops around blocks: a tensor that
-// lies in a buffer is a load at expressions of the block's iterators; any other
-// is computed by its operator, where it is asked for.
+// The ElementEmitter for kernels that become loops around blocks. A tensor that
+// has a buffer is loaded, at expressions of the block's iterators; any other
+// tensor is computed by its operator at the point of use.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,12 +18,12 @@ namespace perpend::tile {
 
 class BlockEmitter : public graph::ElementEmitter {
 public:
-  /// Says that `tensor` lies in `buffer`.
+  /// Registers `buffer` as the storage of `tensor`.
   void setBuffer(mlir::Value tensor, mlir::Value buffer) { buffers[tensor] = buffer; }
   mlir::Value bufferOf(mlir::Value tensor) const { return buffers.lookup(tensor); }
 
-  /// Adds loops around a block that computes all of `tensor` from what it depends on, and stores it into its buffer.
-  /// One instance of the block computes an element, or of elements that depend on one another a chunk of lanes.
+  /// Emits loops around a block that computes `tensor` from tensors with buffers and stores it. One instance of the
+  /// block computes one element or, for sequences, a chunk of independent lanes.
   void emitBlock(mlir::OpBuilder &builder, mlir::Value tensor, llvm::StringRef name);
 
   mlir::Value element(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value tensor,
@@ -50,21 +50,21 @@ private:
   SymbolicInt expression(mlir::Value index);
 
   llvm::DenseMap<mlir::Value, mlir::Value> buffers;
-  /// Of the block that is being emitted.
+  /// Index values of the block being emitted.
   IndexNames names;
   IndexRanges ranges;
-  /// Elements, by their indices.
+  /// Elements computed so far, by their indices.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<std::pair<llvm::SmallVector<mlir::Value>, mlir::Value>>> computed;
 };
 
-/// Accesses at expressions of `names`.
+/// Loads and stores at expressions over `names`.
 mlir::Value createLoad(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value buffer,
                        llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
 void createStore(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value buffer,
                  llvm::ArrayRef<SymbolicInt> indices, IndexNames &names);
-/// Erases what nothing uses, such as index arithmetic that became expressions.
+/// Erases unused operations, such as index arithmetic that has become expressions.
 void removeDead(BlockOp block);
-/// A loop with an empty body.
+/// Creates a loop with an empty body.
 ForOp createFor(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &extent, llvm::StringRef name,
                 IndexNames &names, LoopKind kind = LoopKind::Serial);
 } // namespace perpend::tile

@@ -1,4 +1,4 @@
-//===- Blocks.cpp - loops, blocks and buffers: text and verifiers ---------===//
+//===- Blocks.cpp - syntax and verifiers of loops, blocks and buffers -----===//
 
 #include "tile/IndexExpressions.h"
 #include "tile/Tile.h"
@@ -37,7 +37,7 @@ Type BufferType::parse(AsmParser &parser) {
   return get(parser.getContext(), shape, elementType, scope);
 }
 
-/// As an expression is read: a minus is followed by a number.
+/// Prints an expression in the syntax that the parser accepts: a minus must be followed by a number.
 static std::string extentText(const SymbolicInt &extent) {
   std::string text = extent.str(), result;
   for (size_t i = 0; i < text.size(); ++i) {
@@ -64,10 +64,10 @@ void BufferType::print(AsmPrinter &printer) const {
 }
 
 //===----------------------------------------------------------------------===//
-// What operations with expressions share
+// Shared by operations with expressions
 //===----------------------------------------------------------------------===//
 
-/// Every operand is used, and nothing else stands for one.
+/// Every index operand must occur in the expressions, and they may name no operand that does not exist.
 static LogicalResult verifyOperands(Operation *op, ArrayRef<graph::ShapeAttr> lists, size_t operands) {
   llvm::BitVector isUsed(operands);
   for (graph::ShapeAttr list : lists)
@@ -94,7 +94,7 @@ static graph::ShapeAttr listAttr(MLIRContext *context, ArrayRef<SymbolicInt> lis
   return graph::ShapeAttr::get(context, list);
 }
 
-/// Variables of loops are called what the text calls them.
+/// Names a loop variable as in the text.
 static StringAttr nameOf(OpAsmParser &parser, const OpAsmParser::Argument &argument) {
   return parser.getBuilder().getStringAttr(argument.ssaName.name.drop_front());
 }
@@ -170,7 +170,7 @@ InitOp BlockOp::init() {
 }
 
 namespace {
-/// What a block's text lists, while it is read.
+/// The clauses of a block's text, collected while it is parsed.
 struct BlockText {
   SmallVector<OpAsmParser::Argument> iterators;
   SmallVector<int32_t> kinds;
@@ -224,7 +224,7 @@ ParseResult BlockOp::parse(OpAsmParser &parser, OperationState &state) {
   if (parseAnnotations(parser, state, getAnnotationsAttrName(state.name)) ||
       resolveIndices(parser, text.operands, state) || parser.parseRegion(region, text.iterators))
     return failure();
-  if (region.empty()) // nothing between the braces, and no iterators
+  if (region.empty()) // empty braces, no iterators
     region.emplaceBlock();
   return success();
 }
@@ -264,7 +264,7 @@ void BlockOp::print(OpAsmPrinter &printer) {
   printer.printRegion(getRegion(), /*printEntryBlockArgs=*/false);
 }
 
-/// Whether a block before this one in the kernel has its name.
+/// Whether an earlier block of the kernel has the same name.
 static bool isNameTaken(BlockOp block) {
   bool isTaken = false;
   if (Operation *kernel = block->getParentWithTrait<OpTrait::IsIsolatedFromAbove>())

@@ -1,7 +1,8 @@
-//===- Buffers.cpp - where the values of main lie ---------------------------===//
+//===- Buffers.cpp - places of main's values ------------------------------===//
 
 #include "tile/Buffers.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
@@ -14,8 +15,9 @@ namespace perpend::tile {
 
 void reportTooLarge(Value tensor) {
   emitError(tensor.getLoc()) << "the size of a tensor of shape " << graph::typeText(tensor)
-                             << " has more than 63 bits, or is too long an expression\nhint: check the dimensions of "
-                                "the model's inputs, or give them as numbers (--dim)";
+                             << " has more than 63 bits, or is too long an expression" << graph::ErrorKind::Unsupported
+                             << graph::Hint(
+                                    "check the dimensions of the model's inputs, or give them as numbers (--dim)");
 }
 
 int64_t elementBytes(Type elementType) { return bufferType(elementType).getElementTypeBitWidth() / 8; }
@@ -46,6 +48,13 @@ llvm::ArrayRef<char> constantBytes(ElementsAttr value, std::vector<char> &storag
   if (dense.getElementType().isIntOrFloat() && dense.getElementType().getIntOrFloatBitWidth() >= 8 && !dense.isSplat())
     return dense.getRawData();
   storage.resize(size * count);
+  if (dense.isSplat() && count > 1) {
+    std::vector<char> first;
+    (void)constantBytes(dense.resizeSplat(RankedTensorType::get({}, dense.getElementType())), first);
+    for (int64_t position = 0; position < size * count; position += size)
+      std::memcpy(storage.data() + position, first.data(), size);
+    return storage;
+  }
   int64_t position = 0;
   auto append = [&](const APInt &bits) {
     std::memcpy(storage.data() + position, bits.getRawData(), size);

@@ -1,4 +1,4 @@
-//===- Buffers.h - where the values of main lie ------------------*- C++ -*-===//
+//===- Buffers.h - places of main's values ----------------------*- C++ -*-===//
 //
 // PlanMemory's result, kept as attributes so that it can be printed, and the offsets edited:
 //
@@ -28,8 +28,8 @@
 
 namespace perpend::tile {
 
-/// What the number of a buffer counts: inputs, outputs, bytes from the start of the weights, arena buffers, growing
-/// buffers (those of outputs first), and slots: addresses that change while main runs.
+/// What a place's number means: the index of an input or output, an offset in the weights, the index of an arena buffer
+/// or of a growing buffer (outputs first), or the index of a slot, which holds an address that changes while main runs.
 enum class Space : int64_t { Input, Output, Weights, Arena, Growing, Slot };
 
 struct Place {
@@ -38,21 +38,21 @@ struct Place {
   bool operator==(const Place &) const = default;
 };
 
-/// The error for a tensor with more bytes than 63 bits count, or whose size no expression says.
+/// Reports a tensor whose size in bytes exceeds 63 bits or is given by no expression.
 void reportTooLarge(mlir::Value tensor);
 
-/// Whether a module that comes from behind memory planning holds the plan of its values; the offsets in the arena may
-/// be others. Code for a wrong one would reach beyond its memory. Errors: a diagnostic.
+/// For modules that enter after memory planning: verifies that the plan fits the values, since code for a wrong plan
+/// would access memory out of bounds. Offsets in the arena may differ. Errors: a diagnostic.
 mlir::LogicalResult verifyPlan(mlir::ModuleOp module);
 
-/// Gives constants other places: `offsetOf` the one that memory planning chose.
+/// Moves constants: `offsetOf` maps the offset that memory planning chose to the new one.
 void moveWeights(mlir::func::FuncOp main, llvm::function_ref<int64_t(int64_t)> offsetOf);
 
 /// Bytes of one element in memory.
 int64_t elementBytes(mlir::Type elementType);
 
-/// The elements of a constant as they lie in memory (row-major; bool one byte each). Points into the attribute where
-/// it can, else into `storage`.
+/// A constant's bytes in the layout of memory (row-major, one byte per bool). Points into the attribute if possible,
+/// otherwise into `storage`.
 llvm::ArrayRef<char> constantBytes(mlir::ElementsAttr value, std::vector<char> &storage);
 } // namespace perpend::tile
 

@@ -1,4 +1,4 @@
-//===- CostModel.cpp - how long a kernel takes on one thread --------------===//
+//===- CostModel.cpp - estimates a kernel's time on one thread ------------===//
 
 #include "tile/CostModel.h"
 
@@ -7,9 +7,9 @@ using namespace perpend::graph;
 
 namespace perpend::tile {
 
-/// Of a symbolic extent.
+/// Assumed value of a symbolic extent.
 static constexpr int64_t assumedExtent = 32;
-/// Kernels reach this part of the machine's peak: blocks at edges, loads, and what follows a product.
+/// Fraction of the machine's peak that kernels typically reach; edges of blocks, loads and epilogues take the rest.
 static constexpr double reachedPartOfPeak = 0.5;
 int64_t estimate(const SymbolicInt &value) {
   if (std::optional<int64_t> number = value.constant())

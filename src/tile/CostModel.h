@@ -1,4 +1,4 @@
-//===- CostModel.h - how long a kernel takes on one thread -------*- C++ -*-===//
+//===- CostModel.h - estimates a kernel's time on one thread ----*- C++ -*-===//
 
 #ifndef PERPEND_TILE_COSTMODEL_H
 #define PERPEND_TILE_COSTMODEL_H
@@ -11,17 +11,18 @@
 
 namespace perpend::tile {
 
-/// A part of a kernel that is given to another thread is at least this long: handing it over takes about a microsecond
-/// while the thread polls, and what it writes lies in another core's cache when the next kernel reads it.
+/// Least duration of a part that is handed to another thread: the hand-over takes about a microsecond while that thread
+/// polls, and the part's results lie in the other core's cache when the next kernel reads them.
 inline constexpr double leastSecondsOfPart = 4e-6;
-/// Kernels are divided into about this many units, if those are long enough: threads of unequal speed even out.
+/// A kernel is divided into about this many units if they are long enough, so that threads of different speed balance
+/// out.
 inline constexpr int64_t wantedUnits = 16;
 
-/// A symbolic extent counts as 32; nothing counts as less than 1.
+/// Evaluates an expression with 32 for each symbol; at least 1.
 int64_t estimate(const graph::SymbolicInt &value);
 
-/// Seconds that one thread needs for what a kernel has to do: the larger of what its arithmetic takes on vectors, and
-/// what moving its operands and its result takes. Good to a factor of about two.
+/// Estimated seconds on one thread: the larger of the time for arithmetic on vectors and the time for moving operands
+/// and results. Accurate to about a factor of two.
 double estimateSeconds(const KernelWork &work, const target::TargetInfo &target);
 } // namespace perpend::tile
 

@@ -1,6 +1,7 @@
 //===- Enums.td - the enumerations of the tile dialect --------------------===//
 //
-// On their own, because code is generated for every enumeration that a file sees.
+// A file of its own, because tablegen emits code for every enumeration that it
+// sees.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- IndexExpressions.cpp - expressions over index values ---------------===//
 //
-// Their names, and what ranges say of them; IndexSyntax.cpp has their text.
+// Symbols for index values, and simplification and bounds by ranges.
+// IndexSyntax.cpp prints and parses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -134,7 +135,8 @@ SymbolicInt combined(SymbolicAtomKind kind, ArrayRef<SymbolicInt> operands) {
 
 std::optional<IndexBounds> boundsAsWritten(const SymbolicInt &expression, const IndexRanges &ranges);
 
-/// value < extent is what mod(value, extent) says, to the arithmetic, of a value: put in, simplified, taken out again.
+/// Encodes the knowledge 0 <= value < extent by replacing value with mod(value, extent), simplifies, and undoes the
+/// replacement.
 class RangeSimplifier {
 public:
   explicit RangeSimplifier(const IndexRanges &ranges) : ranges(ranges) {}
@@ -148,7 +150,7 @@ public:
       auto range = ranges.find(name);
       if (range == ranges.end() || range->second == SymbolicInt(0))
         continue;
-      // All that a range says of a sum of products is that its only element is 0.
+      // For a plain sum of products a range helps only if it has a single element, 0.
       if (!isPolynomial || range->second == SymbolicInt(1))
         replacements[name] = limited(name, range->second);
     }
@@ -167,7 +169,7 @@ private:
     return support::mod(SymbolicInt::symbol(name), extent);
   }
 
-  /// variable < extent says that the value, the variable itself or floordiv(variable, d), is less than the limit.
+  /// Whether variable < extent implies value < limit; value is the variable itself or floordiv(variable, d).
   static bool isBelow(const SymbolicInt &value, const SymbolicInt &limit, const SymbolicInt &variable,
                       const SymbolicInt &extent) {
     if (value == variable)
@@ -203,7 +205,7 @@ private:
   const IndexRanges &ranges;
 };
 
-/// Interval arithmetic with expressions as ends.
+/// Interval arithmetic whose ends are expressions.
 class BoundsFinder {
 public:
   explicit BoundsFinder(const IndexRanges &ranges) : ranges(ranges) {}
@@ -223,7 +225,7 @@ public:
   }
 
 private:
-  /// Of a product with a range, no factor may be negative: its ends would change places.
+  /// All factors of a product with a range must be nonnegative; otherwise its ends would swap.
   std::optional<IndexBounds> of(const SymbolicTerm &term) {
     IndexBounds product{SymbolicInt(1), SymbolicInt(1)};
     bool hasRange = false, mayBeNegative = false;
@@ -319,7 +321,7 @@ SymbolicInt perpend::tile::whereNotEmpty(const SymbolicInt &expression, ArrayRef
 }
 
 std::optional<IndexBounds> perpend::tile::boundsOf(const SymbolicInt &expression, const IndexRanges &ranges) {
-  // Simplified, an expression may divide by an extent that could be 0.
+  // Simplification may divide by an extent that could be 0.
   std::optional<IndexBounds> bounds = BoundsFinder(ranges).of(simplify(expression, ranges));
   return bounds ? bounds : BoundsFinder(ranges).of(expression);
 }

@@ -22,22 +22,22 @@ namespace perpend::tile {
 using graph::Shape;
 using graph::SymbolicInt;
 
-/// Index values as symbols. Valid while the values exist.
+/// Maps index values to symbols. Valid while the values exist.
 class IndexNames {
 public:
   SymbolicInt symbol(mlir::Value value);
   std::string nameOf(mlir::Value value);
-  /// Null for a symbol of the model.
+  /// The value of a symbol; null for a symbol of the model.
   mlir::Value value(llvm::StringRef name) const;
-  /// Whether such an index value occurs.
+  /// Whether the expression contains an index value for which `holds` is true.
   bool anyValue(const SymbolicInt &expression, llvm::function_ref<bool(mlir::Value)> holds) const;
 
-  /// The expressions of an attribute whose operands these are.
+  /// Reads the expressions of an attribute whose operands are given.
   Shape read(graph::ShapeAttr expressions, mlir::ValueRange operands);
-  /// The reverse: what the expressions use is appended to `operands`.
+  /// The inverse of read: appends the index values that occur to `operands`.
   graph::ShapeAttr write(mlir::MLIRContext *context, llvm::ArrayRef<SymbolicInt> expressions,
                          llvm::SmallVectorImpl<mlir::Value> &operands);
-  /// An index that has this value: a known value, or a new tile.index.
+  /// An index value equal to the expression: an existing value, or a new tile.index.
   mlir::Value emit(mlir::OpBuilder &builder, mlir::Location loc, const SymbolicInt &expression);
 
 private:
@@ -48,22 +48,21 @@ private:
   llvm::SmallVector<SymbolicInt> symbols;
 };
 
-/// The extent of every index value whose range is known, by its name: 0 <= value < extent.
+/// Ranges of index values by name: 0 <= value < extent.
 using IndexRanges = llvm::StringMap<SymbolicInt>;
 
-/// Simplifies what the ranges decide: floordiv(8*i + j, 8) is i, and min(i, n) is i, where 0 <= j < 8 and 0 <= i < n.
+/// Simplifies with ranges: if 0 <= j < 8 and 0 <= i < n, floordiv(8*i + j, 8) becomes i, and min(i, n) becomes i.
 SymbolicInt simplify(const SymbolicInt &expression, const IndexRanges &ranges);
-/// What an expression is where none of the extents is 0: with e for max(e, 1).
+/// Simplifies under the assumption that no extent is 0: max(e, 1) becomes e.
 SymbolicInt whereNotEmpty(const SymbolicInt &expression, llvm::ArrayRef<SymbolicInt> extents);
-/// The least and the greatest value over these ranges, as expressions of what else occurs (of the model's symbols, and
-/// of index values without a range); nullopt where that is not known. Exact for sums of products of one value each;
-/// otherwise a cover. Every extent is taken to be at least 1.
+/// The least and the greatest value over the ranges, as expressions of the remaining symbols; nullopt if unknown. Exact
+/// for sums of products of one index value each, otherwise conservative. Every extent is taken to be at least 1.
 struct IndexBounds {
   SymbolicInt low, high;
 };
 std::optional<IndexBounds> boundsOf(const SymbolicInt &expression, const IndexRanges &ranges);
 
-/// An expression in terms of a variable: first + stride * variable. No stride: it is something else.
+/// An expression as a function of a variable: first + stride * variable. Without a stride it is not of this form.
 struct IndexAlong {
   SymbolicInt first;
   std::optional<SymbolicInt> stride;
@@ -72,12 +71,12 @@ struct IndexAlong {
 };
 IndexAlong along(const SymbolicInt &expression, llvm::StringRef variable, const IndexRanges &ranges = {});
 
-/// Text: `[%i * 8 + n, 3]`, with any delimiter; operands of the operation that prints or parses.
+/// Syntax `[%i * 8 + n, 3]`, with any delimiter; %i are operands of the operation being printed or parsed.
 void printExpressions(mlir::OpAsmPrinter &printer, llvm::ArrayRef<SymbolicInt> expressions, mlir::ValueRange operands);
 using UnresolvedOperands = llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand>;
-/// One expression; operands that occur are added to `operands` once.
+/// Parses one expression; appends operands that occur to `operands`, each once.
 mlir::ParseResult parseExpression(mlir::OpAsmParser &parser, UnresolvedOperands &operands, SymbolicInt &expression);
-/// One expression over symbols alone, for types.
+/// Parses one expression without operands, for types.
 mlir::ParseResult parseExpression(mlir::AsmParser &parser, SymbolicInt &expression);
 } // namespace perpend::tile
 

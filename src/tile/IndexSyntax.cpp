@@ -1,4 +1,4 @@
-//===- IndexSyntax.cpp - the text of expressions over index values --------===//
+//===- IndexSyntax.cpp - syntax of expressions over index values ----------===//
 
 #include "tile/IndexExpressions.h"
 
@@ -6,8 +6,8 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The text of SymbolicInt with operands in their places; a minus is followed by a number, which is what the parser of
-/// MLIR can read.
+/// Prints in the syntax of SymbolicInt, with operands in place of "%k". A minus is always followed by a number, because
+/// MLIR's lexer needs that.
 static void printExpression(OpAsmPrinter &printer, const SymbolicInt &expression, ValueRange operands) {
   std::string text = expression.str();
   for (StringRef rest = text; !rest.empty();) {

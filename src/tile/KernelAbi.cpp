@@ -2,6 +2,7 @@
 
 #include "tile/KernelAbi.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
 
@@ -39,7 +40,7 @@ static std::string textOf(Type type) {
 LogicalResult verifyResults(func::FuncOp kernel) {
   auto fail = [&](const Twine &message) {
     return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str()
-                                        << "\nhint: two kernels can compute what one cannot";
+                                        << graph::Hint("two kernels can compute what one cannot");
   };
   ValueRange results = kernel.getBody().front().getTerminator()->getOperands();
   if (results.empty())

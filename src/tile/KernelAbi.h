@@ -1,13 +1,13 @@
-//===- KernelAbi.h - the arguments of a kernel on buffers --------*- C++ -*-===//
+//===- KernelAbi.h - the arguments of a kernel on buffers -------*- C++ -*-===//
 //
-// A kernel that has been lowered to loops is a function without results:
+// A kernel lowered to loops on memory is a function without results:
 //
 //   @kernel(%input..., %output..., %symbols, %scratch..., %begin, %end)
 //
-// Inputs and outputs are 1-D buffers, %symbols is a buffer of the values of the
-// kernel's symbols, each %scratch a 1-D buffer that nobody else uses meanwhile
-// (Scratch.h; most kernels have none), and [%begin, %end) is the part of the
-// kernel's units to run. This is the one place that knows the order.
+// Inputs and outputs are 1-D buffers. %symbols holds the values of the kernel's
+// symbols. Each %scratch is a 1-D buffer that belongs to the thread during the
+// call (Scratch.h; most kernels have none). [%begin, %end) is the range of
+// units to run. Only this file knows the order of arguments.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,12 +22,12 @@ class KernelAbi {
 public:
   KernelAbi(unsigned inputs, unsigned outputs, unsigned scratchBuffers = 0)
       : inputs(inputs), outputs(outputs), scratchBuffers(scratchBuffers) {}
-  /// Of a kernel whose arguments and results are tensors still.
+  /// For a kernel whose arguments and results are still tensors.
   static KernelAbi ofTensors(mlir::func::FuncOp kernel) { return {kernel.getNumArguments(), kernel.getNumResults()}; }
-  /// Of a lowered kernel, whose outputs count as inputs here: they are buffers alike.
+  /// For a lowered kernel; its outputs are counted as inputs, because both are buffers.
   static KernelAbi ofLowered(mlir::func::FuncOp kernel);
 
-  // Positions of arguments.
+  // Positions of the arguments.
   unsigned input(unsigned number) const { return number; }
   unsigned output(unsigned number) const { return inputs + number; }
   unsigned symbols() const { return inputs + outputs; }
@@ -43,9 +43,9 @@ public:
   static bool isLowered(mlir::func::FuncOp kernel) {
     return llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<mlir::MemRefType>);
   }
-  /// How many scratch buffers a lowered kernel takes, as its attribute says.
+  /// The number of scratch buffers of a lowered kernel, read from its attribute.
   static unsigned scratchCountOf(mlir::func::FuncOp lowered);
-  /// The lowered kernel's type; `buffers` are those of inputs and outputs.
+  /// The type of a lowered kernel; `buffers` are the types of inputs and outputs.
   static mlir::FunctionType type(mlir::MLIRContext *context, llvm::ArrayRef<mlir::Type> buffers,
                                  llvm::ArrayRef<mlir::Type> scratch = {});
 
@@ -53,8 +53,8 @@ private:
   unsigned inputs, outputs, scratchBuffers;
 };
 
-/// Whether a kernel on tensors has results that one nest of loops can store: computed by operators, of one shape, and
-/// alone where elements depend on one another. An error names the result.
+/// Checks that a single loop nest can store all results of a kernel on tensors: operators compute them, they have the
+/// same shape, and a sequence has no other result beside it. The error names the result.
 mlir::LogicalResult verifyResults(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 

@@ -1,4 +1,4 @@
-//===- KernelEmitter.cpp - what code on buffers is made of ----------------===//
+//===- KernelEmitter.cpp - prologue of a kernel on buffers ----------------===//
 
 #include "tile/KernelEmitter.h"
 
@@ -22,7 +22,7 @@ MemRefType bufferType(Type elementType) {
 KernelEmitter::KernelEmitter(func::FuncOp kernel, Value symbols, ArrayRef<StringRef> symbolNames)
     : prologue(OpBuilder::atBlockBegin(&kernel.getBody().front())), symbols(symbols), symbolNames(symbolNames) {
   constants[0] = prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0);
-  // A marker, itself unused, that the prologue stays in front of: the end of the block moves behind the loops.
+  // The prologue is inserted before this otherwise unused marker, since the end of the block moves after the loops.
   prologue.setInsertionPoint(prologue.create<arith::ConstantIndexOp>(kernel.getLoc(), 0));
 }
 

@@ -1,6 +1,6 @@
-//===- KernelEmitter.h - what code on buffers is made of --------*- C++ -*-===//
+//===- KernelEmitter.h - prologue of a kernel on buffers --------*- C++ -*-===//
 //
-// Constants, symbols and extents at the start of a kernel.
+// Constants, symbols and extents, which are computed at the start of a kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,17 +17,17 @@ namespace perpend::tile {
 
 class KernelEmitter {
 public:
-  /// `kernel` gets the loops. `symbolNames` is the order of its %symbols buffer.
+  /// `kernel` is the function to emit into. `symbolNames` is the order of its %symbols buffer.
   KernelEmitter(mlir::func::FuncOp kernel, mlir::Value symbols, llvm::ArrayRef<llvm::StringRef> symbolNames);
 
   mlir::Value constant(int64_t value);
-  /// The value of an expression over symbols.
+  /// Emits the value of an expression over symbols.
   mlir::Value extent(mlir::Location loc, const graph::SymbolicInt &value);
 
 private:
   mlir::Value symbol(llvm::StringRef name);
 
-  /// Code at the start of the kernel.
+  /// Inserts at the start of the kernel.
   mlir::OpBuilder prologue;
   mlir::Value symbols;
   llvm::ArrayRef<llvm::StringRef> symbolNames;
@@ -35,7 +35,7 @@ private:
   llvm::StringMap<mlir::Value> extents;
 };
 
-/// The type of a buffer that holds a tensor: memref<?xT>, T = i8 for bool.
+/// The type of the buffer of a tensor: memref<?xT>, where bool is stored as i8.
 mlir::MemRefType bufferType(mlir::Type elementType);
 } // namespace perpend::tile
 

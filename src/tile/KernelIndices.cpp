@@ -74,7 +74,8 @@ SymbolicInt KernelIndices::resolve(const SymbolicInt &expression) {
 
 SymbolicInt KernelIndices::positionOf(const Access &access) { return simplify(sumOf(access), rangesAround(access.op)); }
 
-/// The sum is made of iterators, before these become expressions of loops, which need not fit together again.
+/// Builds the sum from iterators before they are replaced by expressions of loops: afterwards parts such as floordiv
+/// and mod may no longer combine.
 SymbolicInt KernelIndices::sumOf(const Access &access) {
   Shape shape = cast<BufferType>(access.buffer().getType()).extents();
   Shape strides = graph::rowMajorStrides(shape);

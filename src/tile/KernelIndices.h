@@ -1,8 +1,8 @@
 //===- KernelIndices.h - indices of a kernel in terms of its loops -*- C++ -*-===//
 //
-// Blocks hide their inside: an access is at expressions of iterators, which are
-// bound to expressions of loops' variables. Here the two are put together, for
-// whoever asks which elements a loop reads and writes.
+// Inside a block accesses are at expressions of iterators; iterators are bound
+// to expressions of loop variables. This class composes the two, to answer
+// which elements a loop reads and writes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@
 
 namespace perpend::tile {
 
-/// An access to a buffer: a load or a store.
+/// A load or a store of a buffer.
 struct Access {
   mlir::Operation *op = nullptr;
   mlir::Value buffer() const;
@@ -23,41 +23,42 @@ struct Access {
   mlir::ValueRange variables() const;
 };
 
-/// The accesses below an operation (itself included), in order; of one buffer, if one is given.
+/// All accesses below `root`, itself included, in order; only those of `buffer` if given.
 llvm::SmallVector<Access> accessesIn(mlir::Operation *root, mlir::Value buffer = {});
 
-/// An access whose place no expression says: its numbers are too large, or it is too long. Null: none.
+/// The first access whose position cannot be expressed (numbers too large, or expression too long); null if there is
+/// none.
 mlir::Operation *accessWithoutPlace(mlir::Operation *kernel);
 
 class KernelIndices {
 public:
   IndexNames names;
 
-  /// Expressions of an operation, in variables of loops and values that are neither.
+  /// Rewrites expressions of an operation in terms of loop variables and computed values.
   Shape resolve(graph::ShapeAttr expressions, mlir::ValueRange variables);
   Shape indicesOf(const Access &access) { return resolve(access.indices(), access.variables()); }
   Shape bindingsOf(BlockOp block) { return resolve(block.getBindings(), block.getVariables()); }
   SymbolicInt extentOf(ForOp loop) { return resolve(loop.getExtent(), loop.getVariables()).front(); }
-  /// Where the element lies when its buffer is row-major.
+  /// The element's position in its row-major buffer.
   SymbolicInt positionOf(const Access &access);
-  /// As positionOf, but what the ranges of the loops decide is not simplified.
+  /// Like positionOf, but not simplified by the ranges of loops.
   SymbolicInt sumOf(const Access &access);
-  /// In terms of the loop's iterations; `expression` is one of the operation `at`, inside of the loop.
+  /// As a function of the loop's iteration; `expression` belongs to the operation `at` inside the loop.
   IndexAlong along(const SymbolicInt &expression, ForOp loop, mlir::Operation *at) {
     return tile::along(expression, names.nameOf(loop.variable()), rangesAround(at));
   }
-  /// The ranges of the loops around `op`, up to `outermost` (itself not), or all.
+  /// The ranges of the loops around `op`, up to but excluding `outermost`; all if that is null.
   IndexRanges rangesAround(mlir::Operation *op, mlir::Operation *outermost = nullptr);
 
-  /// The expression in the last iteration of the loops around `op`; poison where one of them may have none.
+  /// The expression in the last iteration of the loops around `op`; poison if one of them may be empty.
   SymbolicInt inLastIteration(SymbolicInt expression, mlir::Operation *op);
 
-  /// An expression of iterators.
+  /// Rewrites an expression of iterators.
   SymbolicInt resolve(const SymbolicInt &expression);
 
 private:
   llvm::StringMap<SymbolicInt> iterators;
-  /// Lists of expressions, of each list of variables.
+  /// Cache of resolved lists, by expressions and variables.
   llvm::DenseMap<graph::ShapeAttr, llvm::SmallVector<std::pair<llvm::SmallVector<mlir::Value>, Shape>, 1>> resolved;
 };
 } // namespace perpend::tile

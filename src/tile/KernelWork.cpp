@@ -1,4 +1,4 @@
-//===- KernelWork.cpp - what a kernel has to do, at least -----------------===//
+//===- KernelWork.cpp - least work of a kernel ----------------------------===//
 
 #include "tile/KernelWork.h"
 
@@ -31,7 +31,7 @@ KernelWork KernelWork::substitute(const llvm::StringMap<graph::SymbolicInt> &sym
 
 static bool isArithmetic(Operation &op) {
   if (op.getNumResults() != 1 || !getElementTypeOrSelf(op.getResult(0).getType()).isIntOrFloat())
-    return false; // constants and indices among them
+    return false; // constants and index arithmetic do not count
   return isa<math::MathDialect>(op.getDialect()) ||
          isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::MaximumFOp, arith::MinimumFOp,
              arith::MaxNumFOp, arith::MinNumFOp, arith::NegFOp, arith::AddIOp, arith::SubIOp, arith::MulIOp,
@@ -59,7 +59,7 @@ int64_t perpend::tile::operationsOf(BlockOp block) {
 
 KernelWork perpend::tile::workOf(func::FuncOp kernel) {
   KernelWork work;
-  llvm::DenseMap<Value, SymbolicInt> accessed; // elements of each of the caller's buffers
+  llvm::DenseMap<Value, SymbolicInt> accessed; // number of elements accessed in each of the caller's buffers
   kernel.walk([&](BlockOp block) {
     SymbolicInt instances = graph::elementCount(block.getDomain().values());
     SymbolicInt operations = instances * SymbolicInt(operationsOf(block));

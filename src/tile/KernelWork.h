@@ -1,4 +1,4 @@
-//===- KernelWork.h - what a kernel has to do, at least ----------*- C++ -*-===//
+//===- KernelWork.h - least work of a kernel --------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_KERNELWORK_H
 #define PERPEND_TILE_KERNELWORK_H
@@ -10,27 +10,27 @@
 
 namespace perpend::tile {
 
-/// In the kernel's symbols, whatever its schedule.
+/// Independent of the schedule; in the kernel's symbols.
 struct KernelWork {
-  /// Arithmetic operations on elements; a multiplication and an addition are two, a function such as exp is one.
+  /// Arithmetic operations on elements. A multiply-add counts as two, a function such as exp as one.
   graph::SymbolicInt operations;
-  /// Each operation times the bytes of its elements: where vectors are as long, it takes so much longer.
+  /// Operations weighted by element size: at equal vector length, an element twice as large takes twice as long.
   graph::SymbolicInt operationBytes;
-  /// Bytes of the operands' elements that are read, and of the results, each once.
+  /// Bytes of the operand elements that are read and of the results, each counted once.
   graph::SymbolicInt bytes;
 
-  /// tile.work
+  /// Reads the attribute tile.work.
   static std::optional<KernelWork> of(mlir::Operation *kernel);
   void attachTo(mlir::Operation *kernel) const;
   KernelWork substitute(const llvm::StringMap<graph::SymbolicInt> &symbols) const;
 };
 
-/// Of one instance of a block, its init apart.
+/// Operations of one instance of a block, without its init.
 int64_t operationsOf(BlockOp block);
-/// What a reduction computes of elements of a byte, machines compute of bytes, whatever the sum has; anything else is
-/// as wide as its widest operand.
+/// The element size that counts for the block's arithmetic: the widest operand. Reductions over bytes count as byte
+/// arithmetic, however wide the sum.
 int64_t elementBytesOf(BlockOp block);
-/// Of a kernel of plain loops around blocks, as BuildBlocks makes it.
+/// The work of a kernel of unscheduled blocks, as BuildBlocks makes it.
 KernelWork workOf(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 

@@ -1,7 +1,8 @@
-//===- Schedule.cpp - how a kernel runs -------------------------------------===//
+//===- Schedule.cpp - how a kernel is divided among threads ---------------===//
 
 #include "tile/Schedule.h"
 
+#include "graph/ErrorKind.h"
 #include "tile/Attributes.h"
 
 #include "mlir/IR/Builders.h"
@@ -39,7 +40,7 @@ void Schedule::attachTo(func::FuncOp kernel) const {
 
 LogicalResult Schedule::verify(func::FuncOp kernel) {
   auto fail = [&](const Twine &message, StringRef hint = "docs/howto/override-a-schedule.md says what it may be") {
-    return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
+    return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << graph::Hint(hint);
   };
   auto entries = kernel->getAttrOfType<DictionaryAttr>(scheduleAttribute);
   if (!entries)

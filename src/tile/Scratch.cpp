@@ -1,4 +1,4 @@
-//===- Scratch.cpp - memory of a kernel beyond the stack ------------------===//
+//===- Scratch.cpp - scratch memory of kernels ----------------------------===//
 
 #include "tile/Scratch.h"
 
@@ -32,14 +32,20 @@ Scratch Scratch::of(func::FuncOp kernel) {
 std::string exceededMemory(func::FuncOp kernel, const target::TargetInfo &target) {
   for (const target::Memory &memory : target.memories) {
     SymbolicInt bytes(0);
+    bool isHeldByTarget = false;
     kernel.walk([&](AllocOp alloc) {
       BufferType type = alloc.getBuffer().getType();
-      if (type.getScope() == memory.name)
-        bytes += graph::elementCount(type.extents()) * SymbolicInt(elementBytes(type.getElementType()));
+      if (type.getScope() != memory.name)
+        return;
+      bytes += graph::elementCount(type.extents()) * SymbolicInt(elementBytes(type.getElementType()));
+      isHeldByTarget |= type.memorySpace() != nullptr;
     });
     if (memory.bytes && !(SymbolicInt(memory.bytes) - bytes).knownNonNegative())
       return "the memory '" + memory.name + "' of " + std::to_string(memory.bytes) + " bytes is too small for " +
              bytes.str();
+    // Its buffers are made where the kernel begins, and scratch memory is that of the caller.
+    if (isHeldByTarget && !bytes.constant())
+      return "the memory '" + memory.name + "' holds buffers of known sizes, and not " + bytes.str() + " bytes";
   }
   return {};
 }
@@ -51,7 +57,7 @@ LocalMemory LocalMemory::of(func::FuncOp kernel) {
     BufferType type = alloc.getBuffer().getType();
     std::optional<int64_t> count = graph::elementCount(type.extents()).constant();
     int64_t width = elementBytes(type.getElementType());
-    if (count && type.memorySpace()) // the target's to hold
+    if (count && type.memorySpace()) // in a memory of the target
       return;
     bool fits = count && *count <= mostStackBytes &&
                 stackBytes + llvm::alignTo(*count * width, scratchAlignment) <= mostStackBytes;

@@ -1,17 +1,18 @@
-//===- Scratch.h - memory of a kernel beyond the stack -----------*- C++ -*-===//
+//===- Scratch.h - scratch memory of kernels --------------------*- C++ -*-===//
 //
-// A kernel may own memory that each thread which runs it has for itself. The
-// kernel says how many elements each of these buffers has (scratchAttribute) and
-// gets them as arguments (KernelAbi.h); what is in them lasts from one unit to
-// the next of the same call, no longer. PlanMemory finds a place for the parts
-// of all threads, one behind the other; which part is free is known when a
-// thread begins, so the code in front of the kernel takes one there:
+// A kernel may use scratch buffers: memory that each thread owns while it runs
+// the kernel. Its attribute (scratchAttribute) says how many elements each
+// buffer has, and the kernel takes them as arguments (KernelAbi.h). Their
+// contents last from one unit to the next within a call. PlanMemory reserves
+// parts for all threads, one after another. Which part is free is known only
+// when a thread starts, so code in front of the kernel claims one:
 //
-//   a flag of one byte for each part | 64 bytes for each part in all
-//   part 0: buffer 0 | buffer 1 | ...   each from a multiple of 64 bytes on
+//   one flag byte per part | 64 bytes per part in total
+//   part 0: buffer 0 | buffer 1 | ...   each aligned to 64 bytes
 //   part 1: ...
 //
-// There are as many parts as threads, but no more than the kernel has units.
+// There are as many parts as threads, but at most as many as the kernel has
+// units.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,6 +23,8 @@
 #include "tile/Attributes.h"
 #include "tile/Tile.h"
 
+#include "perpend_module.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::target {
@@ -30,38 +33,39 @@ struct TargetInfo;
 
 namespace perpend::tile {
 
-/// What the local buffers of a kernel of blocks may take of a thread's stack, together.
+/// Stack space for all local buffers of a kernel of blocks together.
 inline constexpr int64_t mostStackBytes = 1 << 16;
 /// Of each part: where its buffers begin, and its share of the flags.
-inline constexpr int64_t scratchAlignment = 64;
+inline constexpr int64_t scratchAlignment = PERPEND_ALIGNMENT;
 
-/// What a lowered kernel needs of it, over the kernel's symbols.
+/// The scratch memory of a lowered kernel, in terms of the kernel's symbols.
 struct Scratch {
   static Scratch of(mlir::func::FuncOp kernel);
 
-  llvm::SmallVector<graph::SymbolicInt> elements; ///< of each buffer
-  llvm::SmallVector<graph::SymbolicInt> offsets;  ///< bytes from the start of a part
-  graph::SymbolicInt partBytes = 0;               ///< of a part, its share of the flags left out
-  graph::SymbolicInt mostParts = 0;               ///< the kernel's units
+  llvm::SmallVector<graph::SymbolicInt> elements; ///< number of elements of each buffer
+  llvm::SmallVector<graph::SymbolicInt> offsets;  ///< offset of each buffer in a part, in bytes
+  graph::SymbolicInt partBytes = 0;               ///< size of a part without its flags
+  graph::SymbolicInt mostParts = 0;               ///< the number of the kernel's units
 
-  /// What the plan takes for each part.
+  /// Bytes per part in the memory plan.
   graph::SymbolicInt plannedBytes() const { return partBytes + graph::SymbolicInt(scratchAlignment); }
   bool isEmpty() const { return elements.empty(); }
 };
 
-/// Which memory of the target is too small for what the buffers of a kernel of blocks (compactBuffers) have in it
-/// together: "the memory 'input' of 4096 bytes is too small for 8192". Empty: none.
+/// Checks the target's memories against the buffers that a kernel of blocks (compactBuffers) has in them. Returns for
+/// example "the memory 'input' of 4096 bytes is too small for 8192"; empty if all fit.
 std::string exceededMemory(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
 inline bool hasScratch(mlir::Operation *kernel) { return kernel->hasAttr(scratchAttribute); }
 
-/// Where the local buffers of a kernel of blocks lie: on the stack as long as they fit there together, those of a size
-/// that symbols give in scratch memory.
+/// Decides where the local buffers of a kernel of blocks lie: on the stack while they fit there together; the others,
+/// and those of symbolic size, in scratch memory.
 struct LocalMemory {
   static LocalMemory of(mlir::func::FuncOp kernel);
-  llvm::SmallVector<AllocOp> scratch; ///< in the order of their arguments; the others are on the stack
+  llvm::SmallVector<AllocOp> scratch; ///< in the order of the arguments; all others are on the stack
 
-  /// The elements of each scratch buffer; the position of one of them, nullopt: it is on the stack.
+  /// The number of elements of each scratch buffer, and the index of a buffer among them; nullopt if it is on the
+  /// stack.
   llvm::SmallVector<graph::SymbolicInt> elements();
   std::optional<unsigned> numberOf(AllocOp alloc) const;
 };

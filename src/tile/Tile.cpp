@@ -1,4 +1,4 @@
-//===- Tile.cpp - the tile dialect ------------------------------------------===//
+//===- Tile.cpp - the tile dialect ----------------------------------------===//
 
 #include "tile/Tile.h"
 
@@ -58,7 +58,7 @@ void CallIntrinsicOp::getEffects(SmallVectorImpl<MemoryEffects::EffectInstance> 
 }
 
 //===----------------------------------------------------------------------===//
-// Intrinsics on tensors
+// Contractions on packed operands
 //===----------------------------------------------------------------------===//
 
 bool perpend::tile::holdsAll(Type type, Type other) {
@@ -68,7 +68,7 @@ bool perpend::tile::holdsAll(Type type, Type other) {
   return type == other || ((isFloat || isInteger) && otherBits < bits);
 }
 
-/// Sums are of numbers that can be added, and hold those of the operands.
+/// The type of the sum must support addition and hold every value of the operands' types.
 static LogicalResult verifyElements(Operation *op) {
   auto element = [](Value value) { return perpend::graph::tensorTypeOf(value).getElementType(); };
   Type left = element(op->getOperand(0)), right = element(op->getOperand(1)), result = element(op->getResult(0));
@@ -79,7 +79,7 @@ static LogicalResult verifyElements(Operation *op) {
          << left << ", " << right << " and " << result;
 }
 
-/// Of an operand with so many dimensions, or one more: the elements of a word.
+/// The panel of a packed operand that has `rank` dimensions, or one more for the elements of a word.
 static std::optional<Panel> panelOf(Value packed, unsigned rank) {
   ArrayRef<int64_t> shape = perpend::graph::tensorTypeOf(packed).getShape();
   Panel panel{shape[rank - 1], shape.size() > rank ? shape[rank] : 1};
@@ -88,7 +88,7 @@ static std::optional<Panel> panelOf(Value packed, unsigned rank) {
   return isPanel ? std::optional(panel) : std::nullopt;
 }
 
-/// Elements, panels, and extents that contradict what the operator requires of them.
+/// Verifies element types, panels, and extents that contradict the operator's requirements.
 template <typename Op> static LogicalResult verifyPacked(Op op) {
   if (failed(verifyElements(op)))
     return failure();
@@ -172,7 +172,7 @@ bool MatmulOp::needsStoredOperands() { return true; }
 bool ConvOp::needsStoredOperands() { return true; }
 
 namespace {
-/// Index arithmetic on packed operands, and products of their elements.
+/// Emits index arithmetic on packed operands and products of their elements.
 struct PackedElements {
   OpBuilder &builder;
   Location loc;
@@ -191,7 +191,7 @@ struct PackedElements {
   Value div(Value x, Value y) { return builder.createOrFold<arith::DivUIOp>(loc, x, y); }
   Value rem(Value x, Value y) { return builder.createOrFold<arith::RemUIOp>(loc, x, y); }
 
-  /// k / g, n mod cols and k mod g.
+  /// The indices within a panel: k / g, n mod cols and, if words have several elements, k mod g.
   SmallVector<Value> inPanel(Value k, Value column) {
     Value place = rem(column, extent(SymbolicInt(panel.columns))), size = extent(SymbolicInt(panel.group));
     return panel.group == 1 ? SmallVector<Value>{k, place} : SmallVector<Value>{div(k, size), place, rem(k, size)};
@@ -212,7 +212,7 @@ static Value zeroOf(OpBuilder &builder, Location loc, Value result) {
 }
 
 std::optional<unsigned> MatmulOp::followingDim(OpOperand &operand, unsigned dim) {
-  size_t rank = shapeOf(getLhs()).size(), own = operand.getOperandNumber() == 0 ? 1 : 2; // the depth; rows and depth
+  size_t rank = shapeOf(getLhs()).size(), own = operand.getOperandNumber() == 0 ? 1 : 2; // depth; rows, depth
   return dim + own < rank ? std::optional(dim) : std::nullopt;
 }
 

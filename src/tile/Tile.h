@@ -12,12 +12,13 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include <memory>
+#include <mutex>
 
 namespace perpend::tile {
 class InitOp;
 class IntrinsicLibrary;
 
-/// How the last dimensions of a packed operand lie: so many columns, of words of `group` elements.
+/// The innermost dimensions of a packed operand: `columns` columns of words with `group` elements each.
 struct Panel {
   int64_t columns, group;
 };
@@ -30,10 +31,10 @@ struct Panel {
 #include "tile/TileOps.h.inc"
 
 namespace perpend::tile {
-/// Whether every number of another element type is one of this.
+/// Whether `type` represents every value of `other` exactly.
 bool holdsAll(mlir::Type type, mlir::Type other);
 
-/// The elements along one dimension of an input that `count` windows of `size` elements span.
+/// The number of elements along one dimension that `count` windows of `size` elements cover.
 graph::SymbolicInt lengthOfWindows(const graph::SymbolicInt &count, int64_t stride, const graph::SymbolicInt &size,
                                    int64_t dilation);
 } // namespace perpend::tile

@@ -1,7 +1,9 @@
-//===- Tile.td - the tile dialect ------------------------------------------===//
+//===- Tile.td - the tile dialect -----------------------------------------===//
 //
-// Inside a kernel: tensor intrinsics. The rest of the tile level is scf, arith,
-// math and memref.
+// Kernels at the tile level are loops around blocks on buffers, inside which
+// scalars are computed by arith and math. Two operators of the graph level,
+// matmul and conv on packed operands, are here too, since intrinsics say how
+// their operands are packed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,31 +23,32 @@ def TileDialect : Dialect {
   let cppNamespace = "::perpend::tile";
   let summary = "Loops around blocks on buffers, and tensor intrinsics";
   let useDefaultTypePrinterParser = 1;
-  // What the texts of intrinsics hold, too.
+  // Dialects that the texts of intrinsics use.
   let dependentDialects = ["::perpend::graph::GraphDialect", "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",
                            "::mlir::vector::VectorDialect", "::mlir::LLVM::LLVMDialect"];
   let extraClassDeclaration = [{
-    /// The tensor intrinsics that schedules may name (intrinsics/Intrinsic.h); read when they are first asked for.
+    /// The tensor intrinsics that schedules can name (intrinsics/Intrinsic.h); loaded on first use.
     ::std::shared_ptr<::perpend::tile::IntrinsicLibrary> intrinsics;
+    ::std::mutex intrinsicsMutex; ///< around that first time: passes of kernels may run side by side
   }];
 }
 
 class Tile_Op<string mnemonic, list<Trait> traits = []> : Op<TileDialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
-// Intrinsics on tensors: contractions in the form that the micro-kernels want
+// Contractions on packed operands, in the form that micro-kernels read
 //===----------------------------------------------------------------------===//
 
-/// The operands lie in memory; the second is packed: panels of cols columns, one after another, of words. A word holds g
-/// elements that follow one another in the sum; without a last dimension for them it is one. Elements are extended to the
-/// result's type; integers are summed modulo its range.
+/// The second operand is packed into panels of `cols` columns, one panel after another. A panel consists of words of g
+/// elements that are consecutive along the sum; without a last dimension, g is 1. Operand elements are extended to the
+/// result's type; integer sums wrap around.
 class Tile_PackedOp<string mnemonic, list<Trait> traits = [], string moreDeclarations = "">
     : Tile_Op<mnemonic, !listconcat(traits, [Pure, DeclareOpInterfaceMethods<ElementInterface, ["needsStoredOperands"]>,
                                              DeclareOpInterfaceMethods<ReductionInterface>,
                                              DeclareOpInterfaceMethods<RequirementInterface>])> {
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// Of the packed operand; nothing where its last dimensions are no panel (C3).
+    /// The panel of the packed operand; none if its last dimensions do not form one (C3).
     std::optional<::perpend::tile::Panel> panel();
   }] # moreDeclarations;
 }
@@ -77,7 +80,7 @@ def ConvOp : Tile_PackedOp<"conv", [], "bool isGrouped();"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Intrinsics on buffers
+// Calls of intrinsics on buffers
 //===----------------------------------------------------------------------===//
 
 def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
@@ -102,8 +105,8 @@ def CallIntrinsicOp : Tile_Op<"call_intrinsic", [AttrSizedOperandSegments, Decla
 // Loops around blocks on buffers
 //===----------------------------------------------------------------------===//
 //
-// Indices, extents and conditions are expressions (support/SymbolicInt) over the model's symbols and over index values:
-// `%i * 8 + n`. In an attribute, the operation's k-th index operand is the symbol "%k".
+// Indices, extents and conditions are expressions (support/SymbolicInt) over the model's symbols and index values, such
+// as `%i * 8 + n`. In an attribute, the symbol "%k" stands for the operation's k-th index operand.
 
 def BufferType : TypeDef<TileDialect, "Buffer"> {
   let mnemonic = "buffer";
@@ -120,10 +123,10 @@ def BufferType : TypeDef<TileDialect, "Buffer"> {
                           ::mlir::Type elementType, ::llvm::StringRef scope);
     ::perpend::graph::Shape extents() const { return ::perpend::graph::Shape(getShape().values()); }
     unsigned rank() const { return getShape().getDims().size(); }
-    /// What loads and stores see of an element.
+    /// The type of an element as loads and stores see it.
     ::mlir::Type scalarType() const;
     bool isGlobal() const { return getScope() == "global"; }
-    /// The name of a memory of the target's own; null of global and local ones, which are one.
+    /// The name of a memory of the target; null for the scopes global and local, which share the host's memory.
     ::mlir::StringAttr memorySpace() const {
       return isGlobal() || getScope() == "local" ? ::mlir::StringAttr() : getScope();
     }
@@ -151,7 +154,7 @@ def ForOp : Tile_Op<"for", [SingleBlock, NoTerminator,
 
 def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
                                 DeclareOpInterfaceMethods<OpAsmOpInterface, ["getAsmBlockArgumentNames"]>]> {
-  let summary = "One point of a computation, its inside hidden from what stands around it";
+  let summary = "One point of a computation; the code around it does not see its body";
   let description = [{
     An instance runs for each iteration of the loops around in which `where` holds, with the iterators bound to
     expressions of the loops' variables. An iterator has a domain [0, extent). As built, every point of the
@@ -172,13 +175,13 @@ def BlockOp : Tile_Op<"block", [SingleBlock, NoTerminator,
     ::mlir::Block::BlockArgListType iterators() { return getRegion().getArguments(); }
     IteratorKind kind(unsigned iterator) { return static_cast<IteratorKind>(getKinds()[iterator]); }
     bool isReduction() { return ::llvm::is_contained(getKinds(), static_cast<int32_t>(IteratorKind::Reduced)); }
-    /// Null without one.
+    /// The block's init, or null.
     ::perpend::tile::InitOp init();
   }];
 }
 
 def InitOp : Tile_Op<"init", [SingleBlock, NoTerminator, HasParent<"BlockOp">]> {
-  let summary = "What a block does first: before the instance in which all reduced iterators are 0";
+  let summary = "Initialises a reduction: runs before the instance in which all reduced iterators are 0";
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = "$region attr-dict";
 }
@@ -211,7 +214,7 @@ def IndexOp : Tile_Op<"index", [Pure]> {
 }
 
 def AllocOp : Tile_Op<"alloc", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "Memory of the iteration (or the call) in which it stands; its elements are undefined at first";
+  let summary = "Memory that lives for one iteration (or call) around it; initially undefined";
   let arguments = (ins StrAttr:$name);
   let results = (outs BufferType:$buffer);
   let assemblyFormat = "$name attr-dict `:` qualified(type($buffer))";

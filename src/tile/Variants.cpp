@@ -3,6 +3,7 @@
 #include "tile/Variants.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
@@ -57,14 +58,14 @@ func::FuncOp functionFor(func::FuncOp kernel, llvm::function_ref<int64_t(StringR
 }
 
 //===----------------------------------------------------------------------===//
-// Modules of text
+// Verification
 //===----------------------------------------------------------------------===//
 
 static LogicalResult fail(func::FuncOp kernel, const Twine &message, StringRef hint) {
-  return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
+  return kernel.emitError("kernel '") << kernel.getSymName() << "': " << message.str() << graph::Hint(hint);
 }
 
-/// Inputs and outputs; what stands behind them may differ, as schedules do.
+/// The types of inputs and outputs. The arguments after them may differ, because they depend on the schedule.
 static ArrayRef<Type> interfaceOf(func::FuncOp kernel) {
   ArrayRef<Type> types = kernel.getArgumentTypes();
   return KernelAbi::isLowered(kernel) ? types.take_front(KernelAbi::ofLowered(kernel).inputCount()) : types;
@@ -76,7 +77,7 @@ static LogicalResult verifyVariant(func::FuncOp kernel, Attribute name) {
   constexpr StringRef advice = "a variant is a copy of its kernel with tile.range, and another trace";
   if (!variant || !variant->hasAttr(graph::kernelAttribute) || !isVariant(variant) || variant == kernel)
     return kernel.emitError("kernel '") << kernel.getSymName() << "': expected variants in " << variantsAttribute
-                                        << ", got " << name << "\nhint: " << advice;
+                                        << ", got " << name << graph::Hint(advice);
   if (variant->getAttr(graph::symbolsAttribute) != kernel->getAttr(graph::symbolsAttribute) ||
       variant.getResultTypes() != kernel.getResultTypes() || interfaceOf(variant) != interfaceOf(kernel))
     return fail(variant, "expected the type and the symbols of '" + kernel.getSymName() + "'", advice);

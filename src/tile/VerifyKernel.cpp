@@ -1,17 +1,19 @@
-//===- VerifyKernel.cpp - what a kernel must hold --------------------------===//
+//===- VerifyKernel.cpp - checks kernels ----------------------------------===//
 //
-// Fusion makes kernels that hold this; those in a file of text may have been
-// written by anybody. Lowering asserts what is checked here.
+// Fusion creates kernels that pass these checks, but kernels in a text file may
+// come from anybody. Lowering asserts what is checked here.
 //
 //===----------------------------------------------------------------------===//
 
 #include "tile/VerifyKernel.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
 #include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
 #include "tile/KernelEmitter.h"
 #include "tile/Schedule.h"
@@ -31,11 +33,11 @@ using namespace mlir;
 namespace perpend::tile {
 
 static LogicalResult fail(func::FuncOp kernel, Operation *op, const Twine &message, StringRef hint) {
-  return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << "\nhint: " << hint;
+  return op->emitError("kernel '") << kernel.getSymName() << "': " << message.str() << graph::Hint(hint);
 }
 
 //===----------------------------------------------------------------------===//
-// On tensors
+// Kernels on tensors
 //===----------------------------------------------------------------------===//
 
 static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRange roots,
@@ -43,7 +45,7 @@ static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRan
   if (auto constant = dyn_cast<graph::ConstantOp>(op))
     return constant.isOneNumber()
                ? success()
-               : fail(kernel, op, "a constant of several numbers has no memory here",
+               : fail(kernel, op, "a constant of different elements has no memory here",
                       "make it an input of the kernel; only a constant of equal elements stays inside");
   if (isa<graph::SequenceInterface>(op) && !llvm::is_contained(roots, op->getResult(0)))
     return fail(kernel, op, "'" + op->getName().getStringRef() + "' must be what the kernel returns",
@@ -79,19 +81,19 @@ static LogicalResult verifyOnTensors(func::FuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// Of blocks
+// Kernels of blocks
 //===----------------------------------------------------------------------===//
 
 bool isOnBlocks(func::FuncOp kernel) { return llvm::any_of(kernel.getArgumentTypes(), llvm::IsaPred<BufferType>); }
 
-/// In its body, not only in its init.
+/// Whether the body stores; a store in the init alone does not count.
 static bool storesSomething(BlockOp block) {
   return block
       .walk([&](Operation *op) { return isa<InitOp>(op) ? WalkResult::skip() : WalkResult(failure(isa<StoreOp>(op))); })
       .wasInterrupted();
 }
 
-/// Buffers of the caller, and loops around blocks on them.
+/// A kernel of blocks takes the caller's buffers and consists of loops around blocks on them.
 static LogicalResult verifyOnBlocks(func::FuncOp kernel) {
   auto isCallers = [](Type type) {
     auto buffer = dyn_cast<BufferType>(type);
@@ -117,7 +119,7 @@ static LogicalResult verifyOnBlocks(func::FuncOp kernel) {
   return failure(result.wasInterrupted());
 }
 
-/// Whether the buffers have the types and shapes of the call's values, with what the kernel's symbols are there.
+/// Whether the buffers have the types and shapes of the call's values, given the values of the kernel's symbols there.
 static bool areBuffersOf(Operation *call, func::FuncOp kernel) {
   SmallVector<Type> values(call->getOperandTypes());
   llvm::append_range(values, call->getResultTypes());
@@ -134,7 +136,7 @@ static bool areBuffersOf(Operation *call, func::FuncOp kernel) {
 }
 
 //===----------------------------------------------------------------------===//
-// On buffers
+// Kernels on memory
 //===----------------------------------------------------------------------===//
 
 bool isOnBuffers(func::FuncOp kernel) {
@@ -142,13 +144,13 @@ bool isOnBuffers(func::FuncOp kernel) {
          llvm::none_of(kernel.getArgumentTypes(), llvm::IsaPred<RankedTensorType>);
 }
 
-/// The buffers of inputs and outputs, behind which stand symbols, scratch memory and the range of units.
+/// The buffers of inputs and outputs; symbols, scratch memory and the range of units follow them.
 static ArrayRef<Type> outerBuffers(func::FuncOp kernel) {
   unsigned others = KernelAbi(0, 0, KernelAbi::scratchCountOf(kernel)).argumentCount();
   return kernel.getArgumentTypes().drop_back(std::min<size_t>(others, kernel.getNumArguments()));
 }
 
-/// Where there is the attribute, it says how large each scratch buffer is.
+/// The scratch attribute, if present, gives the size of each scratch buffer.
 static LogicalResult verifyScratch(func::FuncOp kernel) {
   Attribute given = kernel->getAttr(scratchAttribute);
   auto elements = dyn_cast_or_null<graph::ShapeAttr>(given);
@@ -156,6 +158,15 @@ static LogicalResult verifyScratch(func::FuncOp kernel) {
     return success();
   return fail(kernel, kernel, "expected tile.scratch, the number of elements of each scratch buffer",
               "tile.scratch = #graph.shape<[\"n\"]> for one of n elements, whose argument stands behind the symbols");
+}
+
+static bool fitsOnStack(MemRefType type) {
+  auto vector = dyn_cast<VectorType>(type.getElementType());
+  Type element = vector ? vector.getElementType() : type.getElementType();
+  if (!type.hasStaticShape() || !element.isIntOrIndexOrFloat())
+    return false;
+  int64_t bytes = element.isIndex() ? 8 : elementBytes(element);
+  return type.getNumElements() <= mostStackBytes / (bytes * (vector ? vector.getNumElements() : 1));
 }
 
 /// Buffers, symbols, scratch memory and the range of units; the number of units is an expression.
@@ -185,7 +196,7 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
     Dialect *dialect = op->getDialect();
     bool isMemory = isa<memref::LoadOp, memref::StoreOp, memref::CastOp, memref::PrefetchOp>(op);
     if (auto alloca = dyn_cast<memref::AllocaOp>(op))
-      isMemory = alloca.getType().hasStaticShape() && alloca.getType().getNumElements() <= mostStackElements;
+      isMemory = fitsOnStack(alloca.getType());
     if (isMemory || isa<func::ReturnOp, CallIntrinsicOp>(op) ||
         isa_and_nonnull<arith::ArithDialect, math::MathDialect, scf::SCFDialect, vector::VectorDialect>(dialect))
       return WalkResult::advance();
@@ -204,17 +215,17 @@ LogicalResult verifyBuffers(Operation *call, func::FuncOp kernel) {
   if (isOnBlocks(kernel) ? areBuffersOf(call, kernel) : llvm::equal(expected, outerBuffers(kernel)))
     return success();
   return call->emitError("the call of kernel '")
-         << kernel.getSymName() << "', whose type is " << kernel.getFunctionType()
-         << ", has other operands and results\nhint: one buffer for each of them, in this order";
+         << kernel.getSymName() << "', whose type is " << kernel.getFunctionType() << ", has other operands and results"
+         << graph::Hint("one buffer for each of them, in this order");
 }
 
-/// A kernel reads its own symbols only.
+/// A kernel may use its own symbols only.
 static LogicalResult verifySymbols(func::FuncOp kernel) {
   SmallVector<StringRef> own = graph::symbolsOfKernel(kernel);
   std::set<std::string> used;
   graph::collectSymbols(kernel, used);
   for (StringRef name : used)
-    if (!name.starts_with("%") && !llvm::is_contained(own, name)) // %0 is an operand
+    if (!name.starts_with("%") && !llvm::is_contained(own, name)) // "%0" stands for an operand
       return fail(kernel, kernel,
                   "expected one of its symbols (" + llvm::join(own, ", ") + "), got '" + name.str() + "'",
                   "list it in its attribute graph.symbols, and its value in that of each call");

@@ -1,4 +1,4 @@
-//===- VerifyKernel.h - what a kernel must hold -----------------*- C++ -*-===//
+//===- VerifyKernel.h - checks kernels --------------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_VERIFYKERNEL_H
 #define PERPEND_TILE_VERIFYKERNEL_H
@@ -6,20 +6,17 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::tile {
-/// Of memory that a kernel may take of the stack at a time.
-inline constexpr int64_t mostStackElements = 1 << 16;
-
 /// Whether a function with the attribute tile.kernel is what the passes behind fusion work on: operators on tensors
 /// with one result, loops around blocks, or loops on buffers. Errors: a diagnostic, with advice.
 mlir::LogicalResult verifyKernel(mlir::func::FuncOp kernel);
 
-/// Whether the kernel is loops around blocks.
+/// Whether the kernel consists of loops around blocks.
 bool isOnBlocks(mlir::func::FuncOp kernel);
 
-/// Whether the kernel works on buffers by now.
+/// Whether the kernel takes memory instead of tensors.
 bool isOnBuffers(mlir::func::FuncOp kernel);
 
-/// Whether the values of a call (operands, then results) are the buffers of a kernel that works on them.
+/// Checks that the values of a call (operands, then results) match the buffers of a kernel that takes buffers.
 mlir::LogicalResult verifyBuffers(mlir::Operation *call, mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 

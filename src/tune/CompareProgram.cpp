@@ -1,8 +1,8 @@
-//===- CompareProgram.cpp - a model with two schedules, kernel by kernel --===//
+//===- CompareProgram.cpp - compares a model with two schedules -----------===//
 //
-// Kernels that were measured alone have found other caches, other alignment and
-// other neighbours than in their model. So both libraries of the model run in
-// turns, with the same inputs, and the time of each kernel counts.
+// A kernel measured alone sees other caches, other alignment and other
+// neighbours than in its model. So both libraries of the model run alternately
+// on the same inputs, and the time of each kernel is recorded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,15 +26,15 @@ using Clock = std::chrono::steady_clock;
 class Comparison {
 public:
   Comparison(int threads, double seconds) : threads(threads), seconds(seconds) {}
-  /// What is printed.
+  /// Returns the text to print.
   std::string run(const char *inputPath, const char *plainPath, const char *tunedPath);
 
 private:
   struct Side {
     Library library;
     std::vector<perpend_tensor> outputs;
-    std::vector<double> times;                          ///< of a run, for each round
-    std::map<std::string, std::vector<double>> kernels; ///< likewise
+    std::vector<double> times;                          ///< time of a run, per round
+    std::map<std::string, std::vector<double>> kernels; ///< time of each kernel, per round
   };
   bool load(Side &side, const char *path) const;
   bool runOnce(Side &side) const;
@@ -42,7 +42,7 @@ private:
   std::string text() const;
 
   int threads;
-  double seconds; ///< from now on
+  double seconds; ///< time left
   Clock::time_point start = Clock::now();
   std::vector<perpend_tensor> inputs;
   Side plain, tuned;
@@ -56,7 +56,7 @@ bool Comparison::load(Side &side, const char *path) const {
   return runOnce(side);
 }
 
-/// The session has the outputs.
+/// Runs once; the outputs stay in the session.
 bool Comparison::runOnce(Side &side) const {
   for (perpend_tensor &output : side.outputs)
     output = {};
@@ -72,7 +72,7 @@ bool Comparison::addRound(Side &side, int64_t runs) const {
       return false;
   auto count = static_cast<double>(runs);
   side.times.push_back(std::chrono::duration<double>(Clock::now() - start).count() / count);
-  std::map<std::string, double> seconds; // a kernel may be there with several names of calls
+  std::map<std::string, double> seconds; // a kernel may have calls of several names
   for (int32_t kernel = 0; kernel < side.library.kernelCount(); ++kernel)
     seconds[side.library.kernelName(kernel)] += side.library.secondsOf(kernel) / count;
   for (const auto &[name, time] : seconds)

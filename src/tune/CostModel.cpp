@@ -1,4 +1,4 @@
-//===- CostModel.cpp - what a candidate may take, before it is measured ---===//
+//===- CostModel.cpp - predicts a candidate's time ------------------------===//
 
 #include "tune/CostModel.h"
 
@@ -36,7 +36,7 @@ public:
         poolPoints(this->search->ask(*this->model) ? 1 : 64), newPoints(poolPoints == 1 ? 1 : 8) {}
 
   std::optional<Point> propose() override {
-    constexpr size_t mostTried = 256; // of a space where all is refused
+    constexpr size_t mostTried = 256; // in case everything is refused
     for (size_t added = 0, tried = 0; added < newPoints && pool.size() < poolPoints && tried < mostTried; ++tried) {
       std::optional<Point> point = search->propose();
       if (!point)
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  /// False: the model cannot make it.
+  /// False if the model cannot rank the point.
   bool add(const Point &point) {
     double cost = model->predict(space.traceAt(point));
     if (cost == infinite)
@@ -71,7 +71,7 @@ private:
   std::unique_ptr<Search> search;
   std::unique_ptr<CostModel> model;
   const Space &space;
-  size_t poolPoints, newPoints; ///< those that wait, and for each that is proposed
+  size_t poolPoints, newPoints; ///< points in the pool; new points per proposal
   std::vector<std::pair<double, Point>> pool;
 };
 } // namespace
@@ -87,7 +87,7 @@ std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique
 
 llvm::ArrayRef<CostModelInfo> costModels() {
   static constexpr CostModelInfo list[] = {{"machine", "the machine's numbers"},
-                                           {"trees", "trees that learn from what is measured, by XGBoost"},
+                                           {"trees", "trees that learn from the measurements, by XGBoost"},
                                            {"none", "nothing"}};
   return list;
 }

@@ -1,4 +1,4 @@
-//===- CostModel.h - what a candidate may take, before it is measured -*- C++ -*-===//
+//===- CostModel.h - predicts a candidate's time ----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_COSTMODEL_H
 #define PERPEND_TUNE_COSTMODEL_H
@@ -11,24 +11,25 @@ namespace perpend::tune {
 class CostModel {
 public:
   virtual ~CostModel() = default;
-  /// Less is faster, and only the order counts. Infinite: the primitives refuse it.
+  /// Lower is faster; only the order matters. Infinite: the primitives refuse the candidate.
   virtual double predict(const Trace &candidate) = 0;
-  /// How long it takes, as a part of the given trace's time; infinite: it was refused, or is wrong. True: predictions
-  /// are others now.
+  /// Learns a measured time, relative to the given trace's; infinite: refused or wrong. Returns true if predictions
+  /// have changed.
   virtual bool learn(const Trace &, double) { return false; }
 };
 
 struct CostModelInfo {
   llvm::StringLiteral name, sentence;
 };
-/// What a tuner may be asked for; without a model, searches propose what they come by.
+/// The models that a tuner can use; without one, searches propose points unranked.
 llvm::ArrayRef<CostModelInfo> costModels();
 
-/// The machine's numbers and the footprints of loops (tile/cost); nothing is learned. `kernel` is of plain blocks.
+/// Based on the machine's numbers and the footprints of loops (tile/cost); does not learn. `kernel` consists of
+/// unscheduled blocks.
 std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
-/// A search that asks the model itself; else, of what it proposes, some points at a time, the one that the model likes
-/// best. What the model cannot make is told to that search, and not proposed.
+/// A search guided by the model. If the search cannot query the model itself, the model ranks batches of its proposals,
+/// and the best are proposed. Points that the model cannot rank are reported to the search as refused.
 std::unique_ptr<Search> rankedSearch(std::unique_ptr<Search> search, std::unique_ptr<CostModel> model,
                                      const Space &space);
 } // namespace perpend::tune

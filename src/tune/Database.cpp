@@ -1,4 +1,4 @@
-//===- Database.cpp - what tuning has found -------------------------------===//
+//===- Database.cpp - the database of tuning results ----------------------===//
 
 #include "tune/Database.h"
 
@@ -25,9 +25,9 @@
 
 namespace perpend::tune {
 
-/// "Perp" and "dtun": of SQLite's header, and the version of the tables.
+/// The bytes "Perp" in SQLite's application id, and the version of the tables.
 static constexpr int applicationId = 0x50657270, tablesVersion = 3;
-/// Another tuner's transaction takes much less.
+/// Transactions of other tuners take much less.
 static constexpr int busyMilliseconds = 10000;
 
 static constexpr const char *tables = R"sql(
@@ -41,12 +41,12 @@ create table records (
   primary key (structure, target, symbols, threads)
 ) without rowid)sql";
 
-/// To those of the version before: of versions 2 and 3.
+/// Columns added by versions 2 and 3.
 static constexpr const char *newColumns[] = {"alter table records add column primitives text not null default ''",
                                              "alter table records add column weight real not null default 1; "
                                              "alter table records add column elsewhere text not null default ''"};
 
-/// What stands for the columns that the tables of a version lack.
+/// Values for the columns that older versions lack.
 static constexpr const char *laterColumns[] = {"'', 1, ''", "primitives, 1, ''", "primitives, weight, elsewhere"};
 
 static constexpr const char *columns = "structure, target, symbols, threads, kernel, trace, seconds, spread_seconds, "
@@ -75,7 +75,7 @@ llvm::Error Database::run(const char *statement) const {
   return llvm::Error::success();
 }
 
-/// What it says first; empty: it cannot be read.
+/// The first result of a pragma; empty if it cannot be read.
 static std::string pragma(sqlite3 *handle, const char *name) {
   std::string value;
   auto read = [](void *into, int, char **texts, char **) { return *static_cast<std::string *>(into) = texts[0], 0; };
@@ -83,7 +83,7 @@ static std::string pragma(sqlite3 *handle, const char *name) {
   return value;
 }
 
-/// Ends the transaction.
+/// Sets the version and ends the transaction.
 static bool setVersion(sqlite3 *handle, const char *change) {
   std::string statements = change + llvm::formatv("; pragma application_id = {0}; pragma user_version = {1}; commit",
                                                   applicationId, tablesVersion)
@@ -99,7 +99,7 @@ llvm::Expected<Database> Database::connect(llvm::StringRef path, bool mayCreate)
   sqlite3 *handle = nullptr;
   int flags = SQLITE_OPEN_READWRITE | (mayCreate ? SQLITE_OPEN_CREATE : 0);
   int code = sqlite3_open_v2(path.str().c_str(), &handle, flags, nullptr);
-  if (!mayCreate && code != SQLITE_OK) { // it may be one that only others write
+  if (!mayCreate && code != SQLITE_OK) { // the file may be read-only
     sqlite3_close(handle);
     code = sqlite3_open_v2(path.str().c_str(), &handle, SQLITE_OPEN_READONLY, nullptr);
   }
@@ -120,7 +120,7 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
   if (!database)
     return database;
   sqlite3 *handle = database->handle;
-  // What the header says is of one moment: another tuner may be making the tables.
+  // Reads the header in a transaction: another tuner may be creating the tables.
   if (sqlite3_exec(handle, mayCreate ? "begin immediate" : "begin", nullptr, nullptr, nullptr) == SQLITE_BUSY)
     return database->fail("another program writes it for " + llvm::Twine(busyMilliseconds / 1000) + " s");
   auto end = llvm::make_scope_exit([handle] { sqlite3_exec(handle, "rollback", nullptr, nullptr, nullptr); });
@@ -139,7 +139,7 @@ llvm::Expected<Database> Database::open(llvm::StringRef path, bool mayCreate) {
     return llvm::createStringError(std::make_error_code(std::errc::not_supported),
                                    "the database '" + path + "' is of version " + version + ", expected " +
                                        std::to_string(tablesVersion) + "\nhint: tune again into another file");
-  if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // else what is lost would be none
+  if (std::string found = pragma(handle, "quick_check(1)"); found != "ok") // otherwise a loss would go unnoticed
     return llvm::createStringError("the database '" + path + "' is damaged: " +
                                    (found.empty() ? sqlite3_errmsg(handle) : found.substr(found.rfind('\n') + 1)) +
                                    "\nhint: `perpend db salvage FILE -o NEW` saves what can be read of it");
@@ -173,7 +173,7 @@ llvm::Error Database::writeTo(llvm::StringRef file) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A statement with its values.
+/// A prepared statement with bound values.
 class Statement {
 public:
   Statement(sqlite3 *handle, const std::string &text) {
@@ -197,7 +197,7 @@ public:
   Statement &operator>>(int64_t &number) { return number = sqlite3_column_int64(statement, read++), *this; }
   Statement &operator>>(double &number) { return number = sqlite3_column_double(statement, read++), *this; }
 
-  /// SQLITE_ROW, SQLITE_DONE or an error.
+  /// Returns SQLITE_ROW, SQLITE_DONE or an error.
   int step() {
     read = 0;
     return statement ? sqlite3_step(statement) : SQLITE_ERROR;
@@ -209,7 +209,7 @@ private:
 };
 } // namespace
 
-/// All of what it writes, or nothing.
+/// Performs all of the writes, or none.
 llvm::Error Database::transaction(llvm::function_ref<llvm::Error()> write) const {
   if (llvm::Error error = run("begin immediate"))
     return error;
@@ -225,7 +225,7 @@ bool Record::isOf(llvm::StringRef ofCompiler, llvm::StringRef ofPrimitives) cons
   return compiler == ofCompiler && (primitives.empty() || ofPrimitives.empty() || primitives == ofPrimitives);
 }
 
-/// "0.10" is newer than "0.9".
+/// Compares versions numerically: "0.10" is newer than "0.9".
 static llvm::VersionTuple versionOf(const Record &record) {
   llvm::VersionTuple version;
   return version.tryParse(record.compiler) ? llvm::VersionTuple() : version;
@@ -238,10 +238,10 @@ llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
     llvm::Expected<std::optional<Record>> there = find(record.key);
     if (!there)
       return there.takeError();
-    // the times of two sessions compare as parts of what both have measured
+    // times of two sessions are compared relative to the compiler's own, which both have measured
     bool stays = *there && record.isOf((*there)->compiler, (*there)->primitives) && (*there)->gain() >= record.gain();
     Record kept = stays ? **there : record;
-    if (*there && record.elsewhere.empty()) // of one set of extents alone, whose weight nobody has said
+    if (*there && record.elsewhere.empty()) // from a run with one set of extents and no weight
       kept.weight = (*there)->weight;
     else
       kept.weight = record.weight;
@@ -252,7 +252,7 @@ llvm::Error Database::add(const Record &record, llvm::StringRef refuted) {
   });
 }
 
-/// Of the same kernel, whatever the order is they come in. Those whose primitives nobody knows may be of any.
+/// Merges records of the same kernel, in any order. Unknown versions of primitives match any.
 static Record mergeOf(llvm::ArrayRef<Record> records) {
   auto age = [](const Record &record) {
     return std::tuple(versionOf(record), record.compiler, !record.primitives.empty(), record.date, record.primitives);
@@ -265,7 +265,7 @@ static Record mergeOf(llvm::ArrayRef<Record> records) {
   };
   Record best = *llvm::max_element(records, [&](const auto &a, const auto &b) { return rank(a) < rank(b); });
   best.trials = 0;
-  std::map<std::tuple<std::string, std::string, double>, std::string> parts; // of the same trace, the last ones first
+  std::map<std::tuple<std::string, std::string, double>, std::string> parts; // of the same trace, latest first
   for (const Record &record : records) {
     best.trials += record.trials;
     if (record.trace == best.trace && record.isOf(best.compiler, best.primitives))
@@ -295,7 +295,7 @@ llvm::Error Database::merge(llvm::ArrayRef<Record> records) {
   });
 }
 
-/// In the place of the one that is there.
+/// Replaces the existing record.
 llvm::Error Database::write(const Record &record) const {
   Statement statement(
       handle,
@@ -337,7 +337,7 @@ llvm::Expected<int64_t> Database::remove(const RecordFilter &filter) {
   return sqlite3_changes(handle);
 }
 
-/// SQLITE_DONE, or what came behind the records that could be read.
+/// Returns SQLITE_DONE, or the error that followed the records which could be read.
 int Database::read(llvm::StringRef condition, llvm::ArrayRef<std::string> values, std::vector<Record> &records) const {
   Statement statement(
       handle, llvm::formatv("select {0}, {1} from records {2}", columns, laterColumns[version - 1], condition).str());
@@ -358,7 +358,7 @@ llvm::Expected<std::vector<Record>> Database::select(llvm::StringRef condition,
                                                      llvm::ArrayRef<std::string> values) const {
   std::vector<Record> records;
   if (read(condition, values, records) != SQLITE_DONE)
-    return fail("it cannot be read behind record " + llvm::Twine(records.size()));
+    return fail("it cannot be read after record " + llvm::Twine(records.size()));
   return records;
 }
 
@@ -407,7 +407,7 @@ llvm::Expected<std::vector<std::string>> Database::otherTargets(llvm::StringRef 
     return records.takeError();
   std::vector<std::string> targets;
   for (const Record &record : *records)
-    if (targets.empty() || targets.back() != record.key.target) // they come in the order of the key
+    if (targets.empty() || targets.back() != record.key.target) // sorted by key
       targets.push_back(record.key.target);
   return targets;
 }

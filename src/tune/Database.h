@@ -1,9 +1,9 @@
-//===- Database.h - what tuning has found ------------------------*- C++ -*-===//
+//===- Database.h - the database of tuning results --------------*- C++ -*-===//
 //
-// One file of SQLite. A record is the trace of one kernel on one machine, with
-// its time and that of the compiler's own trace in the same runs. Several
-// tuners may write at the same time; each record is one transaction. Files of
-// versions before this one are read as they are, and changed by whoever writes.
+// An SQLite file. A record is the trace of one kernel on one machine, with its
+// time and that of the compiler's own trace in the same runs. Several tuners
+// may write at the same time; each record is one transaction. Files of older
+// versions can be read unchanged; the first writer upgrades them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,9 +24,9 @@ struct sqlite3;
 
 namespace perpend::tune {
 
-/// What a trace was found for.
+/// The situation that a record applies to.
 struct RecordKey {
-  std::string structure; ///< what the kernel computes (docs/decisions/0014)
+  std::string structure; ///< canonical text of what the kernel computes (docs/decisions/0014)
   std::string target;    ///< canonical text: its ISA and numbers
   std::string symbols;   ///< "n=128,t=4"; empty: the kernel has none
   int64_t threads = 1;
@@ -34,71 +34,70 @@ struct RecordKey {
 
 struct Record {
   RecordKey key;
-  std::string kernel; ///< its name, for people
-  std::string trace;  ///< a line for each instruction
-  /// Median times of a call, and half of the range that holds the middle half of them.
+  std::string kernel; ///< its name, for display
+  std::string trace;  ///< one line per instruction
+  /// Median time of a call, and half of the interquartile range.
   double seconds = 0, spreadSeconds = 0;
-  double defaultSeconds = 0; ///< of the compiler's own trace
-  int64_t trials = 0;        ///< that were made for it
-  std::string compiler;      ///< version
-  std::string primitives;    ///< version of their table (tile/schedule/Primitives.h); empty: not known
+  double defaultSeconds = 0; ///< time of the compiler's own trace
+  int64_t trials = 0;        ///< number of trials made for it
+  std::string compiler;      ///< the compiler's version
+  std::string primitives;    ///< version of the primitives (tile/schedule/Primitives.h); empty: unknown
   std::string origin;        ///< "evolutionary, seed 1"
-  std::string date;          ///< UTC, when it was written; empty: now
-  double weight = 1;         ///< how much these values of the symbols count among others
-  /// Where the trace was measured with other values of the symbols: its times as parts of the compiler's own there,
-  /// "n=16 1.03; n=128 inf".
+  std::string date;          ///< time of writing, UTC; empty: now
+  double weight = 1;         ///< weight of these values of the symbols among others
+  /// The trace's times for other values of the symbols, relative to the compiler's own: "n=16 1.03; n=128 inf".
   std::string elsewhere = {};
 
   double gain() const { return defaultSeconds / seconds; }
-  /// Whether this compiler, with this table of primitives, may have found it.
+  /// Whether this compiler, with these primitives, may have found the record.
   bool isOf(llvm::StringRef ofCompiler, llvm::StringRef ofPrimitives) const;
-  /// Times are times, and texts are texts.
+  /// Whether times are valid times and texts are valid texts.
   bool isWhole() const;
 };
 
-/// Of records, those that all of it fits; what is empty fits all.
+/// Selects records that match all fields; an empty field matches everything.
 struct RecordFilter {
   std::optional<double> olderThanSeconds;
   std::string target;
-  /// Those of other compilers than this one, or of other primitives.
+  /// Selects records of other compilers than this one, or of other primitives.
   std::optional<std::pair<std::string, std::string>> otherThan;
 };
 
 class Database {
 public:
-  /// Opens the file; if it may, makes it, or makes one of this version of it. Errors: it cannot be read, is no database
-  /// of Perpend, is damaged, or is one of a later version.
+  /// Opens the file; with mayCreate, also creates or upgrades it. Errors: it cannot be read, is not a database of
+  /// Perpend, is damaged, or has a later version.
   static llvm::Expected<Database> open(llvm::StringRef path, bool mayCreate);
-  /// One without a file.
+  /// A database without a file.
   static llvm::Expected<Database> inMemory();
   struct Salvaged {
     std::vector<Record> records;
-    bool isDamaged = false; ///< then some of them may have been removed before
+    bool isDamaged = false; ///< if so, some records may have been deleted earlier
   };
-  /// What can be read of a file that is damaged: whole records. Error: nothing, or another error than damage.
+  /// Recovers whole records from a damaged file. Error: there are none, or the file is not damaged but unreadable.
   static llvm::Expected<Salvaged> salvage(llvm::StringRef path);
   Database(Database &&other);
   ~Database();
 
-  /// What has been found now. Keeps the faster of this record and the one that is there, as parts of the compiler's own
-  /// time, and this one where that is of another compiler; trials add up. `refuted`: the trace of one that goes, as
-  /// forget() says it, in the same transaction; empty: none.
+  /// Adds a new result. Keeps the faster of this record and the existing one, relative to the compiler's own time; the
+  /// new one if the compiler differs. Trials add up. `refuted`: a trace to remove in the same transaction, as by
+  /// forget(); empty: none.
   llvm::Error add(const Record &record, llvm::StringRef refuted = "");
-  /// For what other databases have, in any order: of a kernel's records, those of the newest compiler count, of its
-  /// primitives that were used last, and the one with the most gain stays; trials add up.
+  /// Merges records of other databases, in any order: among a kernel's records, those of the newest compiler and its
+  /// latest primitives count, and the one with the most gain is kept; trials add up.
   llvm::Error merge(llvm::ArrayRef<Record> records);
-  /// How many there were.
+  /// Returns the number of removed records.
   llvm::Expected<int64_t> remove(const RecordFilter &filter);
   llvm::Expected<std::optional<Record>> find(const RecordKey &key) const;
-  /// For any values of the symbols: those of this version of the compiler, if there are any, and of these the ones for
-  /// the fewest threads. Those with the most gain first.
+  /// Records for any values of the symbols: preferably of this compiler's version, and among these for the fewest
+  /// threads. Sorted by gain, largest first.
   llvm::Expected<std::vector<Record>> findAll(llvm::StringRef structure, llvm::StringRef target) const;
-  /// Those for other targets than this one.
+  /// Targets other than this one that have records.
   llvm::Expected<std::vector<std::string>> otherTargets(llvm::StringRef structure, llvm::StringRef target) const;
   llvm::Expected<std::vector<Record>> list() const;
-  /// The record with this trace is no longer true; nothing where another tuner has found another one.
+  /// Removes the record if it has this trace; does nothing if another tuner has replaced it.
   llvm::Error forget(const RecordKey &key, llvm::StringRef trace);
-  /// Replaces the file by one with what is in this database, once it is whole.
+  /// Replaces the file by one with this database's contents, atomically.
   llvm::Error writeTo(llvm::StringRef file) const;
 
 private:
@@ -113,7 +112,7 @@ private:
 
   sqlite3 *handle;
   std::string path;
-  int version; ///< of the tables
+  int version; ///< version of the tables
 };
 } // namespace perpend::tune
 

@@ -1,4 +1,4 @@
-//===- Duel.cpp - which of two is faster ----------------------------------===//
+//===- Duel.cpp - finds the faster of two programs ------------------------===//
 
 #include "tune/Duel.h"
 
@@ -23,16 +23,16 @@ static double halfOfMiddle(const std::vector<double> &values) {
   return (quantile(values, 0.75) - quantile(values, 0.25)) / 2;
 }
 
-/// Four standard errors of the median. With nine rounds at least, and a bound that is asked after each, one of twenty
-/// equal candidates seems faster; with three and five it was one of five.
+/// Four standard errors of the median. With at least nine rounds, and a test after each, one of twenty equal candidates
+/// appears faster; with three rounds and five, it was one of five.
 static double errorOf(const std::vector<double> &values) {
   constexpr double quartilesOfSigma = 1.349, medianOfMean = 1.2533, errors = 4;
   double sigma = 2 * halfOfMiddle(values) / quartilesOfSigma;
   return errors * medianOfMean * sigma / std::sqrt(static_cast<double>(values.size()));
 }
 
-/// The first run plans memory and warms caches. What goes before each run takes no more than some times a slice. 0: a
-/// run fails.
+/// Number of runs in a slice. The first run plans memory and warms caches. Work before each run takes at most some
+/// multiple of a slice. 0: a run fails.
 static int64_t runsOfSlice(const TimedRuns &runs) {
   using Clock = std::chrono::steady_clock;
   constexpr double mostAround = 4;
@@ -52,7 +52,7 @@ DuelResult duel(const TimedRuns &best, const TimedRuns &candidate) {
     return result;
   std::vector<double> bestTimes, times, ratios;
   bool isDecided = false;
-  double lower = 0, upper = 2; // of the ratio
+  double lower = 0, upper = 2; // bounds of the ratio
   for (double spent = 0; !isDecided && ratios.size() < mostRounds;) {
     if (ratios.size() >= leastRounds && spent >= totalSeconds)
       break;

@@ -1,4 +1,4 @@
-//===- Duel.h - which of two is faster ---------------------------*- C++ -*-===//
+//===- Duel.h - finds the faster of two programs ----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_DUEL_H
 #define PERPEND_TUNE_DUEL_H
@@ -9,23 +9,23 @@
 
 namespace perpend::tune {
 
-/// Runs so often, and says how many seconds that took. Negative: a run fails.
+/// Runs this many times and returns the seconds taken; negative: a run failed.
 using TimedRuns = std::function<double(int64_t runs)>;
 
 struct DuelResult {
-  bool isDone = false; ///< no run failed
+  bool isDone = false; ///< true if no run failed
   /// Median times of a run.
   double bestSeconds = 0, seconds = 0, spreadSeconds = 0;
   double ratio = 1;      ///< median of seconds to bestSeconds
-  bool isFaster = false; ///< the candidate is, surely
+  bool isFaster = false; ///< the candidate is significantly faster
 };
 
-/// 0: of none.
+/// The median; 0 if the list is empty.
 double medianOf(std::vector<double> values);
 
-/// Both in turns, until it is certain which is faster, or that the difference is not worth more runs.
+/// Runs both alternately until it is certain which is faster, or until the difference is not worth more runs.
 DuelResult duel(const TimedRuns &best, const TimedRuns &candidate);
-/// One alone, until its median is known to a percent or the time is over. The ratio is 1.
+/// Runs one program until its median is known to a percent, or time is up. The ratio is 1.
 DuelResult timeAlone(const TimedRuns &runs);
 } // namespace perpend::tune
 

@@ -1,4 +1,4 @@
-//===- Features.cpp - a scheduled kernel as numbers -----------------------===//
+//===- Features.cpp - features of a scheduled kernel ----------------------===//
 
 #include "tune/Features.h"
 
@@ -23,7 +23,7 @@ using ScheduledBlock = perpend::tile::BlockOp;
 
 namespace perpend::tune {
 
-/// Blocks that have features of their own, and loops of each.
+/// Number of blocks with their own features, and of loops per block.
 static constexpr size_t blocks = 2, levels = 8;
 
 static constexpr const char *ofKernel[] = {
@@ -48,7 +48,7 @@ static constexpr const char *ofBlock[] = {"instances",
                                           "contiguous",
                                           "strided",
                                           "of far lines"};
-/// Of those that are neither vectorised nor unrolled, from inside.
+/// Features of each loop that is neither vectorised nor unrolled, innermost first.
 static constexpr const char *ofLoop[] = {"extent", "bytes", "is reduced"};
 
 const std::vector<std::string> &featureNames() {
@@ -126,7 +126,7 @@ private:
   // Its blocks
   //===--------------------------------------------------------------------===//
 
-  /// From inside.
+  /// Innermost first.
   SmallVector<ForOp> loopsAround(ScheduledBlock block) {
     SmallVector<ForOp> loops;
     for (auto loop = block->getParentOfType<ForOp>(); loop; loop = loop->getParentOfType<ForOp>())
@@ -140,7 +140,7 @@ private:
     return count;
   }
 
-  /// The heaviest first.
+  /// Blocks with the most work first.
   SmallVector<ScheduledBlock> blocksByWork() {
     std::multimap<double, ScheduledBlock, std::greater<>> list;
     kernel.walk([&](ScheduledBlock block) {
@@ -168,7 +168,7 @@ private:
     addAccesses(block, loops);
   }
 
-  /// Its init apart.
+  /// Counts operations, without the init.
   void addOperations(ScheduledBlock block) {
     double work = 0, products = 0, costly = 0, loads = 0, stores = 0;
     block.walk([&](Operation *op) {
@@ -206,7 +206,7 @@ private:
     double registers = std::ceil(lanes / perRegister);
     add(lanes);
     auto rest = static_cast<unsigned>(std::fmod(lanes, perRegister));
-    add(std::floor(lanes / perRegister) + llvm::popcount(rest)); // vectors of powers of two
+    add(std::floor(lanes / perRegister) + llvm::popcount(rest)); // vectors whose lengths are powers of two
     add(lanes / (registers * perRegister));
     add(copies);
     add(results * registers);
@@ -224,7 +224,8 @@ private:
     add(part);
   }
 
-  /// Of iterations that run while `excess` is negative: behind the last whole vector only a power of two is one.
+  /// The fraction of iterations without vectors; an iteration runs while `excess` is negative. Behind the last whole
+  /// vector, only a power of two becomes a vector.
   double partWithoutVectors(const graph::SymbolicInt &excess, ScheduledBlock block, int64_t lanes) {
     llvm::StringMap<graph::SymbolicInt> first;
     for (ForOp loop : loopsAround(block))
@@ -243,7 +244,7 @@ private:
     return footprints.indices.along(footprints.indices.positionOf(access), loop, access.op);
   }
 
-  /// By where the next lane's element is; without lanes, that of the next iteration.
+  /// Classifies accesses by the distance to the next lane's element; without lanes, to the next iteration's.
   void addAccesses(ScheduledBlock block, ArrayRef<ForOp> loops) {
     double uniform = 0, contiguous = 0, strided = 0, far = 0;
     const auto *vectorised = llvm::find_if(loops, [](ForOp loop) { return loop.getKind() == LoopKind::Vectorized; });

@@ -1,7 +1,7 @@
-//===- Features.h - a scheduled kernel as numbers ----------------*- C++ -*-===//
+//===- Features.h - features of a scheduled kernel --------------*- C++ -*-===//
 //
-// What a learned cost model knows of a schedule: a list of one length for every
-// kernel. Most numbers are log2(1 + x), so that a factor is a distance.
+// The input of learned cost models: a list of numbers of the same length for
+// every kernel. Most are log2(1 + x), so that a factor becomes a distance.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,9 @@ namespace perpend::tune {
 
 using Features = std::vector<float>;
 
-/// Of the kernel first; then those of the two blocks with the most arithmetic, 0 where there is none.
+/// First features of the kernel, then of the two blocks with the most arithmetic; 0 if there is no such block.
 const std::vector<std::string> &featureNames();
-/// `kernel` is one of blocks, as a schedule left it. A symbolic extent counts as 32 (tile/CostModel.h).
+/// `kernel` consists of scheduled blocks. Symbolic extents count as 32 (tile/CostModel.h).
 Features featuresOf(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 } // namespace perpend::tune
 

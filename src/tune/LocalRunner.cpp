@@ -1,4 +1,4 @@
-//===- LocalRunner.cpp - candidates of a tuner on this machine ------------===//
+//===- LocalRunner.cpp - runs a tuner's candidates on this machine --------===//
 
 #include "tune/LocalRunner.h"
 
@@ -17,7 +17,7 @@ namespace perpend::tune {
 using llvm::StringRef;
 using Clock = std::chrono::steady_clock;
 
-/// Beyond this part of its usual time, the best so far is slow for a reason that is not its schedule.
+/// If the best candidate takes more than this times its usual time, the machine is disturbed.
 static constexpr double unusual = 1.25;
 
 static double secondsSince(Clock::time_point start) {
@@ -92,7 +92,7 @@ Outcome LocalRunner::parse(StringRef text) const {
   }
   outcome.kind = Outcome::Measured;
   outcome.message.clear();
-  // Some processes run one of two libraries several times as slowly; a candidate does not win by that.
+  // Some processes run one of two libraries several times slower; a candidate must not win by that.
   outcome.isUsual = bestSeconds == 0 || bestNow < unusual * bestSeconds;
   outcome.isFaster = outcome.isUsual && numbers.back() == "1";
   return outcome;
@@ -115,7 +115,7 @@ void LocalRunner::remove(StringRef library) const {
   llvm::sys::fs::remove(library.drop_back(2).str() + "h");
 }
 
-/// The least of some processes' times.
+/// The minimum over several processes.
 Outcome LocalRunner::measureFirst(const Trace &given, StringRef library) {
   constexpr double slower = 20;
   constexpr int64_t processes = 3;
@@ -155,7 +155,7 @@ Outcome LocalRunner::measure(const Trace &candidate) {
     return measureFirst(candidate, library);
   std::string text = compile(candidate, library, limitSeconds);
   Outcome outcome = text == "compiled" ? runAndCompare(library, 0) : parse(text);
-  // A duel ends when chance favours the candidate, too; another one, elsewhere in memory, does not know that.
+  // A duel can also end by chance in the candidate's favour; a second one, with another memory layout, is independent.
   if (double first = outcome.ratio; outcome.isFaster) {
     outcome = runAndCompare(library, 1);
     outcome.ratio = std::max(first, outcome.ratio);

@@ -1,9 +1,9 @@
-//===- LocalRunner.h - candidates of a tuner on this machine -----*- C++ -*-===//
+//===- LocalRunner.h - runs a tuner's candidates on this machine -*- C++ -*-===//
 //
-// A candidate is compiled in a copy of this process (fork), where nothing has to
-// be parsed again. It runs in another program (MeasureProgram.h), whose memory
-// is laid out as that of a program that uses models. One that crashes or hangs
-// ends its own process.
+// A candidate is compiled in a copy of this process (fork), where nothing needs
+// to be parsed again. It runs in another program (MeasureProgram.h), whose
+// memory layout is that of a program using models. A candidate that crashes or
+// hangs ends its own process only.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,28 +16,28 @@
 
 namespace perpend::tune {
 
-/// What a runner asks about its kernel.
+/// Access to the kernel being tuned.
 class Candidates {
 public:
   virtual ~Candidates() = default;
-  /// Writes a library. Empty: done; else why it is refused. Called in a process of its own.
+  /// Writes a library. Returns why that is refused; empty: done. Called in a child process.
   virtual std::string compile(const Trace &candidate, llvm::StringRef library) = 0;
-  /// Writes the kernel's inputs (TensorFile.h). Empty: done; else why there are none.
+  /// Writes the kernel's inputs (TensorFile.h). Returns why that is impossible; empty: done.
   virtual std::string writeInputs(llvm::StringRef path) = 0;
-  /// Keeps what the compiler's own trace computes. False: the file cannot be read.
+  /// Reads the outputs of the compiler's own trace as the reference. False: the file cannot be read.
   virtual bool readReference(llvm::StringRef path) = 0;
-  /// Of other outputs: empty, or how they differ.
+  /// How other outputs differ from the reference; empty if they agree.
   virtual std::string differenceOf(llvm::StringRef path) = 0;
 };
 
 class LocalRunner : public Runner {
 public:
-  /// How the kernel runs.
+  /// Conditions of a measurement.
   struct Setting {
     int64_t threads = 1;
-    int64_t otherBytes = 0; ///< that the model reads and writes between two calls, as far as caches matter
+    int64_t otherBytes = 0; ///< bytes that the model accesses between two calls, limited to the caches
   };
-  /// `program`: that which measures. `isInterrupted` ends what runs.
+  /// `program`: path of the measuring program. `isInterrupted` stops running work.
   LocalRunner(std::unique_ptr<Candidates> candidates, std::string program, Setting setting,
               std::function<bool()> isInterrupted);
   LocalRunner(const LocalRunner &) = delete;
@@ -45,10 +45,10 @@ public:
 
   Outcome measure(const Trace &candidate) override;
 
-  double leastLimit = 20; ///< seconds that a candidate may take at least
+  double leastLimit = 20; ///< least time limit of a candidate, in seconds
 
 private:
-  // What happened, as `parse` reads it.
+  // Returns the outcome in the form that `parse` reads.
   std::string compile(const Trace &candidate, llvm::StringRef library, double seconds);
   std::string run(llvm::StringRef library, int64_t placement);
   Outcome runAndCompare(llvm::StringRef library, int64_t placement);
@@ -63,9 +63,9 @@ private:
   std::function<bool()> isInterrupted;
   llvm::SmallString<128> folder;
   int64_t number = 0;
-  double limitSeconds = 300; ///< of a candidate
-  double bestSeconds = 0;    ///< of a call; 0: not known
-  std::string best;          ///< its library
+  double limitSeconds = 300; ///< time limit of a candidate
+  double bestSeconds = 0;    ///< time of a call; 0: unknown
+  std::string best;          ///< path of the best library
 };
 } // namespace perpend::tune
 

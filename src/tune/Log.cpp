@@ -1,4 +1,4 @@
-//===- Log.cpp - what happened in a run of tuning -------------------------===//
+//===- Log.cpp - events of a tuning run -----------------------------------===//
 
 #include "tune/Log.h"
 
@@ -13,7 +13,7 @@ Log::Log(Clock clock) : clock(std::move(clock)) {
     };
 }
 
-/// The lines of `of` that `other` has not, behind a mark.
+/// Adds the lines of `of` that `other` lacks, with a mark.
 static void addMissing(const std::vector<std::string> &of, const std::vector<std::string> &other, const char *mark,
                        std::vector<std::string> &into) {
   std::multiset<std::string> left(other.begin(), other.end());
@@ -34,7 +34,7 @@ void Log::add(const Job &job, const Outcome &outcome) {
   addMissing(given, lines, "- ", event.changes);
   addMissing(lines, given, "+ ", event.changes);
   event.isGiven = event.changes.empty() && job.trials == 0;
-  if (outcome.kind == Outcome::Measured) // one that is faster is the best by now
+  if (outcome.kind == Outcome::Measured) // a faster one has become the best
     event.seconds = outcome.isFaster || event.isGiven ? job.bestSeconds : outcome.ratio * job.bestSeconds;
   list.push_back(std::move(event));
 }

@@ -1,4 +1,4 @@
-//===- Log.h - what happened in a run of tuning ------------------*- C++ -*-===//
+//===- Log.h - events of a tuning run ---------------------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_LOG_H
 #define PERPEND_TUNE_LOG_H
@@ -7,27 +7,27 @@
 
 namespace perpend::tune {
 
-/// A candidate has been measured, or was none.
+/// A candidate was measured, or rejected.
 struct Event {
   double time = 0; ///< seconds since the run began
   std::string kernel, extents;
-  /// From the compiler's own trace to this one: "- " and a line that is gone, "+ " and one that is new.
+  /// The difference from the compiler's own trace: "- " and a removed line, "+ " and an added one.
   std::vector<std::string> changes;
   Outcome outcome;
-  double seconds = 0;   ///< of a call, on the machine as it was when the best one was measured; 0: not measured
-  bool isGiven = false; ///< the compiler's own trace
+  double seconds = 0;   ///< time of a call, normalised to the measurement of the best one; 0: not measured
+  bool isGiven = false; ///< it is the compiler's own trace
 };
 
 class Log {
 public:
   using Clock = std::function<double()>;
 
-  /// `clock` tells the seconds since the run began; without one they are counted from now on.
+  /// `clock` returns the seconds since the run started; by default counted from construction.
   explicit Log(Clock clock = {});
-  /// What a tuner's progress says.
+  /// To be called with the tuner's progress.
   void add(const Job &job, const Outcome &outcome);
   llvm::ArrayRef<Event> events() const { return list; }
-  /// Of the last event.
+  /// Time of the last event.
   double duration() const { return list.empty() ? 0 : list.back().time; }
 
 private:
@@ -35,7 +35,7 @@ private:
   std::vector<Event> list;
 };
 
-/// "measured", "refused", "wrong", "crashed", "timed out"
+/// "measured", "refused", "wrong", "crashed" or "timed out".
 llvm::StringRef nameOf(Outcome::Kind kind);
 } // namespace perpend::tune
 

@@ -1,8 +1,8 @@
-//===- MeasureProgram.cpp - a program that runs and times candidates ------===//
+//===- MeasureProgram.cpp - runs and times candidates ---------------------===//
 //
-// Its memory is laid out as that of a program that uses a model: inputs and
-// outputs lie in one allocation, as tensors in the arena of a model do. Both
-// libraries work on the same ones, so neither wins by where they lie.
+// Its memory layout is that of a program using a model: inputs and outputs are
+// in one allocation, like tensors in a model's arena. Both libraries use the
+// same tensors, so neither wins by their position.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,15 +23,15 @@
 
 namespace perpend::tune {
 namespace {
-/// Tensors one behind the other in one allocation.
+/// Places tensors one after another in one allocation.
 class Placement {
 public:
-  /// Others put other distances between tensors.
+  /// Different numbers give different distances between tensors.
   explicit Placement(int64_t number) : gap(line * (2 * number + 1)), begin(line * 6 * number) {}
   Placement(const Placement &) = delete;
   ~Placement() { std::free(memory); }
 
-  /// Before allocate().
+  /// To be called before allocate().
   size_t add(int64_t bytes) {
     offsets.push_back(begin);
     begin += (bytes + line - 1) / line * line + gap;
@@ -57,7 +57,7 @@ class Measurement {
 public:
   Measurement(int threads, int64_t placement, int64_t others)
       : threads(threads), placement(placement), others(static_cast<size_t>(others)) {}
-  /// The line.
+  /// Returns the line to print.
   std::string run(const char *inputPath, const char *outputPath, const char *candidatePath, const char *bestPath);
 
 private:
@@ -69,8 +69,8 @@ private:
   Placement placement;
   std::vector<std::byte> others;
   std::vector<StoredTensor> stored;
-  std::vector<std::vector<int64_t>> shapes;  ///< of outputs
-  std::vector<perpend_tensor> inputs, given; ///< `given`: outputs; null where data decides about the extents
+  std::vector<std::vector<int64_t>> shapes;  ///< shapes of outputs
+  std::vector<perpend_tensor> inputs, given; ///< `given`: outputs; null if their extents depend on data
   Library candidate, best;
 };
 } // namespace
@@ -110,7 +110,7 @@ static void readLines(const std::byte *bytes, size_t count) {
     (void)*static_cast<const volatile std::byte *>(bytes + i);
 }
 
-/// With what they hold when a model comes to this kernel.
+/// Fills caches with what they contain when a model reaches this kernel.
 void Measurement::fillCaches() const {
   if (others.empty())
     return;

@@ -1,4 +1,4 @@
-//===- MeasuredLibrary.cpp - a library in the program that measures -------===//
+//===- MeasuredLibrary.cpp - a library under measurement ------------------===//
 
 #include "tune/MeasuredLibrary.h"
 
@@ -14,7 +14,7 @@ namespace perpend::tune {
 bool isolateFrom(pid_t parent) {
   constexpr rlim_t mostBytes = rlim_t{mostGiB} << 30;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
-  std::signal(SIGINT, SIG_IGN); // the parent stops it
+  std::signal(SIGINT, SIG_IGN); // the parent stops this process
   rlimit noCore = {0, 0}, memory = {mostBytes, mostBytes};
   setrlimit(RLIMIT_CORE, &noCore);
   setrlimit(RLIMIT_DATA, &memory);

@@ -1,4 +1,4 @@
-//===- MeasuredLibrary.h - a library in the program that measures -*- C++ -*-===//
+//===- MeasuredLibrary.h - a library under measurement ----------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_MEASUREDLIBRARY_H
 #define PERPEND_TUNE_MEASUREDLIBRARY_H
@@ -10,10 +10,10 @@
 
 namespace perpend::tune {
 
-/// What this process does stays its own, and it ends with the process `parent`. False: that is gone.
+/// Isolates this process, and makes it exit with the process `parent`. False: the parent has exited already.
 bool isolateFrom(pid_t parent);
 
-/// A compiled model with a session. Errors: false, and perpend_error_message().
+/// A compiled model with a session. Errors: false, with perpend_error_message().
 class Library {
 public:
   Library() = default;
@@ -27,7 +27,7 @@ public:
     return perpend_model_load(path, &model) == PERPEND_OK &&
            perpend_session_create(model, &options, &session) == PERPEND_OK;
   }
-  /// False where data decides about it.
+  /// False if the shape depends on data.
   bool shapeOf(const std::vector<perpend_tensor> &inputs, int32_t output, std::vector<int64_t> &shape) const {
     const perpend_tensor_info *info = perpend_model_output(model, output);
     shape.assign(static_cast<size_t>(info->rank) + 1, 0); // never null
@@ -38,9 +38,9 @@ public:
   perpend_type typeOf(int32_t output) const { return perpend_model_output(model, output)->type; }
   int32_t kernelCount() const { return perpend_model_kernel_count(model); }
   const char *kernelName(int32_t kernel) const { return perpend_model_kernel_name(model, kernel); }
-  /// Of each kernel, from now on.
+  /// Starts to record the time of each kernel.
   bool startProfile() { return perpend_session_profile(session, 1) == PERPEND_OK; }
-  /// Since then, of all calls; negative: not known.
+  /// The time since startProfile(), summed over all calls; negative: unknown.
   double secondsOf(int32_t kernel) const {
     int64_t nanoseconds = 0, calls = 0;
     bool isKnown = perpend_session_kernel_profile(session, kernel, &nanoseconds, &calls) == PERPEND_OK;

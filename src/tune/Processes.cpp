@@ -1,4 +1,4 @@
-//===- Processes.cpp - processes of a tuner -------------------------------===//
+//===- Processes.cpp - child processes of a tuner -------------------------===//
 
 #include "tune/Processes.h"
 
@@ -29,7 +29,7 @@ static double secondsSince(Clock::time_point start) {
   return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Memory that this process has allocated; a copy of it begins with it.
+/// Memory allocated by this process, with which a copy starts.
 static rlim_t allocatedBytes() {
   long long total = 0, resident = 0, shared = 0, text = 0, library = 0, data = 0;
   if (std::FILE *file = std::fopen("/proc/self/statm", "r")) {
@@ -40,14 +40,14 @@ static rlim_t allocatedBytes() {
   return static_cast<rlim_t>(data) * static_cast<rlim_t>(sysconf(_SC_PAGESIZE));
 }
 
-/// Of a copy of this process: what it does stays its own, and it ends with its parent.
+/// Isolates a copy of this process, and makes it exit with its parent.
 static void isolate(pid_t parent) {
   constexpr rlim_t mostBytes = rlim_t{mostGiB} << 30;
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent)
     _exit(1);
   for (int signal : {SIGINT, SIGTERM, SIGHUP})
-    std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); // the parent stops it
+    std::signal(signal, signal == SIGINT ? SIG_IGN : SIG_DFL); // the parent stops this process
   rlimit noCore = {0, 0}, memory = {allocatedBytes() + mostBytes, RLIM_INFINITY};
   memory.rlim_max = memory.rlim_cur;
   setrlimit(RLIMIT_CORE, &noCore);
@@ -85,7 +85,7 @@ pid_t startProgram(int end, std::vector<std::string> words) {
   posix_spawnattr_init(&attributes);
   sigset_t caught;
   sigemptyset(&caught);
-  for (int signal : {SIGPIPE, SIGXFSZ}) // this process ignores them
+  for (int signal : {SIGPIPE, SIGXFSZ}) // ignored in the parent
     sigaddset(&caught, signal);
   posix_spawnattr_setsigdefault(&attributes, &caught);
   posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETSIGDEF);
@@ -139,6 +139,6 @@ std::string outputOf(double seconds, const std::function<bool()> &isInterrupted,
   bool isAbort = WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT;
   return "crashed\nits process ended with " +
          (WIFSIGNALED(status) ? "signal " + std::to_string(WTERMSIG(status)) : "an error") +
-         (isAbort ? ", as one does that wants more than " + std::to_string(mostGiB) + " GiB" : "");
+         (isAbort ? "; it may have needed more than " + std::to_string(mostGiB) + " GiB" : "");
 }
 } // namespace perpend::tune

@@ -1,4 +1,4 @@
-//===- Processes.h - processes of a tuner ------------------------*- C++ -*-===//
+//===- Processes.h - child processes of a tuner -----------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_PROCESSES_H
 #define PERPEND_TUNE_PROCESSES_H
@@ -12,12 +12,13 @@
 
 namespace perpend::tune {
 
-/// A copy of this process that writes what `work` returns to `end`. It ends with this one, and has so much memory more.
+/// Starts a copy of this process that writes the result of `work` to `end`. It exits with this process, and has a limit
+/// of additional memory.
 pid_t startCopy(int end, llvm::function_ref<std::string()> work);
-/// A program that prints to `end`.
+/// Starts a program whose output goes to `end`.
 pid_t startProgram(int end, std::vector<std::string> words);
-/// What the process says that `start` makes; "crashed", "timed out" or "not tried", and a line why, where it does not
-/// end well within so many seconds. `isInterrupted` ends it.
+/// The output of the process that `start` creates. If it does not finish normally within the time: "crashed", "timed
+/// out" or "not tried", and a line with the reason. `isInterrupted` stops it.
 std::string outputOf(double seconds, const std::function<bool()> &isInterrupted,
                      llvm::function_ref<pid_t(int end)> start);
 } // namespace perpend::tune

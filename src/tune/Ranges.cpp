@@ -1,8 +1,8 @@
-//===- Ranges.cpp - which of a kernel's records is used for which extents -===//
+//===- Ranges.cpp - assigns a kernel's records to ranges of extents -------===//
 //
-// Sets of extents are put in the order of the first symbol that differs in all of
-// them. Of all ways to cut that row into so many ranges, the one with the least
-// sum is found from the front (dynamic programming). docs/decisions/0038.
+// Sets of extents are sorted by the first symbol that differs in all of them. For
+// each number of ranges, dynamic programming finds the division with the least
+// sum. docs/decisions/0038.
 //
 //===----------------------------------------------------------------------===//
 
@@ -61,10 +61,10 @@ std::string mergedParts(llvm::StringRef older, llvm::StringRef newer) {
 }
 
 namespace {
-/// Values of the symbols, in their order.
+/// The values of the symbols, in order.
 using Place = std::vector<int64_t>;
 
-/// A trace, and its times in the places that know it.
+/// A trace, and its times at the places where it was measured.
 struct Candidate {
   const Record *record = nullptr;
   std::map<Place, double> parts;
@@ -78,8 +78,8 @@ public:
 private:
   struct Cut {
     double cost = 0;
-    std::vector<size_t> ends;       ///< of each range, in `order`
-    std::vector<size_t> candidates; ///< of each range
+    std::vector<size_t> ends;       ///< end of each range, in `order`
+    std::vector<size_t> candidates; ///< candidate of each range
   };
   bool sortBySymbol();
   double costOf(size_t candidate, size_t begin, size_t end) const;
@@ -88,14 +88,14 @@ private:
 
   llvm::ArrayRef<std::string> symbols;
   std::map<Place, double> weights;
-  std::vector<Candidate> candidates = {{}}; ///< the compiler's own first
-  std::vector<Place> order;                 ///< of places
-  size_t symbol = 0;                        ///< by which they are in order
+  std::vector<Candidate> candidates = {{}}; ///< the first is the compiler's own
+  std::vector<Place> order;                 ///< places in sorted order
+  size_t symbol = 0;                        ///< the symbol by which they are sorted
   bool isOrdered = false;
 };
 } // namespace
 
-/// "n=128,t=4"; nullopt: it is something else.
+/// Parses "n=128,t=4"; nullopt if it has another form.
 static std::optional<std::vector<int64_t>> valuesOf(llvm::StringRef extents) {
   std::vector<int64_t> values;
   llvm::SmallVector<llvm::StringRef> entries;
@@ -120,7 +120,7 @@ Chooser::Chooser(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> sym
     for (const PartElsewhere &part : parseParts(record.elsewhere).value_or(std::vector<PartElsewhere>()))
       add(candidate, part.extents, part.part, part.weight);
   }
-  for (auto [record, candidate] : llvm::zip(records, llvm::drop_begin(candidates))) // what it was found for goes before
+  for (auto [record, candidate] : llvm::zip(records, llvm::drop_begin(candidates))) // its own place counts first
     add(candidate, record.key.symbols, 1 / record.gain(), record.weight);
   for (const auto &[place, weight] : weights)
     order.push_back(place);
@@ -147,7 +147,7 @@ double Chooser::costOf(size_t candidate, size_t begin, size_t end) const {
   return sum;
 }
 
-/// Of candidates, for some places in a row.
+/// The best candidate for consecutive places.
 std::pair<double, size_t> Chooser::bestOf(size_t begin, size_t end) const {
   std::pair<double, size_t> best = {costOf(0, begin, end), 0};
   for (size_t i = 1; i < candidates.size(); ++i)
@@ -155,10 +155,10 @@ std::pair<double, size_t> Chooser::bestOf(size_t begin, size_t end) const {
   return best;
 }
 
-/// The best ones with 1, 2, … ranges.
+/// The best divisions into 1, 2, … ranges.
 std::vector<Chooser::Cut> Chooser::cuts() const {
   size_t most = isOrdered ? std::min(mostRanges, order.size()) : 1;
-  std::vector<std::vector<Cut>> bests; // by ranges less one, and by places less one
+  std::vector<std::vector<Cut>> bests; // indices: ranges - 1, places - 1
   for (size_t ranges = 1; ranges <= most; ++ranges) {
     std::vector<Cut> &ofRanges = bests.emplace_back(order.size());
     for (size_t end = ranges; end <= order.size(); ++end) {
@@ -183,7 +183,7 @@ std::vector<Chooser::Cut> Chooser::cuts() const {
 }
 
 std::vector<RangeOfRecord> Chooser::choose() const {
-  if (order.empty()) // they say nothing of these symbols
+  if (order.empty()) // no record covers these symbols
     return {{std::nullopt, candidates.size() > 1 ? candidates[1].record : nullptr}};
   Cut chosen;
   size_t count = 0;

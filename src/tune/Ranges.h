@@ -1,4 +1,4 @@
-//===- Ranges.h - which of a kernel's records is used for which extents -*- C++ -*-===//
+//===- Ranges.h - assigns a kernel's records to ranges of extents -*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_RANGES_H
 #define PERPEND_TUNE_RANGES_H
@@ -8,28 +8,28 @@
 
 namespace perpend::tune {
 
-/// How long a trace takes elsewhere (Record::elsewhere).
+/// The time of a trace for other extents (Record::elsewhere).
 struct PartElsewhere {
   std::string extents;
-  double part = 1; ///< of the compiler's own time there
+  double part = 1; ///< relative to the compiler's own time there
   double weight = 1;
 };
 std::string textOf(llvm::ArrayRef<PartElsewhere> parts);
-/// nullopt: the text is none.
+/// nullopt: the text has another form.
 std::optional<std::vector<PartElsewhere>> parseParts(llvm::StringRef text);
 
-/// What both say; of the same extents, what the newer one says.
+/// The union of both; for the same extents, the newer one counts.
 std::string mergedParts(llvm::StringRef older, llvm::StringRef newer);
 
-/// What runs where a symbol is in a range.
+/// The record used for a range of a symbol.
 struct RangeOfRecord {
-  std::optional<support::SymbolRange> range; ///< nullopt: for all others
+  std::optional<support::SymbolRange> range; ///< nullopt: all other values
   const Record *record = nullptr;            ///< null: the compiler's own trace
 };
 
-/// Of records of one kernel on one machine, for several values of its symbols, which are named in the order in which
-/// records have them. The least sum of weights times parts of the compiler's own times; a range more has to gain a
-/// tenth of it. What was not measured counts as the compiler's own time. The last one has no range.
+/// Chooses among records of one kernel on one machine for several values of its symbols, which are named in the
+/// records' order. Minimises the weighted sum of times relative to the compiler's own; each additional range must gain
+/// a tenth of the sum. What was not measured counts as the compiler's own time. The last entry has no range.
 std::vector<RangeOfRecord> chooseRanges(llvm::ArrayRef<Record> records, llvm::ArrayRef<std::string> symbols);
 } // namespace perpend::tune
 

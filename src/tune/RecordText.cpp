@@ -1,4 +1,4 @@
-//===- RecordText.cpp - records of tuning as JSON -------------------------===//
+//===- RecordText.cpp - tuning records as JSON ----------------------------===//
 
 #include "tune/RecordText.h"
 
@@ -11,7 +11,7 @@ namespace perpend::tune {
 
 static constexpr llvm::StringLiteral title = "perpend records", hint = "\nhint: `perpend db export FILE` writes it";
 
-/// Calls `visit` with the name and the member of each that is not the trace.
+/// Calls `visit` with the name and the value of each member except the trace.
 template <typename OneRecord, typename Visit> static bool visitMembers(OneRecord &record, Visit visit) {
   return visit("kernel", record.kernel) && visit("structure", record.key.structure) &&
          visit("target", record.key.target) && visit("symbols", record.key.symbols) &&
@@ -49,7 +49,7 @@ void printRecords(llvm::ArrayRef<Record> records, llvm::raw_ostream &out) {
 static bool fromJSON(const json::Value &value, Record &record, json::Path path) {
   json::ObjectMapper object(value, path);
   std::vector<std::string> lines;
-  auto isLater = [](llvm::StringRef name) { return name == "weight" || name == "elsewhere"; }; // old texts lack them
+  auto isLater = [](llvm::StringRef name) { return name == "weight" || name == "elsewhere"; }; // missing in old texts
   if (!object ||
       !visitMembers(record,
                     [&](llvm::StringLiteral name, auto &member) {

@@ -1,7 +1,7 @@
-//===- RecordText.h - records of tuning as JSON ------------------*- C++ -*-===//
+//===- RecordText.h - tuning records as JSON --------------------*- C++ -*-===//
 //
-// What `perpend db export` writes, for people and other programs, and
-// `perpend db merge` reads again: nothing is lost on the way.
+// The format that `perpend db export` writes and `perpend db merge` reads,
+// without loss.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,7 @@
 namespace perpend::tune {
 
 void printRecords(llvm::ArrayRef<Record> records, llvm::raw_ostream &out);
-/// Errors: it is no such text; which record is none.
+/// Errors: the text has another form; which record is invalid.
 llvm::Expected<std::vector<Record>> parseRecords(llvm::StringRef text);
 } // namespace perpend::tune
 

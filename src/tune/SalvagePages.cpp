@@ -1,8 +1,9 @@
-//===- SalvagePages.cpp - records of a damaged database -------------------===//
+//===- SalvagePages.cpp - recovers records of a damaged database ----------===//
 //
-// A table without rowid is a tree of index pages, of which each has rows, inner
-// ones too. A row is found where it lies, without its way from the root. Every
-// number of a page may be wrong. Source: sqlite.org/fileformat2.html, 1.3 to 2.1.
+// A table without rowid is a tree of index pages, all of which contain rows,
+// including inner ones. Rows are read directly from pages, without the path from
+// the root. Any number in a page may be wrong. Source:
+// sqlite.org/fileformat2.html, 1.3 to 2.1.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,11 +21,11 @@ using llvm::StringRef;
 namespace perpend::tune {
 namespace {
 
-/// The first byte of a page, and how long its header is.
+/// The first byte of a page, and the length of its header.
 constexpr uint64_t innerPage = 2, leafPage = 10;
 constexpr size_t innerHeader = 12, leafHeader = 8, fileHeader = 100, childBytes = 4;
 
-/// Takes it from the front of `text`; behind the end it is shorter.
+/// Takes an integer from the front of `text`; beyond the end it is shorter.
 uint64_t takeInteger(StringRef &text, size_t byteCount) {
   uint64_t value = 0;
   for (char byte : text.take_front(byteCount))
@@ -33,7 +34,7 @@ uint64_t takeInteger(StringRef &text, size_t byteCount) {
   return value;
 }
 
-/// Seven bits in a byte, while its eighth is set; a ninth byte has eight.
+/// Takes a varint: seven bits per byte while the eighth bit is set; a ninth byte has eight.
 uint64_t takeVarint(StringRef &text) {
   uint64_t value = 0;
   for (int i = 0; i < 9 && !text.empty(); ++i) {
@@ -49,7 +50,7 @@ uint64_t takeVarint(StringRef &text) {
 
 using Value = std::variant<std::monostate, int64_t, double, std::string>;
 
-/// Of a type as the header of a row has it. Blobs, and what is longer than `text`, are none.
+/// Takes a value of a type code from the row's header. Blobs, and values longer than `text`, are none.
 Value takeValue(StringRef &text, uint64_t type) {
   constexpr size_t integerBytes[] = {0, 1, 2, 3, 4, 6, 8};
   constexpr uint64_t real = 7, zero = 8, one = 9, firstText = 13;
@@ -68,11 +69,11 @@ Value takeValue(StringRef &text, uint64_t type) {
     return llvm::bit_cast<double>(bits);
   if (type > real)
     return {};
-  unsigned unused = 64 - 8 * static_cast<unsigned>(size); // of the sign's copies
+  unsigned unused = 64 - 8 * static_cast<unsigned>(size); // copies of the sign bit
   return static_cast<int64_t>(bits << unused) >> unused;
 }
 
-/// The values of a row in turn; one of another type makes it no record.
+/// Reads the values of a row in turn; a value of another type invalidates the record.
 struct Row {
   std::vector<Value> values;
   size_t next = 0;
@@ -86,7 +87,7 @@ struct Row {
     ++next;
     return *this;
   }
-  Row &operator>>(double &into) { // a whole number lies as an integer
+  Row &operator>>(double &into) { // whole numbers are stored as integers
     if (next < values.size())
       if (const auto *integer = std::get_if<int64_t>(&values[next]))
         values[next] = static_cast<double>(*integer);
@@ -101,11 +102,12 @@ public:
     StringRef header = bytes.substr(sizeAt);
     size_t size = takeInteger(header, 2);
     pageBytes = llvm::isPowerOf2_64(size) && size >= least ? size : usual;
+    visits.resize(count());
   }
 
   size_t count() const { return bytes.size() / pageBytes; }
 
-  std::vector<Row> rowsOf(size_t page) const {
+  std::vector<Row> rowsOf(size_t page) {
     std::vector<Row> rows;
     StringRef text = at(page), header = text.substr(page == 0 ? fileHeader : 0);
     size_t start = text.size() - header.size();
@@ -115,17 +117,18 @@ public:
     header = header.substr(2);
     uint64_t cells = takeInteger(header, 2);
     header = text.substr(start + (type == innerPage ? innerHeader : leafHeader));
-    for (; cells > 0 && !header.empty(); --cells)
+    size_t room = mostVisits * pageBytes; // cells of a whole page do not overlap
+    for (; cells > 0 && !header.empty() && room > 0; --cells)
       if (uint64_t place = takeInteger(header, 2); place < text.size())
-        rows.push_back(parseRow(payload(text.substr(place + (type == innerPage ? childBytes : 0)))));
+        rows.push_back(parseRow(payload(text.substr(place + (type == innerPage ? childBytes : 0)), room)));
     return rows;
   }
 
 private:
   StringRef at(size_t page) const { return page < count() ? bytes.substr(page * pageBytes, pageBytes) : ""; }
 
-  /// Of a cell: what lies in the page, and in a chain of others.
-  std::string payload(StringRef cell) const {
+  /// Of a cell: what lies in the page, and in a chain of others. What lies in the page takes from `room`.
+  std::string payload(StringRef cell, size_t &room) {
     uint64_t size = takeVarint(cell);
     if (size > bytes.size())
       return "";
@@ -136,12 +139,14 @@ private:
       local = local > most ? least : local;
     }
     std::string text = cell.take_front(local).str();
+    room -= std::min(room, text.size());
     cell = cell.substr(local);
     while (text.size() < size) {
       uint64_t page = takeInteger(cell, 4);
       cell = page == 0 ? "" : at(page - 1);
-      if (cell.empty())
+      if (cell.empty() || visits[page - 1] == mostVisits)
         return "";
+      ++visits[page - 1];
       text += cell.substr(4).take_front(size - text.size());
     }
     return text;
@@ -158,11 +163,16 @@ private:
     return row;
   }
 
+  /// A page of a chain belongs to one row, and rows that have been deleted may still name it; more often than so, only
+  /// a file that was made to take time does.
+  static constexpr uint8_t mostVisits = 8;
+
   StringRef bytes;
   size_t pageBytes = 0;
+  std::vector<uint8_t> visits; ///< by the chains, of each page
 };
 
-/// The columns as the table has them; rows of versions before end sooner.
+/// Reads the columns in table order; rows of older versions end earlier.
 bool readRecord(Row &row, Record &record) {
   row >> record.key.structure >> record.key.target >> record.key.symbols >> record.key.threads >> record.kernel >>
       record.trace >> record.seconds >> record.spreadSeconds >> record.defaultSeconds >> record.trials >>
@@ -185,7 +195,7 @@ std::vector<Record> recordsInPages(StringRef bytes) {
         continue;
       auto &[structure, target, symbols, threads] = record.key;
       Record &last = found[{structure, target, symbols, threads}];
-      if (record.date >= last.date) // pages that are free have records, too
+      if (record.date >= last.date) // free pages still contain old records
         last = std::move(record);
     }
   std::vector<Record> records;

@@ -1,4 +1,4 @@
-//===- SalvagePages.h - records of a damaged database ------------*- C++ -*-===//
+//===- SalvagePages.h - recovers records of a damaged database --*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_SALVAGEPAGES_H
 #define PERPEND_TUNE_SALVAGEPAGES_H
@@ -7,8 +7,8 @@
 
 namespace perpend::tune {
 
-/// What the pages of a file of SQLite have that is a whole record, whatever the other pages are. Of several for one key
-/// the last one that was written.
+/// All whole records in the pages of an SQLite file, whatever the state of other pages. Of several with the same key,
+/// the one written last.
 std::vector<Record> recordsInPages(llvm::StringRef bytes);
 } // namespace perpend::tune
 

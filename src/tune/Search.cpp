@@ -1,4 +1,4 @@
-//===- Search.cpp - which points of a space are tried ---------------------===//
+//===- Search.cpp - chooses points of a space to try ----------------------===//
 
 #include "tune/Search.h"
 
@@ -15,10 +15,10 @@
 namespace perpend::tune {
 
 namespace {
-/// How often a search draws again for a point that it has not proposed before.
+/// Most attempts to draw a point that was not proposed before.
 constexpr int mostDraws = 200;
 
-using Population = std::vector<std::pair<double, Point>>; ///< the best first
+using Population = std::vector<std::pair<double, Point>>; ///< sorted, best first
 
 class SeededSearch : public Search {
 public:
@@ -30,9 +30,9 @@ public:
   }
 
 protected:
-  /// The point computes what it should.
+  /// Learns the cost of a point whose results are right.
   virtual void learn(const Point &, double) {}
-  /// Below `count`. Not std::uniform_int_distribution, which libraries define each in their way.
+  /// Uniform below `count`. Not std::uniform_int_distribution, whose result differs between libraries.
   size_t below(size_t count) { return generator() % count; }
   Point drawPoint() {
     Point point;
@@ -40,7 +40,7 @@ protected:
       point.push_back(static_cast<unsigned>(below(decision.choices.size())));
     return space.reduced(std::move(point));
   }
-  /// One decision to a choice beside it, or now and then to any.
+  /// Moves one decision to a neighbouring choice, or occasionally to any choice.
   void move(Point &point) {
     constexpr size_t farMove = 3;
     size_t number = below(point.size());
@@ -53,7 +53,7 @@ protected:
     else
       choice = choice > 0 && (choice + 1 == count || below(2)) ? choice - 1 : choice + 1;
   }
-  /// Parents of two sketches have little in common: then it is the first one's.
+  /// Parents of two sketches have little in common; then the child has the first one's sketch.
   Point childOf(const Point &mother, const Point &other) {
     const Point &father = space.sketchOf(mother) == space.sketchOf(other) ? other : mother;
     Point point;
@@ -64,13 +64,14 @@ protected:
     while (below(2));
     return space.reduced(std::move(point));
   }
-  /// Of two of the first so many. They are drawn one after the other: the order of arguments is a compiler's.
+  /// The child of two of the first `parents` points. They are drawn one after the other, because the order of argument
+  /// evaluation is unspecified.
   Point childOfTwo(const Population &population, size_t parents) {
     const Point &mother = population[below(parents)].second;
     const Point &father = population[below(parents)].second;
     return childOf(mother, father);
   }
-  /// Between 0 and 1.
+  /// A number between 0 and 1.
   double drawPart() {
     constexpr double all = 1 << 30;
     return static_cast<double>(below(static_cast<size_t>(all))) / all;
@@ -82,7 +83,7 @@ protected:
     return std::nullopt;
   }
 
-  /// Each sketch as it is given, once.
+  /// The given point of each sketch, once.
   std::optional<Point> nextSketch() {
     while (++sketch < space.sketches()) {
       Point point = space.given();
@@ -101,7 +102,7 @@ private:
   size_t sketch = 0;
 };
 
-/// Every point is as likely.
+/// Proposes all points with equal probability.
 class RandomSearch : public SeededSearch {
 public:
   using SeededSearch::SeededSearch;
@@ -110,8 +111,8 @@ public:
   }
 };
 
-/// All points, from coarse to fine: of each decision every sixteenth choice, say, then every eighth, from a place that
-/// the seed says.
+/// Proposes all points from coarse to fine: for each decision, for example, every sixteenth choice, then every eighth,
+/// starting at an offset given by the seed.
 class GridSearch : public SeededSearch {
 public:
   GridSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), first(drawPoint()), at(first.size()) {
@@ -130,7 +131,7 @@ public:
   }
 
 private:
-  static constexpr size_t mostFirst = 2; ///< choices, of the longest list
+  static constexpr size_t mostFirst = 2; ///< choices of the longest list in the first pass
 
   size_t countOf(size_t number) { return space.decisions()[number].choices.size(); }
   Point here() {
@@ -139,7 +140,7 @@ private:
       point.push_back(static_cast<unsigned>((first[i] + at[i]) % countOf(i)));
     return point;
   }
-  /// The next one of the same sketch, or else the first one of the next sketch; then more finely.
+  /// Advances to the next point of the same sketch, or to the first of the next sketch; afterwards refines the grid.
   void advance() {
     bool isOfSketches = space.sketches() > 1;
     for (size_t i = isOfSketches ? 1 : 0; i < at.size(); ++i)
@@ -148,7 +149,7 @@ private:
     if (!isOfSketches || !advance(0))
       step /= 2;
   }
-  /// False: it begins again.
+  /// False when it wraps around.
   bool advance(size_t number) {
     at[number] += step;
     bool isThere = at[number] < countOf(number);
@@ -168,7 +169,7 @@ static void keepBest(Population &population, size_t most) {
   population.resize(std::min(population.size(), most));
 }
 
-/// One generation after the other: a point has the more children the better its place is.
+/// Proceeds by generations: the better a point's rank, the more children it has.
 class GeneticSearch : public SeededSearch {
 public:
   GeneticSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), parents({{1, space.given()}}) {}
@@ -191,17 +192,17 @@ private:
   static constexpr size_t generation = 12, elite = 8;
 
   Point child() {
-    const Point &mother = parent(); // before the father is drawn
+    const Point &mother = parent(); // drawn before the father
     return childOf(mother, parent());
   }
-  /// The better one of two.
+  /// The better of two random points.
   const Point &parent() { return parents[std::min(below(parents.size()), below(parents.size()))].second; }
 
   Population parents, children;
   size_t proposed = 0;
 };
 
-/// Each sketch as it is given, and then, where there is a model, some points at a time, the best that it has seen.
+/// Proposes each sketch's given point; then, with a model, batches of the best points that it has seen.
 class AskingSearch : public SeededSearch {
 public:
   using SeededSearch::SeededSearch;
@@ -219,9 +220,9 @@ public:
   }
 
 protected:
-  /// Without a model, or where that finds nothing new.
+  /// Used without a model, or if the model's exploration finds nothing new.
   virtual std::optional<Point> proposeAlone() = 0;
-  /// Looks at points with costOf().
+  /// Evaluates points with costOf().
   virtual void explore() = 0;
 
   double costOf(const Point &point) { return model->predict(space.traceAt(point)); }
@@ -238,8 +239,8 @@ private:
   std::deque<Point> waiting;
 };
 
-/// Children of the best that were measured. With a model these have children in turn, which it judges, for some
-/// generations.
+/// Proposes children of the best measured points. With a model, children evolve for some generations, judged by the
+/// model.
 class EvolutionarySearch : public AskingSearch {
 public:
   EvolutionarySearch(const Space &space, uint64_t seed) : AskingSearch(space, seed), best({{1, space.given()}}) {}
@@ -275,7 +276,8 @@ private:
   Population best;
 };
 
-/// Walks to neighbours, and to worse ones the more seldom the later it is. With a model, walks by what that says.
+/// Simulated annealing: moves to neighbours, and to worse ones with decreasing probability. With a model, anneals on
+/// its predictions.
 class AnnealingSearch : public AskingSearch {
 public:
   AnnealingSearch(const Space &space, uint64_t seed) : AskingSearch(space, seed), here(1, space.given()) {}
@@ -284,7 +286,7 @@ protected:
   std::optional<Point> proposeAlone() override {
     size_t draws = 0;
     std::optional<Point> next = firstNew([&] {
-      constexpr size_t patience = 8; // then farther
+      constexpr size_t patience = 8; // failed moves before larger steps
       Point point = here.second;
       for (size_t moves = 1 + draws++ / patience; moves > 0; --moves)
         move(point);
@@ -325,18 +327,19 @@ private:
   static constexpr size_t walks = 6, steps = 16;
 
   bool isTaken(double worse, double warmth) { return worse <= 0 || drawPart() < std::exp(-worse / warmth); }
-  /// Half of what lies between costs that are not infinite.
+  /// The interquartile range of finite costs.
   static double spreadOf(Population population) {
     llvm::erase_if(population, [](const auto &of) { return of.first == std::numeric_limits<double>::infinity(); });
     return population.empty() ? 0 : (llvm::max_element(population)->first - llvm::min_element(population)->first) / 2;
   }
 
-  std::pair<double, Point> here; ///< without a model
+  std::pair<double, Point> here; ///< current point, without a model
   double temperature = 0.5;
   std::vector<Point> walkers;
 };
 
-/// One decision after the other, to the neighbours of the best; each sketch as it is given comes first.
+/// Coordinate descent: one decision after another, to the neighbours of the best; starts with each sketch's given
+/// point.
 class CoordinateSearch : public SeededSearch {
 public:
   CoordinateSearch(const Space &space, uint64_t seed) : SeededSearch(space, seed), best(space.given()) {}
@@ -381,14 +384,14 @@ template <typename Kind> std::unique_ptr<Search> makeSearch(const Space &space, 
 
 llvm::ArrayRef<SearchInfo> searches() {
   static const SearchInfo list[] = {
-      {"evolutionary", "children of the best points, and with a cost model their children, which it judges",
+      {"evolutionary", "children of the best points; a cost model also ranks the children of these",
        makeSearch<EvolutionarySearch>},
-      {"genetic", "one generation after the other, of parents that won against another", makeSearch<GeneticSearch>},
-      {"annealing", "walks to neighbours, and to worse ones the more seldom the later it is; by the cost model if any",
+      {"genetic", "generations, whose parents win tournaments", makeSearch<GeneticSearch>},
+      {"annealing", "walks to neighbours; accepts worse ones less and less often; uses the cost model if any",
        makeSearch<AnnealingSearch>},
-      {"coordinate", "neighbours of the best point, one decision after the other", makeSearch<CoordinateSearch>},
+      {"coordinate", "neighbours of the best point, decision by decision", makeSearch<CoordinateSearch>},
       {"grid", "every point, from coarse to fine", makeSearch<GridSearch>},
-      {"random", "every point is as likely", makeSearch<RandomSearch>},
+      {"random", "points of equal probability", makeSearch<RandomSearch>},
   };
   return list;
 }

@@ -1,4 +1,4 @@
-//===- Search.h - which points of a space are tried --------------*- C++ -*-===//
+//===- Search.h - chooses points of a space to try --------------*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_SEARCH_H
 #define PERPEND_TUNE_SEARCH_H
@@ -12,16 +12,16 @@
 namespace perpend::tune {
 class CostModel;
 
-/// Proposes points, each once, and none that it was told of. What it proposes depends on the seed and on what it was
-/// told, on nothing else.
+/// Proposes points, each once, and none that was reported to it. Proposals depend only on the seed and on what was
+/// reported.
 class Search {
 public:
   virtual ~Search() = default;
   /// nullopt: all points that it can find have been proposed.
   virtual std::optional<Point> propose() = 0;
-  /// How long a point takes, as a part of the given trace's time; infinite: it was refused, or is wrong.
+  /// Reports a point's time, relative to the given trace's; infinite: refused or wrong.
   virtual void tell(const Point &point, double time) = 0;
-  /// Lets it compare points by the model, which outlives it, before it proposes one. False: it does not.
+  /// Lets the search rank points by the model, which must outlive it, before it proposes one. False: not supported.
   virtual bool ask(CostModel &) { return false; }
 };
 

@@ -1,4 +1,4 @@
-//===- Space.cpp - the schedules of a kernel that a search chooses from ---===//
+//===- Space.cpp - the space of a kernel's schedules ----------------------===//
 
 #include "tune/Space.h"
 
@@ -18,7 +18,7 @@ namespace perpend::tune {
 // Choices
 //===----------------------------------------------------------------------===//
 
-/// "[_, 4, 16]": its elements. nullopt: it is no list.
+/// The elements of a list such as "[_, 4, 16]". nullopt: not a list.
 static std::optional<SmallVector<StringRef>> elementsOf(StringRef operand) {
   SmallVector<StringRef> elements;
   if (!operand.consume_front("[") || !operand.consume_back("]"))
@@ -29,8 +29,8 @@ static std::optional<SmallVector<StringRef>> elementsOf(StringRef operand) {
   return elements;
 }
 
-/// Factors for a loop: small numbers, those on which registers and caches are built, and those that leave no rest or a
-/// small one.
+/// Candidate factors of a loop: small numbers, those that suit registers and caches, and those that leave no remainder
+/// or a small one.
 static std::set<int64_t> factorsFor(std::optional<int64_t> extent) {
   constexpr int64_t mostOfAll = 16, mostParts = 16, most = 1024;
   std::set<int64_t> factors;
@@ -45,7 +45,7 @@ static std::set<int64_t> factorsFor(std::optional<int64_t> extent) {
   return factors;
 }
 
-/// Of a loop that an instruction names, before it runs.
+/// The extent of a loop that an instruction names, before it is applied.
 static std::optional<int64_t> extentOf(tile::KernelSchedule &schedule, StringRef name) {
   std::optional<tile::KernelSchedule::Place> place = schedule.handle(name);
   auto *loop = place ? std::get_if<tile::KernelSchedule::Loop>(&*place) : nullptr;
@@ -72,8 +72,7 @@ static void addFactors(const tile::TraceInstruction &instruction, size_t number,
 
 static std::string decisionText(ArrayRef<int64_t> factors) { return "decision = " + tile::listText(factors); }
 
-/// All lists of factors whose product is `extent`, the last one at most `largest`; those whose first ones are alike
-/// stand together.
+/// All factorisations of `extent` with a last factor of at most `largest`; those with equal prefixes are adjacent.
 static void addFactorisations(int64_t extent, int64_t count, int64_t largest, SmallVector<int64_t> &front,
                               std::vector<std::string> &lists) {
   for (int64_t factor = 1; factor <= extent; ++factor) {
@@ -89,7 +88,7 @@ static void addFactorisations(int64_t extent, int64_t count, int64_t largest, Sm
   }
 }
 
-/// What a sampling primitive may decide; none: it is no such one, or its factors are too many to be listed.
+/// The choices of a sampling primitive; empty if it is another primitive, or has too many factors.
 static std::vector<std::string> choicesOf(const tile::TraceInstruction &instruction, std::optional<int64_t> extent) {
   constexpr int64_t mostExtent = 1 << 16, mostFactors = 4;
   std::vector<std::string> choices;
@@ -169,7 +168,7 @@ std::optional<Point> Space::pointOf(const Trace &other, size_t sketch) const {
   Point point = given();
   if (traces.size() > 1)
     point.front() = static_cast<unsigned>(sketch);
-  size_t at = 0; // in the other trace
+  size_t at = 0; // position in the other trace
   for (auto [number, instruction] : llvm::enumerate(traces[sketch])) {
     bool isThere = at < other.size() && other[at].primitive == instruction.primitive;
     for (auto [decision, choice] : llvm::zip(list, point)) {
@@ -251,7 +250,7 @@ Space Space::unionOf(std::vector<Space> spaces) {
 }
 
 Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trace trace) {
-  constexpr size_t mostTried = 64; // more of them are not tried alone
+  constexpr size_t mostTried = 64; // longer lists are not tried one by one
   Space space;
   {
     OwningOpRef<func::FuncOp> copy = kernel.clone();

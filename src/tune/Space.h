@@ -1,9 +1,9 @@
-//===- Space.h - the schedules of a kernel that a search chooses from -*- C++ -*-===//
+//===- Space.h - the space of a kernel's schedules --------------*- C++ -*-===//
 //
-// A sketch is a trace with decisions: numbers in it that may be others. A space
-// is some sketches, of which a point chooses one first. What follows from a
-// choice the primitives check when the trace is replayed, so a point of the space
-// may be refused; it never computes something else.
+// A sketch is a trace with decisions: operands that have alternatives. A space is
+// a union of sketches; a point first chooses one of them. The consequences of a
+// choice are checked by the primitives when the trace is replayed. So a point may
+// be refused, but it never computes anything else.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,53 +19,52 @@
 
 namespace perpend::tune {
 
-/// What stands in one place of a trace: one of these operands. Where it is a whole instruction, the empty text leaves
-/// it out.
+/// A place in a trace, with alternative operands. If it is a whole instruction, the empty text omits it.
 struct Decision {
   static constexpr size_t wholeInstruction = ~size_t{0}, whichSketch = wholeInstruction - 1;
   /// `whichSketch`: the choices are the sketches.
   size_t instruction = 0, operand = 0;
-  /// Where the operand is a list: of its elements.
+  /// If the operand is a list: the index of the element.
   size_t element = 0;
   std::vector<std::string> choices;
-  /// What stands there in the trace itself.
+  /// The choice of the trace itself.
   unsigned given = 0;
-  size_t sketch = 0; ///< of which it is
+  size_t sketch = 0; ///< the sketch that it belongs to
 };
 
-/// The number of the choice of each decision.
+/// The index of the choice for each decision.
 using Point = std::vector<unsigned>;
 using Trace = std::vector<tile::TraceInstruction>;
 
-/// Of `sample_compute_location`.
+/// Limit for `sample_compute_location`.
 inline constexpr int64_t mostLocations = 16;
 
 class Space {
 public:
-  /// The trace with its factors and what it samples free, and with what it annotates there or not. `kernel` is of plain
-  /// blocks, and the trace is one that it takes; of each decision, only choices that it takes alone are left, where
-  /// there are at most 64: others are not tried.
+  /// Makes a space of a trace: its factors and samples are free, its annotations optional. `kernel` consists of
+  /// unscheduled blocks and must accept the trace. For each decision, only choices are kept that the kernel accepts one
+  /// at a time; lists of more than 64 choices are not tried.
   static Space ofTrace(mlir::func::FuncOp kernel, const target::TargetInfo &target, Trace trace);
 
-  /// The trace, and nothing else.
+  /// A space with this trace only.
   static Space ofOne(Trace trace);
-  /// All of their sketches; the given point is that of the first.
+  /// All sketches of the spaces; the given point is that of the first.
   static Space unionOf(std::vector<Space> spaces);
 
-  /// Where there are several sketches, the first decision is which.
+  /// If there are several sketches, the first decision selects one.
   llvm::ArrayRef<Decision> decisions() const { return list; }
   size_t sketches() const { return traces.size(); }
   size_t sketchOf(const Point &point) const { return traces.size() > 1 ? point.front() : 0; }
-  /// Whether the decision says something about the point's trace.
+  /// Whether the decision affects the point's trace.
   bool isUsed(const Point &point, size_t decision) const;
-  /// The same trace, with what is not used as given.
+  /// An equivalent point in which unused decisions have their given choice.
   Point reduced(Point point) const;
-  /// How many points there are, each reduced.
+  /// The number of points, each reduced.
   double size() const;
-  /// The first trace itself.
+  /// The point of the first trace itself.
   Point given() const;
   Trace traceAt(const Point &point) const;
-  /// nullopt: the trace is none of the space.
+  /// nullopt: the trace is not in the space.
   std::optional<Point> pointOf(const Trace &other) const;
 
 private:
@@ -75,9 +74,9 @@ private:
   std::vector<Decision> list;
 };
 
-/// nullopt: the text is none.
+/// nullopt: the text is not a trace.
 std::optional<Trace> readTrace(llvm::StringRef text);
-/// A line for each instruction, as a kernel's attribute has them.
+/// One line per instruction, as in a kernel's attribute.
 std::vector<std::string> linesOf(const Trace &trace);
 } // namespace perpend::tune
 

@@ -1,4 +1,4 @@
-//===- TensorFile.cpp - arrays between a tuner and what it measures -------===//
+//===- TensorFile.cpp - arrays for the measuring program ------------------===//
 
 #include "tune/TensorFile.h"
 

@@ -1,7 +1,8 @@
-//===- TensorFile.h - arrays between a tuner and what it measures -*- C++ -*-===//
+//===- TensorFile.h - arrays for the measuring program ----------*- C++ -*-===//
 //
-// One behind the other: type, rank, extents and bytes of the machine. Numbers
-// only; .npy has one array a file, and one name for all small floats.
+// Concatenated arrays: type, rank, extents and bytes in the machine's order.
+// Numbers only. (.npy has one array per file, and a single name for all small
+// floats.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,9 +22,9 @@ struct StoredTensor {
   std::vector<std::byte> bytes;
 };
 
-/// False: it cannot be written, and errno says why.
+/// False: it cannot be written; errno has the reason.
 bool writeTensors(const char *path, const std::vector<perpend_tensor> &tensors);
-/// False: it cannot be read, or is cut off.
+/// False: it cannot be read, or is truncated.
 bool readTensors(const char *path, std::vector<StoredTensor> &tensors);
 } // namespace perpend::tune
 

@@ -1,4 +1,4 @@
-//===- TreeModel.cpp - a cost model that learns while a tuner measures ----===//
+//===- TreeModel.cpp - a cost model that learns during tuning -------------===//
 
 #include "tune/TreeModel.h"
 
@@ -14,7 +14,7 @@ using namespace mlir;
 
 namespace perpend::tune {
 
-/// Before the trees are asked.
+/// Measurements needed before the trees are used.
 static constexpr size_t leastRows = 16;
 static constexpr double infinite = std::numeric_limits<double>::infinity();
 
@@ -22,7 +22,7 @@ static constexpr double infinite = std::numeric_limits<double>::infinity();
 // What was measured
 //===----------------------------------------------------------------------===//
 
-/// Of the features: numbers of other versions say something else.
+/// A version of the features: those of other versions have another meaning.
 static const std::string &version() {
   static const std::string text = llvm::utohexstr(llvm::xxh3_64bits(llvm::join(featureNames(), ",")));
   return text;
@@ -36,7 +36,7 @@ static std::string lineOf(StringRef group, const MeasuredRow &row) {
   return line + "\n";
 }
 
-/// nullopt: it is none, or of another version.
+/// nullopt: not a row, or of another version.
 static std::optional<std::pair<StringRef, MeasuredRow>> rowOf(StringRef line) {
   SmallVector<StringRef> parts, numbers;
   line.split(parts, '\t');
@@ -69,7 +69,7 @@ llvm::Error Experience::keepIn(StringRef path) {
   file = std::make_unique<llvm::raw_fd_ostream>(path, error, llvm::sys::fs::OF_Append);
   if (!error) {
     if (text && !(*text)->getBuffer().empty() && !(*text)->getBuffer().ends_with("\n"))
-      *file << "\n"; // a writer was ended in a line
+      *file << "\n"; // a writer was killed within a line
     return llvm::Error::success();
   }
   file->clear_error();
@@ -96,7 +96,7 @@ bool Experience::learn(StringRef group, MeasuredRow row) {
     *file << lineOf(group, row);
     file->flush();
   }
-  if (file && file->has_error()) { // the disk is full, say: what is learned still serves this run
+  if (file && file->has_error()) { // for example a full disk; this run can still use what it learns
     llvm::errs() << "warning: what is measured is no longer kept for other runs: " << file->error().message() << "\n";
     file->clear_error();
     file.reset();
@@ -131,14 +131,14 @@ public:
     return !features.empty() && experience->learn(group, {features, time});
   }
 
-  /// The one whose time the others are parts of.
+  /// Records the trace to whose time the others are relative.
   void assume(const Trace &given) {
     if (const Features &features = featuresAt(given); !features.empty())
       experience->assume(group, {features, 1});
   }
 
 private:
-  /// None: the primitives refuse it.
+  /// Empty: the primitives refuse it.
   const Features &featuresAt(const Trace &candidate) {
     auto [found, isNew] = known.try_emplace(llvm::join(linesOf(candidate), "\n"));
     if (!isNew)

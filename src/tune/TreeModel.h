@@ -1,4 +1,4 @@
-//===- TreeModel.h - a cost model that learns while a tuner measures -*- C++ -*-===//
+//===- TreeModel.h - a cost model that learns during tuning -----*- C++ -*-===//
 
 #ifndef PERPEND_TUNE_TREEMODEL_H
 #define PERPEND_TUNE_TREEMODEL_H
@@ -12,18 +12,18 @@
 
 namespace perpend::tune {
 
-/// All that was measured, of several kernels, and trees that rank it.
+/// All measurements, of several kernels, and trees trained on them.
 class Experience {
 public:
   explicit Experience(std::unique_ptr<Trees> trees) : trees(std::move(trees)) {}
-  /// Reads what is there, of this version's features, and appends what is learned from now on. Errors: the file cannot
-  /// be read, or written.
+  /// Reads the measurements in a file (of this version's features), and appends new ones. Errors: the file cannot be
+  /// read, or written.
   llvm::Error keepIn(llvm::StringRef path);
-  /// `group`: of which kernel. True: the trees are others now.
+  /// `group` identifies the kernel. True: the trees have been retrained.
   bool learn(llvm::StringRef group, MeasuredRow row);
-  /// What needs no measuring, and is not kept.
+  /// Adds a row that needs no measurement, and is not stored.
   void assume(llvm::StringRef group, MeasuredRow row) { add(group, std::move(row)); }
-  /// Whether enough is known.
+  /// Whether there are enough measurements.
   bool isTrained() const { return trainedRows > 0; }
   size_t countOfRows() const { return rows; }
   double predict(const Features &features) const { return trees->predict(features); }
@@ -34,13 +34,13 @@ private:
 
   std::unique_ptr<Trees> trees;
   std::vector<std::vector<MeasuredRow>> groups;
-  llvm::StringMap<size_t> numbers; ///< of groups
+  llvm::StringMap<size_t> numbers; ///< index of each group
   size_t rows = 0, trainedRows = 0;
-  std::unique_ptr<llvm::raw_fd_ostream> file; ///< null: nothing is kept
+  std::unique_ptr<llvm::raw_fd_ostream> file; ///< null: nothing is stored
 };
 
-/// What `experience` says of a kernel of plain blocks, whose times are parts of that of the trace `given`; the
-/// machine's numbers before it knows enough.
+/// Predicts by `experience` for a kernel of unscheduled blocks, with times relative to that of the trace `given`; uses
+/// the machine model until there is enough experience.
 std::unique_ptr<CostModel> treeModel(mlir::func::FuncOp kernel, const target::TargetInfo &target, const Trace &given,
                                      std::shared_ptr<Experience> experience);
 } // namespace perpend::tune

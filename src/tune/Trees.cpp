@@ -10,7 +10,7 @@
 namespace perpend::tune {
 
 namespace {
-/// What is used of XGBoost's C API, as it is since 1.1: before, predicting had one parameter less.
+/// The part of XGBoost's C API in use, as of version 1.1; before that, prediction had one parameter less.
 struct Library {
   using Handle = void *;
   int (*XGDMatrixCreateFromMat_omp)(const float *, uint64_t rows, uint64_t columns, float missing, Handle *,
@@ -24,9 +24,9 @@ struct Library {
   int (*XGBoosterPredict)(Handle, Handle, int options, unsigned trees, int isTraining, uint64_t *,
                           const float **) = nullptr;
   int (*XGBoosterFree)(Handle) = nullptr;
-  void (*XGBoostVersion)(int *major, int *minor, int *patch) = nullptr; ///< there since 1.1
+  void (*XGBoostVersion)(int *major, int *minor, int *patch) = nullptr; ///< exists since 1.1
 
-  /// False: this is not it.
+  /// False: not a suitable library.
   bool find(llvm::sys::DynamicLibrary &from) {
     auto read = [&](auto &function, const char *name) {
       function = reinterpret_cast<std::remove_reference_t<decltype(function)>>(from.getAddressOfSymbol(name));
@@ -40,7 +40,7 @@ struct Library {
   }
 };
 
-/// Rows for the library.
+/// Rows in the library's form.
 class Matrix {
 public:
   Matrix(const Library &library, const std::vector<float> &values, size_t rows) : library(library) {
@@ -100,7 +100,8 @@ private:
       {"objective", "rank:pairwise"}, {"num_pairsample", "8"}, {"eta", "0.2"},     {"max_depth", "5"},
       {"min_child_weight", "0.1"},    {"nthread", "1"},        {"verbosity", "0"}, {"seed", "1"}};
 
-  /// What the machine model says, which the trees correct; less than it says, because it is sure and often wrong.
+  /// The prediction of the machine model, which the trees correct. Scaled down, because it is confident and often
+  /// wrong.
   void setMargin(const Matrix &matrix, const std::vector<float> &values) const {
     constexpr float trust = 0.5;
     std::vector<float> margins;
@@ -109,7 +110,7 @@ private:
     library.XGDMatrixSetFloatInfo(matrix.handle, "base_margin", margins.data(), margins.size());
   }
 
-  /// More is faster; what was refused is slower than all else.
+  /// Higher is faster; refused candidates are slower than all others.
   static float labelOf(double time) {
     constexpr double slowest = 64;
     return static_cast<float>(std::log2(2 * slowest) - std::log2(std::clamp(time, 1 / slowest, 2 * slowest)));

@@ -1,8 +1,8 @@
-//===- Trees.h - gradient-boosted trees that rank ----------------*- C++ -*-===//
+//===- Trees.h - gradient-boosted trees that rank ---------------*- C++ -*-===//
 //
-// XGBoost, loaded when it is asked for: a compiler that does not tune with it
-// needs none (docs/decisions/0034-trees-that-rank.md). One thread, so that a
-// tuner can copy its process.
+// XGBoost, loaded on demand: a compiler that does not tune with it does not
+// need it (docs/decisions/0034-trees-that-rank.md). Single-threaded, so that a
+// tuner can fork.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 
 namespace perpend::tune {
 
-/// A schedule that was measured. Infinite: it was refused, or is wrong.
+/// A measured schedule. Infinite: refused or wrong.
 struct MeasuredRow {
   Features features;
   double time;
@@ -27,12 +27,12 @@ struct MeasuredRow {
 class Trees {
 public:
   virtual ~Trees() = default;
-  /// Anew. Only times of one group are compared with one another. The same rows give the same trees. False: it failed.
+  /// Trains anew. Only times within a group are compared. Equal rows give equal trees. False: training failed.
   virtual bool train(llvm::ArrayRef<std::vector<MeasuredRow>> groups) = 0;
-  /// Less is faster, and only the order counts; behind train().
+  /// Lower is faster; only the order matters. Call after train().
   virtual double predict(const Features &features) const = 0;
 
-  /// Errors: the library is not there.
+  /// Errors: the library is missing.
   static llvm::Expected<std::unique_ptr<Trees>> load();
 };
 } // namespace perpend::tune

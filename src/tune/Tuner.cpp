@@ -1,4 +1,4 @@
-//===- Tuner.cpp - which kernel is tried next, and what is kept -----------===//
+//===- Tuner.cpp - chooses kernels and keeps their best traces ------------===//
 
 #include "tune/Tuner.h"
 
@@ -44,8 +44,9 @@ bool Tuner::isOver() const {
   return Clock::now() >= limits.end || trials >= limits.trials;
 }
 
-/// Of the next trial: what is left to the roof, less for each trial without a gain, and much less after many: a kernel
-/// may have most of the model's time and nothing to find. Or less for each trial.
+/// The expected gain of the next trial: the distance to the roof, reduced by each trial without a gain, and much more
+/// after many, since a kernel may dominate the model's time and have nothing to gain. Or simply the negated number of
+/// trials.
 double Tuner::worthOf(const Job &job) const {
   constexpr double patience = 16, lastPatience = 96, leastLeft = 0.05; // the roof is an estimate
   if (limits.scheduler == Scheduler::Turns)
@@ -76,7 +77,7 @@ double Tuner::take(Job &job, const Outcome &outcome, const Trace &candidate) {
   job.timedOut += outcome.kind == Outcome::TimedOut;
   if (outcome.kind != Outcome::Measured)
     return std::numeric_limits<double>::infinity();
-  double seconds = outcome.ratio * job.bestSeconds; // the machine may have another speed by now
+  double seconds = outcome.ratio * job.bestSeconds; // the machine's speed may have changed
   if (outcome.isFaster) {
     job.bestSeconds = seconds;
     job.bestSpread = outcome.spreadSeconds;
@@ -114,7 +115,7 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
     open(job);
   job.best = job.last = job.space.traceAt(job.space.given());
   Outcome outcome = job.runner->measure(job.best);
-  outcome.isFaster = false; // than itself
+  outcome.isFaster = false; // not faster than itself
   job.defaultSeconds = job.bestSeconds = outcome.kind == Outcome::Measured ? outcome.seconds : 0;
   job.bestSpread = outcome.spreadSeconds;
   job.isOver = outcome.kind != Outcome::Measured || job.space.decisions().empty();
@@ -126,7 +127,7 @@ void Tuner::measureDefault(Job &job, const Progress &progress, const std::functi
   double time = take(job, outcome, job.known);
   if (std::optional<Point> point = job.space.pointOf(job.known); point && outcome.kind != Outcome::NotTried)
     job.search->tell(*point, time);
-  constexpr double surelySlower = 2; // whatever else the machine does
+  constexpr double surelySlower = 2; // whatever else runs on the machine
   bool isMeasured = outcome.kind == Outcome::Measured;
   job.isKnownRefuted =
       outcome.kind == Outcome::Wrong || (isMeasured && outcome.ratio >= (outcome.isUsual ? 1 : surelySlower));
@@ -176,7 +177,7 @@ std::optional<double> Tuner::compareOne(Job &job, const Trace &trace, const Prog
   return saysNothing ? std::nullopt : std::optional(part);
 }
 
-/// A trace computes the same for all extents; one that does not is a mistake of the compiler, and is not used at all.
+/// A trace must compute the same for all extents; one that does not is a bug of the compiler and is not used at all.
 static void dropDisproved(llvm::ArrayRef<Job *> group) {
   std::vector<Trace> wrong;
   for (const Job *job : group)
@@ -197,7 +198,7 @@ void Tuner::compareGroup(llvm::ArrayRef<Job *> group, const Progress &progress,
     if (job->isImproved() &&
         llvm::none_of(bests, [&](const Trace &known) { return linesOf(known) == linesOf(job->best); }))
       bests.push_back(job->best);
-  std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); // of a job, by trace
+  std::vector<std::map<std::vector<std::string>, double>> parts(group.size()); // relative times of each job, by trace
   for (auto [job, ofJob] : llvm::zip(group, parts)) {
     auto ofBest = [job = job] { return std::pair(linesOf(job->best), job->bestSeconds / job->defaultSeconds); };
     ofJob.insert(ofBest());

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "Description.h"
 #include "Module.h"
 #include "Pipeline.h"
 
@@ -362,6 +363,32 @@ TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
   EXPECT_FALSE(succeeded(runPhases(*module.module, PhaseContext{target}, "schedule", "schedule", go)));
   EXPECT_NE(module.messages.find("the memory 'input' of 8192 bytes is too small for 16384\nhint: "), std::string::npos)
       << module.messages;
+}
+
+/// In a memory that has no size of its own: the host's scratch memory is not where the intrinsics read.
+TEST(AcceleratorErrors, buffersOfUnknownSizeInItsMemories) {
+  const target::TargetInfo target = Machine{.inputBytes = 0}.target();
+  Module module(textOf("layer.mlir"));
+  auto go = [](const Phase &, double) { return mlir::success(); };
+  ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
+  mlir::Builder builder(&module.context);
+  for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
+    if (kernel.isPrivate())
+      kernel->setAttr(tile::traceAttribute, builder.getStrArrayAttr({"%product = get_block \"contract\"",
+                                                                     "%copy = cache_read %product, 0, \"input\""}));
+  EXPECT_FALSE(succeeded(runPhases(*module.module, PhaseContext{target}, "schedule", "schedule", go)));
+  EXPECT_NE(module.messages.find("the memory 'input' holds buffers of known sizes, and not 200*n bytes\nhint: "),
+            std::string::npos)
+      << module.messages;
+}
+
+/// A processor of another architecture than the compiler's host: what its runtime cannot find is missing there, and an
+/// artifact that asks for nothing would run anywhere.
+TEST(Descriptor, hasEveryInstructionSet) {
+  target::TargetInfo target;
+  target.isa = {"sve2", "matrix-unit"};
+  std::string text = descriptorOf(ModelDescription(), target);
+  EXPECT_NE(text.find(R"("isa":["sve2","matrix-unit"])"), std::string::npos) << text;
 }
 
 TEST(AcceleratorErrors, memoriesThatItHasNot) {

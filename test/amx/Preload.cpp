@@ -1,4 +1,4 @@
-//===- Preload.cpp - a process with tiles ------------------------------------===//
+//===- Preload.cpp - a process with tiles ---------------------------------===//
 //
 // Handles illegal instructions, and answers what a process asks of the system and of the processor (TileMachine.h).
 //

@@ -1,4 +1,4 @@
-//===- TileMachine.cpp - instructions on tiles, in software -----------------===//
+//===- TileMachine.cpp - instructions on tiles, in software ---------------===//
 //
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, the pages of each instruction.
 //

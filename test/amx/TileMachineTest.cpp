@@ -1,4 +1,4 @@
-//===- TileMachineTest.cpp - each instruction against scalar arithmetic -----===//
+//===- TileMachineTest.cpp - each instruction against scalar arithmetic ---===//
 
 #include "TileMachine.h"
 

@@ -134,7 +134,7 @@ def test_check_knows_steps_of_quantised_values(tmp_path: Path) -> None:
     np.save(tmp_path / "x.npy", np.float32(0.1) * x.astype(np.float32))
     done = perpend("check", "tenths.onnx", "--input", "x.npy", folder=tmp_path)
     assert done.returncode == USER_ERROR
-    assert re.search(r"\nhint: \d+ of 512 elements differ, each by one step of 1, ", done.stdout)
+    assert re.search(r"\nhint: \d+ of 512 elements differ, each by one step of 1: ", done.stdout)
 
 
 @pytest.mark.parametrize(

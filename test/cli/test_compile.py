@@ -142,6 +142,45 @@ def test_modules_from_files_are_checked(tmp_path: Path, tiny: Path) -> None:
     assert "not one behind the phase 'plan'" in message
 
 
+def test_modules_from_files_hold_what_their_phase_says(tmp_path: Path) -> None:
+    """Each of the first three phases has a sentence of its own."""
+    weight = numpy_helper.from_array(np.ones((4, 3, 3, 3), np.float32), "w")
+    nodes = [helper.make_node("Conv", ["x", "w"], ["y"])]
+    model = save(tmp_path / "m.onnx", nodes, [value("x", ["n", 3, 8, 8])], [value("y", ["n", 4, 6, 6])], [weight])
+
+    def refusal(text: str, phase: str, *more: str) -> str:
+        (tmp_path / "part.mlir").write_text(text)
+        succeed("compile", "part.mlir", "-o", "good.so", "--start-from", phase, "-O0", folder=tmp_path)
+        return reject("compile", "part.mlir", "-o", "x.so", "--start-from", phase, *more, folder=tmp_path)
+
+    simplified = succeed("compile", model, "--stop-after", "simplify", folder=tmp_path)
+    head, mark, tail = simplified.partition("    return")
+    useless = (
+        head + "    %useless = graph.transpose %arg0 [0, 2, 3, 1] : " + useless_type(simplified) + "\n" + mark + tail
+    )
+    message = refusal(useless, "layout")
+    assert "not one behind the phase 'simplify'" in message and "something needs the results" in message
+    message = refusal(simplified, "pack")
+    assert "not one behind the phase 'layout'" in message and "channels of every convolution come last" in message
+    packed = succeed("compile", model, "--stop-after", "layout", folder=tmp_path)
+    message = refusal(packed, "fuse", "--precision", "bf16")
+    assert "not one behind the phase 'pack'" in message and "which products are of another precision" in message
+
+
+def useless_type(text: str) -> str:
+    """From the type of the input to that of a transpose."""
+    found = re.search(r"%arg0: (tensor<\?x3x8x8xf32, ([^>]*|#graph.shape<[^>]*>)>)", text)
+    assert found
+    return f'{found[1]} -> tensor<?x8x8x3xf32, #graph.shape<["n", 8, 8, 3]>>'
+
+
+def test_what_an_error_says_does_not_make_it_a_bug(tmp_path: Path, tiny: Path) -> None:
+    """Whose mistake it is does not hang on words that a user may have written."""
+    done = perpend("compile", tiny, "-o", "x.so", "--name", "perpend bug", folder=tmp_path)
+    assert done.returncode == USER_ERROR and "is not an identifier" in done.stderr
+    assert "in phase" not in done.stderr and not (tmp_path / "perpend-repro.mlir").exists()
+
+
 @pytest.mark.parametrize(
     ("entry", "message"),
     [

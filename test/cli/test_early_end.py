@@ -1,5 +1,7 @@
 """Limits of time and memory, and interruptions: a clear end, and nothing left behind."""
 
+import re
+import resource
 import signal
 import subprocess
 import time
@@ -7,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import PERPEND, reject, save, succeed, value
+from cli.tool import DIGITS, PERPEND, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -37,6 +39,58 @@ def test_memory_limit(tmp_path: Path, slow: Path) -> None:
     message = reject("compile", slow, "-o", "slow.so", "--max-mem", 12, folder=tmp_path)
     assert "memory" in message and "--max-mem" in message and "hint: " in message
     assert files_of(tmp_path) == {"slow.onnx"}
+
+
+@pytest.mark.parametrize("megabytes", range(4, 41))
+def test_every_memory_limit(tmp_path: Path, megabytes: int) -> None:
+    """Enough, or the one error: wherever memory ends, also where a thread would begin."""
+    done = perpend("compile", DIGITS, "-o", "digits.so", "--max-mem", megabytes, folder=tmp_path)
+    assert "terminate" not in done.stderr and "perpend bug" not in done.stderr
+    if done.returncode == 0:
+        assert done.stderr == "" and files_of(tmp_path) == {"digits.so", "digits.h"}
+    else:
+        assert done.returncode == 1
+        assert re.fullmatch(
+            rf"error: more than {megabytes} MB of memory are needed, the limit of --max-mem\nhint: .*\n", done.stderr
+        )
+        assert files_of(tmp_path) == set()
+
+
+def limit_threads() -> None:
+    """No thread begins: each would have a stack larger than the memory that the process may have."""
+    resource.setrlimit(resource.RLIMIT_AS, (1 << 38, resource.RLIM_INFINITY))
+    resource.setrlimit(resource.RLIMIT_STACK, (1 << 40, resource.RLIM_INFINITY))
+
+
+def without_threads(*arguments: object, folder: Path) -> subprocess.CompletedProcess[str]:
+    command = [PERPEND, *(str(argument) for argument in arguments)]
+    return subprocess.run(command, capture_output=True, text=True, cwd=folder, timeout=300, preexec_fn=limit_threads)
+
+
+def test_a_system_without_threads(tmp_path: Path, tiny: Path) -> None:
+    """The compiler goes on without; a limit of time needs one."""
+    done = without_threads("compile", DIGITS, "-o", "digits.so", folder=tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
+    done = without_threads("run", "digits.so", "--symbol", "n=3", folder=tmp_path)
+    assert done.returncode == 0 and done.stderr == ""
+    done = without_threads("compile", tiny, "-o", "tiny.so", "--max-time", 300, folder=tmp_path)
+    assert done.returncode == 1 and done.stderr.count("error: ") == 1
+    assert "option '--max-time': the system has no thread" in done.stderr and "hint: " in done.stderr
+
+
+def test_a_system_without_memory(tmp_path: Path) -> None:
+    """A limit that the tool did not ask for."""
+    some = subprocess.run(
+        [PERPEND, "compile", DIGITS, "-o", "digits.so"],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_DATA, (12 << 20, resource.RLIM_INFINITY)),
+    )
+    assert some.returncode == 1
+    assert some.stderr.startswith("error: the system gives this process no more memory\nhint: ")
+    assert files_of(tmp_path) == set()
 
 
 def test_limits_that_are_not_reached(tmp_path: Path, tiny: Path) -> None:

@@ -89,10 +89,10 @@ def test_another_compiler(tuned: Tuned) -> None:
     name = tuned.save(0, compiler="0.0.9")
     head, reason, *_ = tuned.says("--explain")
     assert head.startswith("database: records for 1 of ") and "; another compiler's for 1" in head
-    assert reason == f"  {name}: gain 1.50x with n=2, 1 thread; found by perpend 0.0.9, its trace is still one"
+    assert reason == f"  {name}: gain 1.50x with n=2, 1 thread; found by perpend 0.0.9; its trace still applies"
     tuned.execute("update records set compiler = ?, primitives = '0123456789abcdef'", VERSION)
     _, reason, *_ = tuned.says("--explain")
-    assert reason.endswith(f"; found by perpend {VERSION} with other primitives, its trace is still one")
+    assert reason.endswith(f"; found by perpend {VERSION} with other primitives; its trace still applies")
     tuned.execute("update records set primitives = ''")  # as version 1 has it
     assert tuned.says("--explain")[1] == f"  {name}: gain 1.50x with n=2, 1 thread"
 

@@ -334,7 +334,7 @@ def refused(product: Path) -> str:
     ("old", "new", "message"),
     [
         ("float sum = 0;", "float sum = 1;", "its implementation does not compute what its description says with k = "),
-        ("float sum = 0;", "float sum = *(volatile float *)0;", "its implementation does not come back with k = "),
+        ("float sum = 0;", "float sum = *(volatile float *)0;", "its implementation does not return with k = "),
         ("int64_t rows = c", "*at(a, 0, -1) = 1; int64_t rows = c", "its implementation writes with k = "),
     ],
 )

@@ -228,7 +228,7 @@ def test_elements_that_lie_on_one_another(product: Path) -> None:
     text = re.sub(r" *vector.store .*\n", "", text).replace("memref<8xf32, strided<[1]", "memref<8xf32, strided<[?]")
     (product.parent / "columns.mlir").write_text(text)
     said = reject("compile", product, "-o", "p.so", *OPTIONS, folder=product.parent)
-    assert "intrinsic 'columns': elements of the last buffer lie on one another" in said
+    assert "intrinsic 'columns': elements of the last buffer overlap" in said
 
 
 @dataclass(frozen=True)
@@ -362,7 +362,7 @@ WRONG = {
     "a text that MLIR's parser does not survive": (
         "step %step iter_args(%sum = %zeros) -> vector<8xf32> {\n",
         "step %late iter_args(%sum = %zeros) -> vector<8xf32> {\n    %late = arith.constant 1 : index\n",
-        "columns.mlir:1:1: the text breaks a rule of MLIR's, and what reads it stops: it ",
+        "columns.mlir:1:1: MLIR's parser fails on this text: it ",
     ),
     "no intrinsic": ("tile.intrinsic", "tile.other", "columns.mlir:1:1: expected functions with the attribute tile.in"),
     "another function": (
@@ -444,14 +444,14 @@ WRONG = {
         "vector.store %sums",
         "%bits = arith.constant 1 : i64\n  %null = llvm.mlir.zero : !llvm.ptr\n"
         "  llvm.store volatile %bits, %null : i64, !llvm.ptr\n  vector.store %sums",
-        "its implementation does not come back with depth = ",
+        "its implementation does not return with depth = ",
     ),
     "an instruction that no processor has": (
         "vector.store %sums",
         'llvm.inline_asm has_side_effects "ud2", "" : () -> ()\n  vector.store %sums',
         ": it ends with signal 4 (Illegal instruction)\nhint: features names every instruction set that the impl",
     ),
-    "an endless loop": ("step %step", "step %first", "its implementation does not come back with depth = "),
+    "an endless loop": ("step %step", "step %first", "its implementation does not return with depth = "),
 }
 
 

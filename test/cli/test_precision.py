@@ -217,9 +217,7 @@ def test_weights_beyond_a_type(tmp_path: Path) -> None:
     w = np.full((32, 32), 1e5, np.float32)
     model = save_product(tmp_path / "product.onnx", w)
     said = succeed("compile", model, "-o", "a.so", "--precision", "f16", folder=tmp_path)
-    assert (
-        "0 of 1 products" in said and "in f32 all the same: 1 product of weights that are infinite in the type" in said
-    )
+    assert "0 of 1 products" in said and "still in f32: 1 product of weights that are infinite in the type" in said
     assert np.isfinite(run(model, np.ones((3, 32), np.float32), "f16")).all()
 
 
@@ -232,7 +230,7 @@ def test_it_is_said(tmp_path: Path) -> None:
     assert "precision bf16: the operands of 3 of 3 products" in said
     said = succeed("compile", model, "-o", "few.so", "--precision", "int8", folder=tmp_path)
     assert "precision int8: the operands of 1 of 3 products and convolutions; sums and all else are f32\n" in said
-    assert "in f32 all the same: 2 products without constant weights\n" in said
+    assert "still in f32: 2 products without constant weights\n" in said
     assert "products int8 with sums of i32\n" in succeed("inspect", "few.so", folder=tmp_path)
     if HAS_BF16:
         assert "products bf16 with sums of f32\n" in succeed("inspect", "a.so", folder=tmp_path)

@@ -119,7 +119,9 @@ def test_kernels_of_blocks(tmp_path: Path, schedule: list[str]) -> None:
     succeed("run", "rows.so", "--symbol", "n=3", folder=tmp_path)
     for options in (["--stop-after", "fuse"], ["--override-phase", "fuse:rows.mlir", "-o", "x.so"]):
         message = reject("compile", blocks, *options, folder=tmp_path)
-        assert "does not run: the compilation starts from 'schedule', as a kernel of the module is of blocks" in message
+        assert (
+            "does not run: the compilation starts from 'schedule', because the module has a kernel of blocks" in message
+        )
     assert "scf.for" in succeed("compile", blocks, "--stop-after", "tile", "--dump-phases", ".", folder=tmp_path)
     assert not (tmp_path / "4-fuse.mlir").exists() and (tmp_path / "6-tile.mlir").exists()
     text = done.stdout.replace("tile.buffer<[n, 7] x f32>", "tile.buffer<[n, 8] x f32>")
@@ -216,7 +218,7 @@ def test_constants_inside_kernels(tmp_path: Path) -> None:
     succeed("compile", "m.mlir", "-o", "x.so", "--start-from", "schedule", folder=tmp_path)
     write(tmp_path, KERNEL.replace("VALUE", "[1.0, 2.0, 3.0]"))
     message = reject("compile", "m.mlir", "-o", "x.so", "--start-from", "schedule", folder=tmp_path)
-    assert "kernel 'kernel_0': a constant of several numbers has no memory here" in message
+    assert "kernel 'kernel_0': a constant of different elements has no memory here" in message
     assert "make it an input of the kernel" in message
 
 

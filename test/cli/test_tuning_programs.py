@@ -70,9 +70,9 @@ awk -v n="${number%%.so}" -v best="$7" 'BEGIN {
             "faster alone, but not in the model, and so not kept: KERNEL",
             0,
         ),
-        ("echo refused it does not run: why", "was not measured with what was found: it does not run: why", 1),
-        ("kill -9 $$", "was not measured with what was found: its process ended with signal 9", 1),
-        ("printf 'compared 2e-6 1e-6\\n'", "was not measured with what was found: it has no kernel 'KERNEL'", 1),
+        ("echo refused it does not run: why", "was not measured with the new schedules: it does not run: why", 1),
+        ("kill -9 $$", "was not measured with the new schedules: its process ended with signal 9", 1),
+        ("printf 'compared 2e-6 1e-6\\n'", "was not measured with the new schedules: it has no kernel 'KERNEL'", 1),
         ("printf 'compared 1e-6 2e-6\\nKERNEL 0.5\\n'", "and so not kept: KERNEL", 0),  # others have become slower
     ],
     ids=["faster", "slower", "refused", "killed", "absent", "slower model"],
@@ -114,7 +114,7 @@ def test_a_process_that_is_slow_itself_says_nothing(tmp_path: Path) -> None:
     script = WINS % f"echo >> runs; printf 'compared 2e-6 1e-6\\n{lines}\\n'"
     done = tune_with(script, tmp_path / "none", "--trials", "1", model=DIGITS)
     assert done.returncode == GOOD, done.stderr
-    assert "was not measured with what was found: kernels that are the same took other times" in done.stdout
+    assert "was not measured with the new schedules: unchanged kernels took different times" in done.stdout
     assert (tmp_path / "runs").read_text() == "\n" * 3
 
 

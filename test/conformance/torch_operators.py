@@ -61,6 +61,7 @@ class Called(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, sample: Sample) -> None:
         super().__init__()
+        self.sample = sample
         self.function = sample.function
         self.leaves, self.spec = pytree.tree_flatten((tuple(sample.args), dict(sample.kwargs)))
         self.places = [place for place, leaf in enumerate(self.leaves) if is_tensor(leaf)]

@@ -147,3 +147,22 @@ def dequantised(kind: int, bits: int, block: int, has_zeros: bool) -> tuple[onnx
 @pytest.mark.parametrize("has_zeros", [False, True])
 def test_dequantised_before_the_product(kind: int, bits: int, block: int, has_zeros: bool) -> None:
     check(*dequantised(kind, bits, block, has_zeros), 3, "host", bits / 8 + 0.3)
+
+
+@pytest.mark.parametrize("has_zeros", [False, True])
+def test_dequantised_in_f16(has_zeros: bool) -> None:
+    """Scaled numbers are not rounded one by one, and weights stay as small as they are."""
+    model, _ = dequantised(TensorProto.UINT4, 4, 32, has_zeros)
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    scales = numpy_helper.to_array(tensors["s"]).astype(np.float16)
+    tensors["s"].CopyFrom(numpy_helper.from_array(scales, "s"))
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT16
+    run = perpend.compile(model)
+    numbers, zeros = (
+        numpy_helper.to_array(tensors[name]).astype(np.float64) if name in tensors else 0.0 for name in "wz"
+    )
+    matrix = (numbers - np.repeat(zeros, 32, 0) if has_zeros else numbers) * np.repeat(scales, 32, 0).astype(np.float64)
+    x = RANDOM.standard_normal((3, matrix.shape[0])).astype(np.float16)
+    np.testing.assert_allclose(run(x).astype(np.float64), x.astype(np.float64) @ matrix, rtol=2e-3, atol=2e-2)
+    assert run.report.weights_bytes < (4 / 8 + 0.3) * matrix.size

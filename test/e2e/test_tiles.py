@@ -252,7 +252,7 @@ def test_two_lines_of_rows_that_a_run_says(tmp_path: Path) -> None:
 def test_without_the_permission_there_is_one_error(tmp_path: Path) -> None:
     done = check(tmp_path, BYTES.format(m=32, k=64, n=32), refused="1")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: model 't' needs amx-bf16,amx-tile,amx-int8, which the system does not let ")
+    assert done.stderr.startswith("error: model 't' needs amx-bf16,amx-tile,amx-int8, which the system does not allow ")
     assert done.stderr.count("error: ") == 1 and "\nhint: " in done.stderr
 
 

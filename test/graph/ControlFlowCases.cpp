@@ -1,4 +1,4 @@
-//===- ControlFlowCases.cpp - modules with regions, for passes --------------===//
+//===- ControlFlowCases.cpp - modules with regions, for passes ------------===//
 
 #include "PassCases.h"
 

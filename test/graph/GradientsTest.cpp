@@ -1,4 +1,4 @@
-//===- GradientsTest.cpp - derivatives against finite differences -----------===//
+//===- GradientsTest.cpp - derivatives against finite differences ---------===//
 //
 // Each primitive that has a derivative, in f64, with the symbol n at 0, 1 and primes:
 // main(x...) = op(x...)^2, so that gradients of the op's result differ between
@@ -338,9 +338,13 @@ TEST(ScalarDerivatives, finiteDifferences) {
                    {"%y = arith.minimumf %c, %x : f64", {-1.5, 0.7, 2}},
                    {"%y = math.absf %x : f64", {-1.5, 2}},
                    {"%y = math.floor %x : f64", {-1.5, 2.2}},
+                   {"%y = math.trunc %x : f64", {-1.5, 2.2}},
                    {"%y = math.exp %x : f64", {-1.5, 0, 2}},
+                   {"%y = math.exp2 %x : f64", {-1.5, 0, 2}},
                    {"%y = math.expm1 %x : f64", {-1.5, 0, 2}},
                    {"%y = math.log %x : f64", {0.2, 2}},
+                   {"%y = math.log2 %x : f64", {0.2, 2}},
+                   {"%y = math.log10 %x : f64", {0.2, 2}},
                    {"%y = math.log1p %x : f64", {-0.5, 0, 2}},
                    {"%y = math.sqrt %x : f64", {0.2, 2}},
                    {"%y = math.erf %x : f64", {-1.5, 0, 2}},
@@ -359,6 +363,11 @@ TEST(ScalarDerivatives, finiteDifferences) {
                    {"%y = math.powf %x, %c : f64", {0.2, 2}},
                    {"%y = math.powf %c, %x : f64", {-1.5, 0, 2}},
                    {"%y = math.powf %x, %x : f64", {0.2, 2}},
+                   {"%y = math.atan2 %x, %c : f64", {-1.5, 0, 2}},
+                   {"%y = math.atan2 %c, %x : f64", {-1.5, 0, 2}},
+                   {"%s = math.sin %x : f64\n%y = math.atan2 %s, %x : f64", {-1.5, 2}},
+                   {"%y = math.copysign %x, %c : f64", {-1.5, 2}},
+                   {"%m = arith.negf %x : f64\n%y = math.copysign %c, %m : f64", {-1.5, 2}},
                    {"%t = arith.cmpf olt, %x, %c : f64\n%e = math.exp %x : f64\n%y = arith.select %t, %e, %c : f64",
                     {-1.5, 0.7, 2}}};
   for (const auto &function : functions) {

@@ -1,4 +1,4 @@
-//===- PassCases.cpp - small modules that passes must not change the values of ---===//
+//===- PassCases.cpp - small modules that passes must not change the values of --===//
 
 #include "PassCases.h"
 

@@ -1,4 +1,4 @@
-//===- PassEquivalenceTest.cpp - passes keep the values ---------------------===//
+//===- PassEquivalenceTest.cpp - passes keep the values -------------------===//
 //
 // Small modules are interpreted before and after passes on random inputs, with
 // the symbol n at 0, 1 and primes: each graph pass alone, and every step of the

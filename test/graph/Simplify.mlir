@@ -312,3 +312,42 @@ func.func @subtracted_subtracted(%x: tensor<4x3xi64>) -> tensor<4x3xi64> {
   }
   return %y : tensor<4x3xi64>
 }
+
+// What takes long to evaluate is left to the run: a product of large constants, a convolution with a large filter. Few
+// sums are weights.
+// CHECK-LABEL: func.func private @long_product
+// CHECK: graph.contract
+func.func private @long_product() -> tensor<2048x2048xf32> {
+  %a = graph.constant dense<2.0> : tensor<2048x2048xf32> : tensor<2048x2048xf32>
+  %r = graph.contract %a, %a batch [] x [] over [1] x [0] : (tensor<2048x2048xf32>, tensor<2048x2048xf32>) -> tensor<2048x2048xf32>
+  return %r : tensor<2048x2048xf32>
+}
+
+// CHECK-LABEL: func.func private @long_convolution
+// CHECK: graph.conv
+func.func private @long_convolution() -> tensor<1x1x2048x2048xf32> {
+  %x = graph.constant dense<2.0> : tensor<1x1x2175x2175xf32> : tensor<1x1x2175x2175xf32>
+  %w = graph.constant dense<3.0> : tensor<1x1x128x128xf32> : tensor<1x1x128x128xf32>
+  %r = graph.conv %x, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1 : (tensor<1x1x2175x2175xf32>, tensor<1x1x128x128xf32>) -> tensor<1x1x2048x2048xf32>
+  return %r : tensor<1x1x2048x2048xf32>
+}
+
+// A window that is too large for its padded input is taken apart first.
+// CHECK-LABEL: func.func private @long_window
+// CHECK-NOT: graph.window_reduce
+// CHECK: return
+func.func private @long_window() -> tensor<1x1x32769x1xf32> {
+  %x = graph.constant dense<2.0> : tensor<1x1x32768x2xf32> : tensor<1x1x32768x2xf32>
+  %r = graph.window_reduce sum %x window [1, 1, 510, 512] strides [1, 1, 1, 1] pad [0, 0, 255, 255] dilations [1, 1, 1, 1] : tensor<1x1x32768x2xf32> -> tensor<1x1x32769x1xf32>
+  return %r : tensor<1x1x32769x1xf32>
+}
+
+// CHECK-LABEL: func.func private @few_sums
+// CHECK-NOT: graph.contract
+// CHECK: return
+func.func private @few_sums() -> tensor<2048x16xf32> {
+  %a = graph.constant dense<2.0> : tensor<2048x16xf32> : tensor<2048x16xf32>
+  %b = graph.constant dense<3.0> : tensor<2048x2048xf32> : tensor<2048x2048xf32>
+  %r = graph.contract %b, %a batch [] x [] over [1] x [0] : (tensor<2048x2048xf32>, tensor<2048x16xf32>) -> tensor<2048x16xf32>
+  return %r : tensor<2048x16xf32>
+}

@@ -1,4 +1,4 @@
-//===- same_values.cpp - functions before and after passes ------------------===//
+//===- same_values.cpp - functions before and after passes ----------------===//
 //
 // The second RUN line of a pass's test:
 //

@@ -1,4 +1,4 @@
-//===- IntegerProductsTest.cpp - packed integers mean what they meant ------===//
+//===- IntegerProductsTest.cpp - packed integers mean what they meant -----===//
 //
 // Contractions and convolutions of integers are run as they are, packed into
 // words of pairs or quadruples, and lowered to loops with and without

@@ -1,4 +1,4 @@
-//===- IntrinsicCallsTest.cpp - calls of intrinsics by what they describe ---===//
+//===- IntrinsicCallsTest.cpp - calls of intrinsics by what they describe --===//
 
 #include "Module.h"
 

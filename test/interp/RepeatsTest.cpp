@@ -1,4 +1,4 @@
-//===- RepeatsTest.cpp - inputs that are repeated, and extents that are not ===//
+//===- RepeatsTest.cpp - inputs that are repeated, and extents that are not --===//
 
 #include "Module.h"
 

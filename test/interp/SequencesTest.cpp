@@ -1,4 +1,4 @@
-//===- SequencesTest.cpp - scatter, sort and scan ---------------------------===//
+//===- SequencesTest.cpp - scatter, sort and scan -------------------------===//
 
 #include "Module.h"
 

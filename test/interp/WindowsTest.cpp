@@ -167,3 +167,13 @@ TEST(WindowReduce, nothingButPaddingGivesTheInitialValue) {
   ASSERT_EQ(results.size(), 1u) << module.messages;
   EXPECT_EQ(valuesOf<int8_t>(results[0]), (std::vector<int8_t>{-128, -5, -128}));
 }
+
+TEST(WindowReduce, paddingIsNotWalked) {
+  Module module(mainOf({"tensor<3xf32>"},
+                       "graph.window_reduce sum %a window [900000000000000] strides [1] pad [800000000000000] "
+                       "dilations [1] : tensor<3xf32> -> tensor<2xf32>",
+                       "tensor<2xf32>"));
+  std::vector<Tensor> results = module.run({Tensor::of<float>(module.type("f32"), {3}, {1, 2, 4})});
+  ASSERT_EQ(results.size(), 1u) << module.messages;
+  EXPECT_EQ(valuesOf<float>(results[0]), (std::vector<float>{7, 7}));
+}

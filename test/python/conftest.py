@@ -16,6 +16,17 @@ def fresh_caches() -> None:
 
 
 @pytest.fixture
+def all_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A graph, or a node, that PyTorch runs fails the test."""
+
+    def refused(problem: Any) -> None:
+        raise AssertionError(f"expected nothing in PyTorch, got {problem}")
+
+    monkeypatch.setattr(torch_backend, "warn_of_pytorch", refused)
+    monkeypatch.setattr(torch_backend, "say_what_stays", refused)
+
+
+@pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Grows by one entry per compilation."""
     made: list[str] = []

@@ -120,7 +120,7 @@ def test_names_that_are_parts_of_expressions_in_inputs() -> None:
     made.refuses("dimension 0: expected at least 1, got 0|operator 'Make': an input has the extent", (0, 0), 0)
     unused = Making(TWO_RESULTS, [["2*k + 2"]], [["3"], ["j"]])
     unused.gives((3, 1), 2)
-    unused.refuses("operator 'Make': the extents of its inputs leave less than nothing for 'k'", (3, 1), 0)
+    unused.refuses("operator 'Make': the extents of its inputs give a negative value for 'k'", (3, 1), 0)
     two = "f (float[n] x, float[m] z) => (float[p] a) { a = mine.Make (x, z) }"
     Making(two, [["k + j"], ["j"]], [["k"]]).gives((3,), 5, 2)
     chain = "f (float[n] x, float[m] z, float[l] w) => (float[p] a) { a = mine.Make (x, z, w) }"

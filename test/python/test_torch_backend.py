@@ -183,12 +183,12 @@ def test_training_runs_in_torch() -> None:
 
 def test_unsupported_operators_run_in_torch() -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
-        values: torch.Tensor = torch.linalg.eig(x)[0].abs().sum() + x
+        values: torch.Tensor = torch.linalg.eig(x)[0].abs()
         return values
 
     x = torch.eye(3) * 2
     with torch.no_grad(), pytest.warns(UserWarning) as warned:
-        torch.testing.assert_close(torch.compile(function, backend="perpend")(x), x + 6)
+        torch.testing.assert_close(torch.compile(function, backend="perpend")(x), torch.full((3,), 2.0))
     ours = [str(warning.message) for warning in warned if "perpend" in str(warning.message)]
     assert len(ours) == 1
     assert "aten.linalg_eig" in ours[0] and "runs in PyTorch" in ours[0]

@@ -53,6 +53,7 @@ def test_movement_as_exported() -> None:
             x.diff(),
             x.diff(2, dim=0),
             x.diff(5, dim=0),
+            x.diff(0, prepend=x[:, :1], append=x[:, 2:4], dim=1),
             x.diff(prepend=x[:, :1], append=x[:, 2:4], dim=1),
             (x > 0).diff(),
             x.chunk(4, 1),

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import perpend
 import pytest
 import torch
 import torch.nn.functional as F
-from python.torch_functions import check
+from python.torch_functions import Function, check
 from torch import nn
 
 torch.manual_seed(0)
@@ -36,6 +37,39 @@ def test_order_statistics() -> None:
     check(
         lambda x, i: (torch.cummax(x, 1), torch.cummin(x, 1), torch.cummax(i, 1), torch.logcumsumexp(x, 1)), X, PLACES
     )
+
+
+HARD = torch.tensor([[0.0, -0.0, 1.0, 1.0, -2.0, 1.0], [2.0, float("nan"), 3.0, float("nan"), 9.0, 0.0]])
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.int64, torch.uint8]
+)
+@pytest.mark.parametrize("function", [torch.cummax, torch.cummin])
+def test_running_extremes(function: Callable[..., Any], dtype: torch.dtype) -> None:
+    """Of what is equal, the last; after a NaN, the last NaN; of zeros of both signs, the last, with its sign."""
+    x = HARD.to(dtype) if dtype.is_floating_point else PLACES.to(dtype)
+    net = Function(lambda x: (*function(x, 1), *function(x, -2), *function(x[0, 2], 0), *function(x[:, :0], 1)))
+    module = perpend.import_model(net, example_inputs=(x,))
+    for results in (perpend.compile(module)(x), module.evaluate(x)):
+        for got, expected in zip(map(torch.as_tensor, results), net(x), strict=True):
+            torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
+            assert not dtype.is_floating_point or torch.equal(
+                got.signbit() & (got == 0), expected.signbit() & (got == 0)
+            )
+    whole = torch.nan_to_num(x) if dtype.is_floating_point else x
+    check(lambda x: function(x, 1), whole, dynamic=[[0, 1]], more=[(whole[:, :1],), (whole[:0],)])
+
+
+def test_running_extremes_of_truth_values() -> None:
+    check(lambda i: (torch.cummax(i > 2, 0), torch.cummin(i > 2, 1)), PLACES)
+
+
+def test_running_extremes_take_one_pass() -> None:
+    x = torch.randn(60_000)
+    net = Function(lambda x: (torch.cummax(x, 0), torch.cummin(x, 0)[0]))
+    assert "60000x60000" not in str(perpend.import_model(net, example_inputs=(x,)))
+    check(net, x, is_interpreted=False)
 
 
 def test_functions() -> None:

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from collections import OrderedDict, namedtuple
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +80,18 @@ def test_models_are_not_pickled(model: Any) -> None:
         pickle.dumps(model)
 
 
+@dataclass
+class Both:
+    """A dataclass among results."""
+
+    tensor: Any
+    number: float
+    texts: dict[str, Any]
+    pair: Any
+
+
+torch.export.register_dataclass(Both, serialized_type_name="test.Both")
+
 Pair = namedtuple("Pair", ["first", "second"])
 pytree._register_namedtuple(Pair, serialized_type_name="test.Pair")
 
@@ -102,6 +115,17 @@ class Results(nn.Module):  # type: ignore[misc]
         lambda x: {"a": x + 1, "b": [x * 2, None], 3: (x - 1, x.shape[0] * 2)},
         lambda x: OrderedDict(z=x + 1, a={"x": x * 2}),
         lambda x: Pair(x + 1, (x * 2, x)),
+        lambda x: {
+            "y": x + 1,
+            "scale": 0.1,
+            "head": "klass \u00e9\n",
+            "is_final": True,
+            "count": 4,
+            "rest": [False, None],
+        },
+        lambda x: (x + 1, float("inf"), -0.0, 1e-320, "", -(2**62), "inf"),
+        lambda x: (x.shape[0] * 0.5, x.shape[0] > 3, x.shape[0] // 2, x + 1, True),
+        lambda x: Both(x + 1, 0.5, {"texts": ("a", "b")}, Pair("c", x * 2)),
     ],
 )
 def test_files_keep_the_form_of_results(make: Any, tmp_path: Path) -> None:
@@ -110,13 +134,17 @@ def test_files_keep_the_form_of_results(make: Any, tmp_path: Path) -> None:
     model.save(tmp_path / "model.so")
     x = torch.randn(5, 2)
     again = perpend.load(tmp_path / "model.so")
-    for loaded in (again, copy.deepcopy(again)):
+    for loaded in (model, again, copy.deepcopy(again)):
         result, expected = loaded(x), make(x)
         assert pytree.tree_structure(result) == pytree.tree_structure(expected)
         assert [type(leaf) for leaf in pytree.tree_leaves(result)] == [type(e) for e in pytree.tree_leaves(expected)]
-        torch.testing.assert_close(pytree.tree_leaves(result), pytree.tree_leaves(expected))
+        for leaf, other in zip(pytree.tree_leaves(result), pytree.tree_leaves(expected), strict=True):
+            if isinstance(other, torch.Tensor):
+                torch.testing.assert_close(leaf, other)
+            else:
+                assert repr(leaf) == repr(other)
     arrays = pytree.tree_leaves(again(x.numpy()))
-    assert all(leaf is None or isinstance(leaf, (np.ndarray, int)) for leaf in arrays)
+    assert all(leaf is None or isinstance(leaf, (np.ndarray, int, float, str)) for leaf in arrays)
 
 
 def test_results_of_a_class_that_is_not_known(tmp_path: Path) -> None:

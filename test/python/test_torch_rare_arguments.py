@@ -27,6 +27,16 @@ def test_threshold_of_softplus() -> None:
     torch.testing.assert_close(model(wide), F.softplus(wide), rtol=1e-15, atol=0)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.int8, torch.uint8, torch.float32])
+def test_steps_between_ends_with_fractions(dtype: torch.dtype) -> None:
+    ends = [(4.3, 0, 50), (0.9, 7.9, 4), (3, 3.7, 1), (0, 100, 7), (2.5, 9, 0)]
+    check(lambda x: [torch.linspace(*each, dtype=dtype) + x for each in ends], torch.zeros((), dtype=dtype))
+
+
+def test_transposes_of_vectors_and_scalars() -> None:
+    check(lambda x: (x.t() * 2, x[0].t() + 1, x[0, 0].t() + 1, x[0, 0].transpose(0, -1) + 1), X[0])
+
+
 STATISTICS: list[Callable[..., Any]] = [
     lambda a: aten.native_layer_norm(a, [9, 8], None, None, 1e-5),
     lambda a: aten.native_layer_norm(a, [8], None, None, 1e-2)[2],

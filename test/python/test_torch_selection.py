@@ -22,6 +22,7 @@ MASKED = {
     "rows": lambda x: x[x[:, 0] > 0] @ x.T,
     "columns": lambda x: x[:, x[0] > 0],
     "masked scatter": lambda x: x.masked_scatter(x > 0, x.flatten().flip(0)),
+    "masked scatter of rows": lambda x: x[0].masked_scatter(x > 0, x.flatten().flip(0)),
 }
 
 
@@ -49,6 +50,9 @@ def test_distinct_elements() -> None:
     check(lambda i: torch.unique(i, return_inverse=True, return_counts=True), COUNTS)
     check(torch.unique, COUNTS, dynamic=[[0]], more=[[torch.tensor([[7, 7, 7, 7]])]])
     check(lambda i: torch.unique(i, dim=0, return_counts=True), torch.tensor([[1, 2], [0, 5], [1, 2]]))
+    nan = float("nan")
+    check(lambda x: torch.unique(x, return_inverse=True, return_counts=True)[1:], torch.tensor([nan, 1, nan, 1]))
+    check(lambda x: torch.unique(x, dim=0, return_counts=True)[1], torch.tensor([nan, nan]))
     runs = torch.tensor([4, 4, 1, 1, 1, 4])
     shorter = [[torch.tensor([9])], [torch.tensor([3, 3])]]
     check(

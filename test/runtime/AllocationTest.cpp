@@ -33,6 +33,34 @@ TEST(Allocation, NoneInARunWithUnchangedShapes) {
   perpend_model_free(model);
 }
 
+// A sequence that grows by one in each run: the arena and both outputs are allocated anew when they have grown by half.
+TEST(Allocation, FewInRunsThatGrowStepByStep) {
+  perpend_module module = fake::makeModule();
+  perpend_model *model = nullptr;
+  perpend_session *session = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK);
+  std::vector<float> x(3000, 1.0f);
+  perpend_tensor inputs[2], outputs[2] = {};
+  Count all;
+  for (int64_t n = 1; n <= 1000; ++n) {
+    const int64_t shape[] = {n, 3};
+    inputs[0] = inputs[1] = {x.data(), shape, 2, PERPEND_F32};
+    ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(static_cast<float *>(outputs[0].data)[3 * n - 1], 4.0f);
+  }
+  // Three buffers of at most 12000 bytes, from 64 on, and what planning allocates in each run.
+  Count planning;
+  const int64_t shape[] = {999, 3}, again[] = {1000, 3};
+  for (const int64_t *one : {shape, again}) {
+    inputs[0].shape = inputs[1].shape = one;
+    ASSERT_EQ(perpend_session_run(session, inputs, 2, outputs, 2), PERPEND_OK);
+  }
+  EXPECT_LE(all.allocated() - 1001 * planning.allocated() / 2, 3 * 14);
+  perpend_session_free(session);
+  perpend_model_free(model);
+}
+
 TEST(Allocation, NoneInARunWithSizesSeenBefore) {
   perpend_module module = fake_filter::makeModule();
   perpend_model *model = nullptr;

@@ -16,7 +16,7 @@ static void expectValid(const std::vector<int64_t> &sizes, const std::vector<Lif
                         const std::vector<int64_t> &offsets, int64_t arena) {
   for (size_t i = 0; i < sizes.size(); ++i) {
     EXPECT_GE(offsets[i], 0);
-    EXPECT_EQ(offsets[i] % arenaAlignment, 0);
+    EXPECT_EQ(offsets[i] % PERPEND_ALIGNMENT, 0);
     EXPECT_LE(offsets[i] + sizes[i], arena);
     for (size_t j = 0; j < i; ++j) {
       bool meet = lifetimes[i].first <= lifetimes[j].last && lifetimes[j].first <= lifetimes[i].last;

@@ -246,6 +246,7 @@ TEST_F(Session, SaysHowManyThreadsItHas) {
   for (int32_t threads : {1, 3, 1024, 0}) {
     perpend_session_options options{threads};
     perpend_session_free(session);
+    outputs[0] = outputs[1] = {}; // they were the session's
     ASSERT_EQ(perpend_session_create(model, &options, &session), PERPEND_OK);
     ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
     EXPECT_EQ(whenSized, whenRun);

@@ -1,4 +1,4 @@
-//===- ArtifactTest.cpp - A whole model: code, weights, runtime ----------===//
+//===- ArtifactTest.cpp - A whole model: code, weights, runtime -----------===//
 //
 // y = x + w on four numbers, as the compiler will make it: the module in LLVM IR, w in the weights object, the runtime
 // linked in. Loaded and run through the C interface of another copy of the runtime, and as an executable.

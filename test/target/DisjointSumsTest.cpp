@@ -1,4 +1,4 @@
-//===- DisjointSumsTest.cpp - which sums are marked ------------------------===//
+//===- DisjointSumsTest.cpp - which sums are marked -----------------------===//
 #include "target/cpu/DisjointSums.h"
 #include "TestModules.h"
 

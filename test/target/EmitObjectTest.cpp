@@ -1,4 +1,4 @@
-//===- EmitObjectTest.cpp - LLVM IR to objects ---------------------------===//
+//===- EmitObjectTest.cpp - LLVM IR to objects ----------------------------===//
 #include "TestModules.h"
 
 #include "llvm/Object/ELFObjectFile.h"

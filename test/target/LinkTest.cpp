@@ -1,4 +1,4 @@
-//===- LinkTest.cpp - Shared libraries, executables, archives ------------===//
+//===- LinkTest.cpp - Shared libraries, executables, archives -------------===//
 #include "TestModules.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -46,6 +46,45 @@ define i32 @main(i32 %argc, ptr %argv) {
   %last = load ptr, ptr %where
   %n = call i32 (ptr, ptr, ...) @fprintf(ptr %out, ptr @format, i32 %argc, ptr %last)
   ret i32 7
+}
+)";
+
+/// Prints how often its constructor has run.
+constexpr const char *constructedIr = R"(
+@format = private constant [4 x i8] c"%d \00"
+@count = internal global i32 0
+@stdout = external global ptr
+@llvm.global_ctors = appending global [1 x { i32, ptr, ptr }] [{ i32, ptr, ptr } { i32 65535, ptr @construct, ptr null }]
+declare i32 @fprintf(ptr, ptr, ...)
+define internal void @construct(i32 %argc, ptr %argv, ptr %environment) {
+  %before = load i32, ptr @count
+  %after = add i32 %before, %argc
+  store i32 %after, ptr @count
+  ret void
+}
+define i32 @main(i32 %argc, ptr %argv) {
+  %out = load ptr, ptr @stdout
+  %count = load i32, ptr @count
+  %n = call i32 (ptr, ptr, ...) @fprintf(ptr %out, ptr @format, i32 %count)
+  ret i32 0
+}
+)";
+
+/// The function of glibc before 2.34, which calls nothing before main but what it is given.
+constexpr const char *oldStartIr = R"(
+module asm ".globl __libc_start_main"
+module asm "__libc_start_main: jmp perpend_module_start"
+declare void @exit(i32)
+define void @perpend_module_start(ptr %main, i32 %argc, ptr %argv, ptr %init) {
+  %has = icmp ne ptr %init, null
+  br i1 %has, label %first, label %then
+first:
+  call void %init(i32 %argc, ptr %argv, ptr null)
+  br label %then
+then:
+  %status = call i32 %main(i32 %argc, ptr %argv, ptr null)
+  call void @exit(i32 %status)
+  unreachable
 }
 )";
 
@@ -307,6 +346,20 @@ TEST(Link, AnExecutableRunsWithoutStartFiles) {
   const auto [text, status] = runProgram(folder, request.output, {"a", "b"});
   EXPECT_EQ(text, "argc 3, last b");
   EXPECT_EQ(status, 7);
+}
+
+TEST(Link, ConstructorsOfAnExecutableRunOnceWithEveryCLibrary) {
+  const ScratchDirectory folder = testFolder();
+  LinkRequest library = requestFor(folder, oldStartIr, "old.so");
+  library.exports = {"__libc_start_main"};
+  ASSERT_EQ(textOf(linkSharedLibrary(library, portable())), "");
+  const LinkRequest request = requestFor(folder, constructedIr, "program");
+  ASSERT_EQ(textOf(linkExecutable(request, portable())), "");
+  EXPECT_EQ(runProgram(folder, request.output, {"a"}), std::pair(std::string("2 "), 0)); // argc, added once
+  setenv("LD_PRELOAD", library.output.c_str(), 1);
+  const auto withOld = runProgram(folder, request.output, {"a"});
+  unsetenv("LD_PRELOAD");
+  EXPECT_EQ(withOld, std::pair(std::string("2 "), 0));
 }
 
 TEST(Link, AnExecutableWithoutMain) {

@@ -1,4 +1,4 @@
-//===- TargetInfoTest.cpp - Names, features and rules of targets ---------===//
+//===- TargetInfoTest.cpp - Names, features and rules of targets ----------===//
 #include "TestModules.h"
 #include "runtime/Isa.h"
 #include "target/Host.h"
@@ -234,7 +234,7 @@ TEST(TargetInfo, SeveralMachines) {
   for (StringRef item : {"+avxvnni", "-avx2", "l2=2M", "avx2"})
     EXPECT_EQ(textOf(resolveTargets((item + ",haswell").str()).takeError()),
               ("target '" + item + ",haswell': '" + item +
-               "' belongs to no machine\nhint: the machine comes first, as in x86-64-v3,+avxvnni")
+               "' does not follow a machine\nhint: name the machine first, as in x86-64-v3,+avxvnni")
                   .str());
   EXPECT_EQ(textOf(resolveTarget("x86-64,x86-64-v3,x86-64-v4").takeError()),
             "target 'x86-64,x86-64-v3,x86-64-v4': expected one machine here, got 3\nhint: name one of them");
@@ -253,6 +253,19 @@ std::string textOf(Options &options) {
   return text;
 }
 } // namespace
+
+// Of few registers none is left for sums; the numbers must not wrap.
+TEST(TargetInfo, FewRegistersHoldNoTile) {
+  TargetInfo info;
+  for (unsigned registers = 0; registers <= 4; ++registers) {
+    info.vectorRegisters = registers;
+    EXPECT_EQ(info.mostGemmRows(), 0u) << registers;
+    EXPECT_EQ(info.mostSums(), 1u) << registers;
+  }
+  info.vectorRegisters = 16;
+  EXPECT_EQ(info.mostGemmRows(), 6u);
+  EXPECT_EQ(info.mostSums(), 6u);
+}
 
 TEST(TargetOption, IsATargetByName) {
   Options options, copy;

@@ -1,4 +1,4 @@
-//===- TestModules.h - What the tests of src/target share --------*- C++ -*-===//
+//===- TestModules.h - What the tests of src/target share -------*- C++ -*-===//
 #ifndef PERPEND_TEST_TARGET_TESTMODULES_H
 #define PERPEND_TEST_TARGET_TESTMODULES_H
 

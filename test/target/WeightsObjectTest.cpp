@@ -1,4 +1,4 @@
-//===- WeightsObjectTest.cpp - Weights in objects and artifacts ----------===//
+//===- WeightsObjectTest.cpp - Weights in objects and artifacts -----------===//
 #include "TestModules.h"
 #include "target/SharedWeights.h"
 

@@ -1,4 +1,4 @@
-//===- FuseProductsTest.cpp - tile-fuse-products against the code before it ---===//
+//===- FuseProductsTest.cpp - tile-fuse-products against the code before it --===//
 //
 // Interleaved sums of products of narrow integers, of signs that agree or not, run
 // as they are and behind the pass, on random bytes: all sums are the same.

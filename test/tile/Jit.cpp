@@ -1,4 +1,4 @@
-//===- Jit.cpp - runs tile-level functions in the test's process -----------===//
+//===- Jit.cpp - runs tile-level functions in the test's process ----------===//
 
 #include "Jit.h"
 

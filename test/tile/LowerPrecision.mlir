@@ -11,7 +11,8 @@
 // RUN: not same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.003
 // RUN: same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.01
 
-// UNKNOWN: error: unknown precision 'f8'; hint: it is a floating-point type, or int8
+// UNKNOWN: error: unknown precision 'f8'
+// UNKNOWN-NEXT: hint: it is a floating-point type, or int8
 
 // HALF: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product of weights that are infinite in the type" = 1 : i64, "product with one column" = 1 : i64}, products = 7 : i64, type = "f16"}
 // BYTES: tile.precision = {kept = {"depthwise convolution" = 1 : i64, "product of another type" = 1 : i64, "product with few columns or a short sum" = 3 : i64, "product with one column" = 1 : i64}, products = 5 : i64, type = "int8"}

@@ -1,4 +1,4 @@
-//===- PanelLayoutTest.cpp - how intrinsics want their operands, read off their strides ===//
+//===- PanelLayoutTest.cpp - how intrinsics want their operands, read off their strides --===//
 
 #include "Module.h"
 

@@ -1,4 +1,4 @@
-//===- RegistersTest.cpp - blocks of sums in registers, bit for bit ---------===//
+//===- RegistersTest.cpp - blocks of sums in registers, bit for bit -------===//
 
 #include "../amx/TileMachine.h"
 #include "Jit.h"

@@ -178,7 +178,7 @@ const Refusal refusals[] = {
        ASSERT_TRUE(mlir::succeeded(s.computeAt(block, loopsOf(s, "map")[0]))) << s.refusal().str();
        (void)s.rollingBuffer(block, 0);
      },
-     "rolling_buffer %reduce: the block 'reduce': it does not store at its spatial iterators alone"},
+     "rolling_buffer %reduce: the block 'reduce': the indices of its store are not exactly its spatial iterators"},
     {"storage_align", "softmax", [](KernelSchedule &s) { (void)s.storageAlign(*s.getBlock("map"), 0, 1, 8, 0); },
      "storage_align %map: expected an axis with others inside of it, 0 to 0, got 1"},
     {"unsafe_set_dtype", "softmax", [](KernelSchedule &s) { (void)s.unsafeSetDtype(*s.getBlock("map"), 0, "i32"); },
@@ -208,8 +208,8 @@ const Refusal refusals[] = {
      "the loop 'k0' outside of it is one of the reduction"},
     {"decompose_padding", "matmul",
      [](KernelSchedule &s) { (void)s.decomposePadding(*s.getBlock("contract"), loopsOf(s, "contract")[0]); },
-     "decompose_padding %contract, %i0: the block 'contract' pads nothing: it does not store at its spatial iterators "
-     "alone"},
+     "decompose_padding %contract, %i0: the block 'contract' pads nothing: the indices of its store are not "
+     "exactly its spatial iterators"},
     {"rfactor", "matmul", [](KernelSchedule &s) { (void)s.rfactor(loopsOf(s, "contract")[0], 0); },
      "rfactor %i0: the block 'contract' does not reduce over the loop"},
     {"blockize", "matmul",
@@ -341,7 +341,8 @@ TEST(Refusals, sayWhatMakesItPossible) {
         ASSERT_TRUE(mlir::succeeded(inMap(s)));
         (void)s.rfactor(loopsOf(s, "reduce").back(), 0);
       },
-      "rfactor %k0: the block 'reduce' cannot be taken apart: it does not store at its spatial iterators alone\n"
+      "rfactor %k0: the block 'reduce' cannot be taken apart: the indices of its store are not exactly its spatial "
+      "iterators\n"
       "hint: rfactor before compute_at");
   refuses(
       "softmax",

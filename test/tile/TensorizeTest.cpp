@@ -1,4 +1,4 @@
-//===- TensorizeTest.cpp - which nests intrinsics compute, and what they say of others ===//
+//===- TensorizeTest.cpp - which nests intrinsics compute, and what they say of others --===//
 //
 // Legal cases run: as operators, and with the intrinsic's code in the nest's place, to the same bits. Others are
 // refused by messages that say what differs.
@@ -12,8 +12,13 @@
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Schedule.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Pass/PassManager.h"
+
+#include <atomic>
+#include <thread>
 
 using namespace perpend::tile;
 using mlir::succeeded;
@@ -242,5 +247,30 @@ TEST(CallIntrinsic, isLoweredInOneModuleAfterAnother) {
     mlir::OwningOpRef<mlir::ModuleOp> copy = module.module->clone();
     ASSERT_TRUE(succeeded(passes.run(*copy))) << module.messages;
     EXPECT_TRUE(copy->lookupSymbol("intrinsic_copy"));
+  }
+}
+
+/// Passes of several kernels run side by side, and the first that asks reads the intrinsics.
+TEST(IntrinsicLibraryTest, IsReadOnceByManyThreads) {
+  for (int round = 0; round < 10; ++round) {
+    mlir::MLIRContext context;
+    context.loadDialect<TileDialect, mlir::scf::SCFDialect, mlir::memref::MemRefDialect, mlir::math::MathDialect>();
+    std::atomic<int> waiting = 8;
+    std::vector<std::pair<IntrinsicLibrary *, size_t>> found(8);
+    std::vector<std::thread> threads;
+    for (auto &one : found)
+      threads.emplace_back([&] {
+        for (--waiting; waiting > 0;) {
+        }
+        IntrinsicLibrary &library = IntrinsicLibrary::of(&context);
+        one = {&library, library.list().size()};
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    for (const auto &[library, size] : found) {
+      EXPECT_EQ(library, found[0].first);
+      EXPECT_EQ(size, library->list().size());
+      EXPECT_GT(size, 0u);
+    }
   }
 }

@@ -1,4 +1,4 @@
-//===- DatabaseFile.h - a test with a file of records ------------*- C++ -*-===//
+//===- DatabaseFile.h - a test with a file of records -----------*- C++ -*-===//
 
 #ifndef PERPEND_TEST_TUNE_DATABASEFILE_H
 #define PERPEND_TEST_TUNE_DATABASEFILE_H

@@ -462,9 +462,9 @@ TEST_F(DatabaseTest, WithoutItsTable) {
   execute("drop table records");
   Database database = opened();
   EXPECT_EQ(add(database, record()),
-            "the database '" + path + "': it cannot be read behind record 0: no such table: records");
+            "the database '" + path + "': it cannot be read after record 0: no such table: records");
   std::string message = llvm::toString(database.list().takeError());
-  EXPECT_EQ(message, "the database '" + path + "': it cannot be read behind record 0: no such table: records");
+  EXPECT_EQ(message, "the database '" + path + "': it cannot be read after record 0: no such table: records");
 }
 
 /// Whatever the bytes are, there are records or one error.

@@ -1,4 +1,4 @@
-//===- LocalRunnerTest.cpp - candidates that crash, hang or compute something else ===//
+//===- LocalRunnerTest.cpp - candidates that crash, hang or compute something else --===//
 //
 // The program that measures is a script, which does what the candidate's file
 // says.
@@ -129,7 +129,7 @@ TEST_F(LocalRunnerTest, WhatCrashes) {
 }
 
 TEST_F(LocalRunnerTest, MemoryHasALimitThatIsNamed) {
-  EXPECT_EQ(second("abort").message, "its process ended with signal 6, as one does that wants more than 16 GiB");
+  EXPECT_EQ(second("abort").message, "its process ended with signal 6; it may have needed more than 16 GiB");
 }
 
 TEST_F(LocalRunnerTest, NoFolder) {

@@ -1,4 +1,4 @@
-//===- RangesTest.cpp - which of a kernel's records is used for which extents ===//
+//===- RangesTest.cpp - which of a kernel's records is used for which extents --===//
 
 #include "tune/Ranges.h"
 

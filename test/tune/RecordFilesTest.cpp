@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <random>
+#include <unistd.h>
 
 using namespace perpend::tune;
 
@@ -111,6 +112,38 @@ TEST_F(RecordFilesTest, SalvageOfAnything) {
     }
   }
   EXPECT_GT(found, 3000U);
+}
+
+/// Each cell of each page is the same one, of almost a megabyte, in a chain that goes round in one page: half a
+/// terabyte.
+TEST_F(RecordFilesTest, ChainsOfAFileMadeToTakeTimeEnd) {
+  constexpr size_t pageBytes = 4096, pageCount = 256, cellPlace = 3000, headerBytes = 8;
+  // What a row of so many bytes has in its page: sqlite.org/fileformat2.html, 1.6.
+  constexpr size_t rowBytes = pageBytes * (pageCount - 2) - 500, least = (pageBytes - 12) * 32 / 255 - 23;
+  constexpr size_t local = least + (rowBytes - least) % (pageBytes - 4);
+  static_assert(local <= (pageBytes - 12) * 64 / 255 - 23 && cellPlace + 3 + local + 4 <= pageBytes);
+  auto number = [](size_t value, int byteCount) {
+    std::string text;
+    while (byteCount-- > 0)
+      text += static_cast<char>(value >> 8 * byteCount);
+    return text;
+  };
+  constexpr size_t cellCount = (cellPlace - headerBytes) / 2;
+  std::string page = "\x0a" + number(0, 2) + number(cellCount, 2) + number(0, 3);
+  for (size_t i = 0; i < cellCount; ++i)
+    page += number(cellPlace, 2);
+  page += number(0x808000 | (rowBytes >> 14) << 16 | (rowBytes >> 7 & 0x7f) << 8 | (rowBytes & 0x7f), 3);
+  page += number(0, static_cast<int>(local)) + number(pageCount, 4);
+  page.resize(pageBytes);
+  std::string crafted = std::string(16, '\0') + number(pageBytes, 2);
+  crafted.resize(pageBytes);
+  for (size_t i = 1; i + 1 < pageCount; ++i)
+    crafted += page;
+  crafted += number(pageCount, 4); // the last page is followed by itself
+  crafted.resize(pageBytes * pageCount);
+  alarm(60); // ends the program
+  EXPECT_TRUE(recordsInPages(crafted).empty());
+  alarm(0);
 }
 
 TEST_F(RecordFilesTest, NoHalfRecordIsSaved) {

@@ -1,4 +1,4 @@
-//===- SpaceTest.cpp - the schedules of a kernel that a search chooses from ===//
+//===- SpaceTest.cpp - the schedules of a kernel that a search chooses from --===//
 
 #include "Blocks.h"
 

@@ -1,1 +1,1 @@
-"""PyTorch programs: their import through torch.export, and the back end of torch.compile."""
+"""Imports PyTorch programs through torch.export, and provides the backend of torch.compile."""

@@ -38,12 +38,12 @@ def normal_quantile(call: Call) -> Value:
 
 
 def on_input(composite: str) -> Operator:
-    """A test of an element in its own type."""
+    """Applies a test to elements in their own type."""
     return lambda call: call.op(composite, call.tensor("self"))
 
 
 def binary(composite: str) -> Operator:
-    """Both operands in the result's type; alpha scales the second."""
+    """Converts both operands to the result's type; alpha scales the second."""
 
     def convert(call: Call) -> Value:
         other = call.tensor("other", call.dtype)
@@ -56,7 +56,7 @@ def binary(composite: str) -> Operator:
 
 
 def common_dtype(call: Call) -> torch.dtype:
-    """The type that PyTorch compares two operands in."""
+    """The type in which PyTorch compares two operands."""
     first, second = call.example("self"), call.example("other")
     numbers = (torch.SymInt, torch.SymFloat)
     first, second = (
@@ -83,7 +83,18 @@ def divide(call: Call) -> Value:
     if mode == "floor":
         return call.op("floor_div", first, second)
     quotient = call.op("div", first, second)
-    return truncated(call, quotient) if mode == "trunc" and is_float(call.dtype) else quotient
+    return call.op("trunc", quotient) if mode == "trunc" else quotient
+
+
+def remainder(call: Call) -> Value:
+    """The sign of the divisor, but of 0 that of the dividend."""
+    first, second = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
+    if not is_float(call.dtype):
+        return call.op("mod", first, second)
+    rest, zero = call.op("fmod", first, second), call.number(0, call.dtype)
+    differ = call.op("logical_xor", call.op("less", rest, zero), call.op("less", second, zero))
+    is_moved = call.op("logical_and", differ, call.op("not_equal", rest, zero))
+    return call.op("where", is_moved, call.op("add", rest, second), rest)
 
 
 def sign(call: Call) -> Value:
@@ -91,10 +102,6 @@ def sign(call: Call) -> Value:
     value, zero = call.tensor("self"), call.number(0, torch_dtype(call.tensor("self").dtype))
     signs = [call.cast(call.op(test, value, zero), call.dtype) for test in ("greater", "less")]
     return call.op("sub", *signs) if call.dtype != torch.bool else signs[0]
-
-
-def truncated(call: Call, value: Value) -> Value:
-    return call.op("mul", call.op("sign", value), call.op("floor", call.op("abs", value)))
 
 
 def power(call: Call) -> Value:
@@ -135,25 +142,12 @@ def masked_fill(call: Call) -> Value:
     return call.op("where", call.tensor("mask"), call.tensor("value", call.dtype), call.tensor("self", call.dtype))
 
 
-def logarithm(base: float) -> Operator:
-    def convert(call: Call) -> Value:
-        value = call.op("log", call.tensor("self", call.dtype))
-        return call.op("mul", value, call.number(1 / math.log(base), call.dtype))
-
-    return convert
-
-
 def round_even(call: Call) -> Value:
     return call.op("round", call.tensor("self", call.dtype))
 
 
-def exp2(call: Call) -> Value:
-    value = call.tensor("self", call.dtype)
-    return call.op("exp", call.op("mul", value, call.number(math.log(2), call.dtype)))
-
-
 def softplus(call: Call) -> Value:
-    """log(1 + e^(beta x)) / beta, and x where beta x is above the threshold, from 20 on the same in f32."""
+    """log(1 + e^(beta x)) / beta; x if beta x is above the threshold (from 20 on the two are equal in f32)."""
     value, beta, threshold = call.tensor("self"), call.get("beta", 1), call.get("threshold", 20)
     scaled = value if beta == 1 else call.op("mul", value, call.number(beta, call.dtype))
     result = call.op("softplus", scaled)
@@ -168,21 +162,6 @@ def prelu(call: Call) -> Value:
     if len(slope.shape) == 1 and rank > 2:
         slope = call.reshape(slope, [-1] + [1] * (rank - 2))
     return call.op("prelu", call.tensor("self"), slope)
-
-
-def atan2(call: Call) -> Value:
-    return angle_of(call, call.tensor("self", call.dtype), call.tensor("other", call.dtype))
-
-
-def angle_of(call: Call, y: Value, x: Value) -> Value:
-    """The angle of (x, y): atan of the quotient, moved by pi where x is negative."""
-    zero, half = call.number(0, call.dtype), call.number(math.pi / 2, call.dtype)
-    sign = call.op("where", call.op("less", y, zero), call.number(-1, call.dtype), call.number(1, call.dtype))
-    angle = call.op("atan", call.op("div", y, x))
-    beyond = call.op("add", angle, call.op("mul", sign, call.number(math.pi, call.dtype)))
-    angle = call.op("where", call.op("less", x, zero), beyond, angle)
-    vertical = call.op("where", call.op("equal", y, zero), zero, call.op("mul", sign, half))
-    return call.op("where", call.op("equal", x, zero), vertical, angle)
 
 
 def addcmul(composite: str) -> Operator:
@@ -201,13 +180,13 @@ def addcmul(composite: str) -> Operator:
 
 
 def axes_of(call: Call) -> list[int]:
-    """Empty: all."""
+    """The axes; empty stands for all."""
     dims = call.get("dim", [])
     return [dims] if isinstance(dims, int) else list(dims)
 
 
 def along(operator: Operator) -> Operator:
-    """Of a tensor without dimensions: what the operator does with a vector of its element."""
+    """Extends an operator on an axis to tensors of rank 0: it treats them as vectors of one element."""
 
     def convert(call: Call) -> Any:
         if call.rank():
@@ -233,10 +212,15 @@ def reduction(composite: str) -> Operator:
 
 
 def truth_reduction(composite: str) -> Operator:
+    """In bytes, whose largest of none is 0, and whose smallest of none is not."""
+
     def convert(call: Call) -> Value:
-        truth = call.cast(call.tensor("self", torch.bool), torch.int32)
+        truth = call.cast(call.tensor("self", torch.bool), torch.uint8)
+        if call.get("dim") == []:  # over none, where other reductions are over all
+            return call.cast(truth, call.dtype)
         keep = int(call.get("keepdim", False))
-        return call.cast(call.op(composite, truth, axes=axes_of(call), keepdims=keep), torch.bool)
+        result = call.op(composite, truth, axes=axes_of(call), keepdims=keep)
+        return call.cast(call.cast(result, torch.bool), call.dtype)
 
     return convert
 
@@ -267,15 +251,29 @@ def arg_extreme(composite: str) -> Operator:
     return convert
 
 
+def computing(dtype: torch.dtype) -> torch.dtype:
+    """What formulas of several steps compute in: f32 for floats of 16 bits."""
+    return torch.float32 if dtype.is_floating_point and dtype.itemsize < 4 else dtype
+
+
 def variance(call: Call) -> Value:
-    value = call.tensor("self", call.dtype)
+    """The sum of squares around the mean over max(0, count - correction)."""
+    value = call.tensor("self", computing(call.dtype))
     axes = axes_of(call) or list(range(call.rank()))
     centred = call.op("sub", value, call.op("reduce_mean", value, axes=axes, keepdims=1))
     total = call.op("reduce_sum_square", centred, axes=axes, keepdims=int(call.get("keepdim", False)))
-    extents = " * ".join(f"({value.shape[axis]})" for axis in axes)
-    correction = 1 if call.get("correction") is None else int(call["correction"])
-    count = call.converter.graph.dims([f"{extents} - {correction}"], scalar=True)
-    return call.op("div", total, call.cast(count, call.dtype))
+    count = " * ".join(f"({value.shape[axis]})" for axis in axes)
+    return call.cast(call.op("div", total, degrees_of_freedom(call, count)), call.dtype)
+
+
+def degrees_of_freedom(call: Call, count: str) -> Value:
+    correction, dtype = call.get("correction", 1), computing(call.dtype)
+    if isinstance(correction, float) and correction.is_integer():
+        correction = int(correction)
+    if isinstance(correction, (int, str)):
+        return call.number(f"max({count} - ({correction}), 0)", dtype)
+    left = call.op("sub", call.number(count, dtype), call.number(correction, dtype))
+    return call.op("max", left, call.number(0, dtype))
 
 
 def vector_norm(call: Call) -> Value:
@@ -286,12 +284,12 @@ def vector_norm(call: Call) -> Value:
         return call.op("reduce_sum", value, axes=axes, keepdims=keep)
     if order in (1, 2):
         return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
-    magnitude = call.op("abs", value)
+    magnitude, dtype = call.op("abs", value), computing(call.dtype)
     if math.isinf(order):
         return call.op("reduce_max" if order > 0 else "reduce_min", magnitude, axes=axes, keepdims=keep)
-    powers = call.op("pow", magnitude, call.number(order, call.dtype))
+    powers = call.op("pow", call.cast(magnitude, dtype), call.number(order, dtype))
     total = call.op("reduce_sum", powers, axes=axes, keepdims=keep)
-    return call.op("pow", total, call.number(1 / order, call.dtype))
+    return call.cast(call.op("pow", total, call.number(1 / order, dtype)), call.dtype)
 
 
 def variance_and_mean(call: Call) -> list[Value]:
@@ -304,7 +302,7 @@ def softmax(composite: str) -> Operator:
 
 
 def batch_norm(call: Call) -> list[Value]:
-    """Without statistics of the input."""
+    """Inference: the statistics are arguments."""
     empty = call.op("expand", call.number(0, call.result[1].dtype), shape=[0])
     return [with_statistics(call), empty, empty]
 
@@ -336,7 +334,7 @@ def layer_norm_with_statistics(call: Call) -> list[Value | None]:
 
 
 def statistics(call: Call, value: Value, axes: list[int], keepdims: int) -> list[Value | None]:
-    """The mean and 1 / sqrt(variance + epsilon), of those that the model reads, which are results 1 and 2."""
+    """The mean and 1 / sqrt(variance + epsilon), results 1 and 2; None for one that the model does not read."""
     if not (call.is_read(1) or call.is_read(2)):
         return [None, None]
     dtype = call.result[1].dtype
@@ -349,7 +347,7 @@ def statistics(call: Call, value: Value, axes: list[int], keepdims: int) -> list
 
 
 def rms_norm(call: Call) -> Value:
-    epsilon = call.get("eps", torch.finfo(call.dtype).eps)
+    epsilon = call.get("eps", torch.finfo(computing(call.dtype)).eps)
     return call.op(
         "rms_norm", call["input"], call["weight"], axis=-len(call["normalized_shape"]), epsilon=float(epsilon)
     )

@@ -1,4 +1,4 @@
-"""Assertions of a PyTorch program: the run ends with an error where they do not hold."""
+"""Assertions of a PyTorch program: a run ends with an error if one does not hold."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ SIGNS = {"==": "=", "!=": "is not"}
 
 
 def end_unless_true(call: Call) -> None:
-    """torch._assert_async of one number and a message; without one, torch.export drops it."""
+    """torch._assert_async of a number and a message; torch.export drops the form without a message."""
     call.op("require_all", call.tensor("self", torch.bool), message=call.get("assert_msg", "an assertion fails"))
 
 
 def end_unless_holds(call: Call) -> None:
-    """_assert_scalar: a condition on extents and numbers that PyTorch could not decide when it traced the program, such
-    as torch._check(mask.sum().item() > 3)."""
+    """_assert_scalar: a condition on extents and numbers that PyTorch could not decide during tracing, such as
+    torch._check(mask.sum().item() > 3)."""
     condition = call.raw("self")
     value = condition.meta["val"] if isinstance(condition, torch.fx.Node) else condition
     expression = sympy.sympify(value.node.expr if isinstance(value, torch.SymBool) else bool(value))
@@ -41,7 +41,7 @@ def end_unless_holds(call: Call) -> None:
 
 
 def _readable(call: Call, expression: Any) -> str:
-    """With the names of inputs' dimensions, and item() for what is read from a tensor."""
+    """The expression with the names of inputs' dimensions, and item() for a number read from a tensor."""
     reads = [node for node in call.node.graph.nodes if node.target in numbers.READS]
     values = ((node.meta.get("val"), "item()" if len(reads) == 1 else f"item() of '{node.name}'") for node in reads)
     names = {value.node.expr: sympy.Symbol(name) for value, name in values if isinstance(value, FROM_TENSORS)}

@@ -1,18 +1,21 @@
-"""torch.compile(net, backend="perpend"): graphs of Dynamo through the table of operators.
+"""torch.compile(net, backend="perpend"): converts Dynamo's graphs with the table of operators.
 
-Inference only: graphs that need gradients, and those with unsupported operators, run in PyTorch. Parameters and buffers
-are constants of the artifact (frozen) and are compiled again when they change; those that change a second time, such as
-a counter or a cache, are inputs from then on. Each call looks at PyTorch's counters of changes and at a sample of the
-memory; with `options={"freeze": "read"}` it reads all of it, and `{"freeze": False}` makes all of them inputs.
+Inference only: graphs that need gradients run in PyTorch, and so do operators that are not supported, between parts
+that are compiled. Parameters and buffers are constants of the artifact (frozen) and are compiled again when they
+change; those that change a second time, such as a counter or a cache, are inputs from then on. Each call looks at
+PyTorch's counters of changes and at a sample of the memory; with `options={"freeze": "read"}` it reads all of it, and
+`{"freeze": False}` makes all of them inputs.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import operator
 import threading
 import warnings
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +27,22 @@ from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
 from .. import CompileError, Model, Module, check_options, compile, target_text
-from .call import Complex, has_effect
-from .frontend import Converter, check_operators
+from .call import Complex, has_effect, place_of
+from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
+from .layouts import Layout
+from .numbers import result
 from .operators import decompositions
-from .types import extent_of, naming
+from .parts import Parts, split
+from .returned import Results, Returned, root_of
+from .scalars import Scalars, Sources
+from .types import naming
 
 Function = Callable[..., Any]
 MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
+
+logger = logging.getLogger("perpend")
+_said: set[str] = set()  # operators of which the log says that PyTorch runs them
 
 # Artifacts in use, by program text, frozen tensors and options. Their users keep the tensors, so no identity is reused.
 _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakValueDictionary()
@@ -40,7 +51,8 @@ _artifacts: weakref.WeakValueDictionary[tuple[Any, ...], Model] = weakref.WeakVa
 def perpend_backend(
     graph: torch.fx.GraphModule, example_inputs: Sequence[Any], options: dict[str, Any] | None = None, **others: Any
 ) -> Function:
-    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; they are all the same.
+    """A Dynamo backend. options: freeze, threads, and those of perpend.compile. mode: PyTorch's; all have the same
+    effect.
 
     Errors: CompileError for an option or a mode that does not exist.
     """
@@ -67,10 +79,11 @@ def perpend_backend(
         function: Function = module.forward
         try:
             check_inputs(inputs)
-            check_operators(module)
-            function = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
+            compiled = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
+            compiled.divide(unsupported_nodes(module))
+            function = compiled
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
-                alone.append(function)
+                alone.append(compiled)
         except CompileError as error:
             warn_of_pytorch(error)
         boxed: Function = make_boxed_func(function)
@@ -86,8 +99,8 @@ def perpend_backend(
 
 
 def _needs_no_wrappers(context: TracingContext | None) -> bool:
-    """Whether the graph's function takes and returns what its user does. Otherwise PyTorch's wrappers write changes of
-    inputs and views back, take subclasses apart and so on; they take longer than a small model.
+    """Whether the graph's function has the signature of the user's. Otherwise PyTorch's wrappers write back changes of
+    inputs and views, unpack tensor subclasses and so on; they take longer than a small model.
     """
     facts: Any = context and context.fw_metadata
     if not facts or (context and context.fakify_first_call) or torch._functorch.config.functionalize_rng_ops:
@@ -102,14 +115,14 @@ def _needs_no_wrappers(context: TracingContext | None) -> bool:
 
 def _directly(compiled: _Compiled, wrapped: Function) -> Function:
     def call(*inputs: Any) -> Any:
-        version = compiled.current(inputs)
-        return compiled.run(version, inputs) if version else wrapped(*inputs)
+        results = compiled.results(inputs)
+        return wrapped(*inputs) if results is None else results
 
     return call
 
 
 def check_inputs(inputs: Sequence[Any]) -> None:
-    """Errors: CompileError for the lengths of a nested tensor's parts, which stand for many numbers."""
+    """Errors: CompileError for the ragged lengths of a nested tensor, which no single extent describes."""
     if any(isinstance(value, torch.SymInt) and value.node.is_nested_int() for value in inputs):
         raise CompileError("nested tensors are not supported\nhint: pad their parts to one length")
 
@@ -130,33 +143,28 @@ def _run_in_pytorch(module: torch.fx.GraphModule, inputs: Sequence[Any]) -> Func
 
 
 def is_view_of_input(node: torch.fx.Node) -> bool:
-    while node.op == "call_function" and getattr(node.target, "is_view", False):
-        source = node.args[0]
-        if not isinstance(source, torch.fx.Node):
-            return False
-        node = source
-    return node.op == "placeholder" and isinstance(node.meta.get("val"), torch.Tensor)
+    root = root_of(node)
+    return root.op == "placeholder" and root is not node and isinstance(root.meta.get("val"), torch.Tensor)
 
 
 def is_token(node: torch.fx.Node) -> bool:
-    """An input that only orders effects: None is given for it."""
+    """Whether an input only orders side effects: its value is None."""
     return bool(node.users) and all(has_effect(user) and user.args[0] is node for user in node.users)
 
 
 @dataclass(frozen=True)
 class _Version:
-    """The model for some values of the frozen tensors. Never changed: calls on other threads may be using it."""
+    """The model for one state of the frozen tensors. Immutable: calls on other threads may be using it."""
 
     model: Model
     frozen: Frozen
     tensors: Sequence[int]
-    sizes: Sequence[int]
-    outputs: Sequence[tuple[str, Any]]
-    are_results: bool  # whether the outputs are those of the model, as they are
+    scalars: Scalars
+    returned: Returned
 
 
 class _Compiled:
-    """One graph. It is compiled at its first call, and again when a frozen tensor has changed. Threads: any."""
+    """One graph. It is compiled at its first call, and again after a frozen tensor has changed. Thread-safe."""
 
     def __init__(
         self,
@@ -164,81 +172,90 @@ class _Compiled:
         frozen: Sequence[int],
         settings: dict[str, Any],
         reads_all: bool,
+        seeds: int = 0,
     ) -> None:
+        """seeds: of random values, that other parts of a graph have."""
         self.reads_all = reads_all
         self.module = module
         self.settings = settings
+        self.seeds = seeds
         self.is_refused = False
+        self.parts: Parts | None = None
         self.placeholders = [node for node in module.graph.nodes if node.op == "placeholder"]
-        self.lock = threading.Lock()  # of what follows; `version` is read without it
+        self.lock = threading.Lock()  # of what follows; `version` and `parts` are read without it
         self.version: _Version | None = None
         self.frozen = list(frozen)
-        self.changed: set[int] = set()  # frozen tensors that have changed once; the second time, they become inputs
+        self.changed: set[int] = set()  # changed once; a second change makes it an input
 
-    def _sizes_without_tensor(self, tensors: Sequence[int]) -> list[int]:
-        """Integer inputs whose symbol is no extent of a tensor: an empty-handed input of that extent brings it."""
-        known = {str(e) for i in tensors for e in self.placeholders[i].meta["val"].shape}
-        symbols = [i for i, node in enumerate(self.placeholders) if isinstance(node.meta.get("val"), torch.SymInt)]
-        return [i for i in symbols if str(self.placeholders[i].meta["val"].node.expr) not in known]
+    def divide(self, apart: Mapping[torch.fx.Node, str]) -> None:
+        """Leaves some nodes to PyTorch. They are given with the reasons.
+        Errors: CompileError where nothing else is left, and one of them is PyTorch's own."""
+        if not apart:
+            return
+        parts, functions, seeds = split(self.module, apart.__contains__), list[Function](), self.seeds
+        if not any(part.is_compiled for part in parts) and any(map(is_of_pytorch, apart)):
+            check_operators(self.module)
+            raise CompileError(next(iter(apart.values())))
+        for part in parts:
+            function: Function = part.module.forward
+            if part.is_compiled:
+                frozen = [i for i, node in enumerate(part.inputs) if self._is_frozen(node)]
+                function = _Compiled(part.module, frozen, self.settings, self.reads_all, seeds)
+                seeds += len(part.module.graph.nodes)
+            functions.append(function)
+        say_what_stays(apart)
+        self.parts = Parts(self.module, parts, functions)
+
+    def _is_frozen(self, node: torch.fx.Node) -> bool:
+        return node.op == "placeholder" and self.placeholders.index(node) in self.frozen
 
     def current(self, inputs: tuple[Any, ...]) -> _Version | None:
-        """None: the graph cannot be compiled."""
+        """None: the graph cannot be compiled, at least not as a whole."""
         version = self.version
         if version and not version.frozen.changes(inputs):
             return version
         with self.lock:
             version = self.version
             changed = set(version.frozen.changes(inputs)) if version else set()
-            if self.is_refused or (version and not changed):
+            if self.is_refused or self.parts or (version and not changed):
                 return version
             self.frozen = [index for index in self.frozen if index not in changed & self.changed]
             self.changed |= changed
+            self.version = None
             try:
                 self.version = self._compile(inputs)
             except CompileError as error:
-                warn_of_pytorch(error)
-                self.is_refused = True
-                self.version = None
+                self._refuse(error)
             return self.version
 
+    def _refuse(self, error: CompileError) -> None:
+        """Leaves the node that the error is about to PyTorch, or else the whole graph."""
+        node = getattr(error, "node", None)
+        try:
+            if node is not None and node.graph is self.module.graph:
+                self.divide({node: str(error)})
+        except CompileError:
+            pass
+        if not self.parts:
+            warn_of_pytorch(error)
+            self.is_refused = True
+
     def __call__(self, *inputs: Any) -> list[Any]:
-        version = self.current(inputs)
-        return self.run(version, inputs) if version else self._in_pytorch(*inputs)
+        results = self.results(inputs)
+        return self.module.forward(*inputs) if results is None else results
 
-    def run(self, version: _Version, inputs: tuple[Any, ...]) -> list[Any]:
+    def results(self, inputs: tuple[Any, ...]) -> list[Any] | None:
+        """None: PyTorch computes them."""
+        version = None if self.parts else self.current(inputs)
+        if self.parts:
+            return self.parts(*inputs)
+        if version is None or not version.scalars.fit(inputs):
+            return None
         values = [inputs[index] for index in version.tensors]
-        if version.sizes:
-            values += [torch.empty(int(inputs[index]), dtype=torch.bool) for index in version.sizes]
+        if version.scalars:
+            values += version.scalars.tensors(inputs)
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
-        if not isinstance(results, tuple):
-            results = (results,)
-        if version.are_results:
-            return list(results)
-        return [self._output(kind, value, results, inputs) for kind, value in version.outputs]
-
-    def _in_pytorch(self, *inputs: Any) -> list[Any]:
-        results: list[Any] = self.module.forward(*inputs)
-        return results
-
-    def _output(self, kind: str, value: Any, results: Sequence[Any], inputs: Sequence[Any]) -> Any:
-        if kind == "tensor":
-            return results[value]
-        if kind == "input":
-            return inputs[value]
-        if kind == "view":
-            return self._view(value, inputs)
-        return int(results[value].item()) if kind == "size" else value
-
-    def _view(self, argument: Any, inputs: Sequence[Any]) -> Any:
-        """A view of an input in PyTorch: its strides say how to make it again from the caller's tensor."""
-
-        def evaluate(node: torch.fx.Node) -> Any:
-            if node.op == "placeholder":
-                return inputs[self.placeholders.index(node)]
-            target: Any = node.target
-            return target(*self._view(node.args, inputs), **self._view(node.kwargs, inputs))
-
-        return torch.fx.map_arg(argument, evaluate)
+        return version.returned(results if isinstance(results, tuple) else (results,), inputs)
 
     def _compile(self, inputs: Sequence[Any]) -> _Version:
         frozen = self.frozen
@@ -248,59 +265,66 @@ class _Compiled:
             for index, node in enumerate(self.placeholders)
             if index not in frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
         ]
-        sizes = self._sizes_without_tensor(tensors)
+        scalars = Scalars(self.placeholders, self.module.graph.nodes, tensors)
         converter = Converter("compiled")
+        converter.seeds = self.seeds
         for index, node in enumerate(self.placeholders):
             if index in frozen:
                 converter.values[node] = converter.constant(inputs[index])
             elif index in tensors:
                 converter.input(node, node.name)
-        for index in sizes:
-            node = self.placeholders[index]
-            converter.graph.input(node.name, [extent_of(node.meta["val"])], "bool")
-        if not tensors and not sizes:
-            converter.graph.input("nothing", [0], "bool")  # torch tensors out need torch tensors in
         with naming({}):
+            scalars.add_to(converter)
+            if not tensors and not scalars:
+                converter.graph.input("nothing", [0], "bool")  # torch tensors out need torch tensors in
             converter.convert(self.module, list(self.module.graph.nodes))
-            names, values, outputs = self._collect_outputs(converter)
+            made = Results(self.module.graph, self._views(), Sources(self.placeholders)).returned()
+            values = [self._output(converter, *output) for output in zip(made.nodes, made.layouts, strict=True)]
+        names = [f"output{number}" for number in range(len(values))]
         model = self._artifact(converter.graph.finish(names, values), kept.tensors.states)
-        are_results = outputs == [("tensor", index) for index in range(len(values))]
-        return _Version(model, kept, tensors, sizes, outputs, are_results)
+        return _Version(model, kept, tensors, scalars, made)
+
+    def _views(self) -> list[torch.fx.Node]:
+        """The results that are views of inputs: in PyTorch, their strides say how to make them again."""
+        results = self.module.graph.output_node().args[0]
+        return [node for node in results if isinstance(node, torch.fx.Node) and is_view_of_input(node)]
+
+    def _output(self, converter: Converter, node: torch.fx.Node, layout: Layout | None) -> Any:
+        value = result(converter, node)
+        if isinstance(value, Complex):
+            raise CompileError(
+                f"output '{node.name}': complex numbers are not supported\nhint: return torch.view_as_real(...)"
+            )
+        if isinstance(value, (int, str)):
+            return converter.graph.dims([value], scalar=True)
+        if layout and layout.order is not None:
+            return converter.graph.composite("transpose", [value], {"perm": list(layout.order)})[0]
+        return value
 
     def _artifact(self, program: Module, identity: tuple[Any, ...]) -> Model:
         text = hashlib.sha256(str(program).encode()).hexdigest()
         key = (text, identity, tuple(sorted(self.settings.items())))
         model = _artifacts.get(key)
         if model is None:
+            program.is_of_process = True  # nobody saves the model
             _artifacts[key] = model = compile(program, **self.settings)
+            model.allow_threads(torch.get_num_threads)
         return model
 
-    def _collect_outputs(self, converter: Converter) -> tuple[list[str], list[Any], list[tuple[str, Any]]]:
-        results = next(node for node in reversed(self.module.graph.nodes) if node.op == "output").args[0]
-        outputs: list[tuple[str, Any]] = []
-        names: list[str] = []
-        values: list[Any] = []
-        for node in results:
-            if isinstance(node, torch.fx.Node) and node.op == "placeholder":
-                outputs.append(("input", self.placeholders.index(node)))
-            elif isinstance(node, torch.fx.Node) and is_view_of_input(node):
-                outputs.append(("view", node))
-            elif isinstance(node, torch.fx.Node):
-                value = converter.map_argument(node)
-                if isinstance(value, Complex):
-                    raise CompileError(
-                        f"output '{node.name}': complex numbers are not supported\nhint: return torch.view_as_real(...)"
-                    )
-                if isinstance(value, int) or value is None:
-                    outputs.append(("number", value))
-                    continue
-                kind = "size" if isinstance(value, str) else "tensor"
-                outputs.append((kind, len(values)))
-                names.append(f"output{len(values)}")
-                values.append(converter.graph.dims([value], scalar=True) if kind == "size" else value)
-            else:
-                outputs.append(("number", node))
-        return names, values, outputs
+
+def is_of_pytorch(node: torch.fx.Node) -> bool:
+    """Whether it calls an operator that PyTorch brings, and not the user or an extension."""
+    return getattr(node.target, "namespace", "") in ("aten", "prims")
+
+
+def say_what_stays(apart: Mapping[torch.fx.Node, str]) -> None:
+    """Once for each operator."""
+    for node, reason in apart.items():
+        name = str(node.target)
+        if name not in _said and node.target is not operator.getitem:
+            _said.add(name)
+            problem = reason.partition("\nhint: ")[0]
+            logger.warning("perpend leaves %s%s to PyTorch: %s", name, place_of(node), problem)
 
 
 if "perpend" not in list_backends(exclude_tags=()):  # otherwise the package's entry point registers it

@@ -42,7 +42,7 @@ def near(x: Tensor, order: int, sign: int, has_logarithm: bool = False) -> Tenso
 
 
 def far(x: Tensor, order: float, wave: Callable[[Tensor], Tensor], other: Callable[[Tensor], Tensor]) -> Tensor:
-    """sqrt(2 / (pi x)) (P wave(angle) + Q other(angle)), as Hankel's expansion has them."""
+    """Hankel's expansion: sqrt(2 / (pi x)) (P wave(angle) + Q other(angle))."""
     terms = [1.0]
     for k in range(1, 24):
         terms.append(terms[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))

@@ -1,6 +1,6 @@
-"""One node of a torch graph that is being converted, and what has been made of the nodes before it.
+"""One node of a torch graph during conversion, and the values of the nodes before it.
 
-What operators are written with (operators): a Call has the arguments by name, and makes composites.
+Operators are written in terms of a Call: it gives them the arguments by name, and builds composites.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class Complex(NamedTuple):
 
 
 def has_effect(node: torch.fx.Node) -> bool:
-    """Whether torch keeps the node in its place among others; its results are a token and those of what it calls."""
+    """Whether torch keeps the node in order among the others; its results are a token and those of the operator it
+    calls."""
     return isinstance(node.target, torch._ops.HigherOrderOperator) and node.target.name() == "with_effects"
 
 
@@ -41,7 +42,7 @@ def name_of(node: torch.fx.Node) -> str:
 
 
 def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
-    """The arguments by the names of the operator's schema, those that are left out as it says."""
+    """The arguments by the names of the operator's schema, which supplies defaults for absent ones."""
     target, given = called(node)
     arguments: dict[str, Any] = {}
     for index, argument in enumerate(target._schema.arguments):
@@ -56,19 +57,19 @@ def arguments_of(node: torch.fx.Node) -> dict[str, Any]:
 
 
 def place_of(node: torch.fx.Node) -> str:
-    """Of the model's code that calls the operator, where PyTorch has written it down."""
+    """Where the model's code calls the operator, if PyTorch recorded it."""
     places = re.findall(r'File "(.*)", line (\d+)', node.meta.get("stack_trace") or "")
     return f" at {places[-1][0]}:{places[-1][1]}" if places else ""
 
 
 class Conversion:
-    """What has been made so far of a torch graph."""
+    """The state of a torch graph's conversion."""
 
     def __init__(self, name: str) -> None:
         self.graph = GraphBuilder(name)
         self.values: dict[torch.fx.Node, Any] = {}
-        self.seeds = 0  # of random values
-        self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # the tensor stays, so that its id is its own
+        self.seeds = 0  # the number of random operators so far
+        self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # keeps the tensor, so that its id is not reused
 
     def input(self, node: torch.fx.Node, name: str) -> None:
         tensor = node.meta["val"]
@@ -109,18 +110,18 @@ class Conversion:
         return argument
 
     def inline(self, body: torch.fx.GraphModule, arguments: Sequence[Any]) -> Any:
-        """Converts a region such as `with torch.no_grad()` in place; its results."""
+        """Converts a region such as `with torch.no_grad()` in place; returns its results."""
         raise NotImplementedError
 
 
 class Call:
-    """One node that is being converted: its arguments by the names of the operator's schema, and the builder."""
+    """A node under conversion: its arguments by the names of the operator's schema, and the builder."""
 
     def __init__(self, converter: Conversion, node: torch.fx.Node) -> None:
         self.converter = converter
         self.node = node
         self.result = node.meta.get("val")
-        self.part: int | None = None  # which part of complex operands is meant
+        self.part: int | None = None  # which part of complex operands `[]` returns
         self._arguments = arguments_of(node)
         self._as_vectors: dict[str, Value] = {}
 
@@ -161,7 +162,7 @@ class Call:
         return value.reshape(1) if name in self._as_vectors else value
 
     def of_vectors(self) -> Call:
-        """The same call with vectors of one element in the places of tensors without dimensions."""
+        """The same call with tensors of rank 0 replaced by vectors of one element."""
         call = Call(self.converter, self.node)
         call.part = self.part
         for name, value in self._arguments.items():
@@ -171,7 +172,7 @@ class Call:
         return call
 
     def is_read(self, index: int) -> bool:
-        """Whether the model uses that one of the operator's results."""
+        """Whether the model uses this result of the operator."""
         return any(user.args[1] == index and user.users for user in self.node.users)
 
     def ints(self, name: str, count: int, otherwise: int = 0) -> list[int]:
@@ -203,7 +204,9 @@ class Call:
             return value
         if name == "bool":
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
-        return self.op("cast", value, to=Type(name))
+        # Beyond the range of a float of 8 bits are its infinities, or NaN; PyTorch saturates this one alone.
+        saturates = dtype == torch.float8_e4m3fn
+        return self.op("cast", value, to=Type(name), saturate=int(saturates))
 
     def of_type(self, value: Value, dtype: torch.dtype) -> Value:
         """An operand in another type. Whole numbers among complex ones have the imaginary part 0."""
@@ -212,11 +215,13 @@ class Call:
         return self.cast(value, dtype)
 
     def number(self, value: float | Extent | Value, dtype: torch.dtype) -> Value:
-        """A number, which extents or data may decide, as a tensor of rank 0."""
+        """A number, possibly made of extents or data, as a tensor of rank 0."""
         if isinstance(value, str):
             value = self.converter.graph.dims([value], scalar=True)
         if isinstance(value, Value):
             return self.cast(value, dtype)
+        if isinstance(value, int) and not dtype.is_floating_point and dtype.itemsize < 8:
+            return self.converter.graph.constant(torch.tensor(value).to(dtype))  # the low bits, as in PyTorch
         return self.converter.graph.constant(torch.tensor(value, dtype=dtype))
 
     def tensor(self, name: str, dtype: torch.dtype | None = None) -> Value:
@@ -240,7 +245,7 @@ def is_float(value: Value) -> bool:
 
 
 def component(call: Call, value: Any, index: int) -> Any:
-    """A part of an operand that may be real."""
+    """One part of an operand that may be real."""
     if not isinstance(value, Complex):
         if isinstance(value, complex):
             return call.number((value.real, value.imag)[index], call.dtype)

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from .._perpend import Type, Value
-from .arithmetic import angle_of
 from .call import Call, Complex, component, torch_of
 from .movement import normal, result_shape, slice_between
 from .types import dtype_name
@@ -52,7 +51,7 @@ def convert(call: Call, name: str, operators: dict[str, Operator]) -> Any:
     return Complex(real, imaginary)
 
 
-# Operators that do with each of the two parts what they do with real tensors.
+# Operators that act on each part as on a real tensor.
 PARTWISE = """
     alias clone contiguous detach view _unsafe_view reshape expand permute transpose t unsqueeze squeeze slice select
     split split_with_sizes unbind repeat flip roll gather index_select index cat stack diagonal unfold add sub neg
@@ -145,13 +144,14 @@ def rotated(call: Call, length: Value, angle: Value) -> Complex:
 
 
 def polar(call: Call) -> tuple[Value, Value]:
-    """The length and the angle."""
+    """Absolute value and angle."""
     value = call["self"]
-    return call.op("sqrt", squared(call, value)), angle_of(call, *reversed(parts_of(call, value)))
+    parts = parts_of(call, value)
+    return call.op("hypot", *parts), call.op("atan2", *reversed(parts))
 
 
 def power(call: Call) -> Complex:
-    """Small powers are products; others are exp(exponent log z)."""
+    """Small integer powers are products; others are exp(exponent log z)."""
     value, exponent = call["self"], call["exponent"]
     if isinstance(exponent, int) and 0 < exponent <= 8:
         result = value
@@ -173,10 +173,10 @@ def logarithm(call: Call) -> Complex:
 
 
 def root(call: Call) -> Complex:
-    """The root whose real part is not negative: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2); a < 0 swaps these."""
+    """The square root with a real part >= 0: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2); swapped for a < 0."""
     a, b = pair(call, "self")
     half, zero = call.number(0.5, torch_of(a)), call.number(0, torch_of(a))
-    total = call.op("add", call.op("abs", a), call.op("sqrt", squared(call, call["self"])))
+    total = call.op("add", call.op("abs", a), call.op("hypot", a, b))
     major = call.op("sqrt", call.op("mul", total, half))
     minor = call.op("div", call.op("mul", call.op("abs", b), half), major)
     minor = call.op("where", call.op("equal", major, zero), zero, minor)
@@ -197,7 +197,7 @@ def hyperbolic(real: tuple[str, str], imaginary: tuple[str, str], factor: int) -
 
 
 def sigmoid(call: Call) -> Complex:
-    """1 / (1 + u) with u = e^-z, or u / (1 + u) with u = e^z, whichever u is not large."""
+    """1 / (1 + u) with u = e^-z, or u / (1 + u) with u = e^z, so that u does not overflow."""
     a, b = pair(call, "self")
     one, is_left = call.number(1, torch_of(a)), call.op("less", a, call.number(0, torch_of(a)))
     u = rotated(
@@ -211,7 +211,7 @@ def sigmoid(call: Call) -> Complex:
 
 
 def tanh(call: Call) -> Complex:
-    """(sinh 2a + i sin 2b) / (cosh 2a + cos 2b), which is the same from |2a| = 40 on."""
+    """(sinh 2a + i sin 2b) / (cosh 2a + cos 2b); |2a| is limited to 40, where the result no longer changes."""
     a, b = (call.op("add", part, part) for part in pair(call, "self"))
     a = call.op("clip", a, call.number(-40, torch_of(a)), call.number(40, torch_of(a)))
     below = call.op("add", call.op("cosh", a), call.op("cos", b))
@@ -225,7 +225,7 @@ def reciprocal(call: Call) -> Complex:
 
 
 def direction(call: Call) -> Complex:
-    """z / |z|; 0 of 0."""
+    """z / |z|; 0 for 0."""
     parts, (length, _) = pair(call, "self"), polar(call)
     zero, one = (call.number(number, torch_of(length)) for number in (0, 1))
     length = call.op("where", call.op("equal", length, zero), one, length)
@@ -233,7 +233,7 @@ def direction(call: Call) -> Complex:
 
 
 def product_along(call: Call) -> Complex:
-    """The product of the lengths, turned by the sum of the angles."""
+    """The product of the absolute values, with the sum of the angles."""
     axes = [normal(call["dim"], call.rank())] if call.get("dim") is not None else list(range(call.rank()))
     keeps = int(call.get("keepdim", False))
     length, angle = polar(call)
@@ -254,7 +254,7 @@ def widened(call: Call, real: Value) -> Any:
 
 
 def filled(call: Call) -> Complex:
-    """A tensor of the result's shape that holds one number."""
+    """A tensor of the result's shape filled with one number."""
     value = call["fill_value" if "fill_value" in call else "s"]
     return Complex(*(call.op("expand", part, shape=result_shape(call)) for part in parts_of(call, value)))
 
@@ -268,13 +268,13 @@ def from_parts(call: Call) -> Complex:
 
 
 def from_last(call: Call, value: Value) -> Complex:
-    """[.., 2]"""
+    """Splits [.., 2] into real and imaginary parts."""
     last = len(value.shape) - 1
     return Complex(*(call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2)))
 
 
 def as_last(call: Call, value: Any) -> Value:
-    """[.., 2]"""
+    """Joins the parts as [.., 2]."""
     return call.op("stack", component(call, value, 0), component(call, value, 1), axis=-1)
 
 
@@ -298,12 +298,13 @@ def bits_of(call: Call) -> Any:
 
 
 def transformed(call: Call, value: Value, axis: int, **attributes: Any) -> Value:
-    """[.., 1 or 2] along one axis."""
+    """Transforms x [.., 1 or 2] along one axis."""
     return call.op("dft", value, axis=axis, **attributes)
 
 
 def scaled(call: Call, value: Value, lengths: Sequence[Any], is_inverse: bool) -> Value:
-    """Normalisation 0: a sum, 1: over the root of the number of elements, 2: over that number (as inverse dft is)."""
+    """Normalisation 0: none; 1: divides by the root of the number of elements; 2: by that number (inverse dft does
+    it)."""
     mode = call["normalization"]
     if mode == (2 if is_inverse else 0):
         return value
@@ -315,7 +316,7 @@ def scaled(call: Call, value: Value, lengths: Sequence[Any], is_inverse: bool) -
 
 
 def spectrum(call: Call) -> Complex:
-    """fft of real values: the last of `dim` has half of the result when it is one-sided."""
+    """fft of real values; if one-sided, the last of `dim` holds half of the result."""
     value = call.tensor("self", call.dtype)
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
     lengths = [value.shape[dim] for dim in dims]
@@ -356,8 +357,8 @@ COMPLEX: dict[str, Operator] = {
     "aten.imag": lambda call: component(call, call["self"], 1),
     "aten.eq": are_equal,
     "aten.ne": lambda call: call.op("logical_not", are_equal(call)),
-    "aten.abs": lambda call: call.op("sqrt", squared(call, call["self"])),
-    "aten.angle": lambda call: angle_of(call, *reversed(pair(call, "self"))),
+    "aten.abs": lambda call: call.op("hypot", *pair(call, "self")),
+    "aten.angle": lambda call: call.op("atan2", *reversed(pair(call, "self"))),
     "aten._conj": conjugate,
     "aten._conj_physical": conjugate,
     "aten.conj_physical": conjugate,

@@ -1,4 +1,4 @@
-"""PyTorch's control flow: the functions of torch.cond, while_loop, scan and map become regions of the graph."""
+"""PyTorch's control flow: the functions in torch.cond, while_loop, scan and map become regions of the graph."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Arguments = Sequence[Any]
 
 
 def tensor_of(converter: Conversion, argument: Any) -> Value:
-    """An operand of control flow, which may be a number or a condition on extents, as a tensor."""
+    """An operand of control flow as a tensor; it may be a number or a condition on extents."""
     if isinstance(argument, torch.fx.Node) and isinstance(argument.meta.get("val"), torch.SymBool):
         return numbers.computed(converter, argument)
     value = converter.map_argument(argument)
@@ -29,7 +29,7 @@ def tensor_of(converter: Conversion, argument: Any) -> Value:
 
 
 def region(converter: Conversion, body: torch.fx.GraphModule, arguments: Sequence[Value]) -> list[Value]:
-    """The results of `body`. What it makes of constants stays inside."""
+    """The results of `body`. Constants converted inside are not visible outside."""
     placeholders = [node for node in body.graph.nodes if node.op == "placeholder"]
     for placeholder, argument in zip(placeholders, arguments, strict=True):
         if isinstance(placeholder.meta.get("val"), torch.SymInt):

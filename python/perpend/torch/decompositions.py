@@ -1,4 +1,4 @@
-"""Operators beyond core ATen in its terms: fused layers, bags of embeddings, distances, order statistics."""
+"""Decompositions of operators beyond core ATen: fused layers, bags of embeddings, distances, order statistics."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from torch._decomp import get_decompositions
 from torch.nn import functional
 
 from .bessel import BESSEL
-from .bits import BITS
+from .bits import BITS, INTEGERS
 from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
+from .order_statistics import ORDER_STATISTICS
 from .pooling import POOLS
 from .quantisation import FAKE
 from .random import DISTRIBUTIONS
@@ -26,7 +27,7 @@ aten: Any = torch.ops.aten
 
 
 def _attention_mask(mask: Tensor | None, kind: int | None, dtype: torch.dtype) -> Tensor | None:
-    """What is added to the scores. kind: 0 is [query, key], 1 is [batch, key], 2 has all four dimensions."""
+    """The summand of the scores. kind 0: [query, key]; 1: [batch, key]; 2: four dimensions."""
     if mask is None:
         return None
     mask = mask.to(torch.bool)
@@ -101,10 +102,10 @@ def embedding_bag(
     include_last_offset: bool = False,
     padding_idx: int = -1,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Bags of rows of a table, summed (mode 0), averaged (1) or their maximum (2); bag b begins at offsets[b].
+    """Reduces bags of rows of a table: sum (mode 0), mean (1) or maximum (2); bag b begins at offsets[b].
 
-    The results behind are what PyTorch's kernels leave there: the bag of each index (nothing where plain sums do
-    without), the sizes of the bags and the index of each maximum (zeros where nothing counts them).
+    The other results equal what PyTorch's kernels return: the bag of each index (empty if plain sums do not need it),
+    the sizes of the bags and the index of each maximum (zeros if nothing counts them).
     """
     is_plain_sum = mode == 0 and padding_idx < 0 and weight.dtype != torch.float64
     zeros = torch.zeros_like(offsets)
@@ -131,7 +132,7 @@ def embedding_bag(
 
 
 def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) -> Tensor:
-    """The index whose row has the maximum of a bag, the first of several; 0 for a bag without rows."""
+    """The first index of each bag whose row has the maximum; 0 for a bag without rows."""
     count = indices.shape[0]
     place = torch.arange(count)[:, None]
     place = torch.where(rows == maxima[bag], place, count)
@@ -152,7 +153,7 @@ def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 
 def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
-    """aten._pdist_forward: those of rows i < j, in order."""
+    """aten._pdist_forward: the distances of rows i < j, in order."""
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
     return torch.linalg.vector_norm(x[first] - x[second], p, dim=-1)
 
@@ -171,7 +172,7 @@ def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor
 
 
 def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Any:
-    """The elements in order; those beyond them, which PyTorch leaves open, are 0."""
+    """Keeps the elements in order; additional ones, which PyTorch leaves uninitialised, are 0."""
     count, wanted = math.prod(x.shape), math.prod(size)
     if not x.is_contiguous() or memory_format not in (None, torch.contiguous_format, torch.preserve_format):
         return NotImplemented
@@ -190,7 +191,7 @@ def trilinear(
     sumdim: list[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The product of three tensors, with new dimensions where the lists say so, summed over `sumdim`."""
+    """The product of three tensors, unsqueezed at the listed dimensions, summed over `sumdim`."""
     parts = []
     for part, dims in ((x, expand1), (y, expand2), (z, expand3)):
         for dim in dims:
@@ -200,75 +201,14 @@ def trilinear(
 
 
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = alpha * (y @ z).sum(0)
+    product = alpha * (y @ z).sum(0, dtype=x.dtype)
     return product if beta == 0 else beta * x + product
-
-
-def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    values, positions = values.select(dim, k - 1), positions.select(dim, k - 1)
-    return (values.unsqueeze(dim), positions.unsqueeze(dim)) if keepdim else (values, positions)
-
-
-def median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two. Sorting puts NaN last, but a NaN is the median."""
-    return kth_value(x, (x.shape[dim] + 1) // 2 if x.dim() else 1, dim, keepdim)
-
-
-def median(x: Tensor) -> Tensor:
-    return median_along(x.reshape(-1), 0)[0]
-
-
-def running_extreme(is_maximum: bool) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
-    """cummax and cummin: the last position where the extreme so far is reached."""
-
-    def function(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-        if x.dim() == 0:
-            return x.clone(), torch.zeros_like(x, dtype=torch.long)
-        last = x.movedim(dim, -1)
-        count = last.shape[-1]
-        place = torch.arange(count, device=x.device)
-        lowest = float("-inf") if is_maximum else float("inf")
-        if not x.is_floating_point():
-            lowest = torch.iinfo(x.dtype).min if is_maximum else torch.iinfo(x.dtype).max
-        visible = torch.where(place[None, :] <= place[:, None], last[..., None, :], lowest)
-        values = visible.amax(-1) if is_maximum else visible.amin(-1)
-        is_reached = (last[..., None, :] == values[..., :, None]) & (place[None, :] <= place[:, None])
-        positions = torch.where(is_reached, place, 0).amax(-1)
-        return values.movedim(-1, dim), positions.movedim(-1, dim)
-
-    return function
-
-
-def nan_median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The lower one of two, without NaN; NaN of nothing else."""
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    place = ((x == x).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
-    results = (values.gather(dim, place), positions.gather(dim, place))
-    return results if keepdim else (results[0].squeeze(dim), results[1].squeeze(dim))
-
-
-def nan_median(x: Tensor) -> Tensor:
-    return nan_median_along(x.reshape(-1), 0)[0]
-
-
-def log_cumulated(x: Tensor, dim: int) -> Tensor:
-    """log(e^x[0] + .. + e^x[i]), shifted by the maximum of all."""
-    if x.dim() == 0:
-        return x.clone()
-    highest = x.amax(dim, keepdim=True)
-    highest = torch.where(highest.abs() == float("inf"), 0.0, highest)
-    return (x - highest).exp().cumsum(dim).log() + highest
 
 
 def scatter_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, include_self: bool = True
 ) -> Tensor:
-    """Reductions that the tensor itself does not take part in, and means."""
+    """Reductions without the tensor's own elements, and means."""
     if include_self and reduce != "mean":
         return NotImplemented
     if x.dim() == 0:
@@ -276,9 +216,7 @@ def scatter_reduce(
     count = torch.zeros_like(x, dtype=torch.long).scatter_add(dim, index, torch.ones_like(index))
     base = x
     if not include_self:
-        limits = torch.finfo(x.dtype) if x.is_floating_point() else torch.iinfo(x.dtype)
-        neutral = {"sum": 0, "mean": 0, "prod": 1, "amax": limits.min, "amin": limits.max}[reduce]
-        base = torch.where(count > 0, neutral, x).to(x.dtype)
+        base = torch.where(count > 0, x.new_full((), neutral_element(reduce, x.dtype)), x)
     result = torch.scatter_reduce(base, dim, index, source, "sum" if reduce == "mean" else reduce)
     if reduce != "mean":
         return result
@@ -286,22 +224,35 @@ def scatter_reduce(
     return result / number if x.is_floating_point() else torch.div(result, number, rounding_mode="floor").to(x.dtype)
 
 
+def neutral_element(reduce: str, dtype: torch.dtype) -> float:
+    """What a reduction begins with, so that it does not change the result."""
+    if reduce in ("sum", "mean", "prod"):
+        return int(reduce == "prod")
+    wants_lowest = reduce == "amax"
+    if dtype.is_floating_point:
+        return -math.inf if wants_lowest else math.inf
+    if dtype == torch.bool:
+        return not wants_lowest
+    limits = torch.iinfo(dtype)
+    return int(limits.min if wants_lowest else limits.max)
+
+
 def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """result[.., index[i], ..] with source[.., i, ..]"""
+    """Reduces result[.., index[i], ..] with source[.., i, ..]."""
     shape = [-1 if axis == dim % x.dim() else 1 for axis in range(x.dim())]
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """Elements of the flattened tensor."""
+    """Writes elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
     return flat.reshape(x.shape)
 
 
 def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """The places of the diagonal, as its dimension is the last of the source."""
+    """Writes the diagonal; its dimension is the last of the source."""
     rows, columns = x.shape[dim1], x.shape[dim2]
     places = torch.arange(rows)[:, None] + offset == torch.arange(columns)
     moved = x.movedim((dim1, dim2), (-2, -1))
@@ -311,7 +262,7 @@ def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, 
 
 
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    """The least of the most frequent values, and the last position where it is."""
+    """The least of the most frequent values, and its last position."""
     if x.dim() == 0:
         return x.clone(), torch.zeros_like(x, dtype=torch.long)
     values, order = torch.sort(x.movedim(dim, -1), dim=-1, stable=True)
@@ -327,7 +278,7 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
 
 
 def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
-    """Of narrow types as in C++: computed as int, of which a result too large keeps the low bits."""
+    """Narrow types compute as int, as C++ does; a result that is too large keeps the low bits."""
     dtype = torch.result_type(x, y)
     x, y = (each.to(torch.promote_types(dtype, torch.int32)) for each in (x, y))
     divisor = torch.gcd(x, y)
@@ -335,12 +286,12 @@ def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
 
 
 def sign_bit(x: Tensor) -> Tensor:
-    """-0.0 has one; that of a NaN is taken as 0."""
-    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
+    """-0.0 has one, and a NaN may."""
+    return (x.view(INTEGERS[x.dtype.itemsize]) if x.is_floating_point() else x) < 0
 
 
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
-    """Of integers: floating-point numbers, among which there is -0.0."""
+    """Integers become floating point, where -0.0 exists."""
     x = x.to(real_type(torch.result_type(x, y)))
     if not isinstance(y, Tensor):
         return -x.abs() if math.copysign(1.0, y) < 0 else x.abs()
@@ -348,7 +299,7 @@ def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
 
 
 def greater(x: Tensor, y: Tensor) -> Tensor:
-    """Of a number and NaN, the number."""
+    """The maximum; if one operand is NaN, the other."""
     return torch.where(x != x, y, torch.where(y != y, x, torch.maximum(x, y)))
 
 
@@ -357,19 +308,32 @@ def lesser(x: Tensor, y: Tensor) -> Tensor:
 
 
 def round_to(x: Tensor, *, decimals: int) -> Tensor:
-    factor = 10.0 ** abs(decimals)
-    return torch.round(x * factor) / factor if decimals >= 0 else torch.round(x / factor) * factor
-
-
-def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
-    return (x * x + y * y).sqrt()
+    factor, wide = 10.0 ** abs(decimals), x.to(torch.promote_types(x.dtype, torch.float32))
+    result = torch.round(wide * factor) / factor if decimals >= 0 else torch.round(wide / factor) * factor
+    return result.to(x.dtype)
 
 
 def angle(x: Tensor) -> Tensor:
-    """Of real numbers; complex ones stay an operator."""
+    """Real numbers only; complex ones stay an operator."""
     if x.is_complex():
         return NotImplemented
-    return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))
+    x = x.to(real_type(x.dtype))
+    return torch.where(x != x, x, (x < 0).to(x.dtype) * math.pi)
+
+
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """Of integers in their own type, which both numbers are cast to."""
+    if not x.is_floating_point():
+        threshold, value = int(threshold), int(value)
+    return torch.where(x <= threshold, value, x)
+
+
+def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | None = None, **others: Any) -> Tensor:
+    """aten.linspace. Of integers, the ends lose their fractions before there are steps between them."""
+    if dtype is not None and not dtype.is_floating_point and not dtype.is_complex:
+        start, end = (int(each) if isinstance(each, float) else each for each in (start, end))
+    result: Tensor = torch._refs.linspace(start, end, steps, dtype=dtype, **others)
+    return result
 
 
 def randomised_relu(
@@ -406,19 +370,12 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **POOLS,
     **FAKE,
     **IN_TRIANGLES,
+    **ORDER_STATISTICS,
     **get_decompositions(TABLE_OF_TORCH),
     aten._transformer_encoder_layer_fwd.default: encoder_layer,
     aten._embedding_bag.default: embedding_bag,
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten._cdist_forward.default: distances,
-    aten.kthvalue.default: kth_value,
-    aten.median.default: median,
-    aten.median.dim: median_along,
-    aten.cummax.default: running_extreme(is_maximum=True),
-    aten.cummin.default: running_extreme(is_maximum=False),
-    aten.logcumsumexp.default: log_cumulated,
-    aten.nanmedian.default: nan_median,
-    aten.nanmedian.dim: nan_median_along,
     aten.mode.default: mode,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
@@ -430,14 +387,15 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
     aten._trilinear.default: trilinear,
     aten.addbmm.default: add_sum_of_products,
+    aten.linspace.default: evenly_spaced,
     aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
     aten.copysign.Scalar: copy_sign,
     aten.fmax.default: greater,
     aten.fmin.default: lesser,
     aten.round.decimals: round_to,
-    aten.hypot.default: hypotenuse,
     aten.angle.default: angle,
+    aten.threshold.default: threshold,
     aten.rrelu_with_noise_functional.default: randomised_relu,
     aten.scatter_reduce.two: scatter_reduce,
 }

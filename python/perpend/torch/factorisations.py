@@ -15,13 +15,13 @@ from .call import Call
 from .selection import iota
 from .types import Extent
 
-SMALL = 1e-14  # of an angle between rows that is as good as a right one
+SMALL = 1e-14  # cosine of an angle that counts as right
 SWEEPS = 40  # rotations converge quadratically: 6 to 10 are usual
 TAYLOR = 16  # terms, of matrices whose norm is at most 1/2
 
 
 class Term:
-    """A tensor in a formula. Numbers are of its type."""
+    """A tensor in a formula. Numbers take its type."""
 
     def __init__(self, call: Call, value: Value) -> None:
         self.call, self.value = call, value
@@ -63,7 +63,7 @@ class Term:
         return self.op("gather", at[0], axis=at[1])
 
     def at(self, axis: int) -> Term:
-        """With a new dimension."""
+        """Inserts a dimension."""
         return self.op("unsqueeze", axes=[axis])
 
     def sum(self, axis: int) -> Term:
@@ -127,7 +127,7 @@ def loop(call: Call, count: Term, initial: list[Term], body: Callable[..., list[
 
 
 def reflected(call: Call, matrix: Term) -> tuple[Term, Term]:
-    """Orthogonal Q [n, m, m] and R [n, m, k] with Q R = A: column by column, what is below the diagonal becomes 0."""
+    """Orthogonal Q [n, m, m] and R [n, m, k] with Q R = A. Column by column, zeroes the elements below the diagonal."""
     _, rows, columns = matrix.value.shape
 
     def clear(number: Term, left: Term, factor: Term) -> list[Term]:
@@ -174,7 +174,8 @@ def smaller(first: Extent, second: Extent) -> Extent:
 
 
 def factored(call: Call) -> list[Value]:
-    """geqrf: R, below its diagonal the reflections 1 - tau v v^T without the leading 1 of v, and each tau."""
+    """geqrf: R; below its diagonal the vectors v of the reflections 1 - tau v v^T, without their leading 1; and each
+    tau."""
     matrix, outer = stack_of(call, "self")
     count, rows, columns = matrix.value.shape
     place, other = places(call, rows), places(call, columns)
@@ -201,7 +202,7 @@ def factored(call: Call) -> list[Value]:
 
 
 def product_of_reflections(call: Call, vectors: Term, scales: str) -> Term:
-    """[n, rows, rows], of reflections 1 - tau[j] v v^T, with v = (0 .. 0, 1, vectors[j + 1 ..])."""
+    """The product [n, rows, rows] of reflections 1 - tau[j] v v^T, with v = (0 .. 0, 1, vectors[j + 1 ..])."""
     rows = vectors.value.shape[1]
     factors = Term(call, call.cast(call.tensor(scales), torch.float64)).shaped([vectors.value.shape[0], -1])
 
@@ -230,17 +231,18 @@ def reflected_by(call: Call) -> Value:
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-# Rotations (Jacobi): in each step every row is turned with one other, all pairs at once
+# Rotations (Jacobi): each step rotates disjoint pairs of rows
 # ----------------------------------------------------------------------------------------------------------------------
 
 
 def rounds_of(size: Extent) -> Extent:
-    """How many steps it takes until each row has met each other."""
+    """The number of steps until each row has met every other."""
     return f"max({size} - 1 + ({size}) % 2, 1)"
 
 
 def partners(call: Call, number: Term, size: Extent) -> Term:
-    """As in a tournament: row i meets (number - i) mod rounds; who would meet itself meets the last row, or waits."""
+    """A round-robin schedule: row i meets (number - i) mod rounds; a row that would meet itself meets the last row, or
+    none."""
     own, rounds = places(call, size), extent(call, rounds_of(size))
     other = (number - own) % rounds
     other = choose(other.is_(own), rounds, other)
@@ -263,7 +265,8 @@ def angles(call: Call, other: Term, sizes: tuple[Term, Term], product: Term, is_
 
 
 def rotate(call: Call, size: Extent, initial: list[Term], step: Callable[..., tuple[list[Term], Term]]) -> list[Term]:
-    """Steps until all were small for a whole round. `step` returns what is left and whether its angles were small."""
+    """Steps until all angles were small for a whole round. `step` returns the new state and whether its angles were
+    small."""
     graph, quiet = call.converter.graph, Term(call, call.number(0, torch.int64))
     rounds = extent(call, rounds_of(size))
 
@@ -279,7 +282,7 @@ def rotate(call: Call, size: Extent, initial: list[Term], step: Callable[..., tu
 
 
 def sorted_rows(call: Call, keys: Term, matrices: list[Term], is_descending: bool) -> list[Term]:
-    """The keys [n, rows] in order, and rows of matrices beside them."""
+    """The keys [n, rows] sorted, and the rows of matrices in the same order."""
     values, order = call.ops("topk", keys.value, k=[keys.value.shape[1]], axis=1, largest=int(is_descending))
     rows = [Term(call, values)]
     for matrix in matrices:
@@ -313,7 +316,7 @@ def eigh(call: Call) -> list[Value | None]:
 
 
 def singular(call: Call, matrix: Term) -> tuple[Term, Term, Term]:
-    """Of [n, m, k], m >= k: orthogonal [n, m, m], descending values [n, k], orthogonal [n, k, k]: A = U (S V)."""
+    """For [n, m, k], m >= k: orthogonal [n, m, m], descending values [n, k], orthogonal [n, k, k]: A = U (S V)."""
     _, rows, size = matrix.value.shape
 
     def step(number: Term, columns: Term, vectors: Term) -> tuple[list[Term], Term]:

@@ -1,7 +1,7 @@
 """PyTorch programs as graph modules: torch.export programs and the graphs of torch.compile.
 
-A graph of core ATen operators is walked once; each operator is one entry of the table in operators. Extents are
-text: the expressions of PyTorch's symbolic integers.
+One walk over a graph of core ATen operators; each operator is one entry of the table in operators. Extents are text:
+the expressions of PyTorch's symbolic integers.
 """
 
 from __future__ import annotations
@@ -13,18 +13,21 @@ from inspect import signature
 from typing import Any, cast
 
 import torch
+from torch._dynamo.convert_frame import compile_lock
 from torch._dynamo.exc import UserError
 from torch.export import ExportedProgram
 from torch.export.graph_signature import ConstantArgument, InputKind, OutputKind, SymIntArgument, TensorArgument
 from torch.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
+from torch.utils._pytree import tree_leaves
 
 from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
-from .structure import Arguments, Leaf, Structure, output_names
+from .structure import Arguments, Leaf, Result, Structure, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
-from .types import is_unnamed, name_expression, named_expression, names_in_use, naming
+from .types import DTYPES, is_unnamed, name_expression, named_expression, names_in_use, naming
+from .untouched import evaluated
 
 
 class Converter(Conversion):
@@ -39,11 +42,18 @@ class Converter(Conversion):
                     self.values[node] = self.constant(attribute)
             elif node.op == "call_function":
                 self.graph.set_location(node.name, str(node.target))
-                if numbers.is_number(node):
-                    numbers.convert(self, node)
-                else:
-                    self.values[node] = self.convert_node(module, node)
-                    name_extents(node.meta.get("val"), self.values[node])
+                try:
+                    self._convert(module, node)
+                except CompileError as error:
+                    error.node = node  # of the whole graph in the end: it holds the regions
+                    raise
+
+    def _convert(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
+        if numbers.is_number(node):
+            numbers.convert(self, node)
+        else:
+            self.values[node] = self.convert_node(module, node)
+            name_extents(node.meta.get("val"), self.values[node])
 
     def convert_node(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> Any:
         try:
@@ -101,7 +111,7 @@ def _output_of(module: torch.fx.GraphModule) -> torch.fx.Node:
 
 
 def name_extents(example: Any, value: Any) -> None:
-    """Extents that data decides have the names of the compiler's symbols, once an operator has defined them."""
+    """Once an operator defines data-dependent extents, names them by the compiler's symbols."""
     if isinstance(example, (list, tuple)) and isinstance(value, (list, tuple)):
         for part, result in zip(example, value, strict=False):
             name_extents(part, result)
@@ -126,8 +136,51 @@ def is_known(node: torch.fx.Node) -> bool:
     return operators.is_supported(name)
 
 
+def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
+    """The nodes that only PyTorch can run, with the reasons: operators that are not in the table, and what is between
+    them and has other tensors than the compiler knows."""
+    apart = {node: "it is not supported" for node in module.graph.nodes if not _is_convertible(module, node)}
+    outside = {node for node in module.graph.nodes if node.op == "placeholder"} | apart.keys()
+    rest = [node for node in module.graph.nodes if node.op == "call_function" and node not in apart]
+    results = {node for node in module.graph.output_node().all_input_nodes if node.op != "placeholder"}
+    goes_on = True
+    while goes_on:
+        goes_on = False
+        for node in rest:
+            near = {source for source in node.all_input_nodes if source in outside}
+            if node in results or any(user in outside for user in node.users):
+                near.add(node)
+            if strange := next(filter(None, map(strangeness, near)), None):
+                apart[node] = strange
+                outside.add(node)
+                goes_on = True
+        rest = [node for node in rest if node not in apart]
+    return apart
+
+
+def _is_convertible(module: torch.fx.GraphModule, node: torch.fx.Node) -> bool:
+    """Whether the table has the operator, and those of its regions."""
+    if node.op != "call_function" or numbers.is_number(node):
+        return True
+    bodies = [_attribute(module, cast(str, each.target)) for each in node.all_input_nodes if each.op == "get_attr"]
+    regions = [body for body in bodies if isinstance(body, torch.fx.GraphModule)]
+    return is_known(node) and all(is_known(call) for region in regions for call in calls(region))
+
+
+def strangeness(node: torch.fx.Node) -> str:
+    """Why the node's tensors cannot be inputs or outputs of a compiled model; empty: they can."""
+    for value in tree_leaves(node.meta.get("val")):
+        if isinstance(value, torch.Tensor):
+            if value.dtype not in DTYPES:
+                kind = "complex numbers" if value.dtype.is_complex else f"elements of type {value.dtype}"
+                return f"'{node.name}': {kind} are not supported between parts"
+            if value.layout is not torch.strided or value.device.type != "cpu":
+                return f"'{node.name}': a tensor of layout {value.layout} on {value.device} is not supported"
+    return ""
+
+
 def check_operators(module: torch.fx.GraphModule) -> None:
-    """Errors: all operators that are not in the table at once, with their nodes."""
+    """Errors: lists all operators that are not in the table, with their nodes."""
     unsupported: dict[str, list[str]] = defaultdict(list)
     for node in calls(module):
         if not is_known(node):
@@ -141,7 +194,8 @@ def check_operators(module: torch.fx.GraphModule) -> None:
             f"{len(unsupported)} operator{'s' if len(unsupported) > 1 else ''} of this model "
             f"{'are' if len(unsupported) > 1 else 'is'} not supported:{''.join(lines)}"
             '\nhint: write these parts with other operators; or use torch.compile(model, backend="perpend"), which '
-            "leaves such graphs to PyTorch; or export it as ONNX and bring them (docs/howto/bring-an-operator.md)"
+            "runs them in PyTorch, between compiled parts; or export it as ONNX and bring them "
+            "(docs/howto/bring-an-operator.md)"
         )
 
 
@@ -155,13 +209,21 @@ def accepts(model: Any) -> bool:
 
 
 def differs_in_training(model: torch.nn.Module) -> bool:
-    """Whether a part of the model is in training mode and computes something else there."""
+    """Whether a part of the model is in training mode and computes something different there."""
     kinds = (torch.nn.modules.dropout._DropoutNd, torch.nn.modules.batchnorm._NormBase)
     return any(part.training and isinstance(part, kinds) for part in model.modules())
 
 
 def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> Module:
-    """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs."""
+    """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs.
+
+    Threads: any; they take turns, also with torch.compile, as PyTorch traces one program at a time.
+    """
+    with compile_lock:
+        return _import_model(model, example_inputs, dynamic_shapes)
+
+
+def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Module:
     if isinstance(model, ExportedProgram):
         return import_program(model)
     if example_inputs is None:
@@ -172,25 +234,22 @@ def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = N
         named = dict(example_inputs)
     else:
         positional = (example_inputs,) if isinstance(example_inputs, torch.Tensor) else tuple(example_inputs)
-    was_training = model.training
     if differs_in_training(model):
-        warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=4)
-    model.eval()
-    try:
+        warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=5)
+    with evaluated(model, (positional, named)):
         program = _exported(model, positional, named, dynamic_shapes)
-    finally:
-        model.train(was_training)
-    parameters = list(signature(model.forward).parameters)
-    dims = given_dims(model, positional, named, dynamic_shapes)
-    return import_program(program, type(model).__name__, dims, parameters)
+        parameters = list(signature(model.forward).parameters)
+        dims = given_dims(model, positional, named, dynamic_shapes)
+        return import_program(program, type(model).__name__, dims, parameters)
 
 
-# What to do about an error of torch.export, by what its text has in it.
+# The hint for an error of torch.export, by a part of its text.
 HINTS = {
     "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; or call "
     "transformers.integrations.executorch.register_dynamic_cache_export_support() first, to have it in and out",
     "Unsupported input type": "give tensors (torch.from_numpy(array)), numbers, and lists, tuples and dicts of them",
-    "in output, which is not a known type": "return tensors, numbers, and lists, tuples and dicts of them",
+    "in output, which is not a known type": "return tensors, numbers, texts, and lists, tuples and dicts of them; or "
+    "register the class with torch.export.register_dataclass or torch.utils._pytree.register_pytree_node",
     ".numpy() is not supported": "write with torch's operators what the module computes with numpy",
 }
 
@@ -230,12 +289,12 @@ def import_program(
     program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = (), parameters: Sequence[str] = ()
 ) -> Module:
     """A program of torch.export as a module at graph level. Its inputs and outputs are those of the model, flattened;
-    `structure` makes of them what the model takes and returns.
+    `structure` converts between them and the model's own.
 
-    leaves: what the user's dynamic_shapes says of each input. parameters: those of the module's forward.
+    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward.
     """
     _check_mutations(program)
-    conditions = saved_conditions(program)  # the next trace loses them
+    conditions = saved_conditions(program)  # decomposition loses them
     program = _decomposed(program)
     _check_mutations(program)
     check_operators(program.graph_module)
@@ -246,15 +305,15 @@ def import_program(
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
-    """Tracing the program once more takes as long as its export: where no operator needs it, nor a parameter that is a
-    tensor of another kind, it stays."""
+    """Decomposes the program. This traces it again, which takes as long as its export, so it is skipped if no operator
+    and no parameter (a tensor subclass) needs it."""
     table = operators.decompositions()
     stored = [*program.state_dict.values(), *program.constants.values()]
     are_plain = all(type(tensor) in (torch.Tensor, torch.nn.Parameter) for tensor in stored)
     nodes = list(calls(program.graph_module))
     if are_plain and all(is_known(node) and operators.is_final(node, table) for node in nodes):
         return program
-    with warnings.catch_warnings():  # PyTorch copies its tree specs in a way that it warns of
+    with warnings.catch_warnings():  # PyTorch warns about its own copies of tree specs
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:
             return program.run_decompositions(table)
@@ -277,7 +336,7 @@ def _convert(
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
         if spec.kind == InputKind.TOKEN:
-            continue  # operators stay in order
+            continue  # keeps the order of operators
         if spec.kind == InputKind.USER_INPUT:
             if isinstance(spec.arg, TensorArgument):
                 converter.input(node, node.name)
@@ -297,7 +356,7 @@ def _convert(
 
 
 def _read_numbers(program: ExportedProgram, converter: Converter, conditions: Sequence[Any]) -> None:
-    """Inputs that are integers: extents of the model, as what it reads from a tensor is."""
+    """Inputs that are integers: they become extents of the model, like numbers that it reads from a tensor."""
     for node in program.graph.find_nodes(op="placeholder"):
         if isinstance(node.meta.get("val"), torch.SymInt):
             converter.graph.set_location(node.name)
@@ -321,7 +380,7 @@ def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
 
 
 def _check_mutations(program: ExportedProgram) -> None:
-    """A compiled model is a function that any number of threads call at once: it has no state between calls."""
+    """Errors: a compiled model is a function that many threads may call at once, so it has no state between calls."""
     allowed = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
     mutated = [spec for spec in program.graph_signature.output_specs if spec.kind not in allowed]
     names = ", ".join(sorted(f"'{spec.target or spec.arg.name}'" for spec in mutated))
@@ -337,6 +396,15 @@ def _check_mutations(program: ExportedProgram) -> None:
         )
 
 
+def _leaf_of(node: Any, value: Any) -> Leaf:
+    example = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if not isinstance(value, Value):
+        return Leaf.INTEGER
+    if isinstance(example, torch.SymFloat):
+        return Leaf.FLOAT
+    return Leaf.BOOLEAN if isinstance(example, torch.SymBool) else Leaf.TENSOR
+
+
 def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
@@ -344,21 +412,17 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     examples = [node.meta["val"] if isinstance(node, torch.fx.Node) else node for node, _ in returned]
     names = output_names(program.call_spec.out_spec, examples)
     results: dict[str, Value] = {}
-    leaves: list[Leaf] = []
+    leaves: list[Leaf | Result] = []
     for name, (node, spec) in zip(names, returned, strict=True):
-        if isinstance(spec.arg, ConstantArgument) and spec.arg.value is None:
-            leaves.append(Leaf.NONE)
+        constant = spec.arg.value if isinstance(spec.arg, ConstantArgument) else 0
+        if constant is None or isinstance(constant, (bool, float, str)):
+            leaves.append(Leaf.NONE if constant is None else Result(constant))
             continue
-        value = converter.map_argument(node)
+        value = numbers.result(converter, node)
         if isinstance(value, Complex):
             hint = "hint: return torch.view_as_real(...)"
             raise CompileError(f"output '{name}': complex numbers are not supported\n{hint}")
-        if isinstance(value, (bool, float)) or (isinstance(value, str) and not isinstance(node, torch.fx.Node)):
-            raise CompileError(
-                f"output '{name}': expected a tensor or an integer, got the Python constant {value!r}"
-                "\nhint: return a tensor, such as torch.tensor(...), or leave the constant out"
-            )
-        leaves.append(Leaf.TENSOR if isinstance(value, Value) else Leaf.INTEGER)
+        leaves.append(_leaf_of(node, value))
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs\nhint: return a tensor from its forward")

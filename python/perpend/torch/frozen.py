@@ -1,7 +1,7 @@
-"""Whether parameters that are constants of an artifact are still what they were.
+"""Detects changes of parameters that are constants of an artifact.
 
-PyTorch counts changes in place, but not all: those through `.data`, a numpy view or the storage, and the steps of fused
-optimizers are not counted. A step of any optimizer therefore makes the next call read all of the memory once, and each
+PyTorch counts most changes in place. It does not count those through `.data`, a numpy view or the storage, nor the
+steps of fused optimizers. Therefore a step of any optimizer makes the next call read all of the memory once, and each
 call reads a sample of it (docs/decisions/0015-counted-changes.md).
 """
 
@@ -35,22 +35,22 @@ def is_static(value: Any) -> bool:
 
 
 def is_plain(value: torch.Tensor) -> bool:
-    """Whether the elements lie in memory, to be read."""
+    """Whether the elements can be read from memory."""
     is_other = isinstance(value, torch._subclasses.FakeTensor) or is_traceable_wrapper_subclass(value)
     return value.is_cpu and value.layout is torch.strided and not is_other
 
 
 class Frozen:
-    """Tensors with the contents that an artifact has inside. Keeps them. Threads: any."""
+    """The tensors that an artifact contains, with their contents. Keeps them alive. Thread-safe."""
 
     def __init__(self, inputs: Sequence[Any], positions: Sequence[int], is_thorough: bool) -> None:
-        """positions: of the tensors among the inputs. is_thorough: each look at them reads all of the memory."""
+        """positions: of the tensors among the inputs. is_thorough: every check reads all of the memory."""
         self.is_thorough = is_thorough
         self.steps = _steps  # before the memory is read
         self.tensors = FrozenTensors([inputs[position] for position in positions], positions)
 
     def changes(self, inputs: tuple[Any, ...]) -> list[int]:
-        """The positions of those that are others now, or have other elements."""
+        """The positions of tensors that were replaced or have changed."""
         steps = _steps
         if not self.is_thorough and self.steps == steps:
             return self.tensors.changes(inputs, False)

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions and Hurwitz's zeta function: sums as long as data asks for, computed in f64."""
+"""The incomplete gamma functions and Hurwitz's zeta function: sums whose length depends on data, computed in f64."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .factorisations import Term, choose, loop
 from .movement import result_shape
 from .special import BERNOULLI
 
-WITHIN = 1e5  # of a; beyond it the normal distribution's terms would be too many
+WITHIN = 1e5  # limit of a; beyond it the sum would have too many terms
 
 
 def operands(call: Call, first: str, second: str) -> tuple[Term, Term]:
@@ -24,7 +24,7 @@ def operands(call: Call, first: str, second: str) -> tuple[Term, Term]:
 
 
 def greatest(call: Call, term: Term, least: float) -> Term:
-    """Of all elements, at least `least` and at most WITHIN, as an integer."""
+    """The maximum of all elements, limited to [least, WITHIN], as an integer."""
     bounded = choose(term < WITHIN, choose(term < least, least, term), WITHIN)
     bounded = choose(bounded.is_(bounded), bounded, least)
     start = call.reshape(call.number(least, torch.float64), [1])
@@ -38,7 +38,7 @@ def counted(call: Call, number: Term) -> Term:
 
 
 def zeta(call: Call) -> Value:
-    """The sum of (q + k)^-s, from q + k > 12 on as Euler and Maclaurin's series."""
+    """The sum of (q + k)^-s; from q + k > 12 on by the Euler-Maclaurin formula."""
     s, q = operands(call, "self", "other")
     count = greatest(call, q.op("neg"), 0.0) + 12
 
@@ -59,8 +59,8 @@ def zeta(call: Call) -> Value:
 
 
 def incomplete_gamma(is_upper: bool) -> Callable[[Call], Any]:
-    """x^a e^-x / gamma(a) times the sum of x^n / (a .. (a + n)) where x < a + 1, else times a continued fraction, which
-    gives the other part of 1."""
+    """If x < a + 1: x^a e^-x / gamma(a) times the sum of x^n / (a .. (a + n)). Otherwise times a continued fraction,
+    which yields the complement."""
 
     def convert(call: Call) -> Value:
         a, x = operands(call, "self", "other")

@@ -1,4 +1,4 @@
-"""Gradients of convolutions and pools, which PyTorch has as operators of their own, in terms of others."""
+"""Gradients of convolutions and pools, which are separate operators in PyTorch, in terms of other operators."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def batch_as_channels(x: Tensor, groups: int) -> Tensor:
 def filter_gradient(
     x: Tensor, grad: Tensor, shape: Sequence[int], window: Sequence[Sequence[int]], groups: int
 ) -> Tensor:
-    """Of a convolution from x to what grad is the gradient of: x convolved with grad, strides and dilations swapped."""
+    """The gradient of a convolution's filter: x convolved with grad, strides and dilations swapped."""
     stride, padding, dilation = window
     filters = grad.transpose(0, 1)
     result = aten.convolution(
@@ -82,7 +82,7 @@ def convolution_backward(
 
 
 def spread(grad: Tensor, windows: Sequence[Tensor]) -> Tensor:
-    """Each element of the last dimensions to all places of its window; windows: [windows, places] of 0 and 1."""
+    """Copies each element of the last dimensions to all places of its window; windows: [windows, places] of 0 and 1."""
     for axis, window in enumerate(reversed(windows)):
         dim = grad.dim() - 1 - axis
         grad = (grad.movedim(dim, -1) @ window.to(grad.dtype)).movedim(-1, dim)
@@ -137,7 +137,7 @@ def adaptive_average_pool_backward(rank: int) -> Callable[[Tensor, Tensor], Tens
 
 
 def to_positions(grad: Tensor, x: Tensor, positions: Tensor, rank: int) -> Tensor:
-    """Each element added to its place in the image."""
+    """Adds each element to its place in the image."""
     flat = torch.zeros([*x.shape[:-rank], math.prod(x.shape[-rank:])], dtype=grad.dtype)
     return flat.scatter_add(-1, positions.flatten(-rank), grad.flatten(-rank)).reshape(x.shape)
 

@@ -1,4 +1,4 @@
-"""Products and convolutions in groups whose sizes or number only a run knows: a loop, each group an iteration."""
+"""Products and convolutions in groups whose sizes or number are known only at run time: a loop over the groups."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from .selection import iota
 
 
 def grouped_product(call: Call) -> Value:
-    """Rows of [n, k] times the matrix of their group, of [groups, k, m]; group g ends before row offs[g].
+    """Multiplies rows of [n, k] by the matrix of their group, of [groups, k, m]; group g ends before row offs[g].
 
-    Rows behind the last group are zero.
+    Rows after the last group are zero.
     """
     rows, weights = (call.tensor(name) for name in (("self", "mat2") if "self" in call else ("input", "weight")))
     if call.get("bias") is not None or len(rows.shape) != 2 or len(weights.shape) != 3:
@@ -41,7 +41,7 @@ def grouped_product(call: Call) -> Value:
 def measured_groups(
     call: Call, name: str, operands: tuple[Value, Value, Value | None], attributes: dict[str, Any]
 ) -> Value:
-    """A convolution of [n, groups c, ..] whose number of groups is an extent, such as that of a batch: a loop."""
+    """A convolution of [n, groups c, ..] whose number of groups is an extent, such as the batch: a loop."""
     value, weight, bias = operands
     groups, rank = attributes["group"], len(value.shape)
     channels = call.reshape(value, [value.shape[0], groups, -1, *value.shape[2:]])

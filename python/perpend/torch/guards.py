@@ -1,7 +1,7 @@
-"""Guards: what PyTorch took for granted of extents while it traced a model, as requirements of the compiled one.
+"""Guards: what PyTorch assumed about extents while it traced a model, as requirements of the compiled model.
 
-A branch of Python that an extent decides, and a number that is made from extents (a scale of 1 / sqrt(n), a stride of
-n // 7), are traced for the example inputs alone. A guard such as Eq(Mod(n, 2), 0) says for which others they hold.
+PyTorch traces a branch on an extent, and a Python number computed from extents (a scale of 1 / sqrt(n), a stride of
+n // 7), for the example inputs only. A guard such as Eq(Mod(n, 2), 0) says for which other extents the trace holds.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from typing import Any
 import sympy
 import torch
 
-# Where PyTorch compares extents for itself; a part of it, Dynamo, interprets the model's Python code.
+# Files in which PyTorch itself compares extents. Dynamo, a part of it, interprets the model's Python code.
 PYTORCH = Path(torch.__file__).parent
 INTERPRETER = PYTORCH / "_dynamo"
 
-# What extents are made of, by the names of the classes of sympy and PyTorch.
+# The nodes of expressions on extents, by the class names of sympy and PyTorch.
 INTEGER = {"Symbol", "Add", "Mul", "Pow", "FloorDiv", "CleanDiv", "CeilDiv", "Mod", "PythonMod", "Max", "Min"}
 
 
 def shape_env_of(extents: Iterable[Any]) -> Any:
-    """Where PyTorch keeps what it knows of symbols; None when all extents are numbers."""
+    """PyTorch's knowledge of symbols; None if all extents are numbers."""
     return next((extent.node.shape_env for extent in extents if isinstance(extent, torch.SymInt)), None)
 
 
 def limits_of_guards(env: Any, saved: Iterable[Any], symbols: set[sympy.Symbol], names: dict[Any, Any]) -> list[str]:
-    """Expressions of `symbols` that must not be negative. saved: further conditions of the model."""
+    """Expressions of `symbols` that must be >= 0. saved: further conditions of the model."""
     guards = [(guard.expr, _is_of_model(guard)) for guard in (env.guards if env else ())]
     limits: dict[str, None] = {}
     for expression, is_of_model in [*guards, *((expression, True) for expression in saved)]:
@@ -38,7 +38,7 @@ def limits_of_guards(env: Any, saved: Iterable[Any], symbols: set[sympy.Symbol],
 
 
 def _is_of_model(guard: Any) -> bool:
-    """Whether it is from a comparison in the model's code. (PyTorch writes a text where it compares for itself.)"""
+    """Whether a comparison in the model's code caused it. (PyTorch gives a text for its own comparisons.)"""
     place = guard.sloc.framework_loc
     if place is None or isinstance(place, str):
         return False
@@ -62,7 +62,7 @@ def _limits(env: Any, condition: Any, is_of_model: bool) -> Iterator[Any]:
 
 
 def limits_of_integers(condition: Any) -> Iterator[Any]:
-    """What must not be negative where two integers compare so."""
+    """Expressions that are >= 0 exactly if the comparison of two integers holds."""
     difference = condition.lhs - condition.rhs
     if isinstance(condition, sympy.Ne):
         yield sympy.Max(difference - 1, -difference - 1)
@@ -79,7 +79,7 @@ def is_of_integers(condition: Any) -> bool:
 
 
 def _as_traced(env: Any, condition: Any) -> Iterator[Any]:
-    """Where numbers with fractions decide, the extents must be those of the example inputs."""
+    """If non-integers decide, the extents must equal those of the example inputs."""
     for symbol in sorted(condition.free_symbols, key=str):
         difference = symbol - int(env.backed_var_to_val[symbol])
         yield from (difference, -difference)
@@ -113,10 +113,10 @@ def _is_integer(expression: Any) -> bool:
 
 
 def _is_of_layout(condition: Any) -> bool:
-    """PyTorch compares extents with each other, with 0 and with 1 to know how tensors lie in memory and what repeats;
-    no result follows from that. An extent that is unequal to another or to a number is taken for one of these (it
-    compares with numbers, too, to broadcast), unless it is a remainder by a number; one that is greater than 0 or 1,
-    unless it is a remainder or the difference of two: those the model made.
+    """Whether a condition only concerns PyTorch's memory layout or broadcasting. For these PyTorch compares extents
+    with each other, with 0 and with 1; no result depends on them. An inequality of extents and numbers counts as one
+    (PyTorch compares for broadcasting, too) unless it has a remainder by a number; "greater than 0 or 1" counts as one
+    unless it has a remainder or the difference of two extents: those come from the model.
     """
     left, right = condition.args
     if isinstance(condition, sympy.Ne):

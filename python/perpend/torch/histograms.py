@@ -14,7 +14,7 @@ aten: Any = torch.ops.aten
 
 
 def edges_of(values: Tensor, bins: int, limits: Sequence[float] | None) -> Tensor:
-    """Of equally wide bins between the limits, or the least and the largest value; of one value, 1 wide around it."""
+    """The edges of equally wide bins between the limits, or between minimum and maximum; if these are equal, 1 wide."""
     if limits is not None:
         low, high = limits
         low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
@@ -30,7 +30,7 @@ def edges_of(values: Tensor, bins: int, limits: Sequence[float] | None) -> Tenso
 
 
 def counts_between(rows: Tensor, edges: Sequence[Tensor], weight: Tensor | None, density: bool) -> Tensor:
-    """Of rows [n, dims], or the sum of their weights. A bin has its lower edge; the last has the upper one as well."""
+    """Counts rows [n, dims], or sums their weights. A bin includes its lower edge; the last bin both."""
     position = torch.zeros_like(rows[:, 0], dtype=torch.long)
     is_inside = torch.ones_like(position, dtype=torch.bool)
     for column, limits in zip(rows.unbind(1), edges, strict=True):
@@ -112,8 +112,8 @@ def segment_reduce(
     unsafe: bool = False,
     initial: float | None = None,
 ) -> Any:
-    """Of consecutive slices along an axis: as many as `lengths` says, or between neighbours of `offsets`; both have the
-    dimensions before the axis, and then the segments."""
+    """Reduces consecutive slices along an axis. `lengths` are their lengths, or `offsets` their bounds; both have the
+    dimensions before the axis, then the segments."""
     ends = lengths.cumsum(-1) if lengths is not None else offsets[..., 1:] if offsets is not None else None
     if ends is None:
         return NotImplemented

@@ -1,4 +1,4 @@
-"""torch.linalg: inverses, systems of equations, determinants, Cholesky factors, and the checks that they exist."""
+"""torch.linalg: inverses, linear systems, determinants, Cholesky factors, and checks that they exist."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def transposed(call: Call, value: Value) -> Value:
 
 
 def check_info(call: Call, info: Value, problem: str) -> None:
-    """Ends the run unless every factorisation succeeded."""
+    """Ends the run with an error unless every factorisation succeeded."""
     is_good = call.op("equal", info, call.number(0, torch.int32))
     call.op("require_all", is_good, message=problem)
 
@@ -32,7 +32,7 @@ def inverse(call: Call) -> list[Value]:
 
 
 def solve(call: Call) -> list[Value | None]:
-    """A x = b, or x A = b; a right-hand side with one dimension less holds vectors."""
+    """A x = b, or x A = b; a right-hand side with one dimension less consists of vectors."""
     matrix, right = call.tensor("A"), call.tensor("B")
     shape, other = call.example("A").shape, call.example("B").shape
     is_vector = len(other) == 1 or (len(other) == len(shape) - 1 and other == shape[:-1])
@@ -100,11 +100,11 @@ LINEAR_ALGEBRA: dict[str, Callable[[Call], Any]] = {
 def solve_triangular(
     matrix: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
 ) -> Tensor:
-    """Only the triangle is read. The right-hand side holds matrices, which broadcast, and never vectors."""
+    """Reads only the triangle. The right-hand side consists of matrices, which broadcast, never of vectors."""
     triangle = matrix.triu(int(unitriangular)) if upper else matrix.tril(-int(unitriangular))
     if unitriangular:
         triangle = triangle + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
-    right = right[(None,) * (matrix.dim() - right.dim())]  # with a dimension less it might pass for vectors
+    right = right[(None,) * (matrix.dim() - right.dim())]  # with a dimension less it would count as vectors
     return torch.linalg.solve_ex(triangle, right, left=left)[0]
 
 

@@ -1,6 +1,7 @@
-"""What perpend.compile makes of a torch.nn.Module: a compiled model that is a module as well.
+"""The result of perpend.compile for a torch.nn.Module: a compiled model that is a module as well.
 
-It stands in nn.Sequential, is copied, and takes eval() and to("cpu"). It has no parameters: they are in its code.
+It may be part of nn.Sequential, be copied, and accepts eval() and to("cpu"). It has no parameters: its code contains
+them.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from .structure import Structure
 
 
 class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
-    """Takes and returns what the module does that it was compiled from, such as a dict."""
+    """Takes and returns what the original module does, such as a dict."""
 
     def __init__(self, path: str, threads: int, structure: Structure) -> None:
         torch.nn.Module.__init__(self)
         super().__init__(path, threads)
+        self.allow_threads(torch.get_num_threads)
         self.structure = structure
         self.training = False
 
@@ -36,7 +38,7 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
         return CompiledModule(self.path, self.threads, self.structure)
 
     def _apply(self, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> CompiledModule:
-        """What to(), half() and so on do with parameters. Errors: RuntimeError for other devices and types."""
+        """Applies to(), half() and so on. Errors: RuntimeError for other devices and types."""
         given = torch.zeros(1)
         made = change(given)
         if made.device != given.device or made.dtype != given.dtype:

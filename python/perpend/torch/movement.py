@@ -1,4 +1,4 @@
-"""ATen operators that move, create and index."""
+"""ATen operators that move, create and index elements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import torch
 
 from .._perpend import Type, Value
 from .call import Call
-from .types import Extent, dtype_name, extent_of
+from .types import Extent, dtype_name, extent_of, least
 
 Operator = Callable[["Call"], Any]
 
@@ -57,6 +57,8 @@ def permute(call: Call) -> Value:
 
 def transpose(call: Call) -> Value:
     rank = call.rank()
+    if rank < 2:
+        return call.tensor("self")
     order = list(range(rank))
     first, second = (call["dim0"], call["dim1"]) if "dim0" in call else (0, rank - 1)
     order[first], order[second] = order[second], order[first]
@@ -81,17 +83,29 @@ def slice_dimension(call: Call) -> Value:
 
 
 def narrow(call: Call) -> Value:
-    begin = call["start"]
-    end = f"({begin}) + ({call['length']})"
-    if isinstance(begin, int) and begin < 0:
-        begin, end = (f"({call.tensor('self').shape[call['dim']]}) + ({part})" for part in (begin, end))
-    return slice_between(call, call.tensor("self"), call["dim"], begin, end)
+    begin = from_front(call, "start", call.tensor("self").shape[call["dim"]])
+    return slice_between(call, call.tensor("self"), call["dim"], begin, f"({begin}) + ({call['length']})")
+
+
+def from_front(call: Call, name: str, extent: Extent) -> Extent:
+    """A position that is counted from the end where it is negative, counted from the front."""
+    position: Extent = call[name]
+    raw = call.raw(name)
+    if isinstance(position, int):
+        return f"({extent}) + {position}" if position < 0 else position
+    if least(raw.meta["val"] if isinstance(raw, torch.fx.Node) else raw) >= 0:
+        return position
+    return f"({position}) + ({extent}) * min(max(0 - ({position}), 0), 1)"
 
 
 def select(call: Call) -> Value:
-    axis, index = call["dim"], call["index"]
-    end = f"({index}) + 1" if isinstance(index, str) else END if index == -1 else index + 1
-    return call.op("squeeze", slice_between(call, call.tensor("self"), axis, index, end), axes=[axis])
+    axis, value = call["dim"], call.tensor("self")
+    begin = call["index"]
+    end = END if begin == -1 else f"({begin}) + 1"
+    if not isinstance(begin, int):
+        begin = from_front(call, "index", value.shape[axis])
+        end = f"({begin}) + 1"
+    return call.op("squeeze", slice_between(call, value, axis, begin, end), axes=[axis])
 
 
 def stack(call: Call) -> Value:
@@ -99,7 +113,7 @@ def stack(call: Call) -> Value:
 
 
 def concatenate(call: Call) -> Value:
-    """Vectors without elements go with tensors of any rank."""
+    """Accepts empty vectors among tensors of any rank, as PyTorch does."""
     pairs = list(zip(call["tensors"], call.raw("tensors"), strict=True))
     parts = [part for part, raw in pairs if not is_empty_vector(raw.meta["val"])] or [pairs[0][0]]
     parts = [call.of_type(part, call.dtype) for part in parts]
@@ -111,7 +125,9 @@ def is_empty_vector(example: torch.Tensor) -> bool:
 
 
 def difference(call: Call) -> Value:
-    """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ."""
+    """x[i + 1] - x[i] along a dimension, n times; of truth values whether they differ. No time: x, and nothing else."""
+    if call["n"] == 0:
+        return call.tensor("self")
     axis = call["dim"]
     names = [name for name in ("prepend", "self", "append") if call.get(name) is not None]
     parts = [call.tensor(name, call.dtype) for name in names]
@@ -140,10 +156,9 @@ def unbind(call: Call) -> list[Value]:
 def slice_scatter(call: Call) -> Value:
     value, axis = call.tensor("self"), normal(call["dim"], call.rank())
     part = call.tensor("src", call.dtype)
-    begin = call.get("start", 0)
     if call.get("step", 1) != 1:
         return strided_scatter(call, value, part, axis)
-    begin = f"({value.shape[axis]}) + {begin}" if isinstance(begin, int) and begin < 0 else begin
+    begin = from_front(call, "start", value.shape[axis]) if call.get("start") is not None else 0
     head = slice_between(call, value, axis, 0, begin)
     tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
     return call.op("concat", head, part, tail, axis=axis)
@@ -172,7 +187,8 @@ def strided_places(call: Call, sizes: Sequence[Extent], strides: Sequence[Extent
 
 
 def is_view(node: torch.fx.Node) -> bool:
-    """Of its first argument. Some operators make one or a copy, as it comes."""
+    """Whether the node is a view of its first argument. Some operators return a view or a copy, depending on the
+    strides."""
     if not getattr(node.target, "is_view", False):
         return False
     memories = [part.meta["val"].untyped_storage()._cdata for part in (node, node.args[0])]
@@ -180,7 +196,7 @@ def is_view(node: torch.fx.Node) -> bool:
 
 
 def memory_of(call: Call) -> tuple[Value, torch.Tensor]:
-    """The elements of a tensor's memory in their order there; that of a view is that of what it shows."""
+    """The elements of a tensor's memory in storage order; for a view, those of its base."""
     node = call.raw("self")
     while node.op == "call_function" and is_view(node):
         node = node.args[0]
@@ -202,7 +218,7 @@ def as_strided(call: Call) -> Value:
 
 
 def as_strided_scatter(call: Call) -> Value:
-    """The tensor with other elements in the places that as_strided shows."""
+    """The tensor with the elements that as_strided shows replaced."""
     if not call.example("self").is_contiguous() or call.example("self").storage_offset() != 0:
         raise call.fail("expected a contiguous tensor\nhint: use scatter or index_put")
     value, start = call.tensor("self"), call.get("storage_offset", 0)
@@ -213,15 +229,15 @@ def as_strided_scatter(call: Call) -> Value:
 
 
 def select_scatter(call: Call) -> Value:
-    value, axis, index = call.tensor("self"), normal(call["dim"], call.rank()), call["index"]
-    begin = f"({value.shape[axis]}) + {index}" if isinstance(index, int) and index < 0 else index
+    value, axis = call.tensor("self"), normal(call["dim"], call.rank())
+    begin = from_front(call, "index", value.shape[axis])
     part = call.op("unsqueeze", call.tensor("src", call.dtype), axes=[axis])
     head = slice_between(call, value, axis, 0, begin)
     return call.op("concat", head, part, slice_between(call, value, axis, f"({begin}) + 1", END), axis=axis)
 
 
 def diagonal(call: Call) -> Value:
-    """The two dimensions become one, last: positions (i, i + offset)."""
+    """The two dimensions become one, the last: elements (i, i + offset)."""
     value, rank, offset = call.tensor("self"), call.rank(), call["offset"]
     first, second = normal(call["dim1"], rank), normal(call["dim2"], rank)
     rest = [axis for axis in range(rank) if axis not in (first, second)]
@@ -292,7 +308,7 @@ def result_shape(call: Call) -> list[Extent]:
 
 
 def filled(value: float | None = None) -> Operator:
-    """A tensor of the result's shape that holds one number."""
+    """A tensor of the result's shape filled with one number."""
 
     def convert(call: Call) -> Value:
         name = next((name for name in ("fill_value", "s", "value") if name in call), None)
@@ -303,7 +319,7 @@ def filled(value: float | None = None) -> Operator:
 
 
 def random_values(composite: str, dtype: torch.dtype | None = None) -> Operator:
-    """Other values than PyTorch's, of the same distribution; each operator has its own seed."""
+    """Random values of PyTorch's distribution, but not its sequence; each operator has its own seed."""
 
     def convert(call: Call) -> Value:
         call.converter.seeds += 1
@@ -355,7 +371,7 @@ def triangle_indices(function: Callable[..., torch.Tensor]) -> Operator:
 
 
 def evaluated(call: Call) -> Value:
-    """A constant, of operators whose arguments are numbers."""
+    """Evaluates an operator whose arguments are numbers into a constant."""
     target: Any = call.node.target
     options = {name: value for name, value in call.node.kwargs.items() if name != "device"}
     value: Value = call.converter.constant(target(*call.node.args, **options))

@@ -17,7 +17,7 @@ from .types import extent_of, name_expression, named_expression, passes_floats
 NUMBERS = (int, float, bool, torch.SymInt, torch.SymFloat, torch.SymBool)
 READS = (torch.ops.aten._local_scalar_dense.default, torch.ops.aten.item.default)
 
-# On scalars of f64.
+# Operators on scalars of f64.
 COMPOSITES: dict[Callable[..., Any], str] = {
     operator.add: "add",
     operator.sub: "sub",
@@ -53,7 +53,7 @@ def is_number(node: torch.fx.Node) -> bool:
 
 
 def convert(converter: Conversion, node: torch.fx.Node) -> None:
-    """Integers stay expressions where they are; others become scalars."""
+    """Integers stay symbolic expressions; others become scalars."""
     value = node.meta["val"]
     if node.target in READS:
         tensor = converter.values[cast(torch.fx.Node, node.args[0])]
@@ -68,7 +68,7 @@ def convert(converter: Conversion, node: torch.fx.Node) -> None:
 
 
 def _name(converter: Conversion, value: torch.SymInt, number: int | str) -> None:
-    """Of a number that the model checks to be an extent (torch._check(k == x.shape[0])) PyTorch knows nothing else."""
+    """Names a number that PyTorch knows only through a check of the model (torch._check(k == x.shape[0]))."""
     if free_unbacked_symbols(value):
         name_expression(value.node.expr, number)
         return
@@ -99,8 +99,16 @@ def _operand(converter: Conversion, argument: Any) -> Value:
     return converter.graph.constant(torch.tensor(argument, dtype=dtype))
 
 
+def result(converter: Conversion, node: Any) -> Any:
+    """What a graph returns: a number that depends on extents or data is a scalar, or an expression if it is whole."""
+    example = node.meta.get("val") if isinstance(node, torch.fx.Node) else None
+    if isinstance(example, (torch.SymBool, torch.SymFloat)) and node not in converter.values:
+        return computed(converter, node)
+    return converter.map_argument(node)
+
+
 def computed(converter: Conversion, node: torch.fx.Node) -> Value:
-    """A number that is no integer, or a condition."""
+    """A non-integer or a condition."""
     name = COMPOSITES.get(cast(Any, node.target))
     if name is None:
         raise CompileError(

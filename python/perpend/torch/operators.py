@@ -17,7 +17,6 @@ from .arithmetic import (
     addcmul,
     along,
     arg_extreme,
-    atan2,
     attention,
     batch_norm,
     binary,
@@ -26,7 +25,6 @@ from .arithmetic import (
     convolution,
     divide,
     elu,
-    exp2,
     extreme_along,
     group_norm,
     group_norm_with_statistics,
@@ -34,7 +32,6 @@ from .arithmetic import (
     layer_norm,
     layer_norm_with_statistics,
     linear,
-    logarithm,
     logical,
     masked_fill,
     normal_quantile,
@@ -42,12 +39,12 @@ from .arithmetic import (
     power,
     prelu,
     reduction,
+    remainder,
     rms_norm,
     round_even,
     sign,
     softmax,
     softplus,
-    truncated,
     truth_reduction,
     unary,
     variance,
@@ -101,7 +98,7 @@ from .movement import (
     unfold,
     view,
 )
-from .ordering import cumulated, index, index_along, index_put, scatter, sorted_values
+from .ordering import cumulated, index, index_along, index_put, running_extreme, scatter, sorted_values
 from .polynomials import POLYNOMIALS
 from .quantisation import quantised_decompositions
 from .recurrent import RECURRENT
@@ -111,7 +108,7 @@ from .triangles import TRIANGLES
 
 Operator = Callable[["Call"], Any]
 
-# Not decomposed: one composite says the same, with more to know for the compiler.
+# Not decomposed: one composite computes the same and tells the compiler more.
 KEPT = """
     hardsigmoid hardswish layer_norm linear matmul mish rms_norm scaled_dot_product_attention silu softplus
     group_norm instance_norm masked_fill select_scatter stack grid_sampler_2d
@@ -121,7 +118,7 @@ KEPT = """
     lstm gru rnn_tanh rnn_relu
 """
 
-# Checks of what the compiler checks itself.
+# Checks that the compiler makes itself.
 IGNORED = {
     "aten._assert_tensor_metadata",
     "aten.sym_constrain_range",
@@ -136,7 +133,7 @@ def is_supported(name: str) -> bool:
     return name == "getitem" or any(name in table for table in (OPERATORS, IGNORED, REGIONS, CONTROL))
 
 
-# What torch would take apart, and the functions of the table take whole.
+# Operators that torch would decompose, and the table takes whole.
 WHOLE = """
     transpose.int t.default detach.default arange.default arange.start softmax.int __and__.Tensor diff.default
     zeros.default ones.default new_ones.default zeros_like.default ones_like.default where.ScalarOther where.ScalarSelf
@@ -147,14 +144,14 @@ WHOLE = """
 
 
 def changes_statistics(node: torch.fx.Node) -> bool:
-    """Whether a normalisation computes them of its input, and may keep them for later."""
+    """Whether a normalisation computes statistics of its input, and may update its own."""
     arguments = arguments_of(node)
     return bool(arguments.get("training", arguments.get("use_input_stats") and arguments["running_mean"] is not None))
 
 
 def is_final(node: torch.fx.Node, table: Any) -> bool:
-    """Whether the operator would stay as it is among core ATen's decompositions, or is converted as well without them.
-    A region under autocast casts what its operators take, which only a trace shows."""
+    """Whether decomposition would leave the operator as it is, or the table converts it as well. In a region under
+    autocast, only a trace shows the casts of its operands."""
     target, _ = called(node)
     if not isinstance(target, torch._ops.OpOverload):
         return name_of(node) != "higher_order.wrap_with_autocast"
@@ -172,7 +169,7 @@ def decompositions() -> Mapping[Any, Any]:
 
 
 def _operator_of(name: str) -> Any:
-    """Of "namespace::name.overload". One that is destroyed and defined anew is another object."""
+    """The operator "namespace::name.overload". One that is destroyed and defined again is another object."""
     namespace, _, rest = name.partition("::")
     packet, _, overload = rest.partition(".")
     return getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
@@ -180,7 +177,7 @@ def _operator_of(name: str) -> Any:
 
 @functools.lru_cache(maxsize=1)
 def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
-    """Made anew when the program has registered other operators since: their decompositions belong to the table."""
+    """Rebuilt if the program has registered more operators since: their decompositions belong to the table."""
     table = default_decompositions()
     for operator in list(table):
         if operator.namespace == "aten" and operator._schema.name.split("::")[1] in KEPT.split():
@@ -188,27 +185,27 @@ def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
     return dict(table.items()) | DECOMPOSITIONS | quantised_decompositions()
 
 
-# Operators whose name is that of a composite.
+# Operators with the name of a composite.
 UNARY = """
-    abs neg reciprocal sqrt rsqrt exp log log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin acos atan sinh
-    cosh tanh asinh acosh atanh ceil floor relu sigmoid silu mish
+    abs neg reciprocal sqrt rsqrt exp exp2 log log2 log10 log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin
+    acos atan sinh cosh tanh asinh acosh atanh ceil floor trunc relu sigmoid silu mish
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
 CONVOLUTIONS = "convolution conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
 EVALUATED = "hamming_window kaiser_window blackman_window bartlett_window fft_fftfreq fft_rfftfreq"
 
-# Each has a form that copies.
+# Operators with a form that copies.
 VIEWS = """
     alias as_strided diagonal expand permute select slice split split_with_sizes squeeze t transpose unbind unfold
     unsqueeze view detach
 """
 
-# Along a dimension, which also tensors without one have.
+# Operators along a dimension; they accept tensors of rank 0 as well.
 ALONG = """
     sum mean prod amax amin logsumexp any all max min argmax argmin var var_mean linalg_vector_norm _softmax softmax
     _log_softmax log_softmax gather index_select scatter scatter_add scatter_reduce index_add index_copy unfold
-    unfold_copy sort topk argsort cumsum cumprod
+    unfold_copy sort topk argsort cumsum cumprod cummax cummin logcumsumexp
 """
 
 OPERATORS: dict[str, Operator] = {
@@ -228,10 +225,6 @@ OPERATORS: dict[str, Operator] = {
     "aten.sign": sign,
     "aten.round": round_even,
     "aten._neg_view": unary("neg"),
-    "aten.trunc": lambda call: truncated(call, call.tensor("self")),
-    "aten.exp2": exp2,
-    "aten.log2": logarithm(2),
-    "aten.log10": logarithm(10),
     "aten.gelu": lambda call: call.op("gelu", call.tensor("self"), approximate=call["approximate"]),
     "aten.hardsigmoid": unary("hard_sigmoid", alpha=1 / 6, beta=0.5),
     "aten.hardswish": unary("hard_swish"),
@@ -256,7 +249,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.div": divide,
     "aten.true_divide": divide,
     "aten.floor_divide": binary("floor_div"),
-    "aten.remainder": binary("mod"),
+    "aten.remainder": remainder,
     "aten.fmod": binary("fmod"),
     "aten.maximum": binary("max"),
     "aten.minimum": binary("min"),
@@ -264,7 +257,8 @@ OPERATORS: dict[str, Operator] = {
     "aten.pow": power,
     "aten.addcmul": addcmul("mul"),
     "aten.addcdiv": addcmul("div"),
-    "aten.atan2": atan2,
+    "aten.atan2": binary("atan2"),
+    "aten.hypot": binary("hypot"),
     "aten.where": where,
     "aten.masked_fill": masked_fill,
     "aten.eq": comparison("equal"),
@@ -305,6 +299,9 @@ OPERATORS: dict[str, Operator] = {
     "aten.linalg_vector_norm": vector_norm,
     "aten.cumsum": cumulated("cumsum"),
     "aten.cumprod": cumulated("cumprod"),
+    "aten.cummax": running_extreme("cummax"),
+    "aten.cummin": running_extreme("cummin"),
+    "aten.logcumsumexp": cumulated("cumlogsumexp"),
     "aten._softmax": softmax("softmax"),
     "aten.softmax": softmax("softmax"),
     "aten._log_softmax": softmax("log_softmax"),

@@ -15,12 +15,12 @@ from .types import extent_of
 
 Operator = Callable[["Call"], Any]
 
-# The names that torch and the composites have for reductions.
+# Names of reductions: torch's to the composites'.
 REDUCTIONS = {"add": "add", "sum": "add", "multiply": "mul", "prod": "mul", "amax": "max", "amin": "min"}
 
 
 def sorted_values(call: Call) -> list[Value]:
-    """Values and positions. Stable, which torch allows also where it does not ask for it."""
+    """Values and positions. Always stable, which torch permits."""
     dim = normal(call["dim"], call.rank())
     count = call.get("k", extent_of(call.example("self").shape[dim]))
     largest = call.get("largest", call.get("descending", False))
@@ -35,8 +35,12 @@ def cumulated(composite: str) -> Operator:
     return convert
 
 
+def running_extreme(composite: str) -> Operator:
+    return lambda call: call.ops(composite, call.tensor("self"), axis=call["dim"])
+
+
 def scatter(call: Call) -> Value:
-    """Updates beyond the extents of the index are not used."""
+    """Ignores updates beyond the extents of the index."""
     value, positions, axis = call.tensor("self"), call.tensor("index"), call["dim"]
     name = call.get("reduce", "add" if call.node.target is torch.ops.aten.scatter_add.default else "none")
     if name not in (*REDUCTIONS, "none") or not call.get("include_self", True):
@@ -107,12 +111,12 @@ def is_one(value: torch.Tensor) -> bool:
 
 
 def place_of(given: list[int]) -> int:
-    """The dimensions of the indices come in the place of theirs when these are neighbours, else first."""
+    """The indices' dimensions replace the indexed ones if these are adjacent; otherwise they come first."""
     return given[0] if given == list(range(given[0], given[-1] + 1)) else 0
 
 
 def index_tuples(call: Call, indices: list[Value]) -> tuple[Value, int]:
-    """The indices side by side in a new last dimension, and how many dimensions they have."""
+    """Stacks the indices in a new last dimension; also returns their rank."""
     common = broadcast_extents(*(at.shape for at in indices))
     parts = [call.cast(call.op("expand", at, shape=common), torch.int64) for at in indices]
     return call.op("stack", *parts, axis=len(common)), len(common)
@@ -139,7 +143,7 @@ def index_put(call: Call) -> Value:
 
 
 def masked_put(call: Call, value: Value, indices: list[Value | None], updates: Value) -> Value:
-    """The elements of a mask, which is one of the indices, take one value."""
+    """Writes one value to the elements that a mask, one of the indices, selects."""
     axis = next(axis for axis, at in enumerate(indices) if at is not None)
     mask = cast(Value, indices[axis])
     behind = list(range(len(mask.shape), call.rank() - axis))

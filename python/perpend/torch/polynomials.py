@@ -1,4 +1,4 @@
-"""Orthogonal polynomials, whose degrees are data: their recurrences as a loop of the graph, computed in f64."""
+"""Orthogonal polynomials whose degrees are data: recurrences as a loop of the graph, computed in f64."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Step = Callable[[Term, Term, Term, Term], Term]
 def polynomial(first: Callable[[Term], Term], step: Step, is_shifted: bool = False) -> Callable[[Call], Any]:
     """p[0] = 1, p[1] = first(x), p[k + 1] = step(k, x, p[k], p[k - 1]); 0 for a negative degree.
 
-    is_shifted: of 2 x - 1.
+    is_shifted: evaluates at 2 x - 1.
     """
 
     def convert(call: Call) -> Value:

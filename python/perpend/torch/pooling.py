@@ -1,4 +1,4 @@
-"""Pools whose windows begin at places that random numbers choose."""
+"""Pools whose windows begin at random places."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ aten: Any = torch.ops.aten
 
 
 def places_of(sample: Tensor, extent: int, size: int, count: int) -> Tensor:
-    """[.., count, size] of samples [..]: where each window has its elements. The last window ends at the end."""
+    """The positions [.., count, size] of the windows' elements, for samples [..]. The last window ends at the end."""
     last = torch.full_like(sample, extent - size, dtype=torch.long)[..., None]
     begins = last
     if count > 1:
@@ -23,7 +23,7 @@ def places_of(sample: Tensor, extent: int, size: int, count: int) -> Tensor:
 
 
 def fractional_max(x: Tensor, sizes: Sequence[int], counts: Sequence[int], samples: Tensor) -> tuple[Tensor, Tensor]:
-    """The maxima of windows, and where they are among the flattened elements. samples: [batch, channels, dims]; those
+    """The maxima of windows, and their positions among the flattened elements. samples: [batch, channels, dims]; those
     of images begin with the columns'."""
     dims = len(sizes)
     extents = x.shape[-dims:]

@@ -21,7 +21,7 @@ def normal_like(x: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any =
 
 
 def normal(mean: Tensor | float, std: Tensor | float = 1.0, generator: Any = None) -> Tensor:
-    """One of the two is a tensor, or both."""
+    """Either of mean and std, or both, is a tensor."""
     return mean + std * torch.randn_like(mean * torch.ones_like(std) if isinstance(std, Tensor) else mean)
 
 
@@ -38,13 +38,13 @@ def log_normal(x: Tensor, mean: float = 1.0, std: float = 2.0, generator: Any = 
 
 
 def drawn_type(x: Tensor) -> torch.dtype:
-    """Numbers of 8 or 11 bits would be a distribution of few values."""
+    """The type to draw in: with 8 or 11 bits only few different values would occur."""
     return torch.float64 if x.dtype == torch.float64 else torch.float32
 
 
 def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Tensor:
-    """Never 0: a uniform number of 0 stands for the middle of the first step, and what is less than x's type can hold
-    is its least normal number."""
+    """Never 0: a uniform 0 becomes the middle of the first step, and results below the least normal number of x's type
+    become that number."""
     dtype = drawn_type(x)
     drawn = -torch.log1p(-torch.rand_like(x, dtype=dtype))
     scaled = drawn.clamp(min=torch.finfo(dtype).eps / 4) / rate
@@ -52,7 +52,7 @@ def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Tensor:
 
 
 def geometric(x: Tensor, p: float, generator: Any = None) -> Tensor:
-    """How many trials the first success takes."""
+    """The number of trials until the first success."""
     return torch.ceil(torch.log1p(-torch.rand_like(x)) / math.log1p(-p)).clamp(min=1)
 
 
@@ -65,10 +65,10 @@ def permutation(n: int, **options: Any) -> Tensor:
 
 
 def multinomial(weights: Tensor, count: int, replacement: bool = False, generator: Any = None) -> Tensor:
-    """Positions along the last dimension. Without replacement: the greatest of weight / exponential number.
+    """Draws positions along the last dimension. Without replacement: the greatest of weight / exponential number.
 
-    Errors of a run, as torch's: a weight that is negative or not finite, a row without a positive weight. Where fewer
-    than `count` are positive, others follow.
+    A run fails, as torch's does, for a weight that is negative or not finite, and for a row without a positive weight.
+    If fewer than `count` weights are positive, positions of zero weight follow.
     """
     weights = weights.to(drawn_type(weights))
     is_weight = (weights >= 0) & (weights < math.inf)

@@ -9,7 +9,7 @@ from .._perpend import Value
 from .call import Call
 from .types import torch_dtype
 
-# Where the composite's gates are among PyTorch's: update and reset; input, output, forget and candidate.
+# PyTorch's position of each gate of the composite: update and reset; input, output, forget and candidate.
 GATES = {"rnn": [0], "gru": [1, 0, 2], "lstm": [0, 3, 1, 2]}
 
 
@@ -28,7 +28,7 @@ def stacked(call: Call, values: list[Value]) -> Value:
 def layer(
     call: Call, kind: str, value: Value, directions: list[list[Value]], states: list[Value], **attributes: Any
 ) -> list[Value]:
-    """`directions`: W, R and perhaps their biases. Returns [time, batch, directions * units], then the last states."""
+    """`directions`: W, R and optional biases. Returns [time, batch, directions * units], then the last states."""
     weights = [[reordered(call, kind, weight) for weight in direction] for direction in directions]
     joined = [stacked(call, [direction[i] for direction in weights]) for i in range(2)]
     bias = stacked(call, [call.op("concat", *d[2:], axis=0) for d in weights]) if len(weights[0]) > 2 else None
@@ -39,7 +39,7 @@ def layer(
 
 
 def zero_rows(call: Call, gates: Value, count: int, units: Any, rows: Any) -> Value:
-    """[count * units, ..] to [count * (units + rows), ..]: each gate gets rows of zeros."""
+    """Appends rows of zeros to each gate: [count * units, ..] to [count * (units + rows), ..]."""
     rest = gates.shape[1:]
     split = call.reshape(gates, [count, units, *rest])
     zeros = call.op("expand", call.number(0, torch_dtype(gates.dtype)), shape=[count, rows, *rest])
@@ -51,10 +51,10 @@ def sizes_of(projection: Value) -> list[int]:
 
 
 def projected_direction(call: Call, direction: list[Value]) -> list[Value]:
-    """W, R, biases and P of h = P hidden as a layer on the hidden units themselves, whose recurrence is R P.
+    """W, R, biases and P of h = P hidden as a layer on the hidden units themselves, with recurrence matrix R P.
 
-    The initial state is one after the projection. It enters through units of its own, whose gates are zero, so that
-    they are zero after the first step.
+    The initial state is given after the projection. It enters through additional units; their gates are zero, so they
+    are zero after the first step.
     """
     weight, recurrence, *biases, projection = direction
     size, units = sizes_of(projection)
@@ -65,7 +65,7 @@ def projected_direction(call: Call, direction: list[Value]) -> list[Value]:
 def projected_layer(
     call: Call, kind: str, value: Value, directions: list[list[Value]], states: list[Value], **attributes: Any
 ) -> list[Value]:
-    """A layer of an LSTM whose hidden state is projected."""
+    """An LSTM layer with a projected hidden state."""
     size, units = sizes_of(directions[0][-1])
     hidden, cell = states
 

@@ -1,7 +1,7 @@
-"""The guards of a program that was read from a file: conditions on its inputs' extents, as texts of Python.
+"""The guards of a program read from a file: conditions on its inputs' extents, as Python text.
 
-PyTorch writes them (`L['x'].size()[0] % 2 == 0`) and executes them as a part of the program. A file may come from
-anywhere, so they are read here as expressions of extents and numbers alone.
+PyTorch writes them (`L['x'].size()[0] % 2 == 0`) and executes them as part of the program. Files are not trusted, so
+this parses them as expressions of extents and numbers, and executes nothing.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ METHODS = {"size", "stride", "dim", "storage_offset", "numel"}
 
 
 def saved_conditions(program: ExportedProgram) -> list[Any]:
-    """The conditions of a program from a file, which does not say where they are from: all are the model's then, as
-    they are PyTorch's when it runs the program."""
+    """The conditions of a program from a file. The file does not tell their origin, so all count as the model's;
+    PyTorch checks them all, too."""
     pairs = zip(program.graph.find_nodes(op="placeholder"), program.graph_signature.input_specs, strict=True)
     inputs = [node.meta.get("val") for node, spec in pairs if spec.kind == InputKind.USER_INPUT]
     env = shape_env_of(extent for value in inputs for extent in getattr(value, "shape", (value,)))
@@ -67,7 +67,7 @@ def saved_conditions(program: ExportedProgram) -> list[Any]:
 
 
 def _starred(parameters: Mapping[str, Any]) -> dict[str, dict[int, Any]]:
-    """The values of *args, whose names in a program are args_0, args_1 and so on."""
+    """The values of *args, by position; a program names them args_0, args_1 and so on."""
     values: dict[str, dict[int, Any]] = {}
     for name, value in parameters.items():
         base, _, position = name.rpartition("_")
@@ -87,7 +87,7 @@ def _read(text: str, scope: Mapping[str, Any]) -> Any:
 
 
 def _condition(node: ast.expr, scope: Mapping[str, Any]) -> Any:
-    """What is written with and, or, not and comparisons, as sympy's."""
+    """A condition of and, or, not and comparisons, in sympy."""
     if isinstance(node, ast.BoolOp):
         parts = [_condition(part, scope) for part in node.values]
         return (sympy.And if isinstance(node.op, ast.And) else sympy.Or)(*parts)

@@ -1,4 +1,4 @@
-"""ATen operators that select and count: extents of their results depend on data (graph.measure)."""
+"""ATen operators that select and count: the extents of their results depend on data (graph.measure)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import torch
 from .._perpend import Value
 from .call import Call
 from .movement import END, normal, slice_between
-from .types import Extent
+from .types import Extent, extent_of
 
 Operator = Callable[["Call"], Any]
 
@@ -40,7 +40,7 @@ def nonzero(call: Call) -> Value:
 
 
 def nonzero_static(call: Call) -> Value:
-    """The first `size` of them, and `fill_value` behind the last."""
+    """The first `size` positions, filled up with `fill_value`."""
     size, value = call["size"], call.tensor("self")
     found = call.op("transpose", call.op("nonzero", value), perm=[1, 0])
     fill = call.number(call.get("fill_value", -1), torch.int64)
@@ -57,8 +57,9 @@ def masked_select(call: Call) -> Value:
 
 def masked_scatter(call: Call) -> Value:
     """The n-th true element of the mask takes the n-th element of the source."""
-    value, source = call.tensor("self"), call.tensor("source", call.dtype)
-    shape = value.shape
+    source = call.tensor("source", call.dtype)
+    shape = [extent_of(extent) for extent in call.result.shape]
+    value = call.op("expand", call.tensor("self"), shape=shape)
     mask = call.op("expand", call.tensor("mask", torch.bool), shape=shape)
     flat = call.cast(call.reshape(mask, [-1]), torch.int64)
     position = call.op("cumsum", flat, axis=0, exclusive=1)
@@ -68,7 +69,7 @@ def masked_scatter(call: Call) -> Value:
 
 
 def masked_slices(call: Call, value: Value, mask: Value, axis: int) -> Value:
-    """x[.., mask, ..]: the mask's dimensions become one."""
+    """x[.., mask, ..]: the mask's dimensions merge into one."""
     count = len(mask.shape)
     if count > 1:
         shape = value.shape
@@ -77,7 +78,7 @@ def masked_slices(call: Call, value: Value, mask: Value, axis: int) -> Value:
 
 
 def position_indices(call: Call, indices: list[Value | None]) -> list[Value | None]:
-    """Masks among the indices as vectors of positions, one for each dimension of the mask."""
+    """Converts masks among the indices to vectors of positions, one for each dimension of the mask."""
     result: list[Value | None] = []
     for at in indices:
         if at is None or at.dtype not in ("bool", "u8"):
@@ -98,7 +99,7 @@ def unique(call: Call) -> list[Value | None]:
     value, attributes = call.tensor("self"), {}
     if "dim" in call and call["dim"] is not None:
         attributes["axis"] = normal(call["dim"], call.rank())
-    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, **attributes)
+    distinct, _, inverse, counts = call.ops("unique", value, sorted=1, equal_nan=0, **attributes)
     inverse = inverse if attributes else call.reshape(inverse, value.shape)
     return [distinct, *wanted(call, inverse, counts)]
 
@@ -120,7 +121,7 @@ def unique_consecutive(call: Call) -> list[Value | None]:
     first = call.op("compress", number, begins, axis=0)
     end = call.converter.graph.dims([flat.shape[0]])
     following = call.op("concat", slice_between(call, first, 0, 1, END), end, axis=0)
-    following = slice_between(call, following, 0, 0, first.shape[0])  # nothing follows nothing
+    following = slice_between(call, following, 0, 0, first.shape[0])  # of no elements, none
     counts = call.op("sub", following, first)
     return [call.op("gather", flat, first), *wanted(call, call.reshape(inverse, value.shape), counts)]
 
@@ -130,7 +131,7 @@ def zero(call: Call) -> Value:
 
 
 def counted(call: Call, positions: Value, extent: Extent, weights: Value | None = None) -> Value:
-    """How often each of the positions below `extent` occurs, or the sum of their weights."""
+    """Counts each of the positions below `extent`, or sums their weights."""
     dtype = torch.int64 if weights is None else call.dtype
     zeros = call.op("expand", call.number(0, dtype), shape=[extent])
     ones = call.op("expand", call.number(1, dtype), shape=positions.shape) if weights is None else weights
@@ -140,7 +141,7 @@ def counted(call: Call, positions: Value, extent: Extent, weights: Value | None 
 def bincount(call: Call) -> Value:
     value = call.tensor("self", torch.int64)
     least = call.number(call["minlength"] - 1, torch.int64)
-    padded = call.op("concat", value, call.reshape(least, [1]), axis=0)  # which also serves no elements
+    padded = call.op("concat", value, call.reshape(least, [1]), axis=0)  # also for no elements
     largest = call.op("reduce_max", padded, axes=[0], keepdims=0)
     extent = call.converter.graph.measure(call.op("add", largest, call.number(1, torch.int64)))
     weights = call.tensor("weights", call.dtype) if call["weights"] is not None else None
@@ -148,11 +149,11 @@ def bincount(call: Call) -> Value:
 
 
 def repeat_interleave(call: Call) -> Value:
-    """Each position as often as `repeats` says. Source: torch.repeat_interleave of a tensor of repeats."""
+    """Each position, repeated `repeats` times. Source: torch.repeat_interleave of a tensor of repeats."""
     repeats = call.tensor("repeats", torch.int64)
     ends = call.op("cumsum", repeats, axis=0)
     extent = call.converter.graph.measure(call.op("reduce_sum", repeats, axes=[0], keepdims=0))
-    # The number of ends at or before a place; an end behind the last place counts nowhere.
+    # Counts the ends at or before each place; an end after the last place is dropped.
     more = call.converter.graph.dims([f"({extent}) + 1"], scalar=True)
     counts = counted(call, call.op("min", ends, call.op("sub", more, call.number(1, torch.int64))), f"({extent}) + 1")
     return slice_between(call, call.op("cumsum", counts, axis=0), 0, 0, extent)
@@ -174,7 +175,7 @@ def histogram(call: Call) -> Value:
 
 
 def boundaries_before(boundaries: str, values: str) -> Operator:
-    """The number of boundaries before each value, or not after it (right)."""
+    """The number of boundaries before each value, or not after it (right); NaN comes after all."""
 
     def convert(call: Call) -> Value:
         limits, value = call.tensor(boundaries), call.tensor(values)
@@ -184,10 +185,13 @@ def boundaries_before(boundaries: str, values: str) -> Operator:
             limits = call.op("gather_elements", limits, call.tensor("sorter"), axis=-1)
         if len(limits.shape) > 1:
             limits = call.op("unsqueeze", limits, axes=[-2])
-        value = call.op("unsqueeze", value, axes=[-1])
+        last = call.op("unsqueeze", value, axes=[-1])
         is_right = call.get("right", False) or call.get("side") == "right"
-        before = call.op("less_equal" if is_right else "less", limits, value)
+        before = call.op("less_equal" if is_right else "less", limits, last)
         count = call.op("reduce_sum", call.cast(before, torch.int64), axes=[-1], keepdims=0)
+        if dtype.is_floating_point:
+            every = call.converter.graph.dims([limits.shape[-1]], scalar=True)
+            count = call.op("where", call.op("isnan", value), every, count)
         return call.cast(count, call.dtype)
 
     return convert

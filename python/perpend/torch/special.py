@@ -11,13 +11,13 @@ from torch import Tensor
 
 aten: Any = torch.ops.aten
 
-NEAR = 20.0  # up to here Bessel's power series, and beyond the asymptotic one
+NEAR = 20.0  # Bessel: power series up to here, asymptotic series beyond
 TERMS = 45
 BERNOULLI = [1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6]
 
 
 def real_type(dtype: torch.dtype) -> torch.dtype:
-    """What PyTorch computes a function of real numbers in: of integers, in its default type."""
+    """The type in which PyTorch computes a real function: the default type for integers."""
     return dtype if dtype.is_floating_point else torch.get_default_dtype()
 
 
@@ -39,7 +39,7 @@ def scaled_bessel(x: Tensor, order: int) -> Tensor:
     tail = [1.0]
     for j in range(1, 20):
         tail.append(tail[-1] * ((2 * j - 1) ** 2 - 4 * order**2) / (8 * j))
-    return torch.where(x < NEAR, series, polynomial(1 / far, tail) / (2 * math.pi * far).sqrt())
+    return torch.where(x < NEAR, series, polynomial(1 / far, tail) / far.sqrt() / math.sqrt(2 * math.pi))
 
 
 def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
@@ -61,12 +61,12 @@ def scaled_complement(x: Tensor) -> Tensor:
     fraction = far
     for step in range(24, 0, -1):
         fraction = far + step / 2 / fraction
-    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / (fraction * math.sqrt(math.pi)))
+    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / fraction / math.sqrt(math.pi))
     return result.to(real_type(x.dtype))
 
 
 def trigamma(x: Tensor) -> Tensor:
-    """The sum of 1 / (x + k)^2, whose tail is Euler and Maclaurin's series; by reflection for x < 1/2."""
+    """The sum of 1 / (x + k)^2, whose tail follows the Euler-Maclaurin formula; by reflection for x < 1/2."""
     wide = x.double()
     right = torch.where(wide < 0.5, 1 - wide, wide)
     total = torch.zeros_like(wide)
@@ -80,7 +80,7 @@ def trigamma(x: Tensor) -> Tensor:
 
 
 def hurwitz_zeta(s: int, x: Tensor) -> Tensor:
-    """The sum of 1 / (x + k)^s, x > 0, whose tail is Euler and Maclaurin's series."""
+    """The sum of 1 / (x + k)^s, x > 0, whose tail follows the Euler-Maclaurin formula."""
     total, far = torch.zeros_like(x), x + 12
     for k in range(12):
         total = total + (x + k) ** -s

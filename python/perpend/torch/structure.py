@@ -1,10 +1,12 @@
-"""The arguments and results of a PyTorch module, which are flat lists of tensors in the compiled model."""
+"""The structure of a PyTorch module's arguments and results; the compiled model takes and returns flat lists of
+tensors."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -15,15 +17,27 @@ from torch.utils import _pytree as pytree
 
 
 class Leaf(Enum):
-    """What a module returns at one place: None has no output of the compiled model, an integer has a scalar."""
+    """What a module returns at one place: None has no output of the compiled model, a number has a scalar."""
 
     TENSOR = 0
     INTEGER = 1
     NONE = 2
+    FLOAT = 3
+    BOOLEAN = 4
+
+
+NUMBERS: dict[Leaf | Result, Callable[[Any], Any]] = {Leaf.INTEGER: int, Leaf.FLOAT: float, Leaf.BOOLEAN: bool}
+
+
+@dataclass(frozen=True)
+class Result:
+    """A number, a text or a truth value that the module returns whatever its arguments are: no output has it."""
+
+    value: float | str | bool
 
 
 class Constant:
-    """An argument that is no tensor, such as a number, a text or None: the compiled model has its value inside."""
+    """An argument that is not a tensor, such as a number, a text or None: the compiled model contains its value."""
 
     def __init__(self, name: str, value: Any) -> None:
         self.name = name
@@ -33,7 +47,7 @@ class Constant:
         return repr(self.value)
 
     def check(self, given: Any) -> None:
-        """Errors: ValueError for another value than this, and for one of another type: 2 and 2.0 compute otherwise."""
+        """Errors: ValueError for another value, or the same value of another type: 2 and 2.0 compute differently."""
         value = given.item() if isinstance(given, np.generic) else given
         is_nan = value != value and self.value != self.value if isinstance(value, float) else False
         is_same = is_nan or (value == self.value and repr(value) == repr(self.value))  # 0.0 is not -0.0
@@ -47,7 +61,7 @@ class Constant:
 
 
 class Arguments:
-    """What a module is called with, in the form in which it takes it, or flat, where constants may be left out."""
+    """The arguments of a module, in its own structure or flat; flat ones may omit constants."""
 
     def __init__(self, program: ExportedProgram, parameters: Sequence[str]) -> None:
         self.spec = program.call_spec.in_spec
@@ -69,9 +83,10 @@ class Arguments:
         return [as_array(value) for value in flat], {name: as_array(value) for name, value in by_name.items()}
 
     def _flat(self, inputs: tuple[Any, ...], named: dict[str, Any]) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Dicts have their keys in any order.
-        Errors: TypeError for tuples, dicts and so on in other places than the module has them; ValueError for other
-        constants than the module was compiled with.
+        """Flattens the arguments. Dicts may have their keys in any order.
+
+        Errors: TypeError if tuples, dicts and so on are not where the module has them; ValueError for a constant other
+        than the one the module was compiled with.
         """
         if not self.is_nested and not any(self.constants):
             return inputs, named
@@ -90,7 +105,7 @@ class Arguments:
         return self._tensors(leaves), {}
 
     def _tensors(self, leaves: Iterable[Any]) -> list[Any]:
-        """Of arguments from the first one on, constants among them; what there are too many stays."""
+        """The tensors among arguments that include constants; surplus arguments stay."""
         tensors = []
         for position, leaf in enumerate(leaves):
             constant = self.constants[position] if position < len(self.constants) else None
@@ -103,7 +118,7 @@ class Arguments:
     def _without_constants(
         self, inputs: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Sequence[Any], dict[str, Any]]:
-        """Flat inputs have the constants too if there are more values than tensors."""
+        """Flat inputs include the constants if there are more values than tensors."""
         by_name = {constant.name: constant for constant in self.constants if constant}
         for name in by_name.keys() & named.keys():
             by_name[name].check(named[name])
@@ -122,7 +137,7 @@ class Arguments:
 
 
 def names_of_parameters(program: ExportedProgram) -> list[str]:
-    """Those of the exported module's forward, where the program knows them."""
+    """Parameters of the exported module's forward, if the program knows them."""
     called = program.module_call_graph[0].signature
     return (called.forward_arg_names if called else None) or []
 
@@ -150,17 +165,17 @@ def is_container(value: Any) -> bool:
 
 
 class Structure:
-    """Outputs in the form in which the module returns them: a tensor, tuples, lists, dicts, dataclasses and so on."""
+    """Nests outputs as the module returns them: a tensor, tuples, lists, dicts, dataclasses and so on."""
 
-    def __init__(self, spec: Any, leaves: Sequence[Leaf], arguments: Arguments) -> None:
+    def __init__(self, spec: Any, leaves: Sequence[Leaf | Result], arguments: Arguments) -> None:
         self.spec = spec
         self.leaves = leaves
         self.arguments = arguments
         self.is_tensor = spec.is_leaf() and leaves[0] is Leaf.TENSOR
 
     def to_json(self) -> str:
-        """How the results are nested, as perpend.results reads it. Empty where the compiled model returns just that,
-        and where PyTorch cannot write down a class of them."""
+        """The nesting, as perpend.results reads it. Empty if the compiled model's own results have it, or if PyTorch
+        cannot serialise one of the classes."""
         count = len(self.leaves)
         flat = pytree.tree_structure(tuple(range(count)) if count > 1 else 0)
         if self.spec == flat and all(leaf is Leaf.TENSOR for leaf in self.leaves):
@@ -175,15 +190,26 @@ class Structure:
         if self.is_tensor:
             return results
         rest = iter(results if isinstance(results, tuple) else (results,))
-        values: list[Any] = [None if leaf is Leaf.NONE else next(rest) for leaf in self.leaves]
-        numbers = [leaf is Leaf.INTEGER for leaf in self.leaves]
-        values = [int(value) if is_number else value for value, is_number in zip(values, numbers, strict=True)]
-        return pytree.tree_unflatten(values, self.spec)
+        return pytree.tree_unflatten([_value(leaf, rest) for leaf in self.leaves], self.spec)
 
 
-def _described(spec: Any, leaves: Iterator[Leaf]) -> Any:
+def _value(leaf: Leaf | Result, rest: Iterator[Any]) -> Any:
+    if isinstance(leaf, Result):
+        return leaf.value
+    return None if leaf is Leaf.NONE else NUMBERS.get(leaf, _same)(next(rest))
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _described(spec: Any, leaves: Iterator[Leaf | Result]) -> Any:
     if spec.is_leaf():
-        return next(leaves).name.lower()
+        leaf = next(leaves)
+        if isinstance(leaf, Leaf):
+            return leaf.name.lower()
+        value = leaf.value  # JSON has no infinity
+        return {"float": value.hex()} if isinstance(value, float) else {"constant": value}
     children = [_described(child, leaves) for child in spec.children()]
     if spec.type in (tuple, list):
         return {spec.type.__name__: children}
@@ -196,7 +222,7 @@ def _described(spec: Any, leaves: Iterator[Leaf]) -> Any:
 def output_names(spec: Any, examples: Sequence[Any]) -> list[str]:
     """Keys of dicts, positions in tuples: "logits", "hidden_states_0"; "output" for a single tensor.
 
-    examples: what stands for the outputs in the program, as the user's classes may want tensors.
+    examples: the outputs' examples in the program, as the user's classes may require tensors.
     """
     paths, _ = pytree.tree_flatten_with_path(pytree.tree_unflatten(examples, spec))
     names = []
@@ -204,7 +230,7 @@ def output_names(spec: Any, examples: Sequence[Any]) -> list[str]:
         keys = [str(getattr(key, "key", getattr(key, "idx", getattr(key, "name", key)))) for key in path]
         text = "_".join(keys) or "output"
         names.append(f"output{text}" if text[0].isdigit() else text)
-    if len(names) != len(examples):  # a class that is flattened otherwise than it was made
+    if len(names) != len(examples):  # a class flattens to other members than it was built from
         names = [f"output{position}" for position in range(len(examples))]
     repeated = {name for name, times in Counter(names).items() if times > 1}
     return [f"{name}_{index}" if name in repeated else name for index, name in enumerate(names)]

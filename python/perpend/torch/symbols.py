@@ -1,4 +1,4 @@
-"""Symbols of torch.export: the names that the user gave them, and their limits."""
+"""Symbols of torch.export: the user's names for them, and their limits."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def input_names(program: ExportedProgram) -> list[str]:
 
 
 def input_extents(program: ExportedProgram) -> list[list[Any]]:
-    """The expressions of the extents of each user input; none for inputs that are no tensors."""
+    """The expressions of the extents of each user input; empty for one that is not a tensor."""
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     extents: list[list[Any]] = []
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
@@ -43,7 +43,7 @@ def input_numbers(program: ExportedProgram) -> dict[str, Any]:
 
 
 def given_dims(net: Any, positional: Any, named: Any, dynamic_shapes: Any) -> list[Any]:
-    """What dynamic_shapes says of each leaf of the inputs, in order."""
+    """The user's dynamic_shapes for each leaf of the inputs, in order."""
     if not dynamic_shapes:
         return []
     inputs = _combine_args(net, positional, named)
@@ -55,11 +55,11 @@ def given_dims(net: Any, positional: Any, named: Any, dynamic_shapes: Any) -> li
 
 
 def dims_of_symbols(program: ExportedProgram, leaves: list[Any]) -> dict[Any, Any]:
-    """The named Dim of each symbol. An extent such as 2 * n + 1 stands for the Dim that it is derived from."""
+    """The named Dim of each symbol. An extent such as 2 * n + 1 belongs to the Dim it is derived from."""
     dims: dict[Any, Any] = {}
     for extents, given in zip(input_extents(program), leaves, strict=False):
         if not isinstance(given, (dict, tuple, list)):
-            continue  # of an integer
+            continue  # an integer input
         pairs = given.items() if isinstance(given, dict) else enumerate(given)
         for axis, dim in pairs:
             symbols = extents[axis].free_symbols if isinstance(dim, Dim) and axis < len(extents) else ()
@@ -69,7 +69,7 @@ def dims_of_symbols(program: ExportedProgram, leaves: list[Any]) -> dict[Any, An
 
 
 def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
-    """New symbols for those of the inputs: the name of their Dim where it is free, else x_dim0 and so on."""
+    """New symbols for those of the inputs: the name of their Dim if it is free, otherwise x_dim0 and so on."""
     used = {str(symbol) for symbol in program.range_constraints} | RESERVED
     names: dict[Any, Any] = {}
 
@@ -88,7 +88,7 @@ def names_of(program: ExportedProgram, dims: dict[Any, Any]) -> dict[Any, Any]:
 
 
 def env_of(program: ExportedProgram) -> Any:
-    """Where PyTorch keeps what it knows of the inputs' symbols, or None."""
+    """PyTorch's knowledge of the inputs' symbols, or None."""
     values = [node.meta["val"] for node in program.graph.find_nodes(op="placeholder")]
     return shape_env_of(extent for value in values for extent in getattr(value, "shape", (value,)))
 
@@ -96,10 +96,10 @@ def env_of(program: ExportedProgram) -> Any:
 def limits_of_numbers(
     program: ExportedProgram, names: dict[Any, Any], conditions: Sequence[Any]
 ) -> dict[str, list[str]]:
-    """As limits_of, by the name of the input, of those that are integers. What PyTorch takes for their least and
-    greatest values holds: the model's code compares numbers with 0 and 1 more often than extents.
+    """As limits_of, for integer inputs, by name. PyTorch's range of such a number is respected: the model's code
+    compares numbers with 0 and 1 more often than it does extents.
 
-    names: also of the inputs' symbols.
+    names: includes the inputs' symbols.
     """
     numbers = input_numbers(program)
     extents = {symbol for extents in input_extents(program) for extent in extents for symbol in extent.free_symbols}
@@ -120,7 +120,7 @@ def limits_of_numbers(
 def limits_of(
     program: ExportedProgram, dims: dict[Any, Any], names: dict[Any, Any], conditions: Sequence[Any]
 ) -> list[str]:
-    """Expressions that must not be negative. PyTorch's own least extent, 2, is no limit of the user.
+    """Expressions that must be >= 0. PyTorch's own minimal extent, 2, is not the user's limit.
 
     conditions: those of a program from a file (saved_guards.saved_conditions).
     """

@@ -1,4 +1,4 @@
-"""Factors of matrices in triangles with rows exchanged (LU): a loop of the graph, and what is made of them."""
+"""LU factors of matrices with row exchanges, as a loop of the graph, and operators based on them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ aten: Any = torch.ops.aten
 
 
 def lu_factor(call: Call) -> list[Value]:
-    """L below the diagonal and U, the row (from 1 on) that each took the place of, and the first pivot that is 0."""
+    """L below the diagonal and U; the row (from 1) that each row was exchanged with; the first zero pivot."""
     if not call["pivot"]:
         raise call.fail("expected pivot=True, which PyTorch needs as well\nhint: leave it out")
     matrix, outer = stack_of(call, "A")
@@ -85,7 +85,7 @@ def lu(matrix: Tensor, *, pivot: bool = True) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def lu_solve(factors: Tensor, pivots: Tensor, right: Tensor, *, left: bool = True, adjoint: bool = False) -> Tensor:
-    """Of P L U x = b, of its transpose, or with x on the left."""
+    """Solves P L U x = b, its transpose, or x P L U = b."""
     if not left:
         return lu_solve(factors, pivots, right.mT, adjoint=not adjoint).mT
     exchanged, size = permutation(pivots, factors.shape[-1], factors.dtype), max(factors.dim(), right.dim())

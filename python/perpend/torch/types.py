@@ -1,4 +1,4 @@
-"""Element types and extents of torch, in the compiler's terms."""
+"""Element types and extents of torch, as the compiler's."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from .._perpend import CompileError
 
 Extent = int | str
 
-# The names of torch's symbols, and of expressions that only exist at run time, in the program that is being converted.
+# Names of torch's symbols, and of expressions known only at run time, in the program under conversion.
 _symbol_names: ContextVar[Mapping[Any, Any]] = ContextVar("symbol_names", default=MappingProxyType({}))
 
 
 @contextmanager
 def naming(names: Mapping[Any, Any]) -> Iterator[None]:
-    """`names` and those that `name_expression` adds hold inside."""
+    """Uses `names`, and those that `name_expression` adds, within the `with`."""
     token = _symbol_names.set(names)
     try:
         yield
@@ -31,19 +31,24 @@ def naming(names: Mapping[Any, Any]) -> Iterator[None]:
 
 
 def name_expression(expression: Any, extent: Extent) -> None:
-    """From now on `expression` of torch's symbols is `extent`."""
+    """Names an expression of torch's symbols `extent` from now on."""
     text = extent if isinstance(extent, int) or extent.isidentifier() else f"({extent})"
     value = sympy.Integer(text) if isinstance(text, int) else sympy.Symbol(text, integer=True)
     _symbol_names.set({**_symbol_names.get(), expression: value})
 
 
+def least(value: int | torch.SymInt) -> Any:
+    """What a number is at least, as far as PyTorch knows."""
+    return value.node.shape_env.bound_sympy(value.node.expr).lower if isinstance(value, torch.SymInt) else value
+
+
 def passes_floats(value: torch.SymInt) -> bool:
-    """Whether the expression of an integer has parts that are none, such as the factor of a resampled image."""
+    """Whether the expression of an integer has non-integer parts, such as the scale of a resampled image."""
     return any(part.is_integer is not True and not part.is_Boolean for part in value.node.expr.args)
 
 
 def is_unnamed(value: torch.SymInt) -> bool:
-    """Whether it is a symbol that data decides, or a number that only exists at run time, and has no name yet."""
+    """Whether it is an unnamed symbol that depends on data, or an unnamed number known only at run time."""
     expression = value.node.expr
     if expression in _symbol_names.get():
         return False
@@ -84,7 +89,7 @@ def names_in_use() -> Mapping[Any, Any]:
 
 
 def named_expression(expression: Any) -> Any:
-    """An expression of torch's symbols with the names of the program that is being converted."""
+    """An expression of torch's symbols with the names of the program under conversion."""
     return expression.xreplace(_symbol_names.get())
 
 

@@ -1,4 +1,4 @@
-//===- AttributeNames.cpp - the attributes of ONNX's operators ------------===//
+//===- AttributeNames.cpp - checks attributes of ONNX nodes ---------------===//
 
 #include "frontend/onnx/AttributeNames.h"
 #include "support/Nearest.h"
@@ -7,7 +7,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace perpend::onnx {
-/// Empty for types that are not compared.
+/// Empty for types that are not checked.
 static StringRef lettersOf(AttributeProto::Kind kind) {
   using Kind = AttributeProto::Kind;
   static constexpr std::pair<Kind, StringRef> table[] = {

@@ -1,4 +1,4 @@
-//===- AttributeNames.h - the attributes of ONNX's operators ----*- C++ -*-===//
+//===- AttributeNames.h - checks attributes of ONNX nodes -------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H
 #define PERPEND_FRONTEND_ONNX_ATTRIBUTENAMES_H
@@ -7,8 +7,8 @@
 
 namespace perpend::onnx {
 
-/// What is wrong with a node's attributes: one that its operator requires and that is absent, one that the operator
-/// does not have in this operator set, of another type, or given twice. Empty: nothing.
+/// Checks a node's attributes: one that its operator requires is missing; one does not exist in this operator set, has
+/// another type, or occurs twice. Empty: no error.
 std::string complaintAboutAttributes(const NodeProto &node, const Operator &entry, int64_t operatorSet);
 } // namespace perpend::onnx
 

@@ -1,7 +1,6 @@
-//===- FileKind.cpp - what a file is that is no ONNX model ----------------===//
+//===- FileKind.cpp - recognises files that are not ONNX models -----------===//
 //
-// A table of the marks that formats begin with, in order: the first that fits
-// is the answer.
+// A table of the marks with which formats begin; the first match counts.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +13,7 @@ namespace perpend::onnx {
 using llvm::StringRef;
 
 namespace {
-/// `mark` lies at `offset`, and `part` somewhere behind it.
+/// `mark` is at `offset`, and `part` anywhere after it.
 struct Mark {
   size_t offset;
   StringRef mark, part;
@@ -34,7 +33,7 @@ static constexpr StringRef onlyWeights =
     "weights are no model: load them into the module that they belong to, and give "
     "that to perpend.compile or export it to ONNX";
 
-/// Strings with zeros inside.
+/// Strings that contain zeros.
 template <size_t size> static constexpr StringRef bytes(const char (&text)[size]) { return StringRef(text, size - 1); }
 
 static constexpr Mark marks[] = {

@@ -1,4 +1,4 @@
-//===- FileKind.h - what a file is that is no ONNX model --------*- C++ -*-===//
+//===- FileKind.h - recognises files that are not ONNX models ---*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_FILEKIND_H
 #define PERPEND_FRONTEND_ONNX_FILEKIND_H
@@ -7,12 +7,12 @@
 
 namespace perpend::onnx {
 
-/// A format that is mistaken for ONNX, and how to get an ONNX model from it.
+/// A format that is mistaken for ONNX, and how to get an ONNX model instead.
 struct FileKind {
   llvm::StringRef name, hint;
 };
 
-/// By the bytes of a file that could not be read; null when they look like nothing that is known.
+/// Recognises the bytes of a file that could not be read; null for an unknown format.
 const FileKind *kindOfFile(llvm::StringRef bytes);
 } // namespace perpend::onnx
 

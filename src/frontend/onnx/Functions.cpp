@@ -1,4 +1,4 @@
-//===- Functions.cpp - operators that a model defines itself --------------===//
+//===- Functions.cpp - inlines functions defined by a model ---------------===//
 
 #include "frontend/onnx/Functions.h"
 #include "frontend/onnx/Domains.h"
@@ -25,7 +25,7 @@ public:
 
 private:
   using Nodes = std::vector<NodeProto>;
-  /// What names inside a call stand for.
+  /// What the names inside a call refer to.
   struct Call {
     llvm::StringMap<StringRef> names;
     std::string prefix;
@@ -58,7 +58,7 @@ private:
 };
 } // namespace
 
-/// Calls inside of calls, and nodes in all: beyond these a model is not meant to be run.
+/// Limits of nested calls and of nodes; a model beyond them cannot be meant to be run.
 static constexpr int deepestCalls = 64;
 static constexpr size_t mostNodes = 1 << 20;
 
@@ -98,7 +98,7 @@ NodeProto Inliner::instantiate(const Call &call, NodeProto node) {
     input = renamed(call, input);
   for (StringRef &output : node.outputs)
     output = renamed(call, output);
-  // Graphs of the function itself have its names; those given by the call have the caller's.
+  // Graphs inside the function use its names; those passed by the call use the caller's.
   for (AttributeProto &attribute : node.attributes) {
     for (GraphProto &graph : attribute.graphs)
       rename(call, graph);
@@ -123,7 +123,7 @@ void Inliner::rename(const Call &call, GraphProto &graph) {
     node = instantiate(call, std::move(node));
 }
 
-/// A function may return one of its inputs, which takes a node of its own.
+/// A function may return one of its inputs, which requires an Identity node.
 static NodeProto identity(StringRef from, StringRef to) {
   NodeProto node;
   node.operation = "Identity";
@@ -243,7 +243,7 @@ bool Inliner::checkFunction(const FunctionProto &function) {
   return checkDomains(function, function.nodes);
 }
 
-/// Of the nodes of a function and of the graphs in them.
+/// For the nodes of a function and of the graphs in them.
 bool Inliner::checkDomains(const FunctionProto &function, const Nodes &nodes) {
   for (const NodeProto &node : nodes) {
     // Of others than ONNX's that are known, the model takes version 1, and says so.

@@ -1,4 +1,4 @@
-//===- GraphImporter.cpp - the nodes of ONNX graphs -----------------------===//
+//===- GraphImporter.cpp - imports the nodes of ONNX graphs ---------------===//
 
 #include "frontend/onnx/GraphImporter.h"
 #include "frontend/onnx/NodeValues.h"
@@ -14,6 +14,7 @@ namespace perpend::onnx {
 
 LogicalResult GraphImporter::enter(const GraphProto &graph) {
   Scope &scope = scopes.emplace_back(Scope{&graph, builder.operations.getInsertionBlock(), {}, {}, {}});
+  builder.beginOperator(builder.location, builder.subject);
   for (const TensorProto &tensor : graph.initializers)
     if (!scope.initializers.try_emplace(tensor.name, &tensor).second)
       builder.fail("two initializers have the name '" + tensor.name + "'");
@@ -22,7 +23,7 @@ LogicalResult GraphImporter::enter(const GraphProto &graph) {
   return failure(builder.hasFailed());
 }
 
-/// A constant in the block of its graph, so that every use in graphs inside may share it.
+/// Creates a constant in the block of its graph, so that all uses in nested graphs can share it.
 Value GraphImporter::constantOf(Scope &scope, const TensorProto &tensor) {
   std::string error;
   ElementsAttr elements = tensors.read(tensor, error);
@@ -145,6 +146,10 @@ static std::string describeInputs(const Node &node) {
   return text + (node.inputs.size() > most ? " and " + std::to_string(node.inputs.size() - most) + " more" : "");
 }
 
+/// ONNX Runtime computes f16 in f32 and goes on with that, from node to node of a graph, until a Cast; bodies of ONNX's
+/// functions count on it. Values of bf16 are rounded.
+static bool roundsBetweenNodes(Value input) { return input && graph::tensorTypeOf(input).getElementType().isBF16(); }
+
 LogicalResult GraphImporter::importNode(const NodeProto &proto) {
   builder.location = NameLoc::get(StringAttr::get(builder.context(), nodeName(proto)));
   builder.subject = "node '" + nodeName(proto).str() + "' (" + proto.operation.str() + "): ";
@@ -154,6 +159,8 @@ LogicalResult GraphImporter::importNode(const NodeProto &proto) {
     node.inputs.push_back(name.empty() ? Value() : valueOf(name));
   if (builder.hasFailed())
     return failure();
+  if (llvm::any_of(node.inputs, roundsBetweenNodes))
+    builder.beginOperator(builder.location, builder.subject);
   int64_t version = *operatorSets.versionOf(proto.domain);
   const UserOperator *own = userOperators.find(proto.domain, proto.operation, version);
   const Operator *entry = own ? nullptr : lookupOperator(proto.domain, proto.operation, version);
@@ -239,7 +246,7 @@ std::vector<const NodeProto *> GraphImporter::nodesBetween(const llvm::StringMap
   return needed;
 }
 
-/// Each order of a derivative doubles the import.
+/// Limit for reimports: each order of a derivative doubles the import.
 static constexpr int mostAnew = 8;
 
 Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &replacements) {
@@ -252,7 +259,7 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   scopes.push_back(Scope{nullptr, builder.operations.getInsertionBlock(), replacements, {}, {}});
   bool isDone = llvm::all_of(nodes, [&](const NodeProto *node) {
     bool isImported = succeeded(importNode(*node));
-    for (const auto &entry : replacements) // a node may have other outputs that are wanted
+    for (const auto &entry : replacements) // a node may have other outputs that are needed
       scopes.back().values[entry.getKey()] = entry.getValue();
     return isImported;
   });

@@ -1,8 +1,8 @@
-//===- GraphImporter.h - the nodes of ONNX graphs ---------------*- C++ -*-===//
+//===- GraphImporter.h - imports the nodes of ONNX graphs -------*- C++ -*-===//
 //
-// Imports the nodes of a graph in topological order. A graph inside an attribute
-// (a branch, the body of a loop) is imported where its node is, and sees the
-// values of the graphs around it; its own names hide theirs.
+// Imports the nodes of a graph in topological order. A graph in an attribute (a
+// branch, the body of a loop) is imported at its node and sees the values of
+// enclosing graphs; its own names hide theirs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ namespace perpend::onnx {
 /// The versions of operator sets that a model imports, by domain; "ai.onnx" is the same as "".
 class OperatorSets {
 public:
-  /// The version that the domain has now: another one when it had one before.
+  /// Adds a set; returns the version of the domain, which is an earlier one if it already had one.
   int64_t add(const OperatorSet &set) { return versions.try_emplace(normal(set.domain), set.version).first->second; }
   std::optional<int64_t> versionOf(StringRef domain) const {
     auto found = versions.find(normal(domain));
@@ -37,15 +37,15 @@ public:
       : builder(builder), tensors(tensors), operatorSets(operatorSets), userOperators(userOperators),
         freedDimensions(freedDimensions) {}
 
-  /// Begins a graph: its initializers are known. They become constants when they are first used.
+  /// Enters a graph and registers its initializers, which become constants on first use.
   llvm::LogicalResult enter(const GraphProto &graph);
   bool isInitializer(StringRef name) const { return scopes.back().initializers.contains(name); }
-  /// False: the innermost graph has this name already.
+  /// False: the innermost graph already has this name.
   bool define(StringRef name, Value value) { return scopes.back().values.try_emplace(name, value).second; }
   llvm::LogicalResult importNodes();
   /// The innermost value of that name. Errors: null.
   Value valueOf(StringRef name);
-  /// The value that a graph gives, of the element type that it declares. Errors: null.
+  /// The value that a graph returns, with the declared element type. Errors: null.
   Value outputOf(const ValueInfo &output);
 
   std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
@@ -65,7 +65,7 @@ private:
   llvm::LogicalResult importNode(const NodeProto &proto);
   std::vector<const NodeProto *> nodesBetween(const llvm::StringMap<Value> &from, StringRef to) const;
   llvm::LogicalResult bindOutputs(const NodeProto &proto, llvm::ArrayRef<Value> results);
-  /// An error where another element type was declared.
+  /// Emits an error if another element type was declared.
   llvm::LogicalResult checkDeclared(const ValueInfo &declared, Value value);
   Attributes attributesOf(const NodeProto &proto);
   Value constantOf(Scope &scope, const TensorProto &tensor);

@@ -1,9 +1,9 @@
-//===- Import.cpp - ONNX models as graph modules --------------------------===//
+//===- Import.cpp - imports ONNX models -----------------------------------===//
 //
-// Order: check that every operator is supported (all failures at once), hold
-// every node against its operator's schema, declare the inputs with their
+// Steps: check that every operator is supported (reporting all that are not),
+// check every node against its operator's schema, declare the inputs with their
 // symbols, import the nodes (GraphImporter), return the outputs. The first error
-// ends it.
+// ends the import.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,7 @@ private:
 };
 } // namespace
 
-/// The object files that artifacts are linked with are noted on the module.
+/// Notes on the module which object files artifacts must be linked with.
 LogicalResult Importer::readUserOperators(ModuleOp module) {
   for (const std::string &path : options.operators) {
     std::string error;
@@ -90,7 +90,7 @@ LogicalResult Importer::readUserOperators(ModuleOp module) {
   return success();
 }
 
-/// Of ONNX 1.23, whose operators the table has.
+/// Those of ONNX 1.23, which the table of operators covers.
 static constexpr int64_t newestIrVersion = 14, newestOperatorSet = 28;
 
 LogicalResult Importer::resolveOperatorSets() {
@@ -147,7 +147,7 @@ void Importer::findUnsupported(const GraphProto &graph, std::map<std::string, st
   }
 }
 
-/// Lists every operator that is not in the table, with its nodes.
+/// Reports every operator that is not in the table, with its nodes.
 LogicalResult Importer::checkOperators() {
   std::map<std::string, std::vector<StringRef>> unsupported;
   findUnsupported(model.graph, unsupported);
@@ -166,7 +166,7 @@ LogicalResult Importer::checkOperators() {
                                 "(--operators)");
 }
 
-/// Every node against the schema of its operator. Those of user operators have their descriptions.
+/// Checks every node against its operator's schema; user operators against their descriptions.
 LogicalResult Importer::checkNodes(const GraphProto &graph) {
   for (const NodeProto &node : graph.nodes) {
     for (const AttributeProto &attribute : node.attributes)
@@ -187,7 +187,7 @@ LogicalResult Importer::checkNodes(const GraphProto &graph) {
   return success();
 }
 
-/// Errors: null, and a message without the input's name.
+/// Errors: null, with a message without the input's name.
 Type Importer::typeOfInput(const ValueInfo &input, std::string &error) {
   bool isTensor = input.kind == TypeProto::Kind::Tensor;
   Type declared = typeOf(&context, input);
@@ -239,9 +239,9 @@ LogicalResult Importer::prepareMaps() {
   return success();
 }
 
-/// Ranks and numbers that a model declares for an output, where options have not changed what it was exported with.
-/// Worth a warning: files keep the numbers of another batch, ONNX's shape inference errs about windows, and ONNX
-/// Runtime takes such files.
+/// Compares ranks and constant extents that a model declares for an output with the actual ones, unless options have
+/// changed the exported shapes. Differences are only warnings: files keep extents of another batch, ONNX's shape
+/// inference has errors for windows, and ONNX Runtime accepts such files.
 void Importer::checkDeclaredShape(const ValueInfo &output, Value value) {
   if (!output.dims || output.kind != TypeProto::Kind::Tensor || !options.dimensions.empty())
     return;
@@ -289,8 +289,9 @@ LogicalResult Importer::returnOutputs(func::FuncOp function) {
 }
 
 namespace {
-/// Erases shape computations that became shapes, and what else nobody needs. Where a shape was taken from the result of
-/// such an operator, the extents that it takes for equal still are: they become requirements of main.
+/// Erases shape computations that have become symbolic shapes, and other unused operators. If a shape was taken from
+/// the result of such an operator, the extents that it assumes to be equal must still be equal: they become
+/// requirements of main.
 class UnusedOperators {
 public:
   explicit UnusedOperators(func::FuncOp main) : main(main), requirements(main) {}
@@ -345,7 +346,7 @@ OwningOpRef<ModuleOp> Importer::run() {
   return module;
 }
 
-/// What to say of a file that is no model, where reading ended with `error`.
+/// The error for a file that is not a model; reading it ended with `error`.
 static std::string unreadable(StringRef bytes, StringRef error) {
   if (bytes.empty())
     return "not an ONNX model: the file is empty\nhint: download or export it again";
@@ -382,7 +383,7 @@ OwningOpRef<ModuleOp> importOnnx(MLIRContext &context, StringRef path, const Imp
   StringRef folder = llvm::sys::path::parent_path(path);
   OwningOpRef<ModuleOp> module;
   {
-    // What is wrong with a changed file is not what the importer finds.
+    // If the file has changed meanwhile, errors of the importer are meaningless.
     ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &) { return success(watch.changedFile().has_value()); });
     module = importOnnx(context, std::shared_ptr<llvm::MemoryBuffer>(std::move(*file)), path,
                         folder.empty() ? "." : folder, options);

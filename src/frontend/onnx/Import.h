@@ -1,7 +1,8 @@
-//===- Import.h - ONNX models as graph modules ------------------*- C++ -*-===//
+//===- Import.h - imports ONNX models ---------------------------*- C++ -*-===//
 //
 // importOnnx() makes a module with one function @main from a model file. The
-// module keeps the file mapped as long as its context lives: weights stay in it.
+// module keeps the file mapped as long as its context lives, because weights
+// stay in it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +20,7 @@
 
 namespace perpend::onnx {
 
-/// `subject`: a symbolic dimension's name, or `input:dimension`. `value`: a number that it has, or a symbol's name.
+/// `subject`: the name of a symbolic dimension, or `input:dimension`. `value`: its number, or another symbol's name.
 struct DimensionOption {
   std::string subject, value;
 };
@@ -34,11 +35,11 @@ struct ImportOptions {
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ImportOptions &options = {});
 
-/// As above, from a buffer; external data is looked for in `folder` (empty: not allowed).
+/// As above, from a buffer; external data is read from `folder` (empty: not allowed).
 mlir::OwningOpRef<mlir::ModuleOp> importOnnx(mlir::MLIRContext &context, std::shared_ptr<llvm::MemoryBuffer> model,
                                              llvm::StringRef name, llvm::StringRef folder = "",
                                              const ImportOptions &options = {});
-/// The object files that these descriptions of operators name. Errors: nullopt, and a diagnostic.
+/// The object files named by these descriptions of operators. Errors: nullopt, and a diagnostic.
 std::optional<std::vector<std::string>> objectsOf(mlir::MLIRContext &context, llvm::ArrayRef<std::string> operators);
 } // namespace perpend::onnx
 

@@ -1,4 +1,4 @@
-//===- InputShapes.cpp - the symbols of a model's inputs ------------------===//
+//===- InputShapes.cpp - symbols of a model's inputs ----------------------===//
 
 #include "frontend/onnx/InputShapes.h"
 #include "support/DimensionNames.h"
@@ -18,7 +18,7 @@ std::string InputShapes::symbolFor(StringRef input, size_t index, StringRef para
   }
 }
 
-/// What an option makes of a dimension; nullopt without an error when no option names it.
+/// Applies the option for a dimension; nullopt without an error if there is none.
 std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &error) {
   subjects.push_back(subject.str());
   std::optional<SymbolicInt> result;

@@ -1,7 +1,7 @@
-//===- InputShapes.h - the symbols of a model's inputs ----------*- C++ -*-===//
+//===- InputShapes.h - symbols of a model's inputs --------------*- C++ -*-===//
 //
-// A named dimension is one symbol wherever it occurs; an unnamed one gets a
-// symbol of its own. The user's options rename, fix or free dimensions.
+// A named dimension is the same symbol wherever it occurs; an unnamed one gets
+// its own symbol. The user's options rename, fix or free dimensions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,28 +21,29 @@ class InputShapes {
 public:
   explicit InputShapes(const ImportOptions &options) : options(options), used(options.dimensions.size(), false) {}
 
-  /// An input without a shape has as many dimensions as the option NAME:rank says. Errors: nullopt, and a message
+  /// For an input without a shape, the option NAME:rank gives the number of dimensions. Errors: nullopt, and a message
+  /// without the input's name.
   /// without the input's name.
   std::optional<graph::Shape> resolve(const ValueInfo &input, std::string &error);
-  /// The type of a list, whose elements get the number of dimensions that the option NAME:rank says. Errors: null.
+  /// The type of a list; the option NAME:rank gives the rank of its elements. Errors: null.
   mlir::Type resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error);
-  /// An error message when an option names no dimension of the inputs seen; else empty.
+  /// An error message if an option matches no dimension of any input; otherwise empty.
   std::string unusedOptions() const;
-  /// Symbols that options put in the place of numbers, with these numbers.
+  /// Symbols that options have put in place of numbers, with these numbers.
   const llvm::StringMap<SymbolicInt> &freedDimensions() const { return freed; }
 
 private:
   std::optional<SymbolicInt> apply(StringRef subject, std::string &error);
-  /// What the option NAME:rank says; nullopt without an error when there is none.
+  /// The value of the option NAME:rank; nullopt without an error if there is none.
   std::optional<int64_t> rankOption(StringRef name, std::string &error);
   std::optional<SymbolicInt> resolveDimension(const ValueInfo &input, size_t index, std::string &error);
 
   const ImportOptions &options;
   std::vector<bool> used;
   llvm::StringMap<SymbolicInt> freed;
-  /// What options may name: symbols and input:dimension.
+  /// The names that options may use: symbols and input:dimension.
   std::vector<std::string> subjects;
-  /// The parameter that each symbol stands for, or input:dimension of one without, so that two never share one.
+  /// The parameter that each symbol stands for, or input:dimension of an unnamed one, so that no two share a symbol.
   llvm::StringMap<std::string> parameterOf;
   std::string symbolFor(StringRef input, size_t index, StringRef parameter);
 };

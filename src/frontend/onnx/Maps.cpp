@@ -1,4 +1,4 @@
-//===- Maps.cpp - maps at the boundary of a model -------------------------===//
+//===- Maps.cpp - maps at a model's interface -----------------------------===//
 
 #include "frontend/onnx/Maps.h"
 
@@ -37,9 +37,9 @@ static bool isIdentity(const NodeProto &node) {
   return node.domain.empty() && node.operation == "Identity" && node.inputs.size() == 1 && node.outputs.size() == 1;
 }
 
-/// Nodes give their labels on, such as those that stand for a function's result that is returned twice.
+/// Propagates labels through nodes, such as the Identity of a function's result that is returned twice.
 static void passOn(const GraphProto &graph, Labels &labels) {
-  for (size_t before = 0; before != labels.size();) { // nodes are in any order
+  for (size_t before = 0; before != labels.size();) { // nodes may be in any order
     before = labels.size();
     for (const NodeProto &node : graph.nodes)
       if (isIdentity(node))
@@ -48,7 +48,7 @@ static void passOn(const GraphProto &graph, Labels &labels) {
   }
 }
 
-/// The use of a map by anything but an output of the model.
+/// Whether a map is used by anything other than an output of the model.
 static bool usesMap(const NodeProto &node, const Labels &labels) {
   for (const AttributeProto &attribute : node.attributes)
     if (llvm::any_of(attribute.graphs, hasZipMap))
@@ -77,7 +77,7 @@ std::optional<Labels> labelsOfMaps(MLIRContext &context, const GraphProto &graph
 // Inputs
 //===----------------------------------------------------------------------===//
 
-/// The names of the keys and the values, by the names of maps.
+/// The names of the keys and the values, by map.
 using Parts = llvm::StringMap<std::pair<StringRef, StringRef>>;
 
 static bool takesMaps(const NodeProto &node) {
@@ -117,7 +117,7 @@ static bool splitUses(GraphProto &graph, const Parts &maps, std::string &error) 
   return true;
 }
 
-/// Both are vectors; one name for their length makes it one symbol.
+/// Both are vectors; a common name for their length makes it one symbol.
 static std::pair<ValueInfo, ValueInfo> partsOf(ModelProto &model, const ValueInfo &map) {
   auto keep = [&](const char *part) -> StringRef { return model.madeNames.emplace_back(map.name.str() + part); };
   ValueInfo keys;

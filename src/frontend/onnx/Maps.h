@@ -1,11 +1,11 @@
-//===- Maps.h - maps at the boundary of a model -----------------*- C++ -*-===//
+//===- Maps.h - maps at a model's interface ---------------------*- C++ -*-===//
 //
-// A sequence of maps from labels to numbers, as ZipMap makes it, is a matrix
-// with a column for each label; only the interface of the model knows the
-// labels. Therefore it can be an output of the model and nothing else.
+// A sequence of maps from labels to numbers, as made by ZipMap, is represented
+// as a matrix with a column per label; only the interface of the model knows
+// the labels. So it can only be an output of the model.
 //
-// A map m that is an input of the model is two vectors of one length there,
-// m.keys and m.values. The operators that take maps take these two.
+// A map m that is an input of the model becomes two vectors of the same length,
+// m.keys and m.values. Operators on maps take these two.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,13 +19,13 @@
 
 namespace perpend::onnx {
 
-/// The labels (integers or strings) by the names of outputs that are sequences of maps. nullopt: a node uses such a
+/// The labels (integers or strings) of outputs that are sequences of maps, by name. nullopt: a node uses such a
 /// sequence, as the error says.
 std::optional<llvm::StringMap<mlir::ArrayAttr>> labelsOfMaps(mlir::MLIRContext &context, const GraphProto &graph,
                                                              std::string &error);
 
-/// Puts two vectors in the place of every input that is a map, and in the place of its uses. Errors: false, and what is
-/// wrong in `error`: a use by an operator that takes no maps, or as an output.
+/// Replaces every input that is a map, and its uses, by two vectors. False, with a message in `error`: an operator that
+/// takes no maps uses it, or it is an output.
 bool splitMapInputs(ModelProto &model, std::string &error);
 } // namespace perpend::onnx
 

@@ -1,8 +1,8 @@
-//===- Model.cpp - an ONNX file as plain structs --------------------------===//
+//===- Model.cpp - parses ONNX files --------------------------------------===//
 //
 // The only translation unit with exceptions: protozero throws on malformed
-// input, and parseModel() turns that into an error. A field of an unexpected
-// wire type is skipped, as protocol buffers ask.
+// input, which parseModel() turns into an error. A field of an unexpected wire
+// type is skipped, as protocol buffers require.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ using protozero::tag_and_type;
 
 namespace perpend::onnx {
 
-/// Graphs in attributes may nest this deep.
+/// Limit of nested graphs in attributes.
 static constexpr int maxNesting = 32;
 
 namespace {
@@ -214,11 +214,11 @@ static AttributeProto readAttribute(pbf_reader reader, int nesting) {
   static constexpr Kind kinds[] = {Kind::Undefined, Kind::Float, Kind::Int,    Kind::String,
                                    Kind::Tensor,    Kind::Graph, Kind::Floats, Kind::Ints,
                                    Kind::Strings,   Kind::Other, Kind::Other,  Kind::Tensor};
-  // Files of IR version 1 and 2 may lack the type.
+  // Files of IR versions 1 and 2 may lack the type.
   attribute.kind = type == 0                                                   ? seen
                    : type > 0 && type < static_cast<int32_t>(std::size(kinds)) ? kinds[type]
                                                                                : Kind::Other;
-  if (seen != Kind::Undefined && seen != attribute.kind) // not of the kind that it says
+  if (seen != Kind::Undefined && seen != attribute.kind) // its kind differs from the declared one
     attribute.kind = Kind::Other;
   return attribute;
 }

@@ -1,6 +1,6 @@
-//===- Model.h - an ONNX file as plain structs ------------------*- C++ -*-===//
+//===- Model.h - parses ONNX files ------------------------------*- C++ -*-===//
 //
-// The parts of ModelProto that the importer reads, as views into the mapped
+// The parts of ModelProto that the importer needs, as views into the mapped
 // file: raw tensor data is never copied.
 //
 //===----------------------------------------------------------------------===//
@@ -57,7 +57,7 @@ struct TensorProto {
   StringRef name;
   DataType dataType = DataType::Undefined;
   llvm::SmallVector<int64_t, 4> dims;
-  /// Raw little-endian elements; otherwise one of the typed lists.
+  /// Raw little-endian elements; if absent, one of the typed lists is used.
   std::optional<StringRef> raw;
   std::vector<float> floats;
   std::vector<double> doubles;
@@ -65,10 +65,10 @@ struct TensorProto {
   std::vector<int64_t> longs;
   std::vector<uint64_t> unsignedLongs;
   std::vector<StringRef> texts;
-  /// Elements in another file, beside the model.
+  /// The elements are in another file, beside the model.
   bool isExternal = false;
   StringRef externalLocation, externalOffset, externalLength;
-  /// Of a sparse tensor: the elements that are not zero, and where they are. Empty: a dense one.
+  /// For a sparse tensor: the nonzero elements, and their positions. Empty: a dense tensor.
   std::vector<TensorProto> sparse;
 };
 
@@ -78,20 +78,20 @@ struct Dimension {
 };
 
 struct TypeProto {
-  /// Other: sparse tensors.
+  /// Other stands for sparse tensors.
   enum class Kind { Other, Tensor, Sequence, Optional, Map };
   Kind kind = Kind::Other;
-  /// Of a map: the type of its keys.
+  /// For a map: the type of its keys.
   DataType elementType = DataType::Undefined;
-  /// Nullopt: the rank is unknown.
+  /// nullopt: the rank is unknown.
   std::optional<llvm::SmallVector<Dimension, 4>> dims;
-  /// Of a sequence or optional value, or the values of a map: at most one.
+  /// The element type of a sequence or optional value, or of a map's values: at most one.
   std::vector<TypeProto> element;
 };
 
 struct ValueInfo : TypeProto {
   StringRef name;
-  /// The map that this input has the keys or the values of (Maps.h).
+  /// The name of the map whose keys or values this input has (Maps.h).
   StringRef map;
 };
 
@@ -106,7 +106,7 @@ struct AttributeProto {
   StringRef text;
   std::vector<TensorProto> tensors;
   std::vector<GraphProto> graphs;
-  /// Inside a function: the attribute of the call that this one is.
+  /// Inside a function: the attribute of the call that this one refers to.
   StringRef reference;
   std::vector<float> floats;
   std::vector<int64_t> integers;
@@ -125,7 +125,7 @@ struct GraphProto {
   std::vector<NodeProto> nodes;
   std::vector<TensorProto> initializers;
   std::vector<ValueInfo> inputs, outputs;
-  /// What is declared of values that are neither.
+  /// Declarations of values that are neither inputs nor outputs.
   std::vector<ValueInfo> values;
 };
 
@@ -138,7 +138,7 @@ struct OperatorSet {
 struct FunctionProto {
   StringRef name, domain, overload;
   std::vector<StringRef> inputs, outputs;
-  /// What a call's attributes are when it lacks them.
+  /// Defaults of attributes that a call lacks.
   std::vector<AttributeProto> defaults;
   std::vector<NodeProto> nodes;
   std::vector<OperatorSet> operatorSets;
@@ -150,11 +150,11 @@ struct ModelProto {
   std::vector<OperatorSet> operatorSets;
   GraphProto graph;
   std::vector<FunctionProto> functions;
-  /// Names that are not in the file; their addresses stay.
+  /// Names that are not in the file, at stable addresses.
   std::deque<std::string> madeNames;
 };
 
-/// Parses the bytes of a model file, which must outlive the result. Errors: nullopt, and what is wrong in `error`.
+/// Parses a model file, whose bytes must outlive the result. Errors: nullopt, and a message in `error`.
 std::optional<ModelProto> parseModel(StringRef bytes, std::string &error);
 } // namespace perpend::onnx
 

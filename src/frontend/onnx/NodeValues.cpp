@@ -1,4 +1,4 @@
-//===- NodeValues.cpp - the inputs and outputs of ONNX's operators --------===//
+//===- NodeValues.cpp - checks inputs and outputs of ONNX nodes -----------===//
 
 #include "frontend/onnx/NodeValues.h"
 
@@ -7,11 +7,11 @@
 #include "llvm/ADT/STLExtras.h"
 
 namespace perpend::onnx {
-/// Whether the last formal value stands for any number.
+/// Whether the last formal value is variadic.
 static bool isVariadic(StringRef formals) { return formals.ends_with("+") || formals.ends_with("*"); }
 
 namespace {
-/// How many values a list such as "110" or "1+" takes.
+/// The number of values that a list such as "110" or "1+" accepts.
 struct Count {
   explicit Count(StringRef formals) : isAnyNumber(isVariadic(formals)) {
     most = formals.size();
@@ -35,7 +35,7 @@ static bool fits(const NodeProto &node, const Operator &entry) {
   return Count(inputs).fits(node.inputs.size()) && Count(outputs).fits(node.outputs.size());
 }
 
-/// An operator set in which a node of that name has as many values.
+/// Hints at an operator set in which the operator has this number of values.
 static std::string hintOf(const NodeProto &node, const Operator &entry, bool isSurplus, const char *kind) {
   if (const Operator *other = findForm(entry, [&](const Operator &form) { return fits(node, form); }))
     return "in operator set " + std::to_string(other->since) + " it has as many; export with that one";

@@ -1,4 +1,4 @@
-//===- NodeValues.h - the inputs and outputs of ONNX's operators -*- C++ -*-===//
+//===- NodeValues.h - checks inputs and outputs of ONNX nodes ---*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_NODEVALUES_H
 #define PERPEND_FRONTEND_ONNX_NODEVALUES_H
@@ -7,9 +7,9 @@
 
 namespace perpend::onnx {
 
-/// What is wrong with the number of a node's inputs or outputs, or with one that is left out. Empty: nothing.
+/// Checks the number of a node's inputs and outputs, and which are absent. Empty: no error.
 std::string complaintAboutValues(const NodeProto &node, const Operator &entry);
-/// What is wrong with the element types of its inputs, of which some must have the same. Empty: nothing.
+/// Checks the element types of its inputs, some of which must be equal. Empty: no error.
 std::string complaintAboutTypes(const Node &node, const Operator &entry);
 } // namespace perpend::onnx
 

@@ -1,4 +1,4 @@
-//===- OperatorDescription.cpp - what users say of their operators --------===//
+//===- OperatorDescription.cpp - parses descriptions of operators ---------===//
 
 #include "frontend/onnx/OperatorDescription.h"
 
@@ -13,7 +13,7 @@ using llvm::StringRef;
 using llvm::json::Value;
 
 namespace {
-/// Reads the keys of one JSON object; the first thing that is wrong is kept.
+/// Reads the keys of a JSON object; keeps the first error.
 class KeyReader {
 public:
   /// `subject`: "operator 'Scale': ".
@@ -38,7 +38,7 @@ public:
     if (error.empty())
       error = (subject + message).str();
   }
-  /// Null when it is absent.
+  /// Null if it is absent.
   const Value *find(StringRef key) const { return object ? object->get(key) : nullptr; }
 
 private:
@@ -93,7 +93,7 @@ const llvm::json::Array *KeyReader::list(StringRef key) {
 // Parts of an operator
 //===----------------------------------------------------------------------===//
 
-/// ["n", 3, "2*n"]
+/// For example ["n", 3, "2*n"].
 static graph::Shape readShape(KeyReader &tensor) {
   graph::Shape shape;
   const llvm::json::Array *extents = tensor.list("shape");
@@ -164,7 +164,7 @@ std::string kindOf(const Value &value) {
   return llvm::all_of(*list, [&](const Value &element) { return kindOf(element) == first; }) ? first + "s" : "";
 }
 
-/// Those of the defaults, and what "kinds" says of other attributes.
+/// Kinds of attributes: those of the defaults, and "kinds" for the others.
 static llvm::StringMap<std::string> readKinds(KeyReader &reader, const llvm::json::Object &attributes) {
   llvm::StringMap<std::string> kinds;
   for (const auto &[name, value] : attributes)
@@ -183,7 +183,7 @@ static llvm::StringMap<std::string> readKinds(KeyReader &reader, const llvm::jso
   return kinds;
 }
 
-/// A letter that stands for a type in an output stands for that of an input.
+/// A letter that stands for a type in an output must also occur in an input.
 static void checkTypes(KeyReader &reader, const UserOperator &entry) {
   for (const auto &[number, output] : llvm::enumerate(entry.outputs))
     if (output.elementType.size() == 1 && llvm::none_of(entry.inputs, [&](const TensorPattern &input) {

@@ -1,4 +1,4 @@
-//===- OperatorDescription.h - what users say of their operators -*- C++ -*-===//
+//===- OperatorDescription.h - parses descriptions of operators -*- C++ -*-===//
 //
 // A JSON file with one operator or a list (docs/howto/bring-an-operator.md).
 //
@@ -14,7 +14,7 @@
 
 namespace perpend::onnx {
 
-/// One tensor of a description. An element type of one capital letter stands for the same type wherever it occurs.
+/// A tensor in a description. A capital letter as element type stands for the same type wherever it occurs.
 struct TensorPattern {
   std::string elementType;
   graph::Shape shape;
@@ -22,18 +22,18 @@ struct TensorPattern {
 
 struct UserOperator {
   std::string domain, name, function;
-  std::string object; ///< the path that the description gives; empty for none
+  std::string object; ///< path of the object file, as given; empty: none
   int64_t since = 1;
-  bool isPure = true; ///< the outputs follow from the inputs and attributes, and nothing else happens
+  bool isPure = true; ///< no effects besides outputs that depend on inputs and attributes
   std::vector<TensorPattern> inputs, outputs;
   llvm::json::Object attributes;      ///< with their defaults
-  llvm::StringMap<std::string> kinds; ///< of attributes: number, text, numbers or texts; any kind without an entry
+  llvm::StringMap<std::string> kinds; ///< kind by attribute: number, text, numbers or texts; without an entry any kind
 };
 
-/// The kind of an attribute's value; empty for one that may be of several, such as an empty list.
+/// The kind of an attribute's value; empty if it is ambiguous, as for an empty list.
 std::string kindOf(const llvm::json::Value &value);
 
-/// Errors: nullopt, and in `error` which key of which operator is wrong and what is expected.
+/// Errors: nullopt, and a message in `error` that names the operator, the key and what is expected.
 std::optional<UserOperator> readOperator(mlir::MLIRContext *context, const llvm::json::Value &value,
                                          std::string &error);
 } // namespace perpend::onnx

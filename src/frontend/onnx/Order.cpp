@@ -1,4 +1,4 @@
-//===- Order.cpp - the nodes of an ONNX graph in topological order --------===//
+//===- Order.cpp - sorts the nodes of an ONNX graph topologically ---------===//
 
 #include "frontend/onnx/Order.h"
 

@@ -1,4 +1,4 @@
-//===- Ranks.cpp - the shapes that inputs of a node must have --------------===//
+//===- Ranks.cpp - checks ranks of a node's inputs ------------------------===//
 
 #include "frontend/onnx/Ranks.h"
 

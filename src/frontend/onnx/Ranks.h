@@ -1,4 +1,4 @@
-//===- Ranks.h - the shapes that inputs of a node must have ----*- C++ -*-===//
+//===- Ranks.h - checks ranks of a node's inputs ----------------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_RANKS_H
 #define PERPEND_FRONTEND_ONNX_RANKS_H
@@ -11,7 +11,7 @@ struct InputRank {
   int64_t rank;
 };
 
-/// Whether each of these inputs that is there has its rank; an error otherwise.
+/// Whether each present input has the given rank; otherwise emits an error.
 bool hasRanks(const Node &node, llvm::ArrayRef<InputRank> ranks);
 } // namespace perpend::onnx
 

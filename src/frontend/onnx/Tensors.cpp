@@ -1,4 +1,4 @@
-//===- Tensors.cpp - tensors of an ONNX file as attributes ----------------===//
+//===- Tensors.cpp - reads tensors of ONNX files --------------------------===//
 
 #include "frontend/onnx/Tensors.h"
 #include "graph/ElementTypes.h"
@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace perpend::onnx {
 
-/// Up to this many elements become dense attributes: shape computations and scalars.
+/// Tensors of up to this many elements become dense attributes: shape computations and scalars.
 static constexpr int64_t smallFloats = 64, smallIntegers = 128;
 
 static Type minifloatOf(MLIRContext *context, DataType type) {
@@ -109,10 +109,10 @@ std::string nameOf(DataType type) {
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }
 
-/// Bytes of one element in memory; types of less than 8 bits take one byte.
+/// Bytes of one element in memory; types below 8 bits take one byte.
 static uint64_t storedSize(Type elementType) { return std::max<uint64_t>(graph::bitWidth(elementType) / 8, 1); }
 
-/// Types of less than 8 bits are packed in a file, the first element in the lowest bits; bool is a byte.
+/// Types below 8 bits are packed in a file, the first element in the lowest bits; bool is a byte.
 static bool isPacked(Type elementType) { return !elementType.isInteger(1) && graph::bitWidth(elementType) < 8; }
 
 static std::string unpack(StringRef packed, unsigned width, uint64_t count) {
@@ -144,7 +144,7 @@ static std::optional<uint64_t> elementCountOf(const TensorProto &tensor, std::st
   return std::nullopt;
 }
 
-/// The elements of a typed list as stored bytes.
+/// The elements of a typed list, as stored bytes.
 template <typename Stored, typename List> static std::string storeAs(const List &list) {
   std::string bytes(list.size() * sizeof(Stored), '\0');
   for (size_t i = 0; i < list.size(); ++i) {
@@ -154,8 +154,9 @@ template <typename Stored, typename List> static std::string storeAs(const List 
   return bytes;
 }
 
-/// Whether the numbers of a typed list that is wider than the elements fit those: integers as signed or unsigned ones,
-/// since writers differ; packed elements and floats as 8 or 16 bits. Errors: false, and the number in `error`.
+/// Checks that the numbers of a typed list, which is wider than the elements, fit these: integers as signed or
+/// unsigned, since writers differ; packed elements and floats as 8 or 16 bits. Errors: false, and the number in
+/// `error`.
 static bool fitsElements(const TensorProto &tensor, Type elementType, std::string &error) {
   unsigned width = llvm::PowerOf2Ceil(std::max<unsigned>(graph::bitWidth(elementType), 8));
   auto refuse = [&](auto number) {
@@ -254,7 +255,7 @@ std::optional<StringRef> TensorReader::externalBytes(const TensorProto &tensor, 
   return bytes.substr(offset, length);
 }
 
-/// The stored elements where they lie; nullopt without an error when they must be taken from a typed list.
+/// The stored elements in place; nullopt without an error if they must be read from a typed list.
 std::optional<StringRef> TensorReader::bytesOf(const TensorProto &tensor, uint64_t sizeBytes, Buffer &owner,
                                                std::string &error) {
   if (tensor.isExternal)
@@ -267,7 +268,7 @@ static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef by
                              std::shared_ptr<llvm::MemoryBuffer> owner) {
   uint64_t alignment = storedSize(type.getElementType());
   ArrayRef<char> data(bytes.data(), bytes.size());
-  // Where a file has them, elements need not be aligned: whoever computes with some copies those.
+  // Elements in a file may be unaligned; code that computes with them copies them.
   bool isAligned = llvm::isAddrAligned(llvm::Align(alignment), bytes.data());
   AsmResourceBlob blob = owner ? AsmResourceBlob(
                                      data, isAligned ? alignment : 1, [owner](void *, size_t, size_t) {}, false)
@@ -275,7 +276,7 @@ static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef by
   return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
 }
 
-/// Dense where the elements may matter to the importer, a resource otherwise.
+/// A dense attribute if the importer may need the elements, otherwise a resource.
 static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef bytes,
                                 std::shared_ptr<llvm::MemoryBuffer> owner) {
   Type elementType = type.getElementType();
@@ -337,7 +338,7 @@ std::optional<TensorReader::Stored> TensorReader::store(const TensorProto &tenso
   return stored;
 }
 
-/// Indices are of the shape [n], of elements in row-major order, or [n, rank].
+/// Indices have the shape [n], with row-major positions, or [n, rank].
 std::optional<std::vector<uint64_t>> TensorReader::positionsOf(const TensorProto &tensor, std::string &error) {
   const TensorProto &values = tensor.sparse[0], &indices = tensor.sparse[1];
   size_t rank = tensor.dims.size(), numbers = indices.dims.size() == 2 ? rank : 1;
@@ -375,7 +376,7 @@ std::optional<std::vector<uint64_t>> TensorReader::positionsOf(const TensorProto
   return positions;
 }
 
-/// A file of a few bytes may ask for any number of zeros.
+/// Limit, since a file of a few bytes may ask for any number of zeros.
 static constexpr uint64_t mostDenseBytes = uint64_t(1) << 30;
 
 ElementsAttr TensorReader::readSparse(const TensorProto &tensor, Type elementType, uint64_t count, std::string &error) {

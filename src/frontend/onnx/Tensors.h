@@ -1,8 +1,8 @@
-//===- Tensors.h - tensors of an ONNX file as attributes --------*- C++ -*-===//
+//===- Tensors.h - reads tensors of ONNX files ------------------*- C++ -*-===//
 //
 // Large tensors become resources that point into the mapped file; small ones
-// dense attributes, which folding can see. Sparse tensors become dense. External
-// data is confined to the model's folder.
+// become dense attributes, which folding can read. Sparse tensors become dense.
+// External data must be in the model's folder.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,9 +19,9 @@
 
 namespace perpend::onnx {
 
-/// The tensor element type; null for complex numbers and types this compiler does not know.
+/// The element type; null for complex numbers and unknown types.
 mlir::Type elementTypeOf(mlir::MLIRContext *context, DataType type);
-/// tensor<...> (unranked when the shape is not known, `?` for symbols), lists and optional values as tensors of one
+/// tensor<...> (unranked if the shape is unknown, `?` for symbols); lists and optional values are tensors of one
 /// element. Null: as above, and for maps.
 mlir::Type typeOf(mlir::MLIRContext *context, const TypeProto &type);
 /// ONNX's name of a data type, for messages.
@@ -29,16 +29,16 @@ std::string nameOf(DataType type);
 
 class TensorReader {
 public:
-  /// `folder` holds external data (empty: none is allowed); `file` stays mapped while its tensors are in use.
+  /// `folder` has the external data (empty: not allowed); `file` stays mapped while its tensors are in use.
   TensorReader(mlir::MLIRContext *context, std::shared_ptr<llvm::MemoryBuffer> file, std::string folder)
       : context(context), file(std::move(file)), folder(std::move(folder)) {}
 
-  /// Errors: null, and what is wrong (without the tensor's name) in `error`.
+  /// Errors: null, and a message (without the tensor's name) in `error`.
   mlir::ElementsAttr read(const TensorProto &tensor, std::string &error);
 
 private:
   using Buffer = std::shared_ptr<llvm::MemoryBuffer>;
-  /// Elements as they are in memory: one byte at least for each. They lie in the file, or in `owned`.
+  /// Elements as in memory, with at least one byte each, in the file or in `owned`.
   struct Stored {
     StringRef bytes;
     Buffer owner;

@@ -1,4 +1,4 @@
-//===- UserOperators.cpp - operators that users bring ---------------------===//
+//===- UserOperators.cpp - operators supplied by users --------------------===//
 
 #include "frontend/onnx/UserOperators.h"
 #include "graph/Attributes.h"
@@ -93,7 +93,7 @@ std::optional<std::vector<std::string>> objectsOf(MLIRContext &context, ArrayRef
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What the names of a description stand for at a node.
+/// The values of a description's names at a node.
 struct Bindings {
   llvm::StringMap<SymbolicInt> extents;
   llvm::StringMap<Type> types;
@@ -124,7 +124,7 @@ static std::set<std::string> unknownNames(const SymbolicInt &extent, const Bindi
   return names;
 }
 
-/// What `name` is where `extent` is `got`, if extent = factor * name + offset.
+/// The value of `name` such that `extent` = factor * name + offset equals `got`.
 static std::optional<SymbolicInt> solve(const SymbolicInt &extent, const std::string &name, const SymbolicInt &got,
                                         const Bindings &bindings) {
   auto at = [&](int64_t value) {
@@ -141,8 +141,8 @@ static std::optional<SymbolicInt> solve(const SymbolicInt &extent, const std::st
   return floorDiv(got - offset, SymbolicInt(*factor));
 }
 
-/// Gives the one name of `pattern` that stands for nothing yet its value where the pattern is `extent`; nullopt: there
-/// is no such name, or no such value. isAlone: of patterns that are just a name, else of the others.
+/// Binds the only unbound name of `pattern` such that the pattern equals `extent`; nullopt if there is no such name or
+/// value. isAlone: only patterns that consist of a name; otherwise only the others.
 static std::optional<SymbolicInt> bindName(const SymbolicInt &pattern, const SymbolicInt &extent, bool isAlone,
                                            Bindings &bindings) {
   std::set<std::string> unknown = unknownNames(pattern, bindings);
@@ -158,8 +158,7 @@ using VisitExtent = llvm::function_ref<void(const SymbolicInt &pattern, Symbolic
 using FoundName =
     llvm::function_ref<void(const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value)>;
 
-/// Binds the names of all patterns that `forEach` visits: names alone first, then the others until no name gets a value
-/// any more.
+/// Binds the names of all patterns that `forEach` visits: first names alone, then the others until nothing changes.
 static void bindNames(llvm::function_ref<void(VisitExtent)> forEach, Bindings &bindings, FoundName found = {}) {
   auto bindAll = [&](bool isAlone) {
     forEach([&](const SymbolicInt &pattern, SymbolicInt &extent) {
@@ -226,8 +225,7 @@ static bool bindInputs(Node &node, const UserOperator &description, Bindings &bi
 // Results
 //===----------------------------------------------------------------------===//
 
-/// The extents of a result. One with a name that no input has is the function's to choose: a symbol, for now of its
-/// own.
+/// The extents of a result. A name that no input has is chosen by the function: a symbol, at first one of its own.
 static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern &pattern, const Bindings &bindings,
                                                  const Twine &subject) {
   auto known = bindings.types.find(pattern.elementType);
@@ -247,7 +245,7 @@ static std::optional<graph::CallResult> resultOf(Builder &b, const TensorPattern
 }
 
 namespace {
-/// Relates the results of a call: extents that mention the same name.
+/// Relates extents of a call's results that use the same name.
 class ChosenExtents {
 public:
   ChosenExtents(Builder &b, ArrayRef<Value> results, const UserOperator &description, Bindings &bindings)
@@ -276,7 +274,7 @@ private:
     }
   }
 
-  /// The first extent that gives a name keeps its symbol.
+  /// The first extent that determines a name keeps its symbol.
   void bound(const SymbolicInt &pattern, const SymbolicInt &extent, const SymbolicInt &value) {
     keep(extent);
     notNegative.push_back(value);
@@ -304,8 +302,8 @@ private:
   const UserOperator &description;
   Bindings &bindings;
   SmallVector<Attribute> symbols;
-  llvm::StringMap<SymbolicInt> unsolved; ///< the first extents of patterns
-  SmallVector<SymbolicInt> notNegative;  ///< but where the function breaks the description
+  llvm::StringMap<SymbolicInt> unsolved; ///< first extent of each unsolved pattern
+  SmallVector<SymbolicInt> notNegative;  ///< nonnegative unless the function violates the description
 };
 } // namespace
 
@@ -351,7 +349,7 @@ static bool hasNan(Attribute value) {
   return number && number.getValue().isNaN();
 }
 
-/// Null after an error. What is called is the user's choice, never that of a node in the model's file.
+/// Null after an error. The function to call is chosen by the user's description, never by a node in the model's file.
 static DictionaryAttr parametersOf(Node &node, const UserOperator &description) {
   OpBuilder &builder = node.builder.operations;
   NamedAttrList parameters;
@@ -382,15 +380,14 @@ static DictionaryAttr parametersOf(Node &node, const UserOperator &description) 
   return parameters.getDictionary(builder.getContext());
 }
 
-/// Names of the inputs stand for no negative numbers. Of those that are extents of results this is known.
+/// Names of the inputs must be nonnegative; for names that are extents of results this is known.
 static void requireNames(Builder &b, ArrayRef<graph::CallResult> results, const Bindings &bindings,
                          const UserOperator &description) {
   for (const auto &name : bindings.extents)
     if (llvm::none_of(results,
                       [&](const graph::CallResult &result) { return llvm::is_contained(result.shape, name.second); }))
       b.require(name.second, "operator '" + description.name +
-                                 "': the extents of its inputs leave less than nothing for '" + name.first().str() +
-                                 "'");
+                                 "': the extents of its inputs give a negative value for '" + name.first().str() + "'");
 }
 
 Results importUserOperator(Node &node, const UserOperator &description) {

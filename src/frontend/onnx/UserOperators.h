@@ -1,8 +1,8 @@
-//===- UserOperators.h - operators that users bring -------------*- C++ -*-===//
+//===- UserOperators.h - operators supplied by users ------------*- C++ -*-===//
 //
-// A description (docs/howto/bring-an-operator.md) says what an operator of some
-// domain takes and gives; the operator becomes a library call of the function
-// in the object file that the description names.
+// A description (docs/howto/bring-an-operator.md) declares the inputs and
+// outputs of an operator of some domain. The operator becomes a library call of
+// the function in the object file that the description names.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace perpend::onnx {
 
 class UserOperators {
 public:
-  /// Adds the operators of a file. False: what is wrong, with the file's name, is in `error`.
+  /// Adds the operators of a file. False, with a message in `error` that names the file.
   bool read(mlir::MLIRContext *context, StringRef path, std::string &error);
   const UserOperator *find(StringRef domain, StringRef name, int64_t operatorSet) const;
   bool hasDomain(StringRef domain) const {

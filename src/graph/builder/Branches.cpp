@@ -1,8 +1,8 @@
 //===- Branches.cpp - if in the builder -----------------------------------===//
 //
-// The branches are callbacks that build into the regions of a draft; the types of
-// results follow from what they yield. Where only one of them can run, it takes
-// the place of the draft, and a requirement stands for the other.
+// The branches are callbacks that build into the regions of a draft operator; the
+// types of results follow from what they yield. If only one branch can run, it
+// replaces the draft, and a requirement stands for the other.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// The first result whose ranks differ.
+/// The first result whose ranks differ between the branches.
 static std::optional<size_t> resultOfTwoRanks(ArrayRef<Value> thenValues, ArrayRef<Value> elseValues) {
   for (auto [index, a, b] :
        llvm::enumerate(thenValues.take_front(elseValues.size()), elseValues.take_front(thenValues.size())))
@@ -28,7 +28,7 @@ static std::optional<size_t> resultOfTwoRanks(ArrayRef<Value> thenValues, ArrayR
   return std::nullopt;
 }
 
-/// What the operators so far assume of symbols: expressions that are >= 0 in every run that goes on.
+/// Expressions that are >= 0 whenever a run gets here, from the requirements of earlier operators.
 static SmallVector<SymbolicInt> factsOf(func::FuncOp main) {
   Requirements assumed;
   SmallVector<SymbolicInt> facts;
@@ -52,7 +52,7 @@ static std::optional<bool> outcomeOf(const Comparison &comparison, ArrayRef<Symb
   return llvm::any_of(comparison.oneHolds, holds) ? std::optional(false) : std::nullopt;
 }
 
-/// "'n' and 'x:1'": the symbols that decide, or the inputs that the condition is computed from.
+/// What decides the condition, as text: the symbols, or the inputs from which it is computed, such as "'n' and 'x:1'".
 static std::string decidersOf(Value condition, const Comparison *meaning) {
   std::set<std::string> names;
   for (const SymbolicInt &value : meaning ? ArrayRef(meaning->allHold) : ArrayRef<SymbolicInt>())
@@ -73,7 +73,7 @@ static std::string decidersOf(Value condition, const Comparison *meaning) {
   return text;
 }
 
-/// Result `index` of a branch, which has one element, without its dimensions.
+/// Reshapes result `index` of a branch, which has one element, to rank 0.
 static void dropDimensions(Builder &b, Region &branch, unsigned index, Value &result) {
   OpBuilder::InsertionGuard guard(b.operations);
   Operation *yield = branch.front().getTerminator();
@@ -82,7 +82,7 @@ static void dropDimensions(Builder &b, Region &branch, unsigned index, Value &re
   yield->setOperand(index, result);
 }
 
-/// A result of one element that has rank 0 in one branch has rank 0 in both: broadcasting sees no difference.
+/// A result of one element that has rank 0 in one branch gets rank 0 in both: broadcasting makes no difference.
 static void dropUnits(Builder &b, IfOp draft, MutableArrayRef<Value> thenValues, MutableArrayRef<Value> elseValues) {
   auto hasOneElement = [](Value value) { return elementCount(shapeOf(value)) == SymbolicInt(1); };
   for (auto [index, a, c] : llvm::enumerate(thenValues, elseValues)) {
@@ -96,7 +96,7 @@ static void dropUnits(Builder &b, IfOp draft, MutableArrayRef<Value> thenValues,
 
 struct Builder::BuiltBranch {
   SmallVector<Value> results;
-  /// Why it cannot run; empty where it can.
+  /// Why the branch cannot run; empty if it can.
   std::string problem;
   llvm::DenseMap<Value, Shape> contents;
 };
@@ -116,7 +116,8 @@ Builder::BuiltBranch Builder::buildBranch(Region &region, Branch body) {
   return branch;
 }
 
-/// Whether the then branch stays, of two whose results have different ranks. What did not follow is noted as a guess.
+/// Chooses between branches whose results have different ranks: whether the then branch stays. If that does not follow
+/// from the requirements, it is noted as a guess.
 bool Builder::chooseRank(IfOp draft, Value condition, Values thenValues, Values elseValues,
                          ArrayRef<std::optional<int64_t>> declaredRanks) {
   auto known = comparisons.find(condition);
@@ -142,18 +143,17 @@ bool Builder::chooseRank(IfOp draft, Value condition, Values thenValues, Values 
   return takesThen;
 }
 
-/// An error of the runs that choose the other branch.
+/// Makes runs that choose the other branch end with an error.
 void Builder::requireBranch(bool isThen, IfOp draft, Value condition, StringRef problem) {
   std::string name = isThen ? "else" : "then", cause = problem.take_front(problem.find('\n')).str();
-  std::string message =
-      "the condition chooses the " + name + " branch, " +
-      (cause.empty() ? "whose results have another number of dimensions" : "which cannot run: " + cause);
+  std::string message = "the condition chooses the " + name + " branch, " +
+                        (cause.empty() ? "whose results have another rank" : "which cannot run: " + cause);
   if (auto meaning = comparisons.find(condition); meaning != comparisons.end() && cause.empty()) {
     ArrayRef<SymbolicInt> allHold = meaning->second.allHold, oneHolds = meaning->second.oneHolds;
     if (isThen)
       for (const SymbolicInt &value : allHold)
         require(value, message);
-    else // of two, which are x - 1 and -x - 1: x * x - 1
+    else // two, x - 1 and -x - 1: x * x - 1
       require(oneHolds.size() == 1 ? oneHolds[0] : -(oneHolds[0] * oneHolds[1]), message);
     return;
   }
@@ -164,7 +164,7 @@ void Builder::requireBranch(bool isThen, IfOp draft, Value condition, StringRef 
                                                                     " branch will be an error: " + problem));
 }
 
-/// Moves the operators of one branch behind the draft, behind an error of the runs that choose the other one.
+/// Replaces the draft by the operators of one branch, preceded by an error for runs that choose the other.
 void Builder::keepOnly(bool isThen, IfOp draft, Value condition, const BuiltBranch (&branches)[2]) {
   const BuiltBranch &kept = branches[isThen ? 0 : 1];
   requireBranch(isThen, draft, condition, branches[isThen ? 1 : 0].problem);
@@ -197,7 +197,7 @@ SmallVector<Value> Builder::ifThenElse(Value given, Branch thenBody, Branch else
   SmallVector<Value> thenValues = branches[0].results, elseValues = branches[1].results;
   if (!takesThen && thenValues.size() == elseValues.size())
     dropUnits(*this, draft, thenValues, elseValues);
-  // Another rank cannot be a result: the model is for runs that have one of them, and others are errors.
+  // A result has one rank, so the model supports runs of one branch only; others are errors.
   if (!takesThen && resultOfTwoRanks(thenValues, elseValues))
     takesThen = chooseRank(draft, given, thenValues, elseValues, declaredRanks);
   if (!takesThen)

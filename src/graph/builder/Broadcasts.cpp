@@ -1,6 +1,6 @@
-//===- Broadcasts.cpp - numpy's conventions, from the primitives ----------===//
+//===- Broadcasts.cpp - broadcasting in the builder -----------------------===//
 //
-// The part of the builder that makes no primitive of its own: broadcasting, unit
+// Functions of the builder that compose primitives: broadcasting, unit
 // dimensions, and numpy.matmul.
 //
 //===----------------------------------------------------------------------===//
@@ -11,8 +11,8 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Whether it is what a reshape leaves for an open dimension, where the other extents divide only at run time. It may
-/// be 1 there and broadcast: no input can be repeated in its place (docs/decisions/0003).
+/// Whether an extent is the open dimension of a reshape that divides only at run time. It may be 1 and then broadcasts,
+/// although no input can be repeated in its place (docs/decisions/0003).
 static bool isOpenQuotient(const SymbolicInt &extent) {
   auto terms = extent.terms();
   if (terms.size() != 1 || terms[0].coefficient != 1 || terms[0].factors.size() != 1 || terms[0].factors[0].power != 1)
@@ -21,7 +21,7 @@ static bool isOpenQuotient(const SymbolicInt &extent) {
   return atom.kind() == support::SymbolicAtomKind::FloorDiv && !atom.operands()[1].isConstant();
 }
 
-/// Repeats dimensions whose extent only a run knows to be 1, to the extents of `shape` (as many dimensions).
+/// Repeats dimensions that may turn out to be 1 at run time to the extents of `shape`, which has the same rank.
 static Value repeatOpenQuotients(Builder &b, Value input, ArrayRef<SymbolicInt> shape) {
   Shape from = shapeOf(input), to = from;
   SmallVector<int64_t> repeated;
@@ -69,7 +69,7 @@ std::optional<Shape> Builder::broadcastShapes(Values inputs) {
                    "\nhint: reshape or expand one of them, or correct the sizes of the model's inputs");
         return std::nullopt;
       } else if (shape[i].isConstant() || (isOpenQuotient(extent) && !isOpenQuotient(shape[i]))) {
-        extent = shape[i]; // an equality: prefer the number, and what cannot be 1 by itself
+        extent = shape[i]; // equal extents: prefer a number, or one that cannot be 1
       }
     }
   }
@@ -149,7 +149,7 @@ Value Builder::matmul(Value lhs, Value rhs, Type elementType) {
   int64_t leftRank = left.size(), rightRank = right.size();
   if (rightRank == 2)
     return contract(lhs, rhs, {}, {}, {leftRank - 1}, {0}, elementType);
-  // Equal batch dimensions are contracted as such; a batch that broadcasts is repeated first.
+  // Equal batch dimensions stay batch dimensions of the contraction; a batch that broadcasts is repeated first.
   SmallVector<SymbolicInt> leftBatch(left.begin(), left.end() - 2), rightBatch(right.begin(), right.end() - 2);
   Value leftLike = splat(leftBatch, 0, f32()), rightLike = splat(rightBatch, 0, f32());
   std::optional<Shape> batch = broadcastShapes({leftLike, rightLike});

@@ -1,6 +1,7 @@
-//===- Builder.cpp - making graphs: the one place of shape inference ------===//
+//===- Builder.cpp - builds graphs; the only place of shape inference -----===//
 
 #include "graph/builder/Builder.h"
+#include "graph/builder/TruthValues.h"
 #include "support/SaturatedInteger.h"
 
 using namespace mlir;
@@ -88,8 +89,8 @@ Value Builder::bodyOp(StringRef name, Values inputs, Extents shape, Type element
   return operations.create(state)->getResult(0);
 }
 
-/// Null with an error for texts, lists and minifloats, which have no arithmetic; composites convert minifloats where
-/// ONNX allows them.
+/// Null, with an error, for strings, lists and minifloats, which have no arithmetic. Composites convert minifloats
+/// where ONNX allows them.
 static Value numbers(Builder &builder, Value tensor) {
   Type type = tensor ? tensorTypeOf(tensor).getElementType() : Type();
   if (!tensor || !(isMinifloat(type) || isHandle(type)))
@@ -99,7 +100,7 @@ static Value numbers(Builder &builder, Value tensor) {
       (isHandle(type) ? "\nhint: cast them to numbers first" : "\nhint: cast them to a wider type first"));
 }
 
-/// Whether a body only compares a value for equality, chooses it or hands it on: all that texts and lists allow.
+/// Whether a body only compares a value for equality, selects it or yields it: all that strings and lists allow.
 static bool isOnlyCompared(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
     if (auto compare = dyn_cast<arith::CmpIOp>(user))
@@ -171,7 +172,7 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
       return contradict("cannot broadcast a tensor of shape " + toString(shapeOf(input)) + " to " + toString(shape));
   }
   if (units != shapeOf(input))
-    input = reshape(input, units); // binding the inputs checks that there is an element
+    input = reshape(input, units); // binding checks that an element exists
   Value result = create<BroadcastOp>(shape, tensorTypeOf(input).getElementType(), input, dims);
   std::optional<int64_t> count = elementCount(shape).constant();
   if (std::optional<Shape> known = contents(input);
@@ -180,7 +181,7 @@ Value Builder::broadcast(Value input, Ints dims, Extents shape) {
   return result;
 }
 
-/// The elements of a tensor at first + index * strides, for each index below the extents, row-major.
+/// Row-major positions of the elements at first + index * strides, for each index below the extents.
 static SmallVector<int64_t> positions(ArrayRef<int64_t> extents, int64_t first, ArrayRef<int64_t> strides) {
   SmallVector<int64_t> result{first};
   for (auto [extent, stride] : llvm::zip_equal(extents, strides)) {
@@ -200,8 +201,8 @@ static SmallVector<int64_t> strideNumbers(ArrayRef<int64_t> extents) {
   return strides;
 }
 
-/// Records that the elements of `result` are those of `known` at these positions. An error, which begins with `what`,
-/// where there is none.
+/// Records that the elements of `result` are those of `known` at these positions. If a position does not exist, emits
+/// an error that begins with `what`.
 static Value withElements(Builder &builder, Value result, const Shape &known, ArrayRef<int64_t> positions,
                           StringRef what) {
   Shape values;
@@ -253,7 +254,8 @@ Value Builder::reshape(Value input, Extents shape) {
   return result;
 }
 
-/// "positions 2 to 4 of dimension 1, which has 4", for a dimension whose slice leaves it for all values of the symbols.
+/// Describes a slice that leaves its dimension for all values of the symbols: "positions 2 to 4 of dimension 1, which
+/// has 4".
 static std::optional<std::string> readsOutside(Value input, ArrayRef<SymbolicInt> starts, ArrayRef<SymbolicInt> sizes,
                                                ArrayRef<int64_t> steps) {
   auto isNegative = [](const SymbolicInt &value) {
@@ -373,9 +375,10 @@ Value Builder::reduce(ReductionKind kind, Value input, Ints dims, bool keepDims)
   for (int64_t dim : sorted)
     if (!checkAxis(dim, shape.size(), "reduce"))
       return {};
-  Value result = sorted.empty() ? input
-                                : create<ReduceOp>(dropDims(shape, sorted), tensorTypeOf(input).getElementType(), input,
-                                                   kind, sorted);
+  Type type = tensorTypeOf(input).getElementType();
+  Value result = sorted.empty()
+                     ? input
+                     : create<ReduceOp>(dropDims(shape, sorted), type, input, primitiveKind(kind, type), sorted);
   if (!keepDims)
     return result;
   for (int64_t dim : sorted)
@@ -416,7 +419,7 @@ static SymbolicInt windowCount(const SymbolicInt &extent, const SymbolicInt &siz
   if (!ceilMode)
     return floorDiv(span, SymbolicInt(stride)) + SymbolicInt(1);
   SymbolicInt count = ceilDiv(span, SymbolicInt(stride)) + SymbolicInt(1);
-  // A window that would start in the padding's end is left out.
+  // A window that would start in the padding at the end is dropped.
   SymbolicInt startable = ceilDiv(extent + SymbolicInt(low), SymbolicInt(stride));
   return min(count, startable);
 }
@@ -482,7 +485,7 @@ Value Builder::windowReduce(ReductionKind kind, Value input, Ints size, const Wi
     result[first + i] = windowCount(result[first + i], SymbolicInt(size[i]), window.strides[i], window.dilations[i],
                                     window.padLow[i], window.padHigh[i], window.ceilMode);
   }
-  return create<WindowReduceOp>(result, tensorTypeOf(input).getElementType(), input, kind, sizes, strides, low,
-                                dilations);
+  Type type = tensorTypeOf(input).getElementType();
+  return create<WindowReduceOp>(result, type, input, primitiveKind(kind, type), sizes, strides, low, dilations);
 }
 } // namespace perpend::graph

@@ -1,8 +1,8 @@
-//===- Builder.h - making graphs: the one place of shape inference -*- C++ -*-===//
+//===- Builder.h - builds graphs; the only place of shape inference -*- C++ -*-===//
 //
-// Every front end builds graphs through this class. It deduces result shapes,
-// applies broadcasting, and follows the contents of small integer tensors
-// symbolically, so that a shape computed by the model becomes a shape.
+// All front ends build graphs through this class. It deduces result shapes,
+// applies broadcasting, and tracks the contents of small integer tensors
+// symbolically, so that a shape computed by the model becomes a symbolic shape.
 //
 // Errors: a method that cannot build emits one diagnostic at the current
 // location ("expected ..., got ..., hint: ...") and returns a null Value; a
@@ -32,28 +32,28 @@ struct Window {
   bool ceilMode = false;
 };
 
-/// A loop goes on while the iteration's number is below `limit` (one integer, or null) and `condition` (one boolean, or
-/// null: true) holds, which each iteration yields anew.
+/// Conditions of a loop: it continues while the iteration's number is below `limit` (one integer, or null) and
+/// `condition` holds (one boolean, or null for true). Each iteration yields a new condition.
 struct Iterations {
   mlir::Value limit, condition;
 };
 
-/// What the body of a loop passes on. A condition of null is true.
+/// What the body of a loop yields. A null condition is true.
 struct Iteration {
   mlir::Value condition;
   llvm::SmallVector<mlir::Value> carried, elements;
 };
 
-/// What a boolean says of symbols: it is true where all of `allHold` are >= 0, and false where one of `oneHolds` is.
+/// Relation of a boolean to symbols: it is true if all of `allHold` are >= 0, and false if one of `oneHolds` is.
 struct Comparison {
   llvm::SmallVector<SymbolicInt, 2> allHold, oneHolds;
 };
 
-/// One result of a library call. An extent that is poison becomes a symbol, which the call defines.
+/// One result of a library call. A poison extent becomes a new symbol, which the call defines.
 struct CallResult {
   Shape shape;
   mlir::Type elementType;
-  /// What these symbols are called, by dimension; as the function without.
+  /// Base names of these symbols, by dimension; without them, the function's name.
   llvm::SmallVector<std::string> names = {};
 };
 
@@ -69,21 +69,28 @@ public:
                                                      mlir::ValueRange tensors)>;
 
   Builder(mlir::OpBuilder &operations, mlir::Location location) : operations(operations), location(location) {}
+  ~Builder();
 
   mlir::OpBuilder &operations;
-  /// Where following operations come from (the model's node).
+  /// Location of the following operations: the model's node.
   mlir::Location location;
-  /// What error messages begin with: "node 'conv1' (Conv): ".
+  /// Start of error messages: "node 'conv1' (Conv): ".
   std::string subject;
-  /// What they add: "inputs: 'x' f32 [2, 3], 'w' f32 [4, 5]".
+  /// End of error messages: "inputs: 'x' f32 [2, 3], 'w' f32 [4, 5]".
   std::string operands;
-  /// Whether a contradiction in a branch of a condition leaves out that branch, and is no error of the model.
+  /// If set, a contradiction in a branch removes that branch instead of being an error.
   bool leavesOutBranches = false;
+
+  /// Of front ends: following operations are an operator of the model, which comes from `node`; error messages begin
+  /// with `text`. f16 and bf16 values are rounded to their types between operators of the model, not inside of one.
+  void beginOperator(mlir::Location node, std::string text);
+  /// Whether an operation is a part of the operator of the model that is being made.
+  bool isOfThisOperator(mlir::Operation *op) const { return inserted && inserted->operations.contains(op); }
 
   /// Emits the subject, `message` and the operands as an error at the current location, unless an earlier error has
   /// led to this one. Always returns null.
   mlir::Value fail(const llvm::Twine &message);
-  /// As fail(), for shapes that contradict each other, where others would do: what no run can compute.
+  /// Like fail(), for shapes that contradict each other: no run could compute this, though others may.
   mlir::Value contradict(const llvm::Twine &message);
   bool hasFailed() const { return failed; }
   mlir::MLIRContext *context() { return operations.getContext(); }
@@ -98,12 +105,12 @@ public:
   /// A vector of i64 (or a scalar) of symbolic values.
   mlir::Value dims(Extents values, bool isScalar = false);
 
-  // What is known of the elements of a small integer tensor, row-major.
+  // Known elements of a small integer tensor, row-major.
   std::optional<Shape> contents(mlir::Value tensor);
   void recordContents(mlir::Value tensor, Extents values);
-  /// Of a tensor of one boolean whose value symbols decide.
+  /// Records the meaning of a tensor with one boolean that symbols decide.
   void recordComparison(mlir::Value condition, Comparison meaning);
-  /// The elements as numbers, if all are.
+  /// The elements as numbers, if all are known constants.
   std::optional<llvm::SmallVector<int64_t>> constantContents(mlir::Value tensor);
 
   // Primitives (Ops.td), with their result shapes deduced.
@@ -126,16 +133,16 @@ public:
                    mlir::Type elementType = {});
   /// Window entries for the dimensions 2, 3, ... of a channels-first tensor.
   mlir::Value windowReduce(ReductionKind kind, mlir::Value input, Ints size, const Window &window);
-  /// A copy of `input` with updates written, or combined, at index tuples; outside ones are left out.
+  /// A copy of `input` with updates written, or combined, at index tuples; those outside are dropped.
   mlir::Value scatter(mlir::Value input, mlir::Value indices, mlir::Value updates,
                       std::optional<ReductionKind> kind = std::nullopt);
   /// Positions (i64) in stable sorted order; lexicographic: the last dimension holds the keys of an element.
   mlir::Value sort(mlir::Value input, int64_t dim, bool isDescending, bool isLexicographic = false);
   mlir::Value scan(ReductionKind kind, mlir::Value input, int64_t dim);
 
-  // Control flow, and sizes that depend on data (BuilderControl.cpp).
-  /// The value of a tensor of one integer: what is known of it, else a new symbol (`base` and a number) with its value
-  /// at run time. Poison after an error.
+  // Control flow, and sizes that depend on data.
+  /// The value of a tensor with one integer: its known contents, otherwise a new symbol (`base` and a number) that gets
+  /// the value at run time. Poison after an error.
   SymbolicInt measure(mlir::Value scalar, llvm::StringRef base);
   /// As measure(), for a value that may be negative: the difference of two symbols.
   SymbolicInt measureSigned(mlir::Value scalar, llvm::StringRef base);
@@ -143,24 +150,25 @@ public:
   std::optional<llvm::SmallVector<mlir::Value>> scalars(mlir::Value vector);
   /// measure() of each element of a vector.
   std::optional<Shape> sizes(mlir::Value vector, llvm::StringRef base);
-  /// Ends the run with `message` when the expression is negative; null where it is known not to be, or to be.
+  /// Ends the run with `message` if the expression is negative. Null if its sign is known.
   RequireOp require(const SymbolicInt &value, llvm::StringRef message);
   using Branch = llvm::function_ref<llvm::SmallVector<mlir::Value>()>;
-  /// Extents that differ between the branches become symbols. A known condition leaves only its branch; so does a
-  /// contradiction in the other one, where leavesOutBranches: a run that chooses that ends with an error, and the
-  /// operator that says so has the attribute leftOutAttribute, a text. Where ranks differ, one branch stays: the one
-  /// that earlier requirements choose, that has `declaredRanks` (of some results), or else that of the least rank.
+  /// Extents that differ between the branches become symbols. A known condition keeps only its branch. With
+  /// leavesOutBranches, a contradiction in one branch keeps the other: a run that chooses the former ends with an
+  /// error, and the operator that raises it has the string attribute leftOutAttribute. If ranks differ, one branch is
+  /// kept: the one chosen by earlier requirements, the one with `declaredRanks` (of some results), or the one with the
+  /// lower rank.
   llvm::SmallVector<mlir::Value> ifThenElse(mlir::Value condition, Branch thenBody, Branch elseBody,
                                             llvm::ArrayRef<std::optional<int64_t>> declaredRanks = {});
   using Body = llvm::function_ref<Iteration(mlir::Value number, mlir::ValueRange carried)>;
-  /// The last carried values, then the stacked elements. Extents of carried values that change become symbols, for
-  /// which `body` is called again.
+  /// Returns the last carried values, then the stacked elements. Extents of carried values that change become symbols,
+  /// and `body` is called again for them.
   llvm::SmallVector<mlir::Value> loop(const Iterations &iterations, Values initial, Body body);
 
-  // Library calls (BuilderLibrary.cpp).
-  /// A constant of texts: a vector, or a scalar.
+  // Library calls.
+  /// A constant of strings: a vector, or a scalar.
   mlir::Value texts(llvm::ArrayRef<llvm::StringRef> values, bool isScalar = false);
-  /// One value per result; null when an input is.
+  /// One value per result; null if an input is null.
   llvm::SmallVector<mlir::Value> callLibrary(llvm::StringRef function, Values inputs,
                                              llvm::ArrayRef<CallResult> results,
                                              llvm::ArrayRef<mlir::NamedAttribute> parameters = {});
@@ -174,10 +182,10 @@ public:
   mlir::Value broadcastTo(mlir::Value input, Extents shape);
   /// map() after broadcasting all inputs to their common shape.
   mlir::Value mapBroadcast(Values inputs, mlir::Type elementType, ScalarBody body);
-  /// Numbers are converted as graph::convert says, to and from texts as string.from_number and string.to_number.
+  /// Converts numbers like graph::convert, and strings like string.from_number and string.to_number.
   mlir::Value cast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
-  /// A cast that the model asks for: its operand and its result are rounded to their types, unlike those around
-  /// operators that compute f16 and bf16 in f32.
+  /// A cast that is meant to round: its operand and its result are rounded to their types, unlike those around formulas
+  /// that compute f16 and bf16 in f32.
   mlir::Value roundingCast(mlir::Value input, mlir::Type elementType, MinifloatRounding rounding = {});
   mlir::Value unsqueeze(mlir::Value input, Ints axes);
   mlir::Value squeeze(mlir::Value input, Ints axes);
@@ -197,6 +205,7 @@ private:
   std::string completed(const llvm::Twine &message) const;
   std::string behindGuess(llvm::StringRef text) const;
   void raise(const std::string &text, bool isContradiction);
+  void keepRounded(mlir::Value value);
   struct BuiltBranch;
   BuiltBranch buildBranch(mlir::Region &region, Branch body);
   bool chooseRank(IfOp draft, mlir::Value condition, Values thenValues, Values elseValues,
@@ -206,19 +215,25 @@ private:
   llvm::SmallVector<mlir::Value> finishIf(IfOp draft, Values thenValues, Values elseValues);
   friend class LoopBuilder;
 
-  /// Contents are followed for tensors up to this many elements: enough for every shape computation.
+  /// Contents are tracked for tensors of up to this many elements, enough for all shape computations.
   static constexpr int64_t maxFollowedElements = 128;
 
   bool failed = false;
-  /// The contradiction that was found in the innermost branch; null outside of branches that can be left out.
+  /// The contradiction found in the innermost branch; null outside branches that can be removed.
   std::string *contradiction = nullptr;
   llvm::DenseMap<mlir::Value, Shape> knownContents;
   llvm::DenseMap<mlir::Value, Comparison> comparisons;
-  /// A branch that was chosen without knowing that runs take it, and what would tell: errors behind it begin with it.
+  /// A branch that was chosen as a guess, and what would decide; later errors mention it.
   struct Choice {
     std::string text, hint;
   };
   std::optional<Choice> guess;
+  struct InsertedOperations : mlir::OpBuilder::Listener {
+    void notifyOperationInserted(mlir::Operation *op, mlir::OpBuilder::InsertPoint) override { operations.insert(op); }
+    llvm::DenseSet<mlir::Operation *> operations;
+  };
+  /// By the operator of the model that is being made; null: by no front end.
+  std::unique_ptr<InsertedOperations> inserted;
   /// The names of symbols that are taken; filled when the first one is invented.
   llvm::StringSet<> symbolNames;
 };

@@ -1,4 +1,4 @@
-//===- Contents.cpp - what is known of elements ---------------------------===//
+//===- Contents.cpp - known contents of small tensors ---------------------===//
 //
 // The elements of small integer tensors, which may become extents.
 //

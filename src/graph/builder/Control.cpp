@@ -1,9 +1,9 @@
 //===- Control.cpp - measure and loop in the builder ----------------------===//
 //
-// The body is a callback that builds into the region of a draft; the types of
-// results follow from what it yields. A loop starts from the types and the known
-// contents of its initial values, and is built again without what turned out to
-// change, until nothing does.
+// The body is a callback that builds into the region of a draft operator; the
+// types of results follow from what it yields. A loop starts with the types and
+// known contents of its initial values, and is rebuilt without those that turn
+// out to change, until nothing changes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,16 +23,16 @@ namespace perpend::graph {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// "reshape_": what the symbols of a node begin with, so that messages about them say whose they are. Empty without a
-/// name.
+/// Prefix of the symbols of a node, such as "reshape_", so that messages show where they come from. Empty if the node
+/// has no name.
 static std::string prefixOf(Location location) {
-  constexpr size_t mostLetters = 40; // the last ones tell nodes apart
+  constexpr size_t mostLetters = 40; // the end of a name is the distinctive part
   auto name = location->findInstanceOf<NameLoc>();
   StringRef words = name ? name.getName().getValue().take_back(mostLetters).ltrim("/._:") : StringRef();
   return words.empty() ? "" : support::identifierOf(words) + "_";
 }
 
-/// `base` with a number behind it, if it does not end in one.
+/// `base` with a number appended, unless it already ends in one.
 StringAttr Builder::freshSymbol(StringRef base) {
   if (symbolNames.empty()) {
     Operation *parent = operations.getInsertionBlock()->getParentOp();
@@ -113,7 +113,7 @@ SymbolicInt Builder::measureSigned(Value scalar, StringRef base) {
   return value;
 }
 
-/// What a vector is concatenated from, if the length of each part is known; else nothing.
+/// The parts of which a vector is concatenated, if all their lengths are known; otherwise empty.
 static OperandRange knownParts(Value vector) {
   auto concat = vector.getDefiningOp<ConcatOp>();
   bool isKnown = concat && tensorTypeOf(vector).getRank() == 1 &&
@@ -191,7 +191,7 @@ private:
   LoopOp draft;
   Iteration yielded;
   bool yieldsTrue = true;
-  /// Of the carried values; their contents where these stay the same.
+  /// Shapes of the carried values, and their contents as long as these stay the same.
   SmallVector<Shape> shapes;
   SmallVector<Type> elementTypes;
   SmallVector<std::optional<Shape>> contents, yieldedContents;
@@ -216,7 +216,7 @@ void LoopBuilder::discard() {
   draft = {};
 }
 
-/// One attempt with the present shapes and contents. False after an error.
+/// Builds the body with the current shapes and contents. False after an error.
 bool LoopBuilder::buildBody() {
   discard();
   draft = b.operations.create<LoopOp>(b.location, TypeRange(), Value(), Value(), ValueRange(),
@@ -245,7 +245,7 @@ bool LoopBuilder::buildBody() {
   return isComplete;
 }
 
-/// Gives up what this iteration changes of a carried value. False when there is nothing of the kind.
+/// Generalises whatever this iteration changes of a carried value. False if it changes nothing.
 bool LoopBuilder::adapt(size_t index) {
   if (!sameKind(initial[index], yielded.carried[index])) {
     b.fail("carried value " + Twine(index) + " begins as " + typeText(initial[index]) + " and continues as " +
@@ -269,7 +269,7 @@ bool LoopBuilder::adapt(size_t index) {
   return changes;
 }
 
-/// Whether the loop ends, and after how many iterations.
+/// Finds whether the loop terminates, and after how many iterations.
 bool LoopBuilder::resolveCount() {
   b.operations.setInsertionPoint(draft);
   iterations.limit = iterations.limit ? b.oneElement(iterations.limit, b.i64(), "limit") : Value();
@@ -307,7 +307,7 @@ bool LoopBuilder::resolveCount() {
   return true;
 }
 
-/// An extent that another iteration may change follows the elements.
+/// An extent that may differ between iterations is taken from the elements.
 RankedTensorType LoopBuilder::elementResultType(Value element, ArrayRef<StringAttr> inner) {
   Shape shape = shapeOf(element);
   for (SymbolicInt &extent : shape)
@@ -317,7 +317,7 @@ RankedTensorType LoopBuilder::elementResultType(Value element, ArrayRef<StringAt
   return tensorType(shape, tensorTypeOf(element).getElementType());
 }
 
-/// What ends the body; null where the condition or a value is not what a loop passes on, which has been said.
+/// The operands of the yield; empty, after an error, if the condition or a value is not suitable.
 SmallVector<Value> LoopBuilder::valuesPassedOn() {
   OpBuilder::InsertionGuard guard(b.operations);
   b.operations.setInsertionPointToEnd(&draft.getBody().front());

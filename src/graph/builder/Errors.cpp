@@ -1,4 +1,4 @@
-//===- Errors.cpp - what the builder says when it cannot build ------------===//
+//===- Errors.cpp - the builder's error messages --------------------------===//
 
 #include "graph/builder/Builder.h"
 
@@ -16,7 +16,7 @@ Value Builder::contradict(const Twine &message) {
   return {};
 }
 
-/// Its hint would be about another rank than the one that is wrong.
+/// Errors after a guessed branch get no hint of their own: it would address the wrong rank.
 std::string Builder::behindGuess(StringRef text) const {
   return (guess->text + text.take_front(text.find("\nhint: ")) + "\nhint: " + guess->hint).str();
 }

@@ -1,7 +1,7 @@
 //===- Library.cpp - library calls in the builder -------------------------===//
 //
-// Calls of C functions, and what the conversions between numbers and texts need
-// of them.
+// Calls of C functions, and conversions between numbers and strings by such
+// calls.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ SmallVector<Value> Builder::callLibrary(StringRef function, Values inputs, Array
   return llvm::to_vector(ValueRange(call.getOutputs()));
 }
 
-/// The type of 64 bits (32 for small floats) that library functions take numbers in.
+/// The 64-bit type (32-bit for small floats) in which library functions take numbers.
 static Type wideType(Builder &b, Type elementType) {
   if (elementType.isInteger(1) || elementType.isF64())
     return elementType;

@@ -1,6 +1,7 @@
 //===- Sequences.cpp - results whose elements depend on one another -------===//
 
 #include "graph/builder/Builder.h"
+#include "graph/builder/TruthValues.h"
 
 using namespace mlir;
 
@@ -23,11 +24,12 @@ Value Builder::scatter(Value input, Value indices, Value updates, std::optional<
     fits = !provablyDiffer(got[i], expected[i]);
   if (!fits)
     return contradict("scatter: expected updates of shape " + toString(expected) + ", got " + toString(got));
-  auto reduction = kind ? ReductionKindAttr::get(context(), *kind) : ReductionKindAttr();
+  Type type = tensorTypeOf(input).getElementType();
+  auto reduction = kind ? ReductionKindAttr::get(context(), primitiveKind(*kind, type)) : ReductionKindAttr();
   return operations.create<ScatterOp>(location, input.getType(), input, indices, updates, reduction);
 }
 
-/// Texts and lists are identities here, whose order means nothing.
+/// Strings and lists are represented by identities, which have no order.
 static bool isOrdered(Builder &builder, Value input) {
   Type type = tensorTypeOf(input).getElementType();
   if (isHandle(type))
@@ -52,6 +54,7 @@ Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicogr
 Value Builder::scan(ReductionKind kind, Value input, int64_t dim) {
   if (!input || !isOrdered(*this, input) || !checkAxis(dim, tensorTypeOf(input).getRank(), "scan"))
     return {};
+  kind = primitiveKind(kind, tensorTypeOf(input).getElementType());
   return operations.create<ScanOp>(location, input.getType(), input, kind, dim);
 }
 } // namespace perpend::graph

@@ -1,11 +1,15 @@
-//===- Arithmetic.cpp - elementwise formulas of two and more tensors ------===//
+//===- Arithmetic.cpp - elementwise formulas of several tensors -----------===//
 //
-// Operators that shape computations use also follow the contents of small
+// Operators that occur in shape computations also track the contents of small
 // integer tensors.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Formulas.h"
+
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -31,7 +35,10 @@ static Known truncatingDivision(const SymbolicInt &x, const SymbolicInt &y) {
   return std::nullopt;
 }
 
+/// Of truth values: whether one is true.
 Value add(Builder &b, Value x, Value y) {
+  if (x && elementTypeOf(x).isInteger(1))
+    return follow(b, {x, y}, binary(b, x, y, operator|), [](ArrayRef<SymbolicInt> v) { return max(v[0], v[1]); });
   return follow(b, {x, y}, binary(b, x, y, operator+), [](ArrayRef<SymbolicInt> v) { return v[0] + v[1]; });
 }
 Value sub(Builder &b, Value x, Value y) {
@@ -54,7 +61,7 @@ Value where(Builder &b, Value condition, Value then, Value otherwise) {
     return {};
   if (elementTypeOf(then) != elementTypeOf(otherwise) || !elementTypeOf(condition).isInteger(1))
     return b.fail("where: expected a boolean condition and two tensors of one element type");
-  // Of extents that are equal when the model runs, a condition is the one that may be 1 instead: it is often a mask.
+  // Of extents that are equal at run time, the condition's may be 1 instead, because it is often a mask.
   std::optional<Shape> shape = b.broadcastShapes({then, otherwise, condition});
   if (!shape)
     return {};
@@ -89,6 +96,25 @@ Results mod(Builder &b, Values in, const Attributes &) {
 }
 Results fmod(Builder &b, Values in, const Attributes &) { return {binary(b, in[0], in[1], operator%)}; }
 
+/// Of integers, in the wider one of two types; the exponent keeps its sign, or that it has none.
+static Value integerPower(Builder &b, Value base, Value exponent) {
+  Type type = elementTypeOf(base), exponentType = elementTypeOf(exponent);
+  bool isNarrower = bitWidth(type) < bitWidth(exponentType), hasNoSign = isUnsigned(exponentType);
+  Type wide = scalarType(isNarrower ? exponentType : type);
+  return b.mapBroadcast({base, exponent}, type, [&](OpBuilder &builder, Location loc, ValueRange x) {
+    Scalar first(builder, loc, x[0], isUnsigned(type)), second(builder, loc, x[1], hasNoSign);
+    return graph::pow(first.to(wide), second.to(wide)).to(scalarType(type)).value;
+  });
+}
+
+/// What a power with a floating-point number is computed in: f64 where f32 does not have all numbers of an operand.
+static Type powerType(Builder &b, Value base, Value exponent, std::optional<double> constant) {
+  auto fitsSingle = [](Type type) { return bitWidth(type) <= 16 || type.isF32(); };
+  bool isExact = constant && static_cast<double>(static_cast<float>(*constant)) == *constant;
+  bool isSingle = fitsSingle(elementTypeOf(base)) && (isExact || fitsSingle(elementTypeOf(exponent)));
+  return isSingle ? b.f32() : Type(b.operations.getF64Type());
+}
+
 /// The exponent may have another element type.
 Results pow(Builder &b, Values in, const Attributes &) {
   Value base = in[0], exponent = in[1];
@@ -97,9 +123,39 @@ Results pow(Builder &b, Values in, const Attributes &) {
     return {graph::mul(b, base, base)};
   if (constant && *constant == 0.5 && isFloat(base))
     return applyComposite(b, "sqrt", base);
-  Type compute = isFloat(base) ? computeType(elementTypeOf(base)) : isFloat(exponent) ? b.f32() : elementTypeOf(base);
+  if (isa<IntegerType>(elementTypeOf(base)) && isa<IntegerType>(elementTypeOf(exponent)))
+    return {integerPower(b, base, exponent)};
+  Type compute = powerType(b, base, exponent, constant);
   Value result = binary(b, b.cast(base, compute), b.cast(exponent, compute), graph::pow);
   return {b.cast(result, elementTypeOf(base))};
+}
+
+/// Of (x, y); it has the sign of y, and that of x decides where both are 0 or infinite.
+Results atan2(Builder &b, Values in, const Attributes &) {
+  if (!isFloat(in[0]))
+    return {b.fail("atan2: expected floating-point numbers, got " + nameOf(elementTypeOf(in[0])))};
+  return {binary(b, in[0], in[1], [](Scalar y, Scalar x) { return y.call<math::Atan2Op>(y.value, x.value); })};
+}
+
+/// Neither squares that overflow nor such as are too small: f64 has those of f32, and is scaled by powers of two
+/// itself.
+static Scalar hypotenuse(Scalar x, Scalar y) {
+  double infinity = std::numeric_limits<double>::infinity();
+  Type wide = x.emitter().getF64Type();
+  Scalar a = graph::abs(x).to(wide), b = graph::abs(y).to(wide), factor = a.constant(1);
+  if (x.type() == wide) {
+    Scalar larger = graph::max(a, b);
+    factor = select(larger < 0x1p-500, a.constant(0x1p600), factor);
+    factor = select(larger > 0x1p500, a.constant(0x1p-600), factor);
+  }
+  Scalar first = a * factor, second = b * factor, length = graph::sqrt(first * first + second * second) / factor;
+  return select(equal(a, infinity) | equal(b, infinity), a.constant(infinity), length).to(x.type());
+}
+/// Infinite beside NaN, too.
+Results hypot(Builder &b, Values in, const Attributes &) {
+  if (!isFloat(in[0]))
+    return {b.fail("hypot: expected floating-point numbers, got " + nameOf(elementTypeOf(in[0])))};
+  return {binary(b, in[0], in[1], hypotenuse)};
 }
 
 static Results fold(Builder &b, Values in, Value (*combine)(Builder &, Value, Value)) {
@@ -122,7 +178,7 @@ Results mean(Builder &b, Values in, const Attributes &) {
   return {total ? graph::div(b, total, b.scalar(static_cast<double>(in.size()), elementTypeOf(total))) : total};
 }
 
-/// max(x, low), and its derivative on the bound is that of x. NaN in either gives NaN.
+/// max(x, low); on the bound its derivative is that of x. NaN in either operand gives NaN.
 static Value atLeast(Builder &b, Value x, Value low) {
   auto formula = [](Scalar x, Scalar low) { return select((x < low) | notEqual(low, low), low, x); };
   return follow(b, {x, low}, binary(b, x, low, formula), [](ArrayRef<SymbolicInt> v) { return max(v[0], v[1]); });
@@ -145,7 +201,7 @@ Results prelu(Builder &b, Values in, const Attributes &) {
 }
 Results where(Builder &b, Values in, const Attributes &) { return {graph::where(b, in[0], in[1], in[2])}; }
 
-/// A comparison, with its outcome for integers that are known.
+/// A comparison, and its known result for known integers.
 static Results comparison(Builder &b, Values in, Binary formula,
                           std::optional<bool> (*known)(SymbolicInt, SymbolicInt)) {
   return {
@@ -155,7 +211,7 @@ static Results comparison(Builder &b, Values in, Binary formula,
       })};
 }
 
-/// The same of one pair of integers that symbols decide: the difference of the first and the second says how.
+/// The comparison of one pair of integers that symbols decide, by the sign of their difference.
 static Results comparison(Builder &b, Values in, Binary formula, std::optional<bool> (*known)(SymbolicInt, SymbolicInt),
                           Comparison (*meaning)(SymbolicInt)) {
   Results result = comparison(b, in, formula, known);

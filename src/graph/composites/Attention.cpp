@@ -1,7 +1,7 @@
 //===- Attention.cpp - scaled dot product attention in all its forms ------===//
 //
-// Heads that share a key are one dimension of the contractions, so that keys
-// and values are never repeated. Masks by position are computed from indices.
+// Heads that share a key become one dimension of the contractions, so that keys
+// and values are never repeated. Positional masks are computed from indices.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,7 +123,7 @@ static Value visibleKeys(Builder &b, const AttentionForm &form, const SymbolicIn
                     });
 }
 
-/// Where a number of the mask is -infinity the score is too, whatever it was.
+/// Where the mask is -infinity, the score becomes -infinity too, whatever it was.
 static Value addMask(Builder &b, Value scores, Value mask) {
   return pointwise(b, {scores, b.cast(mask, elementTypeOf(scores))},
                    [](ArrayRef<Scalar> v) { return select(equal(v[1], negativeInfinity), v[1], v[0] + v[1]); });
@@ -170,11 +170,11 @@ static Value changed(Value x, llvm::function_ref<Value(Value)> change) { return 
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The queries of such heads are rows of one, so that scores are rows of one product.
+/// The queries of heads that share a key become rows of one head, so that their scores are rows of one product.
 struct SharedKeys {
   SymbolicInt heads, group, queries;
 
-  /// nullopt: each head has its own, or something else is there for each head.
+  /// nullopt if each head has its own key, or if something else is given per head.
   static std::optional<SharedKeys> of(Value query, Value key, const AttentionForm &form) {
     Shape left = shapeOf(query), right = shapeOf(key);
     if (left.size() != 4 || right.size() != 4 || left[1] == right[1] || form.sinks || form.changeLogits ||

@@ -1,4 +1,4 @@
-//===- Attention.h - the one attention formula ------------------*- C++ -*-===//
+//===- Attention.h - the common attention formula ---------------*- C++ -*-===//
 //
 // What every attention operator of every front end expands to: heads in
 // groups, scale, soft cap, masks by position and by tensor, softmax, product.
@@ -31,18 +31,18 @@ struct AttentionForm {
   mlir::Type softmaxType;
   /// [heads]: the score of an additional key per head, whose value is 0.
   mlir::Value sinks;
-  /// What becomes of the logits of the softmax, and of the probabilities: of the same shape and type.
+  /// Functions applied to the logits of the softmax and to the probabilities; they keep shape and type.
   llvm::function_ref<mlir::Value(mlir::Value)> changeLogits, changeProbabilities;
 };
 
-/// The result, and the intermediate tensors [batch, heads, queries, keys] that some operators give out.
+/// The result, and the intermediate tensors [batch, heads, queries, keys] that some operators return.
 struct AttentionResult {
   mlir::Value result, scores, capped, masked, probabilities;
 };
 
 /// softmax(mask(cap(query key^T scale))) value, for tensors [.., length, size], or [batch, heads, length, size] with
-/// fewer heads of key and value, each for as many neighbouring heads of the query. A query that sees no key has
-/// probabilities 0. Results have the query's element type. Source: ONNX Attention-25.
+/// fewer heads of key and value, each of which serves as many neighbouring heads of the query. A query that sees no key
+/// has probabilities 0. Results have the query's element type. Source: ONNX Attention-25.
 AttentionResult attend(Builder &builder, mlir::Value query, mlir::Value key, mlir::Value value,
                        const AttentionForm &form);
 
@@ -51,10 +51,10 @@ mlir::Value splitHeads(Builder &builder, mlir::Value packed, const SymbolicInt &
 mlir::Value joinHeads(Builder &builder, mlir::Value split);
 /// x / sqrt(size), the scale of products of vectors with that many elements.
 mlir::Value divideByRoot(Builder &builder, mlir::Value x, const SymbolicInt &size);
-/// Where `x` ends in fewer elements of the last dimension than `extent`, `value` follows.
+/// If the last dimension of `x` is shorter than `extent`, appends `value`.
 mlir::Value padLast(Builder &builder, mlir::Value x, const SymbolicInt &extent, double value);
 
-/// Pairs of elements rotated by angles of cosines and sines.
+/// Pairs of elements are rotated by angles given as cosines and sines.
 struct RotaryForm {
   /// Integers [batch, length]: rows of tables [positions, pairs]; without, the tables are [batch, length, pairs].
   mlir::Value positions;

@@ -1,4 +1,4 @@
-//===- Beams.cpp - the best of several continuations ----------------------===//
+//===- Beams.cpp - beam search --------------------------------------------===//
 
 #include "graph/composites/Beams.h"
 
@@ -6,19 +6,19 @@ using namespace mlir;
 
 namespace perpend::graph {
 namespace {
-/// The best sequences that have ended, in order; scores of places without one are -inf.
+/// The best finished sequences, sorted; missing ones have the score -inf.
 struct Hypotheses {
   /// Integers [batch, n, longest], floats [batch, n].
   Value tokens, scores;
 };
 
-/// What a step hands to the next.
+/// The state that one step passes to the next.
 struct Step {
   /// Integers [rows, longest] and [rows].
   Value tokens, last;
   /// Sums of logarithms of probabilities, [batch, beams].
   Value sums;
-  /// Which sequences are done, [batch].
+  /// Which sequences are finished, [batch].
   Value isDone;
   Hypotheses best;
   SmallVector<Value> caches;
@@ -34,7 +34,7 @@ struct Step {
   }
 };
 
-/// The best words behind a sequence: [batch, 2 beams], in order.
+/// The best next words of each sequence: [batch, 2 beams], sorted.
 struct Candidates {
   Value scores, words, beams;
 };
@@ -55,7 +55,7 @@ Value repeated(Builder &b, Value x, int64_t axis, const SymbolicInt &count) {
   return b.gather(x, div(b, places, number(b, count, b.i64())), axis);
 }
 
-/// The numbers of rows, where each of the batch has `count`, of positions [batch, n] in these.
+/// Row numbers for positions [batch, n], where each element of the batch has `count` rows.
 static Value rowsAt(Builder &b, Value positions, const SymbolicInt &count) {
   if (!positions)
     return positions;
@@ -86,7 +86,7 @@ static Value perLength(Builder &b, const Beams &search, Value sums, const Symbol
   return pointwise(b, {sums, size, search.lengthPenalty}, [](ArrayRef<Scalar> v) { return v[0] / pow(v[1], v[2]); });
 }
 
-/// The best `count` of both; of equal ones the first.
+/// The best `count` of both; of equal ones the first wins.
 static Hypotheses bestOf(Builder &b, const Hypotheses &some, const Hypotheses &others, const SymbolicInt &count) {
   Value scores = b.concat({some.scores, others.scores}, 1), tokens = b.concat({some.tokens, others.tokens}, 1);
   Value order = scores ? firstOf(b, b.sort(scores, 1, /*isDescending=*/true), count) : scores;
@@ -114,7 +114,8 @@ static Candidates candidatesOf(Builder &b, const Beams &search, Value scores) {
   return {best[0], call(b, "mod", {best[1], size}), div(b, best[1], size)};
 }
 
-/// The hypotheses, with the candidates that end: those of the first `beams` whose word is the end, without that.
+/// Adds candidates that end to the hypotheses: those among the first `beams` whose word is the end token, without that
+/// word.
 static Hypotheses withEnded(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value isEnd,
                             const SymbolicInt &length) {
   Value beams = firstOf(b, found.beams, search.beams);
@@ -126,8 +127,8 @@ static Hypotheses withEnded(Builder &b, const Beams &search, const Step &before,
   return bestOf(b, before.best, ended, search.beams);
 }
 
-/// The best of the scores [batch, 2 beams] that ONNX Runtime holds against the hypotheses of each sequence: it reads as
-/// many for the sequence i, but from the place i * beams on, which are its own only where i is 0.
+/// The best score [batch, 2 beams] that ONNX Runtime compares with the hypotheses of a sequence. For sequence i it
+/// reads that many scores from index i * beams on, which are its own only for i = 0.
 static Value bestInSight(Builder &b, const Beams &search, Value scores) {
   if (!scores)
     return scores;
@@ -137,7 +138,7 @@ static Value bestInSight(Builder &b, const Beams &search, Value scores) {
   return seen ? b.reduce(ReductionKind::Max, seen, 1, /*keepDims=*/false) : seen;
 }
 
-/// Whether sequences are done: those with as many hypotheses as beams that no candidate can improve.
+/// Whether sequences are finished: they have as many hypotheses as beams, and no candidate can improve them.
 static Value doneWith(Builder &b, const Beams &search, const Step &before, const Candidates &found, Value worst,
                       const SymbolicInt &length) {
   Value isFull = pointwise(b, {worst}, [](ArrayRef<Scalar> v) { return v[0] > -infinity; }, b.operations.getI1Type());
@@ -148,8 +149,8 @@ static Value doneWith(Builder &b, const Beams &search, const Step &before, const
   return call(b, "logical_or", {before.isDone, isFull});
 }
 
-/// The rows whose caches go on. Sequences that are done have no more than a row: the first of all for each beam, and
-/// their own where there is but one. What follows from it is seen in bestInSight().
+/// The rows whose caches continue. Finished sequences use one row: the first of all for each beam, or their own if
+/// there is only one beam. The effect of that is visible in bestInSight().
 static Value rowsOfCaches(Builder &b, const Beams &search, Value rows, Value wasDone) {
   Value isOnly = call(b, "equal", {number(b, search.beams, b.i64()), b.scalar(1, b.i64())});
   Value own = b.unsqueeze(iota(b, search.batch, b.i64()), {1});
@@ -158,7 +159,8 @@ static Value rowsOfCaches(Builder &b, const Beams &search, Value rows, Value was
   return chosen ? b.reshape(chosen, search.rows) : chosen;
 }
 
-/// The step behind one with `length` tokens, from the words' scores [rows, words], which include the sums so far.
+/// The step that follows one with `length` tokens, given the words' scores [rows, words], which include the sums so
+/// far.
 static Step nextStep(Builder &b, const Beams &search, Value scores, ArrayRef<Value> caches, const Step &before,
                      const SymbolicInt &length) {
   Candidates found = scores ? candidatesOf(b, search, scores) : Candidates();
@@ -171,7 +173,7 @@ static Step nextStep(Builder &b, const Beams &search, Value scores, ArrayRef<Val
     return {};
   Value worst = sliceAxis(b, next.best.scores, 1, search.beams - SymbolicInt(1), SymbolicInt(1));
   next.isDone = doneWith(b, search, before, found, b.squeeze(worst, {1}), length);
-  // Those that go on are the best without an end; of sequences that were done, whatever there is.
+  // The best candidates without an end continue; for finished sequences anything will do.
   Value order = firstOf(b, b.sort(b.cast(isEnd, b.i64()), 1, /*isDescending=*/false), search.beams);
   Value wasDone = b.unsqueeze(before.isDone, {1});
   auto chosen = [&](Value otherwise, Value x) { return where(b, wasDone, otherwise, picked(b, x, order)); };
@@ -189,12 +191,12 @@ static Step nextStep(Builder &b, const Beams &search, Value scores, ArrayRef<Val
   return next;
 }
 
-/// The scores of words behind each row, [rows, words], with the sums so far.
+/// The scores of next words for each row, [rows, words], plus the sums so far.
 static Value summed(Builder &b, Value scores, Value sums) {
   return scores ? add(b, scores, b.reshape(sums, {shapeOf(scores)[0], SymbolicInt(1)})) : scores;
 }
 
-/// The logarithms of the probabilities of words behind rows with `length` tokens, changed by the rules.
+/// The logarithms of the probabilities of next words, for rows with `length` tokens, after the rules are applied.
 static Value wordScores(Builder &b, const Beams &search, Value logits, Value tokens, const SymbolicInt &length,
                         bool isFirst) {
   Value last = lastScores(b, logits, search.vocabulary);
@@ -210,7 +212,7 @@ static Value asElement(Builder &b, const Beams &search, Value scores) {
   return b.reshape(scores, {search.batch, search.beams, shapeOf(scores)[1]});
 }
 
-/// The hypotheses after the loop, and the beams of those that are not done.
+/// The final hypotheses: those of the loop, and the beams of unfinished sequences.
 static Hypotheses finished(Builder &b, const Beams &search, const Step &last) {
   const SymbolicInt &longest = search.longest;
   Value scores =
@@ -219,7 +221,7 @@ static Hypotheses finished(Builder &b, const Beams &search, const Step &last) {
   return bestOf(b, last.best, open, search.returned);
 }
 
-/// The scores of all steps, those of steps that were not taken 0.
+/// The scores of all steps; 0 for steps that were not taken.
 static Value allScores(Builder &b, const Beams &search, Value first, Value others) {
   SymbolicInt missing = search.longest - search.prompt - SymbolicInt(1) - shapeOf(others)[0];
   Shape none(4, SymbolicInt(0)), high = none;
@@ -227,7 +229,7 @@ static Value allScores(Builder &b, const Beams &search, Value first, Value other
   return padTensor(b, b.concat({b.unsqueeze(first, {0}), others}, 0), none, high, "constant");
 }
 
-/// The first step: one beam goes on from each prompt, to as many words.
+/// The first step: a single beam per prompt branches into `beams` words.
 static Step firstStep(Builder &b, const Beams &search, Value scores, const Prompts &prompts) {
   SmallVector<Value> caches;
   for (Value cache : prompts.caches)
@@ -238,7 +240,7 @@ static Step firstStep(Builder &b, const Beams &search, Value scores, const Promp
   return nextStep(b, search, scores, caches, before, search.prompt);
 }
 
-/// 0 for the first beam of each sequence, and -1e9 for the others, which begin the same.
+/// 0 for the first beam of each sequence, and -1e9 for the others, which are identical to it at first.
 static Value firstSums(Builder &b, const Beams &search) {
   Value isOther = call(b, "greater", {iota(b, search.beams, b.i64()), b.scalar(0, b.i64())});
   Value sums = where(b, isOther, b.scalar(-1e9, b.f32()), b.scalar(0, b.f32()));

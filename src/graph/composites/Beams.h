@@ -1,9 +1,9 @@
-//===- Beams.h - the best of several continuations --------------*- C++ -*-===//
+//===- Beams.h - beam search ------------------------------------*- C++ -*-===//
 //
-// Beam search, for any decoder. Of each sequence, the `beams` best
-// continuations go on at a time. Those that end become hypotheses, of which the
-// best are kept, by their score: the sum of the logarithms of the probabilities,
-// divided by length ^ length_penalty.
+// Beam search for any decoder. In each step, the `beams` best continuations of
+// each sequence survive. Those that end become hypotheses, of which the best are
+// kept. Their score is the sum of the logarithms of the probabilities, divided
+// by length ^ length_penalty.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,44 +13,44 @@
 #include "graph/composites/Words.h"
 
 namespace perpend::graph {
-/// The sizes of a search, and its rules.
+/// The parameters of a search, and its rules.
 struct Beams {
   SymbolicInt batch, beams, returned;
-  /// What rows are: the beams of the first sequence, then those of the next. Tokens there are at first, and at most.
+  /// The rows are the beams of the first sequence, then those of the next; the numbers of tokens at first and at most.
   SymbolicInt rows, prompt, longest;
-  /// One float.
+  /// A scalar float.
   mlir::Value lengthPenalty;
   WordRules rules;
-  /// How many words the logits are of; 0 or less: all.
+  /// Number of words in the logits; 0 or less: all of them.
   int64_t vocabulary;
   bool endsEarly, wantsScores;
-  /// Which dimension of a cache has the rows.
+  /// The dimension of a cache that indexes rows.
   int64_t rowAxis;
 };
 
-/// What the decoder gave for the prompts.
+/// The decoder's results for the prompts.
 struct Prompts {
-  /// Integers [batch, longest], with padding behind the prompts.
+  /// Integers [batch, longest], with padding after the prompts.
   mlir::Value tokens;
   /// [batch, length, words]
   mlir::Value logits;
-  /// With `batch` in the place of the rows.
+  /// With `batch` instead of the rows.
   llvm::SmallVector<mlir::Value> caches;
 };
 
-/// What the decoder gets for a step behind the prompts.
+/// The decoder's inputs for a step after the prompts.
 struct Continuation {
   /// Integers [rows, longest] and [rows]; the number of the step.
   mlir::Value tokens, last, number;
   llvm::SmallVector<mlir::Value> caches;
 };
-/// Logits [rows, length, words] and caches. Errors: nullopt.
+/// Returns logits [rows, length, words], then caches; nullopt after an error.
 using Decoding = llvm::function_ref<std::optional<Results>(const Continuation &)>;
 
-/// Each element along the axis `count` times.
+/// Repeats each element along the axis `count` times.
 mlir::Value repeated(Builder &builder, mlir::Value x, int64_t axis, const SymbolicInt &count);
-/// [batch, returned, longest], with padding in the place of the end and behind; their scores [batch, returned]; when
-/// wanted, the scores of words at each step, [longest - prompt, batch, beams, words], 0 behind the last step. Source:
+/// Results: tokens [batch, returned, longest], with padding from the end token on; their scores [batch, returned]; if
+/// wanted, the scores of words at each step, [longest - prompt, batch, beams, words], 0 after the last step. Source:
 /// BeamSearch of ONNX Runtime.
 Results searchBeams(Builder &builder, const Beams &search, const Prompts &prompts, Decoding decoding);
 } // namespace perpend::graph

@@ -1,8 +1,8 @@
-//===- Composites.h - model operators as formulas of primitives -*- C++ -*-===//
+//===- Composites.h - model operators composed of primitives ----*- C++ -*-===//
 //
-// The one registry of operators that front ends use by name: softmax, gelu,
+// The registry of operators that front ends use by name: softmax, gelu,
 // layer_norm ... Each is a function on the builder that expands to primitives;
-// the list with its formulas is Composites.def.
+// Composites.def lists them with their formulas.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ public:
   mlir::Attribute get(llvm::StringRef name) const { return dictionary ? dictionary.get(name) : mlir::Attribute(); }
   int64_t getInt(llvm::StringRef name, int64_t otherwise = 0) const;
   llvm::SmallVector<int64_t> getInts(llvm::StringRef name, llvm::ArrayRef<int64_t> otherwise = {}) const;
-  /// The default is a float, as ONNX's: the same number whether it is given or left out.
+  /// The default is a float, as in ONNX, so that giving the default explicitly yields the same number.
   double getFloat(llvm::StringRef name, float otherwise = 0) const;
   llvm::SmallVector<double> getFloats(llvm::StringRef name) const;
   llvm::StringRef getString(llvm::StringRef name, llvm::StringRef otherwise = "") const;
@@ -40,15 +40,16 @@ private:
 
 using Values = Builder::Values;
 using Results = llvm::SmallVector<mlir::Value>;
-/// An absent optional input is null. An empty or null result means that an error was emitted.
+/// An absent optional input is null. An empty or null result means that an error has been emitted.
 using Composite = Results (*)(Builder &, Values inputs, const Attributes &);
 
 /// Null when there is no composite of that name.
 Composite lookupComposite(llvm::StringRef name);
 
-/// Checks the number of inputs and expands a composite, which must exist. At least one result, null after an error.
+/// Checks the number of inputs and expands a composite, which must exist. Returns at least one result; null after an
+/// error.
 Results applyComposite(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
-/// Its first result; null when an input is.
+/// The first result; null if an input is null.
 mlir::Value call(Builder &builder, llvm::StringRef name, Values inputs, const Attributes &attributes = {});
 
 namespace composites {

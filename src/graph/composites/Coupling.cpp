@@ -1,8 +1,8 @@
-//===- Coupling.cpp - probabilities of classes from those of pairs --------===//
+//===- Coupling.cpp - class probabilities from pairwise ones --------------===//
 //
-// p^T Q p is to be least, with Q_ii = sum over j of r_ji^2 and Q_ij = -r_ji r_ij.
-// There (Q p)_i = p^T Q p for each i. A step changes one p after the other and
-// divides by the new sum. A row of the batch that has ended keeps its p.
+// Minimises p^T Q p, where Q_ii = sum over j of r_ji^2 and Q_ij = -r_ji r_ij. At
+// the minimum, (Q p)_i = p^T Q p for each i. A step updates one p after the other
+// and divides by the new sum. A row of the batch that has converged keeps its p.
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,7 +48,7 @@ static Value quadraticForm(Builder &b, Value duels, int64_t classes) {
   return where(b, isDiagonal, squares, others);
 }
 
-/// p_i at the place where (Q p)_i = p^T Q p for the others as they are; then the sum is 1 again.
+/// Updates p_i such that (Q p)_i = p^T Q p with the others fixed, then normalises the sum to 1.
 static Estimate improved(Builder &b, Value matrix, Value position, const Estimate &old) {
   auto column = [&](Value x) { return b.unsqueeze(b.gather(x, position, 1), {1}); };
   Value row = b.gather(matrix, position, 1), own = column(row), slope = column(old.gradient);

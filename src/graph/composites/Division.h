@@ -1,4 +1,4 @@
-//===- Division.h - extents cut into equal parts ----------------*- C++ -*-===//
+//===- Division.h - divides extents into equal parts ------------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_COMPOSITES_DIVISION_H
 #define PERPEND_GRAPH_COMPOSITES_DIVISION_H
@@ -7,8 +7,9 @@
 
 namespace perpend::graph {
 
-/// `extent` in `parts` equal parts, for a reshape: what the symbols leave open is rounded down, and the reshape's
-/// requirement refuses inputs with a remainder. nullopt: there is one whatever the symbols are, or no part.
+/// `extent` divided into `parts` equal parts, for a reshape. If symbols leave the remainder open, the quotient is
+/// rounded down, and the reshape's requirement refuses inputs with a remainder. nullopt: there is always a remainder,
+/// or no part.
 inline std::optional<support::SymbolicInt> divideEvenly(const support::SymbolicInt &extent,
                                                         const support::SymbolicInt &parts) {
   std::optional<support::SymbolicInt> quotient = exactDiv(extent, parts);

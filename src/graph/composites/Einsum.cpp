@@ -1,7 +1,8 @@
 //===- Einsum.cpp - sums of products in index notation --------------------===//
 //
-// Operands are joined from left to right. A label leaves as soon as neither the
-// result nor a later operand needs it, so that each join is one contraction.
+// Operands are joined from left to right. A label is summed as soon as neither
+// the result nor a later operand needs it, so that each join is one
+// contraction.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +31,7 @@ struct Equation {
 };
 } // namespace
 
-/// The labels of one term; `ellipsisRank` dimensions stand for "...". nullopt: a character that is no letter.
+/// The labels of a term, in which "..." stands for `ellipsisRank` dimensions. nullopt: a character is not a letter.
 static std::optional<Labels> readTerm(StringRef term, int64_t ellipsisRank) {
   Labels labels;
   while (!term.empty()) {
@@ -45,7 +46,7 @@ static std::optional<Labels> readTerm(StringRef term, int64_t ellipsisRank) {
   return labels;
 }
 
-/// Without "->": the ellipsis, then the letters that occur once, in alphabetical order.
+/// The labels of the result without "->": the ellipsis, then the letters that occur once, in alphabetical order.
 static Labels implicitResult(ArrayRef<Labels> operands, int64_t ellipsisRank) {
   Labels result = *readTerm("...", ellipsisRank);
   for (int letter = 'A'; letter <= 'z'; ++letter) {
@@ -114,7 +115,7 @@ static Operand takeDiagonals(Builder &b, Operand operand) {
   return result;
 }
 
-/// Sums over the labels that `isNeeded` denies.
+/// Sums over all labels for which `isNeeded` is false.
 static Operand sumOthers(Builder &b, Operand operand, llvm::function_ref<bool(int)> isNeeded) {
   SmallVector<int64_t> dims;
   Labels kept;

@@ -1,4 +1,4 @@
-//===- Images.cpp - formulas on encoded images -------------------------------===//
+//===- Images.cpp - formulas on encoded images ----------------------------===//
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;

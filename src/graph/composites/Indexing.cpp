@@ -81,7 +81,7 @@ Results gather(Builder &b, Values in, const Attributes &a) {
   int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(in[0]));
   if (axis < 0 || !checkIndices(b, in[1]))
     return {};
-  // One known index is a slice.
+  // A single known index is a slice.
   auto index = b.contents(in[1]);
   SymbolicInt count = shapeOf(in[0])[axis];
   if (index && rankOf(in[1]) == 0 && !b.contents(in[0]) && index->front().constant()) {
@@ -211,8 +211,8 @@ Results arange(Builder &b, Values given, const Attributes &) {
   return {knownIntegers(b, values, {count}, type)};
 }
 
-/// Keeps the triangle j - i <= k (upper = 0) or j - i >= k (upper = 1) of the last two dimensions; 0 elsewhere.
-/// in: x, k (optional, in the place of the attribute).
+/// Keeps the triangle j - i <= k (upper = 0) or j - i >= k (upper = 1) of the last two dimensions; 0 elsewhere. in: x,
+/// k (optional, instead of the attribute).
 Results trilu(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]);
   if (shape.size() < 2)

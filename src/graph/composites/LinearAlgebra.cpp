@@ -1,10 +1,10 @@
-//===- LinearAlgebra.cpp - elimination with pivoting, Cholesky factors ----===//
+//===- LinearAlgebra.cpp - Gauss-Jordan elimination, Cholesky -------------===//
 //
-// Elimination is a loop over the columns of a matrix [A B] of rows: the row with
-// the largest element of the column, of those that have not led yet, changes
-// places with the one that is to lead, and is divided by that element, its
-// pivot; a multiple of it is subtracted from all others. [I A^-1 B] is left, and
-// the product of the pivots is the determinant of A.
+// Elimination loops over the columns of a matrix [A B]. Among the rows that have
+// not been pivot rows yet, the one with the largest element in the column is
+// swapped into place and divided by that element, its pivot; multiples of it are
+// subtracted from all other rows. The result is [I A^-1 B], and the product of
+// the pivots is the determinant of A.
 //
 //===----------------------------------------------------------------------===//
 
@@ -42,7 +42,7 @@ static Value asStack(Builder &b, Value input) {
   return b.reshape(stack, {elementCount(ArrayRef(shape).drop_back(2)), rows, columns});
 }
 
-/// The vector [n] of what belongs to matrices of this shape [.., m, m].
+/// Reshapes a vector [n] with one entry per matrix to the outer extents of this shape [.., m, m].
 static Value perMatrix(Builder &b, Value vector, ArrayRef<SymbolicInt> shape) {
   return b.reshape(vector, Shape(shape.drop_back(2)));
 }
@@ -56,14 +56,14 @@ static Value unitMatrix(Builder &b, const SymbolicInt &count, Type type) {
 // Elimination
 //===----------------------------------------------------------------------===//
 
-/// The row of each matrix at its `position` [n, 1, 1], as [n, 1, k]: the sum of the rows, all others taken as 0.
+/// The row of each matrix at its `position` [n, 1, 1], as [n, 1, k]: a sum over rows in which all others are 0.
 static Value rowAt(Builder &b, Value matrix, Value position) {
   Value isThere = isEqual(b, rowsOf(b, matrix), position);
   return isThere ? sum(b, where(b, isThere, matrix, b.scalar(0, elementTypeOf(matrix))), 1, true) : Value();
 }
 
-/// Step `number` on [n, m, k]: column `number` becomes that of the unit matrix. The element is the pivot [n], negated
-/// when rows changed places. Where it is 0 the rows stay as they are.
+/// Step `number` on [n, m, k]: turns column `number` into that of the unit matrix. Yields the pivot [n], negated if
+/// rows were swapped. If the pivot is 0, the rows stay unchanged.
 static Iteration clearColumn(Builder &b, Value matrix, Value number) {
   Type type = elementTypeOf(matrix);
   Value rows = rowsOf(b, matrix);
@@ -85,7 +85,7 @@ static Iteration clearColumn(Builder &b, Value matrix, Value number) {
   return {{}, {next}, {b.reshape(mul(b, pivot, sign), {shapeOf(matrix)[0]})}};
 }
 
-/// What is left of matrices [n, m, k], and the pivots [m, n]. Empty after an error.
+/// The eliminated matrices [n, m, k], and the pivots [m, n]. Empty after an error.
 static SmallVector<Value> eliminate(Builder &b, Value matrix) {
   if (!matrix || b.hasFailed())
     return {};
@@ -95,7 +95,7 @@ static SmallVector<Value> eliminate(Builder &b, Value matrix) {
   return b.hasFailed() ? SmallVector<Value>() : results;
 }
 
-/// Of [m, n]: the position of the first that is wrong in each column, from 1 on; 0 when none is. As i32.
+/// For [m, n]: the first wrong position in each column, counted from 1, or 0. As i32.
 static Value firstWrong(Builder &b, Value isWrong) {
   if (!isWrong)
     return isWrong;
@@ -108,7 +108,7 @@ static Value firstWrong(Builder &b, Value isWrong) {
   return b.cast(where(b, isAny, position, zero), b.operations.getI32Type());
 }
 
-/// A^-1 B and, as in LAPACK, which pivot is the first that is 0. What a singular matrix gives is NaN.
+/// A^-1 B and, as in LAPACK, the number of the first zero pivot. Singular matrices give NaN.
 static Results solveStacks(Builder &b, Value matrix, Value right, ArrayRef<SymbolicInt> outer) {
   SymbolicInt count = shapeOf(matrix)[1], columns = shapeOf(right)[2];
   SmallVector<Value> results = eliminate(b, b.concat({matrix, right}, 2));
@@ -139,7 +139,7 @@ static Value pivotsOf(Builder &b, StringRef name, Value input) {
 // Cholesky
 //===----------------------------------------------------------------------===//
 
-/// Step `number`: what is left of the matrices, and column `number` of their factors [n, m].
+/// Step `number`: yields the remaining matrices, and column `number` of their factors [n, m].
 static Iteration takeColumn(Builder &b, Value matrix, Value number) {
   Value column = b.gather(matrix, number, 2);
   Value pivot = b.unsqueeze(b.gather(column, number, 1), 1);
@@ -154,7 +154,7 @@ static Iteration takeColumn(Builder &b, Value matrix, Value number) {
 }
 
 namespace composites {
-/// [.., m, m] to [.., m, m], of which only the lower triangle is read, and as i32 the first minor that is not positive.
+/// [.., m, m] to [.., m, m], reading the lower triangle only; and the first minor that is not positive, as i32.
 Results cholesky(Builder &b, Values in, const Attributes &) {
   if (!areSquare(b, "cholesky", in[0]))
     return {};
@@ -188,7 +188,7 @@ Results solve(Builder &b, Values in, const Attributes &) {
   return results;
 }
 
-/// [.., m, m]; which pivot is the first that is 0 is the second result. What a singular matrix gives is NaN.
+/// [.., m, m]; the second result is the number of the first zero pivot. Singular matrices give NaN.
 Results inverse(Builder &b, Values in, const Attributes &) {
   if (!areSquare(b, "inverse", in[0]))
     return {};

@@ -53,8 +53,8 @@ static Results recur(Builder &b, const Recurrence &r) {
   return {b.transpose(results[1], {1, 0, 2}), results[0]};
 }
 
-/// x [batch, length, n] as [batch, heads, length, size], where a run decides whether n is 1, heads or heads * size: a
-/// number for all, for each head or for each element.
+/// Reshapes x [batch, length, n] to [batch, heads, length, size], where only the run decides whether n is 1, heads or
+/// heads * size: one number for all, per head, or per element.
 static Value splitUnknown(Builder &b, Value x, int64_t heads, const SymbolicInt &size) {
   Shape shape = shapeOf(x);
   SymbolicInt n = shape[2], perHead = floorDiv(n, SymbolicInt(heads));
@@ -106,7 +106,7 @@ static bool checkRule(Builder &b, StringRef rule, bool hasDecay, bool hasRate) {
   return false;
 }
 
-/// A state that must have this shape, with it; null, with an error, where it cannot.
+/// Returns a state that must have this shape; null, with an error, if it cannot.
 static Value checkedState(Builder &b, Value state, const Shape &expected) {
   Shape shape = shapeOf(state);
   std::string message = "linear attention: expected a state " + toString(expected) + ", got shape " + toString(shape) +
@@ -148,7 +148,7 @@ Results linear_attention(Builder &b, Values in, const Attributes &a) {
   return {castLike(b, output, in[0]), castLike(b, results[1], past ? past : in[0])};
 }
 
-/// The convolution of each channel with its own filter, where their number is a symbol.
+/// Convolves each channel with its own filter, for a symbolic number of channels.
 static Value convByChannel(Builder &b, Value x, Value filter, Value bias, int64_t dilation) {
   Shape shape = shapeOf(x), taps = shapeOf(filter);
   for (const SymbolicInt &difference : {taps[0] - shape[1], shape[1] - taps[0], taps[1] - 1, 1 - taps[1]})

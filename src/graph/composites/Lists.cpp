@@ -1,8 +1,8 @@
-//===- Lists.cpp - lists and optional values ---------------------------------===//
+//===- Lists.cpp - lists and optional values ------------------------------===//
 //
-// A list whose elements are known here is a call of sequence.construct; reading
-// from it and changing it look through the call, so nothing of it is left in
-// the program unless a loop, a branch or the model's boundary needs the list.
+// A list with known elements is a call of sequence.construct. Reading and
+// changing it look through the call, so it disappears unless a loop, a branch
+// or the model's interface needs the list.
 //
 //===----------------------------------------------------------------------===//
 
@@ -46,7 +46,7 @@ static Value positionOf(Builder &b, Value position) {
   return position ? b.reshape(b.cast(position, b.i64()), {}) : Value();
 }
 
-/// A known position in [0, count), negative ones counted from the end; nullopt when it is not known.
+/// A known position in [0, count); negative ones count from the end. nullopt if unknown.
 static std::optional<int64_t> knownPosition(Builder &b, Value position, int64_t count) {
   std::optional<SmallVector<int64_t>> known = position ? b.constantContents(position) : std::nullopt;
   if (!known || known->size() != 1)
@@ -72,7 +72,7 @@ Value listElement(Builder &b, Value list, Value position) {
                       ? "nothing was put into this list"
                       : "the elements of this list have no known number of dimensions\nhint: for an input, give it: "
                         "NAME:rank=2 among the dimensions; elements made in the model must have equal ranks");
-  Shape shape; // extents that are not numbers are defined by the call
+  Shape shape; // the call defines symbolic extents
   for (int64_t extent : element.getShape())
     shape.push_back(ShapedType::isDynamic(extent) ? SymbolicInt::poison() : SymbolicInt(extent));
   return b.callLibrary("sequence.at", {list, positionOf(b, position)}, CallResult{shape, element.getElementType()})[0];

@@ -1,7 +1,7 @@
-//===- MeasuredShapes.cpp - views whose shapes are computed at run time ---===//
+//===- MeasuredShapes.cpp - views with shapes computed at run time --------===//
 //
-// The sizes of the result are computed by tensor operators, in i64, and measured.
-// Positions that need not be sizes stay tensors, which generate reads.
+// The sizes of the result are computed by tensor operators in i64, then measured.
+// Positions that do not affect sizes stay tensors, which generate reads.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +23,7 @@ static Value integers(Builder &b, Value vector) {
   return result;
 }
 
-/// Of axes that decide the rank of the result; nullopt, with an error, when their number is not known.
+/// The number of axes, which decides the rank of the result; nullopt, with an error, if unknown.
 static std::optional<int64_t> numberOf(Builder &b, Value axes) {
   std::optional<int64_t> count = axes ? elementCount(shapeOf(axes)).constant() : std::nullopt;
   if (!count && axes)
@@ -43,7 +43,7 @@ static Scalar loadAt(OpBuilder &builder, Location loc, Value vector, int64_t pos
   return Scalar(builder, loc, load(builder, loc, vector, index));
 }
 
-/// [rank]: which of the axes, any number of them, names each dimension; negative where none does.
+/// For each dimension, the index of the axis that names it; negative if none does.
 static Value entriesOfDims(Builder &b, Value axes, int64_t rank) {
   auto isAxis = [&](ArrayRef<Scalar> v) { return (v[0] >= v[0].integer(-rank)) & (v[0] < v[0].integer(rank)); };
   requireAll(b, pointwise(b, axes, isAxis, b.operations.getI1Type()),
@@ -59,7 +59,7 @@ static Value entriesOfDims(Builder &b, Value axes, int64_t rank) {
   return entries ? b.reduce(ReductionKind::Max, entries, {1}, /*keepDims=*/false) : entries;
 }
 
-/// Both or neither, of lists that go together.
+/// Requires two lists that belong together to have equal lengths.
 static void requireEqual(Builder &b, const SymbolicInt &one, const SymbolicInt &other, StringRef message) {
   b.require(one - other, message);
   b.require(other - one, message);
@@ -86,7 +86,7 @@ Value spreadOverAxes(Builder &b, Value axes, Value values, Value otherwise) {
 // Reshape and expand
 //===----------------------------------------------------------------------===//
 
-/// The scalar `count` / product of `others`; 0 when these are 0.
+/// The scalar `count` / product of `others`; 0 if the product is 0.
 static Value quotient(Builder &b, const SymbolicInt &count, ArrayRef<Value> others) {
   Value product = b.scalar(1, b.i64());
   for (Value other : others)
@@ -126,14 +126,14 @@ Value reshapeMeasured(Builder &b, Value input, Value shape, bool hasZeros) {
   return b.hasFailed() ? Value() : b.reshape(input, result);
 }
 
-/// A shape of unknown length, which is at most `rank`, with ones in front.
+/// Prepends ones to a shape of unknown length, at most `rank`.
 static Value withRank(Builder &b, Value shape, int64_t rank) {
   SymbolicInt missing = SymbolicInt(rank) - elementCount(shapeOf(shape));
   b.require(missing, ("the shape has more than " + Twine(rank) + " extents").str());
   return b.hasFailed() ? Value() : b.concat({b.splat(missing, 1, b.i64()), shape}, 0);
 }
 
-/// Repeats a dimension that may be 1 to an extent that may be 1: the other one decides.
+/// Repeats a dimension that may be 1 to an extent that may be 1: the one that is not 1 decides.
 static Value stretch(Builder &b, Value input, int64_t dim, SymbolicInt &wanted) {
   Shape shape = shapeOf(input);
   SymbolicInt own = shape[dim];
@@ -153,7 +153,7 @@ static Value stretch(Builder &b, Value input, int64_t dim, SymbolicInt &wanted) 
                     });
 }
 
-/// An extent of the shape is 1, or the input's, or the input has 1 there.
+/// Each extent of the shape is 1 or equals the input's, or the input's is 1.
 Value expandMeasured(Builder &b, Value input, Value shape, std::optional<int64_t> rank) {
   shape = integers(b, shape);
   if (input && shape && rank && !elementCount(shapeOf(shape)).isConstant())
@@ -209,7 +209,7 @@ static Value sliceCount(Builder &b, const AxisSlice &slice, Value extent) {
   });
 }
 
-/// A step that is known only at run time.
+/// Takes elements with a step known only at run time.
 static Value strideAlong(Builder &b, Value input, int64_t axis, Value first, Value step, const SymbolicInt &count) {
   Shape shape = shapeOf(input);
   shape[axis] = count;
@@ -290,14 +290,14 @@ static Value axisMask(Builder &b, Value axes, int64_t rank) {
   return pointwise(b, entries, [](ArrayRef<Scalar> v) { return select(v[0] < 0, v[0].integer(0), v[0].integer(1)); });
 }
 
-/// Ends the run unless `count` places are marked, which it does for axes that are named twice.
+/// Ends the run unless `count` dimensions are marked; axes named twice cause that.
 static void requireMarked(Builder &b, Value mask, int64_t count) {
   if (mask)
     requireEqual(b, b.measure(b.reduce(ReductionKind::Sum, mask, {0}, /*keepDims=*/false), "axes"), SymbolicInt(count),
                  ("expected " + Twine(count) + " different axes").str());
 }
 
-/// The extents at the places where the mask is 0.
+/// The extents at positions where the mask is 0.
 static Value unmasked(Builder &b, Value mask, const Shape &shape, int64_t count) {
   requireMarked(b, mask, static_cast<int64_t>(shape.size()) - count);
   return b.generate({mask, b.dims(shape)}, SymbolicInt(count), b.i64(),
@@ -351,7 +351,7 @@ Value unsqueezeMeasured(Builder &b, Value input, Value axes) {
   return shape ? b.reshape(input, *shape) : Value();
 }
 
-/// The tensor as a matrix: dimensions where the mask is 0, then the others, both in their order.
+/// The tensor as a matrix: the dimensions where the mask is 0, then the others, each in their order.
 static Value groupByMask(Builder &b, Value input, Value mask, const SymbolicInt &kept, const SymbolicInt &masked) {
   Shape shape = shapeOf(input);
   return b.generate({input, mask}, {kept, masked}, elementTypeOf(input),
@@ -371,7 +371,7 @@ static Value groupByMask(Builder &b, Value input, Value mask, const SymbolicInt 
                     });
 }
 
-/// Axes of which there are none stand for all of them.
+/// No axes stand for all axes.
 static Value allWhereNone(Builder &b, Value mask, const SymbolicInt &count) {
   Value isEmpty = number(b, max(1 - count, SymbolicInt(0)), b.i64());
   return pointwise(b, {mask, isEmpty}, [](ArrayRef<Scalar> v) { return max(v[0], v[1]); });

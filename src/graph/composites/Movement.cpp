@@ -31,11 +31,11 @@ Value reshapeTo(Builder &b, Value input, Shape shape) {
   return b.reshape(input, shape);
 }
 
-/// Exporters write numbers from here on for "to the end".
+/// Exporters use numbers from here on to mean "to the end".
 static constexpr int64_t unbounded = 1000000000;
 
-/// Where numpy's slice begins or ends: negative from the end, then at most `high`. An expression may be negative for
-/// some extents only, as -mod(n, 4): the extent is then added times min(max(-position, 0), 1).
+/// A bound of numpy's slice: negative counts from the end, then at most `high`. An expression such as -mod(n, 4) may be
+/// negative for some extents only: the extent is then added times min(max(-position, 0), 1).
 static SymbolicInt slicePosition(const SymbolicInt &position, const SymbolicInt &extent, int64_t low,
                                  const SymbolicInt &high) {
   std::optional<int64_t> constant = position.constant();
@@ -54,8 +54,8 @@ struct SliceRange {
 };
 } // namespace
 
-/// The size is max(end - start, 0), from positions that are not clamped below where the maximum does that: simpler for
-/// an extent that may be 0. x[1:] and x[:-1] both have max(n - 1, 0).
+/// The size is max(end - start, 0). Positions are not clamped from below if that maximum does it already, which gives
+/// simpler expressions for an extent that may be 0: x[1:] and x[:-1] both have max(n - 1, 0).
 static SliceRange forwardSlice(const SymbolicInt &from, const SymbolicInt &to, const SymbolicInt &extent,
                                int64_t step) {
   SymbolicInt start = slicePosition(from, extent, 0, extent), end = slicePosition(to, extent, 0, extent);
@@ -65,7 +65,7 @@ static SliceRange forwardSlice(const SymbolicInt &from, const SymbolicInt &to, c
   return {max(start, SymbolicInt(0)), max(ceilDiv(span, SymbolicInt(step)), SymbolicInt(0))};
 }
 
-/// It begins at the first element at least, as ONNX says; numpy's from before that is empty.
+/// Starts at the first element at least, as ONNX specifies; in numpy a slice that starts before it is empty.
 static SliceRange backwardSlice(const SymbolicInt &from, const SymbolicInt &to, const SymbolicInt &extent,
                                 int64_t step) {
   SymbolicInt last = extent - 1;
@@ -116,8 +116,8 @@ static TypedAttr scalarAttribute(Type elementType, double value) {
                           support::saturatedInteger(value, scalar.getIntOrFloatBitWidth(), isUnsigned(elementType)));
 }
 
-/// The source position of a position in the padded tensor, both along one dimension. `isOnce`: the padding is at most
-/// what the tensor has for it, so that there are no remainders to find.
+/// Maps a position in the padded tensor to one in the source, along one dimension. `isOnce`: the padding is at most one
+/// period, so that no remainder is needed.
 static Scalar paddedSource(Scalar position, Scalar extent, StringRef mode, bool isOnce) {
   if (mode == "edge")
     return max(min(position, extent - 1), 0);

@@ -91,8 +91,9 @@ Results col2im(Builder &b, Values in, const Attributes &a) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
     return contribution(builder, loc, index, tensors[0], *axes, taps).value;
   };
-  Type type = elementTypeOf(in[0]);
-  Value parts = b.generate(b.cast(in[0], computeType(type)), result, computeType(type), body);
+  // Of truth values, the sum is whether any is true: more than none.
+  Type type = elementTypeOf(in[0]), compute = type.isInteger(1) ? b.operations.getI32Type() : computeType(type);
+  Value parts = b.generate(b.cast(in[0], compute), result, compute, body);
   return {parts ? b.cast(sum(b, parts, rank, false), type) : parts};
 }
 } // namespace composites

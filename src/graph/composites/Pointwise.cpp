@@ -1,4 +1,4 @@
-//===- Pointwise.cpp - elementwise formulas and what they are made with ---===//
+//===- Pointwise.cpp - elementwise formulas, and helpers for them ---------===//
 
 #include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"
@@ -139,7 +139,7 @@ static Results floating(Builder &builder, Values in, llvm::function_ref<Scalar(S
 template <typename Op> static Scalar apply(Scalar x) { return x.call<Op>(x.value); }
 
 static Scalar logistic(Scalar x) { return 1.0 / (1.0 + exp(-x)); }
-/// max(x, 0) + log1p(exp(-|x|)), by selects: their derivatives at 0 add up to that of the function.
+/// max(x, 0) + log1p(exp(-|x|)), by selects, such that the derivatives at 0 add up to the right one.
 static Scalar softplusOf(Scalar x) {
   Scalar isPositive = x > 0;
   return select(isPositive, x, x.constant(0)) + log1p(exp(select(isPositive, -x, x)));
@@ -158,7 +158,8 @@ Results abs(Builder &b, Values in, const Attributes &) {
 }
 Results sign(Builder &b, Values in, const Attributes &) {
   return unary(b, in, [](Scalar x) {
-    Scalar positive = select(x > 0, x.constant(1), x); // x itself: 0 and NaN
+    Scalar zero = x.isFloat() ? select(equal(x, 0), x.constant(0), x) : x; // +0 of both; NaN stays
+    Scalar positive = select(x > 0, x.constant(1), zero);
     return x.noSign ? positive : select(x < 0, x.constant(-1), positive);
   });
 }
@@ -171,6 +172,9 @@ Results rsqrt(Builder &b, Values in, const Attributes &) {
 }
 Results exp(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::exp); }
 Results log(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::log); }
+Results exp2(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Exp2Op>); }
+Results log2(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Log2Op>); }
+Results log10(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Log10Op>); }
 Results log1p(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::log1p); }
 Results expm1(Builder &b, Values in, const Attributes &) { return floating(b, in, expm1Of); }
 Results erf(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::erf); }
@@ -187,13 +191,14 @@ Results asinh(Builder &b, Values in, const Attributes &) { return floating(b, in
 Results acosh(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::AcoshOp>); }
 Results atanh(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::AtanhOp>); }
 
-/// The contents of a float tensor that are followed are integers, which rounding leaves alone.
+/// The tracked contents of a float tensor are integers, which rounding does not change.
 static Results rounded(Builder &b, Values in, llvm::function_ref<Scalar(Scalar)> formula) {
   Results result = unary(b, in, formula);
   return {follow(b, in, result[0], [](ArrayRef<SymbolicInt> x) { return x[0]; })};
 }
 Results ceil(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::ceil); }
 Results floor(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::floor); }
+Results trunc(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::trunc); }
 Results round(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::roundEven); }
 
 Results relu(Builder &b, Values in, const Attributes &) {
@@ -270,13 +275,15 @@ Results bitwise_not(Builder &b, Values in, const Attributes &) {
   return unary(b, in, [](Scalar x) { return ~x; });
 }
 Results isnan(Builder &b, Values in, const Attributes &) {
-  return floating(b, in, [](Scalar x) { return notEqual(x, x); }, b.operations.getI1Type());
+  return unary(b, in, [](Scalar x) { return notEqual(x, x); }, b.operations.getI1Type());
 }
 Results isinf(Builder &b, Values in, const Attributes &attributes) {
   bool positive = attributes.getInt("detect_positive", 1), negative = attributes.getInt("detect_negative", 1);
-  return floating(
+  return unary(
       b, in,
       [=](Scalar x) {
+        if (!x.isFloat())
+          return notEqual(x, x);
         double infinity = std::numeric_limits<double>::infinity();
         Scalar wanted = positive && negative ? graph::abs(x) : negative ? -x : x;
         return positive || negative ? equal(wanted, infinity) : notEqual(x.constant(0), 0);

@@ -1,4 +1,4 @@
-//===- Pooling.cpp - pools by norm, positions of maxima, unpooling --------===//
+//===- Pooling.cpp - pooling by norm, maxima with positions, unpooling ----===//
 //
 // Sources: ONNX LpPool-22, GlobalLpPool-22, MaxPool-22, MaxUnpool-22.
 //
@@ -35,7 +35,7 @@ public:
     double shift = static_cast<double>(offsets[dim] * window.dilations[dim] - window.padLow[dim]);
     return output * static_cast<double>(window.strides[dim]) + shift;
   }
-  /// Goes to the next element in row-major order; false behind the last.
+  /// Goes to the next element in row-major order; false after the last.
   bool next() {
     for (size_t dim = offsets.size(); dim-- > 0;) {
       if (++offsets[dim] < pooling.size[dim])
@@ -50,9 +50,9 @@ private:
   SmallVector<int64_t> offsets;
 };
 
-/// A running maximum with its position.
+/// A running maximum with its position, once an element of the window lies in the input.
 struct Best {
-  Scalar value, position;
+  Scalar value, position, isFound;
 };
 } // namespace
 
@@ -67,10 +67,19 @@ static Scalar flatPosition(OpBuilder &builder, Location loc, ArrayRef<Value> at,
   return flat;
 }
 
-/// Windows of more elements would make bodies that no compiler likes.
+static Best better(const Best &best, const Best &next) {
+  Scalar isLarger = next.value > best.value;
+  if (next.value.isFloat())
+    isLarger = isLarger | notEqual(next.value, next.value);
+  Scalar wins = next.isFound & (isLarger | ~best.isFound);
+  return {select(wins, next.value, best.value), select(wins, next.position, best.position),
+          best.isFound | next.isFound};
+}
+
+/// Larger windows would make bodies that take too long to compile.
 static constexpr int64_t mostTaps = 4096;
 
-/// The position of each window's first maximum. A window's elements are looked at one after the other.
+/// The position of each window's first maximum, or last NaN; examines the elements of a window one after another.
 static Value maximaPositions(Builder &b, Value input, ArrayRef<SymbolicInt> result, const Pooling &pooling,
                              bool columnMajor) {
   Shape shape = shapeOf(input);
@@ -89,10 +98,8 @@ static Value maximaPositions(Builder &b, Value input, ArrayRef<SymbolicInt> resu
         at[dim] = max(min(position, count - 1), 0).value;
       }
       Scalar value(builder, loc, load(builder, loc, in[0], at), isUnsigned(type));
-      value = select(*inside, value, value.constant(lowestValue(type)));
       Scalar flat = flatPosition(builder, loc, at, shape, columnMajor);
-      Scalar wins = best ? value > best->value : *inside;
-      best = best ? Best{select(wins, value, best->value), select(wins, flat, best->position)} : Best{value, flat};
+      best = best ? better(*best, {value, flat, *inside}) : Best{value, flat, *inside};
     } while (taps.next());
     return best->position.to(builder.getI64Type()).value;
   });

@@ -67,12 +67,12 @@ static Value saturated(Scalar number, std::optional<Scalar> zero, Type type, Min
                    type, rounding);
   auto [low, high] = limits(integer);
   Scalar shifted = zero ? roundEven(number) + *zero : roundEven(number);
-  Scalar atLeast = select(shifted > low, shifted, shifted.constant(low)); // which a NaN becomes, too
+  Scalar atLeast = select(shifted > low, shifted, shifted.constant(low)); // NaN becomes it, too
   Scalar inRange = min(atLeast, high);
   return inRange.to(builder.getI32Type()).to(scalarType(type)).value;
 }
 
-/// What x / scale is computed in: f32 unless a model has integers or f64.
+/// The type in which x / scale is computed: f32, unless the model uses integers or f64.
 static Type divisionType(Builder &b, Type precision) {
   bool isWide = precision.isF64() || isa<IntegerType>(precision);
   return isWide ? Type(b.operations.getF64Type()) : b.f32();
@@ -105,7 +105,7 @@ static Value quantised(Builder &b, Value x, Value scale, Value zeroPoint, Type t
   });
 }
 
-/// Whether a quantised tensor and its zero point (optional) are of the same type, which `isAllowed`; else an error.
+/// Checks that a quantised tensor and its zero point (optional) have the same type, and that it `isAllowed`.
 static bool checkQuantised(Builder &b, Value x, Value zeroPoint, bool isAllowed, StringRef expected) {
   Type type = elementTypeOf(x);
   if (!isAllowed)
@@ -205,7 +205,7 @@ static Type accumulatorType(Builder &b, Value x) {
   return isMinifloat(elementTypeOf(x)) ? b.f32() : b.operations.getI32Type();
 }
 
-/// The accumulator to the result's scale: saturate(round(accumulator * factor) + zero point).
+/// Rescales the accumulator: saturate(round(accumulator * factor) + zero point).
 static Value requantised(Builder &b, Value accumulator, Value factor, Value zeroPoint) {
   if (!accumulator || !factor || !zeroPoint)
     return {};
@@ -224,7 +224,7 @@ static Value factorOf(Builder &b, Value left, Value right, Value result) {
   return left && right && result ? graph::div(b, graph::mul(b, left, right), result) : Value();
 }
 
-/// Whether both operands of a product are of 8 bits: integers, or, where a model may have them, small floats.
+/// Checks that both operands of a product have 8 bits: integers or, where allowed, small floats.
 static bool checkOperands(Builder &b, Values in, bool allowsFloats) {
   for (size_t operand : {0, 1}) {
     Type type = elementTypeOf(in[operand]);

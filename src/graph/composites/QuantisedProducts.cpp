@@ -17,8 +17,7 @@ struct PackedMatrix {
 };
 } // namespace
 
-/// A tensor of rows, which may lie in more dimensions or in one, as a matrix of these extents; null, with an error,
-/// when it has others.
+/// A tensor of rows, of rank 2 or more or flat, as a matrix of these extents; null, with an error, if it has others.
 static Value asMatrix(Builder &b, Value x, const Twine &what, const Shape &expected) {
   Shape shape = shapeOf(x), matrix{expected[0], expected.size() > 2 ? expected[1] * expected[2] : expected[1]};
   SymbolicInt count = elementCount(shape);
@@ -32,7 +31,7 @@ static Value asMatrix(Builder &b, Value x, const Twine &what, const Shape &expec
   return b.reshape(x, matrix);
 }
 
-/// Numbers in bytes have no sign of their own.
+/// Numbers packed in bytes must have an unsigned type.
 static bool checkBytes(Builder &b, Value x, const Twine &what) {
   Type type = elementTypeOf(x);
   if (!type.isUnsignedInteger(8))
@@ -68,9 +67,9 @@ static Value unpacked(Builder &b, Value bytes, const SymbolicInt &rows, int64_t 
       });
 }
 
-/// in: bytes of numbers, scales and zero points, matrices [rows, ..]. `blocks`: of each column, or null. Result: [rows,
-/// columns]. They are read sideways, so that neighbours in memory, which vectors hold, are numbers at the same place of
-/// their bytes and blocks.
+/// in: bytes of numbers, scales and zero points, matrices [rows, ..]. `blocks`: the block of each column, or null.
+/// Result: [rows, columns]. Numbers are read sideways, so that a vector holds numbers at the same position in their
+/// bytes and blocks.
 static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Value blocks, Type type) {
   SymbolicInt columns(m.columns);
   auto ofColumns = [&](Value matrix) {
@@ -95,7 +94,8 @@ static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Val
   return b.transpose(result, {1, 0});
 }
 
-/// The block of each column; [blocks * block_size] has more than are meant. Null, with an error, where it does not fit.
+/// The block of each column; given [blocks * block_size], the excess is cut off. Null, with an error, if the extent
+/// does not fit.
 static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
   Shape shape = shapeOf(given), columns{SymbolicInt(m.columns)};
   bool hasExtent = shape == columns || shape == Shape{SymbolicInt(m.blocks() * m.blockSize)};
@@ -113,16 +113,16 @@ static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
   if (known || !first)
     return first;
   Value least = b.scalar(0, b.i64()), last = number(b, SymbolicInt(m.blocks() - 1), b.i64());
-  Value clipped = call(b, "clip", {first, least, last}); // the requirement ends a run, not each kernel
+  Value clipped = call(b, "clip", {first, least, last}); // the requirement ends the run; kernels just clamp
   requireAll(b, call(b, "equal", {first, clipped}), message);
   return clipped;
 }
 
 namespace composites {
 /// in: numbers packed in bytes [N, blocks, bytes], scales [N, blocks], zero points (packed in bytes per row, or floats
-/// [N, blocks]; the middle of the range without), the block of each column [K] (k / block_size without). Attributes: N,
-/// K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors: a block that there is not, at
-/// compile time or as the run begins. Source: MatMulNBits of ONNX Runtime.
+/// [N, blocks]; by default the middle of the range), the block of each column [K] (by default k / block_size).
+/// Attributes: N, K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors: a block that does not
+/// exist, at compile time or at the start of the run. Source: MatMulNBits of ONNX Runtime.
 Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
   std::optional<PackedMatrix> m = packedMatrix(b, a);
   if (!m)

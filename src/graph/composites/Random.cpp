@@ -23,7 +23,7 @@ static Scalar shiftedRight(Scalar z, int bits) { return z.call<arith::ShRUIOp>(z
 static Scalar foldedRight(Scalar z, int bits) { return z ^ shiftedRight(z, bits); }
 static Scalar times(Scalar z, uint64_t factor) { return z * z.integer(static_cast<int64_t>(factor)); }
 
-/// A bijection whose output bits each depend on all input bits; of numbers now, or of scalar code.
+/// A bijection in which each output bit depends on all input bits; on numbers at compile time, or on scalar code.
 template <typename Word> static Word mixed(Word z) {
   z = times(foldedRight(z, 30), 0xbf58476d1ce4e5b9);
   z = times(foldedRight(z, 27), 0x94d049bb133111eb);
@@ -86,7 +86,7 @@ static Value scaled(Builder &b, Value values, double factor, double offset, Type
 }
 
 namespace composites {
-/// As many digits as the result can hold, so that 1 is not reached by rounding.
+/// Uses as many digits as the result type holds, so that rounding never yields 1.
 Results random_uniform(Builder &b, Values, const Attributes &a) {
   std::optional<Shape> shape = filledShape(b, a);
   if (!shape)

@@ -1,9 +1,9 @@
 //===- Recurrent.cpp - recurrent networks: RNN, GRU, LSTM -----------------===//
 //
-// ONNX's operators of these names. What does not depend on the state, x W^T and
-// the biases, is one contraction for all time steps; the loop adds h R^T. Each
-// direction has a loop of its own. A row of the batch that has ended keeps its
-// state, and its outputs are 0: so the reverse direction begins at its end.
+// ONNX's operators of these names. Everything that does not depend on the state
+// (x W^T and the biases) is one contraction for all time steps; the loop adds h
+// R^T. Each direction has its own loop. A row of the batch that has ended keeps
+// its state and outputs 0, so the reverse direction begins at its end.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ struct Direction {
   bool isReverse;
   /// x W^T + biases: [T, N, G H]; R: [G H, H]; the bias of R where it is not in the former: [G H], else null.
   Value gates, recurrent, recurrentBias;
-  /// Of R, where it is quantised: one, or [G H].
+  /// Scale and zero point of R if it is quantised: one, or [G H].
   Value recurrentScale, recurrentZero;
   /// The weights of an LSTM's cell state in its gates i, o, f: [3 H], or null.
   Value peepholes;
@@ -51,7 +51,7 @@ struct Kind {
 namespace {
 struct ActivationRow {
   StringLiteral name, composite;
-  /// NaN: it has none.
+  /// NaN: the activation has none.
   double alpha, beta;
 };
 } // namespace
@@ -77,15 +77,14 @@ static const ActivationRow *lookupActivation(StringRef name) {
   return found == std::end(activationRows) ? nullptr : found;
 }
 
-/// The activations of all directions; the lists of alpha and beta are for those that have them, in order. Errors:
-/// empty.
+/// The activations of all directions; alpha and beta are listed, in order, for those that use them. Errors: empty.
 static SmallVector<Activation> activationsOf(Builder &b, const Attributes &a, ArrayRef<StringLiteral> defaults,
                                              unsigned directions) {
   SmallVector<StringRef> names = a.getStrings("activations");
   SmallVector<double> alphas = a.getFloats("activation_alpha"), betas = a.getFloats("activation_beta");
   if (names.empty())
     names.append(defaults.begin(), defaults.end());
-  if (names.size() == defaults.size() && directions == 2) // the same in both
+  if (names.size() == defaults.size() && directions == 2) // both directions use the same
     names.append(SmallVector<StringRef>(names));
   if (directions == 1 && defaults.size() == 1 && names.size() == 2) // RNN's schema has one for each possible direction
     names.truncate(1);
@@ -201,7 +200,7 @@ static SmallVector<Value> lstmCell(Builder &b, const Direction &d, const Attribu
   Value forget = a.getInt("input_forget") ? sub(b, b.scalar(1, elementTypeOf(h)), input) : gate(2, c);
   Value candidate = activate(b, part(b, all, 1, 3, h), d.activations[1], a);
   Value cell = add(b, mul(b, forget, c), mul(b, input, candidate));
-  Attributes unclipped; // the limit is for what the gates' activations get
+  Attributes unclipped; // clipping applies to the gates only
   return {mul(b, gate(1, cell), activate(b, cell, d.activations[2], unclipped)), cell};
 }
 
@@ -261,7 +260,7 @@ static Value swapped(Builder &b, Value x) {
 }
 
 namespace {
-/// The operator's inputs in layout 0 and in the compute type, but for quantised weights, which have scales.
+/// The operator's inputs in layout 0 and in the compute type, except quantised weights, which have scales.
 struct Inputs {
   Value x, weights, recurrent, bias, lengths, peepholes;
   SmallVector<Value> states;
@@ -269,7 +268,7 @@ struct Inputs {
 };
 } // namespace
 
-/// The biases and what follows them, where they are given.
+/// Checks the ranks of the biases and the inputs after them, if given.
 static bool haveRanks(Builder &b, Values in) {
   static constexpr std::tuple<size_t, StringLiteral, int64_t> expected[] = {
       {3, "biases", 2}, {4, "sequence_lens", 1}, {5, "initial_h", 3}, {6, "initial_c", 3}, {7, "peepholes", 2}};
@@ -404,7 +403,7 @@ Results rnn(Builder &b, Values in, const Attributes &a) { return recurrent(b, rn
 Results gru(Builder &b, Values in, const Attributes &a) { return recurrent(b, gruKind, in, a); }
 Results lstm(Builder &b, Values in, const Attributes &a) { return recurrent(b, lstmKind, in, a); }
 
-/// As lstm, with quantised weights [directions, input or H, 4 H]; then scale and zero point [directions] or
+/// Like lstm, with quantised weights [directions, input or H, 4 H]; then scale and zero point [directions] or
 /// [directions, 4 H] of W and R. x and h are quantised by their range. Source: DynamicQuantizeLSTM of ONNX Runtime.
 Results quantized_lstm(Builder &b, Values in, const Attributes &a) {
   SmallVector<Value> inputs(in);

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - reductions and what is made of them ---------------===//
+//===- Reductions.cpp - reductions, and formulas made of them -------------===//
 
 #include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
@@ -6,6 +6,8 @@
 using namespace mlir;
 
 namespace perpend::graph {
+
+static constexpr double infinity = std::numeric_limits<double>::infinity();
 
 int64_t normalAxis(Builder &builder, int64_t axis, int64_t rank) {
   int64_t dim = axis < 0 ? axis + rank : axis;
@@ -55,8 +57,8 @@ Value mean(Builder &b, Value x, ArrayRef<int64_t> axes, bool keepDims) {
   return b.cast(div(b, total, number(b, count, elementTypeOf(total))), elementTypeOf(x));
 }
 
-/// What exponents are shifted by so that none overflows: the largest along some axes, kept as extents of 1. The result
-/// does not depend on it, so its derivative, which would only add rounding errors, is left out.
+/// The shift of exponents that prevents overflow: the maximum along some axes, kept as extents of 1. The result does
+/// not depend on it, so its derivative is omitted, which would only add rounding errors.
 static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
   Value largest = b.reduce(ReductionKind::Max, x, axes, false);
   auto reduce = largest && largest != x ? largest.getDefiningOp<ReduceOp>() : ReduceOp();
@@ -83,7 +85,7 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
   if (!total)
     return {};
-  // One division for each sum: a product costs less than a quotient, and a rounding more.
+  // One division per sum: a multiplication is cheaper than a division, at the cost of one more rounding.
   Value result = isLogarithmic ? sub(b, shifted, applyComposite(b, "log", total)[0])
                                : mul(b, power, applyComposite(b, "reciprocal", total)[0]);
   return result ? b.cast(result, elementTypeOf(input)) : result;
@@ -106,6 +108,8 @@ static Reduction reductionOf(Value x, const Attributes &attributes) {
 }
 
 static Value square(Builder &b, Value x) { return mul(b, x, x); }
+/// Integers as f64.
+static Value asReal(Builder &b, Value x) { return !x || isFloat(x) ? x : b.cast(x, b.operations.getF64Type()); }
 
 /// sum over the axes of f(x), in the compute type, then g of it.
 static Results reduceWith(Builder &b, Value input, const Attributes &attributes,
@@ -151,8 +155,8 @@ Results reduce_l1(Builder &b, Values in, const Attributes &a) {
 }
 Results reduce_l2(Builder &b, Values in, const Attributes &a) {
   auto root = [&](Value x) { // the slope of sqrt at 0, infinity, would meet the 0 of the square's
-    x = isFloat(x) ? x : b.cast(x, b.operations.getF64Type());
-    return pointwise(b, x, [](ArrayRef<Scalar> v) { return select(equal(v[0], 0), v[0].constant(0), sqrt(v[0])); });
+    return pointwise(b, asReal(b, x),
+                     [](ArrayRef<Scalar> v) { return select(equal(v[0], 0), v[0].constant(0), sqrt(v[0])); });
   };
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, root);
 }
@@ -160,36 +164,42 @@ Results reduce_sum_square(Builder &b, Values in, const Attributes &a) {
   return reduceWith(b, in[0], a, [&](Value x) { return square(b, x); }, same);
 }
 Results reduce_log_sum(Builder &b, Values in, const Attributes &a) {
-  return reduceWith(b, in[0], a, same, [&](Value x) { return call(b, "log", x); });
+  return reduceWith(b, in[0], a, same, [&](Value x) { return call(b, "log", asReal(b, x)); });
 }
 Results reduce_log_sum_exp(Builder &b, Values in, const Attributes &attributes) {
   Reduction reduction = reductionOf(in[0], attributes);
-  Value x = toCompute(b, in[0]), largest = exponentShift(b, x, reduction.axes);
+  Value x = asReal(b, toCompute(b, in[0])), largest = exponentShift(b, x, reduction.axes);
   Value total = b.reduce(ReductionKind::Sum, call(b, "exp", graph::sub(b, x, largest)), reduction.axes, true);
-  Value result = graph::add(b, call(b, "log", total), largest);
+  Value result = pointwise(b, {call(b, "log", total), largest}, [](ArrayRef<Scalar> v) {
+    return select(equal(graph::abs(v[1]), infinity), v[1], v[0] + v[1]); // infinity - infinity is NaN
+  });
   if (result && !reduction.keepDims)
     result = b.squeeze(result, reduction.axes);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 
-/// The first (or last) position of the extremum; a NaN counts as the extremum.
+/// Whether an element of `x` is the extremum that stands at its place; a NaN counts as one.
+static Value isExtremum(Builder &b, Value x, Value extremum) {
+  return pointwise(
+      b, {x, extremum},
+      [](ArrayRef<Scalar> v) {
+        Scalar hit = equal(v[0], v[1]);
+        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
+      },
+      b.operations.getI1Type());
+}
+
+/// The first (or last) position of the extremum.
 static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)
     return {};
   bool wantsLast = attributes.getInt("select_last_index");
   Shape shape = shapeOf(in[0]);
-  Value extremum = b.reduce(kind, in[0], axis, true);
-  Value isExtremum = pointwise(
-      b, {in[0], extremum},
-      [](ArrayRef<Scalar> v) {
-        Scalar hit = equal(v[0], v[1]);
-        return v[0].isFloat() ? hit | notEqual(v[0], v[0]) : hit;
-      },
-      b.operations.getI1Type());
+  Value hits = isExtremum(b, in[0], b.reduce(kind, in[0], axis, true));
   Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
   Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
-  Value candidates = graph::where(b, isExtremum, positions, other);
+  Value candidates = graph::where(b, hits, positions, other);
   return {b.reduce(wantsLast ? ReductionKind::Max : ReductionKind::Min, candidates, axis,
                    attributes.getInt("keepdims", 1) != 0)};
 }
@@ -226,7 +236,7 @@ static Value reversed(Builder &b, Value x, int64_t axis) {
   return b.slice(x, starts, shape, steps);
 }
 
-/// Exclusive: of the elements before, so of those shifted by one behind the neutral element.
+/// Exclusive sums cover the elements before each one: inclusive sums shifted by one after the neutral element.
 static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)
@@ -248,5 +258,60 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 }
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
+
+/// A scan of positions follows a scan of the elements. Zeros of both signs are equal; the position tells which one it
+/// is.
+static Results cumulateExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
+  int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
+  if (axis < 0)
+    return {};
+  Shape shape = shapeOf(in[0]);
+  Value extremum = b.scan(kind, in[0], axis);
+  Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value reached = graph::where(b, isExtremum(b, in[0], extremum), positions, b.scalar(0, b.i64()));
+  Value last = b.scan(ReductionKind::Max, reached, axis);
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  return {isFloat(in[0]) ? call(b, "gather_elements", {in[0], last}, Attributes(b.context(), along)) : extremum, last};
+}
+Results cummax(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Max, in, a); }
+Results cummin(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Min, in, a); }
+
+/// log(e^a + e^b), shifted by the larger one.
+static Scalar logOfSum(Scalar a, Scalar b) {
+  Scalar largest = graph::max(a, b);
+  return select(graph::abs(largest) < infinity, largest + graph::log1p(graph::exp(-graph::abs(a - b))), largest);
+}
+
+/// Each element with the one `distance` before it, where there is one.
+static Value withEarlier(Builder &b, Value x, int64_t axis, Value distance) {
+  return b.generate({x, distance}, shapeOf(x), elementTypeOf(x),
+                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
+                      Scalar at(builder, loc, index[axis]);
+                      Scalar before = at - at.with(load(builder, loc, in[1], {})).to(builder.getIndexType());
+                      Scalar isThere = before >= 0;
+                      SmallVector<Value> source(index);
+                      source[axis] = select(isThere, before, at.integer(0)).value;
+                      Scalar own = at.with(load(builder, loc, in[0], index));
+                      Scalar earlier = at.with(load(builder, loc, in[0], source));
+                      return select(isThere, logOfSum(earlier, own), own).value;
+                    });
+}
+
+/// In steps of which each doubles how many elements a sum has (Hillis and Steele, 1986): an element depends on those
+/// before it alone, and no exponent on what lies far from it.
+Results cumlogsumexp(Builder &b, Values in, const Attributes &a) {
+  Value x = toCompute(b, in[0]);
+  int64_t axis = normalAxis(b, a.getInt("axis"), rankOf(x));
+  if (axis < 0 || !isFloat(x))
+    return {axis < 0 ? Value() : b.fail("expected floating-point elements, got " + nameOf(elementTypeOf(x)))};
+  Value count = number(b, shapeOf(x)[axis], b.i64());
+  auto goesOn = [&](Value distance) { return applyComposite(b, "less", {distance, count})[0]; };
+  Value one = b.scalar(1, b.i64());
+  SmallVector<Value> results = b.loop({{}, goesOn(one)}, {x, one}, [&](Value, ValueRange carried) {
+    Value next = withEarlier(b, carried[0], axis, carried[1]), distance = graph::add(b, carried[1], carried[1]);
+    return Iteration{goesOn(distance), {next, distance}, {}};
+  });
+  return {results.empty() ? Value() : b.cast(results[0], elementTypeOf(in[0]))};
+}
 } // namespace composites
 } // namespace perpend::graph

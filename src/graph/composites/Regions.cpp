@@ -73,7 +73,7 @@ static Span spanOf(Value regions, Scalar region, int64_t dim, Type compute, cons
   return {start, part, options.samples ? part.constant(static_cast<double>(options.samples)) : max(ceil(part), 0)};
 }
 
-/// At least 1, so that an empty part has a place for its 0.
+/// At least 1, so that an empty part still gets its 0.
 static SymbolicInt mostSamples(Builder &b, Value regions, int64_t dim, const RegionOptions &options) {
   if (options.samples)
     return SymbolicInt(options.samples);
@@ -86,8 +86,8 @@ static SymbolicInt mostSamples(Builder &b, Value regions, int64_t dim, const Reg
   return b.measure(pointwise(b, most, [](ArrayRef<Scalar> v) { return max(v[0], 1); }), "samples");
 }
 
-/// A sample's contribution: 0 beyond one element outside; positions between are moved to the border. The maximum of
-/// ONNX is taken over the four weighted neighbours.
+/// A sample's contribution: 0 beyond one element outside; closer positions are moved to the border. ONNX's maximum is
+/// taken over the four weighted neighbours.
 static Scalar sampleRegion(Plane &plane, Scalar y, Scalar x, bool isMaximum) {
   Scalar height = plane.length(0), width = plane.length(1);
   Scalar isOutside = (y < -1) | (y > height) | (x < -1) | (x > width);
@@ -192,8 +192,8 @@ static Value deformedPatches(Builder &b, Values in, ArrayRef<SymbolicInt> places
   });
 }
 
-/// Where step `step` of `steps` from corner to corner of a region lies on an axis of the image, which ends at `last`;
-/// the middle of the region where there are no steps.
+/// The position on an image axis, which ends at `last`, of step `step` of `steps` between the corners of a region; the
+/// middle of the region if there are no steps.
 static Scalar cornerPosition(Value regions, Scalar region, int64_t dim, Scalar step, Scalar steps, Scalar last) {
   OpBuilder &builder = region.emitter();
   Location loc = region.location();

@@ -1,12 +1,12 @@
-//===- Resample.cpp - resizing by nearest, linear and cubic interpolation -===//
+//===- Resample.cpp - resizing by nearest, linear and cubic interpolation --===//
 //
 // One axis at a time: separable, so the results are those of the n-d formulas
 // up to rounding. Coordinates are computed in f32, and in f64 where the elements
 // are f64 or where a coordinate decides between two elements: then the formulas
 // are written so that rounding changes no decision. Source: ONNX Resize-19.
 //
-// Antialiasing stretches the kernel when an axis becomes shorter, so that every
-// input element counts: the weights of all neighbours are a matrix of their own.
+// Antialiasing stretches the kernel when an axis is shortened, so that every
+// input element contributes: the weights of all neighbours form a matrix.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,7 +22,7 @@ struct ResizeOptions {
   double cubicCoefficient, extrapolation;
   bool excludeOutside, antialias;
 };
-/// A number that is known, or the scalar tensor that holds it when the model runs.
+/// A known number, or the scalar tensor that holds it at run time.
 struct Parameter {
   double number = 0;
   Value tensor = {};
@@ -48,7 +48,7 @@ struct ResizedAxis {
 };
 } // namespace
 
-/// The parameters of an axis that are tensors, in the order in which AxisSampler reads them.
+/// The parameters of an axis that are tensors, in the order in which AxisSampler captures them.
 static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
   SmallVector<Value> tensors;
   for (const Parameter *parameter : {&axis.scale.given, &axis.regionStart, &axis.regionEnd})
@@ -65,15 +65,18 @@ static Type weightType(Builder &b, Type elementType) { return elementType.isF64(
 /// PyTorch multiplies by one over the scale, both in f32: what is the nearest element there follows from the rounding.
 static bool isByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
 
-/// A coordinate decides which element is the nearest one, and whether it lies outside of a region.
-static Type coordinateType(Builder &b, Type elementType, const ResizeOptions &options) {
-  if (isByStep(options))
+/// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
+/// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
+/// of f32, as in the standard's reference implementation.
+static Type coordinateType(Builder &b, Type elementType, const ResizedAxis &axis, const ResizeOptions &options) {
+  if (isByStep(options) ||
+      (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64()))
     return b.f32();
   return options.mode == "nearest" || isCrop(options) ? b.operations.getF64Type() : weightType(b, elementType);
 }
 
 namespace {
-/// Where the elements of one output position come from.
+/// Computes the source elements of one output position.
 class AxisSampler {
 public:
   /// `captured`: capturedParameters(axis) inside the body. Coordinates have the type `type`.
@@ -265,7 +268,8 @@ static Scalar neighbourAt(Scalar x, Value number, const SymbolicInt &count) {
 static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count, Type type,
                               const ResizedAxis &axis, const ResizeOptions &options) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, options), inputExtent, axis, options, tensors);
+    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, axis, options), inputExtent, axis, options,
+                        tensors);
     Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
     Scalar weight = kernelWeight((at - x) * min(sampler.scale(), 1), options);
     return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).to(type).value;
@@ -288,8 +292,8 @@ static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis,
   shape[axis.axis] = axis.extent;
   shape.push_back(count);
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, options), inputExtent, axis,
-                        options, tensors.drop_front(2));
+    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, axis, options), inputExtent,
+                        axis, options, tensors.drop_front(2));
     Scalar x = sampler.coordinate();
     SmallVector<Value> source(index.drop_back());
     source[axis.axis] = sampler.clamped(neighbourAt(x, index.back(), count)).value;
@@ -335,7 +339,7 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
   result[axis.axis] = axis.extent;
   SmallVector<Value> inputs{input};
   llvm::append_range(inputs, capturedParameters(axis));
-  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, options);
+  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, axis, options);
   return b.generate(
       inputs, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
         AxisSampler sampler(builder, loc, index[axis.axis], type, inputExtent, axis, options, in.drop_front());
@@ -363,8 +367,8 @@ static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
   return std::nullopt;
 }
 
-/// The elements of a vector that is known when the model runs (optional), else of an attribute; `otherwise` when there
-/// are none. nullopt, with an error, when their number is not `count`.
+/// The elements of a run-time vector (optional), or of an attribute; `otherwise` if there are none. nullopt, with an
+/// error, if their number is not `count`.
 static std::optional<SmallVector<Parameter>> parametersOf(Builder &b, Value vector, ArrayRef<double> numbers,
                                                           ArrayRef<Parameter> otherwise) {
   SmallVector<Parameter> parameters;

@@ -11,7 +11,7 @@ using namespace mlir;
 namespace perpend::graph {
 
 Scalar wholeIndex(Scalar whole, Scalar count) {
-  // NaN and what no index can hold must not reach the conversion.
+  // NaN and values beyond any index must not reach the conversion.
   Scalar bounded = select((whole > -1e9) & (whole < 1e9), whole, whole.constant(-1e9));
   Scalar index = bounded.to(count.type());
   return max(min(index, count - 1), 0);
@@ -95,7 +95,7 @@ public:
     return padding == "zeros" ? select(*inside, value, value.constant(0)) : value;
   }
 
-  /// Folded at the borders until it lies between them.
+  /// Reflects at the borders until the position lies between them.
   static Scalar reflect(Scalar x, const Border &border) {
     Scalar range = border.high - border.low, period = max(range * 2, 1e-6);
     Scalar folded = floorMod(x - border.low, period);
@@ -112,7 +112,7 @@ private:
 };
 } // namespace
 
-/// A grid coordinate in [-1, 1] as a position, brought inside the borders where the padding mode does.
+/// Converts a grid coordinate in [-1, 1] to a position, moved inside the borders if the padding mode requires it.
 static Scalar positionOf(Scalar coordinate, const Border &border, const GridOptions &options) {
   Scalar position =
       options.alignCorners ? (coordinate + 1) / 2 * (border.length - 1) : ((coordinate + 1) * border.length - 1) / 2;
@@ -142,9 +142,9 @@ static std::optional<GridOptions> gridOptions(Builder &b, const Attributes &a) {
 }
 
 namespace composites {
-/// in: x [n, c, d...], grid [n, y..., k] of coordinates in [-1, 1], the last dimension's first. Attributes: mode,
-/// padding_mode, align_corners. With the padding border, cubic neighbours of a position outside the image are its own,
-/// each brought inside, as in PyTorch and ONNX Runtime (onnx.reference takes those of the nearest position inside).
+/// in: x [n, c, d...], grid [n, y..., k] of coordinates in [-1, 1], starting with the last dimension's. Attributes:
+/// mode, padding_mode, align_corners. With padding "border", cubic neighbours of a position outside the image are
+/// clamped one by one, as in PyTorch and ONNX Runtime (onnx.reference uses those of the nearest position inside).
 Results grid_sample(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]), grid = shapeOf(in[1]), result;
   std::optional<GridOptions> options = gridOptions(b, a);

@@ -47,7 +47,7 @@ namespace composites {
 Results scatter_nd(Builder &b, Values in, const Attributes &a) {
   Shape shape = shapeOf(in[0]), indexShape = shapeOf(in[1]);
   std::optional<int64_t> depth = indexShape.empty() ? std::nullopt : indexShape.back().constant();
-  if (!depth && !indexShape.empty()) { // the updates have a dimension for each that an index leaves open
+  if (!depth && !indexShape.empty()) { // updates have one dimension for each that indices do not address
     depth = rankOf(in[1]) - 1 + rankOf(in[0]) - rankOf(in[2]);
     for (const SymbolicInt &difference : {indexShape.back() - *depth, SymbolicInt(*depth) - indexShape.back()})
       b.require(difference, ("an index of such updates has " + Twine(*depth) + " numbers").str());

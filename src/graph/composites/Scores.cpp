@@ -23,7 +23,7 @@ Results probit(Builder &b, Values in, const Attributes &) {
   return {pointwise(b, in[0], [](ArrayRef<Scalar> v) { return inverseErf(v[0] * 2 - 1) * std::numbers::sqrt2; })};
 }
 
-/// Scores of which (nearly) 0 keep their value times e^-max; 1/2 for all where the sum is 0.
+/// Scores close to 0 keep their value times e^-max; all become 1/2 if the sum is 0.
 Results softmax_zero(Builder &b, Values in, const Attributes &) {
   Value highest = b.reduce(ReductionKind::Max, in[0], {-1}, /*keepDims=*/true);
   Value parts = pointwise(b, {in[0], highest}, [](ArrayRef<Scalar> v) {
@@ -52,7 +52,7 @@ Results lookup(Builder &b, Values in, const Attributes &) {
   Value positions = alongAxis(b, iota(b, count, b.i64()), shape.size(), wide);
   Value candidates = graph::where(b, hits, positions, number(b, count, b.i64()));
   Value first = candidates ? b.reduce(ReductionKind::Min, candidates, {-1}, /*keepDims=*/false) : candidates;
-  // Without keys the least of nothing is the greatest integer; gathering clamps.
+  // Without keys, the minimum of nothing is the largest integer, which gather clamps.
   return {b.gather(in[2], first, 0)};
 }
 } // namespace composites

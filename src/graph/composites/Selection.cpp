@@ -1,8 +1,8 @@
-//===- Selection.cpp - parts of a tensor that its values choose -----------===//
+//===- Selection.cpp - selections with data-dependent sizes ---------------===//
 //
-// How many there are is known at run time only: positions are computed for the
-// most that there can be, the true number becomes a symbol, and the rest is cut
-// off.
+// The number of selected elements is known only at run time: positions are
+// computed for the largest possible number, the actual number becomes a symbol,
+// and the rest is cut off.
 //
 //===----------------------------------------------------------------------===//
 
@@ -79,8 +79,8 @@ Results compress(Builder &b, Values in, const Attributes &a) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Greedy selection per batch and class: the boxes are sorted by score, then each iteration takes the first that is
-/// left, of all classes at once, and drops what overlaps it.
+/// Greedy selection per batch and class: boxes are sorted by score; each iteration takes the first remaining box of
+/// every class at once, and drops the boxes that overlap it.
 class Suppression {
 public:
   Suppression(Builder &b, Value boxes, Value scores, bool isCentered)
@@ -124,7 +124,7 @@ Value Suppression::corner(unsigned which) {
                     });
 }
 
-/// An entry of the box at `position` [batches, classes, 1] in sorted order; 0 behind the last one.
+/// A coordinate of the box at `position` [batches, classes, 1] in sorted order; 0 beyond the last one.
 Value Suppression::takenBox(Value sorted, Value position) {
   Value padded =
       padTensor(b, sorted, Shape(3, SymbolicInt(0)), Shape{SymbolicInt(0), SymbolicInt(0), SymbolicInt(1)}, "constant");

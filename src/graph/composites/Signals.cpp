@@ -17,7 +17,7 @@ namespace perpend::graph {
 namespace {
 struct Transform {
   int64_t axis;
-  /// Elements that come out, of a period that may be longer, and 1 (the real part) or 2 parts of each.
+  /// Number of outputs, the period (possibly longer), and 1 (the real part) or 2 parts of each.
   SymbolicInt period, outputs;
   int64_t parts;
   bool isInverse;
@@ -30,7 +30,7 @@ static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isSca
        b.operations.getNamedAttr("scaled", b.operations.getI64IntegerAttr(isScaled))});
 }
 
-/// [.., 1 or 2] of f32 or f64. Elements beyond the period are left out, missing ones are 0.
+/// [.., 1 or 2] of f32 or f64. Elements beyond the period are dropped, missing ones are 0.
 static Value fourier(Builder &b, Value x, const Transform &transform) {
   Shape shape = shapeOf(x);
   ArrayRef<SymbolicInt> around = ArrayRef(shape).drop_back();
@@ -58,8 +58,8 @@ static Value fitted(Builder &b, Value x, int64_t axis, const SymbolicInt &length
   return sliceAxis(b, padTensor(b, x, low, high, "constant"), axis, SymbolicInt(0), length);
 }
 
-/// The first half of a spectrum of real values, with the weight of the other half, whose elements are the conjugates:
-/// the real part of its transform is that of the whole.
+/// The first half of the spectrum of real values, weighted for both halves, whose elements are conjugates: the real
+/// part of its transform equals the transform of the whole.
 static Value halfWeighted(Builder &b, Value half, int64_t axis, const SymbolicInt &period) {
   if (!half)
     return {};
@@ -90,7 +90,7 @@ static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes 
   return result ? b.cast(result, type) : result;
 }
 
-/// How many elements lie before, along and behind an axis that is known only at run time: [3].
+/// The numbers of elements before, along and after an axis that is known only at run time: [3].
 static Value extentsAround(Builder &b, ArrayRef<SymbolicInt> shape, Value axis) {
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
     Scalar place = Scalar(builder, loc, index[0]).to(builder.getI64Type()), product = place.constant(1);
@@ -106,7 +106,7 @@ static Value extentsAround(Builder &b, ArrayRef<SymbolicInt> shape, Value axis) 
   return b.generate(axis, SymbolicInt(3), b.i64(), body);
 }
 
-/// As transformAlong, of x as [before, axis, behind, parts].
+/// As transformAlong, of x as [before, axis, after, parts].
 static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes &a) {
   Shape shape = shapeOf(x);
   auto rank = static_cast<double>(shape.size());
@@ -131,9 +131,9 @@ static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes
 }
 
 namespace composites {
-/// in: x [.., 1] or [.., 2] (real and imaginary), an axis (optional, when it is known only at run time). Attributes:
-/// axis, inverse, onesided, `length` (one extent). Inverse and onesided: the spectrum is the first half of one of real
-/// values, which come out.
+/// in: x [.., 1] or [.., 2] (real and imaginary), an axis (optional, if known only at run time). Attributes: axis,
+/// inverse, onesided, `length` (one extent). Inverse and onesided: the spectrum is the first half of that of real
+/// values, which are the result.
 Results dft(Builder &b, Values in, const Attributes &a) {
   int64_t rank = rankOf(in[0]), axis = normalAxis(b, a.getInt("axis", -2), rank);
   std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;

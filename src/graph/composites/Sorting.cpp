@@ -1,4 +1,4 @@
-//===- Sorting.cpp - sorted order and what follows from it ----------------===//
+//===- Sorting.cpp - sorting and unique -----------------------------------===//
 
 #include "graph/composites/Formulas.h"
 
@@ -39,37 +39,37 @@ Results topk(Builder &b, Values in, const Attributes &a) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Equal elements side by side, in sorted order: what all results of unique are made of.
+/// Groups of equal elements in sorted order, from which all results of unique are computed.
 struct Groups {
   SymbolicInt extent, count;
-  /// Per sorted place: the element, whether it begins a group, the number of its group.
+  /// For each sorted position: the element, whether it starts a group, the number of its group.
   Value order, begins, number;
 };
 } // namespace
 
-/// Per element: whether it differs from the one before; NaN equals NaN.
-static Value differs(Builder &b, Value sorted) {
+/// Per element: whether it differs from the one before.
+static Value differs(Builder &b, Value sorted, bool isNaNEqual) {
   Shape low(rankOf(sorted), SymbolicInt(0)), high = low;
   low[0] = SymbolicInt(1);
   high[0] = SymbolicInt(-1);
   Value previous = padTensor(b, sorted, low, high, "constant");
   Value different = pointwise(
       b, {sorted, previous},
-      [](ArrayRef<Scalar> v) {
+      [=](ArrayRef<Scalar> v) {
         Scalar other = notEqual(v[0], v[1]);
-        return v[0].isFloat() ? other & (equal(v[0], v[0]) | equal(v[1], v[1])) : other;
+        return isNaNEqual && v[0].isFloat() ? other & (equal(v[0], v[0]) | equal(v[1], v[1])) : other;
       },
       b.operations.getI1Type());
   return rankOf(sorted) == 1 ? different : b.reduce(ReductionKind::Max, different, 1, false);
 }
 
 /// `keys` is [n], or [n, m] for slices.
-static Groups groupsOf(Builder &b, Value keys) {
+static Groups groupsOf(Builder &b, Value keys, bool isNaNEqual) {
   Groups groups{shapeOf(keys)[0], {}, b.sort(keys, 0, false, rankOf(keys) == 2), {}, {}};
   if (!groups.order)
     return groups;
   Value isFirst = applyComposite(b, "equal", {iota(b, groups.extent, b.i64()), b.scalar(0, b.i64())})[0];
-  Value different = differs(b, b.gather(keys, groups.order, 0));
+  Value different = differs(b, b.gather(keys, groups.order, 0), isNaNEqual);
   groups.begins = different ? applyComposite(b, "logical_or", {isFirst, different})[0] : different;
   if (!groups.begins)
     return groups;
@@ -79,7 +79,7 @@ static Groups groupsOf(Builder &b, Value keys) {
   return groups;
 }
 
-/// The numbers of groups by first occurrence instead of by value.
+/// Numbers groups by first occurrence instead of by value.
 static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const Groups &groups) {
   Value outside = number(b, groups.extent, b.i64());
   Value target = where(b, groups.begins, groups.order, outside);
@@ -91,7 +91,7 @@ static void numberByOccurrence(Builder &b, Value &first, Value &inverse, const G
   first = positionsWhere(b, occurs, groups.count);
 }
 
-/// Results: distinct elements, first positions, inverse, counts.
+/// Results: distinct elements, first positions, inverse, counts. `equal_nan` 0: each NaN is an element of its own.
 Results unique(Builder &b, Values in, const Attributes &a) {
   int64_t axis = 0;
   Value x = in[0], keys;
@@ -107,7 +107,7 @@ Results unique(Builder &b, Values in, const Attributes &a) {
     Shape shape = shapeOf(moved);
     keys = b.reshape(moved, {shape[0], elementCount(ArrayRef(shape).drop_front())});
   }
-  Groups groups = groupsOf(b, keys);
+  Groups groups = groupsOf(b, keys, a.getInt("equal_nan", 1));
   if (!groups.number)
     return {};
   Value outside = number(b, groups.extent, b.i64());

@@ -1,8 +1,8 @@
-//===- Special.cpp - error, gamma and related functions --------------------===//
+//===- Special.cpp - error, gamma and related functions -------------------===//
 //
-// All are computed in f64, with what calculus gives (a continued fraction, the
-// asymptotic series behind a recurrence, Newton's steps), so that a result of
-// f32 is exact but for its rounding and one of f64 but for some units of 1e-15.
+// All are computed in f64 (by a continued fraction, an asymptotic series after
+// a recurrence, Newton's method), so that f32 results are exact up to rounding,
+// and f64 results up to some units of 1e-15.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ namespace perpend::graph {
 static constexpr double infinity = INFINITY;
 
 static Scalar sinPi(Scalar x) {
-  Scalar rest = x - roundEven(x); // the sign does not matter where it is used
+  Scalar rest = x - roundEven(x); // its sign does not matter to the callers
   return (rest * std::numbers::pi).call<math::SinOp>((rest * std::numbers::pi).value);
 }
 
@@ -58,7 +58,7 @@ static Scalar erfcOf(Scalar x) {
   return select(x < 2, 1.0 - erf(x), far);
 }
 
-/// Newton's steps with the second derivative (Halley) from a first guess; the tail is that of erfc.
+/// Halley's method from a first guess; the tail uses erfc.
 static Scalar inverseErf(Scalar y) {
   Scalar magnitude = abs(y), rest = (1.0 - magnitude) * (1.0 + magnitude);
   Scalar logarithm = log(max(rest, 1e-300)), half = 2 / (std::numbers::pi * 0.147) + 0.5 * logarithm;
@@ -72,7 +72,7 @@ static Scalar inverseErf(Scalar y) {
   return select(equal(y, 0), y, select(y < 0, -x, x));
 }
 
-/// t with erfc(t) = x, for 0 < x < 1/500: log erfc has the derivative -2 F(t), which Newton's steps go along.
+/// t with erfc(t) = x, for 0 < x < 1/500, by Newton's method on log erfc, whose derivative is -2 F(t).
 static Scalar inverseErfcFar(Scalar x) {
   Scalar wanted = -log(x) - 0.5 * std::log(std::numbers::pi);
   Scalar t = sqrt(max(wanted - 0.5 * log(max(wanted, 1)), 4));
@@ -83,11 +83,12 @@ static Scalar inverseErfcFar(Scalar x) {
   return t;
 }
 
-/// Near 0 and 2, where 1 - x has lost its digits, from there.
+/// Near 0 and 2, where 1 - x has lost its digits, computed from the tail.
 static Scalar inverseErfc(Scalar x) {
   Scalar isRight = x < 1, rest = select(isRight, x, 2.0 - x);
   Scalar far = inverseErfcFar(max(rest, 5e-324)), isFar = (rest > 0) & (rest < 2e-3);
-  return select(isFar, select(isRight, far, -far), inverseErf(1.0 - x));
+  Scalar y = select(isFar, select(isRight, far, -far), inverseErf(1.0 - x));
+  return select((x < 0) | (x > 2), x.constant(NAN), y);
 }
 
 //===----------------------------------------------------------------------===//
@@ -97,10 +98,10 @@ static Scalar inverseErfc(Scalar x) {
 /// B[2k] / (2k (2k - 1)), of Stirling's series for log gamma.
 static constexpr double stirling[] = {1.0 / 12,   -1.0 / 360,      1.0 / 1260, -1.0 / 1680,
                                       1.0 / 1188, -691.0 / 360360, 1.0 / 156,  -3617.0 / 122400};
-/// From here on the series are exact.
+/// The series are exact from here on.
 static constexpr int steps = 10;
 
-/// The number `shift` of recurrences up to where the series hold, for x > 0.
+/// Shifts x > 0 by recurrences to where the series hold.
 struct Shifted {
   Scalar x, product, sum; ///< x + shift, the product of x .. x + shift - 1, and the sum of their inverses
 };
@@ -115,14 +116,33 @@ static Shifted shifted(Scalar x) {
           select(isSmall, total, x.constant(0))};
 }
 
-/// log gamma(x) for x > 0
+/// Of log gamma(2 + z) / z: 1 - Euler's constant and (-1)^k (zeta(k) - 1) / k, k from 2 on.
+static constexpr double logGammaTerms[] = {
+    0.42278433509846713,     0.3224670334241132,     -0.0673523010531981,     0.020580808427784546,
+    -0.007385551028673986,   0.0028905103307415234,  -0.001192753911703261,   0.0005096695247430425,
+    -0.00022315475845357939, 9.945751278180853e-05,  -4.492623673813314e-05,  2.050721277567069e-05,
+    -9.439488275268397e-06,  4.374866789907488e-06,  -2.039215753801366e-06,  9.55141213040742e-07,
+    -4.492469198764566e-07,  2.1207184805554665e-07, -1.0043224823968099e-07, 4.7698101693639804e-08,
+    -2.2711094608943164e-08, 1.0838659214896955e-08, -5.183475041970047e-09,  2.4836745438024785e-09,
+    -1.1921401405860912e-09, 5.731367241678862e-10,  -2.7595228851242334e-10};
+
+/// log gamma(x) for 1/2 < x < 5/2, about its zeros 1 and 2: gamma(2 + z) = (1 + z) gamma(1 + z).
+static Scalar logGammaNear(Scalar x) {
+  Scalar isLow = x < 1.5, z = select(isLow, x - 1.0, x - 2.0), series = x.constant(0);
+  for (double coefficient : llvm::reverse(logGammaTerms))
+    series = (series + coefficient) * z;
+  return select(isLow, series - log1p(z), series);
+}
+
+/// log gamma(x) for x >= 1/2
 static Scalar logGammaRight(Scalar x) {
   Shifted s = shifted(x);
   Scalar inverse = 1.0 / s.x, square = inverse * inverse, series = x.constant(0);
   for (double coefficient : llvm::reverse(stirling))
     series = series * square + coefficient;
   Scalar result = (s.x - 0.5) * log(s.x) - s.x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
-  return select(equal(x, infinity), x, result - log(s.product));
+  result = select(equal(x, infinity), x, result - log(s.product));
+  return select(x < 2.5, logGammaNear(x), result);
 }
 
 /// digamma(x) for x > 0: the derivative of the series.
@@ -159,7 +179,7 @@ Results erfcinv(Builder &b, Values in, const Attributes &) { return {inDouble(b,
 Results lgamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "lgamma", in[0], logGammaOf)}; }
 Results digamma(Builder &b, Values in, const Attributes &) { return {inDouble(b, "digamma", in[0], digammaOf)}; }
 
-/// Euclid's algorithm for all elements at once, until every remainder is 0. Not negative.
+/// Euclid's algorithm on all elements at once, until every remainder is 0. The result is not negative.
 Results gcd(Builder &b, Values in, const Attributes &) {
   Value x = applyComposite(b, "abs", in[0])[0], y = applyComposite(b, "abs", in[1])[0];
   if (!x || !y)

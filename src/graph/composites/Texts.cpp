@@ -1,7 +1,7 @@
-//===- Texts.cpp - formulas on texts ----------------------------------------===//
+//===- Texts.cpp - formulas on strings ------------------------------------===//
 //
-// What makes new texts is a library call; what only compares them is arithmetic
-// on their identities.
+// Creating new strings takes library calls; comparing strings is arithmetic on
+// their identities.
 //
 //===----------------------------------------------------------------------===//
 
@@ -59,13 +59,13 @@ static Value normalized(Builder &b, Value x, ArrayRef<StringRef> stops, const No
   return b.callLibrary("string.normalize", {x, b.texts(stops)}, CallResult{shape, elementTypeOf(x)}, parameters)[0];
 }
 
-/// The texts [c] or [1, c] that are none of the stop words in any case; their own case stays.
+/// The strings [c] or [1, c] that match no stop word in any case; they keep their own case.
 static Value withoutStops(Builder &b, Value x, ArrayRef<StringRef> stops) {
   Normalisation lower{"lower", false};
   Shape shape = shapeOf(x);
   SymbolicInt count = shape.back();
   x = b.reshape(x, count);
-  // Empty texts would be left out: these are no stop words.
+  // Empty strings would be removed, but are no stop words.
   Value isEmpty = applyComposite(b, "equal", {x, b.texts(StringRef(""), /*isScalar=*/true)})[0];
   Value all = normalized(b, where(b, isEmpty, b.texts(StringRef(" "), /*isScalar=*/true), x), {}, lower);
   Value words = all ? b.unsqueeze(sliceAxis(b, all, 0, SymbolicInt(0), count), {1}) : all;
@@ -126,7 +126,7 @@ Results regex_full_match(Builder &b, Values in, const Attributes &a) {
   return b.callLibrary("string.matches", {in[0], b.texts(pattern, /*isScalar=*/true)},
                        CallResult{shapeOf(in[0]), b.operations.getI1Type()});
 }
-/// Separators come before an expression of tokens; the separator "" makes every character a token.
+/// Separators take precedence over a token expression; the separator "" makes every character a token.
 Results string_tokenize(Builder &b, Values in, const Attributes &a) {
   SmallVector<StringRef> patterns = textsOf(a, "separators");
   bool isByCharacter = patterns.size() == 1 && patterns[0].empty(), separates = !patterns.empty() && !isByCharacter;
@@ -189,7 +189,7 @@ private:
 };
 } // namespace
 
-/// Equal n-grams of the pool count as the last of them.
+/// Of equal n-grams in the pool, the last one counts.
 bool Vectorizer::readPool() {
   numbers = a.getInts("pool_int64s");
   words = textsOf(a, "pool_strings");
@@ -233,7 +233,7 @@ Value Vectorizer::column(const Grams &grams, int64_t item) {
   return words.empty() ? b.integers(chosen) : b.texts(chosenWords);
 }
 
-/// How often each n-gram occurs with its items `skip` apart: [..., grams].
+/// How often each n-gram occurs with `skip` between its items: [..., grams].
 Value Vectorizer::countIn(const Grams &grams, int64_t skip) {
   Shape shape = shapeOf(input);
   SymbolicInt positions = max(shape.back() - SymbolicInt((grams.length - 1) * skip), SymbolicInt(0));
@@ -247,14 +247,14 @@ Value Vectorizer::countIn(const Grams &grams, int64_t skip) {
   return sum(b, b.cast(hits, b.f32()), static_cast<int64_t>(shape.size()) - 1, /*keepDims=*/false);
 }
 
-/// Column i of the counts is added to column targets[i] of the result.
+/// Adds column i of the counts to column targets[i] of the result.
 Value Vectorizer::spread(Value counts, ArrayRef<int64_t> targets, int64_t size) {
   int64_t none = static_cast<int64_t>(targets.size()), axis = rankOf(counts) - 1;
   Shape column = shapeOf(counts);
   column.back() = SymbolicInt(1);
   Value padded = b.concat({counts, b.splat(column, 0, b.f32())}, axis), result;
   SmallVector<bool> isDone(targets.size(), false);
-  for (bool isComplete = false; !isComplete;) { // each round takes at most one column for each target
+  for (bool isComplete = false; !isComplete;) { // each round takes at most one column per target
     SmallVector<int64_t> sources(size, none);
     isComplete = true;
     for (auto [i, target] : llvm::enumerate(targets)) {
@@ -288,7 +288,7 @@ Value Vectorizer::weigh(Value counts, int64_t size) {
   return where(b, isThere, factors, b.scalar(0, b.f32()));
 }
 
-/// Each distance is a computation of its own, and the columns are told apart one by one.
+/// Each skip distance is a separate computation, and columns are treated one by one.
 static constexpr int64_t mostColumns = int64_t(1) << 24, mostSkips = 64;
 
 Value Vectorizer::run() {
@@ -311,7 +311,7 @@ Value Vectorizer::run() {
   for (const Grams &grams : lengths) {
     if (grams.length < least || grams.length > most || grams.rows.empty())
       continue;
-    Value total; // single items are the same for every distance
+    Value total; // single items do not depend on the distance
     for (int64_t skip = 1; skip <= (grams.length == 1 ? 1 : skips + 1); ++skip) {
       Value count = countIn(grams, skip);
       total = total ? add(b, total, count) : count;

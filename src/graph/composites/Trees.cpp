@@ -1,7 +1,7 @@
 //===- Trees.cpp - decision trees -----------------------------------------===//
 //
-// A forest is flat tables with a row per node. A walk from a root to a leaf is
-// as many steps as the deepest tree has, since a leaf leads to itself.
+// A forest is stored in flat tables with one row per node. A walk from a root
+// to a leaf takes as many steps as the deepest tree; leaves lead to themselves.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,7 +11,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Steps in one kernel; the nodes reached after so many are a tensor.
+/// Steps per kernel; the nodes reached by then are stored in a tensor.
 static constexpr int64_t stepsPerKernel = 16;
 
 namespace {

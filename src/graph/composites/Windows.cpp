@@ -30,7 +30,8 @@ static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes 
   return window;
 }
 
-/// Resolves auto_pad: numbers go into the window, symbolic amounts are padded onto the input with `fill`.
+/// Resolves auto_pad: constant amounts become the window's padding, symbolic amounts are padded onto the input with
+/// `fill`.
 static std::optional<WindowInput> resolveAutoPad(Builder &b, Value input, Window window, ArrayRef<SymbolicInt> kernel,
                                                  const Attributes &a, double fill) {
   StringRef mode = a.getString("auto_pad", "NOTSET");
@@ -154,8 +155,8 @@ Results conv(Builder &b, Values in, const Attributes &a) {
 }
 
 namespace {
-/// Of each window dimension of a transposed convolution: the extents of everything that it adds up, and which part of
-/// that comes out.
+/// For each window dimension of a transposed convolution: the extents of the full sum, and the part of it that is the
+/// result.
 struct TransposedPart {
   Shape full, low, extents;
 };
@@ -195,8 +196,8 @@ static std::optional<TransposedPart> transposedPart(Builder &b, ArrayRef<Symboli
   return part;
 }
 
-/// The input with stride - 1 zeros behind each element, and with the filter's extent of zeros around: its convolution
-/// is everything that a transposed one adds up, whatever the filter's extents are.
+/// The input with stride - 1 zeros after each element, and padded with zeros by the filter's extent: its convolution
+/// is the full sum of the transposed one, for any extents of the filter.
 static Value spreadForFilter(Builder &b, Value x, ArrayRef<SymbolicInt> kernel, ArrayRef<SymbolicInt> full,
                              const Window &window) {
   for (auto [index, stride] : llvm::enumerate(window.strides)) {
@@ -218,7 +219,7 @@ static Value spreadForFilter(Builder &b, Value x, ArrayRef<SymbolicInt> kernel, 
   return x;
 }
 
-/// The part that comes out, with zeros where it ends behind the whole.
+/// Cuts out the result, with zeros where it extends beyond the full sum.
 static Value cutPart(Builder &b, Value whole, const TransposedPart &part) {
   for (auto [index, low, extent] : llvm::enumerate(part.low, part.extents)) {
     if (!whole)
@@ -230,7 +231,8 @@ static Value cutPart(Builder &b, Value whole, const TransposedPart &part) {
   return whole;
 }
 
-/// x in the compute type. What is a number becomes padding of the convolution; with symbols, the whole is computed.
+/// Computes in the compute type. Constant amounts become padding of the convolution; with symbolic ones, the full sum
+/// is computed.
 static Value convTransposed(Builder &b, Value x, Value filter, Window window, ArrayRef<SymbolicInt> kernel,
                             const TransposedPart &part) {
   size_t dims = kernel.size();
@@ -309,7 +311,7 @@ static Value windowPopulation(Builder &b, Value input, Value total, const Poolin
   Value counts = b.windowReduce(ReductionKind::Sum, ones, pooling.size, counted->resolved.window);
   if (!counts)
     return {};
-  // With the padding in the tensor, a window that starts there would count.
+  // If the padding were in the tensor, a window that starts there would count.
   Shape extents = shapeOf(total);
   extents[0] = extents[1] = SymbolicInt(1);
   return b.slice(counts, Shape(extents.size(), SymbolicInt(0)), extents, SmallVector<int64_t>(extents.size(), 1));

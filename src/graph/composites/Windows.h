@@ -7,7 +7,7 @@
 
 namespace perpend::graph {
 
-/// The window attributes of one operator, and its input with any padding that is not a number applied already.
+/// The window attributes of an operator, and its input after any padding that is not constant.
 struct WindowInput {
   mlir::Value input;
   Window window;
@@ -22,13 +22,13 @@ struct Pooling {
 /// Errors: nullopt.
 std::optional<Pooling> poolingOf(Builder &builder, mlir::Value input, const Attributes &attributes, double fill);
 
-/// [c, o/g, k...] to the filter of the equivalent convolution: [o, c/g, k... reversed]. Errors: null.
+/// Converts the filter [c, o/g, k...] to that of the equivalent convolution: [o, c/g, k... reversed]. Errors: null.
 mlir::Value transposedFilter(Builder &builder, mlir::Value filter, int64_t groups);
 
-/// What never wins a maximum.
+/// The neutral element of a maximum.
 double lowestValue(mlir::Type elementType);
 
-/// Fails where x has no dimensions for the batch and the channels.
+/// Emits an error if x lacks dimensions for batch and channels.
 bool hasChannels(Builder &b, mlir::Value x);
 } // namespace perpend::graph
 

@@ -1,4 +1,4 @@
-//===- Words.cpp - which words may follow others ---------------------------===//
+//===- Words.cpp - constraints on generated words -------------------------===//
 
 #include "graph/composites/Words.h"
 
@@ -9,10 +9,10 @@ namespace perpend::graph {
 static Value booleans(Builder &b, Value x) { return x ? b.cast(x, b.operations.getI1Type()) : x; }
 
 //===----------------------------------------------------------------------===//
-// Groups of words that are there already
+// Repeated groups of words
 //===----------------------------------------------------------------------===//
 
-/// For each row and each place in it, [batch, places]: whether the `size` - 1 tokens from there on are the row's last.
+/// For each row and position, [batch, places]: whether the `size` - 1 tokens from there on equal the row's last ones.
 static Value repeatsLast(Builder &b, Value ids, int64_t size, const SymbolicInt &places) {
   SymbolicInt last = shapeOf(ids)[1] - SymbolicInt(size - 1);
   Value differ = b.generate({ids}, {shapeOf(ids)[0], places, SymbolicInt(size - 1)}, b.i64(),
@@ -38,7 +38,7 @@ Value withoutRepeats(Builder &b, Value scores, Value tokens, int64_t size) {
   if (!isSame)
     return {};
   Value last = sliceAxis(b, ids, 1, length - count, count);
-  Value words = where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // none of the vocabulary
+  Value words = where(b, isSame, last, number(b, shapeOf(scores)[1], b.i64())); // beyond the vocabulary
   Value rows = b.broadcastTo(b.unsqueeze(iota(b, batch[0], b.i64()), 1), batch);
   Value places = words && rows ? b.concat({b.unsqueeze(rows, 2), b.unsqueeze(words, 2)}, 2) : Value();
   Value blocked = b.splat(batch, -std::numeric_limits<double>::infinity(), elementTypeOf(scores));
@@ -49,8 +49,8 @@ Value withoutRepeats(Builder &b, Value scores, Value tokens, int64_t size) {
 // Rules
 //===----------------------------------------------------------------------===//
 
-/// Scores [rows, words] of words that are in the first `length` tokens multiplied by the penalty where they are
-/// negative, else divided by it.
+/// Multiplies the scores [rows, words] of words among the first `length` tokens by the penalty if they are negative;
+/// otherwise divides them by it.
 static Value penalised(Builder &b, Value scores, Value penalty, Value tokens, const SymbolicInt &length) {
   if (!penalty)
     return scores;
@@ -72,7 +72,7 @@ static double leastOf(Type type) {
   return -APFloat::getLargest(cast<FloatType>(type).getFloatSemantics()).convertToDouble();
 }
 
-/// The least number where a mask of integers is 0, or where a boolean says so.
+/// Sets scores to the lowest number where an integer mask is 0, or where a boolean says so.
 static Value without(Builder &b, Value scores, Value isHidden) {
   if (!isHidden || !scores)
     return scores;
@@ -83,7 +83,7 @@ static Value withoutZeros(Builder &b, Value scores, Value mask) {
   return mask ? without(b, scores, call(b, "logical_not", booleans(b, mask))) : scores;
 }
 
-/// The end is hidden where there are less tokens than the rules want.
+/// Hides the end token as long as there are fewer tokens than required.
 static Value withoutEarlyEnd(Builder &b, const WordRules &rules, Value scores, const SymbolicInt &length) {
   if (!rules.leastLength || !scores)
     return scores;
@@ -106,7 +106,7 @@ Value ruledScores(Builder &b, const WordRules &rules, Value scores, Value tokens
   scores = penalised(b, scores, rules.penalty, tokens, length);
   if (rules.repeated > 0 && scores) {
     Value blocked = withoutRepeats(b, scores, sliceAxis(b, tokens, 1, SymbolicInt(0), length), rules.repeated);
-    // Words that repeat are as unlikely as words that a mask hides, and no more: one of them may be all that is left.
+    // Repeating words become as unlikely as masked ones, but not impossible: one of them may be all that is left.
     scores = pointwise(b, {blocked}, [&](ArrayRef<Scalar> v) {
       Scalar least = v[0].constant(leastOf(elementTypeOf(blocked)));
       return select(v[0] < least, least, v[0]);

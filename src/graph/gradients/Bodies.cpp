@@ -1,8 +1,9 @@
 //===- Bodies.cpp - gradients of map and generate -------------------------===//
 //
-// The scalar code of the body with that of its derivative (ScalarDerivative.h), in
-// one operator per operand of a map, and one per load of a generate. The derivative
-// in a loaded element is added to the gradient at the place where it was loaded.
+// Builds the scalar code of the body together with that of its derivative
+// (ScalarDerivative.h): one operator per operand of a map, and one per load of a
+// generate. The derivative with respect to a loaded element is added to the
+// gradient at the position of the load.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +28,7 @@ public:
 
   /// `variable`: a value of the original code. Errors: false, and the operation that has no derivative.
   bool emit(Value variable);
-  /// gradient * derivative as `type`. The last rounding of the code is left out, so that there is one.
+  /// gradient * derivative as `type`. Omits the last rounding of the code, so that the result is rounded once.
   Value times(Value gradient, Type type);
   bool isZero() const { return !tangent; }
   Operation *obstacle = nullptr;
@@ -59,8 +60,8 @@ bool DerivedBody::emit(Value variable) {
   return true;
 }
 
-/// gradient * slope, where a gradient of 0 meets no infinity or NaN: what is computed and then not chosen (the root of
-/// a negative number, the softmax of a row without keys) has no part in the result.
+/// gradient * slope, but 0 for a gradient of 0 even if the slope is infinite or NaN: values that are computed but not
+/// selected (the root of a negative number, the softmax of a row without keys) must not affect the result.
 static Scalar weighted(Scalar gradient, Scalar slope) {
   if (matchPattern(slope.value, m_Constant()))
     return gradient * slope;
@@ -81,10 +82,10 @@ static Value noDerivative(Builder &b, Operation *op) {
   return b.fail("no derivative of the scalar operation " + op->getName().getStringRef());
 }
 
-/// Minifloats are integers to scalar code.
+/// Scalar code represents minifloats as integers.
 static bool isScalarFloat(Value tensor) { return isa<FloatType>(scalarTypeOf(tensor)); }
 
-/// A tensor that the module states, perhaps broadcast.
+/// A constant, possibly broadcast.
 static bool isConstant(Value tensor) {
   while (auto broadcast = tensor.getDefiningOp<BroadcastOp>())
     tensor = broadcast.getInput();
@@ -115,12 +116,12 @@ Value MapOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
 }
 
 namespace {
-/// One place in the code of a generate where an element of a tensor is read.
+/// One load in the code of a generate.
 class LoadGradient {
 public:
   LoadGradient(Builder &b, GenerateOp op, LoadOp load) : b(b), op(op), load(load), body(op.getBody().front()) {}
 
-  /// What the gradient of the result gives for each element read; null when that is 0, or after an error.
+  /// The contribution of the result's gradient to each element read; null if it is 0, or after an error.
   Value updates(Value gradient);
   /// The row-major positions of these elements in the tensor.
   Value positions();

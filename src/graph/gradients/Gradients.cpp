@@ -10,7 +10,8 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-/// Whether a derivative passes through values of this type. Integers, booleans and texts are constant almost
+/// Whether derivatives pass through values of this type. Integers, booleans and strings are constant almost everywhere;
+/// a list may hold floats.
 /// everywhere; a list may hold floats.
 static bool carriesDerivative(Value value) { return isa<FloatType, MinifloatType, SequenceType>(elementTypeOf(value)); }
 
@@ -19,7 +20,7 @@ class Backpropagation {
 public:
   Backpropagation(Builder &builder, OperatorLabel label) : b(builder), label(label) {}
 
-  /// Marks what depends on the xs, up to y.
+  /// Marks the values that depend on the xs, up to y.
   void findPath(Value y, Values xs);
   LogicalResult run(Value y);
   Value gradientOf(Value x) const { return found.lookup(x); }
@@ -68,7 +69,7 @@ void Backpropagation::findPath(Value y, Values xs) {
 }
 
 void Backpropagation::add(Value value, Value gradient) {
-  // Extents that are equal by assumption only may have other names in the gradient.
+  // Extents that are equal only by assumption may have other names in the gradient.
   gradient = b.broadcast(gradient, llvm::to_vector(llvm::seq<int64_t>(0, rankOf(value))), shapeOf(value));
   Value &sum = found[value];
   sum = sum ? graph::add(b, sum, gradient) : gradient;

@@ -1,8 +1,8 @@
 //===- Gradients.h - reverse-mode differentiation ---------------*- C++ -*-===//
 //
-// Walks the operators between values backwards, and adds up what
-// DifferentiableInterface says of each. The rules of the primitives are in the
-// other files of this folder, by kind.
+// Walks backwards through the operators between values, and adds up the
+// gradients given by DifferentiableInterface. The other files of this folder
+// have the rules of the primitives, by kind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,11 +13,12 @@
 
 namespace perpend::graph {
 
-/// What messages call an operator.
+/// Names an operator in error messages.
 using OperatorLabel = llvm::function_ref<std::string(mlir::Operation *)>;
 
-/// The gradients of the sum of y's elements in each of the xs, of their types; 0 where y does not depend on one. The
-/// operators in between must be in one block. Errors: an operator in between has no derivative (the result is empty).
+/// The gradients of the sum of y's elements with respect to each of the xs, with their types; 0 if y does not depend on
+/// one. The operators between must be in one block. Errors: an operator between has no derivative (the result is
+/// empty).
 llvm::SmallVector<mlir::Value> gradients(Builder &builder, mlir::Value y, Builder::Values xs, OperatorLabel label);
 } // namespace perpend::graph
 

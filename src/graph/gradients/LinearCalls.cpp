@@ -1,7 +1,7 @@
 //===- LinearCalls.cpp - gradients of linear library functions ------------===//
 //
-// A linear call carries the parameters of its transposed map, whose own
-// transposed map it is.
+// A linear call stores the parameters of its transposed map, whose transposed
+// map is the call itself.
 //
 //===----------------------------------------------------------------------===//
 

@@ -25,7 +25,7 @@ static SmallVector<int64_t> inverseOf(ArrayRef<int64_t> permutation) {
 // Reduce
 //===----------------------------------------------------------------------===//
 
-/// Of several largest elements each gets the same part.
+/// If several elements are the largest, each gets an equal part.
 static Value extremumGradient(Builder &b, ReduceOp op, Value gradient) {
   Type type = elementTypeOf(gradient), compute = computeType(type);
   Shape shape = shapeOf(op.getInput());
@@ -42,7 +42,7 @@ static Value extremumGradient(Builder &b, ReduceOp op, Value gradient) {
   return b.cast(mul(b, isExtremum, b.broadcast(part, kept, shape)), type);
 }
 
-/// The product of the elements before each one along the last dimension.
+/// The product of all previous elements along the last dimension.
 static Value productBefore(Builder &b, Value x) {
   Shape low(rankOf(x), SymbolicInt(0)), high = low;
   low.back() = SymbolicInt(1);
@@ -50,7 +50,7 @@ static Value productBefore(Builder &b, Value x) {
   return b.scan(ReductionKind::Product, padTensor(b, x, low, high, "constant", 1), rankOf(x) - 1);
 }
 
-/// The product of all others, without a division, which an element of 0 would spoil.
+/// The product of all other elements, without a division, which would fail for an element of 0.
 static Value productOfOthers(Builder &b, Value x, ArrayRef<int64_t> dims) {
   Shape shape = shapeOf(x);
   SmallVector<int64_t> order = keptDims(shape.size(), dims);
@@ -79,7 +79,7 @@ Value ReduceOp::operandGradient(Builder &b, Value gradient, unsigned) {
 // Scan
 //===----------------------------------------------------------------------===//
 
-/// Each result goes to the last element that was the extremum so far.
+/// The gradient of each result goes to the last element that was the extremum so far.
 static Value scanExtremumGradient(Builder &b, ScanOp op, Value gradient) {
   Shape shape = shapeOf(op.getInput());
   int64_t dim = op.getDim();
@@ -103,8 +103,8 @@ static Value scanExtremumGradient(Builder &b, ScanOp op, Value gradient) {
   return scatterSum(b, shape, positions, gradient);
 }
 
-/// dx[i] = sum over j >= i of g[j] * the product of x[k] for k <= j, k != i: with all pairs (i, j) at once, because a
-/// division would spoil what follows an element of 0.
+/// dx[i] = sum over j >= i of g[j] * the product of x[k] for k <= j, k != i. Computed for all pairs (i, j) at once,
+/// because a division would fail after an element of 0.
 static Value scanProductGradient(Builder &b, ScanOp op, Value gradient) {
   Shape pairs = shapeOf(op.getInput());
   int64_t dim = op.getDim();

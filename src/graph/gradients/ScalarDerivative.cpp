@@ -5,12 +5,14 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numbers>
+
 using namespace mlir;
 
 namespace perpend::graph {
 using Tangent = ScalarDerivative::Tangent;
 
-/// The derivative of a function of one variable at x, where its value is y. Nullopt: it has no rule.
+/// The derivative at x of a function of one variable with the value y. nullopt: there is no rule.
 static std::optional<Scalar> slope(Operation *op, Scalar x, Scalar y) {
   constexpr double twoOverRootPi = 1.1283791670955126;
   using Slope = std::optional<Scalar>;
@@ -18,8 +20,11 @@ static std::optional<Scalar> slope(Operation *op, Scalar x, Scalar y) {
       .Case([&](arith::NegFOp) { return x.constant(-1); })
       .Case([&](math::AbsFOp) { return select(x > 0, x.constant(1), select(x < 0, x.constant(-1), x.constant(0))); })
       .Case([&](math::ExpOp) { return y; })
+      .Case([&](math::Exp2Op) { return y * std::numbers::ln2; })
       .Case([&](math::ExpM1Op) { return exp(x); })
       .Case([&](math::LogOp) { return 1.0 / x; })
+      .Case([&](math::Log2Op) { return 1.0 / (x * std::numbers::ln2); })
+      .Case([&](math::Log10Op) { return 1.0 / (x * std::numbers::ln10); })
       .Case([&](math::Log1pOp) { return 1.0 / (1.0 + x); })
       .Case([&](math::SqrtOp) { return 0.5 / y; })
       .Case([&](math::ErfOp) { return twoOverRootPi * exp(-(x * x)); })
@@ -54,7 +59,7 @@ static Tangent times(const Tangent &tangent, Scalar factor) {
   return tangent ? Tangent(*tangent * factor) : std::nullopt;
 }
 
-/// A divisor that has overflowed to infinity gives a quotient of 0 that stays 0: the derivative is no inf / inf, as in
+/// If the divisor has overflowed to infinity, the quotient is 0 and stays 0: avoids inf / inf in the derivative, as in
 /// 1 / (1 + exp(-x)).
 static Scalar quotientRule(const Pair &p) {
   if (!p.tb)
@@ -65,21 +70,27 @@ static Scalar quotientRule(const Pair &p) {
 
 static Scalar powerRule(const Pair &p) {
   Tangent base, exponent;
-  if (p.ta) // a^0 does not change, at 0 either
+  if (p.ta) // a^0 is constant, also at 0
     base = select(equal(p.b, 0), p.zero(), p.b * pow(p.a, p.b - 1.0) * *p.ta);
-  if (p.tb) // nor does 0^b
+  if (p.tb) // so is 0^b
     exponent = select(equal(p.a, 0), p.zero(), p.result * log(p.a) * *p.tb);
   return sum(base, exponent);
+}
+
+/// Of the angle of (b, a).
+static Scalar angleRule(const Pair &p) {
+  Scalar square = p.a * p.a + p.b * p.b;
+  return sum(times(p.ta, p.b / square), times(p.tb, -p.a / square));
 }
 
 static Scalar remainderRule(const Pair &p) {
   if (!p.tb)
     return *p.ta;
-  Scalar count = (p.a - p.result) / p.b; // a whole number, but for rounding
+  Scalar count = (p.a - p.result) / p.b; // an integer up to rounding
   return sum(p.ta, times(p.tb, -roundEven(count)));
 }
 
-/// `first`: a is the result; `second`: b is.
+/// `first`: a is the result; `second`: b is the result.
 static Scalar extremumRule(const Pair &p, Scalar first, Scalar second) {
   Scalar ta = p.ta.value_or(p.zero()), tb = p.tb.value_or(p.zero());
   Scalar tie = p.hasConstant ? p.zero() : 0.5 * (ta + tb);
@@ -95,6 +106,8 @@ static std::optional<Scalar> binaryRule(Operation *op, const Pair &p) {
       .Case([&](arith::DivFOp) { return quotientRule(p); })
       .Case([&](arith::RemFOp) { return remainderRule(p); })
       .Case([&](math::PowFOp) { return powerRule(p); })
+      .Case([&](math::Atan2Op) { return angleRule(p); })
+      .Case([&](math::CopySignOp) { return p.ta ? select(equal(p.a, p.result), *p.ta, -*p.ta) : p.zero(); })
       .Case([&](arith::MaximumFOp) { return extremumRule(p, p.a > p.b, p.a < p.b); })
       .Case([&](arith::MinimumFOp) { return extremumRule(p, p.a<p.b, p.a> p.b); })
       .Default([](Operation *) { return Rule(); });
@@ -113,7 +126,8 @@ bool ScalarDerivative::add(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 || isa<arith::BitcastOp>(op))
     return false;
   Scalar result(builder, loc, op->getResult(0));
-  if (!result.isFloat() || isa<math::FloorOp, math::CeilOp, math::RoundEvenOp>(op)) // constant almost everywhere
+  if (!result.isFloat() ||
+      isa<math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp>(op)) // constant almost everywhere
     return true;
   auto scalar = [&](unsigned i) { return Scalar(builder, loc, op->getOperand(i)); };
   auto tangent = [&](unsigned i) { return tangentOf(op->getOperand(i)); };

@@ -1,12 +1,12 @@
 //===- ScalarDerivative.h - derivatives of scalar code ----------*- C++ -*-===//
 //
-// Forward mode: beside each value its tangent, the derivative in one variable.
-// So a select chooses between derivatives, and what the branch that is not taken
-// gives (infinity, NaN) does no harm.
+// Forward mode: computes with each value its tangent, the derivative with respect
+// to one variable. So a select chooses between derivatives, and infinities or NaNs
+// of the branch not taken do no harm.
 //
-// Where a derivative jumps: that of max(x, c) and min(x, c) with a constant, in the
-// code or given as a tensor, is 0 at c (as relu's), that of two equal variables is
-// the mean, that of |x| is 0 at 0.
+// At jumps of a derivative: max(x, c) and min(x, c) with a constant, in the code or
+// given as a tensor, have derivative 0 at c (like relu); for two equal variables it
+// is the mean; for |x| it is 0 at 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,16 +22,16 @@ namespace perpend::graph {
 
 class ScalarDerivative {
 public:
-  /// Nullopt is a tangent of 0.
+  /// nullopt stands for a tangent of 0.
   using Tangent = std::optional<Scalar>;
 
   ScalarDerivative(mlir::OpBuilder &builder, mlir::Location loc) : builder(builder), loc(loc) {}
 
-  /// The value is the variable.
+  /// Declares the value to be the variable.
   void seed(mlir::Value variable);
-  /// The value is no variable, though it is an argument of the code.
+  /// Declares the value constant, although it is an argument of the code.
   void noteConstant(mlir::Value value) { constants.insert(value); }
-  /// Emits the tangent of an operation's result, behind it. Errors: false for an operation that has no rule.
+  /// Emits the tangent of an operation's result after it. False if the operation has no rule.
   bool add(mlir::Operation *op);
   Tangent tangentOf(mlir::Value value) const { return tangents.lookup(value); }
 

@@ -1,8 +1,8 @@
 //===- Scatters.cpp - gradients of scatter --------------------------------===//
 //
-// Without a reduction an element of the input has a derivative where nothing is
-// written, and an update where it is the last one of its place. With max and min,
-// all equal winners of a place get the same part.
+// Without a reduction, an element of the input has a derivative if nothing is
+// written to it, and an update if it is the last at its position. With max and
+// min, all equal winners at a position share it equally.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,25 +12,25 @@ using namespace mlir;
 
 namespace perpend::graph {
 namespace {
-/// The places that a scatter writes to.
+/// The positions to which a scatter writes.
 class Places {
 public:
   Places(Builder &b, ScatterOp op) : b(b), op(op), depth(op.indexedDims()) {}
 
-  /// The elements of a tensor of the input's shape that each update meets; anything where the place is outside.
+  /// For each update, the element that a tensor of the input's shape has at its position; arbitrary if outside.
   Value elementsAt(Value tensor);
-  /// Zero in the place of elements of updates that are left out.
+  /// Replaces elements of dropped updates by zero.
   Value whereInside(Value updates);
-  /// A scatter to the same places.
+  /// A scatter to the same positions.
   Value scatter(Value input, Value updates, std::optional<ReductionKind> kind) {
     return b.scatter(input, op.getIndices(), updates, kind);
   }
-  /// The number of each update in the order of writing, broadcast over the dimensions behind.
+  /// The number of each update in writing order, broadcast over the later dimensions.
   Value numbers();
 
 private:
   Shape leading() { return Shape(ArrayRef(shapeOf(op.getInput())).take_front(depth)); }
-  /// A tensor [k...] repeated along the dimensions behind.
+  /// A tensor [k...] repeated along the later dimensions.
   Value repeated(Value perUpdate) {
     return b.broadcast(perUpdate, llvm::to_vector(llvm::seq<int64_t>(0, rankOf(perUpdate))), shapeOf(op.getUpdates()));
   }
@@ -83,7 +83,7 @@ static Value overwriteGradient(Builder &b, ScatterOp op, Value gradient, bool of
   Value nobody = b.splat(shapeOf(op.getInput()), -1, b.i64()), own = places.numbers();
   Value winners = places.elementsAt(places.scatter(nobody, own, std::nullopt));
   Value won = equality(b, winners, own, elementTypeOf(gradient));
-  return mul(b, places.elementsAt(gradient), won); // an update that is left out wins nowhere
+  return mul(b, places.elementsAt(gradient), won); // a dropped update wins nowhere
 }
 
 static Value extremumGradient(Builder &b, ScatterOp op, Value gradient, bool ofInput) {

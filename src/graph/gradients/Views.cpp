@@ -1,6 +1,7 @@
 //===- Views.cpp - gradients of operators that move elements --------------===//
 //
-// The transposed movement: what is repeated is added up, what is cut off gets 0.
+// Each gradient is the transposed movement: repeated elements are added up,
+// dropped ones get 0.
 //
 //===----------------------------------------------------------------------===//
 
@@ -40,7 +41,7 @@ Value placed(Builder &b, Value input, int64_t dim, const SymbolicInt &start, int
   input = stretched(b, input, dim, std::abs(step));
   Shape low(rankOf(input), SymbolicInt(0)), high = low;
   low[dim] = first;
-  high[dim] = extent - first - shapeOf(input)[dim]; // negative where zeros behind the last element are too many
+  high[dim] = extent - first - shapeOf(input)[dim]; // negative if there are too many zeros behind the last element
   return padTensor(b, input, low, high, "constant");
 }
 
@@ -65,7 +66,7 @@ Value BroadcastOp::operandGradient(Builder &b, Value gradient, unsigned) {
   Value few = sum(b, gradient, repeated, false);
   if (!few || elementCount(shapeOf(few)) == elementCount(input))
     return b.reshape(few, input);
-  // Only the names of extents differ, and the broadcast requires that these are equal.
+  // Only the names of extents differ; the broadcast requires them to be equal.
   return b.operations.create<ReshapeOp>(b.location, tensorType(input, elementTypeOf(few)), few);
 }
 
@@ -77,7 +78,7 @@ Value TransposeOp::operandGradient(Builder &b, Value gradient, unsigned) {
 }
 
 Value ReshapeOp::operandGradient(Builder &b, Value gradient, unsigned) {
-  // Not through the builder, which has warned already if the numbers of elements are equal by assumption.
+  // Not through the builder, which has already reported element counts that are equal only by assumption.
   return b.operations.createOrFold<ReshapeOp>(b.location, getInput().getType(), gradient);
 }
 
@@ -111,7 +112,7 @@ Value ConcatOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
   return sliceAxis(b, gradient, getAxis(), start, shapeOf(getInputs()[operand])[getAxis()]);
 }
 
-/// The places of the gathered slices, as the primitive clamps them: [k..., 1].
+/// The positions of the gathered slices, clamped as the primitive does: [k..., 1].
 static Value clampedPlaces(Builder &b, Value indices, const SymbolicInt &extent) {
   Value last = number(b, extent - 1, b.i64());
   Value inside =

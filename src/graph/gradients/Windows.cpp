@@ -53,7 +53,7 @@ static Value inputGradient(Builder &b, const Convolution &conv) {
   return b.conv(conv.gradient, filter, window, conv.extents(conv.input), elementTypeOf(conv.gradient));
 }
 
-/// In groups: x as [c/g, g n, x...] and dy as the filter [o, n, y...] give [c/g, o, k...].
+/// With groups: x as [c/g, g n, x...] and dy as the filter [o, n, y...] give [c/g, o, k...].
 static Value filterGradient(Builder &b, const Convolution &conv) {
   Window window = conv.window;
   std::swap(window.strides, window.dilations);
@@ -102,7 +102,7 @@ Value ConvOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
 // Pools
 //===----------------------------------------------------------------------===//
 
-/// A sum over the windows that an element lies in.
+/// The sum over all windows that contain an element.
 static Value windowSumGradient(Builder &b, WindowReduceOp op, Value gradient) {
   SmallVector<int64_t> low(op.getPadLow()), ones(op.getWindow().size(), 1);
   for (size_t dim = 0; dim < low.size(); ++dim) {
@@ -113,7 +113,7 @@ static Value windowSumGradient(Builder &b, WindowReduceOp op, Value gradient) {
                                              op.getWindow(), ones, low, op.getDilations());
 }
 
-/// Windows of more elements would make bodies that no compiler likes.
+/// Larger windows would make bodies that take too long to compile.
 static constexpr int64_t mostTaps = 4096;
 
 namespace {
@@ -143,7 +143,7 @@ private:
 };
 } // namespace
 
-/// The row-major position of the first element of each window that is its extremum (or NaN), -1 without one.
+/// The row-major position of each window's first extremum (or NaN); -1 if there is none.
 static Value extremumPositions(Builder &b, WindowReduceOp op) {
   Shape shape = shapeOf(op.getInput());
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {

@@ -1,8 +1,9 @@
-//===- EmitGradients.cpp - gradients as further results of main --------------===//
+//===- EmitGradients.cpp - adds gradients to main's results ---------------===//
 //
-// Gives main the gradient of the sum of its first result in each floating-point
-// argument. Front ends differentiate while they import; this is for modules that
-// are written as text. Before the other passes: main has operators with derivatives.
+// Adds to main the gradient of the sum of its first result with respect to each
+// floating-point argument. Front ends differentiate while they import; this pass is
+// for modules written as text. It runs before all other passes, while main has
+// operators with derivatives.
 //
 //   main(x) { return x * x }  =>  main(x) { return x * x, 1 * x + 1 * x }
 //
@@ -34,7 +35,7 @@ struct EmitGradients : perpend::graph::impl::GraphEmitGradientsBase<EmitGradient
     Operation *end = main.getBody().front().getTerminator();
     mlir::OpBuilder operations(end);
     perpend::graph::Builder builder(operations, main.getLoc());
-    forgetRepeats(main); // a gradient has the shape that the caller's input has
+    forgetRepeats(main); // a gradient must have the shape of the caller's input
     SmallVector<Value> floats;
     for (Value argument : main.getArguments())
       if (isa<FloatType>(tensorTypeOf(argument).getElementType()))

@@ -1,23 +1,22 @@
-//===- FuseKernels.cpp - operators into kernel functions ------------------===//
+//===- FuseKernels.cpp - fuses operators into kernels ---------------------===//
 //
-// Decides which values are stored in memory; each stored value becomes one
-// kernel that computes it, together with all values it needs that are not
-// stored. Runs after simplification and packing, before tiling; afterwards main
-// holds only constants, reshapes of stored values (aliases), kernel calls, and
-// the operators of control flow, whose regions look like main.
+// Decides which values are stored in memory. Each stored value becomes one kernel, which also
+// computes all values that it needs and that are not stored. Runs after simplification and
+// packing, before scheduling. Afterwards main holds only constants, reshapes of stored values
+// (aliases), kernel calls, and control flow, whose regions look like main.
 //
-// Every block is on its own: what another block reads is stored, and so is what
+// Each block is fused separately: values read by another block are stored, and so are those that
 // control flow reads (conditions, limits, yielded values).
 //
-// A chain of reductions over the same rows (Rows.h) is one kernel, which keeps a
-// row of each of its values.
+// A chain of reductions over the same rows (Rows.h) becomes one kernel, which keeps a row of each
+// of its values.
 //
-// Any other value that is not stored is computed again at every use, so it must be a
-// view, or pointwise with one use that reads each element once; the result of a
-// reduction is only kept in registers for an elementwise user of the same shape. A
-// result whose elements depend on one another is always stored.
+// Any other value that is not stored is recomputed at every use. So it must be a view, or
+// pointwise with a single use that reads each element once. The result of a reduction is kept in
+// registers only for an elementwise user of the same shape. A result whose elements depend on one
+// another is always stored.
 //
-// Kernels that do the same are one (KernelIdentity.h).
+// Kernels that compute the same are shared (KernelIdentity.h).
 //
 //   %c = tile.matmul %x, %w             %y = graph.call_kernel @matmul_add_7f3a(%x, %w, %b)
 //   %y = graph.map (%c, %b) { add } =>  func private @matmul_add_7f3a { tile.matmul, map, return }
@@ -30,6 +29,7 @@
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Work.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -45,14 +45,15 @@ namespace perpend::graph {
 using namespace mlir;
 using namespace perpend::graph;
 
-/// Kernels stay below this many operators.
+/// Most operators of a kernel.
 static constexpr unsigned maxKernelOperators = 40;
 
 namespace {
-/// What computing one element of a value costs, when its stored operands lie in memory.
+/// Cost of computing one element of a value from stored operands.
 struct Computation {
   ElementKind kind;
   unsigned operators;
+  double work; ///< of scalar code
 };
 
 class KernelFuser {
@@ -76,25 +77,25 @@ private:
 
   ModuleOp module;
   bool isEnabled;
-  /// What has been decided on.
+  /// Operators for which a decision has been made.
   SmallVector<Operation *> operators;
   /// The values that are not stored.
   DenseMap<Value, Computation> computations;
   /// The last operators of chains of rows.
   DenseSet<Operation *> chainRoots;
-  /// The others.
+  /// All other operators of chains.
   DenseSet<Operation *> chainMembers;
   llvm::StringMap<func::FuncOp> kernelsByHash;
 };
 } // namespace
 
-/// A constant that is the same everywhere is an immediate, not a buffer.
+/// A constant with equal elements becomes an immediate, not a buffer.
 static bool isSplatConstant(Value value) {
   auto constant = value.getDefiningOp<ConstantOp>();
   return constant && constant.isOneNumber();
 }
 
-/// Whether a dimension of the result follows none of an operand, as where windows slide.
+/// Whether a dimension of the result follows no dimension of an operand, as with sliding windows.
 static bool readsWindows(Operation *op) {
   auto flow = dyn_cast<DimensionFlowInterface>(op);
   if (!flow)
@@ -112,7 +113,7 @@ static bool looksForElements(Operation *op) {
   return element && element.looksForElements();
 }
 
-/// Views through which neighbours are far apart, or of which each element is looked for.
+/// Views that separate contiguous elements, or that search for each element.
 static bool isCostlyView(Operation *op) { return movesLastDimension(op) || looksForElements(op); }
 
 bool KernelFuser::readsThroughCostlyView(Operation *op) const {
@@ -122,16 +123,17 @@ bool KernelFuser::readsThroughCostlyView(Operation *op) const {
 }
 
 Computation KernelFuser::computationOf(Operation *op) const {
-  Computation result{cast<ElementInterface>(op).elementKind(), 1};
+  Computation result{cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)};
   for (Value operand : op->getOperands())
     if (auto inner = computations.find(operand); inner != computations.end()) {
       result.kind = std::max(result.kind, inner->second.kind);
       result.operators += inner->second.operators;
+      result.work += inner->second.work;
     }
   return result;
 }
 
-/// What is computed where it is read; the rest of what is read there lies in memory.
+/// Whether users compute it, with its other operands in memory.
 static bool isComputedByUsers(Value value) {
   return value.getDefiningOp() && value.getDefiningOp()->hasAttr(computedByUsersAttribute);
 }
@@ -141,7 +143,7 @@ static bool needsStoredOperands(Operation *op) {
   return (element && element.needsStoredOperands()) || op->hasAttr(computedByUsersAttribute);
 }
 
-/// Of two reductions one is stored: the one with fewer bits.
+/// When a map reads two reductions, one is stored: the one with fewer bits.
 static bool isWiderReduction(Value value, Value other) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
     value = reshape.getInput();
@@ -159,7 +161,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return false;
   if (llvm::any_of(user->getOperands(), isComputedByUsers))
     return isComputedByUsers(value);
-  // Rows are read together: what would be computed once more for each element, or from far apart, is stored.
+  // In a chain, rows are read together; values that would be recomputed per element, or gathered from afar, are stored.
   bool isInChain = chainRoots.contains(user) || chainMembers.contains(user);
   if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
     return false;
@@ -173,7 +175,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   if (auto reshape = dyn_cast<ReshapeOp>(user); reshape && reshape.mergesDimensions())
     return false;
   Operation *producer = value.getDefiningOp();
-  if (computation.kind != ElementKind::View) { // of several operands, a product reads one across, whichever way it runs
+  if (computation.kind != ElementKind::View) { // in any loop order, a product reads one of its operands across
     bool isAcross = isa<ProductInterface>(user) && producer->getNumOperands() > 1 && readsThroughCostlyView(producer);
     return (value.hasOneUse() || onlyWidens(producer)) && !element.readsAgain(use.getOperandNumber()) && !isAcross;
   }
@@ -183,7 +185,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
 }
 
 bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {
-  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || computation.operators > maxKernelOperators)
+  bool isLarge = computation.operators > maxKernelOperators || computation.work > mostKernelWork;
+  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || isLarge)
     return false;
   Value result = op->getResult(0);
   return llvm::all_of(result.getUses(), [&](OpOperand &use) { return mayComputeInside(result, computation, use); });
@@ -213,14 +216,14 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   IRMapping mapping;
   mapping.map(inputs, body->getArguments());
   for (Operation *op : operators)
-    if (!mapping.contains(op->getResult(0))) // a constant that is an input as well
+    if (!mapping.contains(op->getResult(0))) // a constant that is also an input
       builder.clone(*op, mapping);
   builder.create<func::ReturnOp>(root->getLoc(), mapping.lookup(root->getResult(0)));
   return kernel;
 }
 
-/// The type of a kernel of the same structure with the symbols of another. Expressions of many symbols may be written
-/// in another way, since the order of their terms depends on names.
+/// The type of one kernel in terms of another's symbols, for kernels of the same structure. Expressions of several
+/// symbols may be written differently, because the order of terms depends on names.
 static Type typeWithSymbolsOf(func::FuncOp kernel, func::FuncOp other) {
   llvm::StringMap<SymbolicInt> values;
   for (auto [name, symbol] : llvm::zip_equal(symbolsOfKernel(kernel), symbolsOfKernel(other)))
@@ -230,7 +233,7 @@ static Type typeWithSymbolsOf(func::FuncOp kernel, func::FuncOp other) {
   return replacer.replace(kernel.getFunctionType());
 }
 
-/// The kernel itself, or one made before that does the same.
+/// An earlier equal kernel, or this one.
 func::FuncOp KernelFuser::shared(func::FuncOp kernel) {
   std::string hash = structuralHash(kernel);
   auto [known, isNew] = kernelsByHash.try_emplace(hash, kernel);
@@ -250,7 +253,7 @@ void KernelFuser::outline(Operation *root) {
   func::FuncOp kernel = createKernel(root, operators.getArrayRef(), inputs.getArrayRef());
   listSymbols(kernel);
   OpBuilder builder(root);
-  SetVector<Location> nodes; // the root's first
+  SetVector<Location> nodes; // the root's come first
   for (Operation *op : llvm::reverse(operators))
     nodes.insert(op->getLoc());
   auto call = builder.create<CallKernelOp>(builder.getFusedLoc(nodes.getArrayRef()), root->getResultTypes(),
@@ -262,13 +265,14 @@ void KernelFuser::outline(Operation *root) {
 
 void KernelFuser::run(Block &block) {
   visit(block);
-  // Not earlier: the memory of an erased operator could become that of a call, whose result would count as not stored.
+  // Erased only now: the memory of an erased operator could be reused for a call, whose result would then count as not
+  // stored.
   for (Operation *op : llvm::reverse(operators))
     if (op->use_empty())
       op->erase();
 }
 
-/// From the end, so that a chain is as long as it can be.
+/// Searches from the end, so that chains are as long as possible.
 void KernelFuser::findChains(Block &block) {
   for (Operation &op : llvm::reverse(block)) {
     if (!isa<ElementInterface>(op) || op.getNumResults() != 1 || computations.contains(op.getResult(0)))
@@ -279,7 +283,7 @@ void KernelFuser::findChains(Block &block) {
     chainRoots.insert(&op);
     chainMembers.insert(chain->members.begin(), chain->members.end());
     for (Operation *member : chain->members)
-      computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1});
+      computations.try_emplace(member->getResult(0), Computation{ElementKind::Reduction, 1, 0});
   }
 }
 
@@ -302,7 +306,7 @@ void KernelFuser::visit(Block &block) {
 
 void KernelFuser::decide(Operation *op) {
   if (!isStored(op->getResult(0)))
-    return; // a member of a chain
+    return; // belongs to a chain
   if (chainRoots.contains(op))
     return outline(op);
   Computation computation = computationOf(op);
@@ -326,7 +330,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
     numberResults(main);
   }
 
-  /// Calls that compute results of main must not become one when they are equal: each has memory of its own to fill.
+  /// Numbers calls that compute results of main, so that equal ones are not merged: each fills its own memory.
   static void numberResults(func::FuncOp main) {
     OpBuilder builder(main.getContext());
     for (OpOperand &operand : main.getBody().front().getTerminator()->getOpOperands()) {
@@ -338,7 +342,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
     }
   }
 
-  /// Every result of main needs memory of its own: an input, a constant or a value returned twice is copied.
+  /// Every result of main needs its own memory, so inputs, constants and values returned twice are copied.
   static void storeResults(func::FuncOp main) {
     Operation *terminator = main.getBody().front().getTerminator();
     OpBuilder builder(terminator);

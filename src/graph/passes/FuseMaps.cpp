@@ -1,10 +1,10 @@
-//===- FuseMaps.cpp - merges elementwise operators ------------------------===//
+//===- FuseMaps.cpp - fuses elementwise operators -------------------------===//
 //
-// A map whose result only one other map of the same shape uses is computed
-// inside that one. Runs before FuseKernels, which follows single uses: x and
-// sigmoid(x) become one use of x. What only widens its operand is computed inside
-// of each that uses it, so that the narrower elements are read. Of two reductions
-// that meet in a map one is stored, and that as narrow as it gets.
+// A map whose result is used by only one other map of the same shape is merged
+// into that one. Runs before FuseKernels, which fuses along single uses: x and
+// sigmoid(x) become one use of x. A map that only extends its operand is merged
+// into each of its users, so that they read the narrower elements. Of two
+// reductions that meet in a map one is stored, in the narrowest form available.
 //
 //   %s = graph.map (%x) { sigmoid }        %y = graph.map (%x) { x * sigmoid(x) }
 //   %y = graph.map (%x, %s) { mul }    =>
@@ -13,6 +13,7 @@
 
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
+#include "graph/Work.h"
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
@@ -27,8 +28,14 @@ namespace perpend::graph {
 using namespace mlir;
 using namespace perpend::graph;
 
-/// Bodies stay small enough for registers and for the passes that copy them.
+/// Most operations of a body, for the sake of registers and of passes that copy bodies.
 static constexpr size_t maxBodyOperations = 100;
+
+static bool makeLargeBody(MapOp producer, MapOp consumer) {
+  return producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
+             maxBodyOperations ||
+         scalarWork(*producer) + scalarWork(*consumer) > mostKernelWork;
+}
 
 static bool hasOneUser(Value value) {
   if (value.use_empty())
@@ -44,7 +51,7 @@ static bool isReduction(Value value) {
   return element && element.elementKind() == ElementKind::Reduction;
 }
 
-/// Of the reduction that a value is computed from, element by element and by nothing that others read; 0 without one.
+/// Bits of the reduction from which a value is computed elementwise without other users in between; 0 if there is none.
 static unsigned bitsOfReduction(Value value) {
   unsigned bits = isReduction(value) ? bitWidth(tensorTypeOf(value).getElementType()) : 0;
   auto map = value.getDefiningOp<MapOp>();
@@ -54,13 +61,13 @@ static unsigned bitsOfReduction(Value value) {
   return bits;
 }
 
-/// Of two reductions that a map reads one is stored, better as what the producer makes of it.
+/// Whether the consumer reads two reductions: one is stored, preferably after the producer's map.
 static bool meetsOtherReduction(MapOp producer, MapOp consumer) {
   return llvm::any_of(consumer.getInputs(), isReduction) &&
          bitWidth(tensorTypeOf(producer.getResult()).getElementType()) < bitsOfReduction(producer.getResult());
 }
 
-/// Whether a value will be computed inside of what reads it, from fewer bits: not before that is known is anything
+/// Whether a value will be merged into its users, which then read fewer bits. Until then nothing is merged into it.
 /// computed inside of it.
 static bool isReadNarrow(MapOp map) {
   return onlyWidens(map) && llvm::any_of(map->getUsers(), llvm::IsaPred<ElementInterface>);
@@ -74,9 +81,7 @@ struct MergeProducer : OpRewritePattern<MapOp> {
     for (Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<MapOp>();
       if (!producer || !(hasOneUser(input) || onlyWidens(producer)) || producer->getBlock() != consumer->getBlock() ||
-          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) ||
-          producer.getBody().front().getOperations().size() + consumer.getBody().front().getOperations().size() >
-              maxBodyOperations)
+          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) || makeLargeBody(producer, consumer))
         continue;
       merge(producer, consumer, rewriter);
       return success();

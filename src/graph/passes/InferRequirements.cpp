@@ -1,19 +1,19 @@
-//===- InferRequirements.cpp - what symbols must satisfy ---------------------===//
+//===- InferRequirements.cpp - infers requirements on symbols -------------===//
 //
-// Operators on symbolic shapes assume what cannot be proved: that two extents
-// are equal (broadcasting [n] with [m]), that none is negative (a window larger
-// than a small input), that a dimension that is indexed is not empty. Each
-// assumption becomes an expression that must be >= 0, in the attribute
-// graph.requirements of main, and binding the inputs checks it; the node that
-// assumes it is in graph.requirement_subjects. One that mentions
-// a symbol that an operator defines, or that holds only where a region runs, is a
-// graph.require in front of the operator that assumes it.
-// Runs first, on the graph as it was imported.
+// Operators on symbolic shapes make assumptions that cannot be proved: two
+// extents are equal (broadcasting [n] with [m]), none is negative (a window
+// larger than a small input), an indexed dimension is not empty. Each assumption
+// becomes an expression that must be >= 0, in the attribute graph.requirements of
+// main, which is checked when inputs are bound; graph.requirement_subjects has
+// the node that makes it. An assumption that uses a symbol defined by an
+// operator, or that holds only if a region runs, becomes a graph.require before
+// the operator. Runs first, on the graph as imported.
 //
 //   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
@@ -39,7 +39,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     requirements.declare();
   }
 
-  /// No binding satisfies what is negative for every value of the symbols. (A region need not run.)
+  /// Refuses a requirement that is negative for all values of the symbols. (Except in a region, which need not run.)
   static bool checkSatisfiable(Operation &op, ArrayRef<SymbolicInt> added) {
     for (const SymbolicInt &value : added)
       if (std::optional<int64_t> high = value.upperBound(); high && *high < 0) {
@@ -47,7 +47,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
         op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
             << op.getName() << ": expected extents and positions that fit together, got operands " << operands
             << " and the result " << typeText(op.getResult(0)) << ", which are out by " << -*high
-            << "\nhint: no extents of the inputs can make this operator valid; correct the shapes at this node";
+            << Hint("no extents of the inputs can make this operator valid; correct the shapes at this node");
         return false;
       }
     return true;
@@ -60,8 +60,8 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
       const SmallVector<SymbolicInt> atRun = requirements.add(&op);
       if (requirements.all.isIncomplete) {
         op.emitError(nodeName(&op).empty() ? "" : "node '" + nodeName(&op) + "': ")
-            << op.getName() << ": what this operator needs of its extents is too long an expression\nhint: give the "
-            << "dimensions of the model's inputs as numbers (--dim)";
+            << op.getName() << ": what this operator needs of its extents is too long an expression"
+            << ErrorKind::Unsupported << Hint("give the dimensions of the model's inputs as numbers (--dim)");
         return signalPassFailure();
       }
       if (isMain &&

@@ -8,7 +8,7 @@
 #include "mlir/Pass/Pass.h"
 
 namespace perpend::graph {
-/// More rewrites than a pass that makes progress needs, per operator.
+/// Limit of rewrites per operator that no pass reaches while it makes progress.
 inline int64_t mostRewrites(mlir::Operation *root) {
   int64_t operators = 0;
   root->walk([&](mlir::Operation *) { ++operators; });

@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of the graph level ---------------------------===//
+//===- Passes.td - the passes of the graph level --------------------------===//
 
 #ifndef PERPEND_GRAPH_PASSES_TD
 #define PERPEND_GRAPH_PASSES_TD
@@ -6,15 +6,19 @@
 include "mlir/Pass/PassBase.td"
 
 def GraphInferRequirements : Pass<"graph-infer-requirements", "::mlir::ModuleOp"> {
-  let summary = "Writes down what the symbols must satisfy, for binding to check";
+  let summary = "Records the requirements on symbols, which binding checks";
 }
 
 def GraphPlaceScales : Pass<"graph-place-scales", "::mlir::ModuleOp"> {
-  let summary = "Moves the scales of widened integers behind products, sums and movement, which are then of integers";
+  let summary = "Moves the scales of widened integers past products, sums and movement, which then compute on integers";
 }
 
 def GraphSimplify : Pass<"graph-simplify", "::mlir::ModuleOp"> {
   let summary = "Folds constants, drops needless movement, folds scales into filters, merges equal operators";
+  let options = [
+    Option<"keepsNarrow", "keeps-narrow", "bool", "false",
+           "Constants that only products read stay in fewer bits, for a packing that knows what it wants">
+  ];
 }
 
 def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {
@@ -22,7 +26,7 @@ def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {
 }
 
 def GraphPlaceChannelsLast : Pass<"graph-place-channels-last", "::mlir::func::FuncOp"> {
-  let summary = "Convolutions and pools on channels-last tensors, with explicit padding";
+  let summary = "Makes convolutions and pools work on channels-last tensors, with explicit padding";
 }
 
 def GraphPlaceTransposes : Pass<"graph-place-transposes", "::mlir::func::FuncOp"> {
@@ -30,15 +34,15 @@ def GraphPlaceTransposes : Pass<"graph-place-transposes", "::mlir::func::FuncOp"
 }
 
 def GraphPlaceReshapes : Pass<"graph-place-reshapes", "::mlir::func::FuncOp"> {
-  let summary = "Moves the reshape behind a contraction past elementwise operators, so that they fuse with it";
+  let summary = "Moves the reshape after a contraction past elementwise operators, so that these fuse with the contraction";
 }
 
 def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
-  let summary = "Merges an elementwise operator into its only user, when that is elementwise too";
+  let summary = "Merges an elementwise operator into its only user, if that is elementwise too";
 }
 
 def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
-  let summary = "Moves every operator into a kernel function, together with what it can compute on the way";
+  let summary = "Moves every operator into a kernel function, together with the operators that it fuses with";
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let options = [Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">];
 }

@@ -1,11 +1,10 @@
-//===- PlaceChannelsLast.cpp - the layout of windows -------------------------===//
+//===- PlaceChannelsLast.cpp - channels-last convolutions and pools -------===//
 //
-// Convolutions and pools become channels-last, where the elements of one
-// position are consecutive: that is what vectors and micro-kernels read. The
-// transposes around them are for PlaceTransposes to move away. Padding, and the
-// zeros between the elements of a transposed convolution's input, become
-// operators of their own, so that windows lie inside their input; those of depthwise
-// convolutions of floats skip what is not there.
+// Convolutions and pools become channels-last, so that the channels of a position are
+// contiguous for vectors and micro-kernels. PlaceTransposes moves away the transposes
+// that this adds. Padding, and the zeros between the input elements of a transposed
+// convolution, become operators of their own, so that windows lie inside their input.
+// Depthwise convolutions of floats instead skip elements that do not exist.
 //
 //   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
 //
@@ -27,7 +26,7 @@ using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-/// [0, 2, 3, ..., 1] and its inverse.
+/// The permutation [0, 2, 3, ..., 1], and its inverse.
 static SmallVector<int64_t> toChannelsLast(size_t rank) {
   SmallVector<int64_t> permutation{0};
   for (size_t dim = 2; dim < rank; ++dim)
@@ -42,7 +41,7 @@ static SmallVector<int64_t> toChannelsFirst(size_t rank) {
   return permutation;
 }
 
-/// Puts `step - 1` zeros behind each element along dimension `dim`; of no elements it makes none.
+/// Inserts `step - 1` zeros after each element along dimension `dim`; an empty dimension stays empty.
 static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t step) {
   Shape shape = shapeOf(input);
   shape[dim] *= SymbolicInt(step);
@@ -60,7 +59,7 @@ static Value spread(GraphBuilder &builder, Value input, unsigned dim, int64_t st
 }
 
 namespace {
-/// The window of one dimension, for padding.
+/// The window along one dimension, for padding.
 struct WindowExtent {
   unsigned dim;
   SymbolicInt size, result;
@@ -68,7 +67,7 @@ struct WindowExtent {
 };
 } // namespace
 
-/// Pads (or crops) so that every window lies inside and starts at 0.
+/// Pads (or crops) so that every window lies inside the input and the first starts at 0.
 static Value padWindows(GraphBuilder &builder, Value input, ArrayRef<WindowExtent> windows, TypedAttr value) {
   Shape shape = shapeOf(input), low(shape.size(), SymbolicInt(0)), high(shape.size(), SymbolicInt(0));
   bool needsPadding = false;
@@ -85,8 +84,8 @@ static Value padWindows(GraphBuilder &builder, Value input, ArrayRef<WindowExten
   return needsPadding ? builder.pad(input, low, high, value) : input;
 }
 
-/// A transposed convolution whose windows touch without overlapping: each input position makes its own block of the
-/// result.
+/// Whether the windows of a transposed convolution are adjacent without overlap: each input position then produces its
+/// own block of the result.
 static bool makesBlocks(ConvOp conv) {
   Shape input = shapeOf(conv.getInput()), filter = shapeOf(conv.getFilter()), result = shapeOf(conv.getResult());
   if (conv.getGroups() != 1)
@@ -101,7 +100,7 @@ static bool makesBlocks(ConvOp conv) {
   return !conv.getStrides().empty();
 }
 
-/// [n, x..., c] times [c, k..., o], and the k of each dimension next to its x. `filter` is [k..., c, o], mirrored.
+/// Multiplies [n, x..., c] by [c, k..., o] and moves each k next to its x. `filter` is [k..., c, o], mirrored.
 static Value blockConv(GraphBuilder &builder, Value input, Value filter) {
   Shape shape = shapeOf(input), window = shapeOf(filter), starts, result{shape[0]};
   int64_t windows = shape.size() - 2;
@@ -120,13 +119,13 @@ static Value blockConv(GraphBuilder &builder, Value input, Value filter) {
   return builder.reshape(builder.transpose(blocks, permutation), result);
 }
 
-/// Products take operands without holes, and so do words of bytes; each float channel by itself skips what is not
-/// there.
+/// Products, and words of bytes, need operands without holes. Depthwise convolutions of floats skip missing elements
+/// instead.
 static bool skipsHoles(ConvOp conv) {
   return conv.isDepthwise() && isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
 }
 
-/// Zeros around the input of a convolution that skips holes are holes.
+/// Converts padding with zeros of a convolution that skips holes into holes.
 static void takePadding(ConvOp conv) {
   auto pad = conv.getInput().getDefiningOp<PadOp>();
   bool isDense = llvm::all_of(conv.getInputDilation(), [](int64_t step) { return step == 1; });

@@ -1,9 +1,8 @@
-//===- PlaceReshapes.cpp - reshapes behind elementwise operators -------------===//
+//===- PlaceReshapes.cpp - moves reshapes past elementwise operators ------===//
 //
-// A contraction computes rows by columns, and the model wants another shape.
-// Elementwise operators that follow are done on rows by columns too, and the
-// reshape comes last, so that they fuse with the contraction. Runs after
-// packing, which makes these reshapes, and before fusion.
+// A packed contraction computes rows by columns, and a reshape restores the model's shape. The
+// elementwise operators that follow are moved before the reshape, so that they fuse with the
+// contraction. Runs after packing, which creates these reshapes, and before fusion.
 //
 //   map(reshape(tile.matmul), broadcast(bias))  =>  reshape(map(tile.matmul, broadcast'(bias)))
 //
@@ -35,7 +34,7 @@ static bool endsReduction(Value value) {
          (value.getDefiningOp<MapOp>() && llvm::any_of(value.getDefiningOp()->getOperands(), isReduction));
 }
 
-/// What others read too, and what was made narrower: it was not merged with the elementwise operator behind.
+/// Whether a value has other users, or was narrowed and hence not merged with the elementwise operator after it.
 static bool willBeStored(Value value) {
   auto bits = [](Value tensor) { return bitWidth(tensorTypeOf(tensor).getElementType()); };
   auto map = value.getDefiningOp<MapOp>();
@@ -52,7 +51,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
     ReshapeOp reshape;
     bool meetsStored = false;
     for (Value input : op.getInputs()) {
-      // Two contractions of different shapes would pull the map to and fro.
+      // Otherwise two contractions of different shapes would move the map back and forth.
       if (endsReduction(input) && !willBeStored(input))
         return failure();
       meetsStored |= endsReduction(input);
@@ -86,14 +85,14 @@ struct SinkReshape : OpRewritePattern<MapOp> {
     return success();
   }
 
-  /// How an operand comes to the shape of the reshape's operand: reshaped, then perhaps broadcast.
+  /// How an operand gets the shape of the reshape's operand: reshaped, then possibly broadcast.
   struct Operand {
     Value value;
     Shape shape;
     std::optional<SmallVector<int64_t>> broadcastDims;
   };
 
-  /// Null where it would need new memory traffic.
+  /// nullopt if that would add memory traffic.
   static std::optional<Operand> reshapedOperand(Value input, ReshapeOp reshape) {
     Shape source = shapeOf(reshape.getInput());
     if (auto own = input.getDefiningOp<ReshapeOp>(); own && shapeOf(own.getInput()) == source)
@@ -108,7 +107,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
   struct Range {
     int64_t first, last;
   };
-  /// The dimensions that together have this extent, and as many elements behind them.
+  /// The consecutive dimensions with this combined extent and stride.
   static std::optional<Range> rangeOf(const SymbolicInt &extent, const SymbolicInt &stride, const Shape &shape) {
     Shape strides = rowMajorStrides(shape);
     for (int64_t last = int64_t(shape.size()) - 1; last >= 0; --last) {
@@ -120,7 +119,7 @@ struct SinkReshape : OpRewritePattern<MapOp> {
     return std::nullopt;
   }
 
-  /// A broadcast whose operand only has dimensions that the reshape leaves alone, or divides.
+  /// A broadcast whose operand has only dimensions that the reshape keeps or splits.
   static std::optional<Operand> reshapedBroadcast(BroadcastOp broadcast, ReshapeOp reshape) {
     Shape source = shapeOf(reshape.getInput()), result = shapeOf(reshape.getResult()), kept;
     Shape resultStrides = rowMajorStrides(result);
@@ -147,7 +146,7 @@ struct PlaceReshapes : perpend::graph::impl::GraphPlaceReshapesBase<PlaceReshape
     ReshapeOp::getCanonicalizationPatterns(patterns, &getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
-    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

@@ -1,18 +1,18 @@
-//===- PlaceScales.cpp - products of integers instead of scaled integers ------===//
+//===- PlaceScales.cpp - moves scales past operators ----------------------===//
 //
-// A quantised model that its exporter wrote as float operators between conversions
-// (DequantizeLinear, Conv, QuantizeLinear) becomes one of integers, by algebra: where
-// operands are integers less a zero point, times a scale, the scale moves behind
-// the operator, which then is one of integers and exact. So this runs first: once
-// constants are folded, weights are floats. Scales are constants of one number, or
-// of one for each index of a dimension that the operator keeps apart; sums must
-// provably stay below 2^31 (docs/decisions/0028).
+// Exporters write quantised models as float operators between conversions
+// (DequantizeLinear, Conv, QuantizeLinear). This pass turns them into operators on
+// integers by algebra: if the operands are integers minus a zero point, times a
+// scale, the scale is moved past the operator, which then works on integers and is
+// exact. It runs first, because weights become floats once constants are folded.
+// Scales are constants: one number, or one for each index of a dimension that the
+// operator keeps separate. Sums must provably stay below 2^31 (docs/decisions/0028).
 //
 //   conv(s (x - z), t w)              =>  s t conv(x - z, w)       in i32, then f32
 //   s a + s b                         =>  s (a + b)                in i32, then f32
 //   view(s (x - z)), maximum of it    =>  s (view(x) - z)
 //   round((s a + ...) / t)            =>  round((s / t) a + ...)
-//   what is the identity on bytes     =>  nothing
+//   a map that is the identity on bytes    =>  nothing
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +32,13 @@ using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
-/// Whether sums that get no larger do not wrap in i32.
+/// Whether sums up to this magnitude cannot overflow i32.
 static bool isSumOfI32(double largest) { return largest <= 2147483647; }
 
 static MapOp mapOf(Value value) { return value.getDefiningOp<MapOp>(); }
 static Value yielded(MapOp map) { return map.getBody().front().getTerminator()->getOperand(0); }
 
-/// With what only it used, so that uses can be counted.
+/// Erases an operator with its exclusively used operands, so that uses can be counted.
 static void eraseUnused(Operation *op) {
   SmallVector<Operation *> unused{op};
   while (!unused.empty()) {
@@ -58,7 +58,7 @@ static void eraseUnused(Operation *op) {
 // Scales
 //===----------------------------------------------------------------------===//
 
-/// The parameter of an operand as one of the result.
+/// Translates a parameter of an operand to dimensions of the result.
 static std::optional<Parameter> behind(const Parameter &parameter, OpOperand &operand) {
   if (parameter.isOne())
     return parameter;
@@ -91,7 +91,7 @@ private:
 };
 } // namespace
 
-/// The operator on other operands.
+/// Clones the operator on other operands.
 Value ScalePlacer::clone(ArrayRef<Value> operands, Type element) {
   Operation *copy = operations.clone(*op);
   copy->setOperands(operands);
@@ -100,7 +100,7 @@ Value ScalePlacer::clone(ArrayRef<Value> operands, Type element) {
 }
 
 //===----------------------------------------------------------------------===//
-// Operators of integers
+// Operators on integers
 //===----------------------------------------------------------------------===//
 
 Value ScalePlacer::reduction(ReductionInterface reduction) {
@@ -111,7 +111,8 @@ Value ScalePlacer::reduction(ReductionInterface reduction) {
     return isa<ProductInterface>(op) ? product(combined) : op->getNumOperands() == 1 ? sum(combined) : Value();
   case ReductionKind::Max:
   case ReductionKind::Min:
-    // Of nothing it is no byte; rows that others read as floats, too, are floats in the kernel of both (softmax).
+    // The extremum of nothing is not a byte. And rows that others read as floats are floats in the common kernel
+    // (softmax).
     return count && *count > 0 && (isa<WindowReduceOp>(op) || op->getOperand(0).hasOneUse()) ? extremum() : Value();
   case ReductionKind::Product:
     return {};
@@ -133,7 +134,7 @@ Value ScalePlacer::product(const Shape &summed) {
   return realNumbers(builder, {product, Parameter::of(0), *scale});
 }
 
-/// The numbers that an operand has, with the parameters that they have in the result.
+/// The scaled integers of an operand, with parameters in the dimensions of the result.
 static std::optional<ScaledIntegers> movedIntegers(OpOperand &operand) {
   std::optional<ScaledIntegers> numbers = scaledIntegersOf(operand.get());
   std::optional<Parameter> zero = numbers ? behind(numbers->zero, operand) : std::nullopt,
@@ -142,12 +143,12 @@ static std::optional<ScaledIntegers> movedIntegers(OpOperand &operand) {
                        : std::nullopt;
 }
 
-/// Bytes are moved, and zeros between them are zero points.
+/// Moves bytes; where a view inserts zeros, it inserts the zero point.
 Value ScalePlacer::view(ElementInterface view) {
   SmallVector<ScaledIntegers> parts;
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isFloat(operand.get()))
-      continue; // an index
+      continue; // an operand of indices
     std::optional<ScaledIntegers> part = movedIntegers(operand);
     const ScaledIntegers *first = parts.empty() ? nullptr : parts.begin();
     if (!part || (first && (part->zero != first->zero || part->scale != first->scale ||
@@ -169,7 +170,7 @@ Value ScalePlacer::view(ElementInterface view) {
   return realNumbers(builder, {moved, parts[0].zero, parts[0].scale});
 }
 
-/// What rises with the bytes is largest, and least, where they are.
+/// Scaling is monotonic, so extrema of the values are those of the bytes.
 Value ScalePlacer::extremum() {
   std::optional<ScaledIntegers> numbers = scaledIntegersOf(op->getOperand(0));
   if (!numbers || !numbers->zero.isOne() || !numbers->scale.isOne() || numbers->scale.values.front() <= 0)
@@ -189,7 +190,7 @@ Value ScalePlacer::sum(const Shape &summed) {
   return realNumbers(builder, {sum, Parameter::of(0), numbers->scale});
 }
 
-/// s a + s b: a product and its bias.
+/// s a + s b, such as a product and its bias.
 Value ScalePlacer::sumOfMap(MapOp map) {
   auto addition = yielded(map).getDefiningOp<arith::AddFOp>();
   if (!addition || map.getInputs().size() != 2 || !isa<BlockArgument>(addition.getLhs()) ||
@@ -209,7 +210,7 @@ Value ScalePlacer::sumOfMap(MapOp map) {
 // Maps from bytes to bytes
 //===----------------------------------------------------------------------===//
 
-/// The elements that a map with one operand makes of these.
+/// Applies a map with one operand to these elements.
 static Attribute evaluated(MapOp map, ElementsAttr elements) {
   auto *dialect = map->getContext()->getLoadedDialect<GraphDialect>();
   if (!dialect->evaluator)
@@ -224,7 +225,7 @@ static Attribute evaluated(MapOp map, ElementsAttr elements) {
 }
 
 namespace {
-/// What a map, and those that make its operand, make of each of the 256 bytes.
+/// The function from each of the 256 bytes to the map's result, through the maps that compute its operand.
 struct ByteFunction {
   Value bytes;
   SmallVector<int64_t> results;
@@ -257,7 +258,7 @@ static std::optional<ByteFunction> byteFunctionOf(MapOp last) {
   return function;
 }
 
-/// Bytes that are computed again from what was made of them, or kept within limits: as bytes.
+/// Recognises bytes that are recomputed from their own scaled values, or clamped, as functions of bytes.
 static Value asBytes(GraphBuilder &builder, MapOp map) {
   std::optional<ByteFunction> function = byteFunctionOf(map);
   if (!function)
@@ -276,7 +277,7 @@ static Value asBytes(GraphBuilder &builder, MapOp map) {
   });
 }
 
-/// Narrower elements are put side by side: map(concat(a, b)) = concat(map(a), map(b)).
+/// Concatenates the narrower elements: map(concat(a, b)) = concat(map(a), map(b)).
 static Value ofParts(GraphBuilder &builder, MapOp map) {
   auto whole = map.getInputs().size() == 1 ? map.getInputs()[0].getDefiningOp<ConcatOp>() : ConcatOp();
   Type element = elementTypeOf(map.getResult());
@@ -321,7 +322,7 @@ Value ScalePlacer::placed() {
     return this->reduction(reduction);
   auto element = cast<ElementInterface>(op);
   auto flow = dyn_cast<DimensionFlowInterface>(op);
-  // Repeated numbers are found as they are.
+  // Repeated values are recognised without being moved.
   bool isMoved = element.elementKind() == ElementKind::View && !(flow && flow.repeatsOperands());
   return isMoved ? view(element) : Value();
 }

@@ -1,9 +1,8 @@
-//===- PlaceTransposes.cpp - transposes towards the results -----------------===//
+//===- PlaceTransposes.cpp - moves transposes towards the results ---------===//
 //
-// Moves a transpose from an operator's operand to its result wherever that costs
-// nothing for the other operands. Transposes only move down, so this ends; two
-// that meet are composed by their folder, and mostly vanish. Runs after
-// PlaceChannelsLast.
+// Moves a transpose from an operator's operand to its result if that adds no cost for the
+// other operands. Transposes only move towards the results, so this terminates. Two that
+// meet are composed by their folder, and usually vanish. Runs after PlaceChannelsLast.
 //
 //   map(transpose(a), transpose(b), broadcast(c))  =>  transpose(map(a, b, broadcast'(c)))
 //
@@ -31,7 +30,7 @@ static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
   return result;
 }
 
-/// Values that were listed for the transposed tensor, in the order of the tensor itself.
+/// Reorders a list for the transposed tensor into the order of the original tensor.
 template <typename T> static SmallVector<T> unpermuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
   SmallVector<T> result(values);
   for (auto [position, dim] : llvm::enumerate(permutation))
@@ -39,7 +38,7 @@ template <typename T> static SmallVector<T> unpermuted(ArrayRef<T> values, Array
   return result;
 }
 
-/// A transpose of this costs nothing at run time.
+/// Whether transposing the value costs nothing at run time.
 static bool isFreeToTranspose(Value value) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -52,14 +51,14 @@ static bool isFreeToTranspose(Value value) {
   return isa<ConstantOp>(op);
 }
 
-/// The transpose that computes an operand, in the operator's own block: one outside a loop is not moved into it.
+/// The transpose that computes an operand, if it is in the same block: one outside a loop must not move into the loop.
 static TransposeOp transposeOf(Value operand, Operation *op) {
   auto transpose = operand.getDefiningOp<TransposeOp>();
   return transpose && transpose->getBlock() == op->getBlock() ? transpose : TransposeOp();
 }
 
-/// The permutation that all operands share, if every operand has it or is free to get its inverse. A transpose of what
-/// is free to transpose asks for nothing: moving it down would put another one in its place, again and again.
+/// The permutation shared by all operands that are transposes, if the others are free to transpose. A transpose of a
+/// value that is free to transpose does not count: moving it down would create another one in its place, for ever.
 static std::optional<SmallVector<int64_t>> commonPermutation(Operation *op) {
   std::optional<SmallVector<int64_t>> common;
   for (Value operand : op->getOperands()) {
@@ -87,7 +86,7 @@ static SmallVector<Value> withoutTransposes(GraphBuilder &builder, ValueRange op
 }
 
 namespace {
-/// The operator's lists get the other order.
+/// Permutes the operator's lists.
 struct SinkThroughDimensions : OpTraitRewritePattern<DimensionWise> {
   using OpTraitRewritePattern::OpTraitRewritePattern;
 
@@ -145,7 +144,7 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
     SmallVector<int64_t> dims = llvm::map_to_vector(op.getDims(), [&](int64_t dim) { return permutation[dim]; });
     GraphBuilder builder(rewriter, op.getLoc());
     Value reduced = builder.reduce(op.getKind(), transpose.getInput(), dims, false);
-    // The kept dimensions of the transposed tensor, numbered among the kept ones of the original.
+    // The kept dimensions of the transposed tensor, numbered among the kept ones of the original tensor.
     SmallVector<int64_t> kept, sorted, order;
     for (auto [position, dim] : llvm::enumerate(permutation))
       if (!llvm::is_contained(op.getDims(), static_cast<int64_t>(position)))
@@ -159,8 +158,8 @@ struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
   }
 };
 
-/// reshape(transpose(x)) where what the reshape merges or divides are neighbours in x, too:
-/// [n, h, w, c] to [n, c, h, w] to [n, c, h * w] is [n, h, w, c] to [n, h * w, c] to [n, c, h * w].
+/// reshape(transpose(x)), if the dimensions that the reshape merges or splits are adjacent in x, too: [n, h, w, c] to
+/// [n, c, h, w] to [n, c, h * w] becomes [n, h, w, c] to [n, h * w, c] to [n, c, h * w].
 struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -173,7 +172,7 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
     if (!groups)
       return failure();
     llvm::sort(*groups, [](const Group &a, const Group &b) { return a.source < b.source; });
-    // The result's dimensions in the order of the source; those of extent 1 stay where they are.
+    // The result's dimensions in the order of the source; those of extent 1 keep their places.
     SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, result.size())), places = largeDims(result);
     size_t next = 0;
     for (const Group &group : *groups)
@@ -186,8 +185,7 @@ struct SinkThroughReshape : OpRewritePattern<ReshapeOp> {
   }
 
 private:
-  /// Dimensions of the result, and the place of the first one of the source, that hold the same elements in the same
-  /// order.
+  /// Dimensions of the result, and the first of the source's dimensions that hold the same elements in the same order.
   struct Group {
     int64_t source;
     SmallVector<int64_t> result;
@@ -201,7 +199,7 @@ private:
     return dims;
   }
 
-  /// The least numbers of first extents that have the same product.
+  /// The shortest prefixes with the same product.
   static std::optional<std::pair<size_t, size_t>> equalParts(ArrayRef<SymbolicInt> a, ArrayRef<SymbolicInt> b) {
     SymbolicInt left(1);
     for (size_t i = 0; i < a.size(); ++i) {
@@ -216,7 +214,7 @@ private:
     return std::nullopt;
   }
 
-  /// The smallest ones, of dimensions that are not 1. nullopt: one is not together in the source.
+  /// The smallest groups, ignoring dimensions of extent 1; nullopt if one is not contiguous in the source.
   static std::optional<SmallVector<Group>> groupsOf(TransposeOp transpose, const Shape &result) {
     SmallVector<int64_t> sourceDims = largeDims(shapeOf(transpose.getInput())), resultDims = largeDims(result), places;
     Shape left, right;
@@ -249,7 +247,7 @@ struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTra
     patterns.add<SinkThroughDimensions, SinkThroughConcat, SinkThroughReduce, SinkThroughReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
-    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     (void)applyPatternsAndFoldGreedily(getOperation(), std::move(patterns), config);
   }
 };

@@ -1,23 +1,28 @@
-//===- Simplify.cpp - the graph in its smallest form ------------------------===//
+//===- Simplify.cpp - simplifies the graph --------------------------------===//
 //
-// Runs after import and again after each pass that leaves constant expressions
-// behind (layout, packing). Common subexpressions, one greedy rewrite of
-// folders, canonical forms and the rules below, and common subexpressions again.
+// Runs after import, and again after each pass that leaves constant expressions
+// behind (layout, packing). Merges common subexpressions, rewrites greedily by
+// folders, canonical forms and the rules below, and merges common subexpressions
+// again.
 //
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
-// instead: repeated elements do not become weights.
+// instead: repeated elements do not become weights. So does what takes long to
+// evaluate for what it reads and makes, such as a product of large constants.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
 #include "graph/SubstituteSymbols.h"
+#include "graph/Work.h"
 #include "graph/builder/Builder.h"
 #include "graph/composites/Formulas.h"
+#include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
 #include "graph/passes/SimplifyControlFlow.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Iterators.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Pass/PassManager.h"
@@ -34,19 +39,46 @@ using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
 
 static constexpr int64_t alwaysFoldedBytes = 64 << 10;
-/// An operand that a constant is repeated into, and that evaluation needs as a whole, beside smaller constants.
+/// Limit for an operand into which a constant is broadcast, and which evaluation needs in full beside smaller
+/// constants.
 static constexpr int64_t mostRepeatedBytes = 16 << 20;
+
+/// For each element that is read or written: packing and conversions take less.
+static constexpr double workOfElement = 64;
+/// Beyond that, in units of Work.h: of one operator about a second, and of all of them.
+static constexpr double mostWorkAtOnce = double(1 << 29), mostWork = 4 * mostWorkAtOnce;
 
 static int64_t bytesOf(Value value) {
   auto type = tensorTypeOf(value);
   return type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8);
 }
 
-/// Without the bits that nothing is in: what bytes hold several numbers of is no smaller than these.
+/// Size without unused bits: bytes into which several numbers are packed count in full.
 static int64_t leastBytesOf(Value value) {
   auto type = tensorTypeOf(value);
   unsigned bits = bitWidth(type.getElementType());
   return bits > 1 ? llvm::divideCeil(type.getNumElements() * bits, 8) : bytesOf(value);
+}
+
+/// What evaluation takes beyond a pass over the elements.
+static double workBesideElements(ElementInterface op) {
+  auto elements = double(tensorTypeOf(op->getResult(0)).getNumElements());
+  for (Value operand : op->getOperands())
+    elements += double(tensorTypeOf(operand).getNumElements());
+  return std::max(0.0, workOfElements(op) - workOfElement * elements);
+}
+
+/// Of numbers that floats of fewer bits are.
+static bool extendsFloats(MapOp map) {
+  Block &body = map.getBody().front();
+  return map.getInputs().size() == 1 && body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
+}
+
+/// Whether nothing else reads a value, or what is only moved of it, than a product.
+static bool isMultiplied(Value value) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
+    return isa<ProductInterface>(user) || (isa<TransposeOp, ReshapeOp>(user) && isMultiplied(user->getResult(0)));
+  });
 }
 
 /// A constant, or the one that a broadcast repeats.
@@ -58,12 +90,14 @@ static ConstantOp constantBehind(Value value) {
 
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
-  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+  /// \p workLeft: what may be spent on operators that take longer than a pass over their elements.
+  FoldConstants(MLIRContext *context, bool keepsNarrow, double &workLeft)
+      : OpInterfaceRewritePattern(context), keepsNarrow(keepsNarrow), workLeft(workLeft) {}
 
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
     Value result = op->getResult(0);
-    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // all of its operands became immediates
+    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // its operands become immediates
     if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
         op->hasAttr(computedByUsersAttribute))
       return failure();
@@ -80,21 +114,33 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     }
     if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
       return failure();
-    // Padding weights to whole panels may double them at most; repeated elements are no weights.
+    // Padding weights to whole panels may at most double them; repeated elements do not count as weights.
     if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
+      return failure();
+    if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
       return failure();
     std::set<std::string> symbols;
     collectSymbols(op, symbols);
     if (!symbols.empty())
       return failure(); // the elements depend on sizes
+    double work = workBesideElements(op);
+    if (work > std::min(mostWorkAtOnce, workLeft))
+      return failure();
+    workLeft -= work;
     SmallVector<Attribute> operands, results;
+    SmallVector<ConstantOp> constants;
     for (Value operand : op->getOperands()) {
+      constants.push_back(constantBehind(operand));
       if (failed(evaluateOperand(dialect, operand, operands)))
         return failure();
     }
     if (failed(dialect->evaluator(op, operands, results)))
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(op, result.getType(), cast<ElementsAttr>(results[0]));
+    if (FoldedConstants *folded = FoldedConstants::current()) {
+      folded->note(operands, results[0]);
+      folded->release(constants);
+    }
     return success();
   }
 
@@ -105,9 +151,13 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     values.push_back(value);
     return success();
   }
+
+private:
+  bool keepsNarrow;
+  double &workLeft;
 };
 
-/// transpose(broadcast(x)) = broadcast'(transpose'(x)), where the small one is transposed.
+/// transpose(broadcast(x)) = broadcast'(transpose'(x)): the smaller tensor is transposed.
 struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -115,7 +165,7 @@ struct TransposeOfBroadcast : OpRewritePattern<TransposeOp> {
     auto broadcast = op.getInput().getDefiningOp<BroadcastOp>();
     if (!broadcast)
       return failure();
-    SmallVector<std::pair<int64_t, int64_t>> moved; // new position of each input dimension, the dimension
+    SmallVector<std::pair<int64_t, int64_t>> moved; // (new position, dimension) of each input dimension
     for (auto [dim, target] : llvm::enumerate(broadcast.getDims()))
       moved.emplace_back(llvm::find(op.getPermutation(), target) - op.getPermutation().begin(), dim);
     llvm::sort(moved);
@@ -166,8 +216,7 @@ struct BroadcastOfBroadcast : OpRewritePattern<BroadcastOp> {
   }
 };
 
-/// map(broadcast(x), broadcast(y)) = broadcast(map(x, y)): the few elements are computed, or folded, instead of the
-/// many.
+/// map(broadcast(x), broadcast(y)) = broadcast(map(x, y)): computes, or folds, the few elements instead of the many.
 struct MapOfBroadcasts : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -194,7 +243,7 @@ struct MapOfBroadcasts : OpRewritePattern<MapOp> {
   }
 };
 
-/// conv(x, w) * s + t with a constant s per output channel: conv(x, w * s) + t. (Batch normalisation.)
+/// conv(x, w) * s + t with a constant s per output channel becomes conv(x, w * s) + t. (Batch normalisation.)
 struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -219,7 +268,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
     return failure();
   }
 
-  /// The vector of one constant per output channel that `value` broadcasts over the convolution's result, or null.
+  /// The constant with one element per output channel that `value` broadcasts over the convolution's result, or null.
   static Value perChannel(Value value, ConvOp conv) {
     auto broadcast = value.getDefiningOp<BroadcastOp>();
     if (!broadcast || !matchPattern(broadcast.getInput(), m_Constant()))
@@ -245,7 +294,7 @@ struct FoldScaleIntoFilter : OpRewritePattern<MapOp> {
   }
 };
 
-/// A map that adds or subtracts integers, one for each index of the last dimension, which are constant.
+/// A map that adds or subtracts constant integers, one for each index of the last dimension.
 struct ConstantTerm {
   Value variable, constant;
   bool isSubtracted;
@@ -268,7 +317,7 @@ struct ConstantTerm {
   }
 };
 
-/// x - a + b = x + (b - a), also where x - a is reshaped. (What zero points cost, and a bias.)
+/// x - a + b = x + (b - a), also with a reshape between. (Merges corrections for zero points with a bias.)
 struct SumOfConstants : OpRewritePattern<MapOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -294,7 +343,7 @@ struct SumOfConstants : OpRewritePattern<MapOp> {
   }
 };
 
-/// A window over two dimensions is one over each in turn: far fewer elements to combine.
+/// Replaces a window over two dimensions by one over each in turn, which combines far fewer elements.
 struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -309,7 +358,7 @@ struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
     }
     if (dims.size() < 2 || elements < leastElements)
       return failure();
-    // Everything of the first dimension now, the rest afterwards.
+    // The first dimension's window now, the rest afterwards.
     Shape shape = shapeOf(op.getInput()), result = shapeOf(op.getResult());
     shape[dims[0]] = result[dims[0]];
     auto only = [&](ArrayRef<int64_t> values, int64_t neutral, bool isFirst) {
@@ -330,8 +379,8 @@ struct SeparateWindow : OpRewritePattern<WindowReduceOp> {
   }
 };
 
-/// x^2 and x^3 as products: a power of any exponent takes twenty times as long. A cube is rounded twice, which is too
-/// much for 16-bit floats.
+/// Replaces x^2 and x^3 by products, since a general power takes twenty times as long. A cube is rounded twice, which
+/// is too inaccurate for 16-bit floats.
 struct SmallPower : OpRewritePattern<math::PowFOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -348,6 +397,8 @@ struct SmallPower : OpRewritePattern<math::PowFOp> {
 };
 
 struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
+  using GraphSimplifyBase::GraphSimplifyBase;
+
   void runOnOperation() override {
     MLIRContext *context = &getContext();
     RewritePatternSet patterns(context);
@@ -355,15 +406,17 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     for (RegisteredOperationName name : context->getRegisteredOperations())
       if (&name.getDialect() == static_cast<Dialect *>(dialect))
         name.getCanonicalizationPatterns(patterns, context);
-    patterns.add<FoldConstants, TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts,
-                 FoldScaleIntoFilter, SumOfConstants, SeparateWindow, SmallPower>(context);
+    double workLeft = mostWork;
+    patterns.add<FoldConstants>(context, keepsNarrow, workLeft);
+    patterns.add<TransposeOfBroadcast, TransposeOfUnits, BroadcastOfBroadcast, MapOfBroadcasts, FoldScaleIntoFilter,
+                 SumOfConstants, SeparateWindow, SmallPower>(context);
     addControlFlowPatterns(patterns);
     FrozenRewritePatternSet frozen(std::move(patterns));
     GreedyRewriteConfig config;
     config.maxIterations = 20;
-    config.maxNumRewrites = mostRewrites(getOperation()); // two rules that undo each other would not end
+    config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    // What stands there of the same constants is folded once: layers may share weights.
+    // Merges expressions of the same constants before folding, so that shared weights are folded once.
     OpPassManager merge("builtin.module");
     merge.addPass(createCSEPass());
     if (failed(runPipeline(merge, getOperation())))
@@ -379,6 +432,11 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     }
     if (failed(runPipeline(merge, getOperation())))
       signalPassFailure();
+    // Rules end where they have been applied too often.
+    getOperation().walk<WalkOrder::PostOrder, ReverseIterator>([](Operation *op) {
+      if (isOpTriviallyDead(op))
+        op->erase();
+    });
   }
 };
 } // namespace

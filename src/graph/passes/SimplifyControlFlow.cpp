@@ -1,7 +1,7 @@
-//===- SimplifyControlFlow.cpp - branches and loops that are known --------===//
+//===- SimplifyControlFlow.cpp - resolves known branches and loops --------===//
 //
-// What replaces an operator that defines symbols measures them from the shapes
-// that are known now; resolveMeasures() then puts these in their place.
+// The replacement of an operator that defines symbols measures them from shapes
+// that are now known; resolveMeasures() then substitutes these.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ using GraphBuilder = perpend::graph::Builder;
 
 static SymbolicInt symbolOf(StringAttr name) { return SymbolicInt::symbol(name.getValue()); }
 
-/// The extents of `types` at the places where `pattern` has one of `symbols` alone. Every symbol of an operator has
-/// such a place: C3 of graph.if, C6 of graph.loop.
+/// Matches `types` with `pattern`: the extents at positions where the pattern is one of `symbols` alone. Every symbol
+/// of an operator has such a position: C3 of graph.if, C6 of graph.loop.
 static llvm::StringMap<SymbolicInt> matchExtents(ArrayRef<StringAttr> symbols, TypeRange pattern, TypeRange types) {
   llvm::StringMap<SymbolicInt> extents;
   for (auto [wanted, given] : llvm::zip(pattern, types))
@@ -41,8 +41,8 @@ static void measureAll(PatternRewriter &rewriter, Location loc, const llvm::Stri
       rewriter.create<MeasureOp>(loc, builder.dims(extent->second, /*isScalar=*/true), name);
 }
 
-/// What a run of the operator would have checked: values of `given` types take the place of `expected` ones, in which
-/// symbols are `extents`. `where` is for the message.
+/// Emits the checks that the operator would have made: values of `given` types replace those of `expected` types, whose
+/// symbols have the values `extents`. `where` is for the error message.
 static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRange given, TypeRange expected,
                                const llvm::StringMap<SymbolicInt> &extents, StringRef where) {
   Requirements requirements;
@@ -54,7 +54,7 @@ static void requireSameExtents(PatternRewriter &rewriter, Location loc, TypeRang
                                ("the sizes do not fit " + where).str());
 }
 
-/// The values with the types that their users expect.
+/// Reshapes values to the types that their users expect.
 static SmallVector<Value> reshaped(PatternRewriter &rewriter, Location loc, ValueRange values, TypeRange types) {
   SmallVector<Value> result;
   for (auto [value, type] : llvm::zip_equal(values, types))
@@ -95,7 +95,7 @@ struct InlineBranch : OpRewritePattern<IfOp> {
   }
 };
 
-/// Of a loop that ends before its first iteration, or after it.
+/// For a loop that ends before or after its first iteration.
 struct InlineIteration : OpRewritePattern<LoopOp> {
   using OpRewritePattern::OpRewritePattern;
 
@@ -145,7 +145,7 @@ struct InlineIteration : OpRewritePattern<LoopOp> {
           rewriter.create<ReshapeOp>(op.getLoc(), tensorType(shape, tensorTypeOf(element).getElementType()), element));
     }
     rewriter.inlineBlockBefore(&op.getBody().front(), op, arguments);
-    // Only now: what yields an argument of the block yields that argument's value from here on.
+    // Done only now: a yielded argument of the block stands for that argument's value from here on.
     SmallVector<Value> next(yield->getOperands().take_front(carriedCount));
     next.append(elements);
     rewriter.eraseOp(yield);
@@ -170,7 +170,7 @@ struct DropUnusedElements : OpRewritePattern<LoopOp> {
     SmallVector<Type> types(op.carriedResults().getTypes());
     SmallVector<Value> kept(op.carriedResults());
     for (auto [index, result] : llvm::enumerate(op.scanResults())) {
-      // An extent that only an element gives a value is needed where its symbol is.
+      // An extent that only an element determines is needed wherever its symbol is used.
       if (result.use_empty() && !mentionsAny(shapeOf(result), defined)) {
         unusedOperands.set(first + index);
       } else {
@@ -196,7 +196,7 @@ void perpend::graph::addControlFlowPatterns(RewritePatternSet &patterns) {
   patterns.add<InlineBranch, InlineIteration, DropUnusedElements>(patterns.getContext());
 }
 
-/// What a measured value is, when that is an expression.
+/// The expression that a measured value equals, if there is one.
 static std::optional<SymbolicInt> expressionOf(Value count) {
   if (auto dims = count.getDefiningOp<DimsOp>())
     return dims.getValues().values()[0];

@@ -1,4 +1,4 @@
-//===- SimplifyControlFlow.h - branches and loops that are known -*- C++ -*-===//
+//===- SimplifyControlFlow.h - resolves known branches and loops -*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H
 #define PERPEND_GRAPH_PASSES_SIMPLIFYCONTROLFLOW_H
@@ -7,12 +7,12 @@
 #include "mlir/IR/PatternMatch.h"
 
 namespace perpend::graph {
-/// A branch of a constant condition, and a loop of at most one iteration, take the place of their operator; scan
-/// results that nothing uses disappear.
+/// Patterns that inline the branch of a constant condition and loops of at most one iteration, and remove unused scan
+/// results.
 void addControlFlowPatterns(mlir::RewritePatternSet &patterns);
 
-/// Puts the expression in the place of each symbol that is measured from one, and erases what measures a symbol that
-/// nothing mentions. Returns whether there was any.
+/// Substitutes the expression for each symbol that is measured from one, and erases measures of unused symbols. Returns
+/// whether anything changed.
 bool resolveMeasures(mlir::func::FuncOp main);
 
 /// Sizes that became known may contradict an operator. In a branch, that leaves the other branch as the only one, for

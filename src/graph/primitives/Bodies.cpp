@@ -1,7 +1,7 @@
-//===- Bodies.cpp - primitives with a scalar body ----------------------------===//
+//===- Bodies.cpp - primitives with a scalar body -------------------------===//
 //
-// Constraints, what they assume of symbols, the code of an element, the text, and
-// the canonical form of map.
+// Verifiers, requirements on symbols, code of an element, syntax, and the
+// canonical form of map.
 //
 //===----------------------------------------------------------------------===//
 
@@ -119,7 +119,7 @@ LogicalResult LoadOp::verify() {
   for (auto [dim, index, extent] : llvm::enumerate(getIndex(), shapeOf(getTensor()))) {
     APInt value;
     bool isNumber = matchPattern(index, m_ConstantInt(&value));
-    // An extent of 0 is of a tensor that no element of the result may be computed from.
+    // An extent of 0 belongs to a tensor that no element of the result may read.
     if (isNumber && extent != SymbolicInt(0) &&
         (value.isNegative() || (SymbolicInt(value.getSExtValue()) - extent).knownNonNegative()))
       return emitOpError("C2: index ") << dim << ": expected 0 to less than " << extent.str() << ", got "
@@ -162,7 +162,7 @@ void GenerateOp::print(OpAsmPrinter &printer) { printBodyOp(printer, *this); }
 // Canonical form of map: no operand twice, no unused operand, scalar constants inside
 //===----------------------------------------------------------------------===//
 
-/// The scalar that every element of a tensor has, when it is a splat constant (possibly broadcast or reshaped).
+/// The scalar of a splat constant (possibly broadcast or reshaped).
 static TypedAttr splatScalar(Value tensor) {
   while (Operation *op = tensor.getDefiningOp()) {
     if (auto constant = dyn_cast<ConstantOp>(op)) {

@@ -1,4 +1,4 @@
-//===- Constraints.cpp - checks that several primitives make ---------------===//
+//===- Constraints.cpp - checks shared by several primitives --------------===//
 
 #include "graph/primitives/Constraints.h"
 

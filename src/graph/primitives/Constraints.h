@@ -1,4 +1,4 @@
-//===- Constraints.h - checks that several primitives make ------*- C++ -*-===//
+//===- Constraints.h - checks shared by several primitives ------*- C++ -*-===//
 
 #ifndef PERPEND_GRAPH_PRIMITIVES_CONSTRAINTS_H
 #define PERPEND_GRAPH_PRIMITIVES_CONSTRAINTS_H
@@ -8,19 +8,18 @@
 
 namespace perpend::graph {
 
-/// Emits an error unless the result's extents are `expected` (as far as known).
+/// Emits an error if the result's extents provably differ from `expected`.
 mlir::LogicalResult verifyExtents(mlir::Operation *op, llvm::StringRef label, llvm::ArrayRef<SymbolicInt> expected);
 
-/// What verifyExtents() cannot prove.
+/// Adds requirements for what verifyExtents() cannot prove.
 void requireExtents(Requirements &requirements, mlir::Value result, llvm::ArrayRef<SymbolicInt> expected);
 
-/// Emits an error where an operand or a result has elements that are minifloats: arithmetic is done on what they are
-/// converted to.
+/// Emits an error if elements of an operand or result are minifloats: arithmetic needs converted values.
 mlir::LogicalResult verifyNumbers(mlir::Operation *op, llvm::StringRef label);
 
 bool isStrictlyIncreasing(llvm::ArrayRef<int64_t> dims, int64_t rank);
 
-/// Where a list of dimensions has this one, if it does; and how many of the list are less.
+/// The position of a dimension in a list, if it occurs; and the number of smaller entries.
 std::optional<unsigned> positionIn(llvm::ArrayRef<int64_t> dims, int64_t dim);
 unsigned countBelow(llvm::ArrayRef<int64_t> dims, int64_t dim);
 } // namespace perpend::graph

@@ -1,4 +1,4 @@
-//===- LoopNest.cpp - loops over several dimensions ------------------------===//
+//===- LoopNest.cpp - loops over several dimensions -----------------------===//
 
 #include "graph/primitives/LoopNest.h"
 

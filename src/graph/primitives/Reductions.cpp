@@ -1,7 +1,7 @@
-//===- Reductions.cpp - sums and other combinations of elements --------------===//
+//===- Reductions.cpp - reduce and contract -------------------------------===//
 //
-// Constraints, what they assume of symbols, which dimensions they keep, and the
-// code of an element.
+// Verifiers, requirements on symbols, flow of dimensions, and code of an
+// element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,7 +33,7 @@ std::optional<unsigned> ReduceOp::followingDim(OpOperand &, unsigned dim) {
 }
 
 namespace {
-/// A sum over several dimensions is a sum of sums: its error grows with the extents, not with their product.
+/// A sum over several dimensions as a sum of sums: its error grows with the extents, not with their product.
 class NestedSum {
 public:
   NestedSum(Location loc, Type type, ElementEmitter &emitter,
@@ -180,7 +180,7 @@ std::optional<MatrixProduct> ContractOp::asMatrixProduct() {
   return product;
 }
 
-/// A row's by each column, and a column's by each row.
+/// A row is read again for each column, and a column for each row.
 bool ContractOp::readsAgain(unsigned operand) {
   MatrixProduct product = *asMatrixProduct();
   bool isLeft = operand == 0;

@@ -1,8 +1,8 @@
-//===- Sequences.cpp - primitives whose elements depend on one another -----===//
+//===- Sequences.cpp - primitives whose elements depend on one another ----===//
 //
-// Constraints, what they assume of symbols, and the meaning that code generation
-// uses for results that are no function of an index: loops that fill a block of
-// lanes of the result, asking the emitter for elements of the operands.
+// Verifiers, requirements on symbols, and code for results that are not a
+// function of the index: loops that fill a block of lanes of the result and ask
+// the emitter for elements of the operands.
 //
 //===----------------------------------------------------------------------===//
 
@@ -87,7 +87,7 @@ unsigned ScatterOp::indexedDims() { return *shapeOf(getIndices()).back().constan
 
 std::pair<unsigned, unsigned> ScatterOp::sequentialDims() { return {0, indexedDims()}; }
 
-/// The position that update number `at` goes to, and whether it exists (null: certainly).
+/// The position to which update number `at` goes, and whether it exists (null: always).
 static std::pair<SmallVector<Value>, Value> emitTarget(OpBuilder &builder, Location loc, ScatterOp op, ValueRange at,
                                                        SequenceEmitter &emitter) {
   Shape shape = shapeOf(op.getInput());
@@ -197,10 +197,10 @@ void SortOp::addRequirements(Requirements &requirements) {
 
 std::pair<unsigned, unsigned> SortOp::sequentialDims() { return {getDim(), getDim() + 1}; }
 
-/// Keys are compared log n times.
+/// Sorting reads each key log n times.
 bool SortOp::readsOnce(unsigned) { return false; }
 
-/// a < b, where NaN is the greatest.
+/// a < b, where NaN is the largest.
 static Value emitLess(OpBuilder &builder, Location loc, Type type, Value a, Value b) {
   if (!isa<FloatType>(type)) {
     auto predicate = isUnsigned(type) ? arith::CmpIPredicate::ult : arith::CmpIPredicate::slt;
@@ -213,8 +213,8 @@ static Value emitLess(OpBuilder &builder, Location loc, Type type, Value a, Valu
 }
 
 namespace {
-/// A merge sort from the bottom up of one sequence of positions. A word of the result holds two positions of 32 bits,
-/// so that each pass reads the half that the one before wrote, and nothing else needs memory.
+/// Bottom-up merge sort of a sequence of positions. Each word of the result holds two positions of 32 bits, so that a
+/// pass reads the half that the previous one wrote, and no other memory is needed.
 class MergeSort {
 public:
   MergeSort(SortOp op, Location loc, SequenceEmitter &emitter, ValueRange lane)
@@ -290,7 +290,7 @@ private:
     OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
     Value i = loop.getRegionIterArg(0), j = loop.getRegionIterArg(1);
     Value last = b.create<arith::SubIOp>(loc, count, one);
-    Value left = read(b, b.create<arith::MinSIOp>(loc, i, last), from); // beyond its run: not chosen
+    Value left = read(b, b.create<arith::MinSIOp>(loc, i, last), from); // beyond its run it is not chosen
     Value right = read(b, b.create<arith::MinSIOp>(loc, j, last), from);
     Value hasLeft = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, i, runs.middle);
     Value hasRight = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, j, runs.end);

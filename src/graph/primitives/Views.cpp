@@ -1,8 +1,8 @@
-//===- Views.cpp - primitives that move elements -----------------------------===//
+//===- Views.cpp - primitives that move elements --------------------------===//
 //
-// Each primitive is stated in one place: its constraints (with the labels that
-// Ops.td gives them), what it assumes of symbols, which dimensions it keeps, and
-// the code of an element, which is the meaning that code generation uses.
+// Each primitive is defined in one place: its verifier (with the labels of
+// Ops.td), requirements on symbols, the flow of dimensions, and the code of an
+// element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -146,7 +146,7 @@ LogicalResult ReshapeOp::verify() {
   return success();
 }
 
-/// A constant's elements stay where they are.
+/// Reshaping does not move a constant's elements.
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getInput().getType() == getType())
     return getInput();
@@ -164,8 +164,8 @@ void ReshapeOp::addRequirements(Requirements &requirements) {
   requirements.addEqual(elementCount(shapeOf(getInput())), elementCount(shapeOf(getResult())));
 }
 
-/// The dimension of the result with as many elements before and behind it; of several (all but one have the extent 1)
-/// that at the same place.
+/// The dimension of the result with as many elements before and after it. If there are several (all but one of extent
+/// 1), the one at the same position.
 std::optional<unsigned> ReshapeOp::followingDim(OpOperand &, unsigned dim) {
   Shape from = shapeOf(getInput()), to = shapeOf(getResult());
   auto before = [](const Shape &shape, unsigned i) { return elementCount(ArrayRef(shape).take_front(i)); };
@@ -182,7 +182,7 @@ std::optional<unsigned> ReshapeOp::followingDim(OpOperand &, unsigned dim) {
 }
 
 namespace {
-/// One stretch of dimensions of the result that holds the same elements as one stretch of the input.
+/// Consecutive dimensions of the result with the same elements as consecutive dimensions of the input.
 struct ReshapeGroup {
   SmallVector<unsigned> inputDims, resultDims;
 };
@@ -209,7 +209,7 @@ static SmallVector<ReshapeGroup> reshapeGroups(ArrayRef<SymbolicInt> input, Arra
     if (r < result.size())
       takeResult();
     while (inputCount != resultCount && (i < input.size() || r < result.size())) {
-      // An extent of 0 has no elements to find, so a factor counts as less.
+      // An extent of 0 has no elements, so a factor counts as less.
       std::optional<bool> inputIsLess = exactDiv(inputCount, resultCount)   ? false
                                         : exactDiv(resultCount, inputCount) ? true
                                                                             : compareLess(inputCount, resultCount);
@@ -389,8 +389,8 @@ void ConcatOp::addRequirements(Requirements &requirements) {
   requireExtents(requirements, getResult(), expected);
 }
 
-/// The element of that of the inputs [first, last) in which the index lies. Halving keeps the code shallow: there may
-/// be thousands.
+/// The element of that input in [first, last) which contains the index. Bisection keeps the code shallow: there may be
+/// thousands of inputs.
 static Value elementOfPiece(ConcatOp op, ArrayRef<Value> offsets, unsigned first, unsigned last, ValueRange index,
                             IndexMath math) {
   Value position = index[op.getAxis()];

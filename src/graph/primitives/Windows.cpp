@@ -1,6 +1,6 @@
-//===- Windows.cpp - convolution and pooling ---------------------------------===//
+//===- Windows.cpp - convolution and pooling ------------------------------===//
 //
-// Constraints, what they assume of symbols, and the code of an element.
+// Verifiers, requirements on symbols, and code of an element.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace perpend::graph;
 
 //===----------------------------------------------------------------------===//
-// What both share
+// Shared by both
 //===----------------------------------------------------------------------===//
 
 namespace {
@@ -23,7 +23,7 @@ struct WindowDim {
   int64_t stride, dilation, low, inputDilation;
   SymbolicInt windowExtent, inputExtent, resultExtent;
 
-  /// Every window provably lies inside the input.
+  /// Whether every window provably lies inside the input.
   bool isAlwaysInside() const {
     SymbolicInt last =
         (resultExtent - SymbolicInt(1)) * SymbolicInt(stride) + (windowExtent - SymbolicInt(1)) * SymbolicInt(dilation);
@@ -32,7 +32,7 @@ struct WindowDim {
 };
 } // namespace
 
-/// Position in the input that a window position meets, and (anded into `inside`) whether it exists.
+/// The input position for a window position; ands into `inside` whether it exists.
 static Value windowPosition(IndexMath math, Value position, Value windowIndex, const WindowDim &dim, Value &inside) {
   Value shifted = math.add(math.mulConstant(position, dim.stride), math.mulConstant(windowIndex, dim.dilation));
   shifted = math.addConstant(shifted, -dim.low);
@@ -94,7 +94,7 @@ static WindowDim windowOf(ConvOp op, unsigned i) {
           shapeOf(op.getResult())[dim]};
 }
 
-/// A window of one position, which may read some of the input, or one over all of the input.
+/// A window of one position, which may read a part of the input, or a window over the whole input.
 std::optional<MatrixProduct> ConvOp::asMatrixProduct() {
   Shape input = shapeOf(getInput()), read = input;
   SmallVector<int64_t> windows, filterWindows, steps(input.size(), 1);

@@ -1,4 +1,4 @@
-//===- DisjointSums.cpp - an `or` that is a sum -----------------------------===//
+//===- DisjointSums.cpp - marks `or` as a sum without carries -------------===//
 #include "target/cpu/DisjointSums.h"
 
 #include "llvm/Analysis/LoopInfo.h"
@@ -12,12 +12,12 @@ using namespace llvm;
 
 namespace perpend::target {
 
-/// The variable of a loop has a range, which only the analysis of loops knows.
+/// A loop's variable has a range that only loop analysis knows.
 static KnownBits knownBitsOf(Value *value, ScalarEvolution &loops, const DataLayout &layout) {
   return computeKnownBits(value, layout).unionWith(loops.getUnsignedRange(loops.getSCEV(value)).toKnownBits());
 }
 
-/// Whether one operand counts the iterations of the loop around, and the other one stays.
+/// Whether one operand counts the iterations of the loop and the other is invariant.
 static bool movesWith(const BinaryOperator &sum, const Loop *loop, ScalarEvolution &loops) {
   auto counts = [&](unsigned operand) {
     auto *variable = dyn_cast<SCEVAddRecExpr>(loops.getSCEV(sum.getOperand(operand)));

@@ -1,7 +1,8 @@
-//===- DisjointSums.h - an `or` that is a sum ---------------------*- C++ -*-===//
+//===- DisjointSums.h - marks `or` as a sum without carries -----*- C++ -*-===//
 //
-// LLVM writes sums without carries as `or disjoint`, and forgets the second word where it reassociates several. Then
-// its vectoriser does not see that an address grows with the loop, and gathers or scatters what lies side by side.
+// LLVM writes sums without carries as `or disjoint`, but drops `disjoint` when it reassociates several. Its
+// vectoriser then does not see that an address increases with the loop, and uses gathers or scatters for contiguous
+// elements.
 //
 //   %row = or i64 %a, %b           unchanged: the loop does not move it
 //   %at = or i64 %row, %i          of a multiple of 32 and 0 <= %i < 32
@@ -16,7 +17,7 @@
 
 namespace perpend::target {
 
-/// In front of the vectoriser.
+/// Runs before the vectoriser.
 struct MarkDisjointSums : llvm::PassInfoMixin<MarkDisjointSums> {
   llvm::PreservedAnalyses run(llvm::Function &function, llvm::FunctionAnalysisManager &analyses);
 };

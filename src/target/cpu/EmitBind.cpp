@@ -1,4 +1,4 @@
-//===- EmitBind.cpp - from the extents of inputs to symbols and sizes -------===//
+//===- EmitBind.cpp - computes symbols and sizes from extents of inputs ---===//
 
 #include "graph/Attributes.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -25,7 +25,7 @@ using graph::SymbolicInt;
 static_assert(std::is_same_v<decltype(perpend_module::bind),
                              int32_t (*)(const int64_t *const *, int64_t *, perpend_bind_error *)>);
 static_assert(std::is_same_v<decltype(perpend_module::sizes), void (*)(const int64_t *, int64_t *, int64_t *)>);
-// The fields of an error: two of 32 bits, then words.
+// Fields of an error: two of 32 bits, then words.
 static_assert(offsetof(perpend_bind_error, input) == 0 && offsetof(perpend_bind_error, dim) == 4 &&
               offsetof(perpend_bind_error, expected) == 8 && offsetof(perpend_bind_error, got) == 16 &&
               offsetof(perpend_bind_error, requirement) == 24 && sizeof(perpend_bind_error) == 32);
@@ -73,11 +73,11 @@ public:
   }
 
 private:
-  /// Reads every symbol from the dimension that binds it; the others are compared afterwards.
+  /// Reads every symbol from its source dimension; the other dimensions are compared afterwards.
   void emitSymbols(Block *refuse) {
     for (auto [number, source] : llvm::enumerate(graph::symbolSourcesOf(main))) {
       if (!source)
-        continue; // an operator defines it: verifyModule refuses other models
+        continue; // an operator defines it (verifyModule guarantees that)
       Value dims = f.loadPointer(f.argument(0), source->input);
       Value got = f.load(types.getI64Type(), dims, source->dim);
       emitCheck(got, source->input, source->dim, f.integer(source->offset), arith::CmpIPredicate::sge, refuse);
@@ -86,9 +86,9 @@ private:
     }
   }
 
-  /// An input's dimension that repeats and is 1: binding repeats it to the first of `others` that is not 1, and its
-  /// symbol gets that extent. `others` mean the extents of the inputs as given, so every value is computed before the
-  /// first one is stored.
+  /// If a repeating dimension of an input is 1, binding repeats it to the first of `others` that is not 1, and its
+  /// symbol gets that extent. `others` refer to the extents of the inputs as given, so all values are computed before
+  /// the first is stored.
   void emitRepeats() {
     SmallVector<Value> values;
     for (const graph::Repeat &repeat : repeats) {
@@ -106,7 +106,7 @@ private:
       f.store(value, f.argument(1), llvm::find(symbols, repeat.symbol) - symbols.begin());
   }
 
-  /// Refuses a dimension that does not compare as it must.
+  /// Refuses a dimension that fails the comparison.
   void emitCheck(Value got, int64_t input, int64_t dim, Value expected, arith::CmpIPredicate predicate, Block *refuse) {
     Value shown = expected;
     if (predicate == arith::CmpIPredicate::sge) // -k: at least k
@@ -115,15 +115,15 @@ private:
     f.proceedIf(f.compare(predicate, got, expected), refuse, {f.half(input), f.half(dim), shown, got, none});
   }
 
-  /// What a requirement says about one dimension of one input.
+  /// What a requirement means for one dimension of one input.
   struct Condition {
     graph::SymbolSource source;
-    SymbolicInt extent; // a limit if it is a number, else the only one that fits
+    SymbolicInt extent; // a limit if constant, otherwise the only valid extent
     bool isLeast;
   };
 
-  /// Solves a requirement for the symbol that is bound last: a limit if that is a number, and where the opposite is
-  /// required too, the one extent that fits.
+  /// Solves a requirement for the symbol that is bound last. The result is a limit if constant; if the opposite is
+  /// required too, it is the only valid extent.
   std::optional<Condition> conditionOf(const SymbolicInt &requirement, ArrayRef<SymbolicInt> all) {
     auto sources = graph::symbolSourcesOf(main);
     for (size_t number = symbols.size(); number-- > 0;)
@@ -144,7 +144,7 @@ private:
     return std::nullopt;
   }
 
-  /// At most `limit` bytes of a name, in a text whose braces stand for numbers.
+  /// At most `limit` bytes of a name, escaped for a text in which braces enclose numbers.
   static std::string literal(StringRef name, size_t limit) {
     std::string text;
     for (char c : name.take_front(limit))
@@ -152,7 +152,8 @@ private:
     return text;
   }
 
-  /// perpend_bind_error.requirement: what is needed, and which dimension that is about or what all of them are.
+  /// The text of perpend_bind_error.requirement: what is required, and the dimension that it concerns, or the values of
+  /// all.
   std::string messageOf(StringRef needs, const support::Inequality &inequality,
                         const std::set<std::string> &mentioned) {
     std::string said = literal(needs, 200) + ", got {}", where;
@@ -178,7 +179,7 @@ private:
     return "inputs: their shapes do not fit together: " + said + where + "; hint: choose extents for which that holds";
   }
 
-  /// An expression that must not be negative; names the dimension that is to blame if there is one.
+  /// Requires that an expression is nonnegative, and names the responsible dimension if there is one.
   void emitRequirement(const SymbolicInt &requirement, StringRef text, ArrayRef<SymbolicInt> all, Block *refuse) {
     Value value = f.evaluateOr(requirement, f.argument(1), symbols, -1), expected = f.integer(-1);
     Value fits = f.builder.create<arith::CmpIOp>(f.loc, arith::CmpIPredicate::sge, value, f.integer(0));

@@ -1,11 +1,12 @@
-//===- EmitObject.cpp - LLVM IR to an object file ------------------------===//
+//===- EmitObject.cpp - compiles LLVM IR to an object file ----------------===//
 //
-// LLVM's standard pipeline with our TargetMachine. Vectors have the full width of the machine (LLVM prefers 256 bits on
-// several AVX-512 processors), no vector library is assumed, and code is position independent.
+// Runs LLVM's standard pipeline with our TargetMachine. Vectors have the machine's full width (LLVM prefers 256 bits on
+// several AVX-512 processors); no vector library is assumed; code is position independent.
 //
 //===----------------------------------------------------------------------===//
 #include "target/cpu/EmitObject.h"
 
+#include "support/InternalError.h"
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/Lanes.h"
 
@@ -41,8 +42,8 @@ void initializeBackend() {
   });
 }
 
-/// Level 0 leaves out LLVM's optimisations of its IR, which halves the time of a compilation, but generates code as at
-/// level 1: with every value in memory, as LLVM has it at level 0, models would run ten times slower instead of twice.
+/// At level 0 LLVM's optimisations of IR are skipped, which halves the compile time. Code generation still uses level
+/// 1: at LLVM's level 0 all values live in memory, and models would run ten times slower instead of twice.
 CodeGenOptLevel codeGenLevel(unsigned optLevel) {
   return CodeGenOpt::getLevel(int(std::clamp(optLevel, 1u, 3u))).value_or(CodeGenOptLevel::Default);
 }
@@ -57,6 +58,7 @@ Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, u
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
+  options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
   return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
       target.triple, target.cpu, target.features, options, Reloc::PIC_, CodeModel::Small, codeGenLevel(optLevel)));
 }
@@ -90,7 +92,8 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   tuning.LoopInterleaving = optLevel > 0;
   tuning.LoopUnrolling = false;
   PassBuilder builder(&machine, tuning);
-  // Loops of a few iterations are written out, others are not: they are vectors by then, and more code is no faster.
+  // Loops of a few iterations are unrolled completely, others not at all: they are vectorised by now, and more code is
+  // not faster.
   if (optLevel > 0)
     builder.registerLateLoopOptimizationsEPCallback([](LoopPassManager &passes, OptimizationLevel level) {
       passes.addPass(LoopFullUnrollPass(level.getSpeedupLevel()));
@@ -125,12 +128,12 @@ Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw
   TargetLibraryInfoImpl library{Triple(module.getTargetTriple())};
   passes.add(new TargetLibraryInfoWrapperPass(library));
   if (machine.addPassesToEmitFile(passes, output, nullptr, type))
-    return createStringError("perpend bug: LLVM cannot write this kind of file for " + module.getTargetTriple());
+    return support::internalError("LLVM cannot write this kind of file for " + module.getTargetTriple());
   passes.run(module);
   return Error::success();
 }
 
-/// Code generation consumes a module, so the text is made from a copy.
+/// Code generation consumes the module, so the assembly is printed from a copy.
 Error printAssembly(const Module &module, TargetMachine &machine, raw_ostream &output) {
   SmallString<0> text;
   raw_svector_ostream stream(text);
@@ -146,8 +149,8 @@ Error verifyIr(const Module &module) {
   std::string problems;
   raw_string_ostream stream(problems);
   if (verifyModule(module, &stream))
-    return createStringError(
-        formatv("perpend bug: invalid LLVM IR in module '{0}': {1}", module.getModuleIdentifier(), problems));
+    return support::internalError(
+        formatv("invalid LLVM IR in module '{0}': {1}", module.getModuleIdentifier(), problems));
   return Error::success();
 }
 

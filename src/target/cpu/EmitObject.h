@@ -1,6 +1,6 @@
-//===- EmitObject.h - LLVM IR to an object file ------------------*- C++ -*-===//
+//===- EmitObject.h - compiles LLVM IR to an object file --------*- C++ -*-===//
 //
-// The last step of code generation for processors: optimise a module for a TargetInfo and write an ELF object.
+// The last step for processors: optimises a module for a TargetInfo and writes an ELF object.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_CPU_EMITOBJECT_H
@@ -18,16 +18,16 @@ class Module;
 
 namespace perpend::target {
 
-/// Texts to keep on the way, for `inspect`; null: not wanted.
+/// Texts to keep for `inspect`; null: not wanted.
 struct EmitTexts {
   llvm::raw_ostream *optimisedIr = nullptr;
   llvm::raw_ostream *assembly = nullptr;
 };
 
-/// Success, or an error with the text of LLVM's verifier.
+/// Runs LLVM's verifier; its text is the error.
 llvm::Error verifyIr(const llvm::Module &module);
 
-/// Makes everything `module` defines invisible outside the artifact, except perpend_module*.
+/// Gives every definition of `module` hidden visibility, except perpend_module*.
 void hideDefinitions(llvm::Module &module);
 
 /// Verifies `module`, sets triple, data layout and function attributes, optimises (0..3) and writes an ELF object.
@@ -36,13 +36,14 @@ void hideDefinitions(llvm::Module &module);
 llvm::Error emitObject(llvm::Module &module, const TargetInfo &target, unsigned optLevel,
                        llvm::raw_pwrite_stream &output, const EmitTexts &texts = {});
 
-/// The same in `partCount` objects, made on as many threads. Entries of kernels (Attributes.h) are dealt out by size;
-/// local functions, kernels among them, and constants go with their users. All else is in the first. The objects depend
-/// on partCount only.
+/// Like emitObject, but emits `partCount` objects on as many threads. Kernel entries (Attributes.h) are distributed by
+/// size; local functions, kernels among them, and constants follow their users. Everything else is in the first object.
+/// The objects depend on partCount only.
 llvm::Expected<std::vector<llvm::SmallVector<char, 0>>> emitObjectParts(llvm::Module &module, const TargetInfo &target,
                                                                         unsigned optLevel, unsigned partCount);
 
-/// Tells LLVM what the memory planner guarantees of a kernel's pointers: no two buffers overlap, and none is kept.
+/// Tells LLVM what memory planning guarantees for a kernel's pointers: buffers do not alias, and no pointer is
+/// captured.
 void markNoAlias(llvm::Function &kernel);
 
 } // namespace perpend::target

@@ -1,13 +1,14 @@
-//===- EmitParts.cpp - One module, several objects, several threads -------===//
+//===- EmitParts.cpp - compiles a module in parallel parts ----------------===//
 //
-// LLVM works on one context per thread, so each part is read back from bitcode into its own context and keeps only its
-// share of the function bodies. Optimisation, not just code generation, runs in parallel that way. The deal is by
-// instruction count, largest first, and does not look at the machine: the same module gives the same objects
-// everywhere. What is dealt are the entries of kernels, each with its kernel, so that LLVM has both at once and
-// compiles neither twice; micro-kernels, which several kernels call, are in few parts. All else is one large function
-// that runs the model, and is in the first part.
+// LLVM uses one context per thread. So each part is read back from bitcode into its own context, and keeps only its
+// share of the function bodies; optimisation as well as code generation then runs in parallel. Functions are
+// distributed by instruction count, largest first, regardless of the machine: the same module gives the same objects
+// everywhere. The unit of distribution is a kernel's entry together with its kernel, so that LLVM sees both and
+// compiles neither twice; micro-kernels, which several kernels call, go to few parts. The rest is one large function
+// that runs the model; it is in the first part.
 //
 //===----------------------------------------------------------------------===//
+#include "support/Threads.h"
 #include "target/Attributes.h"
 #include "target/cpu/EmitObject.h"
 
@@ -21,7 +22,6 @@
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/MemoryBufferRef.h"
-#include <thread>
 
 using namespace llvm;
 
@@ -34,8 +34,8 @@ bool isEntry(const Function &function) {
   return function.hasFnAttribute(kernelEntryAttribute) && !function.isDeclaration();
 }
 
-/// Gives symbols that exist only once (entries of kernels, variables) a hidden name that other parts can refer to, and
-/// that no other model in the same program has.
+/// Gives unique symbols (entries of kernels, variables) hidden names by which other parts can refer to them, and which
+/// no other model in the same program uses.
 void exposeAcrossParts(Module &module) {
   const std::string owner = "_" + module.getModuleIdentifier();
   for (Function &function : module)
@@ -53,7 +53,7 @@ void exposeAcrossParts(Module &module) {
   hideDefinitions(module);
 }
 
-/// An entry with the kernel, micro-kernels and other local functions that it calls.
+/// An entry with all local functions that it calls: the kernel, micro-kernels and others.
 SetVector<const Function *> withCallees(const Function &entry) {
   SetVector<const Function *> found;
   found.insert(&entry);
@@ -65,7 +65,7 @@ SetVector<const Function *> withCallees(const Function &entry) {
   return found;
 }
 
-/// A part of the module, while entries are dealt.
+/// A part of the module during the distribution.
 struct Deal {
   size_t size = 0;
   DenseSet<const Function *> functions;
@@ -82,10 +82,10 @@ struct Deal {
   }
 };
 
-/// That one part more compiles a function again counts as so many times its size.
+/// Compiling a function again in another part counts as this many times its size.
 constexpr size_t costOfAgain = 4;
 
-/// Entry's name -> part. Largest first, each to the part that is the smallest with it.
+/// Maps entries to parts: largest first, each to the part that stays smallest with it.
 StringMap<unsigned> dealEntries(const Module &module, unsigned partCount) {
   struct Entry {
     size_t size;
@@ -124,8 +124,8 @@ StringMap<unsigned> dealEntries(const Module &module, unsigned partCount) {
   return partOf;
 }
 
-/// Keeps the bodies of one part. What others can see, but for entries, lives in part 0. Local functions that nobody
-/// here calls go; callers stand behind what they call.
+/// Keeps the bodies of one part. Visible definitions other than entries are in part 0. Unused local functions are
+/// erased; callers come after their callees.
 void keepPart(Module &module, const StringMap<unsigned> &partOf, unsigned part) {
   for (Function &function : module)
     if (auto found = partOf.find(function.getName());
@@ -177,20 +177,18 @@ Expected<std::vector<Object>> emitObjectParts(Module &module, const TargetInfo &
   raw_svector_ostream bitcodeStream(bitcode);
   WriteBitcodeToFile(module, bitcodeStream);
   const MemoryBufferRef buffer(StringRef(bitcode.data(), bitcode.size()), module.getModuleIdentifier());
-  std::vector<std::string> problems(partCount);
+  std::vector<std::optional<Error>> problems(partCount);
   const auto work = [&](unsigned part) {
     if (Error error = emitPart(buffer, partOf, part, target, optLevel, objects[part]))
-      problems[part] = toString(std::move(error));
+      problems[part].emplace(std::move(error));
   };
-  std::vector<std::thread> threads;
-  for (unsigned part = 1; part < partCount; ++part)
-    threads.emplace_back(work, part);
-  work(0);
-  for (std::thread &thread : threads)
-    thread.join();
-  for (const std::string &problem : problems)
-    if (!problem.empty())
-      return createStringError(problem);
+  support::runBeside(partCount, work);
+  Error first = Error::success();
+  for (std::optional<Error> &problem : problems)
+    if (problem)
+      first = joinErrors(std::move(first), std::move(*problem));
+  if (first)
+    return std::move(first);
   return objects;
 }
 

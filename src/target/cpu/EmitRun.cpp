@@ -1,4 +1,4 @@
-//===- EmitRun.cpp - perpend_run: kernels, memory, symbols, errors ----------===//
+//===- EmitRun.cpp - generates perpend_run --------------------------------===//
 
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/RunEmitter.h"
@@ -41,7 +41,7 @@ SmallVector<Place> perpend::target::placesIn(Operation *op, StringRef attribute)
 // The function
 //===----------------------------------------------------------------------===//
 
-// What calls of the frame's functions pass.
+// Types of the frame's functions, as calls pass them.
 static_assert(std::is_same_v<decltype(perpend_module::run), int32_t (*)(perpend_frame *)>);
 static_assert(std::is_same_v<decltype(perpend_frame::parallel),
                              void (*)(perpend_frame *, int32_t, perpend_kernel, void *const *, int64_t, int64_t)>);
@@ -76,11 +76,11 @@ RunEmitter::RunEmitter(func::FuncOp main)
     mostExtents = std::max(mostExtents, ranks);
   });
   int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  int64_t listed = most + 3; // and the symbols, the address of scratch memory and the number of its parts
+  int64_t listed = most + 3; // plus symbols, address of scratch memory, number of its parts
   if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
     record = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64,
                                               f.integer(tile::recordedMemories(most) * tile::recordWords));
-    listed += 1 + most; // the record, and an extent for each buffer
+    listed += 1 + most; // plus the record, and an extent for each buffer
   }
   list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(listed));
   kernelSymbols = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostSymbols));
@@ -122,7 +122,7 @@ void RunEmitter::emitOperators(Block &block) {
         .Case([&](graph::LoopOp loop) { emitLoop(loop); });
 }
 
-/// Copies results that could not be computed in place, and says how large those are whose extents depend on data.
+/// Copies results that could not be computed in place, and reports the sizes of those whose extents depend on data.
 void RunEmitter::emitResults(Operation *terminator) {
   std::vector<std::string> dataSymbols = graph::dataSymbolsOf(main);
   SmallVector<Place> sources = placesIn(terminator);
@@ -139,7 +139,7 @@ void RunEmitter::emitResults(Operation *terminator) {
   }
 }
 
-/// The variants of its kernel in their order, then the kernel.
+/// The kernel's variants in order, then the kernel.
 SmallVector<func::FuncOp, 2> RunEmitter::functionsOf(graph::CallKernelOp call) {
   auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
   SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
@@ -155,7 +155,7 @@ void RunEmitter::emitCall(graph::CallKernelOp call) {
     f.store(addressOf(place), list, number);
   for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
     f.store(evaluate(value), kernelSymbols, number);
-  f.store(kernelSymbols, list, places.size()); // as in tile/KernelAbi.h
+  f.store(kernelSymbols, list, places.size()); // order of tile/KernelAbi.h
   SmallVector<func::FuncOp, 2> functions = functionsOf(call);
   Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
   for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
@@ -182,7 +182,7 @@ Value RunEmitter::isInRange(graph::CallKernelOp call, func::FuncOp variant) {
   return f.builder.create<arith::AndIOp>(f.loc, holds, isBelow);
 }
 
-/// Its addresses and symbols are in the list.
+/// The argument list already has the addresses and symbols.
 void RunEmitter::emitCall(graph::CallKernelOp call, func::FuncOp kernel) {
   if (tile::isChecked(kernel))
     prepareRecord(call, kernel);
@@ -203,7 +203,8 @@ void RunEmitter::emitCall(graph::CallKernelOp call, func::FuncOp kernel) {
     checkRecord(call, kernel);
 }
 
-/// Behind the symbols of the kernel: where the parts of its scratch memory lie, and how many there are. Each is free.
+/// Appends the address of the kernel's scratch memory and the number of its parts to the argument list; marks all parts
+/// free.
 void RunEmitter::prepareScratch(graph::CallKernelOp call, func::FuncOp kernel, Value units) {
   Place place = placesIn(call, tile::scratchPlaceAttribute)[0];
   Value count = f.partCount(units, f.threads(symbols, names));
@@ -242,7 +243,7 @@ void RunEmitter::emitRequire(graph::RequireOp require) {
 }
 
 namespace {
-/// An extent that takes the place of another.
+/// An extent that replaces another.
 struct ExtentPair {
   unsigned value, dim;
   SymbolicInt given, expected;
@@ -275,7 +276,7 @@ void RunEmitter::checkExtents(Operation *op, TypeRange given, TypeRange expected
 }
 
 void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expected, Names follow) {
-  SmallVector<std::pair<ExtentPair, Value>> values; // all computed before a symbol changes
+  SmallVector<std::pair<ExtentPair, Value>> values; // all are computed before any symbol changes
   for (const ExtentPair &pair : pairsOf(given, expected))
     if (graph::mentionsAny(pair.expected, follow))
       values.emplace_back(pair, evaluate(pair.given));
@@ -295,7 +296,7 @@ void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expecte
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// perpend_buffer is two words: the address, then the capacity.
+/// A perpend_buffer is two words: the address, then the capacity.
 static_assert(offsetof(perpend_buffer, data) == 0 && offsetof(perpend_buffer, capacityBytes) == 8 &&
               sizeof(perpend_buffer) == 16);
 Value RunEmitter::growingEntry(Place place) { return f.element(growing, f.i64, 2 * place.number); }

@@ -1,4 +1,4 @@
-//===- FunctionEmitter.h - code of the module's functions --------*- C++ -*-===//
+//===- FunctionEmitter.h - emits functions of the module ABI ----*- C++ -*-===//
 
 #ifndef PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
 #define PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
@@ -50,14 +50,14 @@ public:
   mlir::Value compare(mlir::arith::CmpIPredicate predicate, mlir::Value a, mlir::Value b) {
     return builder.create<mlir::arith::CmpIOp>(loc, predicate, a, b);
   }
-  /// Goes on in a new block if `condition` holds, else in `otherwise`.
+  /// Continues in a new block if `condition` holds, otherwise branches to `otherwise`.
   void proceedIf(mlir::Value condition, mlir::Block *otherwise, mlir::ValueRange arguments = {}) {
     mlir::Block *next = function.addBlock();
     builder.create<mlir::cf::CondBranchOp>(loc, condition, next, mlir::ValueRange{}, otherwise, arguments);
     builder.setInsertionPointToStart(next);
   }
 
-  /// A memref over the memory at `address`. Only checked kernels ask for its extent.
+  /// A memref over the memory at `address`. Only checked kernels need its extent.
   mlir::Value memory(mlir::Value address, mlir::MemRefType type, mlir::Value extent = {}) {
     mlir::Type one = mlir::LLVM::LLVMArrayType::get(i64, 1);
     auto descriptorType =
@@ -82,23 +82,23 @@ public:
     };
     return toInteger(graph::emitSymbolicInt(builder, loc, value, symbol, isTooLarge));
   }
-  /// evaluate(), or `otherwise` where the value is too large.
+  /// evaluate(), or `otherwise` if the value is too large.
   mlir::Value evaluateOr(const support::SymbolicInt &value, mlir::Value symbols, mlir::ArrayRef<std::string> names,
                          int64_t otherwise) {
     mlir::Value isTooLarge, result = evaluate(value, symbols, names, &isTooLarge);
     return isTooLarge ? builder.create<mlir::arith::SelectOp>(loc, isTooLarge, integer(otherwise), result) : result;
   }
 
-  /// How many threads a run has: the runtime writes it behind the symbols of main.
+  /// The number of threads of a run, which the runtime stores after main's symbols.
   mlir::Value threads(mlir::Value symbols, mlir::ArrayRef<std::string> names) {
     return load(i64, symbols, static_cast<int64_t>(names.size()));
   }
-  /// How many parts scratch memory has where a kernel has `units` and a run `threads` (tile/Scratch.h).
+  /// The number of parts of scratch memory, for a kernel with `units` and a run with `threads` (tile/Scratch.h).
   mlir::Value partCount(mlir::Value units, mlir::Value threads) {
     mlir::Value most = builder.create<mlir::arith::MinSIOp>(loc, units, threads);
     return builder.create<mlir::arith::MaxSIOp>(loc, most, integer(0));
   }
-  /// The bytes of all of them. -1 for more than a plan can have, and where `partBytes` is negative.
+  /// The bytes of all parts; -1 if they exceed any plan or `partBytes` is negative.
   mlir::Value partedBytes(mlir::Value partBytes, mlir::Value count) {
     mlir::Value all = builder.create<mlir::arith::MulIOp>(loc, partBytes, count);
     mlir::Value fits = compare(mlir::arith::CmpIPredicate::ule, partBytes, integer(int64_t(1) << 48));

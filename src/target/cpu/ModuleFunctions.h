@@ -1,7 +1,8 @@
-//===- ModuleFunctions.h - the functions of the module ABI -------*- C++ -*-===//
+//===- ModuleFunctions.h - the functions of the module ABI ------*- C++ -*-===//
 //
-// What main becomes (runtime/include/perpend_module.h is the contract). Each
-// takes main as memory planning leaves it and adds one function to the module.
+// The functions that main is compiled to (the contract is
+// runtime/include/perpend_module.h). Each emitter reads main after memory
+// planning and adds one function to the module.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,12 +12,12 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::target {
-/// perpend_bind(dims, symbols, error): the symbols of inputs from their extents, and checks.
+/// perpend_bind(dims, symbols, error): computes the inputs' symbols from their extents, and checks requirements.
 void emitBind(mlir::func::FuncOp main);
-/// perpend_sizes(symbols, bytes, dims): sizes of arena buffers, extents of outputs.
+/// perpend_sizes(symbols, bytes, dims): computes sizes of arena buffers and extents of outputs.
 void emitSizes(mlir::func::FuncOp main);
-/// perpend_run(frame): kernels through frame->parallel, branches, loops, symbols from data. The kernels' entries
-/// must be there.
+/// perpend_run(frame): calls kernels through frame->parallel; branches, loops, symbols from data. The kernels' entries
+/// must exist already.
 void emitRun(mlir::func::FuncOp main);
 } // namespace perpend::target
 

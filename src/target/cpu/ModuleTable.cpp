@@ -1,4 +1,4 @@
-//===- ModuleTable.cpp - the table that a compiled model exports ------------===//
+//===- ModuleTable.cpp - the table that a compiled model exports ----------===//
 
 #include "target/cpu/ModuleTable.h"
 
@@ -26,7 +26,7 @@ static Constant *constantArray(Module &module, Type *elementType, ArrayRef<int64
                             ConstantArray::get(type, elements), name);
 }
 
-/// What another object defines; the same where it is asked for again.
+/// A variable that another object defines; declared once.
 static Constant *hiddenVariable(Module &module, StringRef name) {
   if (GlobalVariable *known = module.getNamedGlobal(name))
     return known;
@@ -37,8 +37,12 @@ static Constant *hiddenVariable(Module &module, StringRef name) {
 }
 
 static Constant *weightsAddress(Module &module, const ModuleTable &table) {
+  auto *pointer = PointerType::getUnqual(module.getContext());
+  if (table.weightsAddress)
+    return ConstantExpr::getIntToPtr(ConstantInt::get(Type::getInt64Ty(module.getContext()), table.weightsAddress),
+                                     pointer);
   if (table.weightsSymbol.empty())
-    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+    return ConstantPointerNull::get(pointer);
   return hiddenVariable(module, table.weightsSymbol);
 }
 
@@ -71,14 +75,15 @@ static Constant *textTable(Module &module, const ModuleTable &table) {
 }
 
 namespace {
-/// A field of perpend_module and where it lies there.
+/// A field of perpend_module, with its offset.
 struct Field {
   size_t offset;
   Constant *value;
 };
 } // namespace
 
-/// The first of a shared library or a program can be found in the file. Each library refers to its own.
+/// The text of the descriptor. In a shared library or program, the first one has a symbol by which it can be found in
+/// the file. Each library refers to its own.
 static Constant *descriptorText(Module &module, const ModuleTable &table) {
   auto *text = ConstantDataArray::getString(module.getContext(), table.descriptor);
   auto *global = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "descriptor");
@@ -98,7 +103,7 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
   Constant *descriptor = descriptorText(module, table);
   Constant *offsets = table.staticOffsets ? constantArray(module, i64, *table.staticOffsets, "offsets")
                                           : ConstantPointerNull::get(PointerType::getUnqual(context));
-  // With static offsets but no buffer, any address says "static".
+  // If there are static offsets but no buffers, any non-null address will do.
   if (table.staticOffsets && table.staticOffsets->empty())
     offsets = descriptor;
   uint32_t bufferCount = table.lifetimes.size() / 2;
@@ -125,7 +130,7 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
           {offsetof(perpend_module, textCount), word(table.texts.size())}};
 }
 
-/// The fields as a struct of LLVM, which must have the layout of the C struct.
+/// Builds an LLVM struct from the fields, which must have the layout of the C struct.
 static Constant *tableOf(LLVMContext &context, ArrayRef<Field> fields) {
   std::vector<Constant *> values;
   size_t offset = 0;
@@ -149,7 +154,7 @@ static GlobalVariable *addTable(Module &module, const ModuleTable &table) {
                             "perpend_module_table");
 }
 
-/// The functions that others call; `build` makes what they return.
+/// Adds the exported functions; `build` computes their return value.
 static void addExports(Module &module, const ModuleTable &table, function_ref<Value *(IRBuilder<> &)> build) {
   auto *functionType = FunctionType::get(PointerType::getUnqual(module.getContext()), false);
   std::vector<std::string> names = {"perpend_module_" + table.name};
@@ -173,11 +178,11 @@ void exposeFunctions(Module &module, StringRef suffix) {
   for (StringRef name : functionNames) {
     Function *function = module.getFunction(name);
     function->setName(name + suffix);
-    function->setLinkage(GlobalValue::ExternalLinkage); // and hidden, as all definitions are
+    function->setLinkage(GlobalValue::ExternalLinkage); // stays hidden, like all definitions
   }
 }
 
-/// What exposeFunctions named in another object.
+/// Declares the functions that exposeFunctions renamed in another object.
 static void declareFunctions(Module &module, StringRef suffix) {
   auto *type = FunctionType::get(Type::getVoidTy(module.getContext()), false);
   for (StringRef name : functionNames)

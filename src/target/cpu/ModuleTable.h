@@ -1,4 +1,4 @@
-//===- ModuleTable.h - the table that a compiled model exports ---*- C++ -*-===//
+//===- ModuleTable.h - the table that a compiled model exports --*- C++ -*-===//
 //
 // Adds perpend_module_<name>() and the perpend_module it returns
 // (runtime/include/perpend_module.h) to the LLVM module of a model.
@@ -22,37 +22,39 @@ class Module;
 
 namespace perpend::target {
 
-/// The descriptor's text in a shared library or a program, of several the first. No model's function has such a name.
+/// The symbol of the descriptor's text in a shared library or program; of several, the first. No function of a model
+/// has this name.
 constexpr llvm::StringLiteral descriptorSymbol = "perpend_module.descriptor";
 
 struct ModuleTable {
-  std::string name;          ///< an identifier
-  bool isMain = true;        ///< found by perpend_module_main, too: the one model of a shared library or a program
-  std::string descriptor;    ///< JSON, see perpend_module.h
-  std::string weightsSymbol; ///< empty: no weights
+  std::string name;            ///< an identifier
+  bool isMain = true;          ///< found by perpend_module_main, too: the one model of a shared library or a program
+  std::string descriptor;      ///< JSON, see perpend_module.h
+  std::string weightsSymbol;   ///< empty: no weights, or those of the process
+  uint64_t weightsAddress = 0; ///< in the process that makes the artifact for itself; 0: of weightsSymbol
   uint64_t weightsBytes = 0;
   uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0, growingCount = 0;
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
   std::optional<std::vector<int64_t>> staticOffsets;
   int64_t staticArenaBytes = 0;
-  std::vector<std::string> texts; ///< constants; the first is empty. Empty: no texts, lists or library calls
-  std::string suffix;             ///< of the names of the functions
+  std::vector<std::string> texts; ///< constant strings, the first is ""; empty list: no strings, lists or library calls
+  std::string suffix;             ///< suffix of the functions' names
 };
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);
 
-/// What a model is on one of several machines.
+/// The part of a model that is specific to one of several machines.
 struct VariantTable {
   ModuleTable table;
   std::string target;
-  std::vector<std::string> isa; ///< what a processor needs
+  std::vector<std::string> isa; ///< instruction sets that the processor must have
 };
 
-/// Lets the tables of another object refer to the functions of this one, which `suffix` names apart.
+/// Renames functions by `suffix` and exposes them, so that tables in another object can refer to them.
 void exposeFunctions(llvm::Module &module, llvm::StringRef suffix);
 
-/// perpend_module_<name>() of a model for several machines: the runtime chooses the first variant that the processor
-/// runs (runtime/variants/ChooseVariant.h). The functions are those that exposeFunctions named.
+/// Adds perpend_module_<name>() of a model for several machines: the runtime chooses the first variant that the
+/// processor can run (runtime/variants/ChooseVariant.h). The functions are those that exposeFunctions renamed.
 void addVariantTables(llvm::Module &module, llvm::ArrayRef<VariantTable> variants);
 } // namespace perpend::target
 

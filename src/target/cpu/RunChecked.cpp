@@ -1,8 +1,8 @@
-//===- RunChecked.cpp - calls of checked kernels ----------------------------===//
+//===- RunChecked.cpp - calls of checked kernels --------------------------===//
 //
-// The kernel gets a record and the extents of its buffers behind their
-// addresses; what the record says afterwards is an error of the run. See
-// tile/CheckedAccesses.h.
+// A checked kernel gets a record and the extents of its buffers, after their
+// addresses; an access noted in the record becomes an error of the run
+// (tile/CheckedAccesses.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -32,13 +32,13 @@ void RunEmitter::prepareRecord(graph::CallKernelOp call, func::FuncOp kernel) {
   int64_t scratch = tile::KernelAbi::scratchCountOf(kernel);
   for (int64_t memory = 0; memory < tile::recordedMemories(count + scratch); ++memory)
     f.store(f.integer(0), record, memory * tile::recordWords);
-  int64_t position = count + 1 + (scratch ? 2 : 0); // behind the symbols and scratch memory
+  int64_t position = count + 1 + (scratch ? 2 : 0); // after the symbols and scratch memory
   f.store(record, list, position);
   for (auto [number, buffer] : llvm::enumerate(buffers))
     f.store(evaluate(graph::elementCount(graph::shapeOf(buffer))), list, position + 1 + number);
 }
 
-/// "input 1 ('x', f32 [n, 3])"
+/// For example "input 1 ('x', f32 [n, 3])".
 static std::string bufferText(graph::CallKernelOp call, unsigned number, Value buffer) {
   unsigned inputs = call.getInputs().size();
   std::string text = number < inputs ? "input " + std::to_string(number) : "output " + std::to_string(number - inputs);

@@ -1,12 +1,12 @@
-//===- RunControlFlow.cpp - branches and loops of perpend_run ---------------===//
+//===- RunControlFlow.cpp - branches and loops of perpend_run -------------===//
 //
 // A loop:
 //
-//   start:   initial values into the places of the results
-//   header:  number of the iteration, condition to go on, bytes of appended elements
-//   body:    operators; copies where a value was not computed where it is wanted;
-//            symbols follow; places of carried values change roles
-//   end:     after an odd number of iterations the results are in the other places
+//   start:   copies initial values to the places of the results
+//   header:  has the iteration's number, the condition, the bytes of appended elements
+//   body:    runs the operators; copies values that were not computed in their destination;
+//            updates symbols; swaps the places of carried values
+//   end:     after an odd number of iterations, the results are in the other places
 //
 //===----------------------------------------------------------------------===//
 
@@ -49,17 +49,17 @@ struct RunEmitter::Loop {
         targets(placesIn(op, tile::targetsAttribute)), spares(placesIn(op, tile::sparesAttribute)),
         sources(placesIn(yield)) {
     count = op.getCount().values()[0];
-    if (!op.countIsKnown()) // set by the header
+    if (!op.countIsKnown()) // the header sets it
       llvm::erase_if(follow, [&](StringAttr name) { return SymbolicInt::symbol(name.str()) == count; });
     sources.erase(sources.begin(), sources.begin() + (op.getCondition() ? 1 : 0));
   }
 
   Place resultPlace(unsigned number) const { return places[op->getNumOperands() + number]; }
   Place argumentPlace(unsigned number) const { return arguments[number + 1]; }
-  /// Whether the places of a carried value change roles; else it stays as it is.
+  /// Whether a carried value swaps places; otherwise it does not change.
   bool changes(unsigned number) const { return !(argumentPlace(number) == targets[number]); }
   unsigned scanNumber(unsigned element) { return op.carriedCount() + element; }
-  /// Whether an element's address is known before it is computed.
+  /// Whether an element's address is known before the element is computed.
   bool isAddressed(unsigned element) {
     unsigned number = scanNumber(element);
     return targets[number].space == Space::Slot && !(targets[number] == resultPlace(number));
@@ -69,19 +69,19 @@ struct RunEmitter::Loop {
   graph::LoopOp op;
   Block &body;
   Operation *yield;
-  SmallVector<StringAttr> follow; ///< extents of carried values
+  SmallVector<StringAttr> follow; ///< symbols that follow the extents of carried values
   SmallVector<Place> places, arguments, targets, spares, sources;
   SymbolicInt count;
-  Value limit, condition;       ///< null without
-  Block *header = nullptr;      ///< arguments: iteration, condition if there is one, bytes of each appended result
-  Value iteration;              ///< in the header
-  SmallVector<Value> positions; ///< in the header
+  Value limit, condition;       ///< null if there is none
+  Block *header = nullptr;      ///< arguments: iteration, condition (if any), bytes of each appended result
+  Value iteration;              ///< argument of the header
+  SmallVector<Value> positions; ///< arguments of the header
   Block *after = nullptr;
 };
 
 static Type elementType(graph::LoopOp op, unsigned number) { return op.yieldedElements()[number].getType(); }
 
-/// The type of as many elements as there are iterations.
+/// The type of a scan result: as many elements as there are iterations.
 static Type stackedType(graph::LoopOp op, unsigned number) {
   auto element = cast<RankedTensorType>(elementType(op, number));
   graph::Shape shape = graph::shapeOf(element);
@@ -89,7 +89,7 @@ static Type stackedType(graph::LoopOp op, unsigned number) {
   return graph::tensorType(shape, element.getElementType());
 }
 
-/// Whether all elements of a scan result have their place before the first iteration.
+/// Whether a scan result is allocated before the first iteration.
 static bool isWhole(graph::LoopOp op, Place place) { return place.space != Space::Growing || op.countIsKnown(); }
 
 void RunEmitter::emitLoop(graph::LoopOp op) {
@@ -100,7 +100,7 @@ void RunEmitter::emitLoop(graph::LoopOp op) {
   endLoop(loop);
 }
 
-/// Initial values and memory for results.
+/// Copies initial values and allocates memory for results.
 void RunEmitter::startLoop(Loop &loop) {
   graph::LoopOp op = loop.op;
   unsigned operand = 0;
@@ -158,7 +158,7 @@ void RunEmitter::emitHeader(Loop &loop) {
   f.proceedIf(goesOn, loop.after);
 }
 
-/// Addresses of this iteration's elements.
+/// Computes the addresses of this iteration's elements.
 void RunEmitter::startElements(Loop &loop) {
   for (unsigned i = 0; i < loop.op.scanResults().size(); ++i) {
     if (loop.isAppended(i))
@@ -198,7 +198,7 @@ void RunEmitter::emitBody(Loop &loop) {
   f.builder.setInsertionPointToStart(loop.after);
 }
 
-/// The first element gives symbols their values; another value later is an error.
+/// The first element determines the values of symbols; a different value later is an error.
 void RunEmitter::followElements(Loop &loop) {
   graph::LoopOp op = loop.op;
   for (StringAttr symbol : op.elementSymbols()) {
@@ -219,7 +219,7 @@ void RunEmitter::followElements(Loop &loop) {
   }
 }
 
-/// `position`: where an appended element begins; becomes that of the next.
+/// `position` is where an appended element starts; advances to the next.
 void RunEmitter::storeElement(Loop &loop, unsigned element, Value &position) {
   unsigned number = loop.scanNumber(element);
   Type type = elementType(loop.op, element);
@@ -245,13 +245,13 @@ static void swapWords(FunctionEmitter &f, Type type, Value a, int64_t aNumber, V
   f.store(first, b, bNumber);
 }
 
-/// The two words of each growing buffer.
+/// Swaps the two words of growing buffers.
 static void swapBuffers(FunctionEmitter &f, Value a, Value b) {
   swapWords(f, f.i64, a, 0, b, 0);
   swapWords(f, f.i64, a, 1, b, 1);
 }
 
-/// What was written becomes what is read.
+/// Swaps the places of carried values.
 void RunEmitter::exchange(Loop &loop) {
   for (unsigned i = 0; i < loop.op.carriedCount(); ++i) {
     Place argument = loop.argumentPlace(i), target = loop.targets[i];
@@ -264,7 +264,8 @@ void RunEmitter::exchange(Loop &loop) {
   }
 }
 
-/// Results to their places; growing buffers back to theirs, so that the next run finds the sizes of this one.
+/// Moves results to their places, and growing buffers back to theirs, so that the next run finds its memory as large as
+/// now.
 void RunEmitter::endLoop(Loop &loop) {
   graph::LoopOp op = loop.op;
   bool anyChanges = llvm::any_of(llvm::seq(0u, op.carriedCount()), [&](unsigned i) { return loop.changes(i); });

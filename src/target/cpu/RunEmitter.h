@@ -1,9 +1,8 @@
-//===- RunEmitter.h - the code of perpend_run --------------------*- C++ -*-===//
+//===- RunEmitter.h - emits perpend_run -------------------------*- C++ -*-===//
 //
-// Main as one function: kernel calls through frame->parallel, memory whose size
-// is known now, symbols from data, and errors (EmitRun.cpp); branches and loops
-// (RunControlFlow.cpp); library calls (RunLibrary.cpp); checked kernels (RunChecked.cpp). Places are those of memory
-// planning (tile/Buffers.h).
+// Compiles main to one function: kernel calls through frame->parallel, allocation of memory whose size is only known
+// then, symbols from data, and errors (EmitRun.cpp); branches and loops (RunControlFlow.cpp); library calls
+// (RunLibrary.cpp); checked kernels (RunChecked.cpp). Places are those of memory planning (tile/Buffers.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -48,25 +47,25 @@ private:
   // Symbols
   mlir::Value evaluate(const graph::SymbolicInt &value) { return f.evaluate(value, symbols, names); }
   void setSymbol(mlir::StringRef name, mlir::Value value);
-  /// Where values of the types `given` become those of the types `expected` (results of a branch, what a loop carries),
-  /// an extent that is not as expected ends the run with an error. Expected extents that mention one of `symbols` are
-  /// not compared, and none is where `exempt` is true at run time.
+  /// Compares extents where values of types `given` become values of types `expected` (results of a branch, carried
+  /// values of a loop); a difference ends the run with an error. Expected extents that use one of `symbols` are not
+  /// compared, and none is if `exempt` is true at run time.
   void checkExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols,
                     mlir::Value exempt = {});
-  /// An expected extent that is one of `symbols` alone gives it its value, the given extent; then the expected extents
-  /// that mention `symbols` in expressions are compared, as above.
+  /// Assigns symbols: an expected extent that is one of `symbols` alone gives it the value of the given extent. Then
+  /// compares, as above, the expected extents that use `symbols` in expressions.
   void followExtents(mlir::Operation *op, mlir::TypeRange given, mlir::TypeRange expected, Names symbols);
 
   // Memory
   mlir::Value addressOf(tile::Place place);
-  /// INT64_MAX for a negative extent and for more than 63 bits.
+  /// INT64_MAX for a negative extent or a size beyond 63 bits.
   mlir::Value bytesOf(mlir::Type type);
   mlir::Value growingEntry(tile::Place place);
   void reserve(tile::Place place, mlir::Value bytes, mlir::Value keptBytes);
-  /// Makes room for a value of this type, where memory is not planned.
+  /// Allocates memory for a value of this type in a place that is not planned.
   void prepare(tile::Place place, mlir::Type type);
   void copyBytes(mlir::Value target, mlir::Value source, mlir::Value bytes);
-  /// Nothing when the value is there.
+  /// Does nothing if the value is already there.
   void copy(tile::Place target, tile::Place source, mlir::Type type);
   void setSlot(tile::Place slot, mlir::Value address) { f.store(address, slots, slot.number); }
   mlir::Value loadFlag(tile::Place place);
@@ -90,20 +89,20 @@ private:
   mlir::ModuleOp module;
   std::vector<std::string> names;
   FunctionEmitter f;
-  mlir::Block *leave; ///< returns its argument
+  mlir::Block *leave; ///< block that returns its argument
   int64_t tables = 0;
   mlir::Value frame, inputs, outputs, weights, arena, offsets, symbols, parallel, growing, reserveFunction,
       refuseFunction, outputDims;
-  mlir::Value list, slots, counters; ///< buffers of a call; addresses; numbers of iterations, by slot
-  mlir::Value kernelSymbols;         ///< of a call
-  mlir::Value extents;               ///< of a library call
-  mlir::Value record;                ///< of a checked kernel
+  mlir::Value list, slots, counters; ///< argument list of a call; addresses; iteration numbers, by slot
+  mlir::Value kernelSymbols;         ///< symbols of a call
+  mlir::Value extents;               ///< extents of a library call
+  mlir::Value record;                ///< record of a checked kernel
 };
 
-/// "node 'x'": where an error of a run comes from.
+/// For example "node 'x'": the origin of an error in a run.
 std::string nodeText(mlir::Operation *op);
 
-/// The places in an attribute of memory planning.
+/// Reads the places in an attribute written by memory planning.
 llvm::SmallVector<tile::Place> placesIn(mlir::Operation *op, mlir::StringRef attribute = tile::buffersAttribute);
 } // namespace perpend::target
 

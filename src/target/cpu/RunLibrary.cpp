@@ -1,9 +1,9 @@
-//===- RunLibrary.cpp - library calls of perpend_run ------------------------===//
+//===- RunLibrary.cpp - library calls of perpend_run ----------------------===//
 //
 // A call goes through perpend_call_library_v1 (runtime/library/Call.cpp), which
-// shows the function what is said here: memory and extents of operands, and for
-// each result its memory, if its size is known, and the extents that it must
-// have. It comes back with the extents that the function chose.
+// presents this to the function: memory and extents of operands, and for each
+// result its memory, if the size is known, and the extents that it must have.
+// It returns the extents that the function chose.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,7 +24,7 @@ using graph::SymbolicInt;
 using tile::Place;
 using tile::Space;
 
-/// perpend_string_concat for string.concat.
+/// For example perpend_string_concat for string.concat.
 static std::string symbolOf(StringRef function) {
   auto [library, name] = function.split('.');
   return ("perpend_" + library + "_" + name).str();
@@ -40,7 +40,7 @@ static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef na
   return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
 }
 
-/// CallCounts, then a CallTensor for each operand and result.
+/// A CallCounts, then a CallTensor for each operand and result.
 static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place> places) {
   SmallVector<int32_t> signature;
   auto append = [&](auto entry) {
@@ -72,7 +72,7 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 
-/// Symbols that the call defines take the extents that came back; others that mention them are checked.
+/// Symbols that the call defines get the extents that it returned; other extents that use them are checked.
 void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
   SmallVector<StringAttr> symbols = op.definedSymbols();
   std::set<std::string> defined;
@@ -110,7 +110,7 @@ void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
             op->getNumOperands() + number);
     storeExtents(type, true);
   }
-  // In the order of library::CallLibrary.
+  // Arguments in the order of library::CallLibrary.
   Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
                       {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
                        f.text(graph::parametersText(op.getParameters())), f.text(nodeText(op)),

@@ -1,4 +1,4 @@
-//===- StartObject.h - The entry point of an executable ----------*- C++ -*-===//
+//===- StartObject.h - The entry point of an executable ---------*- C++ -*-===//
 #ifndef PERPEND_TARGET_CPU_STARTOBJECT_H
 #define PERPEND_TARGET_CPU_STARTOBJECT_H
 
@@ -8,7 +8,7 @@
 
 namespace perpend::target {
 
-/// An object with a weak `_start` that calls `main` through the C library: what crt1.o is to a compiler's users.
+/// An object with a weak `_start` that calls `main` through the C library; replaces crt1.o.
 llvm::Expected<llvm::SmallVector<char, 0>> emitStartObject(const TargetInfo &target);
 
 } // namespace perpend::target

@@ -1,4 +1,4 @@
-//===- BlockCost.cpp - how long scheduled blocks take ---------------------===//
+//===- BlockCost.cpp - estimates the time of scheduled blocks -------------===//
 
 #include "tile/cost/BlockCost.h"
 
@@ -18,17 +18,18 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// What the processors of Targets.def sustain, about.
+/// Approximate figures of the processors in Targets.def: sustained loads and stores per cycle, and latency of an
+/// addition.
 static constexpr double accessesPerCycle = 2, cyclesOfSum = 4;
-/// Sums that LLVM makes of one where a loop carries it.
+/// Number of partial sums that LLVM uses for a sum carried by a loop.
 static constexpr double interleavedSums = 4;
-/// Of the peak, in the code of an intrinsic.
+/// Fraction of the peak that the code of an intrinsic reaches.
 static constexpr double reachedByIntrinsics = 0.85;
 
 namespace {
-/// How the instances of one block run.
+/// The number and width of one block's executions.
 struct Instances {
-  double count = 1; ///< of vectors, or of scalars
+  double count = 1; ///< number of executions, of vectors or scalars
   double lanes = 1;
   double registersOf(int64_t elementBytes, const target::TargetInfo &target) const {
     return std::ceil(lanes / target.vectorLanes(elementBytes));
@@ -52,7 +53,7 @@ public:
     cost.fromL3 = moved(body, double(target.l2Bytes)) / (target.bytesPerCycleOfL3 * cycles);
     cost.fromMemory = moved(body, double(target.l3Bytes)) / target.bytesPerSecond;
     if (footprints.of(body).bytes(target.lineBytes) <= double(target.l3Bytes))
-      cost.fromMemory = 0; // it is there from the kernel before
+      cost.fromMemory = 0; // the previous kernel left it in the cache
     if (footprints.of(body).bytes(target.lineBytes) <= double(target.l2Bytes))
       cost.fromL3 = 0;
     for (Operation &statement : body)
@@ -62,7 +63,7 @@ public:
   }
 
 private:
-  /// Bytes that come into a cache, or leave it.
+  /// Bytes that move into or out of a cache of this size.
   double moved(Block &body, double cacheBytes) {
     Footprint all = footprints.of(body);
     if (double bytes = all.bytes(target.lineBytes); bytes <= cacheBytes)
@@ -82,7 +83,7 @@ private:
     double trips = footprints.trips(loop);
     if (one.bytes(target.lineBytes) > cacheBytes)
       return trips * moved(*loop.body(), cacheBytes);
-    double sum = 0; // what one iteration has read, the next one finds
+    double sum = 0; // data read by one iteration is still cached in the next
     for (const auto &[buffer, whole] : footprints.of(loop).boxes) {
       auto type = cast<BufferType>(buffer.getType());
       sum +=
@@ -97,7 +98,7 @@ private:
     bool isIntrinsic = false;
     for (Operation *around = block->getParentOp(); around != kernel; around = around->getParentOp()) {
       if (auto loop = dyn_cast<ForOp>(around))
-        loops.push_back(loop); // from inside
+        loops.push_back(loop); // innermost first
       if (auto outer = dyn_cast<BlockOp>(around))
         isIntrinsic |= !intrinsicOf(outer).empty();
     }
@@ -114,7 +115,7 @@ private:
     addAccesses(block, loops, lanes, instances);
   }
 
-  /// The loop whose iterations are lanes: the schedule's, or the innermost one where LLVM finds that it can be.
+  /// The loop that is vectorised: by the schedule, or the innermost one if LLVM's vectoriser would accept it.
   ForOp lanesOf(BlockOp block, ArrayRef<ForOp> loops, int64_t width, Instances &instances) {
     for (ForOp loop : loops)
       if (loop.getKind() == LoopKind::Vectorized) {
@@ -144,7 +145,7 @@ private:
     return footprints.indices.along(position->second, loop, access.op);
   }
 
-  /// A bound of a loop in a block, in the block's first instance.
+  /// The bound of a loop inside a block, in the block's first instance.
   static SymbolicInt boundOf(Value bound) {
     if (std::optional<int64_t> number = getConstantIntValue(bound))
       return *number;
@@ -155,7 +156,7 @@ private:
     return index ? index.getExpression().values().front().substitute(first) : SymbolicInt::symbol("unknown");
   }
 
-  /// How often the loops in a block run an operation of it.
+  /// How often the loops inside a block execute one of its operations.
   static double repeats(Operation *op, BlockOp block) {
     double times = 1;
     for (auto loop = op->getParentOfType<scf::ForOp>(); loop && block->isAncestor(loop);
@@ -189,7 +190,7 @@ private:
     cost.arithmetic += cycles / target.cyclesPerSecond;
   }
 
-  /// Whether the sum stays where it is from one iteration to the next.
+  /// Whether consecutive iterations add to the same element.
   bool carriesSum(BlockOp block, ForOp innermost) {
     return llvm::all_of(accessesIn(block), [&](const Access &access) {
       return !access.isStore() || along(access, innermost).isUniform();
@@ -202,7 +203,7 @@ private:
       if (access.op->getParentOfType<InitOp>() || (!loops.empty() && loops.front() != lanes && isKept(access, loops)))
         continue;
       double vectors = instances.count * repeats(access.op, block);
-      for (ForOp loop : loops) // the copies of an unrolled loop's body share what they load
+      for (ForOp loop : loops) // the copies of an unrolled body share loads
         if (loop.getKind() == LoopKind::Unrolled && along(access, loop).isUniform())
           vectors /= footprints.trips(loop);
       cycles += vectors * accessesOf(access, loops, lanes, instances) / accessesPerCycle;
@@ -210,7 +211,7 @@ private:
     cost.accesses += cycles / target.cyclesPerSecond;
   }
 
-  /// To load or store one vector.
+  /// The number of accesses needed to load or store one vector.
   double accessesOf(const Access &access, ArrayRef<ForOp> loops, ForOp lanes, const Instances &instances) {
     IndexAlong index = lanes ? along(access, lanes) : IndexAlong{SymbolicInt(0), SymbolicInt(0)};
     if (index.isUniform())
@@ -223,10 +224,10 @@ private:
              along(access, loop).isContiguous();
     });
     return isTransposed ? 1 + std::log2(instances.lanes) // shuffles
-                        : 2 * instances.lanes;           // a load each, and putting it into its lane
+                        : 2 * instances.lanes;           //  a load and an insertion per lane
   }
 
-  /// In a register, from one iteration of the innermost loop to the next.
+  /// Whether the element stays in a register across iterations of the innermost loop.
   bool isKept(const Access &access, ArrayRef<ForOp> loops) { return along(access, loops.front()).isUniform(); }
 
   func::FuncOp kernel;

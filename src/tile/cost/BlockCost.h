@@ -1,10 +1,10 @@
-//===- BlockCost.h - how long scheduled blocks take --------------*- C++ -*-===//
+//===- BlockCost.h - estimates the time of scheduled blocks -----*- C++ -*-===//
 //
-// A kernel of blocks as its loops stand, on one thread: what its arithmetic
-// takes on the vectors that it has, what its loads and stores take, and what
-// moves between the memories, from the footprint of each loop: what fits a cache
-// is read into it once, however often loops inside go over it. The longest of
-// these is the kernel's time. So one schedule of a kernel compares with another.
+// Estimates the time of a kernel of blocks on one thread from its loops:
+// arithmetic at the width of its vectors, loads and stores, and traffic between
+// the levels of memory. Traffic follows from the footprint of each loop: data
+// that fits a cache is read into it once, however often inner loops use it. The
+// result is the largest of these. It serves to compare schedules of one kernel.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,14 +16,14 @@
 
 namespace perpend::tile {
 
-/// Seconds.
+/// All times in seconds.
 struct BlockCost {
   double arithmetic = 0;
-  double accesses = 0;                           ///< loads and stores, of what the first cache has
-  double fromL2 = 0, fromL3 = 0, fromMemory = 0; ///< and to them
-  double units = 1;                              ///< parts that may run at the same time
+  double accesses = 0;                           ///< time of loads and stores that hit the first cache
+  double fromL2 = 0, fromL3 = 0, fromMemory = 0; ///< time of traffic from and to each level
+  double units = 1;                              ///< number of parallel units
 
-  /// How many units take about so long.
+  /// How many units take about this long.
   int64_t unitsForSeconds(double wanted) const {
     constexpr double most = 1e15;
     return seconds() > 0 ? static_cast<int64_t>(std::min(wanted * units / seconds(), most)) + 1 : 1;
@@ -31,7 +31,7 @@ struct BlockCost {
   double seconds() const { return std::max({arithmetic, accesses, fromL2, fromL3, fromMemory}); }
 };
 
-/// A symbolic extent counts as 32 (CostModel.h). Good to a factor of about two.
+/// Symbolic extents count as 32 (CostModel.h). Accurate to about a factor of two.
 BlockCost costOf(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 } // namespace perpend::tile
 

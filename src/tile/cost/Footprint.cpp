@@ -1,4 +1,4 @@
-//===- Footprint.cpp - which memory loops touch ---------------------------===//
+//===- Footprint.cpp - memory footprints of loops -------------------------===//
 
 #include "tile/cost/Footprint.h"
 
@@ -56,7 +56,7 @@ double FootprintFinder::trips(ForOp loop) {
   return count->second;
 }
 
-/// Loops outside of the statement are at 0.
+/// Loops outside the statement are taken at iteration 0.
 NumberRange FootprintFinder::rangeOfName(StringRef name, Operation *statement) {
   Value value = indices.names.value(name);
   if (!value) {

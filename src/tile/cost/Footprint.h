@@ -1,4 +1,4 @@
-//===- Footprint.h - which memory loops touch --------------------*- C++ -*-===//
+//===- Footprint.h - memory footprints of loops -----------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_COST_FOOTPRINT_H
 #define PERPEND_TILE_COST_FOOTPRINT_H
@@ -11,24 +11,24 @@
 
 namespace perpend::tile {
 
-/// A range of numbers, both ends included.
+/// A range of numbers, both ends inclusive.
 struct NumberRange {
   double low = 0, high = 0;
   double count() const { return high - low + 1; }
 };
 
-/// The part of one buffer that is touched: a box.
+/// The touched part of one buffer, as a box.
 struct TouchedBox {
   llvm::SmallVector<NumberRange> dims;
-  /// How often, as the loops go.
+  /// Number of accesses.
   double times = 0;
 
   void add(const TouchedBox &other);
-  /// Whole cache lines along the last dimension; never more than the buffer has.
+  /// Bytes of the box, in whole cache lines along the last dimension; at most the size of the buffer.
   double bytes(BufferType type, double lineBytes) const;
 };
 
-/// The parts of all buffers.
+/// The touched parts of all buffers.
 struct Footprint {
   llvm::MapVector<mlir::Value, TouchedBox> boxes;
 
@@ -36,17 +36,18 @@ struct Footprint {
   double bytes(double lineBytes) const;
 };
 
-/// The footprints of the statements of a kernel of blocks, a symbol counts as in CostModel.h. Loops around a statement
-/// are at their first iteration, those inside run. Where an index is not affine, or was loaded, the box is a cover.
+/// Computes the footprints of statements in a kernel of blocks; symbols count as in CostModel.h. Loops around a
+/// statement are at their first iteration, loops inside run completely. If an index is not affine, or was loaded, the
+/// box is conservative.
 class FootprintFinder {
 public:
   explicit FootprintFinder(mlir::func::FuncOp kernel);
 
-  /// Of a loop or a block.
+  /// The footprint of a loop or a block.
   const Footprint &of(mlir::Operation *statement);
-  /// Of all statements of a loop's body, or of a kernel's.
+  /// The footprint of all statements in a loop's body, or in a kernel.
   Footprint of(mlir::Block &body);
-  /// Iterations of a loop, at least 1.
+  /// The number of iterations of a loop, at least 1.
   double trips(ForOp loop);
   KernelIndices indices;
 
@@ -55,7 +56,7 @@ private:
   NumberRange rangeOf(const support::SymbolicAtom &atom, mlir::Operation *statement);
   NumberRange rangeOfName(llvm::StringRef name, mlir::Operation *statement);
 
-  std::map<mlir::Operation *, Footprint> known; ///< which stay where they are
+  std::map<mlir::Operation *, Footprint> known; ///< std::map, because references must stay valid
   llvm::DenseMap<mlir::Operation *, double> tripCounts;
   llvm::DenseMap<mlir::Operation *, Shape> places;
 };

@@ -1,9 +1,9 @@
-//===- Edges.cpp - loops whose blocks have conditions ---------------------===//
+//===- Edges.cpp - loops around blocks with conditions --------------------===//
 //
-// A split whose factors do not divide leaves a condition in the blocks inside.
-// Of the iterations of a loop, all those before some number meet it: they are
-// emitted without. What is left runs with it, or, where the condition says
-// nothing but how far the loop goes, not at all.
+// A split whose factors do not divide the extent leaves a condition in the blocks inside. The
+// iterations of a loop up to some number all satisfy it, so they are emitted without the check.
+// The remaining iterations are emitted with the check, or not at all if the condition is just
+// the end of the loop.
 //
 //   tile.for %i0 in 13 { tile.for %i1 in 8 { block … where(%i0 * 8 + %i1 < 100)
 //   =>  for %i0 in 12 { for %i1 in 8 … }   for %i0 from 12 to 13 { for %i1 in 100 - %i0 * 8 … }
@@ -20,17 +20,17 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The iterations of a loop before `whole` meet a condition, those from `end` on do not.
+/// All iterations before `whole` satisfy a condition; none from `end` on does.
 struct Iterations {
   SymbolicInt whole, end;
 };
 
-/// Where in one loop a condition, left < right, holds.
+/// Finds for which iterations of a loop a condition `left < right` holds.
 class EdgeFinder {
 public:
   EdgeFinder(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
 
-  /// nullopt: there are no such numbers, or they are not known.
+  /// nullopt if there are no such numbers, or they are unknown.
   std::optional<Iterations> find(BlockOp block, const SymbolicInt &left, const SymbolicInt &right) {
     auto [first, slope] = indices.along(left - right, loop, block);
     if (!slope || !slope->isConstant() || *slope->constant() <= 0)
@@ -39,7 +39,7 @@ public:
     if (!bounds)
       return std::nullopt;
     Iterations found{support::ceilDiv(-bounds->high, *slope), support::ceilDiv(-bounds->low, *slope)};
-    // What depends on a value inside of the loop is not known before it.
+    // Both must be known before the loop, so they cannot depend on values computed inside it.
     bool isKnown = !found.whole.isPoison() && !found.end.isPoison() &&
                    isOutside(found.whole, loop->getParentOp(), indices.names) &&
                    isOutside(found.end, loop->getParentOp(), indices.names);
@@ -56,10 +56,10 @@ std::optional<Edge> Flattener::edgeOf(ForOp loop) {
   SymbolicInt extent = indices.extentOf(loop);
   Edge edge{extent, SymbolicInt(0), true, {}};
   EdgeFinder finder(loop, indices);
-  std::optional<SymbolicInt> first; // the iterations of the first block
+  std::optional<SymbolicInt> first; // whole iterations of the first block
   loop.walk([&](BlockOp innermost) {
     if (innermost.walk([&](BlockOp inner) { return WalkResult(failure(inner != innermost)); }).wasInterrupted())
-      return; // those inside do its work
+      return; // its inner blocks are visited instead
     Iterations own{extent, extent};
     for (BlockOp block = innermost; block && loop->isAncestor(block); block = block->getParentOfType<BlockOp>()) {
       Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
@@ -82,7 +82,7 @@ std::optional<Edge> Flattener::edgeOf(ForOp loop) {
   });
   edge.whole = withNumbers(support::max(edge.whole, SymbolicInt(0)));
   edge.end = withNumbers(edge.end);
-  // What is unrolled stays so.
+  // An unrolled loop keeps its constant extent.
   if (edge.end.isPoison() || loop.getKind() == LoopKind::Unrolled)
     edge.end = extent;
   if (edge.conditions.empty() || edge.whole.isPoison())
@@ -117,7 +117,7 @@ void Flattener::assume(const Edge &edge, llvm::function_ref<void()> emitBody) {
     assumed.erase(condition);
 }
 
-/// Variables that have numbers here, of unrolled loops and of single iterations, are these.
+/// Substitutes the variables that are constants at this point: those of unrolled loops and of single iterations.
 SymbolicInt Flattener::withNumbers(const SymbolicInt &expression) {
   llvm::StringMap<SymbolicInt> numbers;
   std::set<std::string> used;
@@ -155,8 +155,8 @@ std::optional<Value> Flattener::conditionOf(OpBuilder &builder, BlockOp block, F
   return all;
 }
 
-/// Code is written twice only for what is worth it, and in so many loops inside of one another. Loops with a condition
-/// that is in the way of lanes are cut beyond that, and do not count.
+/// At most this many nested loops are emitted in two parts, and only if they are worth it. Loops cut for the sake of
+/// vectorisation are exempt from the limit.
 static constexpr unsigned mostCuts = 2;
 
 static bool isWorthCutting(ForOp loop) {
@@ -169,7 +169,8 @@ static bool isWorthCutting(ForOp loop) {
       .wasInterrupted();
 }
 
-/// Whether a condition is in the way of lanes in the iterations that meet it: other edges do not make that worth less.
+/// Whether a condition would prevent vectorisation in the iterations that satisfy it: cutting the loop then pays in any
+/// case.
 static bool isOfLanes(ForOp loop, const Edge &edge, KernelIndices &indices) {
   return llvm::any_of(edge.conditions, [&](auto condition) {
     auto block = cast<BlockOp>(condition.first);
@@ -182,7 +183,7 @@ static bool isOfLanes(ForOp loop, const Edge &edge, KernelIndices &indices) {
   });
 }
 
-/// Whether a loop inside, which a condition does not use, can ask for it once: a cut would save no more.
+/// Whether every condition can be tested once outside some inner loop: cutting the outer loop would gain nothing more.
 static bool isAskedOnce(ForOp loop, const Edge &edge, KernelIndices &indices) {
   return llvm::all_of(edge.conditions, [&](auto condition) {
     auto block = cast<BlockOp>(condition.first);
@@ -195,7 +196,7 @@ static bool isAskedOnce(ForOp loop, const Edge &edge, KernelIndices &indices) {
   });
 }
 
-/// Whether so much is written out in an iteration that a loop is not unrolled, be its extent constant or not.
+/// Whether the unrolled body is so long that the loop itself is never unrolled, constant extent or not.
 static bool isLongWhenUnrolled(ForOp loop, KernelIndices &indices) {
   constexpr int64_t longCount = 16;
   return llvm::any_of(blocksInside(loop), [&](BlockOp block) {
@@ -207,7 +208,7 @@ static bool isLongWhenUnrolled(ForOp loop, KernelIndices &indices) {
   });
 }
 
-/// Whether loops inside end where the conditions do: written twice, they would gain no more than a constant extent.
+/// Whether inner loops end exactly where the conditions fail: a second copy would gain only a constant extent.
 static bool isEndInside(ForOp loop, const Edge &edge, KernelIndices &indices) {
   return llvm::all_of(edge.conditions, [&](auto condition) {
     auto block = cast<BlockOp>(condition.first);

@@ -1,9 +1,9 @@
-//===- Flattener.h - a kernel of blocks as loops on memory ------*- C++ -*-===//
+//===- Flattener.h - turns a kernel of blocks into loops on memory -*- C++ -*-===//
 //
-// What FlattenBlocks does with one kernel. The loops and blocks are in
-// passes/FlattenBlocks.cpp, what a reduction carries in registers in Sums.cpp,
-// iterations that are lanes of vectors in Lanes.cpp, and loops whose blocks have
-// conditions in Edges.cpp.
+// The work of FlattenBlocks on one kernel. passes/FlattenBlocks.cpp has loops
+// and blocks, Sums.cpp sums in registers, Lanes.cpp loops that become vector
+// operations, Edges.cpp loops whose blocks have conditions, Transposes.cpp and
+// Prefetches.cpp what their names say.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,20 +24,20 @@
 
 namespace perpend::tile {
 
-/// A reduction whose sum is carried by the loops from `outermost` inwards.
+/// A reduction whose sum is carried in a register by the loops from `outermost` inwards.
 struct Accumulation {
   ForOp outermost;
   BlockOp block;
   StoreOp store;
 };
 
-/// What the iterations of a loop have in common with the conditions of the blocks inside.
+/// How the iterations of a loop relate to the conditions of the blocks inside.
 struct Edge {
-  /// In the iterations before this one all of `conditions` hold.
+  /// All of `conditions` hold in the iterations before this one.
   SymbolicInt whole;
-  /// From this one on no block runs.
+  /// No block runs from this iteration on.
   SymbolicInt end;
-  /// No block runs in the others.
+  /// No block runs from `whole` on, either.
   bool isExact = false;
   llvm::SmallVector<std::pair<mlir::Operation *, unsigned>> conditions;
 };
@@ -80,28 +80,28 @@ private:
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, mlir::Value carried, Body body);
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to,
                       mlir::Value carried, Body body);
-  /// An expression's value: that of the same expression in front, or another one plus a number, where there is one.
+  /// Emits an expression's value. Reuses a dominating value of the same expression, or one that differs by a constant.
   mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
   mlir::Value emitValue(mlir::OpBuilder &builder, const SymbolicInt &expression);
-  /// As KernelIndices says it; the kernel does not change while it is made flat.
+  /// As KernelIndices::positionOf, cached: the kernel does not change while it is flattened.
   const SymbolicInt &positionOf(const Access &access);
-  /// The position in terms of what is lanes.
+  /// The position as a function of the lane.
   const IndexAlong &alongLanes(const Access &access);
   mlir::Value memoryOf(mlir::Value buffer) { return mapping.lookup(buffer); }
 
-  // Memory that is asked for before it is touched
+  // Prefetches
   struct Rows {
     Access access;
-    /// Of a later iteration.
+    /// The first element, in a later iteration.
     SymbolicInt first;
     SymbolicInt length, step;
   };
   std::optional<Rows> rowsOf(const Access &access, ForOp loop, ForOp annotated);
   void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
   void emitPrefetch(mlir::OpBuilder &builder, const Rows &rows);
-  /// The rows that `loop` runs along, those of a later iteration of a loop around that says so.
+  /// Prefetches the rows that `loop` traverses, for a later iteration of an annotated loop around it.
   void emitPrefetchesOfRow(mlir::OpBuilder &builder, ForOp loop);
-  /// What an intrinsic in the block asks for meanwhile.
+  /// What an intrinsic in the block prefetches while it computes.
   std::optional<AskedAhead> askedAhead(mlir::OpBuilder &builder, mlir::Value buffer, BlockOp block);
 
   // Sums in registers
@@ -115,31 +115,32 @@ private:
 
   // Edges
   std::optional<Edge> edgeOf(ForOp loop);
-  /// Calls `emitPart(from, to)` for parts of a loop that together run all that it does; in the first all conditions
-  /// that can be are known to hold.
+  /// Calls `emitPart(from, to)` for consecutive parts of a loop. In the first part, the conditions that the edge covers
+  /// are assumed to hold.
   void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
-  /// Whether a condition of a block inside that is not known to hold depends on the loop, and not on `apartFrom`.
+  /// Whether a block inside has a condition, not assumed to hold, that depends on the loop but not on `apartFrom`.
   bool hasOpenCondition(ForOp loop, ForOp apartFrom = {});
   bool hasOpenCondition(BlockOp block);
-  /// Whether what is vectorised inside is scalar in all iterations, and no local buffer wants to be registers: code
-  /// that is long when unrolled, and hardly faster.
+  /// Whether a loop is a scalar remainder: what is vectorised inside is scalar in all its iterations, and no local
+  /// buffer wants to become registers. Unrolling it would make long code that is hardly faster.
   bool isRest(ForOp loop);
-  /// The conditions of the only block inside that have the same value in all iterations; none: nullopt.
+  /// The conditions of the only block inside that have the same value in all iterations; nullopt if there are none.
   std::optional<Edge> invariantOf(ForOp loop);
-  /// Runs `emitBody` where all of the edge's conditions hold.
+  /// Runs `emitBody` under the assumption that all of the edge's conditions hold.
   void assume(const Edge &edge, llvm::function_ref<void()> emitBody);
   SymbolicInt withNumbers(const SymbolicInt &expression);
-  /// The conditions that depend on a loop from `loop` inwards, or (`inside` false) the others, less what always holds;
-  /// null without any, nullopt where one never holds.
+  /// The conjunction of a block's open conditions: those that depend on a loop from `loop` inwards if `inside`,
+  /// otherwise the others. Null if there are none, nullopt if one can never hold.
   std::optional<mlir::Value> conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
 
   // Lanes
   bool canBeLanes(ForOp loop);
-  /// The iterations of a vectorised loop that are lanes here: all that run, of some number. nullopt: they are none.
+  /// The iterations of a vectorised loop that become lanes: all iterations that run, a constant number. nullopt if it
+  /// cannot be vectorised.
   std::optional<Edge> laneEdge(ForOp loop);
-  /// Whether it was a loop whose iterations are lanes.
+  /// Emits a loop as vector operations; returns whether that was possible.
   bool emitLanes(mlir::OpBuilder &builder, ForOp loop);
-  /// The lanes of an expression, or its value where all have the same.
+  /// A vector of the expression's values in all lanes, or a scalar if they are equal.
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
   mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);
   void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
@@ -150,7 +151,7 @@ private:
   mlir::Type laneType(mlir::Type scalar);
 
   // Transposes
-  /// Whether it was a loop whose loads are transposed.
+  /// Emits a loop whose loads are transposed in registers; returns whether that was possible.
   bool emitAcross(mlir::OpBuilder &builder, ForOp loop);
   ForOp lanesAcross(ForOp loop);
   llvm::SmallVector<LoadOp> loadsAcross(ForOp loop);
@@ -158,31 +159,31 @@ private:
   mlir::func::FuncOp kernel;
   mlir::Location loc;
   mlir::ValueRange arguments;
-  /// Inputs and outputs are buffers alike.
+  /// Inputs and outputs are treated alike.
   KernelAbi abi;
   const LocalMemory &localMemory;
-  /// Of the target's caches.
+  /// Cache line of the target.
   int64_t lineBytes;
   KernelEmitter emitter;
   KernelIndices indices;
   mlir::IRMapping mapping;
   llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> assumed;
-  /// How many of the loops around are written twice, those not counted that are so for lanes.
+  /// Number of enclosing loops that are emitted in two parts, except those cut for vectorisation.
   unsigned cuts = 0;
-  /// The loop whose iterations are lanes of what is being emitted; null: scalars are emitted.
+  /// The loop whose iterations are lanes of the code being emitted; null for scalar code.
   ForOp lanes;
   int64_t laneCount = 0;
-  /// What local buffers are, of those that are not in scratch memory.
+  /// Memory of local buffers on the stack, by allocation.
   llvm::DenseMap<mlir::Operation *, mlir::Value> allocated;
-  /// Lanes, as they lie in memory, of loads that have been emitted before.
+  /// Vectors of loads that have been transposed in advance, as they lie in memory.
   llvm::DenseMap<mlir::Operation *, mlir::Value> loaded;
   llvm::DenseMap<mlir::Operation *, SymbolicInt> positions;
-  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, IndexAlong> positionsAlong; // an access, the lanes
-  llvm::DenseMap<mlir::Operation *, bool> canBe;                                              // lanes
-  /// The latest value of each expression over variables of loops.
+  llvm::DenseMap<std::pair<mlir::Operation *, mlir::Operation *>, IndexAlong> positionsAlong; // access, lanes
+  llvm::DenseMap<mlir::Operation *, bool> canBe;                                              //  if it can be lanes
+  /// The latest value of each expression over loop variables.
   std::unordered_map<SymbolicInt, mlir::Value, HashOfExpression> values;
   KnownElements elements;
-  /// By buffer, what the iterations of a loop ask for, a part each.
+  /// Per buffer: the loop whose iterations prefetch a part each, and the rows.
   llvm::DenseMap<mlir::Value, std::pair<ForOp, Rows>> inParts;
 };
 } // namespace perpend::tile

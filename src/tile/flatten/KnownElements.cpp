@@ -1,4 +1,4 @@
-//===- KnownElements.cpp - what memory holds while code is emitted ---------===//
+//===- KnownElements.cpp - reuses loaded and stored elements --------------===//
 
 #include "tile/flatten/KnownElements.h"
 
@@ -101,6 +101,6 @@ Value perpend::tile::asValue(OpBuilder &builder, Location loc, Value stored, Typ
     return stored;
   if (!getElementTypeOrSelf(type).isInteger(1))
     return builder.create<arith::TruncIOp>(loc, type, stored);
-  Value zero = builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(stored.getType())); // any other byte is true
+  Value zero = builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(stored.getType())); // nonzero is true
   return builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::ne, stored, zero);
 }

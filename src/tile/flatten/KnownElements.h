@@ -1,8 +1,8 @@
-//===- KnownElements.h - what memory holds while code is emitted -*- C++ -*-===//
+//===- KnownElements.h - reuses loaded and stored elements ------*- C++ -*-===//
 //
-// Blocks whose loops are unrolled read what others have just read or stored. Of
-// code without branches, each element is loaded once here, and stored when the
-// last of them has.
+// Blocks in unrolled loops read elements that other blocks have just read or
+// stored. Within straight-line code, this class loads each element once, and
+// replaces stores that are overwritten before anybody reads them.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,19 +16,19 @@ namespace perpend::tile {
 
 class KnownElements {
 public:
-  /// What a load of a scalar, or of a vector of those that follow one another, gives.
+  /// Loads a scalar, or a vector of consecutive elements, or returns the known value.
   mlir::Value load(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value memory, mlir::Value position,
                    mlir::Type type);
-  /// A store, in place of one that nothing has read.
+  /// Stores, and erases an earlier store to the same place that nothing has read.
   void store(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value value, mlir::Value memory, mlir::Value position);
 
 private:
-  /// A position is a number of elements behind a value, or (null) behind the start of the memory.
+  /// Position: `offset` elements behind the value `behind`, or behind the start of the memory if that is null.
   struct Elements {
     mlir::Value behind;
     int64_t offset = 0, count = 1;
     mlir::Value value;
-    /// Null: read since, or never written.
+    /// The last store; null if it has been read since, or if there was none.
     mlir::Operation *store = nullptr;
 
     bool isSame(const Elements &other, mlir::Type stored) const {
@@ -40,20 +40,21 @@ private:
   };
   static Elements at(mlir::Value position, mlir::Type type);
 
-  /// Forgets what code that others have emitted since may have changed. Code is emitted forwards only.
+  /// Drops knowledge that operations emitted elsewhere since may have invalidated. Code must be emitted in program
+  /// order.
   void catchUp(mlir::OpBuilder &builder);
 
   llvm::DenseMap<mlir::Value, llvm::SmallVector<Elements>> known; // by memory
-  /// The code that has been seen: a block, up to an operation (null: none of it).
+  /// The code seen so far: a block, up to an operation (null: nothing yet).
   mlir::Block *block = nullptr;
   mlir::Operation *last = nullptr;
 };
 
-/// Whether code that is emitted now stands behind an operation, in its block or in regions inside.
+/// Whether the insertion point follows an operation in its block or is nested in one that does.
 bool isBehind(mlir::OpBuilder &builder, mlir::Operation *op);
-/// A scalar of such a type, or a vector of them, as memory holds it: less than a byte is one.
+/// The memory representation of a scalar or vector type: elements below a byte take a byte.
 mlir::Type storedType(mlir::Type type, mlir::Value memory);
-/// What lies in memory as a value.
+/// Converts from the memory representation to a value.
 mlir::Value asValue(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value stored, mlir::Type type);
 } // namespace perpend::tile
 

@@ -1,9 +1,9 @@
-//===- Lanes.cpp - iterations of a loop as lanes of vectors ---------------===//
+//===- Lanes.cpp - vectorises loops ---------------------------------------===//
 //
-// What a vectorised loop runs becomes operations on vectors: a value that is the
-// same in all iterations stays a scalar, and is spread where it meets others. A
-// load or store of consecutive elements is one of a vector; of others, one for
-// each lane. A loop that cannot be lanes is a loop.
+// The body of a vectorised loop becomes operations on vectors. A value that is the same in all
+// iterations stays a scalar and is broadcast where it meets vectors. A load or store of
+// consecutive elements becomes a vector access; others become one access per lane. A loop that
+// cannot be vectorised is emitted as a loop.
 //
 //   tile.for %v in 8 vectorized {                      %x = vector.load %in[%p] : vector<8xf32>
 //     %x = tile.load %in[%i * 8 + %v]            =>    %y = math.exp %x : vector<8xf32>
@@ -26,15 +26,15 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// A vector of more lanes would be many registers.
+/// Longer vectors would take many registers.
 static constexpr int64_t mostLanes = 64;
 
 //===----------------------------------------------------------------------===//
-// Which loops can be lanes
+// Which loops can be vectorised
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Finds what differs from lane to lane in a loop's body, and whether vectors can hold it.
+/// Finds which values of a loop's body vary between lanes, and whether vectors can hold them.
 class LaneCheck {
 public:
   LaneCheck(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
@@ -88,7 +88,7 @@ private:
     return true;
   }
 
-  /// An index that was loaded is known as the same for all lanes, or not at all.
+  /// An index that was loaded can be expressed only if it is the same in all lanes.
   bool usesVarying(const SymbolicInt &expression) {
     return indices.names.anyValue(expression, [&](Value value) { return varies(value); });
   }
@@ -108,7 +108,8 @@ private:
     return differs || !varies(cast<StoreOp>(access.op).getValue());
   }
 
-  /// With a condition of its own for each lane, both branches run: they must not touch memory, which may not be there.
+  /// If the condition differs between lanes, both branches run. So they must not access memory, which might be out of
+  /// bounds.
   bool isPossibleFor(scf::IfOp choice) {
     bool hasLanes = varies(choice.getCondition());
     for (auto [i, result] : llvm::enumerate(choice.getResults()))
@@ -144,7 +145,7 @@ private:
 
 bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneCheck(loop, indices).run(); }
 
-/// Behind the last whole vector there may be a shorter one.
+/// The iterations after the last whole vector may form a shorter vector.
 std::optional<Edge> Flattener::laneEdge(ForOp loop) {
   if (loop.getKind() != LoopKind::Vectorized)
     return std::nullopt;
@@ -180,7 +181,7 @@ Value Flattener::spread(OpBuilder &builder, Value value) {
   return builder.create<vector::BroadcastOp>(loc, laneType(value.getType()), value);
 }
 
-/// The value of an expression in each lane, one after another.
+/// The expression's value in each lane.
 static SmallVector<SymbolicInt> eachLane(const SymbolicInt &expression, const std::string &lane, int64_t count,
                                          const IndexRanges &ranges) {
   SmallVector<SymbolicInt> list;
@@ -244,7 +245,7 @@ Value Flattener::loadLanes(OpBuilder &builder, LoadOp load) {
 void Flattener::storeLanes(OpBuilder &builder, StoreOp store, Value stored) {
   Value memory = memoryOf(store.getBuffer());
   const IndexAlong &index = alongLanes({store});
-  if (index.isUniform()) { // one element; of a buffer without any, lanes may still differ
+  if (index.isUniform()) { // the same element in all lanes, although they may differ for an empty buffer
     if (isa<VectorType>(stored.getType()))
       stored = builder.create<vector::ExtractOp>(loc, stored, laneCount - 1);
     return elements.store(builder, loc, stored, memory, value(builder, index.first));
@@ -274,7 +275,8 @@ bool Flattener::emitLanes(OpBuilder &builder, ForOp loop) {
   return true;
 }
 
-/// A choice or a loop that runs once for all lanes; what it gives has lanes where a branch does. A loop carries lanes.
+/// Emits an if or a loop that runs once for all lanes. Results are vectors if a branch yields one; carried values of a
+/// loop always are.
 void Flattener::emitLaneRegions(OpBuilder &builder, Operation &op) {
   Operation *copy = op.cloneWithoutRegions(mapping);
   auto loop = dyn_cast<scf::ForOp>(copy);
@@ -296,7 +298,7 @@ void Flattener::emitLaneRegions(OpBuilder &builder, Operation &op) {
   }
 }
 
-/// Scalar code, of which some operands may be lanes.
+/// Emits a scalar operation on vectors, if any operand is one.
 void Flattener::emitLaneOperation(OpBuilder &builder, Operation &op) {
   auto isLanes = [&](Value operand) { return isa<VectorType>(mapping.lookupOrDefault(operand).getType()); };
   if (auto choice = dyn_cast<scf::IfOp>(op); choice && isLanes(choice.getCondition())) {

@@ -1,4 +1,4 @@
-//===- Lanes.h - which loops can be lanes of vectors ------------*- C++ -*-===//
+//===- Lanes.h - which loops can be vectorised ------------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_FLATTEN_LANES_H
 #define PERPEND_TILE_FLATTEN_LANES_H
@@ -7,7 +7,7 @@
 
 namespace perpend::tile {
 
-/// Whether vectors can hold what differs from iteration to iteration of a loop, or of a part of it.
+/// Whether everything that varies between iterations of a loop can be held in vectors.
 bool fitsLanes(ForOp loop, KernelIndices &indices);
 } // namespace perpend::tile
 

@@ -1,10 +1,11 @@
-//===- Prefetches.cpp - memory that is asked for before it is touched -----===//
+//===- Prefetches.cpp - prefetches rows of memory -------------------------===//
 //
-// The hardware finds a row's lines once the row has begun, and not beyond its page:
-// of rows as long as a page, each begins with a wait. So a loop of units that says
-// so (prefetchAnnotation) asks for the rows of a later iteration first. What is
-// behind the last one is asked for as well; that does no harm. What an intrinsic
-// reads in all iterations of a loop inside, it asks for itself while it computes.
+// The hardware prefetcher detects a row only after it has begun, and stops at the
+// end of a page. With rows as long as a page, each row starts with a miss. So a
+// loop of units with prefetchAnnotation prefetches the rows of a later iteration.
+// It also prefetches beyond the last row, which is harmless. If an intrinsic reads
+// the same rows in all iterations of an inner loop, the intrinsic prefetches the
+// next ones while it computes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,14 +21,14 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// What an access touches in one iteration of `loop`, in a later iteration of the annotated one (the same, or one
-/// around it), and how far that is from one iteration to the next.
+/// The elements that an access touches in one iteration of `loop`, for a later iteration of `annotated` (the same loop,
+/// or one around it), and their distance between iterations of `annotated`.
 std::optional<Flattener::Rows> Flattener::rowsOf(const Access &access, ForOp loop, ForOp annotated) {
   std::optional<IndexBounds> row = boundsOf(positionOf(access), indices.rangesAround(access.op, loop));
   auto isInside = [&](Value inner) { return annotated->isProperAncestor(inner.getParentBlock()->getParentOp()); };
   auto isKnown = [&](Value value) { return !isInside(value) || isa<BlockArgument>(value); };
   if (!isa<BlockArgument>(access.buffer()) || !row || indices.names.anyValue(row->low, std::not_fn(isKnown)))
-    return std::nullopt; // looked up there
+    return std::nullopt; // the index is loaded in the loop
   std::string name = indices.names.nameOf(annotated.variable());
   auto firstIn = [&](const SymbolicInt &iteration) {
     llvm::StringMap<SymbolicInt> at;
@@ -50,7 +51,7 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
   for (const Access &access : accessesIn(loop)) {
     std::optional<Rows> rows = done.contains(access.buffer()) ? std::nullopt : rowsOf(access, loop, loop);
     if (!rows || rows->step != rows->length)
-      continue; // they do not lie one behind another
+      continue; // rows are not contiguous
     done.insert(access.buffer());
     auto inner = access.op->getParentOfType<ForOp>();
     while (inner != loop && inner->getParentOfType<ForOp>() != loop)
@@ -58,7 +59,7 @@ void Flattener::emitPrefetches(OpBuilder &builder, ForOp loop) {
     auto block = access.op->getParentOfType<BlockOp>()->getParentOfType<BlockOp>();
     bool isIntrinsic = block && !intrinsicOf(block).empty();
     if (isIntrinsic && block->getParentOfType<ForOp>() == loop)
-      inParts[access.buffer()] = {ForOp(), *rows}; // by one call
+      inParts[access.buffer()] = {ForOp(), *rows}; // a single call prefetches all
     else if (isIntrinsic && inner->isProperAncestor(block) &&
              indices.along(positionOf(access), inner, access.op).isUniform())
       inParts[access.buffer()] = {inner, *rows};

@@ -1,7 +1,7 @@
 //===- Sums.cpp - sums in registers ---------------------------------------===//
 //
-// The sum of a reduction stays in a register where nothing but reduced loops
-// stands between the block and the place of its init.
+// The sum of a reduction stays in a register if only reduced loops separate the
+// block from the place of its init.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,7 +19,7 @@ bool Flattener::isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> lo
   for (const SymbolicInt &index : indices.indicesOf({access})) {
     if (llvm::any_of(loops, [&](ForOp loop) { return usesLoop(index, loop, indices.names); }))
       return false;
-    // Values computed inside of the block may differ from instance to instance.
+    // Values computed inside the block may differ between its instances.
     if (indices.names.anyValue(index,
                                [&](Value value) { return block->isAncestor(value.getParentRegion()->getParentOp()); }))
       return false;
@@ -27,8 +27,8 @@ bool Flattener::isInvariant(Operation *access, BlockOp block, ArrayRef<ForOp> lo
   return true;
 }
 
-/// `loop` carries the sum of the one block inside: the loops from here to the block are the only ones that its reduced
-/// iterators depend on, and none of them moves the element.
+/// Returns the accumulation if `loop` can carry the sum of the only block inside: its reduced iterators depend on
+/// exactly the loops from `loop` to the block, and the element does not move with these loops.
 std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
   SmallVector<ForOp> loops;
   BlockOp block;
@@ -62,7 +62,8 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
         (indices.indicesOf(access) != at || access.op->getBlock() != block.body()))
       return std::nullopt;
   IndexRanges inside = indices.rangesAround(block, loop->getParentOp());
-  // Where a condition leaves out every instance for what is outside, the element is not written at all.
+  // If a condition excludes all instances for some iteration of the outer loops, the element must not be written at
+  // all.
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   for (size_t i = 0; i < conditions.size(); i += 2) {
     std::set<std::string> used;
@@ -81,7 +82,7 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
   for (const SymbolicInt &binding : reduced)
     if (binding.anySymbol([&](StringRef name) { return indices.names.value(name) && !inside.count(name); }))
       return std::nullopt;
-  // Each iteration of a loop that the sum does not go along begins it again.
+  // A loop on which the reduced iterators do not depend would restart the sum in each iteration.
   auto isAlong = [&](ForOp each) {
     return each.getExtent().values().front() == SymbolicInt(1) ||
            llvm::any_of(reduced, [&](const SymbolicInt &binding) { return usesLoop(binding, each, indices.names); });
@@ -93,7 +94,7 @@ std::optional<Accumulation> Flattener::accumulationAt(ForOp loop) {
 
 void Flattener::emitAccumulation(OpBuilder &builder, const Accumulation &accumulation) {
   BlockOp reduction = accumulation.block;
-  // An element that is beyond an edge is not stored.
+  // An element excluded by a condition is not stored.
   std::optional<Value> condition = conditionOf(builder, reduction, accumulation.outermost, /*inside=*/false);
   if (!condition)
     return;

@@ -1,9 +1,8 @@
-//===- Transposes.cpp - loads whose lanes lie across ----------------------===//
+//===- Transposes.cpp - transposes loads in registers ---------------------===//
 //
-// Where the loop around the lanes is unrolled as often as there are lanes, and
-// the elements that a load reads follow one another along that loop instead of
-// along the lanes, whole vectors are loaded and transposed in registers: of n
-// iterations together, n loads and n * log2(n) shuffles instead of n * n loads.
+// Consider a vectorised loop of n lanes in an unrolled loop of n iterations, and a load
+// that is contiguous along the unrolled loop instead of the lanes. Whole vectors are loaded
+// and transposed in registers: n loads and n * log2(n) shuffles, instead of n * n loads.
 //
 //   tile.for %i in 8 unrolled { tile.for %j in 8 vectorized { … tile.load %in[%j, %i] … } }
 //
@@ -22,8 +21,8 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The columns of n rows of n elements, n a power of 2. Processors shuffle within parts of 128 bits with one
-/// instruction: first the elements within these parts go to their places, then the parts.
+/// Transposes n rows of n elements, n a power of 2. Within 128 bits processors shuffle with one instruction, so
+/// elements are first permuted within these parts, then the parts.
 class RegisterTranspose {
 public:
   RegisterTranspose(OpBuilder &builder, Location loc, SmallVector<Value> rows)
@@ -46,7 +45,8 @@ public:
 private:
   int64_t count() const { return rows.size(); }
 
-  /// Every pair of rows becomes two shuffles of both. A mask's entries: lanes of the first, then of the second.
+  /// Replaces every pair of rows by two shuffles of both. The mask numbers the lanes of the first row, then those of
+  /// the second.
   void exchange(int64_t step, llvm::function_ref<int64_t(int64_t, bool)> source) {
     for (int64_t row = 0; row < count(); ++row) {
       if (row & step)
@@ -62,14 +62,14 @@ private:
     }
   }
 
-  /// Runs of `step` elements from the first and the second in turn, of the lower or the upper half of each part.
+  /// Alternates runs of `step` elements from both rows, taken from the lower or upper half of each 128-bit part.
   int64_t interleaved(int64_t lane, int64_t step, bool isHigh) const {
     int64_t inPart = lane % part;
     int64_t from = lane - inPart + inPart / (2 * step) * step + inPart % step + (isHigh ? part / 2 : 0);
     return from + (inPart / step % 2 ? count() : 0);
   }
 
-  /// The lower run of `step` elements of the first, then that of the second; or both upper ones.
+  /// The lower runs of `step` elements of both rows, or both upper runs.
   int64_t swapped(int64_t lane, int64_t step, bool isHigh) const {
     int64_t from = (lane & ~step) + (isHigh ? step : 0);
     return lane & step ? from + count() : from;
@@ -85,7 +85,7 @@ private:
   OpBuilder &builder;
   Location loc;
   SmallVector<Value> rows;
-  int64_t part; // elements of 128 bits
+  int64_t part; // elements in 128 bits
 };
 } // namespace
 
@@ -98,14 +98,14 @@ ForOp Flattener::lanesAcross(ForOp loop) {
   return isSquare && !hasOpenCondition(loop) && !hasOpenCondition(inner) && canBeLanes(inner) ? inner : ForOp();
 }
 
-/// Whether it uses what is computed inside of the loop.
+/// Whether the expression uses a value computed inside the loop.
 static bool usesComputed(const SymbolicInt &expression, ForOp loop, const IndexNames &names) {
   return names.anyValue(expression,
                         [&](Value value) { return value.getDefiningOp() && loop->isAncestor(value.getDefiningOp()); });
 }
 
-/// Loads that all iterations run, of what they do not write, one element apart along the loop and further along the
-/// lanes.
+/// Finds loads that run in all iterations, of elements that the loop does not write, contiguous along the loop but not
+/// along the lanes.
 SmallVector<LoadOp> Flattener::loadsAcross(ForOp loop) {
   SmallVector<LoadOp> loads;
   loop.walk([&](LoadOp load) {

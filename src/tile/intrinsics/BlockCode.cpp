@@ -1,6 +1,7 @@
-//===- BlockCode.cpp - functions of blocks, and their calls -----------------===//
+//===- BlockCode.cpp - shared functions of blocks -------------------------===//
 
 #include "tile/intrinsics/BlockCode.h"
+#include "graph/ErrorKind.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -82,7 +83,7 @@ FailureOr<SmallVector<Value>> BlockCall::plainBuffers() {
     auto expected = MemRefType::get({ShapedType::kDynamic}, cast<BaseMemRefType>(buffer.getType()).getElementType());
     if (!memref::CastOp::areCastCompatible(buffer.getType(), expected))
       return op.emitOpError("expected contiguous one-dimensional buffers, got ")
-             << buffer.getType() << "; hint: address a part of a buffer by its base";
+             << buffer.getType() << graph::Hint("address a part of a buffer by its base");
     buffers.push_back(
         buffer.getType() == expected ? buffer : Value(builder.create<memref::CastOp>(op.getLoc(), expected, buffer)));
   }

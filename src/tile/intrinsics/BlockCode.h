@@ -1,7 +1,7 @@
-//===- BlockCode.h - functions of blocks, and their calls --------*- C++ -*-===//
+//===- BlockCode.h - shared functions of blocks -----------------*- C++ -*-===//
 //
-// What emitters share (Emitters.h): each distinct block becomes one private function, and every use a call of it.
-// Emitting a block once keeps code size and compile time independent of the number of uses.
+// Shared by all emitters (Emitters.h): each distinct block becomes one private function, and every use calls it,
+// so that code size and compile time do not grow with the number of uses.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,15 +14,15 @@
 
 namespace perpend::tile {
 
-/// Parameters of the description.
+/// Names of parameters in descriptions.
 inline constexpr llvm::StringLiteral rowsParameter = "rows", linesParameter = "lines", columnsParameter = "cols",
                                      depthParameter = "depth";
 
-/// What the code of a block is made of: indices and loops.
+/// Emits the indices and loops of a block's code.
 class BlockCode {
 protected:
   using Values = llvm::SmallVector<mlir::Value>;
-  /// Gets the iteration and what is carried, and returns what is carried to the next.
+  /// Takes the iteration and the carried values; returns the values for the next iteration.
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
   BlockCode(mlir::ImplicitLocOpBuilder &builder, const target::TargetInfo &target) : builder(builder), target(target) {}
@@ -35,7 +35,8 @@ protected:
     return add(base, multiply(position, step));
   }
   Values emitLoop(mlir::Value from, mlir::Value to, int64_t step, mlir::ValueRange initial, LoopBody body);
-  /// Asks for the lines of so many elements from there on, for one of the nearest caches: 3 is the first, 2 the second.
+  /// Prefetches the cache lines of `elements` elements from `index + from` on; `cache` is MLIR's locality: 3 the first
+  /// level, 2 the second.
   void prefetch(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements, unsigned cache = 3);
 
   mlir::ImplicitLocOpBuilder &builder;
@@ -48,23 +49,23 @@ public:
 
   BlockCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
 
-  /// The extents of the description's buffers: "rows depth ; depth cols ; rows cols ; ".
+  /// The shapes of the description's buffers, as text: "rows depth ; depth cols ; rows cols ; ".
   static std::string shapesOf(const Intrinsic &intrinsic);
 
   mlir::Value rows() { return extent(rowsParameter); }
   mlir::Value columns() { return extent(columnsParameter); }
-  /// Whether rows and columns are numbers that the intrinsic takes, of so many lines. Errors are emitted.
+  /// Checks that rows and columns are constants that the intrinsic accepts, for this number of lines. Emits errors.
   mlir::LogicalResult check(std::optional<int64_t> rows, std::optional<int64_t> columns, int64_t lines = 1);
-  /// The function of this name, made by `emit` where there is none yet, with these attributes of LLVM.
+  /// The function of this name; calls `emit` to create it if it does not exist, with these LLVM attributes.
   mlir::func::FuncOp function(llvm::StringRef name, mlir::TypeRange inputs, llvm::ArrayRef<mlir::Attribute> attributes,
                               EmitCode emit);
-  /// Puts a call of it in the place of the intrinsic's.
+  /// Replaces the intrinsic's call by a call of that function.
   void replace(llvm::StringRef name, mlir::ValueRange operands, EmitCode emit);
 
 protected:
   mlir::Value extent(llvm::StringRef name);
   mlir::Value stride(unsigned buffer, unsigned dim);
-  /// Contiguous ones of any size, as functions take them. Errors are emitted.
+  /// The buffers as contiguous memory of dynamic size, the type of the functions' parameters. Emits errors.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> plainBuffers();
 
   CallIntrinsicOp op;

@@ -1,4 +1,4 @@
-//===- Costs.cpp - where intrinsics may be used, and at what cost ---------===//
+//===- Costs.cpp - conditions and costs of intrinsics ---------------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 
@@ -18,7 +18,7 @@ std::string perpend::tile::missingFeatures(const Features &features, const targe
   return text;
 }
 
-/// Of each parameter, the extent of its iterator.
+/// The value of each parameter: the extent of its iterator.
 static llvm::StringMap<SymbolicInt> valuesOf(const Intrinsic &intrinsic, ArrayRef<SymbolicInt> extents) {
   llvm::StringMap<SymbolicInt> values;
   for (auto [extent, described] : llvm::zip_equal(extents, intrinsic.block.getDomain().values()))

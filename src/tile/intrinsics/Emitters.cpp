@@ -1,4 +1,4 @@
-//===- Emitters.cpp - intrinsics whose code is made in C++ ----------------===//
+//===- Emitters.cpp - the list of emitters --------------------------------===//
 
 #include "tile/intrinsics/Emitters.h"
 

@@ -1,4 +1,4 @@
-//===- Expand.cpp - intrinsics as code ------------------------------------===//
+//===- Expand.cpp - emits the code of intrinsics --------------------------===//
 
 #include "tile/intrinsics/Expand.h"
 
@@ -22,30 +22,30 @@ public:
       : match(match), emitter(emitter), site(site),
         fewer(match.parameter(linesParameter) == SymbolicInt(1) ? rowsParameter : linesParameter) {}
 
-  /// Whether rows and columns are numbers, where the emitter's code has them as such.
+  /// Whether rows and columns are constants, if the emitter requires it.
   bool hasNumbers() {
     auto isNumber = [&](StringRef parameter) { return match.parameter(parameter).isConstant(); };
     return !emitter || (isNumber(rowsParameter) && isNumber(columnsParameter) && isNumber(fewer));
   }
-  /// Calls of as many rows, or lines, as there are, each of a number of them, unless the emitter takes any.
+  /// Emits calls for the available rows (or lines): each of a constant number, unless the emitter takes any.
   void emitRows(OpBuilder &builder);
-  /// Whether there may be fewer of nothing else.
+  /// Whether rows (or lines) are the only extent that may be smaller.
   bool takesFewerRows() {
     return llvm::count_if(match.counts, [](const auto &count) { return count.has_value(); }) ==
            (match.count(fewer) ? 1 : 0);
   }
-  /// A tile.call_intrinsic of all of the block, or of what there is of it.
+  /// Emits a tile.call_intrinsic for the block, or for the part of it that exists.
   void emitCall(OpBuilder &builder);
-  /// Whether a call can be of what there is.
+  /// Whether a call can be made for smaller extents.
   bool takesFewer();
 
   Value constant(OpBuilder &builder, int64_t value) { return builder.create<arith::ConstantIndexOp>(site.loc, value); }
   Value compare(OpBuilder &builder, arith::CmpIPredicate predicate, Value a, Value b) {
     return builder.create<arith::CmpIOp>(site.loc, predicate, a, b);
   }
-  /// All conditions, of pairs of which the first is to be less than the second; null without any.
+  /// The conjunction of conditions, pairs (a, b) meaning a < b; null if there are none.
   Value holds(OpBuilder &builder, ArrayRef<SymbolicInt> pairs);
-  /// Whether every iterator has all of its extent; null where that is known.
+  /// Whether every iterator has its full extent; null if that is certain.
   Value isWhole(OpBuilder &builder);
 
 private:
@@ -58,10 +58,10 @@ private:
   Value extentOf(OpBuilder &builder, StringRef parameter);
 
   const IntrinsicMatch &match;
-  /// Null: the intrinsic has an implementation.
+  /// Null if the intrinsic has an implementation in text or object code.
   const Emitter *emitter;
   const IntrinsicSite &site;
-  /// The parameter of which a call may have fewer than the block: lines or rows.
+  /// The parameter of which a call may have less than the block: lines or rows.
   StringRef fewer;
 };
 
@@ -105,7 +105,7 @@ void Expansion::emitBlock(OpBuilder &builder, Value count, Value first) {
   emitCall(builder, extent, first);
 }
 
-/// Rows that are left of a block, as long as there are so many, before they are done one by one.
+/// Remaining rows are processed this many at a time, then one by one.
 static constexpr int64_t fewRows = 4;
 
 void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
@@ -123,7 +123,7 @@ void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
   }
 }
 
-/// All; or as many as are left, in one call where that can be, else few at a time.
+/// Emits the whole block, or what remains of it: in one call if possible, otherwise a few rows at a time.
 void Expansion::emitRows(OpBuilder &builder) {
   int64_t most = *match.parameter(fewer).constant();
   std::optional<SymbolicInt> count = match.count(fewer);
@@ -146,7 +146,7 @@ void Expansion::emitRows(OpBuilder &builder) {
   emitBlock(inner, rest ? constant(inner, *rest) : left);
 }
 
-/// A parameter that is the extent of one iterator, and of which neither strides nor conditions depend, may be less.
+/// A parameter can be smaller if it is the extent of exactly one iterator and no stride or condition depends on it.
 bool Expansion::takesFewer() {
   auto mayBeLess = [&](const SymbolicInt &described) {
     Shape domain(match.intrinsic->block.getDomain().values());
@@ -174,7 +174,7 @@ void Expansion::emitCall(OpBuilder &builder) {
   emitCall(builder, [&](StringRef parameter) { return extentOf(builder, parameter); });
 }
 
-/// From a row, or a line, on.
+/// Emits a call that starts at row (or line) `first`.
 void Expansion::emitCall(OpBuilder &builder, llvm::function_ref<Value(StringRef)> extent, Value first) {
   SmallVector<Value> buffers, bases, strides, extents;
   for (auto [number, tile] : llvm::enumerate(match.tiles)) {

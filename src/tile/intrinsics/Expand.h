@@ -1,8 +1,8 @@
-//===- Expand.h - intrinsics as code --------------------------*- C++ -*-===//
+//===- Expand.h - emits the code of intrinsics ------------------*- C++ -*-===//
 //
-// What FlattenBlocks makes of a block that an intrinsic computes: code of the
-// intrinsic's emitter, or a call of its implementation. Where the block may have
-// less to do than the intrinsic does, there is a second way for that.
+// FlattenBlocks uses this for blocks that an intrinsic computes: it emits the
+// code of the intrinsic's emitter, or a call of its implementation. If the block
+// may be smaller than the intrinsic, it also emits a path for that case.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,26 +13,26 @@
 
 namespace perpend::tile {
 
-/// Elements of a buffer that a number of calls are to ask for, and where this one begins.
+/// Elements of a buffer to prefetch, shared among `parts` calls, and the position where this call starts.
 struct AskedAhead {
   mlir::Value position;
   int64_t parts = 1;
 };
 
-/// What the code needs of the kernel that is being lowered.
+/// What the code needs from the kernel being lowered.
 struct IntrinsicSite {
   mlir::Location loc;
   llvm::function_ref<mlir::Value(mlir::OpBuilder &, const SymbolicInt &)> value;
   llvm::function_ref<mlir::Value(mlir::Value buffer)> memoryOf;
-  /// The block's own loops.
+  /// Emits the block's own loops.
   llvm::function_ref<void(mlir::OpBuilder &)> emitNest;
-  /// Of a buffer, if any.
+  /// What to prefetch of a buffer, if anything.
   llvm::function_ref<std::optional<AskedAhead>(mlir::OpBuilder &, mlir::Value buffer)> ahead;
 };
 
-/// Emits the block as its annotation says; false: it has none, or is not (any more) what the intrinsic computes.
+/// Emits the block as its annotation says. False if it has none, or no longer matches the intrinsic.
 bool expandIntrinsic(mlir::OpBuilder &builder, BlockOp block, KernelIndices &indices, const IntrinsicSite &site);
-/// The intrinsic that computes the block's inside; empty without.
+/// The name of the intrinsic that computes the block's contents; empty if none.
 llvm::StringRef intrinsicOf(BlockOp block);
 } // namespace perpend::tile
 

@@ -1,4 +1,4 @@
-//===- GroupLayout.cpp - products with numbers in groups ------------------===//
+//===- GroupLayout.cpp - layout of products with grouped numbers ----------===//
 
 #include "tile/intrinsics/GroupLayout.h"
 
@@ -63,7 +63,7 @@ bool GroupReader::readFactor(Value value) {
   return readNumber(centred.getLhs());
 }
 
-/// Bits of a word from a multiple of their number on, or all of it.
+/// Accepts a bit field of a word, at a multiple of its width, or the whole word.
 bool GroupReader::readNumber(Value value) {
   auto number = as<arith::SIToFPOp>(value);
   if (!number)

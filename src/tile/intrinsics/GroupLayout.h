@@ -1,11 +1,11 @@
-//===- GroupLayout.h - products with numbers in groups ----------*- C++ -*-===//
+//===- GroupLayout.h - layout of products with grouped numbers --*- C++ -*-===//
 //
-// An intrinsic that adds products of the elements of one buffer with numbers that words of another one hold. The sum
-// is in groups: in each, the numbers of a column have one scale, and maybe a zero point.
+// Describes intrinsics that add products of one buffer's elements with small numbers packed into words of another.
+// The sum is divided into groups; within a group, the numbers of a column share a scale and possibly a zero point.
 //
 //   sum over o, k, e of a[o, i, k, e] * ((number e of b[o, k, j]) - z[o, j]) * s[o, j]
 //
-// Its buffers are these, in this order: a, b, s, z (if there is one), and the sums [rows, cols].
+// The buffers, in this order: a, b, s, z (if there is one), and the sums [rows, cols].
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,15 +19,15 @@ namespace perpend::tile {
 struct Intrinsic;
 
 struct GroupLayout {
-  /// A number, signed, and what holds it: the number itself, or an integer of several, low bits first.
+  /// The signed number, and the word that holds one or several, lowest bits first.
   mlir::Type number, word;
   int64_t perWord = 1;
-  /// Elements of the other factor, of scales and of sums; and of zero points, or null.
+  /// Element types of a, s and the sums; and of zero points, or null.
   mlir::Type real, zero;
-  /// What a number counts, of its place and of loads of b, s and z.
+  /// The multiplication in the description, its iterators, and the loads of b, s and z.
   mlir::Value factor;
 
-  /// What a description says; nullopt: something else.
+  /// The layout that a description implies; nullopt if it computes something else.
   static std::optional<GroupLayout> of(const Intrinsic &intrinsic);
 };
 } // namespace perpend::tile

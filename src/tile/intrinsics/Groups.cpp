@@ -1,10 +1,10 @@
-//===- Groups.cpp - register blocks of products with numbers in groups ----===//
+//===- Groups.cpp - register tiles of products with grouped numbers -------===//
 //
-// The emitter of products with numbers that words hold (GroupLayout.h). Each distinct block is one private function, as
-// in Registers.cpp. It walks the groups: for each word of the depth it makes vectors of numbers of real ones, one place
-// of the words after another, and adds their products with the rows to sums of the group. Behind the group these are
-// multiplied by the scales, once, and added to the sums of the block: in registers where there are enough, else in
-// memory. So what a number costs beside its products is shared by all rows, and nothing but words is read for it.
+// The emitter for products with numbers packed into words (GroupLayout.h). Each distinct block is one private function,
+// as in Registers.cpp. It iterates over the groups. For each word of the depth, it unpacks the numbers at one position
+// of the words after another into vectors of floats, and adds their products with the rows to the group's sums. At the
+// end of a group the sums are multiplied by the scales once and added to the block's totals, which are in registers if
+// there are enough, otherwise in memory. So all rows share the cost of unpacking, and only the words are loaded.
 //
 //   tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes
@@ -30,19 +30,19 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Independent multiply-adds that keep two pipes busy; more rows than these have a loop of small steps, which LLVM does
-/// not mix.
+/// Independent multiply-adds that keep two pipes busy. Blocks with more rows than the second use loops of small steps,
+/// which LLVM's scheduler does not mix.
 constexpr int64_t minAccumulators = 8, maxUnrolledRows = 4;
-/// Numbers of a column in one step of the depth, at least.
+/// Least numbers of a column in one step of the depth.
 constexpr int64_t numbersAtOnce = 8;
-/// Until memory answers, about, while it brings as much as it can.
+/// Approximate latency of memory under full load.
 constexpr double secondsAhead = 230e-9;
 
-/// How a block is laid out in vector registers.
+/// The register allocation of a block.
 struct GroupBlock {
   int64_t rows, lanes, vectors;
-  int64_t sets = 1;        // independent copies of the group's sums
-  bool holdsTotals = true; // the block's sums are in registers, too
+  int64_t sets = 1;        //  independent accumulators of the group's sums
+  bool holdsTotals = true; // the block's totals are in registers
 
   GroupBlock(int64_t rows, int64_t cols, const target::TargetInfo &target)
       : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
@@ -52,12 +52,12 @@ struct GroupBlock {
       sets = 2;
   }
   int64_t accumulators() const { return rows * vectors; }
-  /// All numbers of a word in one piece. Zero points are then multiplied by sums of the rows, behind the group; of more
-  /// rows, which share what a number costs, each number is less its zero point.
+  /// Unpack all numbers of a word in straight-line code. Zero points are then multiplied by the rows' sums at the end
+  /// of the group. With more rows, which share the cost of unpacking, the zero point is subtracted from each number.
   bool isUnrolled() const { return rows <= maxUnrolledRows; }
 };
 
-/// A buffer in memory: where it begins, and how far its dimensions are apart.
+/// A buffer: its base, and the strides of its dimensions.
 struct Operand {
   Value buffer, base, stride, outerStride;
 };
@@ -111,15 +111,15 @@ private:
   Arguments arguments;
   const Intrinsic::Step *step;
   VectorType real;
-  /// Of the group.
+  /// Zero points of the current group.
   Values zeros;
 };
 
 //===----------------------------------------------------------------------===//
-// Numbers
+// Unpacking
 //===----------------------------------------------------------------------===//
 
-/// The number in the lowest bits of each word, as a real one.
+/// Converts the number in the lowest bits of each word to floating point.
 Value GroupEmitter::numbersOf(Value words) {
   if (step)
     return step->inlined(builder, {words});
@@ -131,14 +131,14 @@ Value GroupEmitter::numbersOf(Value words) {
   return asReal(builder.create<arith::ShRSIOp>(builder.create<arith::ShLIOp>(words, shift), shift));
 }
 
-/// The words with the following number in their lowest bits.
+/// Shifts the next number of each word into its lowest bits.
 Value GroupEmitter::next(Value words) {
   auto bits = builder.getIntegerAttr(groups.word, groups.number.getIntOrFloatBitWidth());
   Value shift = builder.create<arith::ConstantOp>(DenseElementsAttr::get(cast<ShapedType>(words.getType()), bits));
   return builder.create<arith::ShRUIOp>(words, shift);
 }
 
-/// Products of one place of the words with the elements of the rows that are `place` behind the indices.
+/// Adds the products of the numbers at one position of the words with the rows' elements `place` after the indices.
 void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange words, MutableArrayRef<Value> sums) {
   Values numbers;
   for (auto [vector, word] : llvm::enumerate(words)) {
@@ -156,8 +156,9 @@ void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange wor
   }
 }
 
-/// As much as memory brings until it answers. The end of a panel asks for the next one so, and words are multiplied
-/// more slowly than they come: to ask for what a call has ahead, too, is no faster.
+/// Prefetches as far ahead as memory delivers within its latency. The end of a panel thus prefetches the start of the
+/// next. Prefetching what the call has ahead would gain nothing, because words are multiplied more slowly than they
+/// arrive.
 void GroupEmitter::emitPrefetch(Value bIndex) {
   int64_t wordBytes = groups.word.getIntOrFloatBitWidth() / 8;
   auto lines = int64_t(target.bytesPerSecond * secondsAhead / target.lineBytes);
@@ -168,7 +169,7 @@ void GroupEmitter::emitPrefetch(Value bIndex) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// So many words of each column, in one piece.
+/// Emits `count` words of each column as straight-line code.
 void GroupEmitter::emitWords(ValueRange aIndices, Value bIndex, int64_t count, MutableArrayRef<Value> sums) {
   for (int64_t number = 0; number < count; ++number) {
     Value first = add(bIndex, number * columns());
@@ -187,7 +188,7 @@ void GroupEmitter::emitWords(ValueRange aIndices, Value bIndex, int64_t count, M
   }
 }
 
-/// One word of each column, in a loop over its numbers.
+/// Emits one word of each column as a loop over its numbers.
 GroupEmitter::Values GroupEmitter::emitPlaces(ValueRange aIndices, Value bIndex, ValueRange sums) {
   emitPrefetch(bIndex);
   Values carried(sums);
@@ -205,7 +206,7 @@ GroupEmitter::Values GroupEmitter::emitPlaces(ValueRange aIndices, Value bIndex,
   return results;
 }
 
-/// Adds the elements that so many words are multiplied by to sums of the rows, in lanes.
+/// Adds the rows' elements that correspond to `count` words to the rows' sums, lane by lane.
 void GroupEmitter::addRows(ValueRange aIndices, int64_t count, MutableArrayRef<Value> sums) {
   auto some = VectorType::get(count * groups.perWord, groups.real);
   for (auto [index, sum] : llvm::zip(aIndices, sums)) {
@@ -226,7 +227,7 @@ GroupEmitter::Values GroupEmitter::zerosOf(Value group) {
   return vectors;
 }
 
-/// sum of x (q - z) = sum of x q - z (sum of x)
+/// sum of x (q - z) = sum of x q - z (sum of x).
 void GroupEmitter::subtractZeros(Value group, MutableArrayRef<Value> sums, ValueRange rowSums) {
   Values vectors = zerosOf(group);
   for (int64_t row = 0; row < block.rows; ++row) {
@@ -240,7 +241,7 @@ void GroupEmitter::subtractZeros(Value group, MutableArrayRef<Value> sums, Value
   }
 }
 
-/// The sums of a group.
+/// Emits the sums of one group.
 GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
   Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
   Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
@@ -287,7 +288,7 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
   return sums;
 }
 
-/// The totals, where registers hold them, with the sums of the group times its scales.
+/// Adds the group's sums times its scales to the totals, in registers if they are held there.
 GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
   auto positionIn = [&](const Operand &operand) { return offset(operand.base, group, operand.outerStride); };
   Values sums = emitDepth(group), results;
@@ -325,7 +326,7 @@ void GroupEmitter::emit() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// What the function of a block takes, of a call whose buffers are those of GroupLayout.h.
+/// The arguments of a block's function, for a call whose buffers are those of GroupLayout.h.
 class GroupCall : BlockCall {
 public:
   using BlockCall::BlockCall;
@@ -384,7 +385,7 @@ LogicalResult GroupCall::lower(const target::TargetInfo &target) {
   return success();
 }
 
-/// Strides of sums, and of elements, are what the code has.
+/// Checks the strides of sums and elements that the code assumes.
 bool takesGroups(const Intrinsic &intrinsic) {
   if (!intrinsic.groups)
     return false;

@@ -1,8 +1,9 @@
-//===- Intrinsic.cpp - reading the texts of intrinsics --------------------===//
+//===- Intrinsic.cpp - parses intrinsics ----------------------------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
 #include "tile/intrinsics/Emitters.h"
@@ -20,7 +21,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static constexpr StringLiteral hint = "\nhint: docs/howto/add-an-intrinsic.md shows one";
+static constexpr StringLiteral usualHint = "docs/howto/add-an-intrinsic.md shows one";
 
 namespace {
 class Reader {
@@ -43,10 +44,9 @@ public:
   }
 
 private:
-  bool fail(const Twine &message, Operation *at = nullptr) {
-    std::string text = message.str();
+  bool fail(const Twine &message, Operation *at = nullptr, StringRef hint = usualHint) {
     (at ? at : function.getOperation())->emitError("intrinsic '")
-        << function.getSymName() << "': " << text << (StringRef(text).contains("\nhint: ") ? "" : hint.data());
+        << function.getSymName() << "': " << message.str() << graph::Hint(hint);
     return false;
   }
   bool isEntry(StringRef name, Attribute value);
@@ -68,7 +68,7 @@ private:
   bool readObjects(ArrayAttr texts);
   bool readFeatureList(ArrayAttr texts, Features &features);
   std::optional<SymbolicInt> expression(StringRef text, StringRef entry, ArrayRef<std::string> others = {});
-  // How
+  // How it is computed
   bool isImplemented();
   bool isImplementation();
   bool areSteps();
@@ -84,7 +84,7 @@ private:
 // What it computes
 //===----------------------------------------------------------------------===//
 
-/// A body of loops around one block, on buffers that are arguments, and nothing else.
+/// The body consists of loops around one block, on buffers that are arguments, and nothing else.
 bool Reader::isNest() {
   SmallVector<BlockOp> blocks;
   function.walk([&](BlockOp block) { blocks.push_back(block); });
@@ -103,7 +103,7 @@ bool Reader::isNest() {
   return true;
 }
 
-/// Each buffer lies in a memory of the target.
+/// Each buffer is in a memory of the target.
 bool Reader::areMemoriesKnown() {
   for (unsigned i = 0; target && i < function.getNumArguments(); ++i)
     if (StringRef memory = intrinsic.memoryOf(i); !memory.empty() && !llvm::is_contained(target->scopes(), memory))
@@ -112,7 +112,7 @@ bool Reader::areMemoriesKnown() {
   return true;
 }
 
-/// Each index is another iterator, of the extent that the buffer has there.
+/// Each index is a different iterator whose extent is that of the dimension.
 bool Reader::isAccessDescribed(const Access &access) {
   std::optional<SmallVector<unsigned>> iterators = asIterators(intrinsic.block, access);
   if (!isa<BlockArgument>(access.buffer()) || !iterators)
@@ -126,7 +126,7 @@ bool Reader::isAccessDescribed(const Access &access) {
   return true;
 }
 
-/// Scalar operations, one store of the last buffer, and one in the init.
+/// The block has scalar operations, one store to the last buffer, and possibly one in its init.
 bool Reader::isBodyDescribed() {
   Value last = function.getArguments().back();
   auto storesOnce = [&](Block &body) {
@@ -235,21 +235,24 @@ bool Reader::readFeatures(Attribute value, Features &features) {
   return list ? readFeatureList(list, features) : fail("features: expected a list");
 }
 
-/// All of these are needed.
+/// All features of a list are required.
 bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
   auto &needed = features.emplace_back();
   for (Attribute entry : texts) {
     auto text = dyn_cast<StringAttr>(entry);
     if (!text)
       return fail("features: expected a list of texts, or of lists of texts");
-    if (llvm::Error error = target::checkFeature(text.getValue()))
-      return fail("features: " + llvm::toString(std::move(error)));
+    if (llvm::Error error = target::checkFeature(text.getValue())) {
+      std::string all = llvm::toString(std::move(error));
+      auto [message, hint] = StringRef(all).split("\nhint: ");
+      return fail("features: " + message, nullptr, hint);
+    }
     needed.push_back(text.str());
   }
   return true;
 }
 
-/// Files, by paths from the folder of this one.
+/// Files, relative to the folder of this file.
 bool Reader::readObjects(ArrayAttr texts) {
   StringRef file;
   if (auto place = function.getLoc()->findInstanceOf<FileLineColLoc>())
@@ -268,7 +271,7 @@ bool Reader::readObjects(ArrayAttr texts) {
   return true;
 }
 
-/// The function of this text that an attribute names, with a body; null: none.
+/// The function with a body that an attribute names in this text; null if there is none.
 static func::FuncOp codeNamed(Attribute value, func::FuncOp description) {
   auto symbol = dyn_cast_or_null<FlatSymbolRefAttr>(value);
   auto code = symbol ? description->getParentOfType<ModuleOp>().lookupSymbol<func::FuncOp>(symbol.getValue()) : nullptr;
@@ -402,7 +405,7 @@ Value Intrinsic::Code::inlined(OpBuilder &builder, ValueRange arguments) const {
   return body.getTerminator()->getNumOperands() ? values.lookup(body.getTerminator()->getOperand(0)) : Value();
 }
 
-/// What the phase `lower` may find in a function that stands alone.
+/// Operations that the phase `lower` can lower in a standalone function.
 static bool isCode(Operation *op) {
   if (isa<func::ReturnOp, memref::LoadOp, memref::StoreOp, memref::CastOp, memref::DimOp, memref::SubViewOp,
           memref::CollapseShapeOp, memref::ExpandShapeOp, memref::AllocaOp, memref::PrefetchOp,
@@ -448,7 +451,7 @@ bool Reader::isImplementation() {
   return !result.wasInterrupted();
 }
 
-/// A vector of sums for vectors of words, or of numbers for one of words.
+/// A step maps vectors of words to a vector of sums, or one vector of words to numbers.
 bool Reader::areSteps() {
   for (const Intrinsic::Step &step : intrinsic.steps) {
     const std::optional<PanelLayout> &panels = intrinsic.panels;

@@ -1,57 +1,55 @@
-//===- Intrinsic.h - what a machine computes in one piece -------*- C++ -*-===//
+//===- Intrinsic.h - operations that a machine executes as a unit -*- C++ -*-===//
 //
-// A tensor intrinsic is text: a function of loops around one block on buffers
-// says what it computes (its *description*), and its attribute tile.intrinsic how:
+// A tensor intrinsic is text. A function of loops around one block on buffers says what it computes (its
+// *description*); the function's attribute tile.intrinsic says how:
 //
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
-//     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is any
-//     where = ["rows <= 64"],        what must hold of the extents
-//     features = ["avx2"],           what the processor must have, as --target names it, or
-//                                    a list of such lists, any of which is enough
-//     cycles = "2 * rows",           what a call costs; also of lanes (of 4 bytes) and
-//                                    fmas, the vector multiply-adds in a cycle
-//     implementation = @f32.code     a function of the same text, which
-//     objects = ["f32.o"],           object files and archives have where it has no body
+//     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is arbitrary
+//     where = ["rows <= 64"],        conditions on the extents
+//     features = ["avx2"],           required processor features, as --target names them; or
+//                                    a list of such lists, one of which must be present
+//     cycles = "2 * rows",           cost of a call; may use `lanes` (of 4 bytes) and
+//                                    `fmas`, the vector multiply-adds per cycle
+//     implementation = @f32.code     a function of this text, which
+//     objects = ["f32.o"],           object files and archives define if it has no body
 //                                    (ObjectCall.h), or
-//     emitter = "registers",         code in C++ (Emitters.h) for a whole family, of the
+//     emitter = "registers",         C++ code (Emitters.h) that generates a family of the
 //                                    compiler's own intrinsics,
-//     steps = [@f32.step, …]         around functions of the same text,
-//     tiles = {…}                    or around those of registers that are matrices
+//     steps = [@f32.step, …]         based on functions of this text,
+//     tiles = {…}                    or on functions that operate matrix registers
 //   }} { … }
 //
-// The symbols of its shapes are parameters. Buffers have no layout but the
-// strides: what a nest reads need not be as the description's shapes say. The last
-// buffer is the one that is written. A buffer's scope is the memory of the target in
-// which it must lie; without one it is in the memory of the kernel's caller, or local.
+// The symbols in its shapes are its parameters. Strides alone define a buffer's layout, so the operands of a matching
+// nest may have other shapes than the description's. The last buffer is the output. A buffer's scope names the memory
+// of the target in which it must lie; without one it is in the memory of the kernel's caller, or local.
 //
-// Of a machine for which no code is made (its TargetInfo has no triple), an
-// intrinsic needs no implementation: the interpreter computes what the description
-// says. Else an implementation takes a memref for each buffer, with the
-// description's extents and strides where they are numbers, and its memory, and
-// consists of operations that the phase `lower` lowers:
+// For a machine without code generation (its TargetInfo has no triple), an intrinsic needs no implementation: the
+// interpreter executes the description. Otherwise the implementation takes one memref per buffer, with the
+// description's memory space and its constant extents and strides, and consists of operations that the phase `lower`
+// can lower:
 //
 //   func.func private @f32.code(%a: memref<?x?xf32, strided<[?, 1], offset: ?>>, …) { … }
 //
-// A step adds the products of words to sums, each in a lane of its own. Its attribute
-// tile.features says what the processor must have. Of those that it has, the first in
-// the list is used, as often as there are lanes:
+// A step adds the products of words to sums, each in its own lane. Its attribute tile.features lists required
+// processor features. The first step in the list whose features are present is used, as often as needed to fill the
+// lanes:
 //
 //   func.func private @f32.step(%a: vector<16xf32>, %b: vector<16xf32>, %sums: vector<16xf32>) -> vector<16xf32> { … }
 //
-// Where words hold numbers of groups (GroupLayout.h), a step makes those in their lowest bits:
+// If words hold grouped numbers (GroupLayout.h), a step unpacks those in their lowest bits:
 //
 //   func.func private @i4.step(%words: vector<16xi32>) -> vector<16xf32> { … }
 //
-// Registers that are matrices hold `rows` times `columns` sums. What the machine does with them are functions of the
-// registers' numbers, of an address and how far rows lie apart there (bytes):
+// Matrix registers hold `rows` times `columns` sums. The functions that operate them take register numbers, an
+// address, and the distance between rows in bytes:
 //
 //   tiles = {rows = 16, columns = 16, configure = @rows, release = @end, zero = @zero, load = @load, store = @store,
 //            multiply = @multiply}
-//   func.func private @rows(%upper: i8, %lower: i8) { … }    of registers 0, 1, 4 and of 2, 3, 5: so many rows
-//   func.func private @load(%tile: i8, %address: !llvm.ptr, %stride: i64) { … }       and so does store
+//   func.func private @rows(%upper: i8, %lower: i8) { … }    sets the rows of registers 0, 1, 4 and of 2, 3, 5
+//   func.func private @load(%tile: i8, %address: !llvm.ptr, %stride: i64) { … }       store likewise
 //   func.func private @multiply(%sums: i8, %left: i8, %right: i8) { … }
 //
-// The functions of blocks have the attributes of LLVM (passthrough) of `multiply`.
+// Functions of blocks get the LLVM attributes (passthrough) of `multiply`.
 //
 //===----------------------------------------------------------------------===//
 
@@ -67,16 +65,16 @@
 
 namespace perpend::tile {
 
-/// Lists of what a processor must have, any of which is enough; none: every processor.
+/// Alternative lists of required processor features; no list: every processor will do.
 using Features = llvm::SmallVector<std::vector<std::string>>;
-/// The features that a machine has not; empty where it has one of the lists.
+/// Features that the target lacks; empty: usable.
 std::string missingFeatures(const Features &features, const target::TargetInfo &target);
 
 struct Intrinsic {
   /// A function of the text.
   struct Code {
     mutable mlir::func::FuncOp code;
-    /// A copy of what it does, and the first result; null without any.
+    /// Inlines a copy of its body. Returns the first result, or null if it has none.
     mlir::Value inlined(mlir::OpBuilder &builder, mlir::ValueRange arguments) const;
   };
   struct Step : Code {
@@ -84,65 +82,65 @@ struct Intrinsic {
     int64_t lanes() const;
   };
   struct Tiles {
-    int64_t rows, columns; ///< of sums
+    int64_t rows, columns; ///< extents of a matrix register, in sums
     Code configure, release, zero, load, store, multiply;
   };
 
   std::string name;
   mutable mlir::func::FuncOp description;
-  /// The one block of the description (operations have no const).
+  /// The block of the description. Mutable because operations have no const accessors.
   mutable BlockOp block;
-  /// Symbols of the description, sorted.
+  /// The symbols of the description, sorted.
   llvm::SmallVector<std::string> parameters;
-  /// Of each buffer's dimensions; nullopt is any.
+  /// The strides of each buffer's dimensions; nullopt means arbitrary.
   llvm::SmallVector<llvm::SmallVector<std::optional<SymbolicInt>>> strides;
-  /// Pairs of which the first is at most the second.
+  /// Pairs (a, b), meaning a <= b.
   Shape where;
   Features features;
   std::optional<SymbolicInt> cycles;
-  /// How it is carried out: an emitter, or the implementation.
+  /// The name of the emitter, or empty and the implementation.
   std::string emitter;
   llvm::SmallVector<Step> steps;
   std::optional<Tiles> tiles;
   mutable mlir::func::FuncOp implementation;
-  /// Paths of object files and static archives that have the implementation, which has no body then.
+  /// Paths of object files and static archives that define the implementation, which then has no body.
   std::vector<std::string> objects;
-  /// All functions of its text beside the description.
+  /// All functions of its text except the description.
   llvm::SmallVector<mlir::func::FuncOp> functions() const;
-  /// What the machine that it was read for has not; empty where it can.
+  /// Features that the machine for which it was read lacks; empty: usable.
   std::string lacks;
-  /// Of those that add products: how the operands lie.
+  /// The layout of the operands, if it adds products of panels.
   std::optional<PanelLayout> panels;
   std::optional<GroupLayout> groups;
 
   unsigned rank(unsigned buffer) const { return strides[buffer].size(); }
   BufferType bufferType(unsigned buffer) const;
-  /// The memory of its own in which the buffer must lie; empty: none.
+  /// The target's memory in which the buffer must lie; empty: none.
   llvm::StringRef memoryOf(unsigned buffer) const;
-  /// Sums that a column of a panel has in registers: one, or one for each element of a word, where those are of the
-  /// sums' own type and no step adds their products. They are added up at the end.
+  /// The accumulators of one column of a panel: one; or one per element of a word, if elements have the type of the
+  /// sums and no step adds their products. These are added up at the end.
   int64_t sumsOfColumn() const;
   std::string missingOn(const target::TargetInfo &target) const { return missingFeatures(features, target); }
-  /// Whether it takes iterators of such extents.
+  /// Whether it accepts iterators of these extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
-  /// Where an extent is not known, it is taken to be long. nullopt: no cycles are said.
+  /// Unknown extents are assumed to be long. nullopt if no cycles are given.
   std::optional<double> cyclesPerPoint(llvm::ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const;
-  /// What the implementation takes for a buffer.
+  /// The memref type that the implementation takes for a buffer.
   mlir::MemRefType memoryType(unsigned buffer) const;
 };
 
-/// The intrinsics that schedules may name.
+/// The intrinsics that schedules can name.
 class IntrinsicLibrary {
 public:
-  /// Those in use in a context: what the targets bring, unless an IntrinsicScope says otherwise.
+  /// The library of a context: the intrinsics of the targets, unless an IntrinsicScope replaces it.
   static IntrinsicLibrary &of(mlir::MLIRContext *context);
 
-  /// Adds those of a text, or none: errors go to the context's handler, with the file's name. Without a target they are
-  /// the compiler's own.
+  /// Adds all intrinsics of a text, or none: errors go to the context's handler, with the file's name. Without a target
+  /// they are the compiler's own.
   mlir::LogicalResult add(mlir::MLIRContext *context, llvm::StringRef file, llvm::StringRef text,
                           const target::TargetInfo *target = nullptr);
   const Intrinsic *find(llvm::StringRef name) const;
-  /// In the order in which they were added.
+  /// In the order of addition.
   llvm::ArrayRef<std::shared_ptr<const Intrinsic>> list() const { return intrinsics; }
 
 private:
@@ -150,7 +148,7 @@ private:
   llvm::SmallVector<std::shared_ptr<const Intrinsic>> intrinsics;
 };
 
-/// While it lives, a library is in use in a context.
+/// Replaces the library of a context while it lives.
 class IntrinsicScope {
 public:
   IntrinsicScope(mlir::MLIRContext *context, std::shared_ptr<IntrinsicLibrary> library);
@@ -162,7 +160,7 @@ private:
   std::shared_ptr<IntrinsicLibrary> previous;
 };
 
-/// What the attribute and the function say. Errors are emitted at the function: "intrinsic 'x': …".
+/// Parses the function and its attribute. Errors are emitted at the function: "intrinsic 'x': …".
 mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description, const target::TargetInfo *target = nullptr);
 } // namespace perpend::tile
 

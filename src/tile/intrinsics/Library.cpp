@@ -1,9 +1,10 @@
-//===- Library.cpp - the intrinsics that schedules may name ---------------===//
+//===- Library.cpp - the intrinsics that schedules can name ---------------===//
 
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "tile/Attributes.h"
 
+#include "graph/ErrorKind.h"
 #include "target/Intrinsics.h"
 
 #include "mlir/Parser/Parser.h"
@@ -12,36 +13,42 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static std::shared_ptr<IntrinsicLibrary> &libraryOf(MLIRContext *context) {
-  return context->getOrLoadDialect<TileDialect>()->intrinsics;
-}
-
 IntrinsicLibrary &IntrinsicLibrary::of(MLIRContext *context) {
-  std::shared_ptr<IntrinsicLibrary> &library = libraryOf(context);
+  auto *dialect = context->getOrLoadDialect<TileDialect>();
+  std::lock_guard lock(dialect->intrinsicsMutex);
+  std::shared_ptr<IntrinsicLibrary> &library = dialect->intrinsics;
   if (!library) {
-    library = std::make_shared<IntrinsicLibrary>();
+    auto read = std::make_shared<IntrinsicLibrary>();
     for (const target::IntrinsicText &text : target::intrinsicTexts())
-      if (failed(library->add(context, text.file, text.text)))
+      if (failed(read->add(context, text.file, text.text)))
         llvm::report_fatal_error("perpend bug: an intrinsic of the compiler cannot be read");
+    library = std::move(read);
   }
   return *library;
 }
 
-IntrinsicScope::IntrinsicScope(MLIRContext *context, std::shared_ptr<IntrinsicLibrary> library)
-    : context(context), previous(std::exchange(libraryOf(context), std::move(library))) {}
-IntrinsicScope::~IntrinsicScope() { libraryOf(context) = std::move(previous); }
+/// The library until now, which `other` replaces.
+static std::shared_ptr<IntrinsicLibrary> replaceLibrary(MLIRContext *context, std::shared_ptr<IntrinsicLibrary> other) {
+  auto *dialect = context->getOrLoadDialect<TileDialect>();
+  std::lock_guard lock(dialect->intrinsicsMutex);
+  return std::exchange(dialect->intrinsics, std::move(other));
+}
 
-/// Functions that describe intrinsics, those that implement them, and nothing else.
+IntrinsicScope::IntrinsicScope(MLIRContext *context, std::shared_ptr<IntrinsicLibrary> library)
+    : context(context), previous(replaceLibrary(context, std::move(library))) {}
+IntrinsicScope::~IntrinsicScope() { replaceLibrary(context, std::move(previous)); }
+
+/// The text may contain descriptions of intrinsics and functions that implement them, nothing else.
 static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<const Intrinsic>> read) {
   for (Operation &op : *module.getBody())
     if (!op.hasAttr(intrinsicAttribute) && llvm::none_of(read, [&](const auto &intrinsic) {
           return llvm::is_contained(intrinsic->functions(), dyn_cast<func::FuncOp>(op));
         }))
-      return op.emitError("expected functions with the attribute tile.intrinsic, and their implementations\n"
-                          "hint: docs/howto/add-an-intrinsic.md shows one");
+      return op.emitError("expected functions with the attribute tile.intrinsic, and their implementations")
+             << graph::Hint("docs/howto/add-an-intrinsic.md shows one");
   if (read.empty())
-    return module->emitError("expected a function with the attribute tile.intrinsic\n"
-                             "hint: docs/howto/add-an-intrinsic.md shows one");
+    return module->emitError("expected a function with the attribute tile.intrinsic")
+           << graph::Hint("docs/howto/add-an-intrinsic.md shows one");
   return success();
 }
 
@@ -58,8 +65,8 @@ LogicalResult IntrinsicLibrary::add(MLIRContext *context, StringRef file, String
     if (failed(intrinsic))
       return failure();
     if (find(intrinsic->name))
-      return function.emitError("intrinsic '") << intrinsic->name << "': there is one of this name already\n"
-                                               << "hint: give it another name";
+      return function.emitError("intrinsic '")
+             << intrinsic->name << "': there is one of this name already" << graph::Hint("give it another name");
     read.push_back(std::make_shared<Intrinsic>(std::move(*intrinsic)));
   }
   if (failed(checkContents(**module, read)))

@@ -1,4 +1,4 @@
-//===- Match.cpp - whether a nest computes what an intrinsic does ---------===//
+//===- Match.cpp - matches nests with intrinsics --------------------------===//
 
 #include "tile/intrinsics/Match.h"
 
@@ -14,7 +14,7 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Which access of the nest is which of the description.
+/// Pairs of corresponding accesses: the description's, the nest's.
 using AccessPairs = SmallVector<std::pair<Operation *, Operation *>>;
 using IteratorPairs = SmallVector<std::pair<unsigned, unsigned>>;
 
@@ -22,7 +22,7 @@ class BodyMatcher {
 public:
   bool match(BlockOp described, BlockOp found, std::string &why, bool mayHaveInit = false);
   AccessPairs pairs;
-  /// Of iterators that are computed with: the description's number, and the nest's.
+  /// Pairs of iterators whose values are computed with: the description's index, the nest's.
   IteratorPairs iterators;
 
 private:
@@ -122,18 +122,18 @@ bool BodyMatcher::match(BlockOp described, BlockOp found, std::string &why, bool
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Tells the axes of a nest off against the iterators of a description.
+/// Assigns the axes of a nest to the iterators of a description.
 class Assignment {
 public:
   Assignment(const Intrinsic &intrinsic, Nest &nest, const BodyMatcher &bodies, bool takesParts = false);
 
   std::optional<IntrinsicMatch> run(std::string &why);
-  /// Of each iterator, the axis.
+  /// For each iterator, its axis.
   std::optional<SmallVector<std::optional<size_t>>> axes(std::string &why);
 
 private:
   struct Pair {
-    /// Of the description: its buffer, and of each dimension the iterator. Of the nest: the access.
+    /// The description's buffer with the iterator of each dimension, and the nest's access.
     unsigned buffer;
     SmallVector<unsigned> iterators;
     unsigned access;
@@ -163,11 +163,11 @@ private:
 
   const Intrinsic &intrinsic;
   Nest &nest;
-  /// Axes may be parted, and stay outside.
+  /// Axes may be split, with an outer part outside the intrinsic.
   bool takesParts;
   SmallVector<Pair> pairs;
   IteratorPairs iteratorPairs;
-  /// Of each iterator, the axis.
+  /// For each iterator, its axis.
   SmallVector<std::optional<size_t>> axisOf;
   llvm::StringMap<SymbolicInt> parameters;
   IntrinsicMatch match;
@@ -184,7 +184,7 @@ Assignment::Assignment(const Intrinsic &intrinsic, Nest &nest, const BodyMatcher
   }
 }
 
-/// Of the same kind, and in the same accesses.
+/// Whether axis and iterator have the same kind and move the same accesses.
 bool Assignment::moves(const Axis &axis, unsigned iterator) {
   if (axis.isReduced != (intrinsic.block.kind(iterator) == IteratorKind::Reduced))
     return false;
@@ -193,17 +193,17 @@ bool Assignment::moves(const Axis &axis, unsigned iterator) {
   });
 }
 
-/// A sum goes on outside where the description takes it as it is.
+/// A reduced axis may stay outside only if the description continues an existing sum.
 bool Assignment::mayStayOutside(const Axis &axis) { return takesParts && (!axis.isReduced || !intrinsic.block.init()); }
 
 bool Assignment::assign(size_t left) {
   if (left == 0)
     return check() && (takesParts || fill());
-  // The innermost loop as the innermost iterator, if it can be.
+  // The innermost loop becomes the innermost iterator, if possible.
   size_t number = left - 1;
   const Axis &axis = nest.axes[number];
   if (axis.extent == SymbolicInt(1) && assign(number))
-    return true; // it is nobody's
+    return true; // it belongs to no iterator
   bool found = false;
   for (unsigned iterator = axisOf.size(); iterator-- > 0;) {
     if (axisOf[iterator] || !moves(axis, iterator))
@@ -217,7 +217,7 @@ bool Assignment::assign(size_t left) {
   if (mayStayOutside(axis) && assign(number))
     return true;
   return found ? false
-               : fail("the loop '" + axis.name + "' moves other accesses than each iterator that is left of " +
+               : fail("the loop '" + axis.name + "' does not move the same accesses as any remaining iterator of " +
                       "the description");
 }
 
@@ -232,7 +232,8 @@ bool Assignment::checkStride(const Axis &axis, unsigned iterator, const Pair &pa
               bufferName(nest.accesses[pair.access].buffer()) + ", got " + stride.str());
 }
 
-/// In the memory that the description says, or in that of the kernel's caller, of which local ones are a part.
+/// The buffer must be in the memory that the description names, or else in host memory, to which local buffers belong,
+/// too.
 bool Assignment::liesInMemory(const Pair &pair) {
   Value buffer = nest.accesses[pair.access].buffer();
   auto type = cast<BufferType>(buffer.getType());
@@ -243,14 +244,15 @@ bool Assignment::liesInMemory(const Pair &pair) {
               ", got " + type.getScope().getValue());
 }
 
-/// An iterator that is computed with counts from 0 on, what its own axis does.
+/// An iterator used in computations must count from 0 along its own axis.
 bool Assignment::isIterator(unsigned described, unsigned found) {
   auto stride = [&](size_t axis) { return SymbolicInt(axisOf[described] == axis ? 1 : 0); };
   for (size_t axis = 0; axis < nest.axes.size(); ++axis)
     if (nest.axes[axis].ofIterators[found] != stride(axis))
-      return fail("the loop '" + nest.axes[axis].name + "' moves an iterator that is computed with otherwise than '" +
-                  nameOf(described) + "'");
-  return nest.iteratorBases[found] == SymbolicInt(0) || fail("an iterator that is computed with begins elsewhere");
+      return fail("the loop '" + nest.axes[axis].name +
+                  "' has another stride in an iterator that the block computes with than '" + nameOf(described) + "'");
+  return nest.iteratorBases[found] == SymbolicInt(0) ||
+         fail("an iterator that the block computes with does not start at 0");
 }
 
 bool Assignment::check() {
@@ -298,7 +300,7 @@ bool Assignment::fill() {
   for (const Pair &pair : pairs) {
     IntrinsicMatch::Tile tile{nest.accesses[pair.access].buffer(), nest.bases[pair.access], {}};
     for (auto [iterator, wanted] : llvm::zip(pair.iterators, intrinsic.strides[pair.buffer])) {
-      SymbolicInt ofNobody = wanted ? wanted->substitute(parameters) : SymbolicInt(0); // of an extent of 1
+      SymbolicInt ofNobody = wanted ? wanted->substitute(parameters) : SymbolicInt(0); // for an extent of 1
       tile.strides.push_back(axisOf[iterator] ? nest.axes[*axisOf[iterator]].strides[pair.access] : ofNobody);
     }
     IntrinsicMatch::Tile &known = match.tiles[pair.buffer];
@@ -307,7 +309,7 @@ bool Assignment::fill() {
                   Twine(pair.buffer + 1) + ". buffer");
     known = tile;
   }
-  // What is written is read nowhere else: the order of an implementation is its own.
+  // The output must not be read elsewhere in the nest, because an implementation has its own order.
   Value written = match.tiles[pairs.back().buffer].buffer;
   for (auto [number, tile] : llvm::enumerate(match.tiles))
     if (!tile.buffer || (tile.buffer == written && number != pairs.back().buffer))
@@ -350,7 +352,7 @@ std::optional<IntrinsicMatch> perpend::tile::matchIntrinsic(Operation *root, con
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why))
     return std::nullopt;
   SmallVector<Axis> axes = nest.axes;
-  nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // the elements of a word
+  nest.mergeAxes(/*kept=*/intrinsic.block.getDomain().values().back().isConstant()); // elements of a word
   if (auto match = Assignment(intrinsic, nest, bodies).run(why))
     return match;
   nest.axes = axes;
@@ -403,7 +405,7 @@ std::optional<SmallVector<std::optional<size_t>>>
 perpend::tile::fitIntrinsic(Operation *root, const Intrinsic &intrinsic, KernelIndices &indices, std::string &why) {
   Nest nest(root, indices);
   BodyMatcher bodies;
-  // A sum's init can be a nest of its own before.
+  // The init of a sum may be a separate nest before.
   if (!nest.read(why) || !bodies.match(intrinsic.block, nest.block, why, /*mayHaveInit=*/true))
     return std::nullopt;
   return Assignment(intrinsic, nest, bodies, /*takesParts=*/true).axes(why);

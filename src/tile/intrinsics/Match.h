@@ -1,11 +1,12 @@
-//===- Match.h - whether a nest computes what an intrinsic does -*- C++ -*-===//
+//===- Match.h - matches nests with intrinsics ------------------*- C++ -*-===//
 //
-// A nest of loops around one block matches an intrinsic when its body is the
-// description's, operation by operation (operands of commutative ones in any
-// order), and its loops can be told off against the description's iterators: each
-// moves the accesses that its iterator moves, by a stride that the intrinsic takes.
-// Strides are those of memory, so the order of loops, transposed operands, batches
-// and windows make no difference; loops that walk on where others end are one.
+// A nest of loops around one block matches an intrinsic if its body equals the
+// description's, operation by operation (operands of commutative operations in any
+// order), and its loops can be assigned to the description's iterators: each loop
+// moves the same accesses as its iterator, by a stride that the intrinsic accepts.
+// Strides are strides in memory, so the order of loops, transposed operands,
+// batches and windows make no difference. Loops that continue one another in memory
+// count as one.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,12 +17,12 @@
 
 namespace perpend::tile {
 
-/// An intrinsic at its place in a kernel; expressions are over variables of loops around and symbols.
+/// An intrinsic applied at a place in a kernel. Expressions are over variables of outer loops and symbols.
 struct IntrinsicMatch {
   const Intrinsic *intrinsic = nullptr;
   BlockOp block;
 
-  /// What a buffer of the description is.
+  /// The part of a kernel's buffer that stands for a buffer of the description.
   struct Tile {
     mlir::Value buffer;
     /// The position of its first element, and the strides of the description's dimensions, in elements.
@@ -29,13 +30,13 @@ struct IntrinsicMatch {
     Shape strides;
   };
   llvm::SmallVector<Tile> tiles;
-  /// Of the description's iterators: the extent, and how many there are at this place where that may be fewer.
+  /// For each iterator of the description: its extent, and the number of existing iterations if that may be smaller.
   Shape extents;
   llvm::SmallVector<std::optional<SymbolicInt>> counts;
-  /// Pairs, the first less than the second: whether there is anything to do at this place.
+  /// Pairs (a, b) meaning a < b: there is work to do here only if all hold.
   Shape conditions;
 
-  /// What a parameter of the intrinsic is; and how many of its iterations there are where that may be fewer.
+  /// The value of a parameter; and the number of existing iterations if that may be smaller.
   SymbolicInt parameter(llvm::StringRef name) const;
   std::optional<SymbolicInt> count(llvm::StringRef name) const;
   bool isWhole() const {
@@ -43,24 +44,24 @@ struct IntrinsicMatch {
   }
 };
 
-/// `root` is the outermost loop of the nest, or a block that holds nothing else.
+/// `root` is the outermost loop of the nest, or a block that contains nothing else.
 std::optional<IntrinsicMatch> matchIntrinsic(mlir::Operation *root, const Intrinsic &intrinsic, KernelIndices &indices,
                                              std::string &why);
 
-/// What of a block is what of a description, whatever extents, layouts and memories are.
+/// The correspondence of a block to a description, regardless of extents, layouts and memories.
 struct Alignment {
-  /// Of each iterator of the description, the block's.
+  /// For each iterator of the description, the block's iterator.
   llvm::SmallVector<unsigned> iterators;
-  /// Of each buffer of the description, the block's access to what it is there.
+  /// For each buffer of the description, the block's access to its counterpart.
   llvm::SmallVector<Access> accesses;
 };
-/// Iterators move the same operands; where several of the block's do, it is the innermost that has more than one
-/// iteration. The others stay outside. nullopt: the block computes something else, or has no such iterator.
+/// Iterators correspond if they move the same operands. If several of the block's do, the innermost with more than one
+/// iteration is chosen, and the others stay outside. nullopt: the block computes something else, or lacks an iterator.
 std::optional<Alignment> alignIntrinsic(BlockOp block, const Intrinsic &intrinsic, std::string &why);
 
-/// Where an intrinsic's extents are numbers, parts of a nest's loops can be its iterators: of each, the loop (counted
-/// from the outermost) that is split by its extent. Other loops stay outside; so does the init of a sum that the
-/// description takes as it is.
+/// If an intrinsic's extents are constants, parts of a nest's loops can become its iterators. Returns for each iterator
+/// the loop to split by its extent, counted from the outermost. Other loops stay outside, as does the init of a sum
+/// that the description continues.
 std::optional<llvm::SmallVector<std::optional<size_t>>> fitIntrinsic(mlir::Operation *root, const Intrinsic &intrinsic,
                                                                      KernelIndices &indices, std::string &why);
 } // namespace perpend::tile

@@ -1,4 +1,4 @@
-//===- Nest.cpp - a nest as an intrinsic sees it --------------------------===//
+//===- Nest.cpp - a nest as axes in memory --------------------------------===//
 
 #include "tile/intrinsics/Nest.h"
 
@@ -26,7 +26,7 @@ static SymbolicInt asExpression(const SymbolicTerm &term, StringRef without = {}
 }
 
 namespace {
-/// base + coefficients[i] * variables[i]
+/// base + sum of coefficients[i] * variables[i].
 struct Linear {
   SymbolicInt base;
   Shape coefficients;
@@ -86,7 +86,7 @@ bool Nest::readLoops(std::string &why) {
   return true;
 }
 
-/// The whole of a reduction is inside, and begins where all its loops are at 0.
+/// The whole reduction must be inside the nest and start where all its loops are at 0.
 bool Nest::readKinds(std::string &why) {
   for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block))) {
     std::optional<Linear> linear = linearIn(simplify(binding, ranges), variables);
@@ -129,7 +129,7 @@ bool Nest::readAccesses(std::string &why) {
   return true;
 }
 
-/// A condition on one loop of the nest says how many iterations there are; one on none, whether there are any.
+/// A condition on one loop of the nest limits its iterations; a condition on none says whether there are any.
 bool Nest::readConditions(std::string &why) {
   Shape all = indices.resolve(block.getConditions(), block.getVariables());
   for (size_t i = 0; i < all.size(); i += 2) {
@@ -155,19 +155,19 @@ bool Nest::readConditions(std::string &why) {
     if (!axis.count || !isHarmless(axis))
       continue;
     std::optional<IndexBounds> bounds = boundsOf(*axis.count, ranges);
-    if (!bounds || !bounds->low.knownPositive()) // where nothing is left, the other indices end, too
+    if (!bounds || !bounds->low.knownPositive()) // otherwise no iteration may exist at all
       conditions.append({SymbolicInt(0), *axis.count});
     axis.count.reset();
   }
   return true;
 }
 
-/// Iterations beyond the end of an axis do no harm where all that they read is there, and what they write is there,
-/// too, and read by nobody: a buffer of this place alone, or elements behind those that others touch. Indices that the
-/// axis does not move stay what they are.
+/// Iterations beyond the end of an axis are harmless if everything that they read exists, and everything that they
+/// write exists and is never read: a buffer used only here, or elements beyond those that others access. Indices that
+/// the axis does not move stay the same.
 bool Nest::isHarmless(const Axis &axis) {
   Value written;
-  std::optional<std::pair<unsigned, SymbolicInt>> moved; // a dimension of what is written, and its index
+  std::optional<std::pair<unsigned, SymbolicInt>> moved; // dimension of the output, and its index
   size_t number = &axis - axes.data();
   for (const Access &access : accesses) {
     if (access.isStore())
@@ -176,7 +176,7 @@ bool Nest::isHarmless(const Axis &axis) {
     for (auto [dim, index, extent] : llvm::enumerate(indices.indicesOf(access), extents)) {
       std::optional<Linear> linear = linearIn(simplify(index, ranges), variables);
       auto isZero = [](const SymbolicInt &coefficient) { return coefficient == SymbolicInt(0); };
-      // Where each index is one loop's, different points are different elements.
+      // If each index depends on one loop only, different points are different elements.
       if (access.isStore() && (!linear || llvm::count_if(linear->coefficients, isZero) + 1 < int64_t(variables.size())))
         return false;
       if (linear && isZero(linear->coefficients[number]))
@@ -195,7 +195,7 @@ bool Nest::isHarmless(const Axis &axis) {
   return alloc->getBlock() == root->getBlock() || (moved && isReadBefore(kernel, written, moved->first, moved->second));
 }
 
-/// Whether a condition says where the index ends, of a dimension of which nobody reads what is behind.
+/// Whether a condition bounds the index of a dimension beyond which nobody reads.
 bool Nest::isReadBefore(func::FuncOp kernel, Value buffer, unsigned dim, const SymbolicInt &index) {
   Shape pairs = indices.resolve(block.getConditions(), block.getVariables());
   for (size_t i = 0; i < pairs.size(); i += 2) {
@@ -217,7 +217,7 @@ bool Nest::read(std::string &why) {
   return true;
 }
 
-/// Two axes are one where each access ends, along the inner one, where the outer one takes it.
+/// Merges two axes if, for each access, the outer one continues where the inner one ends.
 void Nest::mergeAxes(size_t kept) {
   auto continues = [](const Axis &outer, const Axis &inner) {
     if (outer.isReduced != inner.isReduced || outer.count || inner.count)

@@ -1,7 +1,7 @@
-//===- Nest.h - a nest as an intrinsic sees it -----------------*- C++ -*-===//
+//===- Nest.h - a nest as axes in memory ------------------------*- C++ -*-===//
 //
-// Loops around one block as axes: how far each moves every access of the block, in
-// elements of memory.
+// Represents the loops around a block as axes: how far each moves every access of
+// the block, in elements of memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,14 +12,14 @@
 
 namespace perpend::tile {
 
-/// A loop of the nest, or several that follow one another through memory.
+/// A loop of the nest, or several that continue one another in memory.
 struct Axis {
   std::string name;
   SymbolicInt extent;
   bool isReduced = false;
-  /// How many iterations there are, if that may be fewer.
+  /// The number of existing iterations, if that may be smaller.
   std::optional<SymbolicInt> count;
-  /// Of each access, and of each iterator of the block.
+  /// The stride of each access, and of each iterator of the block.
   Shape strides, ofIterators;
 };
 
@@ -27,14 +27,14 @@ class Nest {
 public:
   Nest(mlir::Operation *root, KernelIndices &indices) : root(root), indices(indices) {}
 
-  /// False: it is none, and `why`.
+  /// False, with a reason, if it is not a suitable nest.
   bool read(std::string &why);
-  /// But for the last ones.
+  /// Merges axes, except the last `kept`.
   void mergeAxes(size_t kept);
 
   BlockOp block;
   llvm::SmallVector<Access> accesses;
-  /// What accesses and iterators begin at.
+  /// The values of accesses and iterators when all axes are at 0.
   llvm::SmallVector<SymbolicInt> bases, iteratorBases;
   llvm::SmallVector<Axis> axes;
   Shape conditions;

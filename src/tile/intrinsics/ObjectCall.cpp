@@ -18,7 +18,7 @@ std::string perpend::tile::nameInObjects(const Intrinsic &intrinsic) {
 static LLVM::LLVMFuncOp functionOfObject(ModuleOp module, const Intrinsic &intrinsic) {
   std::string name = nameInObjects(intrinsic);
   if (auto known = module.lookupSymbol<LLVM::LLVMFuncOp>(name))
-    return known; // of another intrinsic, too
+    return known; // shared with other intrinsics
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   SmallVector<Type> addresses(intrinsic.implementation.getNumArguments(),
                               LLVM::LLVMPointerType::get(module.getContext()));

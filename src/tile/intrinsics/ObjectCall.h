@@ -1,8 +1,9 @@
-//===- ObjectCall.h - implementations in object files ------------*- C++ -*-===//
+//===- ObjectCall.h - implementations in object files -----------*- C++ -*-===//
 //
-// An implementation that has no body is a C function of one of the intrinsic's
-// objects. It is called as MLIR's C interface says, by the name of the declaration
-// behind _mlir_ciface_, with the address of a descriptor for each buffer:
+// An implementation without a body is a C function in one of the intrinsic's
+// object files. It is called by MLIR's C interface: its name is that of the
+// declaration prefixed with _mlir_ciface_, and each buffer is passed as the
+// address of a descriptor:
 //
 //   struct {T *allocated, *aligned; int64_t offset, sizes[RANK], strides[RANK];}
 //
@@ -16,11 +17,11 @@
 #include "mlir/IR/BuiltinOps.h"
 
 namespace perpend::tile {
-/// The C function's name.
+/// The name of the C function.
 std::string nameInObjects(const Intrinsic &intrinsic);
 
-/// A new function of the implementation's type that calls the C function. The module gets the intrinsic's objects
-/// (graph.objects), with which artifacts are linked.
+/// Creates a function of the implementation's type that calls the C function. Adds the intrinsic's objects to the
+/// module (graph.objects), for linking.
 mlir::func::FuncOp callOfObject(mlir::ModuleOp module, const Intrinsic &intrinsic);
 } // namespace perpend::tile
 

@@ -1,4 +1,4 @@
-//===- PanelCall.cpp - calls of intrinsics on panels ------------------------===//
+//===- PanelCall.cpp - calls of intrinsics on panels ----------------------===//
 
 #include "tile/intrinsics/PanelCall.h"
 
@@ -35,7 +35,7 @@ FailureOr<SmallVector<Value>> PanelCall::operands() {
   if (intrinsic.panels->group > 1)
     depth = builder.createOrFold<arith::MulIOp>(
         op.getLoc(), depth, builder.create<arith::ConstantIndexOp>(op.getLoc(), intrinsic.panels->group));
-  unsigned inLine = intrinsic.rank(2) - 2; // the dimension of rows in the sums
+  unsigned inLine = intrinsic.rank(2) - 2; // the rows' dimension in the sums
   return SmallVector<Value>{(*buffers)[0],   op.getBases()[0], stride(0, 2 + inLine), (*buffers)[1], op.getBases()[1],
                             (*buffers)[2],   op.getBases()[2], stride(2, inLine),     depth,         extent("outer"),
                             extent("inner"), stride(0, 0),     stride(0, 1),          stride(1, 0),  stride(1, 1)};

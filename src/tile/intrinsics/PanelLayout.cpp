@@ -1,4 +1,4 @@
-//===- PanelLayout.cpp - how an intrinsic wants a product's operands ------===//
+//===- PanelLayout.cpp - operand layouts of products ----------------------===//
 
 #include "tile/intrinsics/PanelLayout.h"
 
@@ -25,7 +25,7 @@ public:
   }
 
 private:
-  /// A buffer, and the iterator that is the index of each of its dimensions.
+  /// A buffer, and the iterator that indexes each of its dimensions.
   struct Operand {
     unsigned buffer = 0;
     SmallVector<unsigned> iterators;
@@ -42,7 +42,7 @@ private:
   static bool isMoved(const Operand &operand, unsigned iterator) {
     return llvm::is_contained(operand.iterators, iterator);
   }
-  /// "_", or this.
+  /// Whether the stride of this iterator is "_" or the given one.
   bool takes(const Operand &operand, unsigned iterator, const SymbolicInt &stride) {
     const auto &wanted = strideOf(operand, iterator);
     return !wanted || *wanted == stride;
@@ -60,7 +60,7 @@ private:
   const Intrinsic &intrinsic;
   BlockOp block;
   PanelLayout layout;
-  /// `right` is the one in panels.
+  /// `right` is the operand in panels.
   Operand left, right, sum;
 };
 } // namespace perpend::tile
@@ -71,7 +71,7 @@ std::optional<PanelLayoutReader::Operand> PanelLayoutReader::read(Operation *acc
   return iterators && buffer ? std::optional(Operand{buffer.getArgNumber(), *iterators}) : std::nullopt;
 }
 
-/// An element, or the same number in another type.
+/// A load, possibly extended to another type without changing its value.
 std::optional<PanelLayoutReader::Operand> PanelLayoutReader::factor(Value value) {
   Operation *extension = value.getDefiningOp();
   bool isExtended = isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(extension);
@@ -82,13 +82,13 @@ std::optional<PanelLayoutReader::Operand> PanelLayoutReader::factor(Value value)
   return operand;
 }
 
-/// Memories of the target's own are filled in another way.
+/// Operands in a target's own memories are filled by another rule.
 bool PanelLayoutReader::readMemories() {
   return llvm::all_of(llvm::seq<unsigned>(0, intrinsic.strides.size()),
                       [&](unsigned buffer) { return intrinsic.memoryOf(buffer).empty(); });
 }
 
-/// sum = sum + one * other, from 0 on or from what is there.
+/// Accepts sum = sum + one * other, starting at 0 or at the existing value.
 bool PanelLayoutReader::readProduct() {
   auto store = *block.body()->getOps<StoreOp>().begin();
   Operation *add = store.getValue().getDefiningOp();
@@ -115,7 +115,7 @@ bool PanelLayoutReader::readProduct() {
   return false;
 }
 
-/// What follows one another in the sums are columns; they move one of the operands.
+/// The iterator that is contiguous in the sums is the column; it moves one of the operands.
 bool PanelLayoutReader::readColumns() {
   auto next = llvm::find_if(sum.iterators, [&](unsigned iterator) { return isOne(sum, iterator); });
   if (next == sum.iterators.end())
@@ -133,7 +133,7 @@ bool PanelLayoutReader::readColumns() {
   return layout.group >= 1;
 }
 
-/// Of what an extent is: a number; or where a condition is mod(extent, n) <= 0, n.
+/// The number of which an extent is a multiple: itself if constant, or n if there is a condition mod(extent, n) <= 0.
 int64_t PanelLayoutReader::multipleOf(const SymbolicInt &extent) {
   constexpr int64_t most = 256;
   if (extent.isConstant())
@@ -145,7 +145,7 @@ int64_t PanelLayoutReader::multipleOf(const SymbolicInt &extent) {
   return 1;
 }
 
-/// Elements of a word, then words, then what windows move.
+/// From the inside: the elements of a word, the words, then the window.
 bool PanelLayoutReader::readSum() {
   SymbolicInt group(layout.group), row = layout.columns * group;
   bool hasWords = layout.group == 1;
@@ -171,12 +171,12 @@ bool PanelLayoutReader::readSum() {
   }
   if (!layout.depthIterator)
     layout.depth = layout.group;
-  if (!block.init()) // a sum may go on outside
+  if (!block.init()) // the sum may continue an outer one
     layout.windows = std::numeric_limits<unsigned>::max();
   return hasWords;
 }
 
-/// They move the left operand by any stride. There may be one row alone; and around the rows, lines of any number.
+/// Rows move the left operand by any stride. There may be a single row, and an outer iterator of lines.
 bool PanelLayoutReader::readRows() {
   for (unsigned iterator = block.getKinds().size(); iterator-- > 0;) {
     if (block.kind(iterator) == IteratorKind::Reduced || iterator == layout.columnIterator)
@@ -195,13 +195,13 @@ std::optional<PanelLayout> PanelLayout::of(const Intrinsic &intrinsic) { return 
 // Cost
 //===----------------------------------------------------------------------===//
 
-/// What is multiplied for each element that counts, where an extent is made a multiple.
+/// The factor by which padding an extent to a multiple increases the work.
 static double padded(const SymbolicInt &extent, int64_t multiple) {
   int64_t count = extent.constant().value_or(0);
   return count > 0 ? double(llvm::alignTo(count, multiple)) / double(count) : 1;
 }
 
-/// As many as it takes, of a sum that is no longer for it.
+/// As many lines as the conditions allow; several only if the depth needs no padding.
 int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtents &extents, Shape ofLine) const {
   int64_t lines = mod(extents.depth, SymbolicInt(depth)) == SymbolicInt(0) ? extents.lines : 1;
   for (; lines > 1; --lines) {
@@ -215,7 +215,7 @@ int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtent
 std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,
                                                  int64_t panel, int64_t mostRows,
                                                  const target::TargetInfo &target) const {
-  constexpr double cyclesInLoops = 1; // of rows that are no whole block
+  constexpr double cyclesInLoops = 1; // for rows that do not fill a block
   Shape described(intrinsic.block.getDomain().values()), domain;
   for (const SymbolicInt &extent : described)
     domain.push_back(extent.isConstant() ? extent : SymbolicInt(1));

@@ -1,18 +1,18 @@
-//===- Registers.cpp - register-blocked contractions --------------------------===//
+//===- Registers.cpp - register tiles of contractions ---------------------===//
 //
-// The emitter of blocks of sums in registers (PanelCall.h). A call costs a few nanoseconds against a microsecond of
-// work.
+// The emitter of register tiles: blocks of sums in vector registers (PanelCall.h). A call costs a few nanoseconds,
+// compared to a microsecond of work.
 //
-// The function holds the whole block of c in vector registers while it walks the window and the depth: for each k it
-// loads one row of packed b, and multiplies it by the broadcast of one word of each row of a (WordProducts.h). When the
-// block has too few vectors to cover the latency of the multiply-add, consecutive steps go to separate sets of
-// accumulators, which are added at the end.
+// The function holds the whole tile of c in vector registers while it iterates over the window and the depth. For each
+// k it loads one row of packed b and multiplies it by the broadcast word of each row of a (WordProducts.h). If the tile
+// has too few vectors to cover the latency of the multiply-add, consecutive steps use separate sets of accumulators,
+// which are added at the end.
 //
-// Few columns of f32 leave most of a vector empty. So intrinsics with words of f32 keep a sum for each element of a
-// word: lanes are columns times elements, and the depth takes as many steps less.
+// With few columns of f32, vectors would be mostly empty. So intrinsics with words of f32 keep one sum per element of a
+// word: the lanes are columns times elements, and the depth takes correspondingly fewer steps.
 //
-// A block of one column has its lanes along the depth, of rows and column alike, and sums them at the end; of the words
-// that are left, a few at a time are in the first lanes.
+// A block with one column uses lanes along the depth, for the rows and the column alike, and adds up the lanes at the
+// end. Remaining words are loaded a few at a time into the first lanes.
 //
 //   tile.call_intrinsic "f32.block" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
 // becomes
@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/Buffers.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/PanelCall.h"
 #include "tile/intrinsics/WordProducts.h"
@@ -41,44 +42,44 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Independent multiply-adds that keep two pipes of latency 4 busy, with a little slack.
+/// Independent multiply-adds that keep two pipes of latency 4 busy, with some slack.
 constexpr int64_t minAccumulators = 10;
-/// Steps along k in the body of the main loop. LLVM's scheduler mixes the steps of one body and then spills
-/// accumulators or row addresses of tall blocks; a step of a tall block is long enough to hide the loop's own
+/// Steps along k in the body of the main loop. LLVM's scheduler interleaves the steps of a body, and then spills
+/// accumulators or row addresses of tall tiles. A step of a tall tile is long enough to hide the loop's own
 /// instructions.
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
-/// Rows of b between the multiply-adds and the prefetch.
+/// Distance of the prefetch, in rows of b.
 constexpr int64_t prefetchDistance = 32;
-/// In as many calls at most what is asked for comes; with more of them it is asked for again.
+/// At most this many calls share the prefetching of a panel; with more, lines are requested repeatedly.
 constexpr int64_t mostParts = 8;
-/// Words of a column, of those that do not fill a vector, in one step.
+/// Words per step at the end of a column, where they do not fill a vector.
 constexpr int64_t fewLanes = 4;
-/// Rows of a block: more are more code than speed. Of one column, each row ends with a sum of lanes.
+/// Limits of rows per tile: more rows add code but no speed. With one column, each row ends with a sum over lanes.
 constexpr int64_t mostRows = 24, mostColumnRows = 8;
-/// Where no multiply-add reads a word from memory itself, LLVM spills accumulators of more rows.
+/// If no multiply-add takes a word directly from memory, LLVM spills the accumulators of more rows than this.
 constexpr int64_t mostRowsOfSums = 16;
 
 int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
-  return std::max<int64_t>(1, target.vectorLanes(graph::bitWidth(sum) / 8) / sumsOfColumn);
+  return std::max<int64_t>(1, target.vectorLanes(elementBytes(sum)) / sumsOfColumn);
 }
 
-/// For what is one vector here: words may be wider.
+/// Registers per logical vector: words may be wider than a register's lane.
 int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
-  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(graph::bitWidth(sum) / 8));
+  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(elementBytes(sum)));
 }
 
-/// How a block is laid out in vector registers.
+/// The register allocation of a tile.
 struct RegisterBlock {
   int64_t rows, cols;
-  int64_t lanes;   // words of one vector
-  int64_t vectors; // vectors of one row
-  int64_t words;   // of the depth, in one step
+  int64_t lanes;   //  words per vector
+  int64_t vectors; // vectors per row
+  int64_t words;   //  words of the depth per step
   int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
 
-  /// `isFused`: products are added by the instruction that makes them. If not, LLVM adds up those of neighbouring steps
-  /// first, and needs registers for all.
+  /// `isFused`: one instruction multiplies and adds. If not, LLVM first adds up the products of neighbouring steps,
+  /// which needs registers for all of them.
   RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
       : rows(rows), cols(cols), sets(1) {
     lanes = lanesOf(cols, registerLanes);
@@ -90,7 +91,7 @@ struct RegisterBlock {
       sets *= 2;
   }
 
-  /// Of a vector: as many as divide the columns; of one column, all.
+  /// Lanes of a vector: the most that divide the columns; all, for a single column.
   static int64_t lanesOf(int64_t cols, int64_t registerLanes) {
     return cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
   }
@@ -116,7 +117,7 @@ private:
 
   RegisterBlock block;
   WordProducts words;
-  int64_t parts; ///< calls in which what is asked for ahead comes
+  int64_t parts; ///< number of calls that share the prefetching
 };
 
 /// Accumulates one position of the window: the sum over k.
@@ -127,7 +128,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
   using Steps = function_ref<void(ValueRange aIndices, Value bIndex, MutableArrayRef<Value> sums)>;
   Values sums(accumulators);
   Value from = constant(0);
-  // As many times `count` words as are left.
+  // Emits steps of `count` words while as many remain.
   auto emitSteps = [&](int64_t count, Steps emitBody) {
     int64_t elements = count * words.group;
     Value to = arguments.depth;
@@ -161,7 +162,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
   return sums;
 }
 
-/// A few words of a column for all rows.
+/// Adds the last few words of a column, for all rows.
 void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes,
                                         MutableArrayRef<Value> accumulators) {
   Value column = words.loadFirst(arguments.b, bIndex, lanes);
@@ -169,7 +170,7 @@ void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64
     accumulator = words.multiplyAdd(words.loadFirst(arguments.a, index, lanes), column, accumulator);
 }
 
-/// One word along k for all rows and columns. The indices belong to the first step of the loop's body.
+/// Emits one word along k for all rows and columns. The indices belong to the first step of the loop's body.
 void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators) {
   if (!block.isColumn())
@@ -190,7 +191,7 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
   }
 }
 
-/// The part of this iteration, into the second cache: what comes all at once would stop the multiply-adds.
+/// Prefetches this iteration's share into the second-level cache. All at once would stall the multiply-adds.
 void MicroKernelEmitter::emitPrefetchAhead(Value bIndex) {
   Value read = builder.create<arith::SubIOp>(bIndex, arguments.bOffset);
   Value first = add(arguments.ahead, builder.create<arith::DivUIOp>(read, constant(parts)));
@@ -234,7 +235,7 @@ void MicroKernelEmitter::emit() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// Whether products are added by what makes them: the last thing that a step does is no addition.
+/// Whether one instruction multiplies and adds, that is, the step does not end with an addition.
 bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target) {
   const Intrinsic::Step *step = WordProducts::stepFor(intrinsic, lanes, target);
   if (!step)
@@ -252,7 +253,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
   if (failed(operands))
     return failure();
   std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, *rows, *cols);
-  int64_t parts = 0; // a power of two
+  int64_t parts = 0; // a power of 2
   if (op.getAhead()) {
     parts = std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts()));
     name += "_ahead" + std::to_string(parts);
@@ -277,7 +278,7 @@ int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::op
 
 } // namespace
 
-/// On some targets, products of integers need a register before they are added.
+/// On some targets, products of integers need a register before they can be added.
 int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
                                        const target::TargetInfo &target, int64_t sumsOfColumn) {
   int64_t lanes = columnsOfVector(sum, sumsOfColumn, target);

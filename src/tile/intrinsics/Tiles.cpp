@@ -1,24 +1,24 @@
-//===- Tiles.cpp - contractions in registers that are matrices --------------===//
+//===- Tiles.cpp - contractions in matrix registers -----------------------===//
 //
-// The emitter of blocks of sums in registers of rows and columns (PanelCall.h), for processors that multiply such
-// registers. How large they are, and which instructions there are for them, is what the intrinsic's text says
-// (Intrinsic::Tiles); this file has the loops. A block has up to two times two of them:
+// The emitter for processors with matrix registers (PanelCall.h). The intrinsic's text gives their size and the
+// instructions (Intrinsic::Tiles); this file generates the loops. A block uses up to two by two registers of sums:
 //
 //               6      7      right operand, a step of the depth
 //        4      0      1
 //        5      2      3      sums
 //
-// of which each step loads four and multiplies four. Rows are any number: the processor is told how many the registers
-// have, which costs more than a step. So a kernel that has such calls tells it at its entry, for the rows of the first,
-// and around those of other rows; at its end the registers are released.
+// Each step loads four registers and multiplies four pairs. The number of rows is arbitrary, but the processor must be
+// configured with the rows of its registers, which costs more than a step. So a kernel with such calls configures them
+// once on entry, for the rows of its first call, and again around calls with other rows; it releases the registers at
+// its end.
 //
-// The lower registers go on where the upper ones end. Of an image whose lines have no more rows than a register, they
-// are of the line below: one line alone would load as much of the panel for half of the products. How far below the
-// rows lie is an argument of the function, which is the same for both.
+// The lower registers normally continue the rows of the upper ones. If the lines of an image have no more rows than a
+// register, they hold the next line instead: a single line would load as much of the panel for half of the products.
+// The distance of the lower rows is an argument, so that one function serves both cases.
 //
-// A step loads as many bytes as the second cache gives in twice the time that its products take. So a call of more rows
-// than a block has takes a part of the depth at a time, whose part of the panel stays in the first cache for all
-// blocks; from the second part on, a block begins with the sums that it has stored.
+// A step loads as many bytes as the second-level cache delivers in twice the time of its products. So a call with more
+// rows than one block processes the depth in parts, so that the corresponding part of the panel stays in the
+// first-level cache for all blocks. From the second part on, a block starts from the sums that it has stored.
 //
 //   tile.call_intrinsic "i8.tiles" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %lines, %outer, %rows)
 // becomes
@@ -44,14 +44,14 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Registers of a block along each side, and the numbers of those that hold operands, behind the sums.
+/// Registers per side of a block, and the numbers of the operand registers, which follow the sums.
 constexpr int64_t mostAlong = 2, firstOfLeft = mostAlong * mostAlong, firstOfRight = firstOfLeft + mostAlong;
 
 //===----------------------------------------------------------------------===//
 // The function of a block
 //===----------------------------------------------------------------------===//
 
-/// Rows of a block, of so many in all, with registers of `inOne`: spread evenly, where that takes no more registers.
+/// Rows of a block with registers of `inOne` rows: distributed evenly if that takes no more registers.
 int64_t rowsOfBlock(int64_t inOne, std::optional<int64_t> rows) {
   int64_t most = mostAlong * inOne;
   if (!rows || *rows < 1)
@@ -60,17 +60,17 @@ int64_t rowsOfBlock(int64_t inOne, std::optional<int64_t> rows) {
   return blocks * llvm::divideCeil(even, inOne) <= llvm::divideCeil(*rows, inOne) ? even : most;
 }
 
-/// Of the upper registers and of the lower ones; 0: there are none of these.
+/// Rows of the upper and of the lower registers; 0: there are no lower ones.
 struct RegisterRows {
   int64_t upper, lower;
 
-  /// Whether a block of these can be where a kernel has configured those.
+  /// Whether a block with these rows can run in a kernel configured for `configured`.
   bool fit(RegisterRows configured) const {
     return upper == configured.upper && (lower == 0 || lower == configured.lower);
   }
 };
 
-/// The arguments of a block's function, with how far the lower registers' rows are from the upper ones', in the left
+/// The arguments of a block's function, plus the distance from the upper registers' rows to the lower ones' in the left
 /// operand and in the sums.
 struct TileArguments : PanelArguments {
   Value aDown, cDown;
@@ -78,11 +78,11 @@ struct TileArguments : PanelArguments {
   explicit TileArguments(ValueRange v) : PanelArguments(v.drop_back(2)), aDown(v.drop_back().back()), cDown(v.back()) {}
 };
 
-/// What the function of a block does.
+/// The variant of a block's function.
 struct TileBlock {
-  int64_t down;       ///< registers of its rows
-  bool goesOn;        ///< from sums in memory, not from zeros
-  int64_t pieces = 0; ///< of what a step reads of the panel: one of the next panel is asked for; 0: none
+  int64_t down;       ///< registers along its rows
+  bool goesOn;        ///< starts from sums in memory instead of zeros
+  int64_t pieces = 0; ///< pieces of a panel's step, one of which is prefetched; 0: none
 
   std::string suffix() const {
     return (goesOn ? "_more" : "") + (pieces ? "_ahead" + std::to_string(pieces) : std::string());
@@ -91,7 +91,7 @@ struct TileBlock {
 
 class TileBlockEmitter : PanelCode {
 public:
-  /// Of so many registers along each side.
+  /// `across` is the number of registers along the columns.
   TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t across, TileBlock block,
                    TileArguments arguments, const target::TargetInfo &target)
       : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), across(across),
@@ -106,7 +106,7 @@ private:
   void emitPrefetchAhead(Value k);
   void emitMoves(const Intrinsic::Code &move);
   void emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride);
-  /// The sums for each register.
+  /// Visits the register of each sum.
   void forSums(function_ref<void(int64_t row, int64_t column, int64_t tile)> visit) {
     for (int64_t row = 0; row < block.down; ++row)
       for (int64_t column = 0; column < across; ++column)
@@ -120,7 +120,7 @@ private:
   Value aDown, cDown;
 };
 
-/// A register's rows in memory are elements from a position on, each by a stride behind the one before.
+/// Loads or stores a register, whose rows start at `position` and are `stride` elements apart.
 void TileBlockEmitter::emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride) {
   Type element = cast<MemRefType>(buffer.getType()).getElementType();
   Value address = asInteger(builder.create<memref::ExtractAlignedPointerAsIndexOp>(buffer));
@@ -131,7 +131,7 @@ void TileBlockEmitter::emitMove(const Intrinsic::Code &move, int64_t tile, Value
   move.inlined(builder, {number(tile), first, asInteger(bytes)});
 }
 
-/// As much of the depth as a register has.
+/// Emits a step, as deep as a register.
 void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   int64_t group = intrinsic.panels->group;
   Value bStride = constant(across * tiles.columns * group);
@@ -144,7 +144,7 @@ void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   });
 }
 
-/// Into the second cache: what comes all at once would stop the products.
+/// Prefetches into the second-level cache. All at once would stall the products.
 void TileBlockEmitter::emitPrefetchAhead(Value k) {
   int64_t columns = across * tiles.columns;
   Value first = builder.create<arith::DivUIOp>(multiply(k, constant(columns)), constant(block.pieces));
@@ -152,7 +152,7 @@ void TileBlockEmitter::emitPrefetchAhead(Value k) {
   prefetch(arguments.b, add(arguments.ahead, first), 0, std::max<int64_t>(1, elements), /*cache=*/2);
 }
 
-/// Of all sums.
+/// Loads or stores all sums.
 void TileBlockEmitter::emitMoves(const Intrinsic::Code &move) {
   forSums([&](int64_t row, int64_t column, int64_t tile) {
     Value position = offset(arguments.cOffset, constant(row), cDown);
@@ -188,7 +188,7 @@ public:
   LogicalResult lower();
 
 private:
-  /// From where on a block computes.
+  /// The position at which a block starts.
   struct Place {
     Value row, k;
   };
@@ -203,12 +203,12 @@ private:
   RegisterRows rowsOf(int64_t rows) const {
     return {std::min(rows, tiles.rows), std::max<int64_t>(rows - tiles.rows, 0)};
   }
-  /// Tells the processor that blocks have so many rows.
+  /// Emits code that configures the number of rows.
   void emitConfiguration(OpBuilder &builder, Value rows);
   void emitConfiguration(OpBuilder &builder, RegisterRows rows);
   void emitConfiguration(OpBuilder &builder, Value upper, Value lower);
   func::FuncOp configuration();
-  /// The rows for which the kernel tells it, at its entry.
+  /// The rows that the kernel configures on entry.
   RegisterRows configuredRows(RegisterRows rows);
   void placeLower(OpBuilder &builder, bool isOfLines);
   void emitCall(OpBuilder &builder, TileBlock block, ValueRange operands);
@@ -225,9 +225,9 @@ private:
   const target::TargetInfo &target;
   PanelCall call;
   SmallVector<Value> operands;
-  /// From the upper registers to the lower ones, in the left operand and in the sums.
+  /// Distance from the upper registers' rows to the lower ones', in the left operand and in the sums.
   Value aDown, cDown;
-  /// Rows of a block, or of each of its lines, and registers of its columns.
+  /// Rows of a block, or of each of its lines; and registers along its columns.
   int64_t height = 0, across = 1;
 };
 
@@ -245,7 +245,7 @@ func::FuncOp TileCall::configuration() {
   return function;
 }
 
-/// Of the upper and the lower registers; where there are no lower ones, they have a row.
+/// Configures the upper and lower registers; without lower ones, these get one row.
 void TileCall::emitConfiguration(OpBuilder &builder, Value rows) {
   Location loc = op.getLoc();
   Value most = constant(builder, tiles.rows);
@@ -280,7 +280,7 @@ RegisterRows TileCall::configuredRows(RegisterRows rows) {
   return rows;
 }
 
-/// A line below the upper registers, or where these end.
+/// The lower registers start one line below the upper ones, or where these end.
 void TileCall::placeLower(OpBuilder &builder, bool isOfLines) {
   PanelArguments all{ValueRange(operands)};
   Value inOne = constant(builder, tiles.rows);
@@ -302,7 +302,7 @@ void TileCall::emitCall(OpBuilder &builder, TileBlock block, ValueRange operands
   builder.create<func::CallOp>(op.getLoc(), function, all);
 }
 
-/// Of a block that begins there, of a part of the depth.
+/// The arguments for a block at this place, with a part of the depth.
 SmallVector<Value> TileCall::operandsAt(OpBuilder &builder, Place place, Value depth) {
   auto moved = [&](Value base, Value count, Value stride) {
     return compute<arith::AddIOp>(builder, base, compute<arith::MulIOp>(builder, count, stride));
@@ -315,7 +315,8 @@ SmallVector<Value> TileCall::operandsAt(OpBuilder &builder, Place place, Value d
   return all.values();
 }
 
-/// As much of it as a third of the first cache holds of a panel; all of it where there is a window, or one block.
+/// A part of the depth such that its share of the panel takes a third of the first-level cache; all of it if there is a
+/// window, or a single block.
 Value TileCall::partOfDepth(OpBuilder &builder, Value count) {
   PanelArguments all{ValueRange(operands)};
   int64_t columnBytes = across * tiles.columns * intrinsic.panels->right.getIntOrFloatBitWidth() / 8;
@@ -331,7 +332,7 @@ Value TileCall::partOfDepth(OpBuilder &builder, Value count) {
   return builder.create<arith::SelectOp>(op.getLoc(), isSingle, all.depth, ofFirstCache);
 }
 
-/// So many of the same height, one below the other. What is asked for ahead comes in pieces, one for each of them.
+/// Emits `count` blocks of the same height, one below the other. Each prefetches one piece of the next panel.
 void TileCall::emitBlocks(OpBuilder &builder, Value count, TileBlock block, Value k, Value depth) {
   constexpr int64_t someBlocks = 4, mostParts = 8;
   OpBuilder inner = builder;
@@ -356,7 +357,7 @@ void TileCall::emitBlocks(OpBuilder &builder, Value count, TileBlock block, Valu
   emitCall(inner, block, values);
 }
 
-/// All of the depth of blocks of so many registers down.
+/// Emits the whole depth for blocks that are `down` registers high.
 void TileCall::emitParts(OpBuilder &builder, Value count, int64_t down) {
   Value depth = PanelArguments(ValueRange(operands)).depth, part = partOfDepth(builder, count);
   emitBlocks(builder, count, {down, /*goesOn=*/false}, constant(builder, 0), part);
@@ -368,7 +369,7 @@ void TileCall::emitParts(OpBuilder &builder, Value count, int64_t down) {
   emitBlocks(inner, count, {down, /*goesOn=*/true}, k, compute<arith::MinSIOp>(inner, part, left));
 }
 
-/// One block, of a line in each of its registers down. Those that only a run knows are one at least.
+/// Emits one block with one line per register along the rows. A number of lines known only at run time is at least 1.
 void TileCall::emitLines(OpBuilder &builder) {
   Value lines = call.lines(), one = constant(builder, 1);
   if (std::optional<int64_t> count = getConstantIntValue(lines))
@@ -380,7 +381,7 @@ void TileCall::emitLines(OpBuilder &builder) {
   emitParts(single, one, 1);
 }
 
-/// The rows from `first` on, less than a block; none where they are a number that is 0.
+/// Emits the remaining rows from `first` on, fewer than a block; nothing if their number is known to be 0.
 void TileCall::emitRest(OpBuilder &builder, Value first, RegisterRows configured) {
   Location loc = op.getLoc();
   Value rest = compute<arith::SubIOp>(builder, call.rows(), first);
@@ -442,7 +443,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
   return TileCall(op, intrinsic, target).lower();
 }
 
-/// What the registers hold fills them.
+/// Whether the intrinsic's elements fill the registers.
 bool takesTiles(const Intrinsic &intrinsic) {
   return PanelCall::takesLines(intrinsic) && intrinsic.tiles && intrinsic.panels->depth > intrinsic.panels->group;
 }

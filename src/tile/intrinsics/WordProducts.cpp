@@ -1,4 +1,4 @@
-//===- WordProducts.cpp - multiply-adds of words ----------------------------===//
+//===- WordProducts.cpp - multiply-add of words ---------------------------===//
 
 #include "tile/intrinsics/WordProducts.h"
 
@@ -40,7 +40,7 @@ SmallVector<const Intrinsic *> WordProducts::available(Type sum, int64_t lanes, 
   return intrinsics;
 }
 
-/// Of all intrinsics: what one of another machine multiplies may be held by the words of this one's.
+/// Considers all intrinsics: words of this machine may also hold what intrinsics of other machines multiply.
 SmallVector<std::pair<Type, Type>> WordProducts::betterFactors(Type left, Type right, Type sum, int64_t lanes,
                                                                const target::TargetInfo &target) {
   SmallVector<const Intrinsic *> intrinsics = available(sum, lanes, target);
@@ -117,7 +117,7 @@ Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
   return step ? inSteps(word, vector, sums) : described(word, vector, sums);
 }
 
-/// Copies of the step's code, for as many lanes as it has.
+/// Inlines the step's code for as many lanes at a time as it has.
 Value WordProducts::inSteps(Value word, Value vector, Value sums) {
   int64_t count = step->lanes();
   if (count == lanes)
@@ -133,7 +133,7 @@ Value WordProducts::inSteps(Value word, Value vector, Value sums) {
   return result;
 }
 
-/// What the description says (PanelLayout.h): for each element of a word, both are extended and multiplied.
+/// Follows the description (PanelLayout.h): extends and multiplies the elements of a word one by one.
 Value WordProducts::described(Value word, Value vector, Value sums) {
   for (int64_t element = 0; element < group; ++element) {
     SmallVector<int64_t> positions;

@@ -1,12 +1,11 @@
-//===- BuildBlocks.cpp - operators into loops around blocks ---------------===//
+//===- BuildBlocks.cpp - converts operators into blocks -------------------===//
 //
-// Turns a kernel's operators on tensors into loops around blocks on buffers, in
-// their plainest form: a nest of its own for each value that is kept, in the
-// order of the operators. Everything else about how the kernel runs is said by
-// its schedule, afterwards.
+// Converts a kernel's operators on tensors into loops around blocks on buffers, in the plainest form: one
+// nest for each stored value, in the order of the operators. Everything else about the execution is decided
+// by the schedule.
 //
-// Kept are the kernel's results and, where something is a sum, what graph/Rows says; other
-// values are computed where they are used.
+// Stored are the kernel's results and, in kernels with reductions, the values that graph/Rows selects; all
+// others are computed at their uses.
 //
 //   %m = graph.reduce max %x dims [1]        tile.for %i0 in n { tile.for %k0 in 64 {
 //   %y = graph.map (%x, %m) { subf }     =>    tile.block "reduce" spatial(…) reduced(…) { … } } }
@@ -48,7 +47,7 @@ public:
         hasReduction(llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::ReductionInterface>)),
         builder(kernel) {}
 
-  /// The kernel on buffers, behind that on tensors.
+  /// Returns a new kernel on buffers, placed after the one on tensors.
   func::FuncOp run() {
     auto built = createFunction();
     Block *body = built.addEntryBlock();
@@ -127,12 +126,12 @@ struct BuildBlocks : perpend::tile::impl::TileBuildBlocksBase<BuildBlocks> {
     }
   }
 
-  /// How much there is to do is then for its elements to say.
+  /// A sequence has a different amount of work per element.
   static bool hasSequence(func::FuncOp kernel) {
     return llvm::any_of(kernel.getBody().front(), llvm::IsaPred<graph::SequenceInterface>);
   }
 
-  /// Places in memory are 64-bit numbers.
+  /// Positions in memory must fit 64 bits.
   static LogicalResult checkSizes(func::FuncOp kernel) {
     SmallVector<Value> stored(kernel.getArguments());
     llvm::append_range(stored, kernel.getBody().front().getTerminator()->getOperands());

@@ -1,4 +1,4 @@
-//===- ExactOperands.cpp - operands in the elements of an intrinsic -------------===//
+//===- ExactOperands.cpp - exact conversions of operands ------------------===//
 
 #include "tile/passes/ExactOperands.h"
 
@@ -7,6 +7,8 @@
 #include "tile/Tile.h"
 
 #include "mlir/IR/Matchers.h"
+
+#include "llvm/Support/Endian.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -22,7 +24,7 @@ static Value integer(graph::Builder &builder, int64_t value) {
   return builder.scalar(static_cast<double>(value), builder.operations.getI32Type());
 }
 
-/// zero + value; a zero of 0 is null.
+/// zero + value; null stands for a zero point of 0.
 static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
   std::optional<double> known = zero ? graph::constantNumber(zero) : 0.0;
   if (!known)
@@ -32,17 +34,17 @@ static Value addToZero(graph::Builder &builder, Value zero, int64_t value) {
 }
 
 //===----------------------------------------------------------------------===//
-// What only moves elements
+// Operators that only move elements
 //===----------------------------------------------------------------------===//
 
 bool perpend::tile::onlyMoves(Operation *op) { return isa_and_nonnull<graph::ReshapeOp, graph::TransposeOp>(op); }
 
-/// What a value is, if it is made of narrower numbers.
+/// Finds the narrower numbers that a value is computed from, if any.
 using Narrow = llvm::function_ref<std::optional<CentredNumbers>(Value)>;
 
 static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value operand, Narrow narrow);
 
-/// Padding with 0 is padding with the zero point, before that is subtracted.
+/// Padding with 0 after the subtraction equals padding with the zero point before it.
 static std::optional<CentredNumbers> behindPad(graph::Builder &builder, graph::PadOp pad, Narrow narrow) {
   bool isOfZeros = matchPattern(pad.getValue(), m_Zero()) || matchPattern(pad.getValue(), m_PosZeroFloat());
   std::optional<CentredNumbers> inner = isOfZeros ? behindMoves(builder, pad.getInput(), narrow) : std::nullopt;
@@ -77,7 +79,7 @@ static std::optional<CentredNumbers> behindMoves(graph::Builder &builder, Value 
   return inner;
 }
 
-/// The argument of a map that `value` widens, as its tensor's elements say.
+/// The argument of a map that `value` extends with the signedness of its tensor.
 static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
   Operation *extension = value.getDefiningOp();
   if (!isa_and_nonnull<arith::ExtFOp, arith::ExtUIOp, arith::ExtSIOp>(extension))
@@ -90,19 +92,19 @@ static std::optional<unsigned> widenedArgument(graph::MapOp map, Value value) {
 }
 
 //===----------------------------------------------------------------------===//
-// Bytes less a zero point
+// Bytes minus a zero point
 //===----------------------------------------------------------------------===//
 
-/// Of a map, an argument of bytes.
+/// The argument of bytes that `value` extends.
 static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
   std::optional<unsigned> argument = widenedArgument(map, value);
   return argument && isBytes(map.getInputs()[*argument]) ? argument : std::nullopt;
 }
 
-/// The scalar of i32 that an operand of the subtraction is, or null.
+/// The scalar of i32 that is subtracted, or null.
 static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
-  if (matchPattern(value, m_ConstantInt(&constant))) // another number might wrap in 16 bits
+  if (matchPattern(value, m_ConstantInt(&constant))) // larger ones might wrap in 16 bits
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
   std::optional<unsigned> number = widenedBytes(map, value);
@@ -112,7 +114,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
 }
 
-/// map(x, zero) { widen(x) - widen(zero) }
+/// Matches map(x, zero) { widen(x) - widen(zero) }.
 static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
   auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
   if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
@@ -135,7 +137,7 @@ static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value
   });
 }
 
-/// x + 128 as ui8, or x - 128 as i8: the same bits but the highest.
+/// x + 128 as ui8, or x - 128 as i8: flips the highest bit.
 static Value shifted(graph::Builder &builder, Value numbers, Type type) {
   return builder.map({numbers}, type, [](OpBuilder &b, Location loc, ValueRange v) -> Value {
     Value highest = b.create<arith::ConstantIntOp>(loc, -128, 8);
@@ -155,7 +157,7 @@ static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Va
 // Constants
 //===----------------------------------------------------------------------===//
 
-/// The least and the greatest element of a constant of i16.
+/// The least and the greatest element of an i16 constant.
 static std::optional<std::pair<int64_t, int64_t>> rangeOf(Value tensor) {
   auto constant = tensor.getDefiningOp<graph::ConstantOp>();
   if (!constant || !elementTypeOf(tensor).isSignlessInteger(16))
@@ -189,35 +191,73 @@ static std::optional<CentredNumbers> asSignedBytes(graph::Builder &builder, Valu
 }
 
 //===----------------------------------------------------------------------===//
-// What was made wider
+// Widened values
 //===----------------------------------------------------------------------===//
 
-/// Whether a number, no NaN, is one of a format.
-static bool fits(float number, const llvm::fltSemantics &format) {
-  llvm::APFloat value(number);
-  bool losesInfo = false;
-  value.convert(format, llvm::APFloat::rmNearestTiesToEven, &losesInfo);
-  return !losesInfo && !value.isNaN();
-}
+namespace {
+/// Which numbers of f32 are numbers of a format of fewer bits, by their bits.
+class Format {
+public:
+  explicit Format(const llvm::fltSemantics &format)
+      : bits(llvm::APFloat::semanticsPrecision(format)), least(llvm::APFloat::semanticsMinExponent(format)),
+        greatest(llvm::APFloat::semanticsMaxExponent(format)) {}
 
-/// A constant of f32 whose elements all are numbers of a type of fewer bits.
+  bool hasAll(ArrayRef<char> numbers) const {
+    constexpr size_t together = 4096;
+    for (; !numbers.empty(); numbers = numbers.drop_front(std::min(numbers.size(), together)))
+      if (!hasBlock(numbers.take_front(together)))
+        return false;
+    return true;
+  }
+
+private:
+  /// All numbers of the format end with zeros, so that most others are found at once.
+  bool hasBlock(ArrayRef<char> numbers) const {
+    const char *end = numbers.data() + numbers.size() / sizeof(uint32_t) * sizeof(uint32_t);
+    uint32_t any = 0;
+    for (const char *at = numbers.data(); at != end; at += sizeof(uint32_t))
+      any |= llvm::support::endian::read32le(at);
+    if (any & ((uint32_t(1) << (24 - bits)) - 1))
+      return false;
+    for (const char *at = numbers.data(); at != end; at += sizeof(uint32_t))
+      if (!has(llvm::support::endian::read32le(at)))
+        return false;
+    return true;
+  }
+
+  /// A number, no NaN.
+  bool has(uint32_t number) const {
+    int exponent = int(number >> 23 & 255) - 127, lowest = int(number & 0x7fffff);
+    if (exponent == 128 || (number << 1) == 0)
+      return lowest == 0;
+    if (exponent == -127)
+      exponent = llvm::Log2_32(lowest) - 149;
+    else
+      lowest |= 1 << 23;
+    // Of the highest and of the lowest bit that is set.
+    int last = llvm::countr_zero(uint32_t(lowest)) + std::max(int(number >> 23 & 255), 1) - 150;
+    return exponent <= greatest && last >= std::max(exponent, least) - int(bits - 1);
+  }
+
+  unsigned bits;
+  int least, greatest;
+};
+} // namespace
+
+/// Whether all elements of an f32 constant are exactly representable in a narrower type.
 static bool isConstantOf(Value tensor, Type type) {
   auto constant = tensor.getDefiningOp<graph::ConstantOp>();
   auto narrow = dyn_cast<FloatType>(type);
   if (!constant || !narrow || !elementTypeOf(tensor).isF32() || !holdsAll(elementTypeOf(tensor), type))
     return false;
+  Format format(narrow.getFloatSemantics());
+  if (auto dense = dyn_cast<DenseElementsAttr>(constant.getValue()); dense && dense.isSplat())
+    return format.hasAll(dense.getRawData());
   std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
-  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
-    float number = 0;
-    std::memcpy(&number, bytes.data() + i, sizeof(number));
-    if (!fits(number, narrow.getFloatSemantics()))
-      return false;
-  }
-  return true;
+  return format.hasAll(constantBytes(constant.getValue(), storage));
 }
 
-/// Elements of `type` that were extended, and then moved.
+/// The elements of `type` from which an operand was extended, before it was moved.
 static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value operand, Type type) {
   return behindMoves(builder, operand, [&](Value value) -> std::optional<CentredNumbers> {
     if (isConstantOf(value, type))
@@ -231,8 +271,19 @@ static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value ope
   });
 }
 
+Type perpend::tile::extendedFloats(Value operand) {
+  Operation *op = operand.getDefiningOp();
+  while (onlyMoves(op))
+    op = op->getOperand(0).getDefiningOp();
+  auto map = dyn_cast_or_null<graph::MapOp>(op);
+  std::optional<unsigned> argument =
+      map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
+  Type own = argument ? elementTypeOf(map.getInputs()[*argument]) : Type();
+  return isa_and_nonnull<FloatType>(own) ? own : Type();
+}
+
 //===----------------------------------------------------------------------===//
-// Which conversions there are
+// Conversions
 //===----------------------------------------------------------------------===//
 
 std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder, Value operand, Type type) {
@@ -244,10 +295,10 @@ std::optional<CentredNumbers> perpend::tile::asNumbersOf(graph::Builder &builder
 }
 
 //===----------------------------------------------------------------------===//
-// What zero points add to a sum
+// Contributions of zero points to a sum
 //===----------------------------------------------------------------------===//
 
-/// Sums of bytes along `dims`, as i32. A product with ones: constants fold, whatever their number.
+/// Sums bytes along `dims` as i32, by a product with ones, which folds for constants.
 static Value sumOf(graph::Builder &builder, Value bytes, ArrayRef<int64_t> dims) {
   Shape shape = shapeOf(bytes), extents;
   for (int64_t dim : dims)

@@ -1,14 +1,14 @@
-//===- ExpandRounding.cpp - rounding to integers of a range, by an addition ----===//
+//===- ExpandRounding.cpp - rounds to integers by an addition -------------===//
 //
-// The integer next to a number of at most 2^22 lies in the low bits of the number plus 3 * 2^22, as the addition rounds
-// half to even. So a number is kept in the range before it is rounded, which is the same where the range's ends are
-// integers, and neither rounding nor conversion is left. Zeros of either sign are one.
+// Adding 3 * 2^22 to a number of magnitude at most 2^22 rounds it to the nearest integer, half to even, and leaves that
+// integer in the low bits. So clamping moves before rounding, which is equivalent if the bounds are integers, and
+// neither a rounding nor a conversion instruction is needed. It does not distinguish zeros of different sign.
 //
 //   round(%x) + zero, at least low, at most high, to an integer
 //   =>  bits((%x, at least low - zero, at most high - zero) + 12582912.0) - (bits(12582912.0) - zero)
 //
-// Where such an integer goes on as a number (a residual of quantised tensors), it is one already: the sum less 3 *
-// 2^22.
+// If such an integer is then used as a number (a residual of quantised tensors), no conversion is needed: it is the sum
+// minus 3 * 2^22.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +30,7 @@ using namespace mlir;
 static constexpr double mostRounded = 1 << 22;
 static constexpr float shift = 3 << 22;
 
-/// The number of an f32 constant or splat, if it is an integer.
+/// The value of an f32 constant or splat if it is an integer.
 static std::optional<double> integerOf(Value value) {
   APFloat number(0.0);
   if (!matchPattern(value, m_ConstantFloat(&number)) || !number.isInteger())
@@ -84,7 +84,7 @@ struct SaturatedRounding : OpRewritePattern<arith::FPToSIOp> {
   }
 };
 
-/// What SaturatedRounding made, of which few bits are kept: that is, round(x) + zero, at least low, at most high.
+/// The result of SaturatedRounding with few significant bits: round(x) + zero, clamped to [low, high].
 struct RoundedByAddition {
   arith::AddFOp sum;
   double zero = 0, low = 0, high = 0;
@@ -127,7 +127,7 @@ struct RoundedNumber : OpRewritePattern<arith::UIToFPOp> {
   }
 };
 
-/// Less the zero point that was added: of integers that exact.
+/// Subtracting the zero point that was added: exact for integers.
 struct ZeroTakenAgain : OpRewritePattern<arith::SubFOp> {
   using OpRewritePattern::OpRewritePattern;
 

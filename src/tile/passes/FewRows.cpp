@@ -1,19 +1,20 @@
-//===- FewRows.cpp - products of few rows with what a run computes --------===//
+//===- FewRows.cpp - products of few rows with run-time operands ----------===//
 
 #include "tile/passes/FewRows.h"
 
 #include "graph/ElementTypes.h"
+#include "tile/Buffers.h"
 
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The number of rows, if they are few; 0: there are more, or nobody knows. More than half a vector keep products and
-/// softmax of attention in one kernel.
+/// The number of rows if it is small, otherwise 0. With more than half a vector of rows, packed products and softmax of
+/// attention share one kernel, which is better.
 static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
   int64_t rows = matrices.extents.rows.constant().value_or(0);
-  return sum && rows <= target.vectorLanes(sum.getWidth() / 8) / 2 ? rows : 0;
+  return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices,
@@ -27,10 +28,10 @@ bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &mat
   Value right = op->getOperand(1);
   if (rows == 0 || target.cyclesPerSecond == 0)
     return false;
-  // Packing in readings: it has a condition for each element where nobody knows how many columns there are, and is
-  // scalar where it transposes, too.
+  // Cost of packing, in units of reading the operand once. If the number of columns is unknown, it tests a condition
+  // per element, and if it also transposes, it is scalar.
   double packing = matrices.extents.columns.isConstant() ? 3 : matrices.sumsAlongRight(right) ? 12 : 6;
-  // Once from where it is, and then from what holds a matrix.
+  // The first reading is from wherever the operand lies; later ones come from the cache that holds a matrix.
   double whole = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/false)),
          matrix = target.bytesPerSecondOf(matrices.bytesOfRight(right, /*ofMatrix=*/true));
   return 1 + double(rows - 1) * whole / matrix < packing;

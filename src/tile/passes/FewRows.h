@@ -1,12 +1,12 @@
-//===- FewRows.h - products of few rows with what a run computes -*- C++ -*-===//
+//===- FewRows.h - products of few rows with run-time operands --*- C++ -*-===//
 //
-// Packing a right operand that only a run knows reads it, writes it and reads it again. Where few rows are multiplied
-// with it (one token with the keys and values of all before), that takes longer than the product. Then it is read where
-// it lies: along the depth, as the left operand of the transposed product, whose packed one are the few rows,
+// Packing a right operand that is computed at run time reads it, writes it and reads it again. If few rows are
+// multiplied with it (one token with all earlier keys and values), that takes longer than the product. Then it is read
+// in place: along the depth, as the left operand of the transposed product, whose packed operand are the few rows,
 //
 //   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
 //
-// or else as it is.
+// or by the rule for reductions, row by row.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,13 +17,13 @@
 
 namespace perpend::tile {
 
-/// Whether a right operand that only a run knows is read as the left one of the transposed product, if an intrinsic
-/// takes it so: few rows, which become a panel, with an operand whose dimensions memory has in that order.
+/// Whether to use the transposed product, provided that an intrinsic accepts it: there are few rows, and the right
+/// operand's dimensions are in that order in memory.
 bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
-/// Whether it is read as it is, again for each of few rows, in less time than it is packed in.
+/// Whether reading the operand in place, once for each of few rows, is faster than packing it.
 bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
 
-/// Values that are computed of constants alone, which are folded: packing them costs nothing while a model runs.
+/// Values computed from constants only. They are folded, so packing them costs nothing at run time.
 llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);
 } // namespace perpend::tile
 

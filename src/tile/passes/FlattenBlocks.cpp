@@ -1,12 +1,13 @@
-//===- FlattenBlocks.cpp - loops around blocks into loops on memory -------===//
+//===- FlattenBlocks.cpp - converts blocks into loops on memory -----------===//
 //
-// Runs when schedules have been applied. Buffers become 1-D (row-major), indices
-// become arithmetic, blocks dissolve into the loops around them, in the form
-// that docs/decisions/0001 describes: inputs, outputs, symbols, and the range of
-// parallel units to run. The units of a kernel are the iterations of its
-// outermost loop, if that is parallel and alone; otherwise there is one.
+// Runs after schedules have been applied. Buffers become 1-D memory (row-major),
+// indices become arithmetic, and blocks are merged into the loops around them.
+// The kernel gets the form of docs/decisions/0001: inputs, outputs, symbols, and
+// the range of parallel units to run. A kernel's units are the iterations of its
+// outermost loop, if that is parallel and the only one; otherwise the kernel is
+// one unit.
 //
-// What stands in tile/flatten: sums in registers, vectors, and edges.
+// tile/flatten has the parts: sums in registers, vectors, and edges.
 //
 //===----------------------------------------------------------------------===//
 
@@ -19,6 +20,7 @@
 #include "tile/schedule/Schedule.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/SymbolicCode.h"
@@ -46,8 +48,9 @@ static bool isLoopVariable(Value value) {
   return argument && isa_and_nonnull<ForOp>(argument.getOwner()->getParentOp());
 }
 
-/// In a loop that is emitted twice, or unrolled, variables have other values each time: in other code, and as numbers.
-/// Code is emitted forwards only, so that the latest value of an expression in a region around stands in front.
+/// Variables of unrolled loops and of loops emitted in several parts have different values each time, as constants or
+/// in other code. Code is only emitted forwards, so the latest value of an expression in an enclosing region dominates
+/// the insertion point.
 Value Flattener::value(OpBuilder &builder, const SymbolicInt &expression) {
   SymbolicInt known = withNumbers(expression);
   if (known.isPoison())
@@ -79,15 +82,15 @@ Value Flattener::emitValue(OpBuilder &builder, const SymbolicInt &expression) {
 // Loops and blocks
 //===----------------------------------------------------------------------===//
 
-/// The loop whose iterations are the kernel's units; null: the kernel is one unit.
+/// The loop whose iterations are the units; null if the kernel is one unit.
 ForOp Flattener::parallelLoop() {
   auto body = kernel.getBody().front().without_terminator();
   auto loop = llvm::hasSingleElement(body) ? dyn_cast<ForOp>(*body.begin()) : ForOp();
   return loop && loop.getKind() == LoopKind::Parallel ? loop : ForOp();
 }
 
-/// A reduction without any instance has the value of its init: where no loop carries the sum, init is a nest of its
-/// own.
+/// An empty reduction yields the value of its init. So if no loop carries the sum in a register, the init becomes a
+/// nest of its own.
 void Flattener::separateInits() {
   SmallVector<BlockOp> blocks;
   kernel.walk([&](BlockOp block) { blocks.push_back(block); });
@@ -105,11 +108,11 @@ void Flattener::separateInits() {
     }
     std::string why;
     if (!isCarried && outermost && decomposeReduction(kernel, block, outermost, why))
-      indices = {}; // what it knows of operations that are gone
+      indices = {}; // its caches refer to erased operations
   }
 }
 
-/// Local buffers whose elements were all known where they are read.
+/// Erases local buffers whose elements were all known wherever they are read.
 void Flattener::eraseUnread() {
   for (auto [op, memory] : allocated)
     if (llvm::all_of(memory.getUsers(), llvm::IsaPred<memref::StoreOp, vector::StoreOp>))
@@ -136,7 +139,7 @@ SymbolicInt Flattener::emitKernel(OpBuilder &builder) {
   return SymbolicInt(1);
 }
 
-/// The part of the loop that this call runs.
+/// Emits the part of the loop that this call runs.
 void Flattener::emitUnits(OpBuilder &builder, ForOp loop) {
   SymbolicInt extent = indices.extentOf(loop);
   forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
@@ -205,13 +208,13 @@ void Flattener::emitStore(OpBuilder &builder, StoreOp store, Value stored) {
   elements.store(builder, loc, stored, memoryOf(store.getBuffer()), value(builder, positionOf({store})));
 }
 
-/// What stands in the regions of an operation whose copy has none yet.
+/// Fills the regions of `to`, a copy of `from` with empty regions.
 void Flattener::emitRegions(OpBuilder &builder, Operation &from, Operation *to) {
   for (auto [region, copy] : llvm::zip(from.getRegions(), to->getRegions()))
     for (Block &block : region) {
       Block &target = copy.emplaceBlock();
       for (auto [i, argument] : llvm::enumerate(block.getArguments())) {
-        bool isCarried = lanes && i > 0 && isa<scf::ForOp>(to); // behind the loop's variable
+        bool isCarried = lanes && i > 0 && isa<scf::ForOp>(to); // argument 0 is the loop's variable
         Type type = isCarried ? laneType(argument.getType()) : argument.getType();
         mapping.map(argument, target.addArgument(type, argument.getLoc()));
       }
@@ -224,7 +227,7 @@ void Flattener::emitRegions(OpBuilder &builder, Operation &from, Operation *to) 
     mapping.map(before, after);
 }
 
-/// At the start of the kernel, once: memory must not grow in a loop, nor with the parts in which a loop is written.
+/// At the start of the kernel: a stack allocation in a loop would grow, and a loop emitted in parts would repeat it.
 void Flattener::allocate(AllocOp op) {
   if (std::optional<unsigned> number = localMemory.numberOf(op))
     return mapping.map(op.getBuffer(), arguments[abi.scratch(*number)]);
@@ -243,7 +246,7 @@ void Flattener::allocate(AllocOp op) {
   mapping.map(op.getBuffer(), memory);
 }
 
-/// Runs `body` for every iteration; each gives the next one what it carries, if anything.
+/// Emits `body` for every iteration; passes on the carried value, if any.
 Value Flattener::iterate(OpBuilder &builder, ForOp loop, Value carried, Body body) {
   forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
     carried = iterate(builder, loop, from, to, carried, body);
@@ -310,7 +313,7 @@ void Flattener::emitBlock(OpBuilder &builder, BlockOp block) {
   emitInstance(inner, block);
 }
 
-/// For scalar code that computes with them; indices are resolved without.
+/// Gives scalar code the values of iterators; index expressions do not need them.
 void Flattener::mapIterators(OpBuilder &builder, BlockOp block) {
   for (auto [iterator, binding] : llvm::zip(block.iterators(), indices.bindingsOf(block)))
     if (llvm::any_of(iterator.getUsers(), [](Operation *user) { return !isa<LoadOp, StoreOp, IndexOp>(user); }))
@@ -375,9 +378,9 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     Operation *access = accessWithoutPlace(kernel);
     return access ? access->emitError("kernel '")
                         << kernel.getSymName()
-                        << "': where an element lies has more than 63 bits, or is too long an "
-                           "expression\nhint: check the dimensions of the model's inputs, "
-                           "or give them as numbers (--dim)"
+                        << "': where an element lies has more than 63 bits, or is too long an expression"
+                        << graph::ErrorKind::Unsupported
+                        << graph::Hint("check the dimensions of the model's inputs, or give them as numbers (--dim)")
                   : LogicalResult(success());
   }
 

@@ -1,12 +1,11 @@
-//===- FuseProducts.cpp - products of small integers, several at once ---------===//
+//===- FuseProducts.cpp - adds several products of small integers at once --===//
 //
-// Sums of products along which neighbours stay neighbours (depthwise convolutions)
-// are added product by product, in lanes of the sum's width. Where the machine has a
-// step for words of such integers (intrinsics/WordProducts.h), words are made in
-// registers, of the operands of several products, and one step adds all of them.
-// Runs on straight code, when schedules are flat and intrinsics are code: windows are
-// unrolled by their rule. Which products share a word is chosen so that as few as
-// possible have to be made: neighbouring sums share those of one column of a window.
+// Sums of products over contiguous windows (depthwise convolutions) add product by product, in
+// lanes as wide as the sum. If the machine has a step for words of such integers
+// (intrinsics/WordProducts.h), words are assembled in registers from the operands of several
+// products, and one step adds them all. Runs on straight-line code, after schedules are flattened
+// and intrinsics are code; the rule for windows unrolls them. Products are grouped such that as
+// few words as possible must be assembled: neighbouring sums share those of a window's column.
 //
 //   %s1 = %s0 + ext(%x0) * ext(%w0)
 //   %s2 = %s1 + ext(%x1) * ext(%w1)   =>   step(interleaved(%x0, %x1), interleaved(%w0, %w1), %s0)
@@ -32,11 +31,11 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Windows of more rows are looked at in parts.
+/// Windows with more rows are processed in parts.
 static constexpr size_t mostPeriod = 8;
 
 namespace {
-/// A vector of narrow integers; the type says whether they are signed.
+/// A vector of narrow integers; the element type gives their signedness.
 struct Factor {
   Value numbers;
   Type type;
@@ -48,11 +47,11 @@ struct Chain {
   Operation *last;
 };
 
-/// Vectors whose elements follow one another in words.
+/// Vectors whose elements are interleaved into words.
 struct Word {
   std::vector<Value> operands;
   Type type;
-  Type element; ///< of the word, which may be wider
+  Type element; ///< element type of the word, which may be wider than the vectors'
   bool operator<(const Word &other) const { return key() < other.key(); }
 
 private:
@@ -64,8 +63,8 @@ private:
   }
 };
 
-/// How chains become steps: of which intrinsic, with the operands of products exchanged or not, and how many products
-/// follow one another before a word begins anew.
+/// How chains become steps: the intrinsic, whether the operands are exchanged, and after how many products a new word
+/// begins.
 struct Plan {
   const Intrinsic *intrinsic = nullptr;
   bool isSwapped = false;
@@ -113,7 +112,7 @@ static SmallVector<Chain> chainsIn(Block &block) {
     if (known == endingIn.end() || !before.hasOneUse()) {
       known = endingIn.try_emplace(before, chains.size()).first;
       known->second = chains.size();
-      // A sum that began at zero begins with its first product.
+      // A sum that starts at zero starts with its first product.
       auto first = productOf(before);
       chains.push_back({first ? Value() : before, {}, nullptr});
       if (first)
@@ -127,14 +126,14 @@ static SmallVector<Chain> chainsIn(Block &block) {
   return chains;
 }
 
-/// The memory of which a buffer is a view.
+/// The memory that a buffer views.
 static Value memoryOf(Value buffer) {
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>())
     buffer = view.getViewSource();
   return buffer;
 }
 
-/// Loads of the same elements are one, so that words can be compared: what is stored lies in another buffer.
+/// Merges loads of the same elements, so that words can be compared. Stores go to other buffers, which do not alias.
 static void shareLoads(Block &block) {
   SmallVector<vector::LoadOp> known;
   for (Operation &op : llvm::make_early_inc_range(block)) {
@@ -166,7 +165,7 @@ static void shareLoads(Block &block) {
 // Choosing words
 //===----------------------------------------------------------------------===//
 
-/// The left and the right word of each step.
+/// The left and right word of each step.
 static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan &plan) {
   SmallVector<std::pair<Word, Word>> steps;
   for (auto [i, product] : llvm::enumerate(chain.products)) {
@@ -185,7 +184,7 @@ static SmallVector<std::pair<Word, Word>> stepsOf(const Chain &chain, const Plan
   return steps;
 }
 
-/// Whether all products can be had in the elements of the intrinsic. Those of one word are of one type.
+/// Whether all factors can be converted to the elements of the intrinsic. The factors of a word have one type.
 static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
   const auto &first = chains.front().products.front();
   return llvm::all_of(chains, [&](const Chain &chain) {
@@ -198,7 +197,7 @@ static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
   });
 }
 
-/// Instructions: one for each operand of a word that is made and one to make it, and the steps.
+/// Cost in instructions: one per vector that is interleaved, one per word, and the steps.
 static double costOf(ArrayRef<Chain> chains, const Plan &plan) {
   std::set<Word> words;
   double cost = 0;
@@ -212,7 +211,7 @@ static double costOf(ArrayRef<Chain> chains, const Plan &plan) {
   return cost;
 }
 
-/// As costOf(), of factors that are loaded and widened, multiplied and added one by one.
+/// Cost without the plan: factors are loaded and extended, multiplied and added one by one.
 static double costOfEach(ArrayRef<Chain> chains) {
   llvm::DenseSet<Value> factors;
   double cost = 0;
@@ -225,7 +224,7 @@ static double costOfEach(ArrayRef<Chain> chains) {
   return cost + 2 * double(factors.size());
 }
 
-/// The cheapest; null where nothing is cheaper than products one by one.
+/// The cheapest plan; null if none is cheaper than adding products one by one.
 static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::TargetInfo &target) {
   Plan best{nullptr, false, 0, costOfEach(chains)};
   for (const Intrinsic *intrinsic : WordProducts::available(sums.getElementType(), sums.getNumElements(), target))
@@ -245,15 +244,15 @@ static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::Targe
 // Making words
 //===----------------------------------------------------------------------===//
 
-/// The operands' elements in turn, and zeros for those that there are not.
+/// Interleaves the elements of the operands; missing operands count as zero.
 static Value interleaved(OpBuilder &builder, Location loc, ArrayRef<Value> operands, size_t group) {
   auto type = cast<VectorType>(operands.front().getType());
   int64_t lanes = type.getNumElements();
   SmallVector<Value> parts(operands);
   while (parts.size() < group)
     parts.push_back(builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(type)));
-  // Side by side, two by two, until two are left, which are interleaved. These are as long as the result, whatever
-  // lies at their ends: nothing has to widen them.
+  // Concatenates pairs until two vectors are left, then interleaves those. They are as long as the result whatever
+  // fills their ends, so no further widening is needed.
   for (int64_t size = lanes; parts.size() > 2; size *= 2) {
     SmallVector<int64_t> order;
     for (int64_t i = 0; i < (parts.size() > 4 ? 2 * size : lanes * static_cast<int64_t>(group)); ++i)
@@ -282,7 +281,7 @@ static Value wordOf(OpBuilder &builder, Location loc, const Word &word, size_t g
 static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t lanes,
                       const target::TargetInfo &target) {
   std::map<Word, Value> made;
-  // A word is made before the end of the first chain that has it.
+  // A word is assembled before the end of the first chain that uses it.
   llvm::sort(chains, [](const Chain &a, const Chain &b) { return a.last->isBeforeInBlock(b.last); });
   for (const Chain &chain : chains) {
     OpBuilder operations(chain.last);

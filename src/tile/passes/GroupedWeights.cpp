@@ -1,4 +1,4 @@
-//===- GroupedWeights.cpp - products with numbers of few bits ---------------===//
+//===- GroupedWeights.cpp - products with grouped weights -----------------===//
 
 #include "tile/passes/GroupedWeights.h"
 
@@ -22,11 +22,11 @@ using graph::elementTypeOf;
 using graph::shapeOf;
 
 //===----------------------------------------------------------------------===//
-// What a matrix is computed of
+// What a matrix is computed from
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Reads the code of an element at a place (k, n).
+/// Analyses the code of the element (k, n).
 class WeightsReader {
 public:
   explicit WeightsReader(Value matrix) : matrix(matrix) {}
@@ -51,13 +51,13 @@ private:
   OwningOpRef<func::FuncOp> function;
   BlockOp block;
   GroupedWeights weights;
-  /// What g is read from, and its least and greatest value.
+  /// The index from which g is read, with its least and greatest value.
   Value groupOfDepth;
   int64_t firstGroup = 0, lastGroup = std::numeric_limits<int64_t>::max();
 };
 } // namespace
 
-/// Whether nothing but constants is computed with, in a few operators.
+/// Whether the value is computed from constants only, in a few operators.
 bool WeightsReader::findConstants(Value value) {
   constexpr unsigned mostOperators = 32;
   Operation *op = value.getDefiningOp();
@@ -88,8 +88,21 @@ void WeightsReader::emitElement() {
   function->walk([&](BlockOp found) { block = found; });
 }
 
+/// Without roundings to fewer bits that are widened again. Numbers of few bits have all of theirs there; of one that is
+/// scaled, the product takes the exact value, which is at most half a unit of the last place away.
+static Value withoutRounding(Value value) {
+  while (auto extension = value.getDefiningOp<arith::ExtFOp>()) {
+    auto rounding = extension.getIn().getDefiningOp<arith::TruncFOp>();
+    if (!rounding || rounding.getIn().getType() != value.getType())
+      break;
+    value = rounding.getIn();
+  }
+  return value;
+}
+
 /// An element of a constant, converted without loss.
 std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool isInteger) {
+  value = withoutRounding(value);
   Operation *conversion = value.getDefiningOp();
   Source source;
   source.isUnsigned = isa_and_nonnull<arith::UIToFPOp>(conversion);
@@ -117,7 +130,7 @@ std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool 
   return source;
 }
 
-/// Whether an index is the element k of a constant vector, between two numbers: for all operands the same.
+/// Whether an index is an element at k of a constant vector, clamped; all operands must use the same.
 bool WeightsReader::isGroupOf(Value index) {
   int64_t first = 0, last = std::numeric_limits<int64_t>::max();
   while (isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(index.getDefiningOp())) {
@@ -147,7 +160,7 @@ bool WeightsReader::isGroupOf(Value index) {
   return groupOfDepth == constant && firstGroup == first && lastGroup == last;
 }
 
-/// The depths in the order of their groups, which are equally long.
+/// Sorts the depth by group; groups must be equally long.
 bool WeightsReader::sortGroups() {
   std::vector<char> storage;
   ArrayRef<char> bytes = constantBytes(groupOfDepth.getDefiningOp<graph::ConstantOp>().getValue(), storage);
@@ -189,9 +202,9 @@ bool WeightsReader::readZero(Value value) {
   return weights.zeros.has_value();
 }
 
-/// (number - zero) * scale
+/// Matches (number - zero) * scale.
 bool WeightsReader::readElement(Value element) {
-  auto product = element.getDefiningOp<arith::MulFOp>();
+  auto product = withoutRounding(element).getDefiningOp<arith::MulFOp>();
   if (!product || !product.getType().isF32())
     return false;
   for (unsigned i : {0, 1}) {
@@ -200,7 +213,7 @@ bool WeightsReader::readElement(Value element) {
     if (!scale && !weights.scales)
       continue;
     weights.scale = scale.value_or(1);
-    Value centred = product->getOperand(i);
+    Value centred = withoutRounding(product->getOperand(i));
     if (auto difference = centred.getDefiningOp<arith::SubFOp>()) {
       if (!readZero(difference.getRhs()))
         return false;
@@ -213,7 +226,7 @@ bool WeightsReader::readElement(Value element) {
   return false;
 }
 
-/// Whether elements of the same group read the same one.
+/// Whether all elements of a group read the same element of this source.
 bool WeightsReader::isConstantIn(const std::optional<Source> &source, int64_t size) {
   llvm::StringMap<SymbolicInt> places;
   places["k"] = SymbolicInt::symbol("o") * SymbolicInt(size) + SymbolicInt::symbol("r");
@@ -224,7 +237,7 @@ bool WeightsReader::isConstantIn(const std::optional<Source> &source, int64_t si
   });
 }
 
-/// The longest groups: of the whole depth, or a divisor of it, or a power of two.
+/// Finds the longest groups: the whole depth, a divisor of it, or a power of two.
 bool WeightsReader::findGroups() {
   constexpr int64_t leastGroup = 8;
   auto uses = [](const std::optional<Source> &source, StringRef name) {
@@ -264,7 +277,7 @@ int64_t GroupedWeights::zeroShift() const {
   return numbers.isUnsigned ? int64_t(1) << (graph::bitWidth(elementTypeOf(numbers.constant)) - 1) : 0;
 }
 
-/// Zero points are of the numbers' type, or floats.
+/// Zero points have the numbers' type or are floats.
 bool GroupedWeights::fits(const GroupLayout &layout) const {
   unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
   double centred = zero - double(zeroShift()), most = std::exp2(bits - 1);
@@ -282,7 +295,7 @@ bool GroupedWeights::fits(const GroupLayout &layout) const {
 //===----------------------------------------------------------------------===//
 
 namespace perpend::tile {
-/// Panels, groups, words of a group, columns of a panel, numbers of a word.
+/// Builds tensors with the dimensions panel, group, word, column, number.
 class GroupPacker {
 public:
   GroupPacker(graph::Builder &builder, const GroupedWeights &weights, const Intrinsic &intrinsic, int64_t cols)
@@ -294,12 +307,12 @@ public:
 
 private:
   using Source = GroupedWeights::Source;
-  /// Code of one element of a constant.
+  /// Code that computes one element of a packed constant.
   struct Code {
     OpBuilder &builder;
     Location loc;
     Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
-    /// a * size + b, below an end.
+    /// a * size + b, clamped below `end`.
     Value position(Value a, int64_t size, Value b, int64_t end) {
       Value scaled = builder.create<arith::MulIOp>(loc, a, constant(size));
       Value sum = builder.create<arith::AddIOp>(loc, scaled, b);
@@ -315,7 +328,7 @@ private:
   Value column(Code code, ValueRange index) {
     return code.position(index.front(), cols, index.back(), panels * cols > weights.columns ? weights.columns : 0);
   }
-  /// What is behind the depth is multiplied by zeros.
+  /// The index along the depth; the padding after it is multiplied by zeros.
   Value place(Code code, Value inGroup, Value group) {
     bool isCut = groups * words * layout.perWord > weights.depth;
     return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);
@@ -344,7 +357,7 @@ Value GroupPacker::Code::load(Value tensor, const Source &source, Value k, Value
   return graph::load(builder, loc, tensor, index);
 }
 
-/// Signed: what is unsigned less half of its range, which flips the highest bit.
+/// Packs numbers as signed: unsigned ones minus half of their range, which flips the highest bit.
 Value GroupPacker::packWords() {
   Type word = layout.word;
   unsigned bits = layout.number.getIntOrFloatBitWidth();
@@ -377,7 +390,7 @@ Value GroupPacker::packWords() {
       });
 }
 
-/// One element for each group and column: of a constant, or the same number.
+/// One element per group and column: from a constant, or `otherwise`.
 Value GroupPacker::ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert) {
   Shape shape{SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(cols)};
   if (!source)
@@ -408,7 +421,7 @@ Value GroupPacker::packZeros() {
   });
 }
 
-/// The description's code for the element at an index.
+/// Clones the description's code for the element at an index.
 Value GroupPacker::clone(Code code, Value factor, ValueRange index, ValueRange tensors) {
   if (isa<BlockArgument>(factor))
     return index.back();

@@ -1,10 +1,11 @@
-//===- HoistDivisions.cpp - divisions of indices out of conditions --------===//
+//===- HoistDivisions.cpp - hoists divisions of indices -------------------===//
 //
-// LLVM 19 takes a division below a condition that differs from lane to lane as
-// one of the first lane: where that one has none, the others get nothing. Where
-// the division is of indices by what symbols give, all lanes have the same one,
-// so it goes in front of the condition, and of the loops that do not change it;
-// there the divisor may be 0, which becomes 1.
+// When LLVM 19 vectorises a division under a condition that varies between
+// lanes, it computes the division for the first lane only, and not at all if
+// that lane is inactive. Where indices are divided by expressions of symbols,
+// all lanes have the same quotient. So the division is hoisted out of the
+// condition, and out of loops that do not change it; there the divisor may be
+// 0, which is replaced by 1.
 //
 //   scf.if %inside {                         %e = arith.maxui %d, 1
 //     %q = arith.divui %i, %d          =>    %q = arith.divui %i, %e
@@ -35,7 +36,7 @@ static bool isDivision(Operation *op) {
          op->getResult(0).getType().isIndex();
 }
 
-/// What `value` is computed of inside of `around`, in order; false: not of arithmetic alone.
+/// Collects the operations inside `around` that compute `value`, in order; false if they are not all arithmetic.
 static bool collect(Value value, Operation *around, SetVector<Operation *> &slice) {
   Operation *op = value.getDefiningOp();
   if (!op)
@@ -64,7 +65,7 @@ struct HoistDivisions : perpend::tile::impl::TileHoistDivisionsBase<HoistDivisio
     }
   }
 
-  /// Out of loops as well where it can be: LLVM moves what is in front of a condition to where it is used.
+  /// Hoists out of loops as well, where possible: LLVM sinks what is just before a condition back to its use.
   static void hoist(Operation *division) {
     Operation *front = nullptr;
     SetVector<Operation *> slice;

@@ -1,10 +1,9 @@
-//===- LowerIntrinsics.cpp - tensor intrinsics as code ----------------------===//
+//===- LowerIntrinsics.cpp - lowers calls of intrinsics -------------------===//
 //
-// Runs first of the phase `lower`, so that what an implementation holds is lowered
-// with the kernels: behind the phases that write modules which may be read again,
-// no text of theirs holds code of a machine. Each implementation becomes one
-// function, which LLVM puts into its callers; of one in an object file, that is the
-// call of it. Those with an emitter are up to it.
+// Runs first in the phase `lower`, so that implementations are lowered together with kernels,
+// and modules written after earlier phases contain no machine code. Each implementation
+// becomes one function, which LLVM inlines; one in an object file becomes a call. Emitters
+// generate the code of their intrinsics.
 //
 //   tile.call_intrinsic "i8.dot" %a, … at(%i, …) strides(%one, …) extents() : memref<?xi8>, …
 // becomes
@@ -13,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/ObjectCall.h"
 #include "tile/passes/Passes.h"
@@ -38,7 +38,7 @@ struct LowerIntrinsics : perpend::tile::impl::TileLowerIntrinsicsBase<LowerIntri
   using TileLowerIntrinsicsBase::TileLowerIntrinsicsBase;
 
   void runOnOperation() override {
-    functions.clear(); // of another module
+    functions.clear(); // they belong to another module
     WalkResult result = getOperation().walk([&](CallIntrinsicOp op) { return WalkResult(lower(op)); });
     if (result.wasInterrupted())
       signalPassFailure();
@@ -65,11 +65,11 @@ func::FuncOp LowerIntrinsics::functionOf(const Intrinsic &intrinsic) {
   }));
   function.setPrivate();
   function.setSymName("intrinsic_" + intrinsic.name);
-  SymbolTable(getOperation()).insert(function); // under another name, if there is one of this
+  SymbolTable(getOperation()).insert(function); // renames it if the name is taken
   return function;
 }
 
-/// Whether the lists are as long as the description says, and the buffers of its types.
+/// Checks the numbers of operands and the types of buffers against the description.
 static bool fits(CallIntrinsicOp op, const Intrinsic &intrinsic) {
   size_t buffers = intrinsic.strides.size(), ranks = 0;
   if (op.getBuffers().size() != buffers || op.getExtents().size() != intrinsic.parameters.size())
@@ -110,15 +110,15 @@ LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
   if (std::string lacks = intrinsic ? intrinsic->missingOn(target) : ""; !lacks.empty())
     return op.emitError("'") << op.getName() << "' is for another machine: the target has no " << lacks
-                             << "\nhint: pack the operands for this target (--start-from pack), or "
-                                "compile for the one that they were packed for";
+                             << graph::Hint("pack the operands for this target (--start-from pack), or compile for the "
+                                            "one that they were packed for");
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
     return emitter->lower(op, *intrinsic, target);
   if (!intrinsic || !intrinsic->implementation || !intrinsic->lacks.empty() || !fits(op, *intrinsic))
     return op.emitError("'") << op.getName()
-                             << "' is no intrinsic with an implementation for this machine, or has other operands\n"
-                                "hint: --intrinsics FILE, where FILE describes it as when the module was made";
+                             << "' is no intrinsic with an implementation for this machine, or has other operands"
+                             << graph::Hint("--intrinsics FILE, where FILE describes it as when the module was made");
   OpBuilder builder(op);
   SmallVector<Value> parts;
   for (unsigned i = 0; i < op.getBuffers().size(); ++i)

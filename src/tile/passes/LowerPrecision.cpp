@@ -1,26 +1,25 @@
-//===- LowerPrecision.cpp - products in a lower precision -----------------------===//
+//===- LowerPrecision.cpp - lowers the precision of products --------------===//
 //
-// Says in the graph what --precision means, before operands are packed, so that it
-// means the same on every machine. Operands of f32 are rounded to a type of floats
-// and widened again:
+// Expresses --precision in the graph, before operands are packed, so that it means the same on every
+// machine. Operands of f32 are rounded to a floating-point type and extended again:
 //
 //   contract(x, w) : f32  =>  contract(extend(round(x)), extend(round(w))) : f32
 //
-// What an operator computes is rounded there, for all who read it, so that it is
-// kept in that type. PackOperands sees that nothing is lost in elements of that type. Or (int8) both
-// operands become integers of -127..127, by the largest of what each sum runs over:
+// The result of an operator is rounded where it is computed, for all its users, so that it is stored
+// in the lower type. PackOperands checks that reading elements of that type loses nothing. With
+// int8, both operands become integers in -127..127, scaled by the largest magnitude within each sum:
 //
 //   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
-// Sums of integers are exact. The scales of a constant w fold; those of x are
-// computed at run time.
-// What stays in f32, and why, is counted in an attribute of the module.
+// Integer sums are exact. The scales of a constant w fold; those of x are computed at run time.
+// An attribute of the module counts what stays in f32, and why.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
 #include "graph/composites/Formulas.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
@@ -48,19 +47,21 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// The constant that `value` is, moved; or null.
+/// The constant that `value` is, moved, or extended from floats of fewer bits; or null.
 static graph::ConstantOp constantBehind(Value value) {
   Operation *op = value.getDefiningOp();
   while (onlyMoves(op))
+    op = op->getOperand(0).getDefiningOp();
+  if (extendedFloats(value) && op->getNumOperands() == 1)
     op = op->getOperand(0).getDefiningOp();
   return dyn_cast_or_null<graph::ConstantOp>(op);
 }
 
 //===----------------------------------------------------------------------===//
-// Floats
+// Floating point
 //===----------------------------------------------------------------------===//
 
-/// Numbers of few bits, say, times their scales, which a product may read as they are.
+/// For example grouped weights times their scales, which a product can read directly.
 static bool isComputedOfConstants(Value value, unsigned operators = 8) {
   Operation *op = value.getDefiningOp();
   if (matchPattern(value, m_Constant()))
@@ -69,21 +70,31 @@ static bool isComputedOfConstants(Value value, unsigned operators = 8) {
          llvm::all_of(op->getOperands(), [&](Value operand) { return isComputedOfConstants(operand, operators - 1); });
 }
 
-/// Whether a constant of f32 has a finite element that is none in `type`.
-static bool overflows(Value operand, FloatType type) {
-  graph::ConstantOp constant = constantBehind(operand);
-  if (!constant || !elementTypeOf(constant).isF32())
-    return false;
-  std::vector<char> storage;
-  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+/// The largest finite magnitude.
+template <typename Bits> static float largestOf(ArrayRef<char> bytes, const llvm::fltSemantics &format) {
   float largest = 0;
-  for (size_t i = 0; i + sizeof(float) <= bytes.size(); i += sizeof(float)) {
-    float number = 0;
-    std::memcpy(&number, bytes.data() + i, sizeof(number));
+  for (size_t i = 0; i + sizeof(Bits) <= bytes.size(); i += sizeof(Bits)) {
+    Bits bits;
+    std::memcpy(&bits, bytes.data() + i, sizeof(bits));
+    float number = llvm::bit_cast<float>(uint32_t(bits) << (32 - 8 * sizeof(Bits)));
+    if (&format == &llvm::APFloat::IEEEhalf())
+      number = llvm::APFloat(format, llvm::APInt(16, bits)).convertToFloat();
     if (std::isfinite(number))
       largest = std::max(largest, std::fabs(number));
   }
-  llvm::APFloat value(largest);
+  return largest;
+}
+
+/// Whether a constant has a finite element that is none in `type`.
+static bool overflows(Value operand, FloatType type) {
+  graph::ConstantOp constant = constantBehind(operand);
+  auto own = constant ? dyn_cast<FloatType>(elementTypeOf(constant)) : FloatType();
+  if (!own || own.getWidth() > 32 || own == type)
+    return false;
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(constant.getValue(), storage);
+  const llvm::fltSemantics &format = own.getFloatSemantics();
+  llvm::APFloat value(own.getWidth() == 32 ? largestOf<uint32_t>(bytes, format) : largestOf<uint16_t>(bytes, format));
   bool losesInfo = false;
   value.convert(type.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &losesInfo);
   return value.isInfinity();
@@ -109,22 +120,22 @@ public:
   }
 
 private:
-  /// What only moves elements, for one user. Zeros are numbers of all types.
+  /// Whether an operator only moves elements, for a single user. Zeros exist in every type.
   static bool isMoved(Operation *producer) {
     auto pad = dyn_cast_or_null<graph::PadOp>(producer);
     bool keepsNumbers = pad ? matchPattern(pad.getValue(), m_PosZeroFloat()) : onlyMoves(producer);
     return keepsNumbers && producer->hasOneUse();
   }
 
-  /// Whether all who read it may have it rounded: an operator computes it, and no caller gets it.
+  /// Whether the value can be rounded for all its users: an operator computes it, and it is not a result of main.
   static bool isKept(Value value) {
     Operation *producer = value.getDefiningOp();
     return producer && !producer->hasTrait<OpTrait::ConstantLike>() &&
            llvm::none_of(value.getUsers(), [](Operation *user) { return user->hasTrait<OpTrait::IsTerminator>(); });
   }
 
-  /// Each value once, in f32, where it is computed: before it is moved. All who read what an operator computes read it
-  /// rounded, so that it is kept in one type; what the caller gives and gets keeps its own.
+  /// Rounds a value once, where it is computed, before it is moved. All users of an operator's result read it rounded,
+  /// so it is stored in one type. Inputs and results of main keep their type.
   Value rounded(Value value) {
     if (Operation *producer = value.getDefiningOp(); isMoved(producer)) {
       producer->setOperand(0, rounded(producer->getOperand(0)));
@@ -135,7 +146,7 @@ private:
     OpBuilder operations(value.getContext());
     operations.setInsertionPointAfterValue(value);
     graph::Builder builder(operations, value.getLoc());
-    Value narrow = builder.roundingCast(value, type);
+    Value narrow = builder.cast(value, type);
     if (Operation *cast = narrow.getDefiningOp())
       cast->walk([](arith::TruncFOp op) { op->setAttr(graph::flushesAttribute, UnitAttr::get(op.getContext())); });
     Value wide = builder.cast(narrow, builder.f32());
@@ -161,9 +172,9 @@ public:
   static void apply(graph::ProductInterface op);
 
 private:
-  /// Fewer columns, or products in a sum, do not pay for the integers of a row.
+  /// With fewer columns, or shorter sums, quantising the rows does not pay.
   static constexpr int64_t least = 16;
-  /// The largest magnitude of an integer, and the longest sum of products of them.
+  /// The largest magnitude of an integer, and the longest sum of products that fits 32 bits.
   static constexpr int64_t largest = 127, mostDepth = std::numeric_limits<int32_t>::max() / (largest * largest);
 
   struct Quantised {
@@ -187,7 +198,7 @@ StringRef Quantisation::whyNot(graph::ProductInterface op) {
   return depth > mostDepth ? "product with a sum too long" : "";
 }
 
-/// 127 x / max|x|, rounded, for each row or column, along `dim`; 0 where no element is above 2^-120.
+/// 127 x / max|x|, rounded, for each row or column along `dim`; 0 if no element exceeds 2^-120.
 Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int64_t dim) {
   Value magnitude = graph::pointwise(b, {x}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
   Value most = b.reduce(graph::ReductionKind::Max, magnitude, {dim}, /*keepDims=*/true);
@@ -201,7 +212,7 @@ Quantisation::Quantised Quantisation::quantised(graph::Builder &b, Value x, int6
   return {numbers, graph::pointwise(b, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / double(largest)); })};
 }
 
-/// Of matrices, so that the scales follow the sums in one kernel.
+/// As a product of matrices, so that scaling follows the sums in the same kernel.
 void Quantisation::apply(graph::ProductInterface op) {
   OpBuilder operations(op);
   graph::Builder b(operations, op->getLoc());
@@ -228,7 +239,8 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     if (type)
       rounding.emplace(type);
     else if (precision != "int8") {
-      getOperation()->emitError("unknown precision '" + precision + "'; hint: it is a floating-point type, or int8");
+      getOperation()->emitError("unknown precision '" + precision + "'")
+          << graph::Hint("it is a floating-point type, or int8");
       return signalPassFailure();
     }
     SmallVector<graph::ProductInterface> operators;

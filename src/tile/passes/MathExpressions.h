@@ -20,11 +20,11 @@ namespace perpend::tile {
 
 struct MathEmitter {
   mlir::ImplicitLocOpBuilder builder;
-  bool fma; // whether a product may be fused into a sum
-  /// (x, n) -> x * 2^n of numbers of f32, rounded once; null: there is none.
+  bool fma; // the target has fused multiply-add
+  /// Multiplies (x, n) -> x * 2^n for f32, with one rounding; null if there is no instruction for it.
   llvm::function_ref<mlir::func::FuncOp()> scaling;
 
-  /// `scalar`, or a vector of it if `shape` is a vector.
+  /// `scalar`, or a vector of it with the shape of `shape`.
   static mlir::Type like(mlir::Type shape, mlir::Type scalar) {
     if (auto vector = mlir::dyn_cast<mlir::VectorType>(shape))
       return vector.clone(scalar);
@@ -37,7 +37,7 @@ struct MathEmitter {
   }
 };
 
-/// A value of one type, and where to emit what is computed from it.
+/// A value, and the emitter for further operations.
 struct Expression {
   MathEmitter *emitter;
   mlir::Value value;
@@ -123,7 +123,7 @@ struct Real : Expression {
   Real absolute() const { return {emitter, create<mlir::math::AbsFOp>(value)}; }
   Real squareRoot() const { return {emitter, create<mlir::math::SqrtOp>(value)}; }
   Real withSignOf(Real other) const { return {emitter, create<mlir::math::CopySignOp>(value, other.value)}; }
-  /// To f64, and back to f32.
+  /// Converts to f64, and back to f32.
   Real widen() const {
     return {emitter, create<mlir::arith::ExtFOp>(MathEmitter::like(type(), emitter->builder.getF64Type()), value)};
   }
@@ -142,8 +142,8 @@ inline Real multiplyAdd(Real x, Real y, Real z) {
   return x * y + z;
 }
 
-/// Coefficients begin with that of the lowest power; `powers` are x, x^2, x^4 and so on. Long ones are split at the
-/// highest of these (Estrin's scheme): chains of multiply-adds that wait for one another are short.
+/// Coefficients start with the lowest power; `powers` caches x, x^2, x^4 and so on. Long polynomials are split at the
+/// highest of these (Estrin's scheme), to keep dependent chains of multiply-adds short.
 inline Real polynomial(llvm::ArrayRef<double> coefficients, llvm::SmallVectorImpl<Real> &powers) {
   constexpr size_t mostInChain = 6;
   Real x = powers.front();

@@ -1,4 +1,4 @@
-//===- MathFunctions.cpp - elementary functions as arithmetic ---------------===//
+//===- MathFunctions.cpp - elementary functions as arithmetic -------------===//
 //
 // The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction.
 // Functions whose result cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/passes/MathFunctions.h"
+
+#include "tile/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 
@@ -60,9 +62,9 @@ constexpr double cosTerms[] = {0.0416666679, -0.00138888881, 2.48005981e-5, -2.7
 /// (atan(t) - t) / t^3 in t^2, |t| <= 1; relative error 2^-24.1.
 constexpr double atanTerms[] = {-0.333333343, 0.199999496,   -0.142840043, 0.110882618,    -0.089318268,
                                 0.0703191459, -0.0489605144, 0.0263050012, -0.00914462935, 0.00148869189};
-/// ln(2) as a sum; its product with an exponent is exact for the first part.
+/// ln(2) as a sum; the first part times an exponent is exact.
 constexpr double ln2Parts[] = {0.693115234375, 3.1946184945309415e-5};
-/// pi / 2 as a sum; products with integers below 2^28 are exact for the first two parts.
+/// pi / 2 as a sum; the first two parts times integers below 2^28 are exact.
 constexpr double halfPiParts[] = {1.5707963109016418, 1.5893254712295857e-8, 6.123233995736766e-17};
 
 constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -75,11 +77,11 @@ int64_t bitsOf(Real x, double number) {
   return x.width() == 32 ? llvm::bit_cast<uint32_t>(static_cast<float>(number)) : llvm::bit_cast<uint64_t>(number);
 }
 
-/// A number whose unit in the last place is 1, with room for both signs: adding it moves an integer into the low bits.
-/// Twice the bias of exponents is in it, so that two halves of these bits are exponents as they are stored.
+/// A number whose unit in the last place is 1, with room for both signs: adding it rounds to an integer in the low
+/// bits. It includes twice the bias of exponents, so that half of these bits are a biased exponent.
 double integerOffset(Real x) { return (x.width() == 32 ? 0x1.8p23 : 0x1.8p52) + 2 * exponentBias(x); }
 
-/// Likewise, with the bias once: the low bits are the exponent of a power of two.
+/// The same with the bias once: the low bits are a biased exponent.
 double exponentOffset(Real x) { return integerOffset(x) - exponentBias(x); }
 
 struct Rounded {
@@ -103,20 +105,20 @@ Real powerOfTwo(Integer number, Real like) {
   return like.fromBits((number + exponentBias(like)) << mantissaBits(like));
 }
 
-/// NaN stays.
+/// min(x, high), but NaN stays NaN.
 Real atMost(Real x, double high) { return select(x > high, x.constant(high), x); }
 
 Real clamp(Real x, double low, double high) { return atMost(select(x < low, x.constant(low), x), high); }
 
-/// x * 2^number in two steps, so that 2^number itself may overflow or underflow. Of an x near 1 the first one is exact,
-/// so it rounds once.
+/// x * 2^number in two steps, so that 2^number itself may overflow or underflow. For x near 1 the first step is exact,
+/// so the result is rounded once.
 Real scaleInSteps(Real x, Integer number) {
   Integer sum = number + bitsOf(x, integerOffset(x)), half = sum.shiftRightSigned(1);
   auto power = [&](Integer exponent) { return x.fromBits(exponent << mantissaBits(x)); };
   return x * power(half) * power(sum - half);
 }
 
-/// In one, where there is an instruction.
+/// In one step, if there is an instruction.
 Real scale(Real x, Rounded n) {
   mlir::func::FuncOp function = x.type().isF32() ? x.emitter->scaling() : nullptr;
   if (!function)
@@ -155,14 +157,14 @@ Real expModerate(Real x) {
   return reduced.exp() * powerOfTwo(reduced.power.number, x);
 }
 
-/// 1 + exp(x), -87 < x <= 89. Half of the power of two: itself it may be just beyond the range.
+/// 1 + exp(x), -87 < x <= 89. Uses half of the power of two, which alone may just overflow.
 Real onePlusExp(Real x) {
   ReducedExp reduced = reduceExp(x);
   return multiplyAdd(reduced.exp(2), powerOfTwo(reduced.power.number - 1, x), x.constant(1));
 }
 
-/// 1 - erfc(x * factor), 0 <= x * factor <= 4, with an absolute error: erfc as a power of two, whose logarithm is a
-/// polynomial.
+/// 1 - erfc(x * factor), 0 <= x * factor <= 4, with an absolute error. erfc is computed as a power of two with a
+/// polynomial exponent.
 Real oneMinusErfc(Real x, double factor) {
   llvm::SmallVector<double> terms;
   double power = 1;
@@ -188,7 +190,7 @@ Decomposed decompose(Real x) {
   return {toReal(exponent, x), x.fromBits(x.bits() - (exponent << mantissaBits(x)))};
 }
 
-/// log2(x) of a positive f64 x, `minusOne` being x - 1 (which may be known better than x).
+/// log2(x) of a positive f64 x; `minusOne` is x - 1, possibly more accurate than x.
 Real log2Wide(Real x, Real minusOne) {
   Decomposed parts = decompose(x);
   Real f = select(parts.exponent == 0.0, minusOne, parts.mantissa - 1);
@@ -196,7 +198,7 @@ Real log2Wide(Real x, Real minusOne) {
   return multiplyAdd(s, polynomial(log2WideTerms, s * s), parts.exponent);
 }
 
-/// 2^x of an f64 x, to the range of f32.
+/// 2^x of an f64 x, for results in the range of f32.
 Real exp2Wide(Real x) {
   x = clamp(x, -200, 200);
   Rounded n = roundToInteger(x);
@@ -204,7 +206,7 @@ Real exp2Wide(Real x) {
   return multiplyAdd(r, polynomial(exp2WideTerms, r), x.constant(1)) * powerOfTwo(n.number, x);
 }
 
-/// The logarithm of x, `result` where that is a number; -infinity at `pole`, NaN below.
+/// Handles special values of logarithms: -infinity at `pole`, NaN below it, otherwise `result`.
 Real withLogarithmSpecials(Real x, double pole, Real result) {
   result = select(x < infinity, result, x);
   result = select(x == pole, x.constant(-infinity), result);
@@ -231,6 +233,13 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
   return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
 }
 
+/// atan(t), or what pi / 2 has beyond it; 0 <= t <= 1.
+Real angleOf(Real t, Condition isSteep) {
+  Real z = t * t;
+  Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
+  return select(isSteep, t.constant(std::numbers::pi / 2) - angle, angle);
+}
+
 /// A function that is 0 below `least`. It is not computed there, what a mask hides, say: processors may take a hundred
 /// times as long for a result that is too small for the type.
 Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
@@ -240,7 +249,7 @@ Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
 
 } // namespace
 
-Real perpend::tile::emitScale(Real x, Real n) { // in f64, where x times any of these powers is exact
+Real perpend::tile::emitScale(Real x, Real n) { // in f64, where the product with any of these powers is exact
   Real wide = x.widen();
   return (wide * powerOfTwo(roundToInteger(n.widen()).number, wide)).narrow();
 }
@@ -261,7 +270,7 @@ Real perpend::tile::emitExp2(Real x) {
   });
 }
 
-/// Half of the result first: 2^number may be just beyond the range.
+/// Scales half of the result first, since 2^number may just overflow.
 Real perpend::tile::emitExpM1(Real x) {
   ReducedExp reduced = reduceExp(clamp(x, -30, 89));
   Real half = powerOfTwo(reduced.power.number - 1, x);
@@ -299,7 +308,7 @@ Real perpend::tile::emitTanh(Real x) {
   return select(a < 0.625, nearZero, elsewhere).withSignOf(x);
 }
 
-/// Near 0, where little is left of 1, a polynomial of erf itself.
+/// Near 0 a polynomial of erf itself, because 1 - erfc would cancel.
 Real perpend::tile::emitErf(Real x) {
   Real a = clamp(x.absolute(), 0, 4);
   Real nearZero = multiplyAdd(a, polynomial(erfTerms, a * a), a);
@@ -322,19 +331,32 @@ Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)
 Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
 
+Condition perpend::tile::isFar(Real x) {
+  Real limit = x.constant(leastFar);
+  return x.absolute().compare(mlir::arith::CmpFPredicate::OGE, limit);
+}
+
 Real perpend::tile::emitAtan(Real x) {
   Real a = x.absolute();
   Condition isSteep = a > 1;
-  Real t = select(isSteep, a.constant(1) / a, a);
-  Real z = t * t;
-  Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
-  return select(isSteep, a.constant(std::numbers::pi / 2) - angle, angle).withSignOf(x);
+  return angleOf(select(isSteep, a.constant(1) / a, a), isSteep).withSignOf(x);
+}
+
+/// Of the smaller of |x| and |y| over the larger one, which is 1 of infinities, too, and 0 of zeros.
+Real perpend::tile::emitAtan2(Real y, Real x) {
+  Real a = y.absolute(), b = x.absolute();
+  Condition isSteep = b < a;
+  Real quotient = select(isSteep, b, a) / select(isSteep, a, b);
+  quotient = select(a == b, select(a == 0.0, a, a.constant(1)), quotient);
+  Real angle = angleOf(quotient, isSteep);
+  Condition isRight = x.bits().shiftRightUnsigned(31) == 0;
+  return select(isRight, angle, x.constant(std::numbers::pi) - angle).withSignOf(y);
 }
 
 Real perpend::tile::emitRsqrt(Real x) { return x.constant(1) / x.squareRoot(); }
 
-/// |x|^y = 2^(y * log2|x|), then the sign of an odd power, and the cases where that formula says NaN and C99 does not,
-/// or the reverse.
+/// x|^y = 2^(y * log2|x|); then the sign of odd powers, and the cases in which C99 requires or forbids NaN unlike this
+/// formula.
 Real perpend::tile::emitPow(Real x, Real y) {
   Real base = x.absolute().widen(), exponent = y.widen();
   Real logarithm = log2Wide(base, base - 1);

@@ -14,8 +14,8 @@
 
 namespace perpend::tile {
 
-/// The function of this name, which is made where there is none: what a machine has an instruction for, with its
-/// meaning as a body.
+/// The function of this name; if missing, creates it with a body that defines its meaning. Targets with an instruction
+/// for it replace it.
 mlir::func::FuncOp numberFunction(mlir::ModuleOp module, llvm::StringRef name, mlir::TypeRange operands,
                                   mlir::Type result,
                                   llvm::function_ref<mlir::Value(mlir::ImplicitLocOpBuilder &, mlir::ValueRange)> emit);
@@ -29,15 +29,17 @@ Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
 Real emitErf(Real x);
-Real emitSin(Real x); // accurate for |x| < 2^28; in [-1, 1] beyond
-Real emitCos(Real x); // likewise
+Real emitSin(Real x);    // accurate where x is not far; in [-1, 1] beyond
+Real emitCos(Real x);    // likewise
+Condition isFar(Real x); // |x| >= 2^28
 Real emitAtan(Real x);
+Real emitAtan2(Real y, Real x);
 Real emitRsqrt(Real x);
 Real emitPow(Real x, Real y);
 
 Real emitScale(Real x, Real n); // x * 2^n of an integer n, -151 <= n <= 129
 Real emitOnePlusExp(Real x);    // 1 + exp(x)
-/// 1 + erf(x * factor) and 1 + tanh(x * factor), factor > 0. Errors are in units of 1 where the sum is less.
+/// 1 + erf(x * factor) and 1 + tanh(x * factor), factor > 0. Errors are in units of 1 if the sum is less.
 Real emitOnePlusErf(Real x, double factor);
 Real emitOnePlusTanh(Real x, double factor);
 

@@ -1,4 +1,4 @@
-//===- Matrices.cpp - products as products of matrices -----------------------===//
+//===- Matrices.cpp - contractions as matrix products ---------------------===//
 
 #include "tile/passes/Matrices.h"
 
@@ -30,7 +30,7 @@ std::optional<Matrices> Matrices::of(graph::ProductInterface op) {
   return matrices;
 }
 
-/// [batch..., first, second], of so many elements.
+/// Transposes and reshapes to [batch..., first, second].
 static Value asMatrix(graph::Builder &builder, Value tensor, ArrayRef<int64_t> batch, ArrayRef<int64_t> first,
                       ArrayRef<int64_t> second, ArrayRef<SymbolicInt> extents) {
   SmallVector<int64_t> permutation(batch);
@@ -66,7 +66,7 @@ Value Matrices::transposedRight(graph::Builder &builder, Value operand) const {
   return asMatrix(builder, operand, batch, free, summed, {extents.columns, extents.depth});
 }
 
-/// Of dimensions in this order, where memory has those of more than one element.
+/// The positions of these dimensions in memory, without dimensions of extent 1.
 static SmallVector<int64_t> placesInMemory(Value tensor, ArrayRef<int64_t> dims) {
   Shape shape = shapeOf(tensor);
   SmallVector<int64_t> places;
@@ -103,7 +103,7 @@ double Matrices::bytesOfRight(Value operand, bool ofMatrix) const {
   return bytes;
 }
 
-/// Columns that are not behind all rows are moved in front of some.
+/// Moves columns that come before rows in the result.
 Value Matrices::result(graph::Builder &builder, Value matrix) const {
   int64_t columns = product.right.free.size(), behind = product.left.batch.size() + product.left.free.size();
   if (product.columnDim == behind)

@@ -1,4 +1,4 @@
-//===- Matrices.h - products as products of matrices -------------*- C++ -*-===//
+//===- Matrices.h - contractions as matrix products -------------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_MATRICES_H
 #define PERPEND_TILE_PASSES_MATRICES_H
@@ -8,35 +8,35 @@
 
 namespace perpend::tile {
 
-/// Moves elements between an operator and the product of matrices that it is.
+/// Converts operands and results between an operator and its equivalent matrix product.
 class Matrices {
 public:
-  /// nullopt: it is none.
+  /// nullopt if it is no matrix product.
   static std::optional<Matrices> of(graph::ProductInterface op);
 
   ProductExtents extents;
   bool hasBatch() const { return !product.left.batch.empty(); }
   bool hasSum() const { return !product.left.summed.empty(); }
-  /// Whether the product reads all of the left operand; else `left` takes what it reads.
+  /// Whether the product reads all of the left operand; if not, `left` slices it.
   bool readsAll() const { return product.read == leftShape; }
-  /// Tensors with the operands' extents as [batch..., rows, depth] and [batch..., depth, columns].
+  /// The operands as [batch..., rows, depth] and [batch..., depth, columns].
   mlir::Value left(graph::Builder &builder, mlir::Value operand) const;
   mlir::Value right(graph::Builder &builder, mlir::Value operand) const;
-  /// What [batch..., rows, columns] is as the result.
+  /// Converts [batch..., rows, columns] to the operator's result.
   mlir::Value result(graph::Builder &builder, mlir::Value matrix) const;
 
   /// The right operand as [batch..., columns, depth], and the left one as [batch..., depth, rows].
   mlir::Value transposedRight(graph::Builder &builder, mlir::Value operand) const;
   mlir::Value transposedLeft(graph::Builder &builder, mlir::Value operand) const;
-  /// Whether these are what memory has, seen through transposes, so that nothing is moved.
+  /// Whether memory has that order already, seen through transposes, so that nothing needs to be moved.
   bool hasTransposedRight(mlir::Value operand) const;
-  /// Whether the sum runs along the elements that follow one another in memory.
+  /// Whether the right operand is contiguous along the sum.
   bool sumsAlongRight(mlir::Value operand) const;
-  /// Bytes of the right operand, and of one of its matrices; of an extent that is not known there is one.
+  /// Bytes of the right operand, or of one of its matrices; unknown extents count as 1.
   double bytesOfRight(mlir::Value operand, bool ofMatrix) const;
 
 private:
-  /// What the product reads of it.
+  /// The part of the left operand that the product reads.
   mlir::Value partOfLeft(graph::Builder &builder, mlir::Value operand) const;
 
   graph::MatrixProduct product;

@@ -4,6 +4,7 @@
 
 #include "graph/ElementTypes.h"
 #include "graph/composites/Formulas.h"
+#include "tile/Buffers.h"
 #include "tile/Tile.h"
 #include "tile/intrinsics/WordProducts.h"
 
@@ -16,7 +17,7 @@ using graph::Shape;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-/// Provably no window runs over the end of the input, where it would meet zeros.
+/// Whether no window provably extends beyond the input, into the implicit zeros.
 static bool windowsEndInside(graph::ConvOp op) {
   Shape input = shapeOf(op.getInput()), filter = shapeOf(op.getFilter()), result = shapeOf(op.getResult());
   for (unsigned i = 0; i < op.getStrides().size(); ++i) {
@@ -35,12 +36,12 @@ Value Packer::convolution(graph::ConvOp op) {
   return op.isDepthwise() ? depthwiseConv(op) : windowConv(op);
 }
 
-/// In the elements of words of products (FuseProducts.cpp), which are of integers, without zero points, which the sum
-/// gets behind it.
+/// Computes in elements of words of products (FuseProducts.cpp). Those are integers without zero points, whose
+/// contribution is added to the sum afterwards.
 Value Packer::depthwiseConv(graph::ConvOp op) {
   if (!isa<IntegerType>(sum))
     return {};
-  int64_t lanes = target.vectorLanes(sum.getIntOrFloatBitWidth() / 8);
+  int64_t lanes = target.vectorLanes(elementBytes(sum));
   Type own = graph::elementTypeOf(op.getInput()), ownFilter = graph::elementTypeOf(op.getFilter());
   for (auto [left, right] : WordProducts::betterFactors(own, ownFilter, sum, lanes, target)) {
     std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), right);
@@ -61,14 +62,14 @@ Value Packer::windowConv(graph::ConvOp op) {
   if (!columns)
     return {};
   ProductExtents extents{result[result.size() - 2], *columns, filter[filter.size() - 2]};
-  // Channels of neighbours follow one another.
+  // Channels of neighbouring positions are contiguous.
   auto last = static_cast<unsigned>(op.getStrides().size() - 1);
   bool isOneRow = op.getGroups() == 1 && op.getDilations()[last] == 1;
   for (unsigned i = 0; i <= last; ++i)
     extents.windows += filter[op.filterWindowDim(i)] != SymbolicInt(1) && !(i == last && isOneRow);
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, op.getInput(), op.getFilter())) {
     if (op.getGroups() > 1 && mod(extents.depth, SymbolicInt(choice.panels().depth)) != SymbolicInt(0))
-      continue; // channels of two groups in one word
+      continue; // a word would mix channels of two groups
     auto operands = operandsFor(choice, op.getInput(), op.getFilter(), /*mayHaveRightZero=*/false);
     if (!operands)
       continue;
@@ -78,15 +79,15 @@ Value Packer::windowConv(graph::ConvOp op) {
   return {};
 }
 
-/// So many channels that each window of a row begins with a word; and ends with one where sums are of the operands' own
-/// type, which are exact: behind it, neighbours are multiplied by zero, which is NaN for an infinite one.
+/// Pads channels so that each window of a row starts with a word. For sums in the operands' own type, it must also end
+/// with one: otherwise elements after the window are multiplied by zero, which yields NaN for infinities.
 static int64_t channelsOfRow(int64_t channels, int64_t stride, int64_t width, const Intrinsic &intrinsic) {
   int64_t group = intrinsic.panels->group;
   bool isWhole = stride * channels % group == 0 && (intrinsic.sumsOfColumn() == 1 || width * channels % group == 0);
   return isWhole ? channels : llvm::alignTo(channels, group);
 }
 
-/// Of intrinsics with the elements of `other`, one that is cheaper where the sum runs along a row of the window.
+/// An intrinsic with the same elements as `other` that is cheaper if the sum runs along a row of the window.
 std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents extents, const PanelChoice &other) {
   auto last = static_cast<unsigned>(op.getStrides().size() - 1);
   SymbolicInt width = shapeOf(op.getFilter())[op.filterWindowDim(last)];
@@ -94,13 +95,13 @@ std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents
   if (!channels || !width.isConstant() || width == SymbolicInt(1))
     return std::nullopt;
   SymbolicInt columns = shapeOf(op.getInput())[last + 1];
-  if (other.panels().group > 1 && !columns.isConstant()) // whole words of a row, of a width that is not known
+  if (other.panels().group > 1 && !columns.isConstant()) // rows of unknown width may not be whole words
     return std::nullopt;
   int64_t group = other.panels().group,
           together = channelsOfRow(*channels, op.getStrides()[last], *width.constant(), *other.intrinsic);
   double padded = double(together) / double(*channels);
   extents.depth = width * together;
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, op.getInput(), op.getFilter())) {
     const PanelLayout &panels = choice.panels();
     if (group > 1 && panels.group == group && panels.left == other.panels().left &&
         panels.right == other.panels().right)
@@ -109,9 +110,9 @@ std::optional<PanelChoice> Packer::choiceByRows(graph::ConvOp op, ProductExtents
   return std::nullopt;
 }
 
-/// Of few channels, words and registers would be mostly zeros. So the channels of a window's row become one sum, in
-/// words: x [n, h, w, c] is [n, h, w c / g, g], and the filter [kh, kw, c, o] is [kh, kw c / g, g, o]. What the zeros
-/// behind it are multiplied by, if any, are neighbours of the window.
+/// With few channels, words and registers would be mostly zeros. So the channels of a window's row are joined into one
+/// sum of words: x [n, h, w, c] becomes [n, h, w c / g, g], and the filter [kh, kw, c, o] becomes [kh, kw c / g, g, o].
+/// Zeros that pad the filter meet elements after the window.
 void Packer::joinRows(Value &x, Value &w, int64_t &stride, const PanelChoice &choice) {
   int64_t group = choice.panels().group, width = *shapeOf(w)[1].constant();
   int64_t channels = channelsOfRow(*shapeOf(x)[3].constant(), stride, width, *choice.intrinsic);
@@ -143,7 +144,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Panel
     w = wholeMultiples(w, {{channelDim - 1, depth}});
   }
   SmallVector<int64_t> strides(op.getStrides()), dilations(op.getDilations());
-  if (strides.size() == 1) { // one row
+  if (strides.size() == 1) { // a single row
     x = builder.unsqueeze(x, {1});
     w = builder.unsqueeze(w, {0});
     strides.insert(strides.begin(), 1);
@@ -155,7 +156,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Panel
   if (result.size() == 3)
     resultShape.emplace_back(1);
   resultShape.append(result.begin() + 1, result.end());
-  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { // one column: rows of a block run along the width
+  if (image[2] == SymbolicInt(1) && window[1] == SymbolicInt(1)) { // one column: make it one row
     x = builder.reshape(x, {image[0], image[2], image[1], image[3]});
     w = builder.reshape(w, {window[1], window[0], window[2], window[3]});
     std::swap(strides[0], strides[1]);
@@ -163,7 +164,7 @@ Value Packer::windowConv(graph::ConvOp op, const Operands &operands, const Panel
     std::swap(resultShape[1], resultShape[2]);
     window = shapeOf(w);
   }
-  // [kh, kw, c, groups, o] to [groups, kh, kw, c, o], then panels.
+  // Reshapes [kh, kw, c, groups, o] to [groups, kh, kw, c, o], then packs panels.
   SymbolicInt perGroup = floorDiv(window[3], groups);
   Value grouped = builder.reshape(w, {window[0], window[1], window[2], groups, perGroup});
   grouped = builder.transpose(grouped, {3, 0, 1, 2, 4});

@@ -1,14 +1,11 @@
-//===- PackOperands.cpp - operands as intrinsics want them ------------------===//
+//===- PackOperands.cpp - packs operands for intrinsics -------------------===//
 //
-// Rewrites contractions and channels-last convolutions as tile.matmul and
-// tile.conv on operands that lie as an intrinsic of the machine wants them
-// (intrinsics/PanelLayout.h): the left one in rows, the right one in panels of
-// columns. Of the intrinsics whose elements the operands can be had in
-// (ExactOperands.h), PanelChoice.h says which is taken; where there is none, the
-// operator stays. Packing is pads, reshapes and transposes of the graph, so
-// constant weights are packed by folding and others by a kernel at run time, if
-// that pays (FewRows.h). Depthwise convolutions and contractions with one column
-// stay as they are.
+// Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid
+// out as an intrinsic of the machine requires (intrinsics/PanelLayout.h): the left one in rows, the right one
+// packed into panels of columns. Among the intrinsics to whose elements the operands convert exactly
+// (ExactOperands.h), PanelChoice.h chooses; if there is none, the operator stays. Packing consists of pads,
+// reshapes and transposes of the graph. So constant weights are packed by folding, others by a kernel at run
+// time, if that pays (FewRows.h). Depthwise convolutions and contractions with one column stay as they are.
 //
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
 //
@@ -39,16 +36,37 @@ using graph::SymbolicInt;
 // Packing
 //===----------------------------------------------------------------------===//
 
-std::optional<Packer::Operands> Packer::operandsFor(const PanelChoice &choice, Value lhs, Value rhs,
-                                                    bool mayHaveRightZero) {
-  std::optional<CentredNumbers> right = asNumbersOf(builder, rhs, choice.panels().right);
-  if (!right || (right->zero && !mayHaveRightZero))
-    return std::nullopt;
-  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
-  return left ? std::optional(Operands{*left, *right}) : std::nullopt;
+/// Constants stay in the type that the model has them in, where that is about as fast as what else their numbers and
+/// those of the left operand may be.
+SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value left, Value right) {
+  constexpr double aboutAsFast = 1.4;
+  SmallVector<PanelChoice> choices = panelChoices(sum, extents, target, precision), first, others;
+  Type own = precision || !folded.contains(right) ? Type() : extendedFloats(right), ownLeft = extendedFloats(left);
+  auto fits = [&](const PanelChoice &choice) {
+    return holdsAll(choice.panels().right, own) &&
+           holdsAll(choice.panels().left, ownLeft ? ownLeft : graph::tensorTypeOf(left).getElementType());
+  };
+  auto cheapest = own ? llvm::find_if(choices, fits) : choices.end();
+  if (cheapest == choices.end())
+    return choices;
+  double most = aboutAsFast * cheapest->cyclesPerPoint;
+  for (const PanelChoice &choice : choices)
+    (choice.panels().right == own && choice.cyclesPerPoint <= most ? first : others).push_back(choice);
+  llvm::append_range(first, others);
+  return first;
 }
 
-/// A tensor with zeros behind some dimensions, so that their extents are multiples.
+std::optional<Packer::Operands> Packer::operandsFor(const PanelChoice &choice, Value lhs, Value rhs,
+                                                    bool mayHaveRightZero) {
+  // The left one first: of large constants, which most right ones are, all elements are read.
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
+  std::optional<CentredNumbers> right = left ? asNumbersOf(builder, rhs, choice.panels().right) : std::nullopt;
+  if (!right || (right->zero && !mayHaveRightZero))
+    return std::nullopt;
+  return Operands{*left, *right};
+}
+
+/// Pads dimensions with zeros to multiples.
 Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples) {
   Shape shape = shapeOf(tensor), low(shape.size(), SymbolicInt(0)), high(low);
   for (auto [dim, multiple] : multiples)
@@ -58,8 +76,8 @@ Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>>
   return builder.pad(tensor, low, high, operations.getZeroAttr(graph::scalarTypeOf(tensor)));
 }
 
-/// [outer..., inner..., k, n] to [outer..., n / cols, inner..., k / g, n mod cols, k mod g], the last dimension only
-/// where words have several elements; k becomes a multiple of `depth`.
+/// Packs [outer..., inner..., k, n] into [outer..., n / cols, inner..., k / g, n mod cols, k mod g]; the last dimension
+/// exists only if words have several elements. k is padded to a multiple of `depth`.
 Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, int64_t depth) {
   int64_t group = choice.panels().group, rank = graph::tensorTypeOf(matrix).getRank();
   matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, depth}});
@@ -70,7 +88,7 @@ Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, in
     shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
     shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
   }
-  // The panels behind the outer dimensions, the elements of a word to the end.
+  // Moves the panels after the outer dimensions, and the elements of a word to the end.
   SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
   int64_t panels = shape.size() - 2;
   permutation.erase(permutation.begin() + panels);
@@ -93,11 +111,11 @@ Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
 }
 
 //===----------------------------------------------------------------------===//
-// Products of matrices
+// Matrix products
 //===----------------------------------------------------------------------===//
 
-/// Of a product with numbers in groups: where a row or two share what a number costs, as many as there are registers
-/// for the sums of the block, of two copies of a group, and for words and numbers.
+/// Panel width for weights in groups: the widest whose sums, group copies and numbers fit the registers, since all rows
+/// share the cost of unpacking.
 static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::TargetInfo &target) {
   int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
   SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
@@ -111,7 +129,7 @@ static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const targ
   return best;
 }
 
-/// Of rows with a constant matrix of numbers in groups, where an intrinsic reads these; or null.
+/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null.
 Value Packer::groupedProduct(Value rows, Value matrix) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
@@ -124,12 +142,13 @@ Value Packer::groupedProduct(Value rows, Value matrix) {
   return {};
 }
 
-/// Whether an intrinsic reads the operand itself as its left one, and no copy of it in whole words or in a wider type.
+/// Whether an intrinsic reads the operand itself as its left one, rather than a copy padded to whole words or
+/// converted.
 static bool readsInPlace(const PanelChoice &choice, Value operand, const SymbolicInt &depth) {
   while (onlyMoves(operand.getDefiningOp()))
     operand = operand.getDefiningOp()->getOperand(0);
   int64_t bits = graph::bitWidth(graph::tensorTypeOf(operand).getElementType());
-  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) // that may widen it
+  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) // it may extend it
     bits = std::min<int64_t>(bits, graph::bitWidth(graph::tensorTypeOf(map.getInputs()[0]).getElementType()));
   return graph::bitWidth(choice.panels().left) <= bits &&
          mod(depth, SymbolicInt(choice.panels().depth)) == SymbolicInt(0);
@@ -141,13 +160,13 @@ static Value transposeLast(graph::Builder &builder, Value tensor) {
   return builder.transpose(tensor, permutation);
 }
 
-/// Itself, or as the transposed product.
+/// Packs the product, or the transposed product.
 Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed) {
   ProductExtents extents = matrices.extents;
   if (isTransposed)
     std::swap(extents.rows, extents.columns);
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
-  for (const PanelChoice &choice : panelChoices(sum, extents, target, precision)) {
+  for (const PanelChoice &choice : choicesFor(extents, left, right)) {
     if (isTransposed && !readsInPlace(choice, left, extents.depth))
       continue;
     auto operands = operandsFor(choice, left, right, /*mayHaveRightZero=*/true);
@@ -178,7 +197,7 @@ Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
 }
 
 //===----------------------------------------------------------------------===//
-// Which operators
+// Selection
 //===----------------------------------------------------------------------===//
 
 static StringRef whyUnpacked(graph::ConvOp op) {
@@ -190,7 +209,7 @@ static StringRef whyUnpacked(graph::ConvOp op) {
   return isOfWindow ? "" : "convolution over more than two dimensions";
 }
 
-/// One column is a sum along each row; but of a convolution, rows are many and short.
+/// A product with a single column is better as a sum along each row. In convolutions, rows are many and short.
 StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
   std::optional<Matrices> matrices = Matrices::of(op);
   if (!matrices || !matrices->readsAll())

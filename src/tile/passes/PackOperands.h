@@ -1,4 +1,4 @@
-//===- PackOperands.h - which operators are packed ---------------*- C++ -*-===//
+//===- PackOperands.h - which products are not packed -----------*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_PACKOPERANDS_H
 #define PERPEND_TILE_PASSES_PACKOPERANDS_H
@@ -7,8 +7,8 @@
 
 namespace perpend::tile {
 
-/// Why a product stays as it is on every machine, as what it is: "depthwise convolution". Empty: it
-/// is packed where an intrinsic takes it, unless few rows read what a run computes (FewRows.h).
+/// Why a product is packed on no machine, as a description of it: "depthwise convolution". Empty: it is packed if an
+/// intrinsic accepts it, unless it has few rows and a right operand computed at run time (FewRows.h).
 llvm::StringRef whyUnpacked(graph::ProductInterface op);
 } // namespace perpend::tile
 

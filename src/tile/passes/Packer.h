@@ -1,4 +1,4 @@
-//===- Packer.h - a product or a convolution on packed operands --*- C++ -*-===//
+//===- Packer.h - products and convolutions on packed operands --*- C++ -*-===//
 
 #ifndef PERPEND_TILE_PASSES_PACKER_H
 #define PERPEND_TILE_PASSES_PACKER_H
@@ -10,10 +10,10 @@
 
 namespace perpend::tile {
 
-/// Writes what an operator computes in the operators of the tile level, where an intrinsic takes it.
+/// Rewrites an operator in terms of the tile level, if an intrinsic accepts it.
 class Packer {
 public:
-  /// `folded`: values that cost nothing while a model runs (FewRows.h).
+  /// `folded`: values whose packing costs nothing at run time (FewRows.h).
   Packer(mlir::OpBuilder &operations, mlir::Operation *op, const target::TargetInfo &target, mlir::Type precision,
          const llvm::DenseSet<mlir::Value> &folded)
       : operations(operations), builder(operations, op->getLoc()), target(target), precision(precision), folded(folded),
@@ -22,12 +22,13 @@ public:
   mlir::Value packed(graph::ProductInterface op);
 
 private:
-  /// In the elements of an intrinsic.
+  /// Operands converted to the elements of an intrinsic.
   struct Operands {
     CentredNumbers lhs, rhs;
   };
 
   // PackOperands.cpp
+  llvm::SmallVector<PanelChoice> choicesFor(const ProductExtents &extents, mlir::Value left, mlir::Value right);
   std::optional<Operands> operandsFor(const PanelChoice &choice, mlir::Value lhs, mlir::Value rhs,
                                       bool mayHaveRightZero);
   mlir::Value wholeMultiples(mlir::Value tensor, llvm::ArrayRef<std::pair<int64_t, int64_t>> multiples);

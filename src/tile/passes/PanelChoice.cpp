@@ -1,8 +1,9 @@
-//===- PanelChoice.cpp - which intrinsic computes a product, and how ------===//
+//===- PanelChoice.cpp - chooses the intrinsic of a product ---------------===//
 
 #include "tile/passes/PanelChoice.h"
 
 #include "graph/ElementTypes.h"
+#include "tile/Buffers.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/rules/Rules.h"
 
@@ -27,7 +28,7 @@ SmallVector<int64_t> perpend::tile::panelSizes(const SymbolicInt &columns, int64
   return sizes;
 }
 
-/// Reading the packed operand, which takes long where few rows use it; for each product of two elements.
+/// Cycles for reading the packed operand, per product of two elements; they dominate with few rows.
 static double cyclesOfReading(Type element, const ProductExtents &extents, const target::TargetInfo &target) {
   std::optional<int64_t> rows = extents.rows.constant();
   if (!rows || *rows < 1 || target.cyclesPerSecond == 0)
@@ -43,8 +44,8 @@ static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const Pro
   const PanelLayout &panels = *intrinsic.panels;
   SmallVector<int64_t> sizes{panels.columns.constant().value_or(0)};
   if (!panels.columns.isConstant())
-    sizes = panelSizes(extents.columns, target.vectorLanes(panels.sum.getIntOrFloatBitWidth() / 8),
-                       intrinsic.sumsOfColumn() > 4 ? 2 : 4);
+    sizes =
+        panelSizes(extents.columns, target.vectorLanes(elementBytes(panels.sum)), intrinsic.sumsOfColumn() > 4 ? 2 : 4);
   for (int64_t size : sizes) {
     int64_t rows = rowsAtOnce(intrinsic, size, extents.rows.constant(), target);
     if (std::optional<PanelLayout::Fit> fit = panels.fit(intrinsic, extents, size, rows, target))

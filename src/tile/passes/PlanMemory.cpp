@@ -1,22 +1,23 @@
-//===- PlanMemory.cpp - a place for every value of main ---------------------===//
+//===- PlanMemory.cpp - assigns a place to every value of main ------------===//
 //
 // Runs on main when it consists of constants, reshapes (aliases), kernel calls
 // and control flow. Results of main go to the caller's memory, constants to the
-// weights. Every other value gets a buffer with a lifetime: in the arena when its
-// size is known once inputs are bound, else a growing one. Offsets in the arena
-// are chosen here when all sizes are numbers, else by the runtime with the same
-// planner; growing buffers are shared by values with disjoint lifetimes.
+// weights. Every other value gets a buffer with a lifetime: in the arena if its
+// size is known once inputs are bound, otherwise a growing buffer. Offsets in the
+// arena are chosen here if all sizes are constant, otherwise at run time by the
+// same planner. Values with disjoint lifetimes share growing buffers.
 //
-// What a block yields is computed where it is wanted, if it can be: a result of
-// main or of an if, the next carried value or an element of a loop. Otherwise it
-// is copied there. A carried value has two places, which change roles after each
-// iteration, so that it need not be copied.
+// A value that a region yields is computed directly in its destination if
+// possible: a result of main or of an if, the next carried value or an element of
+// a loop. Otherwise it is copied there. A carried value has two buffers that swap
+// roles after each iteration, so that it need not be copied.
 //
-// A value lives from the step that writes it to the last that reads it; one from
-// outside of a loop lives until the loop's end.
+// A value lives from the step that writes it to the last step that reads it; if
+// defined outside a loop that reads it, until the end of the loop.
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
@@ -40,22 +41,20 @@ using namespace perpend;
 using namespace perpend::tile;
 using graph::SymbolicInt;
 
-static constexpr int64_t weightAlignment = 64;
-
 namespace {
-/// A buffer of the arena or a growing one.
+/// A buffer in the arena, or a growing one.
 struct PlannedBuffer {
   SymbolicInt bytes;
   int64_t first, last;
-  size_t depth;          ///< loops around it
-  SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
+  size_t depth;          ///< number of loops around it
+  SymbolicInt parts = 1; ///< most parts of `bytes` each; at run time at most one per thread
 };
 
-/// Where a yielded value is wanted.
+/// The destination of a yielded value.
 struct Target {
   Place place;
-  Type type;        ///< what is wanted there
-  bool mayBeFilled; ///< else it is only known where it is copied
+  Type type;        ///< the type at the destination
+  bool mayBeFilled; ///< can be written early; otherwise it is known only when it is copied
 };
 
 class MemoryPlanner {
@@ -101,10 +100,10 @@ private:
   std::vector<std::string> dataSymbols;
   llvm::DenseMap<Value, Place> places;
   std::vector<PlannedBuffer> arena, growing; ///< growing: those of outputs first
-  /// For each loop around the current operator, the buffers from outside that it reads.
+  /// For each enclosing loop, the outside buffers that it reads.
   std::vector<SmallVector<Place>> loops;
   std::vector<std::tuple<Operation *, StringRef, SmallVector<Place>>> records;
-  std::vector<int64_t> sharedNumbers; ///< of each growing buffer
+  std::vector<int64_t> sharedNumbers; ///< the shared number of each growing buffer
   int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
   bool hasFailed = false;
 };
@@ -129,7 +128,7 @@ static SymbolicInt atLeastZero(const SymbolicInt &value) {
   return value.knownNonNegative() ? value : max(value, SymbolicInt(0));
 }
 
-/// As bytesOf(). In a region that does not run, the requirements on its extents need not hold; then they count as 0.
+/// Like bytesOf(). In a region that does not run, requirements on extents may be violated; negative sizes count as 0.
 SymbolicInt MemoryPlanner::roomFor(Value value) {
   if (value.getParentBlock() == &main.getBody().front())
     return bytesOf(value.getType());
@@ -140,7 +139,7 @@ SymbolicInt MemoryPlanner::roomFor(Value value) {
   return graph::elementCount(shape) * SymbolicInt(elementBytes(tensor.getElementType()));
 }
 
-/// Whether the operator that computes a yielded value can write to where it is wanted.
+/// Whether the operator that computes a yielded value can write to its destination.
 bool MemoryPlanner::mayFill(Value value, const Target &target) {
   Value origin = originOf(value);
   Operation *producer = origin.getDefiningOp();
@@ -163,7 +162,7 @@ PlannedBuffer *MemoryPlanner::bufferAt(Place place) {
   return place.space == Space::Growing ? &growing[place.number] : nullptr;
 }
 
-/// Notes that the current step uses what lies there.
+/// Extends the lifetime of a place to the current step.
 void MemoryPlanner::touch(Place place) {
   PlannedBuffer *buffer = bufferAt(place);
   if (!buffer)
@@ -225,7 +224,7 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
   constant->setAttr(weightOffsetAttribute, builder.getI64IntegerAttr(weightBytes));
   places[constant] = {Space::Weights, weightBytes};
   weightBytes =
-      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), weightAlignment);
+      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), PERPEND_ALIGNMENT);
 }
 
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
@@ -240,8 +239,8 @@ void MemoryPlanner::planCall(graph::CallKernelOp call) {
     planScratch(call, functions);
 }
 
-/// For the time of the call, and as much as any of the functions needs, of which one runs. As in roomFor(), extents may
-/// be negative where the call does not run.
+/// Scratch memory lives during the call and is as large as the most demanding function needs, of which one runs. As in
+/// roomFor(), extents may be negative if the call does not run.
 void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions) {
   func::FuncOp kernel = functions.back();
   llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
@@ -254,7 +253,8 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     }
   if (bytes.isPoison() || parts.isPoison()) {
     call.emitError("the size of the scratch memory of kernel '")
-        << kernel.getSymName() << "' is too long an expression\nhint: give dimensions as numbers (--dim)";
+        << kernel.getSymName() << "' is too long an expression" << graph::ErrorKind::Unsupported
+        << graph::Hint("give dimensions as numbers (--dim)");
     hasFailed = true;
     return;
   }
@@ -263,7 +263,7 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
   record(call, scratchPlaceAttribute, place);
 }
 
-/// Of an operator without regions: each operand, then each result.
+/// For operators without regions: plans each operand, then each result.
 void MemoryPlanner::planOperands(Operation *op, ValueRange results) {
   SmallVector<Place> list;
   placeOperands(op, list);
@@ -287,11 +287,11 @@ void MemoryPlanner::planIf(graph::IfOp op) {
     touch(target.place);
 }
 
-/// A carried value and the one that follows it. Where both have a fixed size, two slots hold their addresses.
+/// A carried value and its successor. If both have a fixed size, two slots hold their addresses, which swap.
 Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares) {
   Value argument = loop.carriedArguments()[number], result = loop.carriedResults()[number];
   Place place = places.at(result);
-  if (originOf(loop.yieldedCarried()[number]) == argument) { // it stays as it is
+  if (originOf(loop.yieldedCarried()[number]) == argument) { // it never changes
     places[argument] = place;
     spares.push_back(place);
     return {place, result.getType(), false};
@@ -305,7 +305,8 @@ Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVect
   return {{Space::Slot, slots++}, result.getType(), true};
 }
 
-/// An element of a scan result: a slot holds its address when that is known before it is computed, else it is appended.
+/// An element of a scan result. A slot holds its address if that is known before the element is computed; otherwise the
+/// element is appended.
 Target MemoryPlanner::planElement(graph::LoopOp loop, unsigned number) {
   Value result = loop.scanResults()[number];
   Type element = loop.yieldedElements()[number].getType();
@@ -369,12 +370,12 @@ LogicalResult MemoryPlanner::run() {
   return success(!hasFailed);
 }
 
-/// Each growing buffer, they are in order of first use, takes the first number that is free by then. Those of outputs
+/// Numbers growing buffers: in order of first use, each takes the first number that is free by then. Those of outputs
 /// keep theirs.
 void MemoryPlanner::shareGrowing() {
   sharedNumbers.resize(growing.size());
   size_t outputs = main.getNumResults();
-  std::vector<int64_t> lasts; // of each shared number, outputs left out
+  std::vector<int64_t> lasts; // last use of each shared number, without outputs
   for (size_t i = 0; i < outputs; ++i)
     sharedNumbers[i] = i;
   for (size_t i = outputs; i < growing.size(); ++i) {
@@ -423,7 +424,8 @@ void MemoryPlanner::chooseOffsets() {
   }
   int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
   if (total < 0) {
-    main.emitError("the intermediate values do not fit in memory\nhint: check the dimensions of the model's inputs");
+    main.emitError("the intermediate values do not fit in memory")
+        << graph::Hint("check the dimensions of the model's inputs");
     hasFailed = true;
     return;
   }
@@ -432,19 +434,19 @@ void MemoryPlanner::chooseOffsets() {
 }
 
 //===----------------------------------------------------------------------===//
-// Plans that were written by hand
+// Plans written by hand
 //===----------------------------------------------------------------------===//
 
-/// All that a plan consists of, but where the buffers of the arena lie.
+/// All attributes of a plan except the offsets of arena buffers.
 static constexpr StringLiteral plannedNames[] = {
     buffersAttribute, argumentsAttribute,    targetsAttribute,     sparesAttribute,      weightOffsetAttribute,
     numberAttribute,  slotsAttribute,        weightBytesAttribute, bufferBytesAttribute, lifetimesAttribute,
     growingAttribute, scratchPlaceAttribute, bufferPartsAttribute};
 
-/// Buffers that live at one time lie apart, all of them in the arena.
+/// Buffers that live at the same time must be disjoint and within the arena.
 static bool fitsArena(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> lifetimes, int64_t bytes) {
   for (size_t i = 0; i < sizes.size(); ++i) {
-    if (offsets[i] < 0 || offsets[i] % weightAlignment || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
+    if (offsets[i] < 0 || offsets[i] % PERPEND_ALIGNMENT || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
       return false;
     for (size_t j = 0; j < i; ++j) {
       bool meet = lifetimes[2 * i] <= lifetimes[2 * j + 1] && lifetimes[2 * j] <= lifetimes[2 * i + 1];
@@ -471,7 +473,7 @@ static bool areOffsets(func::FuncOp main) {
 LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main)
-    return success(); // it has gone into code
+    return success(); // the plan has been lowered
   OwningOpRef<ModuleOp> planned = module.clone();
   SmallVector<Operation *> expected, got;
   planned->walk([&](Operation *op) {
@@ -486,12 +488,13 @@ LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
     for (StringLiteral name : plannedNames)
       if (right->getAttr(name) != op->getAttr(name))
         return op->emitError("'") << op->getName() << "': " << name << " is not what the phase 'plan' makes of this "
-                                  << "module\nhint: change operators before that phase; of a plan, only "
-                                  << "tile.offsets may be changed";
+                                  << "module"
+                                  << graph::Hint("change operators before that phase; of a plan, only tile.offsets may "
+                                                 "be changed");
   return areOffsets(main) ? success()
                           : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
-                                           "that buffers that live at one time lie apart, in tile.arena_bytes"
-                                           "\nhint: leave both out, and the offsets are chosen when the model runs");
+                                           "that buffers that live at one time lie apart, in tile.arena_bytes")
+                                << graph::Hint("leave both out, and the offsets are chosen when the model runs");
 }
 
 namespace {

@@ -1,9 +1,9 @@
-//===- ScheduleBlocks.cpp - schedules of kernels of blocks ----------------===//
+//===- ScheduleBlocks.cpp - schedules kernels of blocks -------------------===//
 //
-// Runs behind BuildBlocks: what the kernel's trace says is done with the
-// primitives of tile/schedule; a kernel without one gets it from the rule for
-// its kind. The trace of what was done stays as the kernel's attribute
-// tile.trace. Afterwards FlattenBlocks makes loops on memory of it.
+// Runs after BuildBlocks and applies the kernel's trace by the primitives of
+// tile/schedule. A kernel without a trace gets one from the rules. The applied
+// trace stays as the attribute tile.trace. Afterwards FlattenBlocks converts to
+// loops on memory.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +18,7 @@
 #include "tile/schedule/KernelTraces.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -31,11 +32,11 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// A part that is worth a thread. Estimates are of kernels that lose nothing, and small ones take up to three times as
-/// long: so much takes at least the four microseconds of CostModel.h, about.
+/// Least estimated duration of a part for one thread. Estimates assume ideal conditions, and small kernels take up to
+/// three times as long, so that this corresponds to the four microseconds of CostModel.h.
 static constexpr double leastEstimateOfPart = 1.5e-6;
 
-/// Whether a unit is as much work whatever the symbols are: no loop in it has an extent of theirs.
+/// Whether the work of a unit is independent of symbols: no loop in it has a symbolic extent.
 static bool isUnitKnown(func::FuncOp kernel) {
   WalkResult result = kernel.walk([](Operation *op) {
     std::set<std::string> names;
@@ -46,7 +47,8 @@ static bool isUnitKnown(func::FuncOp kernel) {
   return !result.wasInterrupted();
 }
 
-/// Does what a record says; where it is refused, nothing, with a warning and the reason as the kernel's attribute.
+/// Applies a tuning record. If it is refused, leaves the kernel unchanged, warns, and stores the reason as an
+/// attribute.
 static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
@@ -93,7 +95,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
         if (kernel->hasAttr(recordAttribute) ? !applyRecord(kernel, target) : !hasTrace(kernel)) {
           applyRule(kernel, target);
         } else if (kernel->hasAttr(scheduledAttribute)) {
-          // by its record
+          // Scheduled by its record.
         } else if (KernelSchedule schedule(kernel, target.scopes()); succeeded(replayTrace(kernel, schedule))) {
           setTrace(kernel, schedule);
         } else {
@@ -103,7 +105,8 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
       compactBuffers(kernel);
       if (std::string exceeded = exceededMemory(kernel, target); !exceeded.empty()) {
         kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
-                                     << "\nhint: give its schedule smaller blocks, or compute them at an inner loop";
+                                     << graph::Hint(
+                                            "give its schedule smaller blocks, or compute them at an inner loop");
         return signalPassFailure();
       }
       if (Schedule numbers = Schedule::of(kernel); !numbers.grain)

@@ -1,13 +1,11 @@
-//===- VerifyAccesses.cpp - accesses outside of their memory are reported ---===//
+//===- VerifyAccesses.cpp - checks accesses at run time -------------------===//
 //
-// For debugging: code behind --checked. Every load and store of a kernel, and of
-// the functions that it calls, happens only where it stays inside its memory; if
-// not, a load gives 0 and the kernel's record says which memory and where
-// (CheckedAccesses.h). Nothing is known here of how the accesses came about, so
-// the pass runs as late as accesses are operations on memrefs: after
-// micro-kernels are functions, before vectors and memrefs are lowered. An
-// operation that touches memory in a way unknown here is refused, so that none
-// goes unchecked; of code in object files, the parts are checked that it gets.
+// Implements --checked. Every load and store of a kernel, and of the functions that it calls, is executed
+// only if it is within its memory; otherwise a load yields 0, and the kernel's record notes the memory and
+// the position (CheckedAccesses.h). The pass does not rely on how accesses were generated, so it runs as
+// late as accesses are still operations on memrefs: after micro-kernels have become functions, before
+// vectors and memrefs are lowered. An operation that accesses memory in an unknown way is refused, so that
+// none goes unchecked. For code in object files, the passed parts are checked.
 //
 //   %v = memref.load %x[%i] : memref<?xf32>
 // becomes
@@ -16,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "tile/CheckedAccesses.h"
 #include "tile/passes/Passes.h"
 
@@ -39,7 +38,7 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Where an operation reads or writes: from `index`, `shape` elements along the last dimensions (none: one element).
+/// An access: from `index`, `shape` elements along the last dimensions (empty: one element).
 struct Access {
   Value memory;
   SmallVector<Value> index;
@@ -65,7 +64,7 @@ bool touchesMemory(Operation *op) {
   return !effects || effects.hasEffect<MemoryEffects::Read>() || effects.hasEffect<MemoryEffects::Write>();
 }
 
-/// Whether the type says more of the extents than the source's does, which nothing checks.
+/// Whether the cast claims more about extents than its source guarantees; nothing checks such a claim.
 bool addsExtents(memref::CastOp cast) {
   auto source = dyn_cast<MemRefType>(cast.getSource().getType()), result = dyn_cast<MemRefType>(cast.getType());
   return !source || !result || llvm::any_of(llvm::zip(source.getShape(), result.getShape()), [](auto extents) {
@@ -74,7 +73,7 @@ bool addsExtents(memref::CastOp cast) {
   });
 }
 
-/// The argument or the allocation that `memory` is, or is a view of; null where nobody can tell.
+/// The argument or allocation behind `memory`, seen through views; null if unknown.
 Value rootOf(Value memory, bool &isView) {
   while (Operation *op = memory.getDefiningOp()) {
     if (isa<memref::AllocaOp, memref::AllocOp>(op))
@@ -89,7 +88,7 @@ Value rootOf(Value memory, bool &isView) {
   return isa<func::FuncOp>(memory.getParentBlock()->getParentOp()) ? memory : Value();
 }
 
-/// Not by memref.dim, which takes memory on the stack each time when arithmetic is lowered before memrefs.
+/// Avoids memref.dim, which allocates on the stack at each use if arithmetic is lowered before memrefs.
 SmallVector<Value> extentsOf(ImplicitLocOpBuilder &b, Value memory) {
   auto type = cast<MemRefType>(memory.getType());
   if (!type.hasStaticShape())
@@ -98,12 +97,12 @@ SmallVector<Value> extentsOf(ImplicitLocOpBuilder &b, Value memory) {
                              [&](int64_t extent) -> Value { return b.create<arith::ConstantIndexOp>(extent); });
 }
 
-/// Code of an object file (intrinsics/ObjectCall.h): nothing is known of it, beyond the parts that it is given.
+/// A call into an object file (intrinsics/ObjectCall.h): only the parts passed to it can be checked.
 bool isCallOfObject(func::FuncOp function) { return !function.getOps<LLVM::CallOp>().empty(); }
 
 bool hasMemory(TypeRange types) { return llvm::any_of(types, llvm::IsaPred<BaseMemRefType>); }
 
-/// One function whose accesses become checked.
+/// Adds checks to one function.
 class CheckedFunction {
 public:
   CheckedFunction(func::FuncOp function, func::FuncOp note) : function(function), note(note) {}
@@ -123,10 +122,10 @@ private:
 
   func::FuncOp function, note;
   Value record, own;
-  llvm::DenseMap<Value, Value> numbers; // of arguments
+  llvm::DenseMap<Value, Value> numbers; // numbers of the arguments' memories
 };
 
-/// Functions that kernels call are told the numbers of the memories they get.
+/// Functions called by kernels get the numbers of their memories as arguments.
 void CheckedFunction::addArguments() {
   ImplicitLocOpBuilder b(function.getLoc(), function.getContext());
   auto add = [&](Type type) {
@@ -171,7 +170,7 @@ Value CheckedFunction::positionInRoot(ImplicitLocOpBuilder &b, const Access &acc
   return position;
 }
 
-/// Elements from the first to the last, of which a part of another memory leaves some out.
+/// The number of elements from the first to the last; a strided part skips some of them.
 Value CheckedFunction::countOf(ImplicitLocOpBuilder &b, Value memory) {
   Value one = b.create<arith::ConstantIndexOp>(1), count = one;
   if (cast<MemRefType>(memory.getType()).getLayout().isIdentity()) {
@@ -187,7 +186,7 @@ Value CheckedFunction::countOf(ImplicitLocOpBuilder &b, Value memory) {
   return count;
 }
 
-/// A function that gets a part of a memory stays inside of the part; here, the part must be inside of the memory.
+/// A callee stays within the part that it gets; here the part is checked to be within the memory.
 void CheckedFunction::guardPart(func::CallOp call, Value part, Value root) {
   ImplicitLocOpBuilder b(call.getLoc(), call);
   auto metadata = b.create<memref::ExtractStridedMetadataOp>(part);
@@ -206,7 +205,7 @@ void CheckedFunction::guardPart(func::CallOp call, Value part, Value root) {
   b.create<func::CallOp>(note, ValueRange{record, numberOf(root), shown});
 }
 
-/// A position in the memory that `root` is a part of.
+/// Translates a position in `root` to the memory of which `root` is a part.
 Value CheckedFunction::sinceStart(ImplicitLocOpBuilder &b, Value position, Value root) {
   if (cast<MemRefType>(root.getType()).getLayout().isIdentity())
     return position;
@@ -217,16 +216,16 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   bool isView = false;
   Value root = rootOf(access.memory, isView);
   if (!root)
-    return op->emitError("perpend bug: cannot tell whose memory this access is in");
+    return perpend::graph::emitInternalError(op->getLoc()) << "cannot tell whose memory this access is in";
   ImplicitLocOpBuilder b(op->getLoc(), op);
   Value condition = b.create<arith::ConstantIntOp>(1, 1);
   auto require = [&](Value isRight) { condition = b.create<arith::AndIOp>(condition, isRight); };
-  size_t single = access.index.size() - access.shape.size(); // dimensions before those of the vector
+  size_t single = access.index.size() - access.shape.size(); // number of dimensions before the vector's
   SmallVector<Value> extents = extentsOf(b, access.memory);
   for (auto [dim, index, extent] : llvm::enumerate(access.index, extents))
     require(isInside(b, index, extent, dim < single ? 1 : access.shape[dim - single]));
   Value position = positionInRoot(b, access, extents, isView);
-  int64_t run = access.shape.empty() ? 1 : access.shape.back(); // neighbours in memory
+  int64_t run = access.shape.empty() ? 1 : access.shape.back(); // contiguous elements
   if (isView)
     require(isInside(b, sinceStart(b, position, root), countOf(b, root), run));
   auto choice = b.create<scf::IfOp>(op->getResultTypes(), condition, /*addThenBlock=*/true, /*addElseBlock=*/true);
@@ -235,7 +234,7 @@ LogicalResult CheckedFunction::guard(Operation *op, const Access &access) {
   b.setInsertionPointToEnd(choice.thenBlock());
   b.create<scf::YieldOp>(op->getResults());
   b.setInsertionPointToStart(choice.elseBlock());
-  // The end of a vector is what has left the memory, unless it starts before it.
+  // Report the end of a vector that is out of bounds, unless its start is.
   Value isBefore = b.create<arith::CmpIOp>(arith::CmpIPredicate::slt, position, own);
   Value last = b.create<arith::AddIOp>(position, b.create<arith::ConstantIndexOp>(run - 1));
   Value shown = b.create<arith::SelectOp>(isBefore, position, last);
@@ -257,7 +256,7 @@ LogicalResult CheckedFunction::passOn(func::CallOp call) {
     bool isView = false;
     Value root = rootOf(operand, isView);
     if (!root)
-      return call.emitError("perpend bug: cannot tell whose memory this call gets");
+      return perpend::graph::emitInternalError(call.getLoc()) << "cannot tell whose memory this call gets";
     added.push_back(numberOf(root));
     if (isView && call.getNumResults() == 0)
       guardPart(call, operand, root);
@@ -277,8 +276,8 @@ LogicalResult CheckedFunction::run() {
     if (access ? failed(guard(op, *access)) : isa<func::CallOp>(op) && failed(passOn(cast<func::CallOp>(op))))
       return failure();
     if (!access && touchesMemory(op))
-      return op->emitError("perpend bug: checked code cannot have '")
-             << op->getName() << "', whose accesses to memory are not known";
+      return perpend::graph::emitInternalError(op->getLoc())
+             << "checked code cannot have '" << op->getName() << "', whose accesses to memory are not known";
   }
   return success();
 }
@@ -294,7 +293,8 @@ struct VerifyAccesses : perpend::tile::impl::TileVerifyAccessesBase<VerifyAccess
     func::FuncOp note = createNote();
     for (func::FuncOp function : functions) {
       if (function.isExternal()) {
-        function.emitError("perpend bug: accesses of a function without a body cannot be checked");
+        perpend::graph::emitInternalError(function.getLoc())
+            << "accesses of a function without a body cannot be checked";
         return signalPassFailure();
       }
       if (failed(CheckedFunction(function, note).run()))
@@ -302,7 +302,7 @@ struct VerifyAccesses : perpend::tile::impl::TileVerifyAccessesBase<VerifyAccess
     }
   }
 
-  /// Threads may note at the same time; which of them stays does not matter.
+  /// Threads may race to note an access; any of them may win.
   func::FuncOp createNote() {
     ModuleOp module = getOperation();
     ImplicitLocOpBuilder b(module.getLoc(), module.getBodyRegion());

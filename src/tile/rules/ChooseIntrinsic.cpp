@@ -1,9 +1,8 @@
-//===- ChooseIntrinsic.cpp - which intrinsic computes a nest --------------===//
+//===- ChooseIntrinsic.cpp - chooses the intrinsic of a nest --------------===//
 //
-// Of the intrinsics that take the nest of a block (its innermost loops), the one
-// with the least cycles for each point of the block. Two ways are tried on a copy
-// of the kernel: all of the nest is the intrinsic's; or, where its extents are
-// numbers, loops are split by them:
+// Among the intrinsics that accept the nest of a block (its innermost loops), chooses the one with the
+// fewest cycles per point of the block. Two ways are tried on a copy of the kernel: the intrinsic computes
+// the whole nest; or, if its extents are constants, loops are split by them. For example,
 //
 //   for i in 6 { for j in 32 { for k in 64 { "sum" [i, j | k] } } }
 // with c[16] += a[4] * b[16, 4] becomes
@@ -36,7 +35,7 @@ private:
   using Loop = KernelSchedule::Loop;
   using Loops = SmallVector<Loop>;
   using Way = LogicalResult (IntrinsicChoice::*)(KernelSchedule &schedule, const Intrinsic &intrinsic);
-  /// One that takes it, and the cycles that it has for each point.
+  /// An accepted intrinsic and its cycles per point.
   struct Taken {
     Way way;
     double cycles;
@@ -55,14 +54,14 @@ private:
 
   KernelSchedule &schedule;
   KernelSchedule::Block block;
-  /// The loops around the nest.
+  /// The number of loops outside the nest.
   size_t outer;
   const target::TargetInfo &target;
 };
 } // namespace
 
-/// Where the intrinsic's innermost sum is a number, so is the nest's; a sum of one word is that already, and one of
-/// less is none.
+/// If the intrinsic's innermost sum has a constant extent, splits the nest's by it. A sum of exactly one word is left
+/// alone; a shorter one does not fit.
 LogicalResult IntrinsicChoice::splitWords(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   std::optional<int64_t> words = intrinsic.block.getDomain().values().back().constant();
   if (!words || !intrinsic.block.isReduction())
@@ -117,7 +116,7 @@ LogicalResult IntrinsicChoice::inParts(KernelSchedule &schedule, const Intrinsic
   return schedule.tensorize(loops[outside], intrinsic.name);
 }
 
-/// Of what the block is given to. Infinite without a cost.
+/// Cycles per point of the tensorized block; infinite if the intrinsic gives no cost.
 double IntrinsicChoice::cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   KernelIndices indices;
   std::string why;
@@ -127,7 +126,7 @@ double IntrinsicChoice::cyclesPerPoint(KernelSchedule &schedule, const Intrinsic
   return cycles.value_or(std::numeric_limits<double>::infinity());
 }
 
-/// Of the buffers of all accesses, in an order of their own.
+/// The types of all accessed buffers, in a canonical order.
 static SmallVector<Type> typesOf(BlockOp block) {
   SmallVector<Type> types;
   for (const Access &access : accessesIn(block))
@@ -167,7 +166,7 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
   return {best->rows, together, best->lines};
 }
 
-/// The first way that primitives take.
+/// Tries the two ways; returns the first that the primitives accept.
 std::optional<IntrinsicChoice::Taken> IntrinsicChoice::tryOut(const Intrinsic &intrinsic) {
   for (Way way : {&IntrinsicChoice::asItIs, &IntrinsicChoice::inParts}) {
     double cycles = 0;
@@ -207,7 +206,7 @@ LogicalResult IntrinsicChoice::run() {
       best = intrinsic, least = *taken;
   if (known.empty())
     return schedule.refuse("no intrinsic computes with the types of '" + op.getName() + "'");
-  return best ? (this->*least.way)(schedule, *best) : failure(); // with the last one's reason
+  return best ? (this->*least.way)(schedule, *best) : failure(); // with the reason of the last one
 }
 
 LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,

@@ -10,11 +10,10 @@
 //   compute_at %matmul, %i
 //   tensorize %i0, "f32.block"
 //
-// What follows the product is computed on its block in registers' scratch memory.
-// The rows of a block run along the last dimension in which the operand that is not
-// packed moves alone. Where there is another such dimension (the height of an image),
-// the units are blocks of that one; the other way round where the last one is narrow.
-// A block can be of several lines of the image then, each with all of its rows:
+// The epilogue runs on the block of sums, in a local buffer. Rows of a block run along the last dimension
+// that moves only the unpacked operand. If there is another such dimension (the height of an image),
+// units are blocks of it; or the other way round if the last one is narrow. A block can then have several
+// lines of the image, each with all of its rows:
 //
 //   %b, %i, %l = split %i1, [_, 7, 2]        reorder …, %i, …, %l, %r, %c
 //
@@ -34,16 +33,16 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Words of 32 bits in the rows of a panel.
+/// Limit for the rows of a panel, in words of 32 bits.
 static constexpr int64_t mostPanelColumns = 64;
 
 namespace {
-/// The sum of products, what is computed of it, and how the rule divides them.
+/// The sum of products, its epilogue, and how the rule divides them.
 class ContractionRule {
 public:
   ContractionRule(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
 
-  /// Whether the kernel is one; if it is but for its types or the layout of its operands, `why` says so.
+  /// Whether the kernel is a contraction. If only its types or layouts are unsuitable, `why` says so.
   bool analyse(std::string &why) { return findBlocks() && findOperands() && findPanel(why); }
   LogicalResult run(KernelSchedule &kernelSchedule);
 
@@ -58,7 +57,7 @@ private:
   void chooseRows(ArrayRef<const Intrinsic *> intrinsics);
   unsigned rank() { return cast<BufferType>(sumBuffer.getType()).rank(); }
   SymbolicInt extentOf(unsigned dim) { return cast<BufferType>(sumBuffer.getType()).extents()[dim]; }
-  /// Whether a dimension of the sum moves an operand, along a dimension of its own from `first` on.
+  /// Whether a dimension of the sum moves one of the operand's dimensions from `first` on.
   bool moves(unsigned dim, const Access &operand, unsigned first = 0);
   void joinBlocks();
   int64_t stepBytes(unsigned dim);
@@ -67,7 +66,7 @@ private:
   int64_t resultBytes();
   bool keepsPanels();
   int64_t blockOf(unsigned dim, int64_t multiple);
-  /// Of the second-level cache, one is for the plain operand of a unit; less where products take as long as reading it.
+  /// Divisor of the second-level cache for the plain operand of a unit; more if products take as long as reading it.
   int64_t cacheParts() const { return height || together > 1 ? 4 : 2; }
 
   LogicalResult divide();
@@ -78,21 +77,21 @@ private:
   func::FuncOp kernel;
   const target::TargetInfo &target;
   KernelSchedule *schedule = nullptr;
-  /// They may be one.
+  /// May be the same block.
   BlockOp product, root;
   Value sumBuffer;
   Access plain, packed;
-  /// Elements of a word, columns of a panel, rows of a call, of its blocks, and how many of them it
-  /// may have; lines of an image in a block.
+  /// Elements of a word, columns of a panel, rows per call, rows of its blocks, the most blocks per call; lines of an
+  /// image per block.
   int64_t group = 1, panel = 0, rowsAtOnce = 1, blockRows = 1, together = 1, lines = 1;
   /// Dimensions of the sum.
   std::optional<unsigned> rows, height;
-  /// Around the blocks of registers: those that are units, and those inside of one.
+  /// Loops around the register tiles: those that are units, and those inside a unit.
   Loops units, inUnit;
 };
 } // namespace
 
-/// The index of each dimension is the iterator of the same number, or 0 where that is all there is.
+/// Whether each index is the iterator of the same number, or 0 for an extent of 1.
 static bool isAtIterators(BlockOp block, const Access &access) {
   IndexNames names;
   Shape extents = cast<BufferType>(access.buffer().getType()).extents();
@@ -103,7 +102,7 @@ static bool isAtIterators(BlockOp block, const Access &access) {
   return true;
 }
 
-/// One reduction, and at most one block that reads it at its own iterators.
+/// Finds a reduction, and at most one block that reads it at its own iterators.
 bool ContractionRule::findBlocks() {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().init())
@@ -131,13 +130,13 @@ bool ContractionRule::moves(unsigned dim, const Access &operand, unsigned first)
   return extentOf(dim) != SymbolicInt(1) && used.count(indices.names.nameOf(product.iterators()[dim]));
 }
 
-/// Whether an index is computed in the block (what a gather reads).
+/// Whether an index is computed inside the block, as for a gather.
 static bool isComputed(const Access &access) {
   return llvm::any_of(access.variables(), [](Value variable) { return variable.getDefiningOp(); });
 }
 
-/// The first, and what the columns move: of that, the packed one has the most dimensions, as scales of groups have
-/// less.
+/// The plain operand comes first. Of the operands that columns move, the packed one has the highest rank; scales of
+/// groups have a lower one.
 bool ContractionRule::findOperands() {
   SmallVector<Access> operands;
   for (const Access &access : accessesIn(product))
@@ -161,7 +160,7 @@ bool ContractionRule::findOperands() {
   return true;
 }
 
-/// Behind the columns of a panel there are the elements of a word, where an intrinsic multiplies words.
+/// A last dimension after the columns holds the elements of a word, if an intrinsic multiplies words of that size.
 bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
   KernelIndices indices;
   Shape read = indices.names.read(packed.indices(), packed.variables());
@@ -170,7 +169,7 @@ bool ContractionRule::hasWords(ArrayRef<const Intrinsic *> intrinsics) {
          llvm::any_of(intrinsics, [&](const Intrinsic *one) { return one->panels && one->panels->group == last; });
 }
 
-/// The columns of a panel are a dimension of the packed operand.
+/// The columns of a panel must be a dimension of the packed operand.
 bool ContractionRule::findPanel(std::string &why) {
   SmallVector<const Intrinsic *> intrinsics = intrinsicsFor(product, target);
   Shape extents = cast<BufferType>(packed.buffer().getType()).extents();
@@ -189,8 +188,8 @@ bool ContractionRule::findPanel(std::string &why) {
   return true;
 }
 
-/// Few rows multiply each element of a panel only a few times: the height of a narrow image gives more, where the cache
-/// holds all of it, since a unit has it whole then.
+/// With few rows, each element of a panel is used only a few times. The height of a narrow image offers more rows,
+/// provided that the cache holds all of it, because it is then inside one unit.
 void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   constexpr int64_t fewRows = 4;
   auto rowsAlong = [&](std::optional<unsigned> dim, std::optional<unsigned> other) {
@@ -215,8 +214,8 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   joinBlocks();
 }
 
-/// Where the first cache does not hold a panel, a call has several blocks of rows, as it divides the depth for them. It
-/// goes on with sums that it has stored; where nothing follows the product, that is work that a block has not.
+/// If the first-level cache does not hold a panel, a call gets several blocks of rows, for which it divides the depth.
+/// It then stores sums and reloads them, work that a single block does not have if the product has no epilogue.
 void ContractionRule::joinBlocks() {
   blockRows = rowsAtOnce;
   std::optional<double> bytes = panelBytes();
@@ -236,7 +235,7 @@ void ContractionRule::joinBlocks() {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// How far the plain operand moves through memory along a dimension.
+/// The stride of the plain operand along a dimension, in bytes.
 int64_t ContractionRule::stepBytes(unsigned dim) {
   KernelIndices indices;
   SymbolicInt position;
@@ -251,7 +250,7 @@ int64_t ContractionRule::stepBytes(unsigned dim) {
   return std::max<int64_t>(1, estimate(position.substitute(second) - position.substitute(first)) * bits / 8);
 }
 
-/// Of one.
+/// Bytes of one panel.
 std::optional<double> ContractionRule::panelBytes() {
   std::optional<int64_t> columns = extentOf(rank() - 1).constant();
   auto type = cast<BufferType>(packed.buffer().getType());
@@ -262,8 +261,8 @@ std::optional<double> ContractionRule::panelBytes() {
          double(llvm::divideCeil(*columns, panel));
 }
 
-/// Whether a panel stays in the cache for all rows, rather than some rows for all panels: that reads the plain operand
-/// again for each panel, and the other one, which comes from memory, once.
+/// Whether one panel stays in the cache for all rows, instead of some rows for all panels: the plain operand is then
+/// read again for each panel, and the packed one, which comes from memory, only once.
 bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
   constexpr double memoryOverCache = 1.5;
   std::optional<int64_t> count = extentOf(dim).constant();
@@ -280,8 +279,8 @@ int64_t ContractionRule::resultBytes() {
   return estimate(graph::elementCount(result.extents())) * elementBytes(result.getElementType());
 }
 
-/// Whether the second cache has all panels anyway, but not all of what follows the product: then few rows are done for
-/// all panels, so that rows of the result are written, and read, one after another.
+/// Whether the second-level cache holds all panels, but not the operands of the epilogue as well. Then few rows are
+/// completed for all panels, so that rows of the result are written and read contiguously.
 bool ContractionRule::keepsPanels() {
   std::optional<double> bytes = panelBytes();
   if (height || !rows || rank() != 2 || !bytes)
@@ -290,8 +289,8 @@ bool ContractionRule::keepsPanels() {
   return panels * *bytes <= double(target.l2Bytes) / 8 && resultBytes() > static_cast<int64_t>(target.l2Bytes) / 2;
 }
 
-/// How much of a dimension is one unit of work: what the second-level cache holds of the plain operand, or less where
-/// there would be too few units.
+/// Size of a unit along a dimension: what the second-level cache holds of the plain operand, or less if there would be
+/// too few units.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim));
   auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts() / stepBytes(dim);
@@ -314,7 +313,7 @@ int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// The loop whose variable an iterator is; none for an extent of 1.
+/// The loop of an iterator; none for an extent of 1.
 std::optional<ContractionRule::Loop> ContractionRule::loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator) {
   KernelIndices indices;
   SymbolicInt binding = indices.bindingsOf(block)[iterator];
@@ -359,8 +358,8 @@ LogicalResult ContractionRule::divide() {
   return schedule->reorder(order);
 }
 
-/// The next panel comes from memory while all rows of a unit are multiplied by this one. What follows the product reads
-/// and writes a part of each row, which hardware does not foresee.
+/// Prefetches the next panel while this one is multiplied with all rows of a unit. Also prefetches for the epilogue,
+/// which accesses a part of each row; hardware prefetchers do not predict that.
 LogicalResult ContractionRule::askAhead(Loop unit) {
   bool isReadAgain = !inUnit.empty() || (rows && together > 1 && rowsAtOnce > blockRows);
   if (!isReadAgain || !target.l2Bytes || keepsPanels())
@@ -379,7 +378,7 @@ LogicalResult ContractionRule::tensorize() {
 
 LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   schedule = &kernelSchedule;
-  // A panel that is cut is not written whole, and sums that are gone on with stay in the cache.
+  // The last, partial panel is not written whole, and sums that continue must stay in the cache.
   SymbolicInt columns = extentOf(rank() - 1);
   bool isCut = support::mod(columns, SymbolicInt(panel)) != SymbolicInt(0);
   if (root == product && (isCut || rowsAtOnce > blockRows)) {
@@ -392,7 +391,7 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   if (failed(divide()))
     return failure();
   if (units.empty())
-    return tensorize(); // a single sum
+    return tensorize(); // a product with a single element
   FailureOr<Loop> unit = schedule->fuse(units);
   if (failed(unit) || failed(schedule->parallel(*unit)) || failed(askAhead(*unit)))
     return failure();
@@ -400,7 +399,7 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
     FailureOr<KernelSchedule::Block> handle = schedule->getBlock(product.getName());
     if (failed(schedule->computeAt(*handle, inUnit.empty() ? *unit : inUnit.back())))
       return failure();
-    // The sums of a single panel that is cut get room for the others.
+    // The sums of a single partial panel get a buffer with room for the missing columns.
     if (columns.isConstant() && *columns.constant() < panel &&
         failed(schedule->storageAlign(*handle, 0, rank() - 2, panel, 0)))
       return failure();

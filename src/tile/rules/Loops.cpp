@@ -1,4 +1,4 @@
-//===- Loops.cpp - what rules ask of loops --------------------------------===//
+//===- Loops.cpp - queries of loops for rules -----------------------------===//
 
 #include "tile/CostModel.h"
 #include "tile/flatten/Lanes.h"
@@ -23,7 +23,7 @@ unsigned perpend::tile::leadingSpatialLoops(BlockOp block) {
   return count;
 }
 
-/// Whether code computes with the loop's variable, and does not only find elements with it.
+/// Whether code computes with the loop's variable, beyond using it as an index.
 static bool isObserved(ForOp loop, KernelIndices &indices) {
   WalkResult result = loop.walk([&](Operation *op) {
     auto index = dyn_cast<IndexOp>(op);
@@ -48,7 +48,7 @@ bool perpend::tile::areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, 
          });
 }
 
-/// `(i0, i1, i2) -> (i0, i1*5 + i2)`
+/// Joins by a map such as `(i0, i1, i2) -> (i0, i1*5 + i2)`.
 LogicalResult
 perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
                          llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin,
@@ -57,7 +57,7 @@ perpend::tile::joinLoops(KernelSchedule &schedule, KernelSchedule::Block handle,
   BlockOp block = schedule.operation(handle);
   SmallVector<ForOp> nest = loopsAround(block);
   Shape domain(block.getDomain().values()), outputs, units;
-  size_t number = nest.size(); // of the loop that is to come
+  size_t number = nest.size(); // number of the next loop
   SymbolicInt inside;
   IteratorKind kind = IteratorKind::Spatial;
   bool joinsAny = false;

@@ -1,9 +1,8 @@
-//===- Movement.cpp - the rule for operands that lie across ---------------===//
+//===- Movement.cpp - the rule for transposed operands --------------------===//
 //
-// A transpose, with whatever is computed of it on the way. Neighbours in the
-// result are far apart in an operand, and neighbours of that are far apart in
-// the result: square tiles of both, transposed in registers, read and write
-// whole vectors.
+// A transpose, with any elementwise computation on it. Elements that are contiguous in the result are far
+// apart in an operand, and vice versa. Square tiles, transposed in registers, read and write whole
+// vectors.
 //
 //   transform_block_layout %block, (i0, i1, i2) -> (i0, i1*14 + i2)   (where no operand tells these apart)
 //   reorder %o, %i, %j
@@ -16,8 +15,8 @@
 //   vectorize %j1
 //   %f = fuse %o, %i0                        parallel %f
 //
-// Where what is padded are panels, of which only the last is cut, those before
-// it, which hold no padding, are a loop of their own:
+// If the padded dimension is one of panels, only the last of which is partial, the whole panels get a loop
+// of their own:
 //
 //   reorder %o, %i0, %p, %j0, %i1, %j1
 //   %p_p0, %p_p1 = loop_partition %p, [114, _]
@@ -35,27 +34,28 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The loops of a kernel's one nest, and which of them are the sides of tiles.
+/// The loops of a kernel's single nest, and which of them are the sides of tiles.
 struct Across {
   BlockOp block;
   SmallVector<ForOp> loops;
-  /// Number of the loop along which operands lie across.
+  /// Index of the loop along which the transposed operands are contiguous.
   unsigned side = 0;
   bool isPadded = false;
-  /// Number of the loop over panels of which the last is cut, if that is what is padded, and of those before it.
+  /// Index of the loop over panels whose last one is partial, if padding comes from that; and the number of whole
+  /// panels.
   std::optional<unsigned> cut = std::nullopt;
   int64_t wholePanels = 0;
   int64_t lanes = 0;
-  int64_t bytes = 1; ///< of the widest element
-  /// So many tiles lie one behind the other in the operand, and are made one after the other.
+  int64_t bytes = 1; ///< bytes of the widest element
+  /// Number of tiles, contiguous in the operand, that are processed in succession.
   int64_t run = 1;
 };
 } // namespace
 
-/// Tiles of more lanes need more registers than there are.
+/// Larger tiles need more registers than there are.
 static constexpr int64_t mostLanes = 16, leastLanes = 4;
 
-/// The largest tile that is no larger than the extent, if that is known.
+/// The largest tile that fits the extent, if that is known.
 static int64_t fitting(int64_t lanes, const SymbolicInt &extent) {
   std::optional<int64_t> number = extent.constant();
   while (number && lanes > *number)
@@ -63,7 +63,7 @@ static int64_t fitting(int64_t lanes, const SymbolicInt &extent) {
   return lanes;
 }
 
-/// Finds the loop over panels, the last of which is cut.
+/// Finds a loop over panels whose last one is partial.
 static void findPanels(Across &across) {
   KernelIndices indices;
   ForOp last = across.loops.back();
@@ -84,9 +84,9 @@ static void findPanels(Across &across) {
   });
 }
 
-/// Of an operand that no cache next to the core holds, some lines of each row at a time: prefetchers follow few rows,
-/// and one line of each of many is none. Rows of the result are short then, for what a run writes to lie together. Runs
-/// divide the extent, so that no edge comes.
+/// If the operand exceeds the core's caches, tiles are processed in runs of some cache lines per row: hardware
+/// prefetchers track only a few rows, and single lines of many rows do not help them. Rows of the result must be short
+/// then, so that the output of a run lies together. Runs divide the extent, so that there is no remainder.
 static int64_t runOf(const Across &across, const target::TargetInfo &target) {
   constexpr int64_t mostRun = 16, leastRun = 4, leastUnits = 16, mostRowBytes = 512;
   KernelIndices indices;
@@ -124,13 +124,13 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
     if (isComputed || !alongLast.stride)
       obstacle = "an index is loaded, or no sum of the loops";
     if (isChosen && access.op->getParentOp()->getParentOp() != across.block)
-      obstacle = "it chooses where it has chosen";
+      obstacle = "it has nested conditions";
     across.isPadded |= isChosen;
     widest = std::max(widest, elementBytes(cast<BufferType>(access.buffer().getType()).getElementType()));
     if (alongLast.isUniform() || alongLast.isContiguous())
       continue;
     if (access.isStore()) {
-      obstacle = "what it writes lies across, too";
+      obstacle = "its result is strided, too";
       continue;
     }
     for (unsigned i = 0; i + 1 < across.loops.size(); ++i)
@@ -159,18 +159,18 @@ static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target, st
   return acrossOf(kernel, target, why).has_value();
 }
 
-/// The elements outside of what is padded, before the tiles: vectors of the last dimension.
+/// Fills the padding before the tiles run, with vectors along the last dimension.
 static LogicalResult schedulePadding(KernelSchedule &schedule, KernelSchedule::Block padding, int64_t lanes) {
   auto columns = schedule.split(schedule.getLoops(padding)->back(), lanes);
   return failed(columns) ? failure() : schedule.vectorize(columns->second);
 }
 
-/// Its rows and its columns are the last two loops.
+/// Vectorises a tile; its rows and columns are the last two loops.
 static LogicalResult transposeTile(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> loops) {
   return failed(schedule.unroll(loops.end()[-2])) ? failure() : schedule.vectorize(loops.back());
 }
 
-/// The tiles of panels that are not cut; those that are stay as they are.
+/// Transposes the tiles of whole panels; partial panels stay scalar.
 static LogicalResult transposeWhole(KernelSchedule &schedule, KernelSchedule::Loop panels, int64_t whole) {
   auto parts = schedule.loopPartition(panels, {whole, std::nullopt});
   if (failed(parts))
@@ -185,7 +185,7 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
   std::string why;
   Across across = *acrossOf(kernel, target, why);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
-  if (!across.isPadded) { // fewer edges
+  if (!across.isPadded) { // to have fewer edges
     auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
     if (failed(joinLoops(schedule, *block, mayJoin)))
       return failure();

@@ -1,8 +1,8 @@
-//===- Pointwise.cpp - the rule for values computed element by element ----===//
+//===- Pointwise.cpp - the rule for elementwise computations --------------===//
 //
-// Values of one shape, none of which is a sum: maps, views, and what is computed
-// of them. Loops that all operands cross in one stride are one; the last of what
-// is left runs over vectors, the others are the units.
+// Values of one shape without a reduction: maps, views, and computations on them. Loops that all
+// operands traverse with one stride are joined. The last remaining loop is vectorised; the others
+// form the units.
 //
 //   transform_block_layout %b, (i0, i1, i2) -> (i0, i1*5 + i2)   (where no operand tells these apart)
 //   %i_p0, %i_p1 = loop_partition %i, [56, _]  (where it would choose at every element)
@@ -27,12 +27,12 @@ using namespace perpend::tile;
 using LoopHandle = KernelSchedule::Loop;
 using BlockHandle = KernelSchedule::Block;
 
-/// A last dimension that is this short (three colours, two coordinates) is unrolled: the next one is worth vectors.
+/// A last dimension this short (colour channels, coordinates) is unrolled, so that the next one can be vectorised.
 static constexpr int64_t mostUnrolled = 4;
-/// Where code chooses, it is written once for each piece, if those are few.
+/// Most pieces into which a loop is cut where code chooses by index; code is emitted once per piece.
 static constexpr size_t mostPieces = 8;
 static constexpr int64_t leastLanes = 2;
-/// Vectors that one iteration computes, and how many LLVM writes one after another by itself.
+/// Vectors per iteration; and the number that LLVM unrolls by itself.
 static constexpr int64_t mostVectors = 4, fewVectors = 16;
 
 namespace {
@@ -51,7 +51,7 @@ private:
   int64_t partOf(LoopHandle last, ArrayRef<LoopHandle> units);
   LogicalResult runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes);
 
-  /// The one nest, from the outermost.
+  /// The loops of the only nest, outermost first.
   SmallVector<LoopHandle> loops;
 };
 } // namespace
@@ -60,7 +60,8 @@ private:
 // One nest
 //===----------------------------------------------------------------------===//
 
-/// `(i0, i1, i2) -> (i0, i1*5 + i2)`: puts together the iterators of the last loops, if these are one; else nullopt.
+/// The map that joins the iterators of the innermost loops that are one, such as `(i0, i1, i2) -> (i0, i1*5 + i2)`;
+/// nullopt if there are none.
 static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
   KernelIndices indices;
   auto nests = llvm::map_to_vector(blocks, [](BlockOp block) { return loopsAround(block); });
@@ -70,7 +71,7 @@ static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
       inputs.push_back(SymbolicInt::symbol("%" + std::to_string(i)));
       extents.push_back(extent);
     }
-  size_t first = inputs.empty() ? 0 : inputs.size() - 1; // of the loops that are one
+  size_t first = inputs.empty() ? 0 : inputs.size() - 1; // the first of the loops to join
   SymbolicInt joined = inputs.empty() ? SymbolicInt(0) : inputs.back(), count = extents.empty() ? 1 : extents.back();
   while (first > 0 && llvm::all_of(nests, [&](ArrayRef<ForOp> nest) {
            return isContiguousAlong(nest.back(), indices) &&
@@ -87,7 +88,7 @@ static std::optional<IndexMap> joinedIterators(ArrayRef<BlockOp> blocks) {
   return IndexMap::of(domain.size(), inputs);
 }
 
-/// Loops that all operands cross in one stride become one, and then, loop by loop, the nests of several results.
+/// Joins loops that all operands traverse with one stride; then merges the nests of several results, loop by loop.
 LogicalResult Pointwise::joinLoops() {
   SmallVector<SmallVector<LoopHandle>> nests;
   SmallVector<BlockOp> blocks = blocksOf(kernel);
@@ -113,8 +114,8 @@ LogicalResult Pointwise::joinLoops() {
 // The last dimension
 //===----------------------------------------------------------------------===//
 
-/// Where what code chooses by changes along the loop, as lengths of the pieces between; none: nowhere, or too often, or
-/// it is not known.
+/// Lengths of the pieces between the iterations at which a choice in the loop changes; empty if none changes, too many
+/// do, or it is unknown.
 static SmallVector<int64_t> piecesOf(ForOp loop) {
   KernelIndices indices;
   std::optional<int64_t> extent = indices.extentOf(loop).constant();
@@ -140,12 +141,12 @@ static SmallVector<int64_t> piecesOf(ForOp loop) {
   return pieces;
 }
 
-/// Vectors; of what is left, if it is known, shorter ones.
+/// Vectorises a piece; a remainder of known length gets shorter vectors.
 LogicalResult Pointwise::schedulePiece(LoopHandle piece, bool isRest) {
   std::optional<int64_t> extent = countOf(schedule, piece).constant();
   int64_t lanes = lanesOf(schedule.operation(piece), target);
   if (extent && *extent < lanes && !isRest && !llvm::isPowerOf2_64(*extent))
-    return success(); // LLVM finds vectors of more than one loop
+    return success(); // LLVM can vectorise across several loops
   while (extent && lanes > *extent)
     lanes /= 2;
   if (lanes < leastLanes)
@@ -160,7 +161,7 @@ LogicalResult Pointwise::schedulePiece(LoopHandle piece, bool isRest) {
   return runVectors(piece, lanes);
 }
 
-/// Vectors; a few at once, where there are many.
+/// Vectorises a loop; with many vectors, several per iteration.
 LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
   std::optional<int64_t> extent = countOf(schedule, loop).constant();
   if (extent && *extent == lanes)
@@ -182,9 +183,9 @@ LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
 // Units
 //===----------------------------------------------------------------------===//
 
-/// How many elements of the last loop make up a unit, where those before may be too few: a symbol may be 1. 0: all.
+/// Elements of the last loop per unit, if the outer loops may give too few units because a symbol may be 1. 0: all.
 int64_t Pointwise::partOf(LoopHandle last, ArrayRef<LoopHandle> units) {
-  constexpr int64_t leastPart = 4096; // of elements that take no time worth mentioning
+  constexpr int64_t leastPart = 4096; // of very cheap elements
   int64_t known = 1;
   for (LoopHandle unit : units)
     known *= std::max<int64_t>(1, schedule.operation(unit).getExtent().values().front().constant().value_or(1));
@@ -197,7 +198,7 @@ int64_t Pointwise::partOf(LoopHandle last, ArrayRef<LoopHandle> units) {
   return wanted == 1 || (extent.constant() && part >= *extent.constant()) ? 0 : part;
 }
 
-/// Units that are parts of the last loop.
+/// Divides the last loop into parts and makes them units.
 LogicalResult Pointwise::runParts(LoopHandle last, SmallVector<LoopHandle> units, int64_t lanes) {
   int64_t part = partOf(last, units);
   if (!part)
@@ -217,7 +218,8 @@ LogicalResult Pointwise::scheduleLastIn(LoopHandle piece) {
   return failed(blocks) ? failure() : schedulePiece((*schedule.getLoops(blocks->front()))[loops.size()]);
 }
 
-/// The loops inside of a unit, in pieces where their code would choose at every iteration: the last, or the one around.
+/// Schedules the loops inside a unit. The last loop, or the one around it, is cut into pieces if its code would choose
+/// in every iteration.
 LogicalResult Pointwise::scheduleUnit(ArrayRef<LoopHandle> inner) {
   for (LoopHandle loop : llvm::reverse(inner.take_back(2))) {
     SmallVector<int64_t> pieces = piecesOf(schedule.operation(loop));
@@ -247,7 +249,7 @@ LogicalResult Pointwise::run() {
     last = loops.pop_back_val();
   }
   int64_t lanes = lanesOf(schedule.operation(last), target);
-  if (loops.empty() && lanes && (!extent || *extent >= lanes)) { // a unit is a few vectors
+  if (loops.empty() && lanes && (!extent || *extent >= lanes)) { // a unit consists of a few vectors
     auto parts = schedule.split(last, {std::nullopt, mostVectors, lanes});
     if (failed(parts) || failed(schedule.unroll((*parts)[1])) || failed(schedule.vectorize(parts->back())))
       return failure();
@@ -262,7 +264,7 @@ LogicalResult Pointwise::run() {
   return failed(scheduleUnit(inner)) ? failure() : runUnits(schedule, units);
 }
 
-/// No value is a sum, and all have the loops of the first.
+/// No value is a reduction, and all have the loops of the first.
 static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return !blocks.empty() && llvm::all_of(blocks, [&](BlockOp block) {

@@ -1,8 +1,8 @@
-//===- Reduction.cpp - the rule for a sum, a maximum, a product of numbers ----===//
+//===- Reduction.cpp - the rule for a single reduction --------------------===//
 //
-// One reduction of any length, and what follows. Where neighbours along the last
-// dimension of the result are neighbours in all that is read (means over pixels,
-// columns), a tile of that dimension is summed in registers:
+// One reduction of any length, and its epilogue. If the last dimension of the result is
+// contiguous in all operands (a mean over pixels or rows), a tile of that dimension is
+// summed in registers:
 //
 //   %c0, %c1, %c2 = split %c, [_, 4, 16]
 //   compute_at %sum, %c0                     (where nothing follows: of its cache_write)
@@ -10,10 +10,10 @@
 //   reorder %k, %c1, %c2                     unroll %c1, vectorize %c2
 //   %f = fuse %n, %c0                        parallel %f
 //
-// Otherwise one element is summed after another, along the loops as they are.
+// Otherwise elements are computed one after another, in the given order of loops.
 //
-// The error of a sum of floating-point numbers grows with its length. So a long
-// one is a sum of sums:
+// The rounding error of a floating-point sum grows with its length. So a long sum
+// becomes a sum of partial sums:
 //
 //   %k0, %k1 = split %k, [_, 512]
 //   %part = rfactor %k0, 0
@@ -32,11 +32,11 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// A sum of so many floating-point numbers is as good as any; a part of a longer one has at least so many.
+/// Sums up to the first length are accurate enough; partial sums have at least the second.
 static constexpr int64_t shortSum = 512, leastPart = 32;
-/// Iterations of loops that are written out, where nothing is a vector.
+/// Most unrolled iterations if nothing is vectorised.
 static constexpr int64_t mostUnrolled = 64;
-/// Vectors of sums that are one to the schedule, and the lanes that one may have; sums that are one after another.
+/// Vectors of sums per tile, the most lanes of a vector, the most columns that are summed one after another.
 static constexpr int64_t usualVectors = 4, mostLanes = 64, mostColumns = 256;
 
 namespace {
@@ -44,7 +44,7 @@ class ReductionRule : RuleBody {
 public:
   using RuleBody::RuleBody;
 
-  /// Whether it is one reduction; if it is, with other loops, `why` says so.
+  /// Whether the kernel is a single reduction. If only its loops are unsuitable, `why` says so.
   bool find(std::string &why);
   LogicalResult run();
 
@@ -63,19 +63,19 @@ private:
   std::optional<int64_t> extentOf(Loop loop) { return countOf(schedule, loop).constant(); }
 
   BlockOp sumOp;
-  /// Whether it is more than so many numbers, with an error that grows.
+  /// Whether the sum is long and its error grows with the length.
   bool isLong = false;
   int64_t most = 0;
-  std::optional<std::string> follower; ///< the other block, if there is one
+  std::optional<std::string> follower; ///< the epilogue's block, if there is one
   Block sum{0};
-  /// What a long sum is made of, and its loop over them.
+  /// The block of partial sums, and its loop over them.
   std::optional<Block> part;
-  /// Of a vector, and vectors together, along the last of the spatial loops; 0: there are none.
+  /// Lanes of a vector, and vectors per tile, along the last spatial loop; 0: not vectorised.
   int64_t lanes = 0, vectors = 0;
 };
 } // namespace
 
-/// The loops of the reduced iterators stand inside of the others, which what follows has as well.
+/// The loops of the reduced iterators must be inside the spatial ones, which the epilogue shares.
 bool ReductionRule::find(std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
@@ -98,7 +98,7 @@ bool ReductionRule::find(std::string &why) {
     return sumOp.kind(binding - bindings.begin()) == IteratorKind::Reduced;
   });
   if (!areInside)
-    why = "a loop that sums stands around one that does not";
+    why = "a reduced loop is around a spatial one";
   return areInside;
 }
 
@@ -106,7 +106,7 @@ bool ReductionRule::find(std::string &why) {
 // Sums of sums
 //===----------------------------------------------------------------------===//
 
-/// Whether its error grows with its length.
+/// Whether the rounding error grows with the length.
 bool ReductionRule::isRounded() {
   std::string why;
   std::optional<SingleStore> single = singleStoreOf(sumOp, why);
@@ -114,7 +114,7 @@ bool ReductionRule::isRounded() {
   return combination && isa<arith::AddFOp>(combination->combine);
 }
 
-/// Reduced loops that all operands cross in one stride are one, but what makes up a part of a long sum stays by itself.
+/// Joins reduced loops that all operands traverse with one stride, except the inner part of a long sum.
 LogicalResult ReductionRule::joinReduced() {
   unsigned spatial = leadingSpatialLoops(sumOp);
   auto joins = [&](ForOp outer, unsigned group, const SymbolicInt &inside) {
@@ -129,7 +129,7 @@ LogicalResult ReductionRule::joinReduced() {
   return success();
 }
 
-/// The loop over parts: the loops around as many of the innermost ones as a part takes.
+/// Splits the reduction: returns the loop over parts, outside as many innermost loops as one part takes.
 FailureOr<KernelSchedule::Loop> ReductionRule::outerReduced(Loops reduced) {
   int64_t inside = 1;
   while (reduced.size() > 1 && inside < leastPart && extentOf(reduced.back()) &&
@@ -138,7 +138,7 @@ FailureOr<KernelSchedule::Loop> ReductionRule::outerReduced(Loops reduced) {
   std::optional<int64_t> left = extentOf(reduced.back());
   if (inside < leastPart && !(left && *left * inside <= most)) {
     int64_t length = std::max<int64_t>(1, most / inside);
-    if (left) // parts are of one length, but for the last one
+    if (left) // all parts have the same length, except the last
       length = llvm::divideCeil(*left, llvm::divideCeil(*left, length));
     auto parts = schedule.split(reduced.back(), {std::nullopt, length});
     if (failed(parts))
@@ -161,8 +161,8 @@ LogicalResult ReductionRule::divideSum(ArrayRef<Loop> reduced) {
 // Columns: vectors of sums
 //===----------------------------------------------------------------------===//
 
-/// Half of the registers. Where no whole vectors go into the columns, LLVM divides them: a few vectors are one to the
-/// schedule where there are many columns, and none where there are few or nothing is known.
+/// Uses half of the registers. If columns do not fill whole vectors, LLVM divides them: with many columns the schedule
+/// treats a few vectors as one; with few, or an unknown number, it vectorises nothing.
 void ReductionRule::chooseTile(const SymbolicInt &columns) {
   std::optional<int64_t> count = columns.constant();
   if (count)
@@ -188,7 +188,7 @@ void ReductionRule::chooseTile(const SymbolicInt &columns) {
     }
 }
 
-/// The loops over tiles, if that is not all, over the vectors of one, if there are several, and over a vector.
+/// Splits into loops over tiles (unless `isWhole`), over the vectors of a tile (if several), and over a vector.
 FailureOr<SmallVector<KernelSchedule::Loop>> ReductionRule::splitTile(Loop loop, bool isWhole) {
   SmallVector<KernelSchedule::Factor> factors = {lanes};
   if (vectors > 1)
@@ -198,14 +198,14 @@ FailureOr<SmallVector<KernelSchedule::Loop>> ReductionRule::splitTile(Loop loop,
   return factors.size() == 1 ? FailureOr<Loops>(Loops{loop}) : schedule.split(loop, factors);
 }
 
-/// The loops over the vectors of one tile.
+/// Schedules the loops over the vectors of one tile.
 LogicalResult ReductionRule::runTile(Loops tile) {
   if (Loop last = tile.pop_back_val(); lanes <= mostLanes && failed(schedule.vectorize(last)))
     return failure();
   return success(llvm::all_of(tile, [&](Loop loop) { return succeeded(schedule.unroll(loop)); }));
 }
 
-/// The loops of a block inside of `outer` others: the first one over the tile, then those it sums over.
+/// Schedules a block's loops inside `outer` others: the first is over the tile, the rest are reduced.
 LogicalResult ReductionRule::scheduleTile(Block block, unsigned outer, Loops *parts) {
   Loops loops = *schedule.getLoops(block);
   if (loops.size() <= outer)
@@ -239,7 +239,7 @@ LogicalResult ReductionRule::scheduleColumns() {
   if (failed(columns) || failed(schedule.computeAt(sum, columns->front())))
     return failure();
   size_t around = units.size() + 1;
-  if (units.empty() || isWhole) // the loop over tiles is cut where the last one is not whole
+  if (units.empty() || isWhole) // a partial last tile cuts the loop over tiles
     units.push_back(columns->front());
   if (failed(scheduleTile(sum, around, &parts)) || failed(runTile(Loops(ArrayRef(*columns).drop_front()))))
     return failure();
@@ -251,10 +251,11 @@ LogicalResult ReductionRule::scheduleColumns() {
 }
 
 //===----------------------------------------------------------------------===//
-// One element after another
+// Element by element
 //===----------------------------------------------------------------------===//
 
-/// Whether LLVM makes vectors of it: one loop along which operands lie, whatever its iteration, of two vectors or more.
+/// Whether LLVM vectorises it: one loop along which operands are contiguous in every iteration, at least two vectors
+/// long.
 bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
   if (reduced.size() != 1)
     return false;

@@ -1,20 +1,20 @@
 //===- RowBlocks.cpp - the rule for chains of rows with products ----------===//
 //
 //   %h, %i, %j, %k = get_loops %product_1
-//   %b, %i0, %i1 = split %i, [_, 4, 8]       a block of rows; of it, blocks in registers
+//   %b, %i0, %i1 = split %i, [_, 4, 8]       a block of rows; within it, register tiles
 //   %j0, %j1 = split %j, [_, 32]             panels
 //   reorder %h, %b, %j0, %i0, %i1, %j1, %k
 //   %u = fuse %h, %b
-//   compute_at %quotients, %u                the rows that the product reads, then what they are made of, row by row
+//   compute_at %quotients, %u                the rows that the product reads, then their operands, row by row
 //   %v, %r, %c = get_loops %quotients
 //   compute_at %exponentials, %r
-//   compute_at %product, %u                  divided as the other one
+//   compute_at %product, %u                  divided like the other one
 //   storage_align %product, 0, -2, 32, 0     room for whole panels
 //   tensorize %i1, "f32.block"
 //   parallel %u
 //
-// So the rows of one block (of scores, of what becomes of them) stay in the
-// second-level cache, and the right operands are read again for each block.
+// So the rows of a block (scores and what is computed from them) stay in the second-level cache, while the right
+// operands are read again for each block.
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,17 +28,17 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Rows of a block where nothing says how long they are, and at most.
+/// Rows of a block if their length is unknown; and the most rows.
 static constexpr int64_t usualRows = 32, mostRows = 64;
 
 namespace {
-/// A sum of products of rows of one operand with columns of another.
+/// A sum of products of one operand's rows with another's columns.
 struct Product {
   mutable BlockOp block;
   /// Columns of a panel, and elements of a word.
   int64_t columnsOfPanel, group;
 
-  /// Of a block for an intrinsic, of so many.
+  /// Rows of a register tile, if the block has this many.
   int64_t rowsAtOnce(SymbolicInt rows, const target::TargetInfo &target) const {
     Shape domain(block.getDomain().values());
     ProductExtents extents{rows, domain[domain.size() - 2], domain.back()};
@@ -67,14 +67,14 @@ private:
   SmallVector<BlockOp> blocks;
   SmallVector<Product> products;
   unsigned rowDims = 0;
-  int64_t rows = 0; ///< of a block
+  int64_t rows = 0; ///< rows of a block
   Loop unit{0};
-  /// Of the nest that computes row by row, if there is one.
+  /// The loop of the nest that computes row by row, if there is one.
   std::optional<Loop> anchor;
 };
 } // namespace
 
-/// The load of a factor, which may have been extended.
+/// The load of a factor, seen through an extension.
 static LoadOp loadOf(Value factor) {
   Operation *op = factor.getDefiningOp();
   bool isExtended = isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
@@ -87,8 +87,8 @@ static bool areWords(BlockOp block, int64_t elements) {
                       [&](const auto &one) { return one->panels && one->panels->group == elements; });
 }
 
-/// The row and the column are the last two spatial iterators; each operand depends on one of them. Behind the columns
-/// of a panel there are the elements of a word, where it has several.
+/// The row and the column are the last two spatial iterators, and each operand depends on one of them. In panels, the
+/// elements of a word follow the columns if a word has several.
 static std::optional<Product> asProduct(BlockOp block) {
   std::string why;
   std::optional<SingleStore> single = block.isReduction() ? singleStoreOf(block, why) : std::nullopt;
@@ -146,7 +146,7 @@ bool RowBlocksRule::isReadByProduct(BlockOp block) const {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// What is kept of them takes half the second-level cache, and they are spread evenly over the blocks.
+/// Values kept per block take half of the second-level cache; rows are distributed evenly over the blocks.
 int64_t RowBlocksRule::chooseRows() {
   int64_t rowBytes = 0;
   kernel.walk([&](AllocOp alloc) {
@@ -168,7 +168,7 @@ int64_t RowBlocksRule::chooseRows() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// A panel that is cut is not written whole: what comes last is then a copy.
+/// A partial panel is not written whole, so the final result becomes a copy.
 LogicalResult RowBlocksRule::copyPartOfPanel() {
   const Product *last = productOf(blocks.back());
   if (!last)
@@ -184,7 +184,7 @@ LogicalResult RowBlocksRule::copyPartOfPanel() {
   return success();
 }
 
-/// Units are blocks of rows.
+/// Divides the root into units: blocks of rows.
 LogicalResult RowBlocksRule::divideRoot() {
   FailureOr<Block> root = schedule.getBlock(blocks.back().getName());
   Loops loops = *schedule.getLoops(*root), units;
@@ -211,7 +211,8 @@ LogicalResult RowBlocksRule::divideRoot() {
   return success();
 }
 
-/// What a product reads or computes is there for the whole block of rows; the rest where it is read, row by row.
+/// Operands and results of products are computed for the whole block of rows; everything else row by row where it is
+/// read.
 LogicalResult RowBlocksRule::placeBlocks() {
   if (productOf(blocks.back()))
     anchor.reset();
@@ -230,13 +231,13 @@ LogicalResult RowBlocksRule::placeBlocks() {
   return success();
 }
 
-/// Panels, then blocks in registers.
+/// Divides a product into panels, then register tiles.
 LogicalResult RowBlocksRule::divide(const Product &product) {
   FailureOr<Block> handle = schedule.getBlock(product.block.getName());
   Loops loops = *schedule.getLoops(*handle), order;
   bool hasRows = rows > 1;
   if (loops.size() != 3u + hasRows)
-    return success(); // a single column, or a sum of one product
+    return success(); // a single column, or a depth of 1
   SymbolicInt columns = product.block.getDomain().values()[rowDims];
   if (productOf(blocks.back()) != &product && columns.constant().value_or(1) % product.columnsOfPanel != 0 &&
       failed(schedule.storageAlign(*handle, 0, -2, product.columnsOfPanel, 0)))
@@ -247,7 +248,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   order.push_back((*panels)[0]);
   if (hasRows) {
     int64_t together = product.rowsAtOnce(SymbolicInt(rows), target);
-    while (rows % together != 0) // blocks have as many rows as suits the first product
+    while (rows % together != 0) // the rows of a block suit the first product
       --together;
     auto parts = schedule.split(loops[1], {std::nullopt, together});
     if (failed(parts))
@@ -260,7 +261,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
   return tensorize(product, 2 + hasRows);
 }
 
-/// `row`: the loops around its nest.
+/// `row` is the number of loops around its nest.
 LogicalResult RowBlocksRule::tensorize(const Product &product, unsigned row) {
   FailureOr<Block> handle = schedule.getBlock(product.block.getName());
   return failed(handle) ? failure() : chooseIntrinsic(schedule, *handle, row, target);

@@ -1,11 +1,11 @@
 //===- Rows.cpp - the rule for chains of reductions over rows -------------===//
 //
 //   %root = get_block "map_1"   (and so every other block)
-//   transform_block_layout …    (loops inside of a row that are one)
+//   transform_block_layout …    (loops inside a row that can be joined)
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1
 //   compute_at %reduce_1, %f    (the others, from the last to the first)
-//   annotate %f, "prefetch", 1  (of rows that come from memory)
+//   annotate %f, "prefetch", 1  (for rows that come from memory)
 //   parallel %f
 //
 //===----------------------------------------------------------------------===//
@@ -20,7 +20,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Whether a block reads an element of a kept value again and again: along one of its iterators, it stays.
+/// Whether a block reads elements of a kept value repeatedly, because one of its iterators does not move the access.
 static bool readsAgain(BlockOp block) {
   KernelIndices indices;
   for (const Access &access : accessesIn(block)) {
@@ -37,20 +37,20 @@ static bool readsAgain(BlockOp block) {
   return false;
 }
 
-/// Sums whose results, or what they are made of, are read row by row.
+/// Reductions whose results or operands are read row by row.
 static bool isChain(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return llvm::any_of(blocks, [](BlockOp block) { return block.isReduction(); }) && llvm::any_of(blocks, readsAgain);
 }
 
-/// Rows that come from memory (and do not fill the first cache) are worth being asked for before they are needed.
+/// Whether rows are worth prefetching: they come from memory and do not fill the first-level cache.
 static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const target::TargetInfo &target) {
   std::optional<int64_t> bytes = workOf(kernel).bytes.constant(), count = rows.constant();
   return bytes && count && *count > 1 && *bytes > static_cast<int64_t>(target.l3Bytes) / 2 && target.l3Bytes &&
          *bytes / *count < static_cast<int64_t>(target.l1Bytes) / 2;
 }
 
-/// Whether elements of a kept value are found by the loop: compute_at reads which ones from its loops as they are.
+/// Whether the loop indexes a kept value: compute_at derives the needed elements from these loops, so they must stay.
 static bool isAlongKept(ForOp loop) {
   KernelIndices indices;
   return llvm::any_of(accessesIn(loop), [&](const Access &access) {

@@ -1,4 +1,4 @@
-//===- Rules.cpp - the first rule that applies ------------------------------===//
+//===- Rules.cpp - applies the first suitable rule ------------------------===//
 
 #include "tile/rules/Rules.h"
 
@@ -11,7 +11,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// A long local buffer, all of which a loop computes in each of its iterations: values that were not meant to move.
+/// Finds a long local buffer that a loop recomputes entirely in each iteration: the rule did not mean to move it there.
 static AllocOp computedAgain(func::FuncOp scheduled, func::FuncOp kernel) {
   AllocOp again;
   llvm::StringMap<SymbolicInt> whole;
@@ -28,22 +28,22 @@ static AllocOp computedAgain(func::FuncOp scheduled, func::FuncOp kernel) {
   return again;
 }
 
-/// Why what a rule has made of a kernel is of no use; empty: it is.
+/// Why the result of a rule is unusable; empty: it is usable.
 static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const target::TargetInfo &target) {
   if (accessWithoutPlace(scheduled))
-    return "where an element lies is too long an expression";
+    return "the index of an element is too long an expression";
   if (AllocOp again = computedAgain(scheduled, kernel))
     return "a loop would compute all of '" + again.getName().str() + "' in each of its iterations";
   return exceededMemory(scheduled, target);
 }
 
-/// Null: it is refused, or what it makes is of no use.
+/// Null if the rule is refused or its result is unusable.
 static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, const target::TargetInfo &target,
                                          std::string &why) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
   KernelSchedule schedule(*trial, target.scopes());
   if (failed(rule.schedule(schedule, *trial, target))) {
-    why = schedule.refusal().split('\n').first; // hints are for those who write traces
+    why = schedule.refusal().split('\n').first; // hints address authors of traces
     return {};
   }
   compactBuffers(*trial);
@@ -74,7 +74,7 @@ void perpend::tile::applyRule(func::FuncOp kernel, const target::TargetInfo &tar
     if (!why.empty())
       rules.push_back(builder.getStringAttr("not by the rule " + rule->name + ": " + why));
   }
-  if (!hasTrace(kernel)) // it stays as it is
+  if (!hasTrace(kernel)) // it stays unscheduled
     setTrace(kernel, KernelSchedule(kernel));
   kernel->setAttr(rulesAttribute, builder.getArrayAttr(rules));
 }

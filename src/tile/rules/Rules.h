@@ -1,7 +1,7 @@
-//===- Rules.h - the default schedules, one rule for each kind of kernel -*- C++ -*-===//
+//===- Rules.h - default schedules, one rule per kind of kernel -*- C++ -*-===//
 //
-// A rule looks at a kernel of plain loops around blocks, and transforms it
-// through the primitives of tile/schedule. Rules.def is the list.
+// A rule examines a kernel of unscheduled blocks and transforms it by the
+// primitives of tile/schedule. Rules.def lists the rules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,14 +17,14 @@ struct Intrinsic;
 
 struct Rule {
   llvm::StringLiteral name;
-  /// Whether it is made for such a kernel; if that is of its kind, and it is not, `why` says what is in the way.
+  /// Whether the rule handles this kernel. If the kernel is of its kind but unsuitable, `why` gives the reason.
   bool (*applies)(mlir::func::FuncOp kernel, const target::TargetInfo &target, std::string &why);
-  /// Fails, with the reason in the schedule, where a primitive is refused or a step is not possible.
+  /// Fails, with the reason in the schedule, if a primitive refuses or a step is impossible.
   mlir::LogicalResult (*schedule)(KernelSchedule &schedule, mlir::func::FuncOp kernel,
                                   const target::TargetInfo &target);
 };
 
-/// What a rule works on while it schedules.
+/// The state of a rule while it schedules.
 class RuleBody {
 public:
   RuleBody(KernelSchedule &schedule, mlir::func::FuncOp kernel, const target::TargetInfo &target)
@@ -40,28 +40,28 @@ protected:
   const target::TargetInfo &target;
 };
 
-/// The first rule that applies, and is not refused, makes the kernel's schedule, which becomes its trace. Which one
-/// that was, and what was in the way of others, stays as rulesAttribute.
+/// Schedules the kernel by the first rule that applies and is not refused, and stores the trace. rulesAttribute records
+/// which rule that was, and why others were refused.
 void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
 
 #define RULE(name, sentence) extern const Rule name;
 #include "tile/rules/Rules.def"
 
-/// ChooseIntrinsic.cpp: those of the machine that compute with the block's types.
+/// ChooseIntrinsic.cpp: the machine's intrinsics for the block's types.
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
-/// ChooseIntrinsic.cpp: how many rows of a product, in panels of so many columns, of words of `group` elements, are a
-/// block of the cheapest of these intrinsics; where none says so, as many as registers hold of sums. `together`: how
-/// many such blocks a call may have; `lines`: how many lines of an image a block has, each with all of these rows.
+/// ChooseIntrinsic.cpp: the rows of a block for the cheapest of these intrinsics, given panels of so many columns and
+/// words of `group` elements. If none gives costs, as many rows of sums as fit into registers. `together`: the most
+/// blocks per call; `lines`: lines of an image per block, each with all these rows.
 struct RowsOfBlock {
   int64_t rows, together = 1, lines = 1;
 };
 RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
                         int64_t group, mlir::Type sum, const target::TargetInfo &target);
-/// ChooseIntrinsic.cpp: gives the nest of a sum, its loops inside of the first `outer`, to the cheapest intrinsic that
-/// takes it. Fails, with nothing done, where none does.
+/// ChooseIntrinsic.cpp: lets the cheapest suitable intrinsic compute the nest of a sum, its loops inside the first
+/// `outer`. Fails and changes nothing if none is suitable.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
                                     const target::TargetInfo &target);
-/// The same with one intrinsic, whatever it costs.
+/// The same with a given intrinsic, whatever its cost.
 mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
                                     const Intrinsic &intrinsic, const target::TargetInfo &target);
 
@@ -69,26 +69,26 @@ mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Bl
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
 
 // Loops.cpp
-/// The loops around a block that its spatial iterators stand for, up to the first of another kind.
+/// The number of outer loops of a block that correspond to spatial iterators, up to the first of another kind.
 unsigned leadingSpatialLoops(BlockOp block);
-/// Whether two loops, the inner one of this extent, are one to all operands, which cross both in one stride.
+/// Whether all operands traverse both loops with one stride, so that they can be joined; `extent` is the inner loop's.
 bool areOne(ForOp outer, ForOp inner, const SymbolicInt &extent, KernelIndices &indices);
-/// Makes one of the loops around a block that all operands cross in one stride: of a loop and the group inside of it,
-/// numbered from the innermost, where `mayJoin`. Every loop is an iterator's. Spatial iterators of one value, at which
-/// the block may store, become loops in front, or 0.
+/// Joins loops around a block that all operands traverse with one stride, where `mayJoin` allows it for a loop and the
+/// group inside it (numbered from the innermost). Every loop must be an iterator's. Spatial iterators with one value,
+/// at which the block may store, become outer loops, or 0.
 mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block block,
                               llvm::function_ref<bool(ForOp outer, unsigned group, const SymbolicInt &inside)> mayJoin,
                               bool keepsUnits = false);
-/// Whether whole vectors are loaded and stored along the loop, or the same element loaded.
+/// Whether accesses along the loop are contiguous or invariant, so that whole vectors are loaded and stored.
 bool isContiguousAlong(ForOp loop, KernelIndices &indices);
-/// Of a vector of the loop's iterations; 0: there are none.
+/// Lanes of a vector along the loop; 0: it cannot be vectorised.
 int64_t lanesOf(ForOp loop, const target::TargetInfo &target);
-/// Of the iterations of all of the loops together.
+/// The number of iterations of all loops together.
 SymbolicInt countOf(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> loops);
-/// The outer ones of these loops that are the units: as many as it takes.
+/// The outer loops that become units: as many as needed.
 llvm::SmallVector<KernelSchedule::Loop> unitsAmong(KernelSchedule &schedule,
                                                    llvm::ArrayRef<KernelSchedule::Loop> loops);
-/// All of them together.
+/// Fuses all of them into one parallel loop.
 mlir::LogicalResult runUnits(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> units);
 } // namespace perpend::tile
 

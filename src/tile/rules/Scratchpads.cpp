@@ -1,20 +1,20 @@
-//===- Scratchpads.cpp - the rule for intrinsics with memories of their own ===//
+//===- Scratchpads.cpp - the rule for intrinsics with own memories --------===//
 //
-// An intrinsic whose operands lie in memories of the target takes them from there:
+// If an intrinsic's operands must be in memories of the target, they are copied there:
 //
-//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    as it has its dimensions
+//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    in the order of its dimensions
 //   %b = reindex_cache_read %product, 1, "input", (i, j, k) -> (k, j)
 //   %out = reindex_cache_write %product, 0, "sums", (i, j, k) -> (i, j)
-//   pad_einsum %product, [16, 16, 16]    where extents are no multiples
-//   %i0, %i1 = split %i, [_, 48]         a block of whole calls that the memories hold
+//   pad_einsum %product, [16, 16, 16]    if extents are not multiples
+//   %i0, %i1 = split %i, [_, 48]         a block of whole calls that fits the memories
 //   compute_at %product, %u
 //   %k0, %k1 = split %k, [_, 16]
 //   reorder %k0, %i, %j, %k1
-//   compute_at %a, %k0                   or outside of it, where there is room
-//   tensorize %a_i, "load"               a copy, if an intrinsic does it
+//   compute_at %a, %k0                   or further outside, if there is room
+//   tensorize %a_i, "load"               if an intrinsic copies
 //   tensorize %i_1, "product"
 //
-// What no intrinsic computes runs over vectors.
+// Everything that no intrinsic computes is vectorised.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,7 +35,7 @@ class ScratchpadRule : RuleBody {
 public:
   using RuleBody::RuleBody;
 
-  /// Whether an intrinsic has room; if it computes such a sum and has none, `why` says so.
+  /// Whether a suitable intrinsic fits the memories. If one computes such a sum but does not fit, `why` says so.
   bool find(std::string &why);
   LogicalResult run();
 
@@ -43,15 +43,15 @@ private:
   bool choose(const Intrinsic &intrinsic, std::string &why);
   double cyclesOfCalls();
   unsigned written() const { return intrinsic->strides.size() - 1; }
-  /// The extent of an iterator of the description, and of one of the product.
+  /// The extent of an iterator of the description; and of the product.
   int64_t partOf(unsigned described) { return *intrinsic->block.getDomain().values()[described].constant(); }
   SymbolicInt extentOf(unsigned own) { return product.getDomain().values()[own]; }
-  /// The memory of its copy; empty: it is read where it is. Sums that the intrinsic wants in no memory are local.
+  /// The memory for a buffer's copy; empty: no copy. Sums that need no memory of the target are local.
   StringRef placeOf(unsigned buffer) {
     StringRef memory = intrinsic->memoryOf(buffer);
     return memory.empty() && buffer == written() ? "local" : memory;
   }
-  /// Of the description, of each dimension of the buffer.
+  /// For each dimension of a buffer in the description, its iterator.
   SmallVector<unsigned> iteratorsOf(unsigned buffer) {
     Value argument = intrinsic->description.getArgument(buffer);
     return *asIterators(intrinsic->block, accessesIn(intrinsic->block, argument).front());
@@ -77,9 +77,9 @@ private:
   Alignment alignment;
 
   Block productHandle{}, root{};
-  /// What fills the buffers that the intrinsic reads.
+  /// The blocks that fill the buffers which the intrinsic reads.
   SmallVector<Block> copies;
-  /// Of the sums: what goes on outside of the calls.
+  /// Loops of the sum outside the calls.
   Loops steps;
   Loop unit{}, call{};
 };
@@ -89,7 +89,7 @@ private:
 // Which intrinsic
 //===----------------------------------------------------------------------===//
 
-/// One sum, and one value at most that follows.
+/// Accepts one sum, and at most one block that follows.
 bool ScratchpadRule::find(std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() || !blocks.front().init() ||
@@ -106,7 +106,7 @@ bool ScratchpadRule::find(std::string &why) {
   return best && choose(*best, why);
 }
 
-/// Some operand in a memory, each of them another buffer, every extent a number; and there is room for a call.
+/// Requires an operand in a memory of the target, distinct buffers, constant extents, and room for one call.
 bool ScratchpadRule::choose(const Intrinsic &each, std::string &why) {
   std::string difference;
   bool isInMemory = llvm::any_of(llvm::seq<unsigned>(0, each.strides.size()),
@@ -134,7 +134,7 @@ bool ScratchpadRule::choose(const Intrinsic &each, std::string &why) {
   return !obstacle;
 }
 
-/// As an intrinsic must that begins with its init.
+/// The whole sum must fit one call, if the intrinsic starts with an init.
 bool ScratchpadRule::addsUpInOneCall() {
   return llvm::all_of(llvm::seq<unsigned>(0, product.getKinds().size()), [&](unsigned own) {
     const auto *described = llvm::find(alignment.iterators, own);
@@ -143,7 +143,7 @@ bool ScratchpadRule::addsUpInOneCall() {
   });
 }
 
-/// Where an extent is not known, it is taken to be long.
+/// Unknown extents are assumed to be long.
 double ScratchpadRule::cyclesOfCalls() {
   constexpr int64_t longExtent = 256;
   auto cycles = double(*intrinsic->cycles->constant());
@@ -156,7 +156,7 @@ double ScratchpadRule::cyclesOfCalls() {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// From the product's iterators to the indices of its copy of a buffer: those of the intrinsic come last.
+/// The map from the product's iterators to the indices of a buffer's copy; the intrinsic's dimensions come last.
 std::string ScratchpadRule::mapOf(unsigned buffer) {
   const Access &access = alignment.accesses[buffer];
   IndexNames names;
@@ -182,7 +182,7 @@ std::optional<unsigned> ScratchpadRule::readNumberOf(unsigned buffer) {
   return found == read.end() ? std::nullopt : std::optional<unsigned>(found - read.begin());
 }
 
-/// Operands and sums lie in the intrinsic's memories.
+/// Copies operands and sums to the intrinsic's memories.
 LogicalResult ScratchpadRule::cache() {
   FailureOr<Block> handle = schedule.getBlock(product.getName());
   productHandle = *handle;
@@ -204,7 +204,7 @@ LogicalResult ScratchpadRule::cache() {
   return success();
 }
 
-/// Extents that are multiples of the intrinsic's. Copies are made with zeros behind their edges, and without them.
+/// Pads extents to multiples of the intrinsic's. Copies get zeros after their ends.
 LogicalResult ScratchpadRule::pad() {
   SmallVector<int64_t> multiples(product.getKinds().size(), 1);
   for (auto [described, own] : llvm::enumerate(alignment.iterators))
@@ -240,7 +240,7 @@ LogicalResult ScratchpadRule::pad() {
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Of the block that a buffer holds, where so many calls follow one another along each of the intrinsic's iterators.
+/// Bytes of the block in a buffer, with this many calls along each of the intrinsic's iterators.
 int64_t ScratchpadRule::bytesOf(unsigned buffer, ArrayRef<int64_t> calls) {
   int64_t bytes = elementBytes(intrinsic->bufferType(buffer).getElementType());
   for (unsigned iterator : iteratorsOf(buffer))
@@ -248,7 +248,7 @@ int64_t ScratchpadRule::bytesOf(unsigned buffer, ArrayRef<int64_t> calls) {
   return bytes;
 }
 
-/// Where a memory has no end, one call fits, or more of them on a stack.
+/// Whether the block fits. An unlimited memory takes one call, or as many as would fit a stack.
 bool ScratchpadRule::fits(ArrayRef<int64_t> calls) {
   bool isOne = llvm::all_of(calls, [](int64_t count) { return count == 1; });
   return llvm::all_of(target.memories, [&](const target::Memory &memory) {
@@ -266,7 +266,7 @@ static int64_t nextDivisor(int64_t number, int64_t divisor) {
   return divisor;
 }
 
-/// Calls of one unit along each iterator: as square as they can be, and as many as the memories hold.
+/// Calls of a unit along each iterator: as nearly square as possible, as many as fit.
 SmallVector<int64_t> ScratchpadRule::callsInUnit() {
   SmallVector<int64_t> calls(alignment.iterators.size(), 1), counts(calls);
   for (auto [described, own] : llvm::enumerate(alignment.iterators))
@@ -294,7 +294,7 @@ SmallVector<int64_t> ScratchpadRule::callsInUnit() {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Units are blocks of what is computed; the product is computed in them, over the sum outside of the calls.
+/// Makes blocks of the result units, and computes the product in them, over the part of the sum outside the calls.
 LogicalResult ScratchpadRule::divide() {
   SmallVector<int64_t> calls = callsInUnit();
   Loops loops = *schedule.getLoops(root), units, inner;
@@ -335,7 +335,7 @@ LogicalResult ScratchpadRule::divide() {
   return success(succeeded(schedule.parallel(unit)) && succeeded(divideProduct()));
 }
 
-/// Loops of the unit: the sum outside of the calls, the calls, and what one of them computes.
+/// Orders the loops of the unit: the sum outside the calls, the calls, and the contents of a call.
 LogicalResult ScratchpadRule::divideProduct() {
   Loops loops = *schedule.getLoops(productHandle), sums, others, inner;
   KernelIndices indices;
@@ -374,7 +374,7 @@ LogicalResult ScratchpadRule::divideProduct() {
   return intrinsic->block.init() ? success() : LogicalResult(schedule.decomposeReduction(productHandle, steps.front()));
 }
 
-/// The outermost loop at which there is room for all copies.
+/// Places copies at the outermost loop at which all of them fit.
 LogicalResult ScratchpadRule::placeCopies() {
   Loops around{unit};
   llvm::append_range(around, steps);
@@ -408,7 +408,7 @@ void ScratchpadRule::tensorizeCopies() {
   (void)chooseIntrinsic(schedule, root, 1, target);
 }
 
-/// Loops that no intrinsic has taken, as far as vectors fill them.
+/// Vectorises loops that no intrinsic computes, if they fill vectors.
 void ScratchpadRule::runVectors() {
   SmallVector<std::string> names;
   for (BlockOp block : blocksOf(kernel))
@@ -435,7 +435,7 @@ void ScratchpadRule::runVectors() {
 LogicalResult ScratchpadRule::run() {
   if (failed(cache()) || failed(pad()))
     return failure();
-  if (last != product) { // what follows reads the sums where they are
+  if (last != product) { // the next block reads the sums in place
     FailureOr<Block> follows = schedule.getBlock(last.getName());
     if (failed(schedule.computeInline(root)))
       return failure();

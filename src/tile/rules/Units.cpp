@@ -1,7 +1,7 @@
-//===- Units.cpp - the rule for what no other rule takes ------------------===//
+//===- Units.cpp - the fallback rule --------------------------------------===//
 //
-// The outer loops of the last value are the units; the other values are computed
-// for one unit at a time, where that can be.
+// The outer loops of the last value are the units. The other values are computed
+// within a unit where possible.
 //
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1

@@ -1,13 +1,13 @@
-//===- Window.cpp - the rule for sums along which neighbours stay neighbours ----===//
+//===- Window.cpp - the rule for sums over contiguous windows -------------===//
 //
-// A depthwise convolution with channels last, a pool: of each operand, neighbours
-// along the last dimension of the result are neighbours or the same element. A
-// tile of a few positions by a vector of that dimension is summed in registers,
-// and what follows is computed of it there. Windows of neighbouring rows read the same
-// elements: where the first cache does not hold all columns of them, the rows of a block
-// follow one another for one vector, so that threads, which take blocks, share few lines.
-// Vectors that lie apart by a power of two are in few sets of that cache: where it holds
-// half of each row, halves are done one after the other.
+// For depthwise convolutions with channels last, and pools: along the last dimension of
+// the result, each operand is contiguous or invariant. A tile of a few positions by one
+// vector of that dimension is summed in registers, and the epilogue runs on it. Windows
+// of neighbouring rows read the same elements. If the first-level cache does not hold
+// them for all columns, the rows of a block are processed for one vector of columns after
+// another, so that threads, which take blocks, share few cache lines. Vectors whose
+// distance is a power of two fall into few sets of that cache. If it holds half of each
+// row, the halves are processed one after the other.
 //
 //   %x0, %x1 = split %x, [_, 7]              %c0, %c1 = split %c, [_, 8]
 //   %y0, %y1 = split %y, [_, 14]             reorder %y0, %c0, %y1, %x0, %x1, %c1
@@ -33,21 +33,21 @@ using BlockHandle = KernelSchedule::Block;
 
 /// Positions of a tile.
 static constexpr int64_t leastPositions = 4, usualPositions = 8, mostRows = 16;
-/// Sums of more elements want other ways, for speed and for accuracy.
+/// Limits: longer sums are left to other rules, for speed and accuracy.
 static constexpr int64_t mostSummed = 1024, mostUnrolled = 8, mostProducts = 32, leastLanes = 4;
 
 namespace {
 struct Window {
   BlockOp sum, root;
   int64_t positions = 0, lanes = 0;
-  unsigned outside = 0; // loops around those along which windows overlap
-  int64_t tiles = 0;    // of a row, whose windows the first cache holds until the next row; 0: all
+  unsigned outside = 0; // number of loops outside the overlapping ones
+  int64_t tiles = 0;    //  tiles of a row that stay in the first cache until the next row; 0: all
   bool fillsVectors = false;
   bool sumsBytes = false;
 };
 } // namespace
 
-/// The loops of the reduced iterators stand inside of the others.
+/// The loops of the reduced iterators must be inside the spatial ones.
 static std::optional<unsigned> spatialLoops(BlockOp block) {
   KernelIndices indices;
   Shape bindings = indices.bindingsOf(block);
@@ -72,8 +72,8 @@ static bool isShortSum(BlockOp block) {
   return elements <= mostSummed;
 }
 
-/// Whether neighbours along the last loop are neighbours, or the same element, in all that the block touches; of what
-/// is read at each position there are neighbours, or it is a product, which has a rule of its own.
+/// Whether all accesses of the block are contiguous or invariant along the last loop. The operand read at each position
+/// must be contiguous; otherwise the sum is a matrix product, which has its own rule.
 static bool keepsNeighbours(BlockOp block, ForOp last, ForOp position) {
   KernelIndices indices;
   return llvm::all_of(accessesIn(block), [&](const Access &access) {
@@ -84,7 +84,7 @@ static bool keepsNeighbours(BlockOp block, ForOp last, ForOp position) {
   });
 }
 
-/// Of the loops of what is summed, those that move an index that `loop` moves, too: along it, windows overlap.
+/// The loops of the sum that move an index which `loop` moves, too: along it, windows overlap.
 static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForOp> summed) {
   KernelIndices indices;
   SmallVector<ForOp> found;
@@ -97,7 +97,8 @@ static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForO
   return found;
 }
 
-/// The loops around those along which windows overlap; all, where the first cache holds what all columns of them read.
+/// The number of loops outside those along which windows overlap; all, if the first-level cache holds the input of all
+/// columns.
 static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp> tile, ArrayRef<ForOp> summed,
                              int64_t elementBytes, const target::TargetInfo &target) {
   unsigned outside = 0;
@@ -113,7 +114,7 @@ static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp>
   return bytes > double(target.l1Bytes) / 2 ? outside : outer.size();
 }
 
-/// Of the first cache, those lines where vectors may be that are so many bytes apart: a way has 4 KiB.
+/// The number of lines of the first-level cache that vectors at this distance can occupy; a way has 4 KiB.
 static int64_t linesApart(int64_t bytes, const target::TargetInfo &target) {
   constexpr int64_t line = 64, setsOfWay = 4096 / line;
   int64_t ways = std::max<int64_t>(1, static_cast<int64_t>(target.l1Bytes) / (line * setsOfWay));
@@ -128,8 +129,8 @@ static int64_t product(ArrayRef<ForOp> loops) {
   return extents;
 }
 
-/// How many positions of a row are done for a block of rows, so that what the windows of one row have read of a column
-/// is there for the next; results are written there, too.
+/// The number of positions of a row to process for a block of rows, such that what the windows of one row have read is
+/// still in the cache for the next. Results are written there, too.
 static std::optional<int64_t> positionsThatStay(BlockOp sum, ForOp row, ForOp position, ArrayRef<ForOp> summed,
                                                 const target::TargetInfo &target) {
   SmallVector<ForOp> high = overlapsAlong(sum, row, summed), wide = overlapsAlong(sum, position, summed);
@@ -151,7 +152,7 @@ static std::optional<int64_t> positionsThatStay(BlockOp sum, ForOp row, ForOp po
   return std::nullopt;
 }
 
-/// The size of a tile that divides, the largest up to `usual`; else a larger one that does; else that which leaves the
+/// The positions of a tile: the largest divisor up to `usual`, else a larger divisor, else the size that leaves the
 /// fewest positions over, whose sums are not in registers.
 static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int64_t most) {
   if (!count)
@@ -163,8 +164,7 @@ static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int6
   return std::min(*count, best);
 }
 
-/// A sum in i32 of what is read as bytes: its products are added several at once (passes/FuseProducts.cpp), where they
-/// follow one another.
+/// A sum in i32 of values read as bytes: several contiguous products can be added at once (passes/FuseProducts.cpp).
 static bool isOfBytes(BlockOp sum) {
   return llvm::all_of(accessesIn(sum), [](const Access &access) {
     Type element = cast<BufferType>(access.buffer().getType()).getElementType();
@@ -196,7 +196,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
       !keepsNeighbours(window.root, rootLast, rootLoops[*count - 2]))
     return std::nullopt;
   if (isFew || indices.extentOf(last) != indices.extentOf(rootLast)) {
-    why = isFew ? "what it sums is chosen" : "what follows the sum has other columns";
+    why = isFew ? "its summand has a condition" : "the epilogue has other columns";
     return std::nullopt;
   }
   int64_t widest = 1;
@@ -210,7 +210,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
     window.lanes /= 2;
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
-  window.positions = positionsOfTile(rows, usualPositions, target.vectorRegisters / 2 - 2); // others hold operands
+  window.positions = positionsOfTile(rows, usualPositions, target.mostSums());
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
   window.outside =
@@ -221,7 +221,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
                                                         ArrayRef(sumLoops).drop_front(*count), target)) {
       int64_t all = llvm::divideCeil(*rows, window.positions);
       int64_t parts = llvm::divideCeil(all, std::max<int64_t>(1, *stay / window.positions));
-      // More parts are so short that what a part begins with takes what they save.
+      // More parts would be too short to amortise their start.
       window.tiles = parts == 2 ? llvm::divideCeil(all, parts) : 0;
     }
   return window;
@@ -231,7 +231,7 @@ static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target, std:
   return windowOf(kernel, target, why).has_value();
 }
 
-/// All products of a position, those of one column of the window side by side.
+/// Unrolls all products of a position; those of one column of the window become neighbours.
 static LogicalResult unrollWindow(KernelSchedule &schedule, ArrayRef<LoopHandle> spatial,
                                   ArrayRef<LoopHandle> reduced) {
   SmallVector<LoopHandle> order(spatial);
@@ -250,7 +250,7 @@ static LogicalResult unrollWindow(KernelSchedule &schedule, ArrayRef<LoopHandle>
   return success();
 }
 
-/// The sum's own loops, inside of the loop at which it is computed.
+/// Schedules the sum's own loops, inside the loop at which it is computed.
 static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsigned outerLoops, bool sumsBytes) {
   SmallVector<LoopHandle> loops = *schedule.getLoops(sum);
   SmallVector<LoopHandle> inner(ArrayRef(loops).drop_front(outerLoops));
@@ -282,15 +282,15 @@ static LogicalResult scheduleSum(KernelSchedule &schedule, BlockHandle sum, unsi
   return success();
 }
 
-/// The loops around a tile, of which the first `units` are the units.
+/// The loops around a tile; the first `units` are the units.
 struct Order {
   SmallVector<LoopHandle> loops;
   size_t units;
 };
 
-/// Where windows overlap, their columns go around a block of rows, which lies together: what a thread writes is not in
-/// lines of others, and it reads what it wrote in the kernel before. Columns that do not fill the last vector stay a
-/// loop, which has an end of its own.
+/// If windows overlap, the loop over columns goes around a block of rows, whose memory is contiguous: threads then
+/// write separate lines, and read what they wrote in the previous kernel. Columns that do not fill the last vector
+/// remain a loop with its own end.
 static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, SmallVector<LoopHandle> outer,
                                 LoopHandle positions, LoopHandle columns) {
   if (window.outside == outer.size()) {
@@ -299,7 +299,7 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
     return Order{outer, units};
   }
   auto *slid = outer.begin() + window.outside;
-  int64_t usual = window.fillsVectors ? mostRows : usualPositions; // else a block is a unit
+  int64_t usual = window.fillsVectors ? mostRows : usualPositions; // otherwise a block is a unit
   auto parts = schedule.split(*slid, positionsOfTile(countOf(schedule, *slid).constant(), usual, mostRows));
   if (failed(parts))
     return failure();

@@ -1,4 +1,4 @@
-//===- Caching.cpp - primitives on the memory that blocks read and write --===//
+//===- Caching.cpp - primitives that cache the operands of blocks ---------===//
 
 #include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"
@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Memory like that of `buffer`, in another scope, before `statement`.
+/// Allocates a buffer with the shape of `buffer` in another scope, before `statement`.
 static Value allocateLike(func::FuncOp kernel, Value buffer, StringRef scope, Operation *statement, StringRef stem) {
   auto type = cast<BufferType>(buffer.getType());
   OpBuilder builder(statement);
@@ -92,7 +92,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::cacheWrite(Block handle, String
   return result;
 }
 
-/// The results: the copy before and the one after.
+/// Returns the copies before and after the block.
 FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::cacheInplace(Block handle, int64_t number,
                                                                            StringRef scope) {
   FailureOr<BlockOp> found = find(handle);

@@ -1,4 +1,4 @@
-//===- Choices.cpp - what code in blocks chooses by indices ---------------===//
+//===- Choices.cpp - choices by index inside blocks -----------------------===//
 
 #include "tile/schedule/Nests.h"
 
@@ -11,7 +11,7 @@ using namespace perpend;
 using namespace perpend::tile;
 using arith::CmpIPredicate;
 
-/// An index that is compared, in terms of iterators; nullopt where other code computes it.
+/// A compared index in terms of iterators; nullopt if it is computed otherwise.
 static std::optional<SymbolicInt> comparedIndex(Value index, IndexNames &names) {
   if (auto constant = index.getDefiningOp<arith::ConstantIndexOp>())
     return SymbolicInt(constant.value());
@@ -46,7 +46,7 @@ std::optional<SmallVector<SymbolicInt>> perpend::tile::changesAlong(arith::CmpIO
   return changes;
 }
 
-/// What a comparison of indices is in the whole domain of its block, where that is known; extents are not negative.
+/// The result of an index comparison if it is the same in the block's whole domain. Extents are nonnegative.
 static std::optional<bool> resultOf(arith::CmpIOp comparison) {
   IndexNames names;
   if (!comparison.getLhs().getType().isIndex())

@@ -1,7 +1,7 @@
-//===- Composite.cpp - primitives that are several others at once ---------===//
+//===- Composite.cpp - primitives composed of several others --------------===//
 //
-// Each is tried on a copy of the kernel first, so that a step which is refused
-// leaves nothing of those before it.
+// Each is tried on a copy of the kernel first: if a step is refused, the
+// earlier steps leave no trace.
 //
 //===----------------------------------------------------------------------===//
 

@@ -14,7 +14,7 @@ using namespace perpend::tile;
 // Regions
 //===----------------------------------------------------------------------===//
 
-/// `a` joined with `b`, where it is known which ends are the outer ones.
+/// The union of `a` and `b`, if it is known which ends are the outer ones.
 static std::optional<IndexBounds> join(const IndexBounds &a, const IndexBounds &b) {
   auto least = [](const SymbolicInt &x, const SymbolicInt &y) -> std::optional<SymbolicInt> {
     if ((y - x).knownNonNegative())
@@ -25,7 +25,7 @@ static std::optional<IndexBounds> join(const IndexBounds &a, const IndexBounds &
   return low && high ? std::optional(IndexBounds{*low, -*high}) : std::nullopt;
 }
 
-/// What the accesses touch of each dimension, in an iteration of what is outside of `outermost`.
+/// The region that the accesses touch in each dimension while everything outside `outermost` stays fixed.
 static std::optional<SmallVector<IndexBounds>> regionOf(ArrayRef<Access> accesses, KernelIndices &indices,
                                                         Operation *outermost) {
   SmallVector<IndexBounds> region;
@@ -58,7 +58,7 @@ void perpend::tile::compactBuffer(AllocOp alloc, bool mayWrap) {
   if (accesses.empty() || !region)
     return;
   auto aligned = alloc->getAttrOfType<IntegerAttr>(alignedAttribute);
-  int64_t free = aligned ? aligned.getInt() : type.rank(); // dimensions of which no stride depends
+  int64_t free = aligned ? aligned.getInt() : type.rank(); // dimensions whose extents determine no stride
   Shape shape, origin;
   for (auto [bounds, extent] : llvm::zip(*region, type.extents())) {
     SymbolicInt count = bounds.high - bounds.low + SymbolicInt(1);
@@ -70,8 +70,9 @@ void perpend::tile::compactBuffer(AllocOp alloc, bool mayWrap) {
   }
   if (shape == type.extents())
     return;
-  // Blocks see no loops, so an origin cannot be subtracted: it goes away where the index is that loop-dependent part
-  // alone, or modulo the number of elements, which tells apart as many that follow one another.
+  // Blocks refer to no loop variables, so the region's origin cannot be subtracted from indices. It is removed by
+  // dropping the index that equals it, or by taking the index modulo the extent, which keeps consecutive elements
+  // apart.
   SmallVector<bool> wraps(shape.size(), false);
   for (const Access &access : accesses)
     for (auto [dim, index, start] : llvm::enumerate(indices.indicesOf(access), origin))
@@ -102,20 +103,20 @@ void perpend::tile::compactBuffers(func::FuncOp kernel) {
 namespace {
 constexpr unsigned noIterator = ~0u;
 
-/// What is known of a block that is to be computed elsewhere.
+/// A block that is about to be moved.
 struct Producer {
   BlockOp block;
   AllocOp alloc;
   StoreOp store;
-  /// Of each dimension of the buffer, the iterator that is its index; none where the only index is 0.
+  /// For each dimension of the buffer, the iterator that is its index; none if the only index is 0.
   SmallVector<unsigned> iterators;
   bool readersHaveNoConditions = true;
-  /// Of the block, in terms of its iterators.
+  /// The block's conditions in terms of its iterators.
   Shape conditions;
 };
 } // namespace
 
-/// The conditions of a block in terms of its iterators; nullopt where a loop that is none occurs in them.
+/// The conditions of a block in terms of its iterators; nullopt if they use a loop that is not an iterator.
 static std::optional<Shape> conditionsOfIterators(BlockOp block, KernelIndices &indices) {
   IndexNames &names = indices.names;
   llvm::StringMap<SymbolicInt> iterators;
@@ -131,7 +132,7 @@ static std::optional<Shape> conditionsOfIterators(BlockOp block, KernelIndices &
   return conditions;
 }
 
-/// The block stores one element of one local buffer, at its iterators.
+/// Accepts a block that stores one element of one local buffer, indexed by its iterators.
 static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
   Producer producer{block, {}, {}, {}, true, {}};
   for (const Access &access : accessesIn(block)) {
@@ -155,27 +156,27 @@ static std::optional<Producer> asProducer(BlockOp block, std::string &reason) {
     auto iterator = llvm::find_if(block.iterators(), isThis);
     unsigned number = iterator - block.iterators().begin();
     if (iterator == block.iterators().end() || block.kind(number) != IteratorKind::Spatial)
-      return reason = "it does not store at its spatial iterators alone", std::nullopt;
+      return reason = "the indices of its store are not exactly its spatial iterators", std::nullopt;
     producer.iterators.push_back(number);
   }
   return producer;
 }
 
-/// Whether the iterator stays bound to loops that are around the place to which the block moves: a spatial one of which
-/// the buffer has no dimension any more.
+/// Whether the iterator keeps its binding to loops around the new location: a spatial iterator for which the buffer has
+/// no dimension left.
 static bool staysBound(const Producer &producer, unsigned iterator) {
   BlockOp block = producer.block;
   return block.kind(iterator) == IteratorKind::Spatial && !llvm::is_contained(producer.iterators, iterator) &&
          block.getDomain().values()[iterator] != SymbolicInt(1);
 }
 
-/// Whether nothing behind the end of a dimension is touched.
+/// Whether nothing beyond the end of a dimension is accessed.
 static bool isWithin(const std::optional<SmallVector<IndexBounds>> &region, size_t dim, const SymbolicInt &extent) {
   return region && (region->empty() || (extent - SymbolicInt(1) - (*region)[dim].high).knownNonNegative());
 }
 
-/// New loops around the block: over `region` for the dimensions that are stored, over all of the reduced ones. `sure`
-/// is what is read whatever branches decide: they do not read what is not there.
+/// Builds new loops around the block: over `region` for the stored dimensions, over everything for the reduced ones.
+/// `sure` is the part that is read unconditionally, and so lies within the buffer.
 static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region,
                         const std::optional<SmallVector<IndexBounds>> &sure, KernelIndices &indices,
                         const IndexRanges &around, OpBuilder builder) {
@@ -204,9 +205,9 @@ static void rebuildNest(const Producer &producer, ArrayRef<IndexBounds> region,
       bindings[i] = origin + names.symbol(loop.variable());
       builder.setInsertionPointToStart(loop.body());
     }
-    // What readers without conditions read lies in the buffer: a single element, or all of them.
+    // Unconditional reads are in bounds, so no condition is needed for a single element or for all of them.
     bool isAsRead = count == SymbolicInt(1) || (count == domain[i] && origin == SymbolicInt(0));
-    if (stored != producer.iterators.end()) // an aligned buffer has more elements than there are points
+    if (stored != producer.iterators.end()) // an aligned buffer is larger than the domain
       isAsRead &= (domain[i] - extents[stored - producer.iterators.begin()]).knownNonNegative();
     std::optional<IndexBounds> last = boundsOf(origin + count, around);
     if ((isAsRead && producer.readersHaveNoConditions) || (last && (domain[i] - last->high).knownNonNegative()))
@@ -269,14 +270,14 @@ LogicalResult KernelSchedule::computeAt(Block blockHandle, Loop loopHandle) {
   }
   if (reads.empty())
     return refuse(title + "nothing in the loop reads what the block computes");
-  // What the block reads must be there: complete before the loop, or written by the same iteration.
+  // The block's operands must be ready: complete before the loop, or written by the same iteration.
   for (const Access &read : accessesIn(block))
     if (!read.isStore() && read.buffer() != producer->alloc.getBuffer() && !isReadyAt(kernel, read.buffer(), first))
       return refuse(title + "the buffer " + bufferName(read.buffer()) +
                     " that the block reads is not complete in an iteration, before what reads the block");
   auto region = regionOf(reads, indices, loop);
   if (!region)
-    return refuse(title + "it is not known which elements an iteration reads");
+    return refuse(title + "the elements that an iteration reads are unknown");
   for (const IndexBounds &bounds : *region) {
     if (usesIndices(bounds.high - bounds.low, indices.names))
       return refuse(title + "iterations read regions of different sizes");

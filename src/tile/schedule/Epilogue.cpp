@@ -1,4 +1,4 @@
-//===- Epilogue.cpp - a sum begins with what is added to it ---------------===//
+//===- Epilogue.cpp - folds an addition into the init of a reduction ------===//
 //
 // `e = sum + bias` after a reduction becomes a reduction into e whose init is the
 // bias. Sums may be reassociated, so it does not matter when the bias is added.
@@ -15,12 +15,12 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// A block that adds something to the elements of the buffer of a sum.
+/// A block that adds something to each element of a sum.
 struct Addition {
   SingleStore result;
   LoadOp sum;
   Operation *add = nullptr;
-  /// Of each dimension of the sum, the block's iterator.
+  /// For each dimension of the sum, the block's iterator.
   SmallVector<unsigned> iterators;
   Value added() { return add->getOperand(add->getOperand(0).getDefiningOp() == sum.getOperation() ? 1 : 0); }
 };
@@ -28,7 +28,7 @@ struct Addition {
 
 static bool isAddition(Operation *op) { return isa_and_nonnull<arith::AddFOp, arith::AddIOp>(op); }
 
-/// The block stores the sum's element at its iterators, plus what does not depend on it.
+/// Accepts a block that stores the sum's element at its iterators plus a term that does not depend on the sum.
 static std::optional<Addition> additionOf(BlockOp block, Value sum, std::string &why) {
   Addition addition;
   std::optional<SingleStore> result = singleStoreOf(block, why);
@@ -50,7 +50,7 @@ static std::optional<Addition> additionOf(BlockOp block, Value sum, std::string 
   return addition;
 }
 
-/// The reduction stores into the result of the addition, from what is added on.
+/// Makes the reduction store into the addition's result, with the added term as init.
 static void rewrite(BlockOp reduction, const SingleStore &sum, BlockOp epilogue, Addition &addition) {
   IndexNames names;
   Shape iterators(epilogue.getKinds().size()), target;
@@ -62,7 +62,7 @@ static void rewrite(BlockOp reduction, const SingleStore &sum, BlockOp epilogue,
     if (access.isStore() && access.op->getParentOfType<InitOp>()) {
       OpBuilder builder(access.op);
       IRMapping mapping;
-      Operation *left[] = {addition.sum, addition.add}; // which are not cloned
+      Operation *left[] = {addition.sum, addition.add}; // replaced, hence not cloned
       for (Operation *op : left)
         mapping.map(op, op);
       StoreOp store = addition.result.store;
@@ -98,7 +98,7 @@ LogicalResult KernelSchedule::fuseReductionEpilogue(Block reductionHandle, Block
   if (!sum->buffer.getDefiningOp() || readers.size() != 1 || writersOf(kernel, sum->buffer).size() != 1 ||
       writersOf(kernel, addition->result.buffer).size() != 1)
     return refuse(title +
-                  "expected it to be all that reads the sum, in a local buffer, and all that writes its result");
+                  "expected it to be the only reader of the sum, in a local buffer, and the only writer of its result");
   Shape shape = cast<BufferType>(sum->buffer.getType()).extents(), domain(epilogue.getDomain().values());
   Shape produced(reduction.getDomain().values());
   for (auto [dim, extent] : llvm::enumerate(shape))

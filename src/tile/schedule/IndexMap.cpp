@@ -1,4 +1,4 @@
-//===- IndexMap.cpp - one numbering of points as another ------------------===//
+//===- IndexMap.cpp - maps from one index space to another ----------------===//
 
 #include "tile/schedule/IndexMap.h"
 
@@ -30,7 +30,7 @@ static bool usesInputs(const SymbolicInt &expression) {
 // Text
 //===----------------------------------------------------------------------===//
 
-/// `j floordiv 32` as SymbolicInt reads it; `floordiv(j, 32)` stays.
+/// Rewrites `j floordiv 32` as `floordiv(j, 32)`, which SymbolicInt parses; leaves function calls alone.
 static std::string withoutWords(StringRef text) {
   std::string result;
   while (!text.empty()) {
@@ -48,7 +48,7 @@ static std::string withoutWords(StringRef text) {
   return result;
 }
 
-/// What stands between the outermost commas of "(…)".
+/// Splits "(…)" at its outermost commas.
 static std::optional<SmallVector<StringRef>> listOf(StringRef text) {
   text = text.trim();
   if (!text.consume_front("(") || !text.consume_back(")"))
@@ -125,7 +125,7 @@ Shape IndexMap::apply(ArrayRef<SymbolicInt> point) const {
 // Digits
 //===----------------------------------------------------------------------===//
 
-/// One of: %k, floordiv(%k, d), mod(%k, m), mod(floordiv(%k, d), m), floordiv(mod(%k, m), d); times a stride.
+/// Accepts %k, floordiv(%k, d), mod(%k, m), mod(floordiv(%k, d), m) or floordiv(mod(%k, m), d), times a stride.
 std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTerm &term) {
   Digit digit;
   digit.stride = SymbolicInt(term.coefficient);
@@ -141,7 +141,7 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
     for (unsigned i = 0; i < factor.power; ++i)
       digit.stride *= atom;
   }
-  if (!found || !digit.stride.knownNonNegative()) // where it is 0, an extent is, and there are no points
+  if (!found || !digit.stride.knownNonNegative()) // 0 only if an extent is 0; then there are no points
     return std::nullopt;
   digit.divisor = SymbolicInt(1);
   digit.isTop = true;
@@ -158,9 +158,9 @@ std::optional<Renumbering::Digit> Renumbering::digitOf(const support::SymbolicTe
     if (divides) {
       digit.divisor *= by;
     } else {
-      if (!digit.isTop) // a part of a part of a part
+      if (!digit.isTop) // a digit of a digit of a digit
         return std::nullopt;
-      // Divided afterwards, the digit has by / divisor values.
+      // The digit has by / divisor values after the division.
       std::optional<SymbolicInt> values = support::exactDiv(by, digit.divisor);
       if (!values)
         return std::nullopt;
@@ -187,7 +187,7 @@ bool Renumbering::collect(ArrayRef<SymbolicInt> outputs, std::string &why) {
   return true;
 }
 
-/// From 1 on, each digit of an input begins where the last one ends; none is missing, and none too many.
+/// Orders the digits of an input: starting from 1, each begins where the previous one ends, with no gap and no overlap.
 bool Renumbering::orderInput(unsigned input, const SymbolicInt &extent, std::string &why) {
   SymbolicInt end(1);
   size_t count = llvm::count_if(digits, [&](const Digit &digit) { return digit.input == input; });
@@ -209,7 +209,7 @@ bool Renumbering::orderInput(unsigned input, const SymbolicInt &extent, std::str
   return true;
 }
 
-/// From 1 on, the stride of each digit in an output is where the last one ends.
+/// Orders the digits of an output: starting from 1, each stride is where the previous digit ends.
 bool Renumbering::orderOutput(unsigned output, std::string &why) {
   SymbolicInt end(1);
   SmallVector<unsigned> &inputs = sources.emplace_back();
@@ -222,13 +222,13 @@ bool Renumbering::orderOutput(unsigned output, std::string &why) {
              false;
     inputs.push_back(digit->input);
     end *= digit->extent;
-    digit->isTop = i + 1 == count; // no other digit above it in its output
+    digit->isTop = i + 1 == count; // the most significant digit of its output
   }
   extents.push_back(end);
   return true;
 }
 
-/// A name in the results that neither an input nor a symbol of the extents has.
+/// A name in the results that is neither an input nor a symbol of the extents.
 static std::string unknownName(const IndexMap &map, ArrayRef<SymbolicInt> extents) {
   std::string unknown;
   auto isUnknown = [&](StringRef name) {

@@ -1,8 +1,8 @@
-//===- IndexMap.h - one numbering of points as another ----------*- C++ -*-===//
+//===- IndexMap.h - maps from one index space to another --------*- C++ -*-===//
 //
-// `(k, j) -> (j floordiv 32, k, j mod 32)`: what layouts and iterators are
-// transformed by. A map that loses no point takes its inputs apart into digits
-// and puts each digit into one output, so that its inverse is known.
+// Layouts and iterators are transformed by maps such as `(k, j) -> (j floordiv
+// 32, k, j mod 32)`. An injective map splits its inputs into digits and puts
+// each digit into one output, which makes it invertible.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,15 +15,16 @@ namespace perpend::tile {
 
 class IndexMap {
 public:
-  /// Operators: + - * floordiv mod, and what SymbolicInt reads. Names that are no inputs are symbols of the model.
+  /// Operators: + - * floordiv mod, and the functions of SymbolicInt. Names that are not inputs are symbols of the
+  /// model.
   static std::optional<IndexMap> parse(llvm::StringRef text, std::string &why);
-  /// From results over the symbols "%k".
+  /// A map with these outputs, in which the symbol "%k" stands for the k-th input.
   static IndexMap of(unsigned inputCount, llvm::ArrayRef<SymbolicInt> outputs);
   std::string str() const;
 
   unsigned inputCount() const { return inputs.size(); }
   llvm::ArrayRef<std::string> inputNames() const { return inputs; }
-  /// The outputs, as expressions of other inputs.
+  /// Substitutes the inputs; returns the outputs.
   Shape apply(llvm::ArrayRef<SymbolicInt> point) const;
   /// The outputs, with the k-th input as the symbol "%k".
   const Shape &expressions() const { return outputs; }
@@ -33,23 +34,23 @@ private:
   Shape outputs;
 };
 
-/// A map on points in [0, extent) of each input, that gives different results for different points.
+/// An injective map on points whose inputs lie in [0, extent).
 struct Renumbering {
-  /// Of each output: 0 <= output < extent.
+  /// The extent of each output: 0 <= output < extent.
   Shape extents;
-  /// The inputs that each output has a digit of.
+  /// For each output, the inputs of which it contains a digit.
   llvm::SmallVector<llvm::SmallVector<unsigned>> sources;
-  /// Of each input, whether some results come from a value of it beyond its extent.
+  /// For each input, whether some results correspond to values beyond its extent.
   llvm::SmallVector<bool> isPadded;
 
-  /// The inputs, as expressions of the outputs.
+  /// The inverse: the inputs as expressions of the outputs.
   Shape invert(llvm::ArrayRef<SymbolicInt> outputs) const;
 
-  /// Errors: nullopt, where the map is not known to be one.
+  /// nullopt, with a reason, if the map cannot be shown to be injective.
   static std::optional<Renumbering> of(const IndexMap &map, llvm::ArrayRef<SymbolicInt> extents, std::string &why);
 
 private:
-  /// floordiv(input, divisor) mod extent, which is multiplied by stride in the output.
+  /// The digit floordiv(input, divisor) mod extent, multiplied by `stride` in the output.
   struct Digit {
     unsigned input = 0, output = 0;
     SymbolicInt divisor, extent, stride;

@@ -1,7 +1,7 @@
-//===- Inline.cpp - primitives that put one block into another ------------===//
+//===- Inline.cpp - primitives that inline one block into another ---------===//
 //
-// Every element of a buffer gets its last value once in the buffer's life, so
-// what a block has read may be read again later, wherever the buffer lives.
+// Every element of a buffer is written once (reductions: completed once), so
+// what a block has read can be read again later, while the buffer lives.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// A block without reductions that stores each element of a local buffer, which no other block writes.
+/// Accepts a block without reductions that stores each element of a local buffer and is its only writer.
 static std::optional<SingleStore> inlinable(func::FuncOp kernel, BlockOp block, std::string &why) {
   std::optional<SingleStore> single = singleStoreOf(block, why);
   if (!single)
@@ -99,7 +99,7 @@ LogicalResult KernelSchedule::reverseComputeInline(Block handle) {
   std::optional<SingleStore> result = singleStoreOf(block, why);
   if (!result || block.isReduction())
     return refuse(title + "cannot be computed where its producer stores: " + (result ? "it is a reduction" : why));
-  // The one buffer that only this block reads, at its iterators.
+  // The only buffer read by this block alone, at its iterators.
   BlockOp producer;
   std::optional<SingleStore> stored;
   for (const Access &read : accessesIn(block)) {

@@ -1,4 +1,4 @@
-//===- KernelTraces.cpp - the traces that kernels carry -------------------===//
+//===- KernelTraces.cpp - traces attached to kernels ----------------------===//
 
 #include "tile/schedule/KernelTraces.h"
 
@@ -6,6 +6,7 @@
 #include "tile/KernelIndices.h"
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "tile/Variants.h"
@@ -19,12 +20,12 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Of a local buffer.
+/// Most elements of a local buffer.
 static constexpr int64_t mostElements = int64_t{1} << 38;
 
 bool perpend::tile::hasTrace(func::FuncOp kernel) { return kernel->hasAttr(traceAttribute); }
 
-/// One line each; nullopt where the attribute is something else.
+/// The trace, one instruction per line; nullopt if the attribute is malformed.
 static std::optional<std::string> traceText(func::FuncOp kernel) {
   auto lines = kernel->getAttrOfType<ArrayAttr>(traceAttribute);
   if (!lines || !llvm::all_of(lines, llvm::IsaPred<StringAttr>))
@@ -45,15 +46,17 @@ void perpend::tile::setTrace(func::FuncOp kernel, const KernelSchedule &schedule
   kernel->removeAttr(traceOriginAttribute);
 }
 
-static constexpr StringRef primitivesHint = "\nhint: docs/schedule-primitives.md says what primitives take and do";
-
-/// The text of an error, with a hint: whose mistake it is.
-static std::string withHint(const TextError &error) {
-  bool hasHint = StringRef(error.message).contains("\nhint: ");
-  return error.message + (hasHint ? "" : primitivesHint.str());
+namespace perpend::tile {
+/// What is wrong in a trace is the mistake of who wrote it. Some messages end with a hint of their own.
+static Diagnostic &operator<<(Diagnostic &diagnostic, const TextError &error) {
+  auto [message, advice] = StringRef(error.message).split("\nhint: ");
+  return diagnostic << message
+                    << graph::Hint(advice.empty() ? "docs/schedule-primitives.md says what primitives take and do"
+                                                  : advice);
 }
+} // namespace perpend::tile
 
-/// Whether every expression of an operation, and every address in 1-D memory, has code.
+/// Whether every expression of an operation, and every address in 1-D memory, can be computed in 64 bits.
 static bool hasCode(Operation *op, KernelIndices &indices) {
   auto isPoison = [](const SymbolicInt &expression) { return expression.isPoison(); };
   if (auto alloc = dyn_cast<AllocOp>(op)) {
@@ -75,7 +78,8 @@ static bool hasCode(Operation *op, KernelIndices &indices) {
   return !simplify(sum, indices.rangesAround(op)).isPoison();
 }
 
-/// Factors may be so large that what is computed with them leaves 64 bits: such a kernel has no code.
+/// Refuses kernels whose expressions overflow 64 bits, because of huge factors for example: no code can be emitted for
+/// them.
 static LogicalResult checkExpressions(func::FuncOp kernel) {
   OwningOpRef<func::FuncOp> compact = kernel.clone();
   compactBuffers(*compact);
@@ -85,7 +89,8 @@ static LogicalResult checkExpressions(func::FuncOp kernel) {
       return WalkResult::advance();
     kernel.emitError("kernel '") << kernel.getSymName()
                                  << "': behind its trace, an index or the size of a buffer is too large or too long an "
-                                    "expression\nhint: smaller factors";
+                                    "expression"
+                                 << graph::ErrorKind::Unsupported << graph::Hint("smaller factors");
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());
@@ -96,7 +101,7 @@ LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &sc
   std::optional<std::string> text = traceText(kernel);
   if (!text)
     return kernel.emitError(title) << "expected a list of texts as " << traceAttribute << ", got "
-                                   << kernel->getAttr(traceAttribute) << "\nhint: an instruction is a text";
+                                   << kernel->getAttr(traceAttribute) << graph::Hint("an instruction is a text");
   TextError error;
   std::optional<std::vector<TraceLine>> trace = parseTrace(*text, error);
   if (trace && succeeded(replay(schedule, *trace, error)))
@@ -104,9 +109,9 @@ LogicalResult perpend::tile::replayTrace(func::FuncOp kernel, KernelSchedule &sc
   TextPosition at = error.position;
   if (auto origin = kernel->getAttrOfType<FileLineColLoc>(traceOriginAttribute))
     return emitError(FileLineColLoc::get(origin.getFilename(), origin.getLine() + at.line - 1, at.column))
-           << title << withHint(error);
+           << title << error;
   return kernel.emitError(title) << "instruction " << at.line << ", column " << at.column << " of " << traceAttribute
-                                 << ": " << withHint(error);
+                                 << ": " << error;
 }
 
 //===----------------------------------------------------------------------===//
@@ -125,7 +130,7 @@ FailureOr<std::vector<ScheduleText>> perpend::tile::readSchedules(MLIRContext *c
   TextError error;
   auto schedules = parseSchedules((*buffer)->getBuffer(), error, mayBeSeveral);
   if (!schedules)
-    return emitError(at(error.position)) << withHint(error);
+    return emitError(at(error.position)) << error;
   for (const ScheduleText &schedule : *schedules)
     if (!schedule.target.empty() && schedule.target != target)
       return emitError(at(schedule.position))
@@ -142,7 +147,7 @@ static StringRef structureOf(func::FuncOp kernel) {
 
 void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedules, StringRef file) {
   Builder builder(module.getContext());
-  for (const ScheduleText &schedule : schedules) // those that a module of text came with
+  for (const ScheduleText &schedule : schedules) // remove variants that the module's text had
     if (auto kernel = module.lookupSymbol<func::FuncOp>(schedule.kernel))
       eraseVariants(kernel);
   for (const ScheduleText &schedule : schedules) {
@@ -175,7 +180,7 @@ void perpend::tile::attachTraces(ModuleOp module, ArrayRef<ScheduleText> schedul
   }
 }
 
-/// Comments: whose the trace is.
+/// Comments that tell which rule made the trace.
 static std::string rulesText(func::FuncOp kernel) {
   std::string text;
   if (auto rules = kernel->getAttrOfType<ArrayAttr>(rulesAttribute))

@@ -1,8 +1,8 @@
-//===- KernelTraces.h - the traces that kernels carry ------------*- C++ -*-===//
+//===- KernelTraces.h - traces attached to kernels --------------*- C++ -*-===//
 //
-// A kernel's attribute tile.trace says what its schedule does (before the kernel
-// has been scheduled) or did (behind). It comes from the kernel's rule, from a
-// module that somebody has edited, or from a file of schedules (TraceText.h).
+// The attribute tile.trace holds the schedule of a kernel: before scheduling
+// what to do, afterwards what was done. It comes from the kernel's rule, an
+// edited module, or a file of schedules (TraceText.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,21 +17,21 @@ namespace perpend::tile {
 
 bool hasTrace(mlir::func::FuncOp kernel);
 
-/// What the schedule has done becomes the kernel's trace.
+/// Stores the schedule's trace on the kernel.
 void setTrace(mlir::func::FuncOp kernel, const KernelSchedule &schedule);
 
-/// Does what the kernel's trace says. Errors: emitted at the line of the file that it is from, nothing done.
+/// Applies the kernel's trace. Errors: emitted at the line of the file that the trace is from; the kernel is unchanged.
 mlir::LogicalResult replayTrace(mlir::func::FuncOp kernel, KernelSchedule &schedule);
 
-/// Reads a file of schedules for the machine `target`, one for a kernel unless there `mayBeSeveral`. Errors: emitted:
-/// no such file, its text, another machine.
+/// Reads a file of schedules for the machine `target`; one per kernel, unless `mayBeSeveral`. Emits errors: no such
+/// file, invalid text, another machine.
 mlir::FailureOr<std::vector<ScheduleText>> readSchedules(mlir::MLIRContext *context, llvm::StringRef file,
                                                          llvm::StringRef target, bool mayBeSeveral = false);
 
-/// Gives the kernels of a module their traces. What fits no kernel is named in a warning.
+/// Attaches traces to the kernels of a module. Warns of schedules that fit no kernel.
 void attachTraces(mlir::ModuleOp module, llvm::ArrayRef<ScheduleText> schedules, llvm::StringRef file);
 
-/// The text that readSchedules reads, of all kernels that have a trace.
+/// Prints all kernels that have a trace, in the format that readSchedules reads.
 std::string printSchedules(mlir::ModuleOp module, llvm::StringRef target);
 } // namespace perpend::tile
 

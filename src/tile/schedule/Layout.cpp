@@ -1,8 +1,8 @@
-//===- Layout.cpp - primitives on the order of elements and of iterators --===//
+//===- Layout.cpp - primitives on layouts and iterators -------------------===//
 //
-// A layout is an index map from the indices that blocks compute with to those of
-// the memory. Iterators are renumbered by a map in the same way; its inverse gives
-// the body what it computed with before.
+// A layout is an index map from a block's indices to those of the memory.
+// Iterators are renumbered by a map in the same way; its inverse restores the
+// values that the body computes with.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@ using namespace perpend::tile;
 // transform_layout
 //===----------------------------------------------------------------------===//
 
-/// The indices of the accesses in the new layout; nullopt where one is too long an expression.
+/// The indices of the accesses in the new layout; nullopt if an expression becomes too long.
 static std::optional<SmallVector<Shape>> transformed(ArrayRef<Access> accesses, const IndexMap &map,
                                                      IndexNames &names) {
   SmallVector<Shape> list;
@@ -68,7 +68,7 @@ LogicalResult KernelSchedule::transformLayout(Block handle, StringRef accessKind
 // transform_block_layout
 //===----------------------------------------------------------------------===//
 
-/// The kind of every output's iterator; nullopt where one would be of several kinds.
+/// The kind of each output's iterator; nullopt if an output mixes iterators of several kinds.
 static std::optional<SmallVector<IteratorKind>> kindsOf(BlockOp block, const Renumbering &map, std::string &why) {
   SmallVector<IteratorKind> kinds;
   for (auto [output, sources] : llvm::enumerate(map.sources)) {
@@ -82,7 +82,7 @@ static std::optional<SmallVector<IteratorKind>> kindsOf(BlockOp block, const Ren
   return kinds;
 }
 
-/// A block on the map's results, in loops of its own around `builder`, with the old body.
+/// Creates a block over the map's outputs, with the old body, in new loops at `builder`.
 static BlockOp renumber(OpBuilder builder, BlockOp block, const Renumbering &map, ArrayRef<IteratorKind> kinds,
                         SmallVectorImpl<ForOp> &loops) {
   IndexNames names;
@@ -96,7 +96,7 @@ static BlockOp renumber(OpBuilder builder, BlockOp block, const Renumbering &map
   }
   BlockHead head;
   head.name = block.getName();
-  SmallVector<unsigned> order; // of the outputs, as iterators: spatial ones first
+  SmallVector<unsigned> order; // outputs in the order of the new iterators: spatial ones first
   for (IteratorKind kind : {IteratorKind::Spatial, IteratorKind::Reduced})
     for (unsigned output = 0; output < kinds.size(); ++output)
       if (kinds[output] == kind) {
@@ -151,7 +151,7 @@ LogicalResult KernelSchedule::transformBlockLayout(Block handle, StringRef text)
 // reorder_block_iter_var
 //===----------------------------------------------------------------------===//
 
-/// The order names the present positions.
+/// `order` lists the present positions.
 LogicalResult KernelSchedule::reorderBlockIterVar(Block handle, ArrayRef<int64_t> order) {
   FailureOr<BlockOp> found = find(handle);
   if (failed(found))

@@ -11,7 +11,7 @@ using namespace perpend::tile;
 // reorder
 //===----------------------------------------------------------------------===//
 
-/// Whether the expression is a sum of what depends on one and of what depends on the other.
+/// Whether the expression is the sum of a part that depends only on `a` and one that depends only on `b`.
 static bool isSeparable(const SymbolicInt &expression, ForOp a, ForOp b, IndexNames &names) {
   std::string nameOfA = names.nameOf(a.variable()), nameOfB = names.nameOf(b.variable());
   return llvm::none_of(expression.terms(), [&](const support::SymbolicTerm &term) {
@@ -26,9 +26,9 @@ static bool isSeparable(const SymbolicInt &expression, ForOp a, ForOp b, IndexNa
   });
 }
 
-/// Why the blocks inside do not allow another order of these two loops; empty if they do. The instances of a spatial
-/// block have no order; a reduction must begin where its reduced iterators are 0, which holds in any order of loops
-/// that are digits of the iterators.
+/// Why these two loops cannot be swapped; empty if they can. Instances of a spatial block may run in any order. A
+/// reduction must start where its reduced iterators are 0, which holds in any order of loops that are digits of the
+/// iterators.
 static std::string whyNotSwapped(ForOp outer, ForOp inner) {
   std::string why;
   inner.walk([&](BlockOp block) {
@@ -47,7 +47,7 @@ static std::string whyNotSwapped(ForOp outer, ForOp inner) {
   return why;
 }
 
-/// The name of a buffer through which several blocks inside depend on one another; empty if there is none.
+/// The name of a buffer by which blocks inside depend on one another; empty if there is none.
 static std::string sharedBuffer(ForOp innermost) {
   for (const Access &access : accessesIn(innermost))
     if (access.isStore() && !innermost->isAncestor(scopeOf(access.buffer())->getParentOp()))
@@ -71,7 +71,7 @@ LogicalResult KernelSchedule::reorder(ArrayRef<Loop> list) {
   }
   if (order.size() < 2)
     return refuse("reorder: expected at least two loops");
-  // The chain of loops that holds them, from the outermost.
+  // The chain of loops that contains all of them, outermost first.
   auto depth = [](ForOp loop) { return loopsAround(loop).size(); };
   ForOp outermost = *llvm::min_element(order, [&](ForOp a, ForOp b) { return depth(a) < depth(b); });
   ForOp innermost = *llvm::max_element(order, [&](ForOp a, ForOp b) { return depth(a) < depth(b); });

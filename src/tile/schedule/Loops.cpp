@@ -1,4 +1,4 @@
-//===- Loops.cpp - primitives on loops: split, fuse, how they run ---------===//
+//===- Loops.cpp - primitives on loops: split, fuse, kinds ----------------===//
 
 #include "tile/Attributes.h"
 #include "tile/schedule/Nests.h"
@@ -15,7 +15,7 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The lists of expressions of one operation.
+/// The expression lists of one operation, for rewriting.
 class ExpressionLists {
 public:
   explicit ExpressionLists(Operation *op) : op(op) {}
@@ -68,7 +68,7 @@ void perpend::tile::replaceVariable(Value variable, const SymbolicInt &replaceme
       lists.substitute(replacements, names);
 }
 
-/// What stands in `from` now stands in `to`.
+/// Moves the body of `from` into `to`.
 static void moveBody(ForOp from, ForOp to) {
   to.body()->getOperations().splice(to.body()->end(), from.body()->getOperations());
 }
@@ -93,7 +93,7 @@ SmallVector<std::optional<int64_t>> KernelSchedule::valuesOf(ArrayRef<Factor> fa
   return values;
 }
 
-/// The blocks inside run only where whole < extent.
+/// Adds the condition whole < extent to the blocks inside.
 static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt &extent, IndexNames &names) {
   loop.walk([&](BlockOp block) {
     if (block->getParentOfType<BlockOp>())
@@ -105,7 +105,7 @@ static void addCondition(ForOp loop, const SymbolicInt &whole, const SymbolicInt
   });
 }
 
-/// One factor at most is free.
+/// At most one factor may be free.
 FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::split(Loop handle, ArrayRef<Factor> list) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))
@@ -167,8 +167,8 @@ FailureOr<std::pair<KernelSchedule::Loop, KernelSchedule::Loop>> KernelSchedule:
   return std::make_pair((*parts)[0], (*parts)[1]);
 }
 
-/// A block whose reduced iterators depend on a loop from `outer` to `inner`, and spatial ones on another, though it may
-/// have no instance.
+/// A possibly empty reduction whose reduced iterators depend on one of the loops from `outer` to `inner`, and its
+/// spatial iterators on another.
 static BlockOp emptyReductionOver(ForOp outer, ForOp inner) {
   BlockOp found;
   inner.walk([&](BlockOp block) {
@@ -236,11 +236,11 @@ FailureOr<KernelSchedule::Loop> KernelSchedule::fuse(ArrayRef<Loop> list) {
 }
 
 //===----------------------------------------------------------------------===//
-// How loops run
+// Kinds of loops
 //===----------------------------------------------------------------------===//
 
-/// Whether a block reads, of what outlives an iteration, an element that another iteration may write: each load must be
-/// where a store is, in the dimensions along which iterations store apart.
+/// Finds a read of an element that another iteration may write. Only buffers that outlive an iteration count. Each load
+/// must be at the position of a store in the dimensions along which iterations store apart.
 static std::optional<Access> readOfAnother(ForOp loop, KernelIndices &indices, const std::string &variable) {
   auto isOutside = [&](const Access &access) {
     return !loop->isAncestor(access.buffer().getParentRegion()->getParentOp());
@@ -262,8 +262,9 @@ static std::optional<Access> readOfAnother(ForOp loop, KernelIndices &indices, c
   return std::nullopt;
 }
 
-/// Iterations write different elements, and read none that others write: of the blocks inside, only spatial iterators
-/// depend on the variable, and every buffer that outlives an iteration is written by blocks that depend on it.
+/// Checks that iterations write different elements and read none that others write: only spatial iterators of the
+/// blocks inside depend on the variable, and every buffer that outlives an iteration is written by blocks that depend
+/// on it.
 LogicalResult KernelSchedule::checkIndependent(ForOp loop) {
   KernelIndices indices;
   std::string variable = indices.names.nameOf(loop.variable());
@@ -321,7 +322,7 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   if (!loop->getExtent().values().front().isConstant())
     return refuse("unroll " + nameOf(handle) + ": expected an extent that is a number, got " +
                   loop->getExtent().values().front().str());
-  constexpr int64_t mostCopies = 1024; // LLVM takes seconds for as many, and minutes for four times as many
+  constexpr int64_t mostCopies = 1024; // LLVM takes seconds for these, minutes for four times as many
   for (BlockOp block : blocksInside(*loop)) {
     int64_t copies = 1;
     for (ForOp around : loopsAround(block))
@@ -334,7 +335,7 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   return setKind(handle, LoopKind::Unrolled, "unroll");
 }
 
-/// The names that a loop can be bound to.
+/// Whether a loop can be bound to this name.
 static bool isThread(StringRef name) {
   for (StringRef axis : {"x", "y", "z"})
     if (name == ("blockIdx." + axis).str() || name == ("threadIdx." + axis).str() || name == ("vthread." + axis).str())

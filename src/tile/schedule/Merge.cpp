@@ -1,4 +1,4 @@
-//===- Merge.cpp - primitives that join loops side by side, and cut them --===//
+//===- Merge.cpp - primitives that merge and partition loops --------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -11,8 +11,8 @@ using namespace perpend::tile;
 // merge
 //===----------------------------------------------------------------------===//
 
-/// Whether what `first` touches from the next iteration of its loop on lies behind what `second` touches in this one,
-/// in some dimension of their buffer, or in its memory.
+/// Whether everything that `first` touches from its loop's next iteration on lies behind what `second` touches in the
+/// current one: in some dimension, or in linear memory.
 static bool isBehind(const Access &first, ForOp firstLoop, const Access &second, ForOp secondLoop,
                      KernelIndices &indices) {
   IndexNames &names = indices.names;
@@ -36,7 +36,7 @@ static bool isBehind(const Access &first, ForOp firstLoop, const Access &second,
   return false;
 }
 
-/// The buffer through which a later iteration of one loop and an earlier one of the other could meet; empty: none.
+/// A buffer in which a later iteration of one loop and an earlier one of the other may conflict; empty: none.
 static std::string meeting(ForOp first, ForOp second) {
   KernelIndices indices;
   for (const Access &a : accessesIn(first))
@@ -46,7 +46,7 @@ static std::string meeting(ForOp first, ForOp second) {
   return {};
 }
 
-/// Why the loops, in their order, cannot become one.
+/// Why the loops, in this order, cannot be merged.
 static std::string whyNotMerged(MutableArrayRef<ForOp> loops) {
   for (ForOp loop : loops) {
     if (loop->getBlock() != loops.front()->getBlock())
@@ -115,13 +115,13 @@ FailureOr<KernelSchedule::Loop> KernelSchedule::merge(ArrayRef<Loop> list) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Iterations [start, start + count) of a loop.
+/// The iterations [start, start + count) of a loop.
 struct Part {
   SymbolicInt start, count;
 };
 
-/// What a block's iterators are of a loop: stride * variable + rest, with rest below the stride. No entry where they
-/// do not depend on it.
+/// For each iterator of a block, its stride along a loop: iterator = stride * variable + rest, with rest below the
+/// stride. No entry if it does not depend on the loop.
 using Strides = SmallVector<std::optional<SymbolicInt>>;
 } // namespace
 
@@ -153,7 +153,8 @@ static std::optional<Strides> stridesOf(BlockOp block, ForOp loop, std::string &
   return strides;
 }
 
-/// The block's iterators count from where its part of the loop begins; only the part that does has an init.
+/// Restricts a block to a part of the loop: iterators count from the part's start, and only the first part keeps the
+/// init.
 static void restrictTo(BlockOp block, const Strides &strides, const Part &part, bool isFirst) {
   IndexNames names;
   Shape bindings = names.read(block.getBindings(), block.getVariables()), domain(block.getDomain().values());
@@ -175,7 +176,7 @@ static void restrictTo(BlockOp block, const Strides &strides, const Part &part, 
   takeDecidedChoices(block);
 }
 
-/// The parts that the counts say, one of which may be free; none, and why, where they are not the loop.
+/// The parts with these sizes, one of which may be free; empty, with a reason, if they do not add up to the loop.
 static SmallVector<Part> partsOf(ArrayRef<std::optional<int64_t>> counts, const SymbolicInt &extent, std::string &why) {
   SymbolicInt known(0);
   for (std::optional<int64_t> count : counts) {
@@ -198,7 +199,7 @@ static SmallVector<Part> partsOf(ArrayRef<std::optional<int64_t>> counts, const 
   return parts;
 }
 
-/// One count at most is free.
+/// At most one count may be free.
 FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop handle, ArrayRef<Factor> counts) {
   FailureOr<ForOp> found = find(handle);
   if (failed(found))
@@ -212,7 +213,7 @@ FailureOr<SmallVector<KernelSchedule::Loop>> KernelSchedule::loopPartition(Loop 
   SmallVector<Part> parts = partsOf(valuesOf(counts), loop.getExtent().values().front(), why);
   if (parts.empty())
     return refuse(title + why);
-  SmallVector<Strides> strides; // of the blocks inside, in their order
+  SmallVector<Strides> strides; // of each block inside
   for (BlockOp block : blocksInside(loop)) {
     std::optional<Strides> known = stridesOf(block, loop, why);
     if (!known)

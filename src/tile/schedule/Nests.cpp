@@ -1,4 +1,4 @@
-//===- Nests.cpp - what primitives ask of loops and blocks ----------------===//
+//===- Nests.cpp - queries and rewrites of loops and blocks ---------------===//
 
 #include "tile/schedule/Nests.h"
 
@@ -44,7 +44,7 @@ bool perpend::tile::isRolled(Value buffer) {
 
 bool perpend::tile::isReadyAt(func::FuncOp kernel, Value buffer, Operation *at) {
   if (isRolled(buffer))
-    return false; // its elements are others by then
+    return false; // its elements may have been overwritten
   mlir::Block *scope = scopeOf(buffer);
   Operation *statement = statementIn(scope, at);
   if (!statement || (buffer.getDefiningOp() && !buffer.getDefiningOp()->isBeforeInBlock(statement)))
@@ -95,7 +95,7 @@ IndexRanges perpend::tile::iteratorRanges(Operation *op, IndexNames &names) {
 // Blocks that store one element at their iterators
 //===----------------------------------------------------------------------===//
 
-/// In a dimension of one element, any iterator of one value is the index.
+/// In a dimension of extent 1, any iterator with a single value counts as the index.
 std::optional<SmallVector<unsigned>> perpend::tile::asIterators(BlockOp block, const Access &access) {
   IndexNames names;
   SmallVector<unsigned> iterators;
@@ -128,12 +128,12 @@ std::optional<SingleStore> perpend::tile::singleStoreOf(BlockOp block, std::stri
   single.buffer = single.store.getBuffer();
   std::optional<SmallVector<unsigned>> iterators = asIterators(block, {single.store});
   if (!iterators)
-    return why = "it does not store at its spatial iterators alone", std::nullopt;
+    return why = "the indices of its store are not exactly its spatial iterators", std::nullopt;
   single.iterators = *iterators;
   for (unsigned i = 0; i < block.getKinds().size(); ++i)
     if (llvm::is_contained(single.iterators, i) != (block.kind(i) == IteratorKind::Spatial) ||
         block.kind(i) == IteratorKind::Opaque)
-      return why = "it does not store at its spatial iterators alone", std::nullopt;
+      return why = "the indices of its store are not exactly its spatial iterators", std::nullopt;
   return single;
 }
 
@@ -226,7 +226,7 @@ std::optional<SpatialNest> perpend::tile::spatialNestOf(BlockOp block, Operation
     else
       nest.reduced.push_back(loop);
   }
-  // Of each iteration of such a loop outside, there are points of its own.
+  // An outer loop that is itself a spatial iterator contributes different points in each iteration.
   auto isFixed = [&](Value value) {
     auto loop = dyn_cast<ForOp>(value.getParentBlock()->getParentOp());
     auto binding = llvm::find(bindings, names.symbol(value));
@@ -410,10 +410,10 @@ bool perpend::tile::mayBeEmpty(BlockOp reduction) {
 }
 
 //===----------------------------------------------------------------------===//
-// What changes nothing
+// Stores that change nothing
 //===----------------------------------------------------------------------===//
 
-/// Appends the sides of comparisons `0 <= a < b` of iterators; false: it is something else.
+/// Collects the sides of comparisons `0 <= a < b` of iterators; false if the condition is of another form.
 static bool collectComparisons(Value condition, BlockOp block, IndexNames &names, Shape &sides) {
   if (auto both = condition.getDefiningOp<arith::AndIOp>())
     return collectComparisons(both.getLhs(), block, names, sides) &&
@@ -512,7 +512,7 @@ BlockOp perpend::tile::decomposeReduction(func::FuncOp kernel, BlockOp block, Fo
     if (block.kind(i) == IteratorKind::Spatial)
       head.add(block, i, simplify(binding, ranges).substitute(replacements));
   BlockOp created = createBlock(builder, block.getLoc(), head, names);
-  for (auto [from, to] : llvm::zip(block.iterators(), created.iterators())) // spatial iterators are the first
+  for (auto [from, to] : llvm::zip(block.iterators(), created.iterators())) // the spatial iterators come first
     mapping.map(from, to);
   builder.setInsertionPointToStart(created.body());
   for (Operation &op : init.getRegion().front())

@@ -1,4 +1,4 @@
-//===- PadEinsum.cpp - a sum of products over multiples of given extents --===//
+//===- PadEinsum.cpp - pads a sum of products to multiples ----------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Primitives.h"
@@ -12,16 +12,16 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// A sum of products of elements at iterators.
+/// A sum of products of elements, indexed by iterators.
 struct Einsum {
   SingleStore result;
-  /// The elements, and of each dimension of theirs the iterator.
+  /// The loads; for each, the iterators of its dimensions.
   SmallVector<Access> reads;
   SmallVector<SmallVector<unsigned>> iterators;
 };
 } // namespace
 
-/// 0 for 0, whatever else they are given.
+/// Whether the operation yields 0 if any operand is 0. (NaN and infinities are handled by isZeroBeyond.)
 static bool keepsZero(Operation &op) {
   return isa<arith::MulFOp, arith::MulIOp, arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncFOp,
              arith::TruncIOp, arith::ConstantOp>(op);
@@ -52,14 +52,15 @@ static std::optional<Einsum> einsumOf(BlockOp block, std::string &why) {
   return einsum;
 }
 
-/// Beyond the edge of a reduced iterator every product must be 0: of numbers that may be infinite, all factors are.
+/// Whether the products are 0 in the padding of a reduced iterator. As elements may be infinite, all factors must be
+/// padded with zeros.
 static bool isZeroBeyond(const Einsum &einsum, unsigned iterator) {
   auto uses = [&](ArrayRef<unsigned> list) { return llvm::is_contained(list, iterator); };
   bool isFloat = isa<FloatType>(cast<BufferType>(einsum.result.buffer.getType()).scalarType());
   return isFloat ? llvm::all_of(einsum.iterators, uses) : llvm::any_of(einsum.iterators, uses);
 }
 
-/// A copy with zeros where an index is not below its extent.
+/// Copies a buffer, with zeros where an index is beyond its extent.
 static BlockOp createPadded(OpBuilder builder, Location loc, Value from, Value to, ArrayRef<SymbolicInt> extents,
                             StringRef name) {
   Shape shape = cast<BufferType>(to.getType()).extents();
@@ -82,7 +83,7 @@ static BlockOp createPadded(OpBuilder builder, Location loc, Value from, Value t
   return createFill(builder, loc, to, name, element);
 }
 
-/// Memory of this shape for what lies in `buffer`, before `statement`.
+/// Allocates a padded counterpart of `buffer` with this shape, before `statement`.
 static Value allocatePadded(func::FuncOp kernel, Value buffer, ArrayRef<SymbolicInt> shape, Operation *statement,
                             StringRef stem) {
   OpBuilder builder(statement);
@@ -154,7 +155,7 @@ LogicalResult KernelSchedule::padEinsum(Block handle, ArrayRef<int64_t> padding)
     unsigned iterator = llvm::find(bindings, names.symbol(loop.variable())) - bindings.begin();
     loop.setExtentAttr(graph::ShapeAttr::get(block.getContext(), padded[iterator]));
   }
-  for (auto [i, binding] : llvm::enumerate(bindings)) // of one iteration before
+  for (auto [i, binding] : llvm::enumerate(bindings)) // iterators that had a single value
     if (domain[i] == SymbolicInt(1) && padded[i] != domain[i]) {
       OpBuilder builder(block);
       ForOp loop = createFor(builder, block.getLoc(), padded[i], "p" + std::to_string(i), names);

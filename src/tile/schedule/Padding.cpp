@@ -1,4 +1,4 @@
-//===- Padding.cpp - primitives on what is padded -------------------------===//
+//===- Padding.cpp - primitives that separate padding ---------------------===//
 
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"
@@ -11,15 +11,15 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The part of an iterator's domain in which a condition holds: low <= iterator < high.
+/// The range of an iterator in which a condition holds: low <= iterator < high.
 struct Inside {
   SymbolicInt low, high;
 };
 
-/// A block that reads where a condition on its iterators holds, and elsewhere stores what it does not read.
+/// A block that reads where a condition on its iterators holds, and otherwise stores a value without reading.
 struct Padded {
   scf::IfOp choice;
-  /// Of each iterator.
+  /// One for each iterator.
   SmallVector<Inside> inside;
 };
 
@@ -32,7 +32,7 @@ public:
     for (Operation &op : *block.body())
       if (auto choice = dyn_cast<scf::IfOp>(op)) {
         if (padded.choice)
-          return why = "it chooses at more than one place", std::nullopt;
+          return why = "it has more than one condition", std::nullopt;
         padded.choice = choice;
       }
     if (!padded.choice || !padded.choice.elseBlock())
@@ -42,7 +42,7 @@ public:
     for (const SymbolicInt &extent : block.getDomain().values())
       padded.inside.push_back({SymbolicInt(0), extent});
     if (!addCondition(padded.choice.getCondition(), padded.inside))
-      return why = "its condition does not say from where to where its iterators are inside", std::nullopt;
+      return why = "its condition does not bound its iterators", std::nullopt;
     return padded;
   }
 
@@ -76,16 +76,16 @@ private:
            addNegative(SymbolicInt(-1) - *left, inside);
   }
 
-  /// What is negative inside: a multiple of one iterator and something else.
+  /// Adds the condition difference < 0, where the difference is a multiple of one iterator plus other terms.
   bool addNegative(const SymbolicInt &difference, SmallVectorImpl<Inside> &inside) {
     for (auto [i, iterator] : llvm::enumerate(block.iterators())) {
       auto [first, slope] = along(difference, names.nameOf(iterator));
       if (slope == SymbolicInt(0))
         continue;
       bool isPlain = !usesIndices(first, names);
-      if (isPlain && slope == SymbolicInt(1)) // iterator < -first
+      if (isPlain && slope == SymbolicInt(1)) // means iterator < -first
         inside[i].high = support::max(support::min(inside[i].high, -first), inside[i].low);
-      else if (isPlain && slope == SymbolicInt(-1)) // first < iterator
+      else if (isPlain && slope == SymbolicInt(-1)) // means first < iterator
         inside[i].low = support::min(support::max(inside[i].low, first + SymbolicInt(1)), inside[i].high);
       else
         return false;
@@ -99,10 +99,10 @@ private:
 };
 } // namespace
 
-/// Whether each iteration of the loops stores one element, and different ones different elements: at iterators, or,
-/// along dimensions in which the loops stay, at a number.
+/// Whether the iterations of these loops store distinct elements, one each: every index is an iterator or, in
+/// dimensions along which the loops do not move, a constant.
 static bool storesOnce(BlockOp block, ArrayRef<ForOp> loops, KernelIndices &indices, std::string &why) {
-  why = "it does not store at its spatial iterators alone";
+  why = "the indices of its store are not exactly its spatial iterators";
   auto stores = block.body()->getOps<StoreOp>();
   if (!llvm::hasSingleElement(stores) || accessesIn(block, (*stores.begin()).getBuffer()).size() != 1 ||
       buffersOf(block, /*isWritten=*/true).size() != 1)
@@ -165,7 +165,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
     conditions.append({bindings[i], inside.high});
     isConditional[i] = true;
   }
-  // The values outside, in a nest of their own before; then those inside, over less.
+  // First a nest that fills the padding, then the original nest over the inside only.
   OpBuilder builder(loop);
   llvm::StringMap<SymbolicInt> replacements = copyLoops(builder, loops, names);
   auto fill = cast<BlockOp>(builder.clone(*block));
@@ -177,7 +177,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
   setBindings(fill, fillBindings, before, names);
   takeBranch(*fill.body()->getOps<scf::IfOp>().begin(), /*holds=*/false);
   takeBranch(padded->choice, /*holds=*/true);
-  // Its iterators count from where the inside begins.
+  // The iterators count from the start of the inside.
   Shape domain(block.getDomain().values());
   OpBuilder body = OpBuilder::atBlockBegin(block.body());
   for (auto [i, inside] : llvm::enumerate(padded->inside)) {

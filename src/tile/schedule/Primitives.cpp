@@ -1,4 +1,4 @@
-//===- Primitives.cpp - primitives by name: their table and their operands ===//
+//===- Primitives.cpp - table of primitives, and their operands -----------===//
 
 #include "tile/schedule/Primitives.h"
 
@@ -57,7 +57,7 @@ std::optional<std::string> perpend::tile::unquotedText(StringRef text) {
 }
 
 //===----------------------------------------------------------------------===//
-// Operands: a function for each kind, which returns what is wrong
+// Operands: a reader for each kind, which returns an error or nothing
 //===----------------------------------------------------------------------===//
 
 static std::string expected(StringRef what, StringRef got) { return ("expected " + what + ", got " + got).str(); }
@@ -102,7 +102,7 @@ static std::string readOperand(KernelSchedule &, StringRef text, operands::Strin
   return "";
 }
 
-/// The parts of `[a, b]`; nullopt where it is none.
+/// The elements of `[a, b]`; nullopt if the text is not a list.
 static std::optional<SmallVector<StringRef>> partsOf(StringRef text) {
   if (!text.consume_front("[") || !text.consume_back("]"))
     return std::nullopt;
@@ -198,9 +198,9 @@ template <typename T> struct Reads<std::optional<T>> {
   }
 };
 
-/// Reads operands of the types of a function's parameters, then calls `method` with them.
+/// Reads operands of a function's parameter types, then calls `method` with them.
 template <typename... Types, typename Method> void callWith(void (*)(Types...), Method method, OperandTexts &operands) {
-  std::tuple<Types...> values{Reads<Types>::read(operands)...}; // in braces: from left to right
+  std::tuple<Types...> values{Reads<Types>::read(operands)...}; // braces evaluate from left to right
   if (operands.error.empty() && operands.text != operands.texts.size())
     operands.error = "expected no operand of this kind here";
   if (operands.error.empty())
@@ -212,7 +212,7 @@ template <typename... Types, typename Method> void callWith(void (*)(Types...), 
 // The table
 //===----------------------------------------------------------------------===//
 
-/// `(Block block, std::optional<Integer> depth)`
+/// Parses a declaration such as `(Block block, std::optional<Integer> depth)`.
 static SmallVector<OperandInfo, 3> readDeclaration(StringRef text) {
   SmallVector<OperandInfo, 3> infos;
   text = text.drop_front().drop_back();
@@ -226,7 +226,7 @@ static SmallVector<OperandInfo, 3> readDeclaration(StringRef text) {
   return infos;
 }
 
-namespace perpend::tile::operands { // where the types of Primitives.def are these
+namespace perpend::tile::operands { // so that the types of Primitives.def resolve
 static std::vector<PrimitiveInfo> readTable() {
   return {
 #define PRIMITIVE(name, method, results, operands, sentence)                                                           \
@@ -296,7 +296,7 @@ std::string PrimitiveInfo::resultList() const { return results == "None" ? "" : 
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// Whether as many operands are there as the primitive has.
+/// Checks the number of operands.
 static std::string countError(const PrimitiveInfo &primitive, ArrayRef<std::string> texts) {
   size_t least = 0, most = 0;
   for (const OperandInfo &operand : primitive.operands) {

@@ -1,11 +1,12 @@
-//===- Primitives.h - the table of schedule primitives -----------*- C++ -*-===//
+//===- Primitives.h - the table of schedule primitives ----------*- C++ -*-===//
 //
-// What Primitives.def says of each primitive, as data: for the text of traces, the
-// Python module, the page in docs and the tests. KernelSchedule::apply calls a
-// primitive by its name, with operands as a trace writes them.
+// Primitives.def as data, for the text of traces, the Python module, the generated
+// page and the tests. KernelSchedule::apply calls a primitive by name, with
+// operands as text.
 //
-// A kind of operand is a C++ type, here, a function that reads it (readOperand in
-// Primitives.cpp) and how the page shows it (OperandInfo::str).
+// A kind of operand consists of a C++ type here, a function that reads it
+// (readOperand in Primitives.cpp), and its form on the generated page
+// (OperandInfo::str).
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,17 +17,17 @@
 
 namespace perpend::tile {
 
-/// What the types in Primitives.def are in C++. Operands are passed to the method as they are.
+/// The C++ types of the operand types in Primitives.def. Operands are passed to the method as they are.
 namespace operands {
 using Block = KernelSchedule::Block;                       // %name
 using Loop = KernelSchedule::Loop;                         // %name
 using Place = KernelSchedule::Place;                       // %name
-using Loops = llvm::SmallVector<Loop>;                     // %name, %name, … up to the end
+using Loops = llvm::SmallVector<Loop>;                     //  %name, %name, … to the end
 using Integer = int64_t;                                   // 8
 using String = std::string;                                // "text"
 using Factors = llvm::SmallVector<KernelSchedule::Factor>; // [_, 8, %number]
 using Integers = llvm::SmallVector<int64_t>;               // [2, 8]
-/// (i, j) -> (j floordiv 32, i, j mod 32)
+/// For example (i, j) -> (j floordiv 32, i, j mod 32).
 struct Map {
   std::string text;
   operator llvm::StringRef() const { return text; }
@@ -35,25 +36,25 @@ using Attribute = mlir::Attribute; // as MLIR writes it: 4 : i64, "text", unit, 
 } // namespace operands
 
 struct OperandInfo {
-  /// The type and the name in Primitives.def.
+  /// Type and name, as in Primitives.def.
   llvm::StringRef kind, name;
-  /// Written `name = value`, or not at all.
+  /// Written `name = value`, and may be omitted.
   bool isOptional = false;
 
-  /// It takes all operands that are left.
+  /// It takes all remaining operands.
   bool isList() const { return kind == "Loops"; }
-  /// For people: loop, [factors], "scope".
+  /// As shown to users: loop, [factors], "scope".
   std::string str() const;
 };
 
-/// The operands of one instruction, while they are read.
+/// The operands of one instruction while they are read.
 struct OperandTexts {
   KernelSchedule &schedule;
   llvm::ArrayRef<OperandInfo> infos;
   llvm::ArrayRef<std::string> texts;
-  /// Which one is read next, of either.
+  /// Indices of the next description and the next text.
   unsigned info = 0, text = 0;
-  /// What is wrong with `texts[text]`; empty: nothing.
+  /// What is wrong with `texts[text]`; empty if nothing.
   std::string error;
 };
 
@@ -63,24 +64,24 @@ struct PrimitiveInfo {
   llvm::StringRef results;
   llvm::SmallVector<OperandInfo, 3> operands;
   llvm::StringRef sentence;
-  /// Reads the operands and calls the method, unless one is wrong.
+  /// Reads the operands and, if all are valid, calls the method.
   void (*call)(OperandTexts &operands);
 
-  /// For people: `loop, [factors]`.
+  /// As shown to users: `loop, [factors]`.
   std::string operandList() const;
-  /// For people: block, loops.
+  /// As shown to users: block, loops.
   std::string resultList() const;
 };
 
 llvm::ArrayRef<PrimitiveInfo> primitives();
-/// 16 digits, which change with a primitive's name, operands or results: a trace of another version may be refused.
+/// A hash of 16 digits of all primitives' names, operands and results. A trace of another version may be refused.
 std::string versionOf(llvm::ArrayRef<PrimitiveInfo> table);
-/// Null when there is none.
+/// Null if there is no such primitive.
 const PrimitiveInfo *findPrimitive(llvm::StringRef name);
-/// What to say of a name that is not in the table, with the nearest.
+/// An error for an unknown name, with the nearest known one.
 std::string unknownPrimitive(llvm::StringRef name);
 
-/// A string as an operand, and back; nullopt when it is none.
+/// Quotes a string as an operand; and the inverse, nullopt if the text is no quoted string.
 std::string quotedText(llvm::StringRef text);
 std::optional<std::string> unquotedText(llvm::StringRef text);
 } // namespace perpend::tile

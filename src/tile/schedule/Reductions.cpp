@@ -1,4 +1,4 @@
-//===- Reductions.cpp - primitives that take reductions apart -------------===//
+//===- Reductions.cpp - primitives that decompose reductions --------------===//
 
 #include "support/ReadableText.h"
 #include "tile/schedule/Nests.h"
@@ -87,20 +87,20 @@ std::optional<Combination> perpend::tile::combinationOf(BlockOp block, SingleSto
 }
 
 namespace {
-/// The parts of one rfactor.
+/// The steps of one rfactor.
 class Factoring {
 public:
   Factoring(func::FuncOp kernel, BlockOp block, ForOp loop, unsigned axis, const SingleStore &single,
             const Combination &combination)
       : kernel(kernel), block(block), loop(loop), axis(axis), single(single), combination(combination) {}
 
-  /// The partial sums, in place of the block; with their inits, if that says so.
+  /// The block of partial sums, which replaces the original; with inits if `withInit`.
   BlockOp emitPartial(Operation *statement, bool withInit);
-  /// Whether each of them certainly begins with an element.
+  /// Whether every partial sum certainly has at least one element.
   bool haveFirst();
-  /// Their inits, before `statement`: of all of them, whether or not any element belongs to one.
+  /// Initialises all partial sums before `statement`, including those without elements.
   void emitInit(Operation *statement, const std::string &name);
-  /// The sum of the partial sums, behind `statement`.
+  /// Adds up the partial sums, behind `statement`.
   BlockOp emitFinal(Operation *statement, const std::string &name);
 
 private:
@@ -117,7 +117,7 @@ private:
 };
 } // namespace
 
-/// Where a block with the same spatial iterators, and the factor as another one, finds a partial sum.
+/// The index of a partial sum, for a block with the same spatial iterators and `factor` as the extra iterator.
 Shape Factoring::indexOf(BlockOp created, unsigned factor, IndexNames &names) {
   Shape index;
   for (unsigned iterator : single.iterators)
@@ -153,7 +153,7 @@ BlockOp Factoring::emitPartial(Operation *statement, bool withInit) {
   auto type =
       BufferType::get(block.getContext(), shape, cast<BufferType>(single.buffer.getType()).getElementType(), "local");
   partial = builder.create<AllocOp>(block.getLoc(), type, builder.getStringAttr(name));
-  // Iterators: the spatial ones, the factor, then one for each other loop of the reduction.
+  // Iterators: the spatial ones, the factor, and one for each remaining loop of the reduction.
   BlockHead head;
   head.name = name;
   head.conditions = indices.resolve(block.getConditions(), block.getVariables());
@@ -175,7 +175,7 @@ BlockOp Factoring::emitPartial(Operation *statement, bool withInit) {
   inside[names.nameOf(loop.variable())] = names.symbol(created.iterators()[spatial]);
   for (auto [k, other] : llvm::enumerate(others))
     inside[names.nameOf(other.variable())] = names.symbol(created.iterators()[spatial + 1 + k]);
-  // The body, with the old reduced iterators as expressions of the new ones.
+  // The body; the old reduced iterators become expressions of the new ones.
   if (!withInit)
     block.init().erase();
   created.body()->getOperations().splice(created.body()->end(), block.body()->getOperations());
@@ -258,7 +258,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::rfactor(Loop handle, int64_t ax
   title += "the block '" + block.getName().str() + "' ";
   std::optional<SingleStore> single = singleStoreOf(block, why);
   std::optional<Combination> combination = single ? combinationOf(block, *single, why) : std::nullopt;
-  auto isInLoop = [&](Value buffer) { return scopeOf(buffer) != &kernel.front(); }; // and holds what that needs
+  auto isInLoop = [&](Value buffer) { return scopeOf(buffer) != &kernel.front(); }; // with what it needs
   if (!single && llvm::any_of(buffersOf(block, /*isWritten=*/true), isInLoop))
     why += "\nhint: rfactor before compute_at";
   if (!combination)

@@ -1,8 +1,8 @@
-//===- Reindex.cpp - copies of buffers in the order of a block ------------===//
+//===- Reindex.cpp - copies buffers in the order of a block ---------------===//
 //
-// The block gets a buffer of its own that it accesses at its iterators, or at
-// what an index map makes of them; a new block copies every element that an
-// instance of the block could access.
+// The block gets its own buffer, indexed by its iterators or by an index map of
+// them. A new block copies every element that an instance of the block can
+// access.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,13 +16,13 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// What a block's accesses to a buffer have in common.
+/// The element that all of a block's accesses to a buffer share.
 struct ElementPattern {
   Value buffer;
   SmallVector<Access> accesses;
-  /// Over the symbols "%k" of the block's iterators.
+  /// Its indices, over the symbols "%k" of the block's iterators.
   Shape indices;
-  /// The iterators that an element of the copy has.
+  /// The iterators that index the copy.
   SmallVector<unsigned> iterators;
 };
 } // namespace
@@ -33,7 +33,7 @@ static bool uses(const SymbolicInt &expression, unsigned number) {
   return expression.uses("%" + std::to_string(number));
 }
 
-/// The indices of an access over the symbols of the iterators; nullopt where they use anything else.
+/// The indices of an access over the symbols of the iterators; nullopt if they use anything else.
 static std::optional<Shape> indicesOf(BlockOp block, const Access &access) {
   IndexNames names;
   llvm::StringMap<SymbolicInt> replacements;
@@ -48,7 +48,7 @@ static std::optional<Shape> indicesOf(BlockOp block, const Access &access) {
   return indices;
 }
 
-/// Every access to the buffer is at the same element, and no point of the block's domain is outside of the buffer.
+/// Accepts a buffer if all accesses are at the same element, and no point of the block's domain is outside it.
 static std::optional<ElementPattern> patternOf(BlockOp block, Value buffer, bool isWritten, std::string &why) {
   ElementPattern pattern{buffer, accessesIn(block, buffer), {}, {}};
   for (const Access &access : pattern.accesses) {
@@ -76,7 +76,7 @@ static std::optional<ElementPattern> patternOf(BlockOp block, Value buffer, bool
   return pattern;
 }
 
-/// The map from the block's iterators to the indices of the copy: those of the pattern, or what `text` says.
+/// The map from the block's iterators to the copy's indices: the pattern's, or that given by `text`.
 static std::optional<IndexMap> mapFor(BlockOp block, const ElementPattern &pattern, std::optional<StringRef> text,
                                       std::string &why) {
   unsigned count = block.getKinds().size();
@@ -97,7 +97,7 @@ static std::optional<IndexMap> mapFor(BlockOp block, const ElementPattern &patte
   return map;
 }
 
-/// Copies all elements of the pattern, at `builder`.
+/// Emits a copy of all elements of the pattern at `builder`.
 static BlockOp createReindexed(OpBuilder builder, BlockOp like, const ElementPattern &pattern, const IndexMap &map,
                                Value copy, bool isWritten, StringRef name) {
   IndexNames names;
@@ -125,7 +125,7 @@ static BlockOp createReindexed(OpBuilder builder, BlockOp like, const ElementPat
   return block;
 }
 
-/// Why the accesses of this block alone cannot go to another buffer; empty if they can.
+/// Why this block's accesses cannot be moved to another buffer; empty if they can.
 static std::string whyNotMoved(func::FuncOp kernel, BlockOp block, Value buffer, bool isWritten, Operation *statement) {
   if (!isWritten)
     return isReadyAt(kernel, buffer, statement)
@@ -162,7 +162,8 @@ FailureOr<KernelSchedule::Block> KernelSchedule::copyReindexed(Block handle, Str
   for (unsigned i = 0; map && i < extents.size(); ++i)
     if (!llvm::is_contained(pattern->iterators, i))
       extents[i] = SymbolicInt(1);
-  // Of what is written, each point must have an element of its own: a block that has moved may write one for several.
+  // If written, each point needs an element of its own; a block that was moved may write one element for several
+  // points.
   if (map && isWritten && !Renumbering::of(IndexMap::of(extents.size(), pattern->indices), extents, why))
     map = std::nullopt;
   std::optional<Renumbering> layout = map ? Renumbering::of(*map, extents, why) : std::nullopt;
@@ -189,7 +190,7 @@ FailureOr<KernelSchedule::Block> KernelSchedule::copyReindexed(Block handle, Str
   return Block{addHandle(created, created.getName())};
 }
 
-/// As a trace writes it.
+/// In the syntax of traces.
 static std::string mapText(StringRef text) {
   std::string why;
   std::optional<IndexMap> map = IndexMap::parse(text, why);

@@ -1,9 +1,9 @@
-//===- ReverseComputeAt.cpp - a block runs where what it reads is written --===//
+//===- ReverseComputeAt.cpp - moves a consumer to its producer ------------===//
 //
-// The block gets an instance for each instance of its producer: loops like those
-// of the producer's spatial iterators inside of the loop, bound to the elements
-// that the producer stores. So each of its points is still computed once, without
-// any reasoning on regions.
+// The block gets one instance for each instance of its producer: loops like those
+// of the producer's spatial iterators inside the loop, bound to the elements that
+// the producer stores. So each point is still computed once, and no regions need
+// to be computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,11 +15,11 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// The writer, in the loop, of a buffer that the block reads.
+/// The block in the loop that writes a buffer which the moved block reads.
 struct Followed {
   BlockOp block;
   SingleStore stored;
-  /// Of each dimension of the buffer, the reader's iterator.
+  /// For each dimension of the buffer, the reader's iterator.
   SmallVector<unsigned> iterators;
 };
 } // namespace
@@ -56,7 +56,7 @@ static std::optional<Followed> findFollowed(func::FuncOp kernel, BlockOp block, 
   return std::nullopt;
 }
 
-/// Of the elements that an iteration of the loop writes, none changes later.
+/// Checks that the elements written by an iteration of the loop are final.
 static std::optional<SpatialNest> finalNest(Followed &followed, ForOp loop, KernelIndices &indices, std::string &why) {
   std::optional<SpatialNest> nest = spatialNestOf(followed.block, loop, indices, why);
   if (!nest)
@@ -74,7 +74,7 @@ static std::optional<SpatialNest> finalNest(Followed &followed, ForOp loop, Kern
   return nest;
 }
 
-/// Whether `first` runs before `second` in an iteration of the loops around both.
+/// Whether `first` runs before `second` in each iteration of their common loops.
 static bool runsBefore(Operation *first, Operation *second) {
   Operation *other = nullptr;
   for (; !(other = statementIn(first->getBlock(), second)); first = first->getParentOp())
@@ -82,7 +82,7 @@ static bool runsBefore(Operation *first, Operation *second) {
   return first != other && first->isBeforeInBlock(other);
 }
 
-/// Nothing touches what the block writes, from the loop on to where the block is now.
+/// Whether nothing between the loop and the block's present location touches what the block writes.
 static bool mayRunEarlier(func::FuncOp kernel, BlockOp block, Value written, ForOp loop) {
   return runsBefore(loop, block) && llvm::all_of(accessesIn(kernel, written), [&](const Access &access) {
            return block->isAncestor(access.op) || runsBefore(access.op, loop) || runsBefore(block, access.op);
@@ -128,7 +128,7 @@ LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandl
     return refuse(title + "the buffer " + bufferName(result->buffer) + " does not live around the loop");
   if (Operation *alloc = result->buffer.getDefiningOp(); alloc && !alloc->isBeforeInBlock(outermost))
     alloc->moveBefore(outermost);
-  // Loops like the producer's, then those of iterators that the buffer does not have.
+  // Loops like the producer's, then those of iterators that index no dimension of the buffer.
   OpBuilder builder(place);
   builder.setInsertionPointAfter(place);
   IndexRanges ranges = indices.rangesAround(followed->block);

@@ -1,8 +1,8 @@
-//===- RollingBuffer.cpp - keeps what the next iteration needs again ------===//
+//===- RollingBuffer.cpp - reuses elements of the previous iteration ------===//
 //
-// Where the iterations of a loop compute overlapping windows of a buffer, each
-// computes only what is new in its window; the buffer holds one window and is
-// written in a circle. Iterations are then no longer independent.
+// If the iterations of a loop compute overlapping windows of a buffer, each
+// computes only the new part of its window. The buffer holds one window and is
+// used as a ring. Iterations are then no longer independent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,15 +15,15 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// In iteration i of the loop, the block stores the indices [low(i), low(i) + size) of a dimension; low(i + 1) is
-/// low(i) + step, and step < size.
+/// In iteration i of the loop, the block stores the indices [low(i), low(i) + size) of a dimension, where low(i + 1) =
+/// low(i) + step and step < size.
 struct Window {
   unsigned dim = 0;
   SymbolicInt index, low, size, step;
 };
 } // namespace
 
-/// The one dimension along which iterations overlap; the others must not depend on the loop.
+/// The only dimension along which iterations overlap; the others must not depend on the loop.
 static std::optional<Window> windowOf(BlockOp block, const SingleStore &single, ForOp loop, KernelIndices &indices,
                                       std::string &why) {
   IndexNames &names = indices.names;
@@ -52,8 +52,8 @@ static std::optional<Window> windowOf(BlockOp block, const SingleStore &single, 
   return found;
 }
 
-/// Whether an element that an iteration does not compute again has been computed before: no condition tells the
-/// iterations apart but by the element.
+/// Whether elements that an iteration skips were computed before: conditions may depend on the iteration only through
+/// the element.
 static bool areOfElements(BlockOp block, const Window &window, ForOp loop, KernelIndices &indices) {
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   IndexRanges ranges = indices.rangesAround(block);
@@ -106,7 +106,7 @@ LogicalResult KernelSchedule::rollingBuffer(Block handle, int64_t number) {
     index[window->dim] = support::mod(index[window->dim], window->size);
     setIndices(access, index, names);
   }
-  // All of the first window, and of each other one what is behind the one before.
+  // The whole first window, and of each later one the part beyond the previous window.
   SymbolicInt isLater = support::min(names.symbol(loop.variable()), SymbolicInt(1));
   Shape bindings = indices.bindingsOf(block);
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());

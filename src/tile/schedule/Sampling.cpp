@@ -1,8 +1,8 @@
-//===- Sampling.cpp - primitives that draw a decision ---------------------===//
+//===- Sampling.cpp - primitives that sample a decision -------------------===//
 //
-// What is drawn depends on the seed and on the steps before, and is the same on
-// every machine. The trace holds the decision, so a replay draws nothing; whoever
-// searches for a better schedule changes decisions.
+// A sample depends on the seed and the preceding steps only, and is the same on
+// every machine. The trace records the decision, so a replay samples nothing. A
+// search changes decisions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ uint64_t KernelSchedule::draw() {
   return z ^ (z >> 31);
 }
 
-/// Below `count`, each as likely.
+/// A uniform number below `count`.
 uint64_t KernelSchedule::drawBelow(uint64_t count) {
   uint64_t largest = UINT64_MAX - UINT64_MAX % count, drawn = draw();
   while (drawn >= largest)
@@ -45,7 +45,7 @@ static SmallVector<int64_t> divisorsOf(int64_t number) {
   return small;
 }
 
-/// So many factors whose product is `extent`, the last one at most `largest`.
+/// Draws `count` factors whose product is `extent`, the last at most `largest`.
 SmallVector<int64_t> KernelSchedule::drawFactors(int64_t extent, int64_t count, int64_t largest) {
   SmallVector<int64_t> factors(count, 1);
   for (int64_t i = count; i-- > 1;) {
@@ -94,7 +94,7 @@ SmallVector<KernelSchedule::Number> KernelSchedule::recordFactors(StringRef prim
 // Factors
 //===----------------------------------------------------------------------===//
 
-/// The extent of a loop that can be cut into factors.
+/// The extent of a loop that can be factored.
 FailureOr<int64_t> KernelSchedule::findExtent(Loop handle, int64_t count, const std::string &title) {
   constexpr int64_t mostParts = 16;
   FailureOr<ForOp> loop = find(handle);
@@ -109,7 +109,7 @@ FailureOr<int64_t> KernelSchedule::findExtent(Loop handle, int64_t count, const 
   return *number;
 }
 
-/// What is wrong with factors that were decided; empty: nothing.
+/// What is wrong with given factors; empty if nothing.
 static std::string wrongFactors(ArrayRef<int64_t> factors, int64_t extent, int64_t count) {
   int64_t rest = extent;
   for (int64_t factor : factors)

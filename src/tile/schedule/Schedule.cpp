@@ -66,7 +66,7 @@ FailureOr<Operation *> KernelSchedule::find(Place place) {
   return failed(found) ? FailureOr<Operation *>(failure()) : found->getOperation();
 }
 
-/// Blocks may be called anything, values of a trace not.
+/// Turns a block's name, which may contain anything, into a valid name of a value.
 static std::string asValueName(StringRef stem) {
   std::string name = stem.str();
   std::replace_if(name.begin(), name.end(), [](char c) { return !isTraceNameCharacter(c); }, '_');
@@ -192,7 +192,7 @@ FailureOr<SmallVector<KernelSchedule::Block>> KernelSchedule::getChildBlocks(Pla
   return recordBlocks("get_child_blocks", blocksIn(*found), nameOf(place));
 }
 
-/// The other blocks that write what `block` reads, or read what it writes.
+/// The other blocks that write what `block` reads, or that read what it writes.
 static SmallVector<Operation *> neighbours(func::FuncOp kernel, BlockOp block, bool producers) {
   llvm::SetVector<Operation *> found;
   for (const Access &access : accessesIn(block))

@@ -1,10 +1,10 @@
 //===- Schedule.h - transformations of a kernel, and their trace -*- C++ -*-===//
 //
-// A schedule holds a kernel of loops around blocks, and the trace of what was
-// done to it. Primitives.def lists the primitives, which are its methods: each
-// checks that it keeps the meaning of the kernel, transforms it and appends one
-// instruction to the trace; or it changes nothing and says what is in the way. A
-// trace, which may have been read from text (TraceText.h), is done again by `replay`.
+// A schedule holds a kernel of loops around blocks, and the trace of its
+// transformations. Its methods are the primitives listed in Primitives.def. Each
+// verifies that it preserves the kernel's meaning, transforms the kernel and appends
+// an instruction to the trace; or it refuses with a reason and changes nothing.
+// `replay` applies a trace, for example one read from text (TraceText.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,25 +22,25 @@
 
 namespace perpend::tile {
 
-/// One instruction: `%f = fuse %i0, %i1`.
+/// One instruction, such as `%f = fuse %i0, %i1`.
 struct TraceInstruction {
   llvm::StringRef primitive;
   llvm::SmallVector<std::string, 2> results;
-  /// Values (%name) and literals, as they are written.
+  /// Values (%name) and literals, as text.
   llvm::SmallVector<std::string, 4> operands;
   std::string str() const;
 };
 
-/// Of what the names of values consist, behind the %.
+/// Characters of a value's name, after the %.
 inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' || c == '.' || c == '$'; }
 
 class KernelSchedule {
 public:
-  /// `scopes`: those of the target.
+  /// `scopes`: the memories of the target.
   explicit KernelSchedule(mlir::func::FuncOp kernel, std::vector<std::string> scopes = {"local"})
       : kernel(kernel), scopes(std::move(scopes)) {}
 
-  /// A number that stands for a block or a loop; valid until a primitive consumes it.
+  /// A handle of a block or a loop; valid until a primitive consumes it.
   struct Block {
     unsigned id;
   };
@@ -48,11 +48,11 @@ public:
     unsigned id;
   };
   using Place = std::variant<Loop, Block>;
-  /// What was sampled: an integer, by its name in the trace.
+  /// A sampled integer, by its name in the trace.
   struct Number {
     unsigned id;
   };
-  /// A number, one that was sampled, or free (nullopt).
+  /// A number, a sampled number, or free (nullopt).
   struct Factor {
     Factor() = default;
     Factor(std::nullopt_t) {}
@@ -62,7 +62,7 @@ public:
     std::optional<Number> number;
   };
 
-  // What the types in Primitives.def are, as operands ...
+  // The types in Primitives.def, as operands ...
   using Integer = int64_t;
   using String = llvm::StringRef;
   using Loops = llvm::ArrayRef<Loop>;
@@ -70,7 +70,7 @@ public:
   using Integers = llvm::ArrayRef<int64_t>;
   using Map = llvm::StringRef;
   using Attribute = mlir::Attribute;
-  /// ... and as results, of which there are none where a primitive is refused.
+  /// ... and as results, which are empty if a primitive refuses.
   struct Results {
     using None = mlir::LogicalResult;
     using Block = mlir::FailureOr<KernelSchedule::Block>;
@@ -81,44 +81,44 @@ public:
     using Numbers = mlir::FailureOr<llvm::SmallVector<KernelSchedule::Number>>;
   };
 
-  // The primitives: of each line of Primitives.def, which describes it, a method such as
+  // The primitives: for each line of Primitives.def, which documents it, a method such as
   //   FailureOr<SmallVector<Loop>> split(Loop loop, ArrayRef<Factor> factors);
 #define PRIMITIVE(name, method, results, operands, sentence) Results::results method operands;
 #include "tile/schedule/Primitives.def"
 
-  /// i becomes i0 * factor + i1.
+  /// Replaces i by i0 * factor + i1.
   mlir::FailureOr<std::pair<Loop, Loop>> split(Loop loop, int64_t factor);
-  /// Of each decision that a primitive draws; schedules with one seed and the same steps draw the same.
+  /// The seed of all decisions; schedules with the same seed and steps draw the same.
   void setSeed(uint64_t seed) { generator = seed; }
-  /// What was sampled.
+  /// The value of a sampled number.
   int64_t value(Number number) const { return numbers.at(number.id); }
 
   // Primitives by name
-  /// One instruction; its results, if it names any, are called so.
+  /// Applies one instruction. Its results, if any, get the names that it lists.
   mlir::LogicalResult apply(const TraceInstruction &instruction);
-  /// All of them, or nothing: then `failed` is the first that was refused.
+  /// Applies all instructions or none; in the latter case `failed` is the first that was refused.
   mlir::LogicalResult replay(llvm::ArrayRef<TraceInstruction> trace, size_t *failed = nullptr);
-  /// What `%name` stands for, if anything ever did.
+  /// What `%name` stands for, or last stood for.
   std::optional<Place> handle(llvm::StringRef name) const;
   std::optional<Number> number(llvm::StringRef name) const;
-  /// What is wrong with a name that stands for nothing.
+  /// An error for a name without a value.
   std::string unknownHandle(llvm::StringRef name) const;
 
   llvm::ArrayRef<TraceInstruction> trace() const { return instructions; }
-  /// Why the last primitive was refused.
+  /// Why the last primitive refused.
   llvm::StringRef refusal() const { return reason; }
-  /// The number of the operand that `apply` could not read.
+  /// The index of the operand that `apply` could not read.
   std::optional<unsigned> refusedOperand() const { return wrongOperand; }
   mlir::MLIRContext *context() { return kernel.getContext(); }
-  /// The operations that handles stand for; null when they have been consumed.
+  /// The operation of a handle; null if it has been consumed.
   BlockOp operation(Block block) const;
   ForOp operation(Loop loop) const;
 
-  /// Tries steps on a copy of the kernel, with a handle more for another operation.
+  /// Tries steps on a copy of the kernel, in which `handle` is an additional handle for an operation.
   mlir::LogicalResult tryOut(llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps,
                              mlir::Operation *another = nullptr);
 
-  /// Fails for this reason; so do steps of primitives that are not possible.
+  /// Records the reason and fails, as primitives do when they refuse.
   mlir::LogicalResult refuse(const llvm::Twine &text);
 
 private:
@@ -126,7 +126,7 @@ private:
   mlir::FailureOr<BlockOp> find(Block block);
   mlir::FailureOr<mlir::Operation *> find(Place place);
   mlir::LogicalResult find(Block blockHandle, Loop loopHandle, BlockOp &block, ForOp &loop);
-  /// Null when there is none.
+  /// Null if there is no such block.
   BlockOp findBlock(llvm::StringRef name) const;
   unsigned addHandle(mlir::Operation *op, llvm::StringRef stem);
   std::string nameOf(Loop loop) const { return "%" + handleNames[loop.id]; }
@@ -136,29 +136,29 @@ private:
     return std::visit([&](auto handle) { return nameOf(handle); }, place);
   }
   mlir::LogicalResult applyInPlace(const TraceInstruction &instruction);
-  /// Of the last instruction; after a refusal the schedule is of no use.
+  /// Names the results of the last instruction. After a failure the schedule must not be used any more.
   mlir::LogicalResult nameResults(llvm::ArrayRef<std::string> names);
   void record(llvm::StringRef primitive, llvm::ArrayRef<std::string> results, llvm::ArrayRef<std::string> operands);
   mlir::LogicalResult setKind(Loop handle, LoopKind kind, llvm::StringRef primitive);
   mlir::LogicalResult checkIndependent(ForOp loop);
   mlir::LogicalResult checkScope(llvm::StringRef scope, const std::string &title);
-  /// The access is "read" or "write": of the k-th buffer that the block writes, or reads and does not write.
+  /// `access` is "read" or "write"; `number` counts the buffers that the block writes, or reads without writing.
   mlir::FailureOr<mlir::Value> findBuffer(BlockOp block, llvm::StringRef access, int64_t number,
                                           const std::string &title);
-  /// All of the steps, as one instruction that the caller records; or nothing.
+  /// Applies all steps as a single instruction, which the caller records; or none.
   mlir::LogicalResult applyAll(const std::string &title,
                                llvm::function_ref<mlir::LogicalResult(KernelSchedule &)> steps);
   mlir::FailureOr<llvm::SmallVector<Block>> recordBlocks(llvm::StringRef primitive,
                                                          llvm::ArrayRef<mlir::Operation *> blocks,
                                                          llvm::ArrayRef<std::string> operands);
-  /// What is inside of a block is no more the schedule's.
+  /// Refuses operations inside another block, which schedules do not see.
   mlir::LogicalResult checkOutermost(mlir::Operation *op, const std::string &name);
   mlir::FailureOr<Block> reindexCache(llvm::StringRef primitive, Block block, llvm::StringRef access, int64_t number,
                                       llvm::StringRef scope, llvm::StringRef map);
   mlir::FailureOr<Block> copyReindexed(Block block, llvm::StringRef access, int64_t number, llvm::StringRef scope,
                                        std::optional<llvm::StringRef> map, const std::string &title);
   std::string textOf(llvm::ArrayRef<Factor> factors) const;
-  /// Free ones are nullopt.
+  /// The factors' values; nullopt for a free one.
   llvm::SmallVector<std::optional<int64_t>> valuesOf(llvm::ArrayRef<Factor> factors) const;
   uint64_t draw();
   uint64_t drawBelow(uint64_t count);
@@ -167,36 +167,36 @@ private:
   Number addNumber(int64_t value, llvm::StringRef stem);
   llvm::SmallVector<Number> recordFactors(llvm::StringRef primitive, const std::string &stem,
                                           llvm::ArrayRef<int64_t> factors, llvm::ArrayRef<std::string> operands);
-  /// Erases what no handle stands for any more.
+  /// Erases an operation to which no handle refers any more.
   void erase(mlir::Operation *op);
 
   mlir::func::FuncOp kernel;
   std::vector<std::string> scopes;
   llvm::SmallVector<mlir::Operation *> handles;
   llvm::SmallVector<std::string> handleNames;
-  /// What each of them is or was.
+  /// Whether each handle is or was a loop.
   llvm::SmallVector<bool> areLoops;
-  /// Of the handles that are numbers.
+  /// The values of handles that are numbers.
   std::map<unsigned, int64_t> numbers;
   uint64_t generator = 1;
-  /// By names, without %.
+  /// Handles by name, without the %.
   llvm::StringMap<unsigned> handleNumbers;
   llvm::SmallVector<TraceInstruction> instructions;
   std::string reason;
   std::optional<unsigned> wrongOperand;
 };
 
-/// Writes a loop's body in terms of other loops: every expression in it that uses `variable` gets `replacement`, an
-/// expression of `names`.
+/// Substitutes `variable` in a loop's body: every expression that uses it gets `replacement`, an expression over
+/// `names`.
 void replaceVariable(mlir::Value variable, const SymbolicInt &replacement, IndexNames &names);
 
-/// `[2, 8]`
+/// For example `[2, 8]`.
 std::string listText(llvm::ArrayRef<int64_t> numbers);
 
-/// Shrinks a local buffer to what one iteration around it touches. With `mayWrap`, its indices may become others than
-/// iterators, which most primitives want.
+/// Shrinks a local buffer to what one iteration around it touches. With `mayWrap`, indices may become modular; most
+/// primitives require plain iterators.
 void compactBuffer(AllocOp alloc, bool mayWrap = false);
-/// All of a kernel's, when it has been scheduled.
+/// Shrinks all local buffers, once the kernel has been scheduled.
 void compactBuffers(mlir::func::FuncOp kernel);
 } // namespace perpend::tile
 

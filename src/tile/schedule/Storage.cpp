@@ -1,4 +1,4 @@
-//===- Storage.cpp - primitives on how a local buffer holds its elements --===//
+//===- Storage.cpp - primitives on the storage of local buffers -----------===//
 
 #include "support/ReadableText.h"
 #include "tile/Attributes.h"
@@ -17,7 +17,7 @@ using namespace perpend::tile;
 // storage_align
 //===----------------------------------------------------------------------===//
 
-/// The least extent from `extent` on of which so many elements of `stride` are `offset` modulo `factor`.
+/// The least padded extent whose product with `stride` is `offset` modulo `factor`.
 static std::optional<int64_t> alignedExtent(int64_t extent, int64_t stride, int64_t factor, int64_t offset) {
   for (int64_t aligned = extent; aligned < extent + factor; ++aligned)
     if (aligned * stride % factor == offset)
@@ -76,7 +76,7 @@ LogicalResult KernelSchedule::storageAlign(Block handle, int64_t number, int64_t
 // unsafe_set_dtype
 //===----------------------------------------------------------------------===//
 
-/// `value` as another type of the same class.
+/// Converts `value` to another type of the same class.
 static Value convert(OpBuilder &builder, Value value, Type type) {
   unsigned from = value.getType().getIntOrFloatBitWidth(), to = type.getIntOrFloatBitWidth();
   Location loc = value.getLoc();
@@ -89,7 +89,7 @@ static Value convert(OpBuilder &builder, Value value, Type type) {
                    : builder.create<arith::TruncIOp>(loc, type, value).getResult();
 }
 
-/// Both floating-point of different widths, or both integers without sign of at least 8 bits.
+/// Both types must be floating-point of different widths, or signless integers of at least 8 bits.
 static bool isConvertible(Type from, Type to) {
   if (isa<FloatType>(from) && isa<FloatType>(to))
     return from == to || from.getIntOrFloatBitWidth() != to.getIntOrFloatBitWidth();

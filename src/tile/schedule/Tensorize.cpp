@@ -1,12 +1,12 @@
-//===- Tensorize.cpp - primitives that give a nest to an intrinsic --------===//
+//===- Tensorize.cpp - primitives that replace a nest by an intrinsic -----===//
 //
-// blockize hides a nest in a block of its own: an iterator of the block inside
-// whose binding is 8 * %i + %j, with %j inside, becomes an iterator %o = %i outside
-// and 8 * %o + %j inside.
+// blockize encloses a nest in a new block. If the inner block has an iterator bound
+// to 8 * %i + %j, with %j inside the nest, the new block gets an iterator %o = %i,
+// and the inner binding becomes 8 * %o + %j.
 //
-// A tensorized block is one with an annotation. Its meaning stays the nest inside
-// (so every other primitive, and the interpreter, see what it reads and writes);
-// FlattenBlocks puts the intrinsic in its place.
+// tensorize only annotates the block. The nest inside remains its meaning, so that
+// other primitives and the interpreter still see its accesses. FlattenBlocks
+// replaces it by the intrinsic.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +26,7 @@ using namespace perpend::tile;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// One iterator, or one side of a condition: what loops inside of the nest give, and what those outside do.
+/// One iterator, or one side of a condition, divided into the parts of outer and inner loops.
 struct Division {
   SymbolicInt inner, outer;
 };
@@ -38,7 +38,7 @@ public:
       insideNames.insert(indices.names.nameOf(around.variable()));
   }
 
-  /// False: it cannot be divided, and `why`; nothing has changed.
+  /// False, with a reason, if division is impossible; nothing has changed then.
   bool analyse(std::string &why);
   BlockOp apply(func::FuncOp kernel);
 
@@ -61,7 +61,7 @@ private:
   std::set<std::string> insideNames;
   SmallVector<Outer> outers;
   Shape innerBindings;
-  /// Pairs.
+  /// Pairs of sides.
   Shape outerConditions;
   SmallVector<std::pair<Division, Division>> innerConditions;
 };
@@ -120,7 +120,7 @@ bool Blockizer::divideIterator(unsigned number, const SymbolicInt &binding, std:
   return true;
 }
 
-/// Conditions on what is outside alone go there.
+/// Moves conditions on outer loops alone to the new block.
 bool Blockizer::divideConditions(std::string &why) {
   Shape conditions = indices.resolve(block.getConditions(), block.getVariables());
   for (size_t i = 0; i < conditions.size(); i += 2) {
@@ -137,7 +137,7 @@ bool Blockizer::divideConditions(std::string &why) {
   return true;
 }
 
-/// The expression with iterators of the new block, as symbols #0, #1, … that are replaced when it is there.
+/// The expression over the new block's iterators, as symbols #0, #1, … that are replaced once the block exists.
 std::optional<SymbolicInt> Blockizer::inTermsOfOuter(const SymbolicInt &expression) {
   auto isFixed = [&](const SymbolicInt &part) { return !usesIndices(part, indices.names); };
   if (isFixed(expression))
@@ -181,7 +181,7 @@ BlockOp Blockizer::apply(func::FuncOp kernel) {
   return created;
 }
 
-/// The one block in a loop that holds nothing else but loops.
+/// The only block in a perfect loop nest.
 static BlockOp onlyBlockIn(ForOp loop) {
   Operation *next = loop;
   while (auto inner = dyn_cast<ForOp>(next)) {

@@ -1,4 +1,4 @@
-//===- TraceText.cpp - traces as text -------------------------------------===//
+//===- TraceText.cpp - the text form of traces ----------------------------===//
 
 #include "tile/schedule/TraceText.h"
 
@@ -15,10 +15,10 @@ using namespace perpend;
 using namespace perpend::tile;
 
 namespace {
-/// Deeper brackets are no operand of any primitive, and cost a stack.
+/// Limit of nesting: no operand needs more, and parsing recurses.
 constexpr unsigned mostBrackets = 100;
 
-/// One line, and how far it has been read.
+/// A line and the position in it.
 class LineReader {
 public:
   LineReader(StringRef line, unsigned number) : line(line), number(number) {}
@@ -36,7 +36,7 @@ public:
     return true;
   }
 
-  /// Letters, digits and the like; empty where there are none.
+  /// Reads letters, digits, and other characters of names; may be empty.
   StringRef readWord() {
     skipSpaces();
     StringRef word = rest().take_while(isTraceNameCharacter);
@@ -44,7 +44,7 @@ public:
     return word;
   }
 
-  /// Up to a comma or the end of the line, outside of brackets and quotes. Nullopt where they do not match.
+  /// Reads up to a comma or the end of the line, outside brackets and quotes. nullopt if these are unbalanced.
   std::optional<StringRef> readOperand();
 
 private:
@@ -54,7 +54,7 @@ private:
 };
 } // namespace
 
-/// The end of the quoted text that begins at `at`; npos: there is none.
+/// The end of the quoted text that starts at `at`; npos if it has none.
 static size_t endOfQuotes(StringRef text, size_t at) {
   for (++at; at < text.size() && text[at] != '"'; ++at)
     at += text[at] == '\\';
@@ -99,7 +99,7 @@ class TraceParser {
 public:
   explicit TraceParser(TextError &error) : error(error) {}
 
-  /// False: an error.
+  /// False if there is an error.
   bool parseLine(LineReader reader, std::vector<TraceLine> &trace);
 
 private:
@@ -112,7 +112,7 @@ private:
   bool parseOperands(LineReader &reader, TraceLine &line);
 
   TextError &error;
-  /// Where each value is defined.
+  /// The line where each value is defined.
   llvm::StringMap<unsigned> definitions;
 };
 } // namespace
@@ -261,7 +261,7 @@ bool FileParser::parseQuoted(LineReader &reader, std::string &value) {
   return true;
 }
 
-/// schedule @name structure "…" where "…" for "…" {
+/// Parses `schedule @name structure "…" where "…" for "…" {`.
 bool FileParser::parseHead(LineReader reader) {
   constexpr StringRef form = "expected schedule @kernel structure \"...\" for \"target\" {\n"
                              "hint: `perpend inspect MODEL --schedules` writes such a file; tensor intrinsics are for "

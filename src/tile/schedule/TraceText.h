@@ -1,18 +1,19 @@
-//===- TraceText.h - traces as text ------------------------------*- C++ -*-===//
+//===- TraceText.h - the text form of traces --------------------*- C++ -*-===//
 //
-// A trace is a line for each instruction, as TraceInstruction::str writes them:
+// A trace has one line per instruction, as TraceInstruction::str prints it:
 //
 //   %map = get_block "map"                  // results, the primitive, operands
 //   %i0, %i1 = get_loops %map
 //   %i0_0, %i0_1 = split %i0, [_, 8]        // a list is one operand
 //   parallel %i0_0
 //
-// A file of schedules names the kernel of each trace, by what it computes
-// (docs/decisions/0014), and the machine that it is for:
+// A file of schedules gives for each trace its kernel, identified by what it computes (docs/decisions/0014),
+// and the machine that it is for:
 //
 //   schedule @reduce_map_88e5 structure "88e5f1..." for "x86-64-v3" { ... }
 //
-// and may say for which values of a symbol it is, `where "n <= 16"`; one that says nothing is for all others.
+// An optional `where "n <= 16"` restricts it to a range of a symbol; a schedule without one covers all other
+// values.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,44 +24,45 @@
 
 namespace perpend::tile {
 
-/// From 1, in bytes.
+/// Line and column in bytes, from 1.
 struct TextPosition {
   unsigned line = 1, column = 1;
 };
 
 struct TextError {
   TextPosition position;
-  /// It may end in a hint.
+  /// May end with a hint.
   std::string message;
 };
 
 struct TraceLine {
   TraceInstruction instruction;
-  /// Of the primitive, and of each operand.
+  /// Positions of the primitive and of each operand.
   TextPosition position;
   llvm::SmallVector<TextPosition, 4> operands;
 };
 
-/// Errors: of syntax, a primitive that there is not (with the nearest).
+/// Errors: syntax, unknown primitive (with the nearest known one).
 std::optional<std::vector<TraceLine>> parseTrace(llvm::StringRef text, TextError &error);
 
-/// Does all of it, or nothing. Errors: a wrong operand, a value that is not defined, what the primitive refuses.
+/// Applies all of it or nothing. Errors: an invalid operand, an undefined value, a refusal by a primitive.
 mlir::LogicalResult replay(KernelSchedule &schedule, llvm::ArrayRef<TraceLine> trace, TextError &error);
 
 /// One section of a file of schedules.
 struct ScheduleText {
   std::string kernel;
-  /// Empty: any kernel of the name; all values that no other schedule of the kernel is for; any machine.
+  /// If empty: any kernel of the name; all values of the symbol that no other schedule of the kernel covers; any
+  /// machine.
   std::string structure, range, target;
   TextPosition position;
-  /// What stands between the braces, and the line on which it begins.
+  /// The text between the braces, and the line where it begins.
   std::string trace;
   unsigned firstLine = 0;
 
   std::string str() const;
 };
 
-/// Errors: those of parseTrace, two schedules for one kernel and one range unless there `mayBeSeveral`.
+/// Errors: those of parseTrace; two schedules for the same kernel and range, unless `mayBeSeveral`.
 std::optional<std::vector<ScheduleText>> parseSchedules(llvm::StringRef text, TextError &error,
                                                         bool mayBeSeveral = false);
 } // namespace perpend::tile

@@ -1,16 +1,16 @@
-//===- Calls.cpp - rules for intrinsics with code of their own ------------===//
+//===- Calls.cpp - sketch rules for user-supplied intrinsics --------------===//
 //
-// What users have written by hand, or call of a library, may be a whole product. So
-// such an intrinsic is given as much of a nest as it takes, whatever it costs:
+// An intrinsic that a user has written, or that calls a library, may be a whole product. So it gets
+// as much of a nest as it accepts, whatever its cost:
 //
 //   tensorize %i, "gemm"
 //
-// or rows or columns, which are units, of what follows the nest, too:
+// or units of rows or columns, together with the epilogue:
 //
 //   %i0, %i1 = split %i, [_, 64]     compute_at %sum, %i0     tensorize %i_sum, "gemm"
 //
-// An operand that was packed in panels of columns for another intrinsic is copied to
-// whole rows, where all of the nest is taken then:
+// An operand that was packed into panels for another intrinsic is copied back to whole rows; the
+// whole nest is given to the intrinsic then:
 //
 //   cache_read %sum, 1, "local"      transform_layout %sum, "read", 1, (p, k, c) -> (k, p * 16 + c)
 //
@@ -40,12 +40,12 @@ static bool isImplemented(BlockOp block, const target::TargetInfo &target) {
   return isUntouched(block) && !implementedFor(block, target).empty();
 }
 
-/// What a unit has; a point of the space has other numbers.
+/// Rows per unit; other points of the space have other numbers.
 static constexpr int64_t rowsOfUnit = 64;
-/// Of these the first that the intrinsic takes: packed operands have the columns of a panel together.
+/// The first of these that the intrinsic accepts: packed operands fix the columns of a panel.
 static constexpr int64_t columnsOfUnit[] = {256, 64, 48, 32, 16, 8, 4};
 
-/// So many rows, or columns, with what reads them. Returns the number of loops around them.
+/// Divides into units of rows or columns, together with the reader. Returns the number of loops around them.
 static FailureOr<size_t> divide(KernelSchedule &schedule, KernelSchedule::Block block, bool byColumns, int64_t size) {
   std::optional<KernelSchedule::Block> reader = readerAlike(schedule, block);
   Loops loops = spatialLoops(schedule, reader.value_or(block));
@@ -69,7 +69,7 @@ static LogicalResult callInUnits(KernelSchedule &schedule, KernelSchedule::Block
   return failed(outer) ? failure() : tile::giveToIntrinsic(schedule, block, *outer, intrinsic, target);
 }
 
-/// (…, p, k, c) -> (…, k, p * columns + c); empty: no such buffer.
+/// The map (…, p, k, c) -> (…, k, p * columns + c); empty if the buffer has no panels.
 static std::string rowsOfPanels(tile::BufferType type) {
   tile::Shape extents(type.extents());
   std::optional<int64_t> columns = extents.size() < 3 ? std::nullopt : extents.back().constant();
@@ -79,7 +79,7 @@ static std::string rowsOfPanels(tile::BufferType type) {
   return columns ? "(" + outer + "p, k, c) -> (" + outer + "k, p * " + std::to_string(*columns) + " + c)" : "";
 }
 
-/// All of the nest, on a copy of one of its operands.
+/// Gives the whole nest to the intrinsic, with a copy of one operand.
 static LogicalResult callOnCopy(KernelSchedule &schedule, KernelSchedule::Block block, const Intrinsic &intrinsic,
                                 const target::TargetInfo &target) {
   for (auto [number, buffer] : llvm::enumerate(tile::buffersOf(schedule.operation(block), /*isWritten=*/false))) {

@@ -1,4 +1,4 @@
-//===- Chains.cpp - rules for values that follow one another --------------===//
+//===- Chains.cpp - sketch rules for chains of values ---------------------===//
 //
 //   compute_inline %map                          (one value reads it)
 //   %k0, %k1 = split %k, [_, %lanes]             %part = rfactor %k1, 1
@@ -24,7 +24,7 @@ namespace perpend::tune {
 // Inlining
 //===----------------------------------------------------------------------===//
 
-/// The blocks that read what a block writes into a buffer of the kernel's own.
+/// The blocks that read what a block writes into a local buffer.
 static SmallVector<BlockOp> readersOf(BlockOp block) {
   SmallVector<BlockOp> readers;
   for (Value buffer : tile::buffersOf(block, /*isWritten=*/true))
@@ -49,10 +49,10 @@ static LogicalResult inlineBlock(KernelSchedule &schedule, KernelSchedule::Block
 const SketchRule inlineRule = {"inline", isReadOnce, inlineBlock};
 
 //===----------------------------------------------------------------------===//
-// Sums of sums
+// Partial sums
 //===----------------------------------------------------------------------===//
 
-/// As many as vectors have lanes, or some times that: a vector is not longer.
+/// Multiples of a vector's lanes.
 static SmallVector<int64_t> lanesFor(int64_t lanes) { return {lanes, 2 * lanes, 4 * lanes}; }
 
 static bool isAlongNeighbours(BlockOp block, const target::TargetInfo &target) {
@@ -84,7 +84,7 @@ static LogicalResult sumInParts(KernelSchedule &schedule, KernelSchedule::Block 
 const SketchRule partialSumsRule = {"partial sums", isAlongNeighbours, sumInParts, 1, /*isOptional=*/true};
 
 //===----------------------------------------------------------------------===//
-// Units, and where the others run
+// Units, and locations of the other blocks
 //===----------------------------------------------------------------------===//
 
 static bool isInUnits(BlockOp block) {
@@ -98,7 +98,7 @@ static bool hasNoUnits(BlockOp block, const target::TargetInfo &) {
   return isResult(block) && !isInUnits(block) && !block->getParentOfType<BlockOp>();
 }
 
-/// Parts of the only loop, or outer ones.
+/// Makes parts of the only loop, or outer loops, parallel.
 static LogicalResult runInParallel(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
                                    const target::TargetInfo &) {
   SmallVector<Loop> loops = spatialLoops(schedule, block);
@@ -140,7 +140,7 @@ static bool isVector(tile::ForOp loop, const target::TargetInfo &target) {
   return loop.getKind() == tile::LoopKind::Serial && tile::lanesOf(loop, target) > 0;
 }
 
-/// A sum of as many sums as vectors have lanes: these loops stand outside of the sum's.
+/// Whether the block is a sum over a vector's lanes of partial sums, whose loops are outside.
 static bool sumsLanes(BlockOp block, const target::TargetInfo &target) {
   SmallVector<tile::ForOp> loops = tile::loopsAround(block);
   tile::KernelIndices indices;

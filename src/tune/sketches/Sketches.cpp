@@ -1,4 +1,4 @@
-//===- Sketches.cpp - rules that write sketches ---------------------------===//
+//===- Sketches.cpp - rules that make sketches ----------------------------===//
 
 #include "tune/sketches/Sketches.h"
 
@@ -26,7 +26,7 @@ llvm::ArrayRef<const SketchRule *> sketchRules() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A kernel as a trace leaves it.
+/// A kernel after a trace has been applied.
 struct State {
   State(func::FuncOp plain, const target::TargetInfo &target, const Trace &trace)
       : kernel(plain.clone()), schedule(*kernel, target.scopes()) {
@@ -40,7 +40,7 @@ struct State {
 };
 } // namespace
 
-/// Null: the rule does nothing here.
+/// nullopt: the rule does not apply.
 static std::optional<Trace> applied(const SketchRule &rule, unsigned form, func::FuncOp kernel,
                                     const target::TargetInfo &target, Trace trace) {
   State before(kernel, target, trace);
@@ -52,7 +52,7 @@ static std::optional<Trace> applied(const SketchRule &rule, unsigned form, func:
     FailureOr<KernelSchedule::Block> block = state.schedule.getBlock(name);
     if (failed(block) || !rule.applies(state.schedule.operation(*block), target) ||
         failed(rule.apply(state.schedule, *block, form, target)))
-      continue; // also where the block is gone, or inside of another
+      continue; // also if the block is gone, or inside another
     isAny = true;
     trace = state.trace();
   }
@@ -112,8 +112,8 @@ static Space spaceOfAll(func::FuncOp kernel, const target::TargetInfo &target, T
 
 llvm::ArrayRef<SpaceInfo> spaces() {
   static const SpaceInfo list[] = {
-      {"trace", "the compiler's own trace with its numbers free", Space::ofTrace},
-      {"rules", "what rules for sketches make", spaceOfRules},
+      {"trace", "the numbers of the default schedule", Space::ofTrace},
+      {"rules", "the sketches that rules make", spaceOfRules},
       {"all", "both", spaceOfAll},
   };
   return list;

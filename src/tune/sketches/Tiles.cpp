@@ -1,13 +1,13 @@
-//===- Tiles.cpp - rules for sums that read data again and again ----------===//
+//===- Tiles.cpp - sketch rules for sums that reuse data ------------------===//
 //
-// Loops in three levels: units, blocks of them, and what registers hold; of what
-// follows the sum, or else of a copy.
+// Loops in three levels: units, blocks within them, and register tiles; of the epilogue, or otherwise
+// of a copy.
 //
 //   %i0, %i1, %i2 = split %i, [_, %blocks, %rows]     %j0, %j1, %j2 = split %j, [_, %panels, %columns]
 //   reorder %i0, %j0, %i1, %j1, %i2, %j2              (or %j0, %i0, %j1, %i1, …)
 //   compute_at %sum, %j1                              tensorize %i2_sum, "f32.block"
 //
-// or, where no intrinsic fits, sums in registers:
+// or, if no intrinsic fits, sums in registers:
 //
 //   decompose_reduction %sum, %i2_sum                 reorder %k, %k0, %k1, %i2_sum, %j2_sum
 //   unroll %k1, unroll %i2_sum, vectorize %j2_sum
@@ -33,13 +33,13 @@ static const int64_t counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 14, 16, 20, 24,
 static constexpr int64_t usualRows = 8, mostRows = 24, usualBlocks = 16;
 
 namespace {
-/// The sum's loops, and those of what it is computed for.
+/// The sum's loops, and those of its reader.
 class Tiling {
 public:
   Tiling(KernelSchedule &schedule, KernelSchedule::Block sum, const target::TargetInfo &target)
       : schedule(schedule), sum(sum), target(target) {}
 
-  /// With blocks of so many columns.
+  /// Divides into blocks of this many columns.
   LogicalResult divide(int64_t columns, int64_t usualRows, bool wantsCopy, bool columnsOutside);
   LogicalResult giveToIntrinsic() { return tile::chooseIntrinsic(schedule, sum, outside, target); }
   LogicalResult sumInRegisters();
@@ -51,11 +51,11 @@ private:
   KernelSchedule &schedule;
   KernelSchedule::Block sum;
   const target::TargetInfo &target;
-  size_t outside = 0; ///< loops around the innermost block
+  size_t outside = 0; ///< number of loops around the innermost block
 };
 } // namespace
 
-/// What reads the sum at its own iterators, or a copy; the sum itself where no copy is wanted.
+/// The block that reads the sum at its own iterators, or a copy; the sum itself if no copy is wanted.
 FailureOr<KernelSchedule::Block> Tiling::findRoot(bool wantsCopy) {
   if (std::optional<KernelSchedule::Block> reader = readerAlike(schedule, sum))
     return *reader;
@@ -64,7 +64,7 @@ FailureOr<KernelSchedule::Block> Tiling::findRoot(bool wantsCopy) {
   return isPlain ? FailureOr<KernelSchedule::Block>(sum) : schedule.cacheWrite(sum, "local");
 }
 
-/// Into units, blocks and what is inside of one.
+/// Splits a loop into units, blocks and the inside of a block.
 FailureOr<Loops> Tiling::splitOne(Loop loop, int64_t blocks, std::optional<KernelSchedule::Factor> inner) {
   int64_t extent = tile::estimate(tile::countOf(schedule, loop));
   FailureOr<KernelSchedule::Number> count = sample(schedule, counts, blocks, std::max<int64_t>(1, extent));
@@ -145,10 +145,10 @@ LogicalResult Tiling::sumInRegisters() {
 
 static bool isSumOfReused(BlockOp block, const target::TargetInfo &) { return isUntouched(block) && reusesData(block); }
 
-/// The lanes of the widest vectors, some of them, or what the panels of an operand have.
+/// Widths to try: lanes of the widest vectors, several vectors, or the panels of an operand.
 static constexpr int64_t columnCounts[] = {64, 48, 32, 16, 8, 4, 2, 1};
 
-/// An intrinsic takes panels of so many columns as operands have; which, a trial says.
+/// The intrinsic accepts the panel width of the operands; a trial finds which one.
 static LogicalResult tileForIntrinsic(KernelSchedule &schedule, KernelSchedule::Block sum, unsigned form,
                                       const target::TargetInfo &target) {
   BlockOp op = schedule.operation(sum);

@@ -156,7 +156,7 @@ def test_branch_of_another_rank_is_an_error_of_the_run(taken, is_swapped):
     if taken != is_swapped:
         expect_same(parse(text), feeds)
     else:
-        message = f"chooses the {'then' if taken else 'else'} branch, whose results have another number of dimensions"
+        message = f"chooses the {'then' if taken else 'else'} branch, whose results have another rank"
         with pytest.raises(perpend.CompileError, match=message):
             run(parse(text), feeds)
 

@@ -143,6 +143,11 @@ INPUTS = {
     "GlobalMaxPool": lambda v: ([v.any(1, 2, 6, 7)], {}),
     "GlobalAveragePool": lambda v: ([v.any(1, 2, 6, 7)], {}),
     "Conv": lambda v: ([v.small(1, 2, 6, 7), v.small(3, 2, 2, 3)], {}),
+    "Col2Im": lambda v: ([v.small(1, 6, 9), int64(4, 5), int64(2, 3)], {}),
+    "DeformConv": lambda v: (
+        [v.small(1, 2, 3, 4), v.small(3, 2, 2, 2) / v.dtype.type(3), v.small(1, 8, 2, 3, low=-1, high=2), v.small(3)],
+        {},
+    ),
     "LayerNormalization": lambda v: ([v.small(3, 7), v.small(7), v.small(7)], {}),
     "Dropout": lambda v: ([v.any(3, 7)], {}),
     "EyeLike": lambda v: ([v.any(3, 7)], {}),
@@ -179,7 +184,8 @@ def type_names(op):
 
 # Inputs that decide about shapes: all after the first one of these.
 SHAPED = {
-    "Reshape", "Slice", "Pad", "Tile", "Expand", "Squeeze", "Unsqueeze", "CumSum", "CumProd", *REDUCTIONS.split(),
+    "Col2Im", "Reshape", "Slice", "Pad", "Tile", "Expand", "Squeeze", "Unsqueeze", "CumSum", "CumProd",
+    *REDUCTIONS.split(),
 }  # fmt: skip
 
 
@@ -270,3 +276,18 @@ def test_numbers_of_attributes_beyond_the_type(name: str) -> None:
     np.testing.assert_array_equal(run("Clip", 6, max=1e30, min=-1e30), x)
     for value, wanted in [(1e30, limits.max), (-1e30, limits.min), (2.9, 2), (-1.0, max(-1, limits.min))]:
         np.testing.assert_array_equal(run("Pad", 2, pads=[1, 0], value=value), [wanted, 3, 0, 7])
+
+
+@pytest.mark.parametrize(("stash", "wanted"), [(None, "float32"), (1, "float32"), (16, "bfloat16")])
+@pytest.mark.parametrize("name", ["float", "double", "float16"])
+def test_statistics_of_a_normalisation_have_the_type_that_they_ask_for(
+    name: str, stash: int | None, wanted: str
+) -> None:
+    x = np.array([[1.0, 2.0, 4.0]], dtype_of(name))
+    given = {} if stash is None else {"stash_type": stash}
+    node = onnx.helper.make_node("LayerNormalization", ["x", "scale"], ["y", "mean", "inverse"], **given)
+    model = build([node], {"x": x, "scale": x[0]}, {})
+    model.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in ("mean", "inverse"))
+    y, *statistics = perpend.compile(model)(x, x[0])
+    assert y.dtype == x.dtype and [each.dtype.name for each in statistics] == [wanted] * 2
+    np.testing.assert_allclose([float(each[0, 0]) for each in statistics], [7 / 3, (9 / 14) ** 0.5], rtol=2e-2)

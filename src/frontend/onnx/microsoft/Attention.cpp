@@ -1,6 +1,6 @@
 //===- Attention.cpp - ONNX Runtime's attention ---------------------------===//
 //
-// The attention operators of the domain com.microsoft: each brings its query,
+// The attention operators of the domain com.microsoft: each converts its query,
 // key, value, masks and past to the form of graph::attend().
 //
 //===----------------------------------------------------------------------===//
@@ -26,7 +26,7 @@ static Value afterPast(Builder &b, Value past, Value present) {
 static Value part(Builder &b, Value x, int64_t axis, const SymbolicInt &start, const SymbolicInt &size) {
   return x ? sliceAxis(b, x, axis, start, size) : x;
 }
-/// Element `position` of dimension `axis`, which disappears.
+/// Element `position` of dimension `axis`, which is dropped.
 static Value at(Builder &b, Value x, int64_t axis, int64_t position) {
   return x ? b.squeeze(part(b, x, axis, SymbolicInt(position), SymbolicInt(1)), {axis}) : x;
 }
@@ -45,7 +45,7 @@ static AttentionForm formOf(Node &node) {
 // Masks
 //===----------------------------------------------------------------------===//
 
-/// A mask of lengths [batch], or of ends and starts [2 batch], as booleans [batch, 1, 1, keys].
+/// Converts a mask of lengths [batch], or of ends and starts [2 batch], to booleans [batch, 1, 1, keys].
 static Value lengthMask(Builder &b, Value lengths, const SymbolicInt &batch, const SymbolicInt &keys) {
   bool hasStarts = shapeOf(lengths)[0] != batch;
   Value position = b.reshape(iota(b, keys, b.i64()), {SymbolicInt(1), SymbolicInt(1), SymbolicInt(1), keys});
@@ -57,8 +57,8 @@ static Value lengthMask(Builder &b, Value lengths, const SymbolicInt &batch, con
   return hasStarts ? call(b, "logical_and", {visible, call(b, "greater_equal", {position, bounds(batch)})}) : visible;
 }
 
-/// The mask of integers as a bias: 0 where it is not 0, else mask_filter_value. [batch], [2 batch], [batch, keys] or
-/// [batch, queries, keys].
+/// Converts the integer mask to a bias: 0 where it is nonzero, otherwise mask_filter_value. Shapes: [batch], [2 batch],
+/// [batch, keys] or [batch, queries, keys].
 static Value paddingBias(Node &node, Value mask, const SymbolicInt &batch, const SymbolicInt &keys, Type type) {
   Builder &b = node.builder;
   Shape shape = shapeOf(mask);
@@ -75,7 +75,7 @@ static Value paddingBias(Node &node, Value mask, const SymbolicInt &batch, const
   return graph::where(b, visible, b.scalar(0, type), b.scalar(hidden, type));
 }
 
-/// Both masks as one bias, in the type that scores have.
+/// Combines both masks into one bias, in the type of the scores.
 static Value combinedBias(Node &node, Value padding, Value bias, const Heads &heads) {
   Type type = computeType(graph::elementTypeOf(heads.query));
   bias = bias ? node.builder.cast(bias, type) : bias;
@@ -89,7 +89,7 @@ static Value combinedBias(Node &node, Value padding, Value bias, const Heads &he
 // Attention, QAttention
 //===----------------------------------------------------------------------===//
 
-/// The product [batch, length, query + key + value] in three tensors of heads.
+/// Splits the product [batch, length, query + key + value] into three tensors of heads.
 static Heads splitProduct(Node &node, Value product) {
   Builder &b = node.builder;
   if (!product || rankOf(product) != 3)
@@ -104,8 +104,8 @@ static Heads splitProduct(Node &node, Value product) {
           splitHeads(b, part(b, product, 2, widths[0] + widths[1], widths[2]), heads)};
 }
 
-/// Attention of a product, with a past [2, batch, heads, length, size]. Results: [batch, length, heads * size], the
-/// past with the new keys and values.
+/// Attention on a product, with a past [2, batch, heads, length, size]. Results: [batch, length, heads * size], and the
+/// past extended by the new keys and values.
 static Results attendProduct(Node &node, Value product, Value mask, Value past, Value bias) {
   Builder &b = node.builder;
   Heads heads = splitProduct(node, product);
@@ -173,12 +173,12 @@ static Value unpacked(Builder &b, Value packed, int64_t position) {
   return one ? b.transpose(one, {0, 2, 1, 3}) : one;
 }
 
-/// Part `position` of a bias for query, key and value is added to [batch, length, heads * size].
+/// Adds part `position` of a bias for query, key and value to [batch, length, heads * size].
 static Value biased(Builder &b, Value x, Value bias, const SymbolicInt &start) {
   return bias && x ? graph::add(b, x, part(b, bias, 0, start, shapeOf(x)[2])) : x;
 }
 
-/// Query, key and value apart, packed together, or a key and value that are already in heads.
+/// Reads query, key and value: separate, packed together, or with a key and value that are already split into heads.
 static Heads readHeads(Node &node) {
   Builder &b = node.builder;
   Value query = node.input(0), key = node.input(1), value = node.input(2), bias = node.input(3);
@@ -202,7 +202,7 @@ static Heads readHeads(Node &node) {
           splitHeads(b, biased(b, value, bias, width * 2), heads)};
 }
 
-/// `past` made longer to `length`, with `fresh` written from position starts[batch] on.
+/// Extends `past` to `length`, with `fresh` written from position starts[batch] on.
 static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, const SymbolicInt &length) {
   if (!past || !fresh)
     return fresh;
@@ -212,8 +212,8 @@ static Value writtenCache(Builder &b, Value past, Value fresh, Value starts, con
   return wide ? call(b, "tensor_scatter", {wide, fresh, starts}) : wide;
 }
 
-/// Key and value written behind the first `used` of the past, which stays as long as it is: a buffer for both. Returns
-/// how many keys it holds then; poison after an error.
+/// Writes key and value after the first `used` elements of the past, whose size does not change: it is a buffer.
+/// Returns the number of keys in use; poison after an error.
 static SymbolicInt shareBuffer(Node &node, Heads &heads, Value used, AttentionForm &form) {
   Builder &b = node.builder;
   Value pastKey = node.input(6), pastValue = node.input(7);
@@ -232,8 +232,8 @@ static SymbolicInt shareBuffer(Node &node, Heads &heads, Value used, AttentionFo
   return length + fresh;
 }
 
-/// A mask [.., keys in use] for all keys of the buffer; those that are not in use are hidden by their number already.
-/// A mask [batch] stays as it is. `wanted` says what the keys in use are.
+/// Extends a mask [.., keys in use] to all keys of the buffer; unused keys are already hidden by their position. A mask
+/// [batch] is unchanged. `wanted` describes the keys in use.
 static Value bufferMask(Builder &b, Value mask, StringRef name, StringRef wanted, const SymbolicInt &used,
                         const SymbolicInt &length) {
   if (!mask || rankOf(mask) < 2)
@@ -275,7 +275,7 @@ Results importMultiHeadAttention(Node &node) {
   return {joinHeads(b, result.result), heads.key, heads.value, scores};
 }
 
-/// MultiHeadAttention of one query per batch with other places of the inputs: query, key, value, mask, bias of the
+/// MultiHeadAttention with one query per batch and another order of inputs: query, key, value, mask, bias of the
 /// scores, past key, past value, past length, number of beams, beams of the cache, bias.
 Results importDecoderMaskedMultiHeadAttention(Node &node) {
   if (node.proto.outputs.size() > 3)
@@ -349,7 +349,7 @@ static Heads readGroupedHeads(Node &node) {
   return {splitHeads(b, query, heads), splitHeads(b, key, keyHeads), splitHeads(b, value, keyHeads)};
 }
 
-/// Each head of x normalised by its root mean square.
+/// Normalises each head of x by its root mean square.
 static Value normalisedHeads(Node &node, Value x, Value weight) {
   if (!weight || !x)
     return x;
@@ -357,7 +357,7 @@ static Value normalisedHeads(Node &node, Value x, Value weight) {
   return node.composite("rms_norm", {x, weight}, node.attribute("epsilon", epsilon))[0];
 }
 
-/// Query and key normalised and rotated, as the attributes say.
+/// Normalises and rotates query and key, as the attributes require.
 static void prepareHeads(Node &node, Heads &heads, Value starts) {
   Builder &b = node.builder;
   heads.query = normalisedHeads(node, heads.query, node.input(14));
@@ -447,7 +447,7 @@ Results importGroupQueryAttention(Node &node) {
     return {};
   AttentionForm form = groupedForm(node, starts, last);
   form.mask = node.input(10);
-  if (form.mask && shapeOf(form.mask).back() != cached) // else it is for the buffer already
+  if (form.mask && shapeOf(form.mask).back() != cached) // otherwise it already covers the buffer
     form.mask = bufferMask(b, form.mask, "attention_bias", "total_sequence_length", total, length);
   AttentionResult result = attend(b, heads.query, key, value, form);
   Value inner = node.attributes.getInt("qk_output") == 2 ? result.probabilities : result.masked;

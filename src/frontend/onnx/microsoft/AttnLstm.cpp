@@ -1,8 +1,9 @@
-//===- AttnLstm.cpp - an LSTM that reads a memory -------------------------===//
+//===- AttnLstm.cpp - an LSTM with attention to a memory ------------------===//
 //
-// AttnLSTM of the domain com.microsoft: at each step the input is followed by
-// what the last step read of a memory. Source: Bahdanau et al. (2015), "Neural
-// machine translation by jointly learning to align and translate".
+// AttnLSTM of the domain com.microsoft: at each step the input is concatenated
+// with what the previous step read from a memory. Source: Bahdanau et al.
+// (2015), "Neural machine translation by jointly learning to align and
+// translate".
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +15,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 namespace {
-/// The inputs of the node by their places there.
+/// The node's inputs by position.
 enum Input : size_t {
   Sequence = 0,
   Weights,
@@ -32,14 +33,14 @@ enum Input : size_t {
   ReadWeights
 };
 
-/// What one direction reads: memory [batch, places, depth], its keys [batch, places, size], which places there are
-/// (null: all), weights of the query, of the scores and of what is read (null: none).
+/// The memory of one direction: memory [batch, places, depth], its keys [batch, places, size], which places are valid
+/// (null: all), and weights of the query, of the scores and of the result (null: none).
 struct Attended {
   Value memory, keys, isThere, query, scores, read;
 };
 } // namespace
 
-/// Direction `index` of an input, which keeps the dimension.
+/// Direction `index` of an input; keeps the dimension.
 static Value direction(Node &node, size_t input, int64_t index) {
   Value x = node.input(input);
   return x ? sliceAxis(node.builder, x, 0, SymbolicInt(index), SymbolicInt(1)) : x;
@@ -61,7 +62,7 @@ static Attended attendedOf(Node &node, int64_t index) {
   return a;
 }
 
-/// What a state [batch, hidden] reads, [batch, size].
+/// Reads the memory for a state [batch, hidden]: [batch, size].
 static Value readMemory(Builder &b, const Attended &a, Value hidden) {
   Value query = b.unsqueeze(b.matmul(hidden, a.query), {1});
   Value products = graph::mul(b, call(b, "tanh", graph::add(b, a.keys, query)), a.scores);
@@ -76,7 +77,7 @@ static Value readMemory(Builder &b, const Attended &a, Value hidden) {
   return a.read ? b.matmul(b.concat({hidden, context}, 1), a.read) : context;
 }
 
-/// The list of each direction is a part of the node's.
+/// The part of the node's lists that belongs to a direction.
 static SmallVector<NamedAttribute> formOf(Node &node, int64_t index) {
   SmallVector<NamedAttribute> changes{node.attribute("direction", node.builder.operations.getStringAttr("forward"))};
   SmallVector<StringRef> names = node.attributes.getStrings("activations");
@@ -87,7 +88,7 @@ static SmallVector<NamedAttribute> formOf(Node &node, int64_t index) {
   return changes;
 }
 
-/// One direction of a sequence [length, batch, size] in its order. Results: all states, the last one, the last cell.
+/// Runs one direction on a sequence [length, batch, size] in order. Results: all states, the last one, the last cell.
 static Results runAttended(Node &node, Value sequence, int64_t index) {
   Builder &b = node.builder;
   Attended a = attendedOf(node, index);
@@ -122,7 +123,7 @@ static Results runAttended(Node &node, Value sequence, int64_t index) {
   });
 }
 
-/// Each sequence of [length, batch, ..] backwards, as far as it goes.
+/// Reverses each sequence of [length, batch, ..] up to its end.
 static Value reversed(Node &node, Value x) {
   Builder &b = node.builder;
   if (!x)

@@ -1,9 +1,9 @@
-//===- BeamSearch.cpp - texts and speech by beam search -------------------===//
+//===- BeamSearch.cpp - beam search for text and speech -------------------===//
 //
-// BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder is
-// one as GPT-2's, or one behind an encoder, as T5's (of texts) or Whisper's (of
-// speech). Its layers then have caches of two kinds: those of its own tokens,
-// which grow, and those of what the encoder read.
+// BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder
+// stands alone, as in GPT-2, or follows an encoder, as in T5 (text) or Whisper
+// (speech). With an encoder, its layers have two kinds of caches: growing ones
+// for its own tokens, and those of the encoder's output.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@ namespace perpend::onnx {
 /// The values of `model_type`.
 enum : int64_t { decoderAlone, textEncoder, speechEncoder };
 
-/// The inputs and attributes of a node as BeamSearch has them. Errors: nullopt.
+/// Reads the parameters of beam search from a node. Errors: nullopt.
 static std::optional<Beams> readBeams(Node &node, const Search &prompts, int64_t rowAxis) {
   Builder &b = node.builder;
   Beams search;
@@ -77,14 +77,14 @@ static Results searchAlone(Node &node) {
 }
 
 //===----------------------------------------------------------------------===//
-// A decoder behind an encoder
+// A decoder after an encoder
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What the encoder and the decoder get under a name.
+/// Inputs of the encoder and the decoder, by name.
 using Named = llvm::StringMap<Value>;
 
-/// What the encoder gave, and what it was given.
+/// The encoder's inputs and outputs.
 struct Encoded {
   Named values;
   /// [batch, heads, length, size], two for each layer.
@@ -92,7 +92,7 @@ struct Encoded {
 };
 } // namespace
 
-/// The graph's results, of the inputs with a name and `others`, which are behind them. Errors: nullopt.
+/// Runs a graph with the inputs that have a name, followed by `others`. Errors: nullopt.
 static std::optional<Results> run(Node &node, const GraphProto &graph, const Named &named, ArrayRef<Value> others) {
   Builder &b = node.builder;
   SmallVector<Value> inputs;
@@ -114,14 +114,14 @@ static std::optional<Results> run(Node &node, const GraphProto &graph, const Nam
   return b.hasFailed() ? std::nullopt : node.subgraphs.importSubgraph(graph, inputs);
 }
 
-/// 1 but for padding in front of the first word: integers [batch, length].
+/// Integers [batch, length]: 0 for padding before the first word, otherwise 1.
 static Value seenText(Node &node, Value ids) {
   Builder &b = node.builder;
   Value isWord = call(b, "not_equal", {ids, b.cast(token(node, "pad_token_id"), graph::elementTypeOf(ids))});
   return isWord ? b.scan(ReductionKind::Max, b.cast(isWord, b.operations.getI32Type()), 1) : isWord;
 }
 
-/// The tokens [batch, length] that the decoder begins with; null after an error.
+/// The tokens [batch, length] with which the decoder starts; null after an error.
 static Value startOf(Node &node, const SymbolicInt &batch) {
   Builder &b = node.builder;
   if (Value ids = node.input(10))
@@ -134,15 +134,15 @@ static Value startOf(Node &node, const SymbolicInt &batch) {
   return b.splat({batch, SymbolicInt(1)}, static_cast<double>(start), b.operations.getI32Type());
 }
 
-/// As run(), of the decoder.
+/// Like run(), for the decoder.
 static std::optional<Results> runDecoder(Node &node, const GraphProto &graph, const Named &named,
                                          ArrayRef<Value> caches) {
   std::optional<Results> results = run(node, graph, named, caches);
   return results && areDecoded(node, *results, 4) ? results : std::nullopt;
 }
 
-/// Whether the encoder's results are caches of 4 dimensions, as many as the decoder has of its own tokens, or logits, a
-/// sequence of vectors, and twice as many caches; an error otherwise.
+/// Whether the encoder's results are caches of rank 4, as many as the decoder has for its own tokens; or logits, a
+/// sequence of vectors, and twice as many caches. Otherwise emits an error.
 static bool areEncoded(Node &node, ArrayRef<Value> results, size_t caches) {
   auto haveRank = [&](ArrayRef<Value> values, int64_t rank) {
     return llvm::all_of(values, [&](Value value) { return value && rankOf(value) == rank; });
@@ -158,8 +158,8 @@ static bool areEncoded(Node &node, ArrayRef<Value> results, size_t caches) {
   return are;
 }
 
-/// What the encoder gives for the node's first input, and the decoder for the tokens that it begins with. An encoder
-/// gives the caches alone, or behind the logits of these tokens, its own result, and the caches of the tokens.
+/// Runs the encoder on the node's first input, and the decoder on its first tokens. The encoder returns only caches, or
+/// the logits of these tokens, its own result, and the caches of the tokens.
 static std::optional<Prompts> encode(Node &node, const Search &prompts, const GraphProto &decoder, Value start,
                                      Encoded &encoded) {
   Builder &b = node.builder;
@@ -193,7 +193,7 @@ static std::optional<Prompts> encode(Node &node, const Search &prompts, const Gr
   return Prompts{tokens, results->front(), SmallVector<Value>(llvm::drop_begin(*results))};
 }
 
-/// Whether the decoder gets all tokens at each step, as its input is of any length.
+/// Whether the decoder takes all tokens at each step, because its input has variable length.
 static bool takesAllTokens(const GraphProto &decoder) {
   const ValueInfo &ids = decoder.inputs.front();
   return !(ids.dims && ids.dims->size() == 2 && (*ids.dims)[1].value && *(*ids.dims)[1].value == 1);
@@ -240,7 +240,7 @@ static Results searchBehindEncoder(Node &node) {
 // The nodes
 //===----------------------------------------------------------------------===//
 
-/// Whether the node has none of the inputs that are not supported; an error otherwise.
+/// Whether no unsupported input is present; otherwise emits an error.
 static bool isKnownForm(Node &node, int64_t type) {
   auto processor = node.input(11) ? node.builder.constantContents(node.input(11)) : SmallVector<int64_t>{0};
   if (!processor || processor->size() != 1 || processor->front())
@@ -254,7 +254,7 @@ static bool isKnownForm(Node &node, int64_t type) {
   return true;
 }
 
-/// The element type of outputs that are scores is that of the penalties.
+/// Converts scores to the element type of the penalties.
 static Results typed(Node &node, Results results) {
   Value like = node.input(5) ? node.input(5) : node.input(6);
   for (Value &scores : MutableArrayRef<Value>(results).drop_front(std::min<size_t>(1, results.size())))
@@ -263,11 +263,10 @@ static Results typed(Node &node, Results results) {
   return results;
 }
 
-/// in: ids [batch, length], or of speech [batch, features, length]; the length to reach, the least length, the numbers
-/// of beams and of returned sequences, the exponent of the length that divides a score, a penalty of words that are
-/// there, words that may be used [words], that may come first [batch, words], what is seen of the ids [batch, length],
-/// what the decoder begins with behind speech [batch, length]. Results: see searchBeams(). Source: BeamSearch of ONNX
-/// Runtime.
+/// in: ids [batch, length], or for speech [batch, features, length]; the maximal and minimal length, the numbers of
+/// beams and of returned sequences, the exponent of the length by which a score is divided, a penalty for existing
+/// words, allowed words [words], words allowed first [batch, words], the attention mask of the ids [batch, length], the
+/// decoder's first tokens for speech [batch, length]. Results: see searchBeams(). Source: BeamSearch of ONNX Runtime.
 Results importBeamSearch(Node &node) {
   int64_t type = node.attributes.getInt("model_type");
   if (type < decoderAlone || type > speechEncoder)
@@ -280,7 +279,7 @@ Results importBeamSearch(Node &node) {
   return typed(node, type == decoderAlone ? searchAlone(node) : searchBehindEncoder(node));
 }
 
-/// As BeamSearch of speech, with a temperature, which divides the scores of words (input 14).
+/// Like BeamSearch on speech, with a temperature (input 14) by which the scores of words are divided.
 Results importWhisperBeamSearch(Node &node) {
   bool hasOther = node.input(12) || node.input(13);
   for (size_t i = 3; i < node.proto.outputs.size(); ++i)

@@ -1,8 +1,8 @@
-//===- Bifurcation.cpp - tokens that were predicted ahead -----------------===//
+//===- Bifurcation.cpp - verifies predicted tokens ------------------------===//
 //
-// BifurcationDetector of the domain com.microsoft: a decoder that takes the
-// source's tokens for a prediction keeps those that turned out right, and finds
-// where in the source to go on.
+// BifurcationDetector of the domain com.microsoft: a decoder that predicts the
+// source's tokens keeps the correct ones and finds the position in the source
+// to continue from.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,8 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// `current`, then the predicted tokens up to the first that differs from the source behind `place`, with that one.
+/// `current`, followed by the predicted tokens up to and including the first that differs from the source after
+/// `place`.
 static Value withPredicted(Node &node, Value source, Value current, Value place, Value predicted) {
   Builder &b = node.builder;
   SymbolicInt all = shapeOf(source)[0], given = shapeOf(predicted)[0] - SymbolicInt(1);
@@ -34,16 +35,16 @@ static Value withPredicted(Node &node, Value source, Value current, Value place,
 }
 
 namespace {
-/// The search for the last tokens in the source, after those of some lengths.
+/// The search for the last tokens in the source, after shorter suffixes.
 struct Suffix {
-  /// Booleans [source]: whether the source has the last tokens up to this place.
+  /// Booleans [source]: whether the last tokens occur in the source up to this position.
   Value isThere;
-  /// The place behind them, or -1; whether longer ones are looked for.
+  /// The position after them, or -1; whether to search for longer suffixes.
   Value place, goesOn;
 };
 } // namespace
 
-/// The search with `length` last tokens, from that with one less.
+/// Extends the search to the last `length` tokens.
 static Suffix longer(Builder &b, const Suffix &shorter, Value source, Value tokens, int64_t length, bool isWanted) {
   SymbolicInt size = shapeOf(source)[0], count = shapeOf(tokens)[0];
   Value places = iota(b, size, b.i64()), zero = b.scalar(0, b.i64());
@@ -69,9 +70,9 @@ static Suffix longer(Builder &b, const Suffix &shorter, Value source, Value toke
   return {isThere, graph::where(b, has, place, shorter.place), goesOn};
 }
 
-/// in: the source's tokens, those of the decoder, where in the source these go on (one number), predicted tokens.
-/// Results: the tokens; where in the source they go on: behind the only place with the last n of them, n from
-/// min_ngram_size to max_ngram_size as long as it is found, or -1. Source: BifurcationDetector of ONNX Runtime.
+/// in: the source's tokens, the decoder's, their position in the source (one number), predicted tokens. Results: the
+/// tokens; the position in the source to continue from: after the only occurrence of the last n tokens, for n from
+/// min_ngram_size to max_ngram_size as long as they occur, or -1. Source: BifurcationDetector of ONNX Runtime.
 Results importBifurcationDetector(Node &node) {
   if (!node.hasInputs(3) || !hasRanks(node, {{0, 1}, {1, 1}, {3, 1}}))
     return {};

@@ -1,8 +1,8 @@
 //===- Experts.cpp - mixtures of experts ----------------------------------===//
 //
-// MoE and QMoE of the domain com.microsoft: each token goes through the k of
-// many small networks that its router prefers. A loop over the experts takes
-// the tokens of each together, so that nothing is computed for the others.
+// MoE and QMoE of the domain com.microsoft: each token passes through those k
+// of many small networks that its router prefers. A loop over the experts
+// gathers the tokens of each, so that nothing is computed for the others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,8 @@ using namespace perpend::graph;
 namespace perpend::onnx {
 namespace {
 /// The weights [experts, to, from] and the bias [experts, to] of one layer of all experts. With scales (per row, or per
-/// block of a row), the weights are numbers of `bits` bits in bytes; zero points are packed likewise, or in the middle.
+/// block of a row), weights are numbers of `bits` bits packed in bytes; zero points are packed likewise, or the middle
+/// of the range.
 struct Layer {
   Value weights, bias, scales, zeros;
   int64_t bits = 0, blockSize = 0;
@@ -26,13 +27,13 @@ struct Experts {
   Layer first, second, third;
 };
 
-/// For each token the experts that it goes to and how much each of them counts: [tokens, k].
+/// For each token its experts and their shares: [tokens, k].
 struct Routes {
   Value experts, shares;
 };
 } // namespace
 
-/// Half of the rows of the first layer, which has a gate in it. Errors: nullopt.
+/// Half of the rows of the first layer, which includes a gate. Errors: nullopt.
 static std::optional<SymbolicInt> halfOf(Node &node, const SymbolicInt &rows) {
   std::optional<SymbolicInt> half = exactDiv(rows, SymbolicInt(2));
   if (!half)
@@ -70,7 +71,7 @@ static Value applied(Node &node, const Layer &layer, Value rows, Value expert) {
   return weights ? applyComposite(b, "linear", {rows, weights, bias ? b.cast(bias, type) : bias})[0] : Value();
 }
 
-/// The gate and the other half of [rows, 2 n]: neighbours (fusion 1) or halves.
+/// Splits [rows, 2 n] into the gate and the rest: interleaved (fusion 1) or halves.
 static std::pair<Value, Value> halves(Node &node, Value x) {
   Builder &b = node.builder;
   Shape sizes = shapeOf(x);
@@ -85,7 +86,7 @@ static std::pair<Value, Value> halves(Node &node, Value x) {
   return {part(SymbolicInt(0)), part(isInterleaved ? SymbolicInt(1) : *half)};
 }
 
-/// g sigmoid(alpha g) (l + beta), where g <= limit and |l| <= limit.
+/// g sigmoid(alpha g) (l + beta), with g and |l| clamped to `limit`.
 static Value swigluOf(Node &node, Value gate, Value linear) {
   if (!gate || !linear)
     return {};
@@ -114,7 +115,7 @@ static Value activated(Node &node, Value x) {
   return call(b, "gelu", x, Attributes(b.context(), node.attribute("approximate", b.operations.getStringAttr("tanh"))));
 }
 
-/// What an expert makes of rows [n, from].
+/// Applies an expert to rows [n, from].
 static Value expertOf(Node &node, const Experts &all, Value rows, Value expert) {
   Value hidden = applied(node, all.first, rows, expert);
   Value other = all.third.weights ? applied(node, all.third, rows, expert) : Value();
@@ -134,7 +135,7 @@ static Value expertOf(Node &node, const Experts &all, Value rows, Value expert) 
 // All experts
 //===----------------------------------------------------------------------===//
 
-/// `scores` choose; `weights`, or else softmax of the scores, say how much each expert counts.
+/// `scores` select; `weights`, or otherwise softmax of the scores, give each expert's share.
 static Routes routesOf(Node &node, Value scores, Value weights, bool normalises, Type type) {
   Builder &b = node.builder;
   SymbolicInt k(node.attributes.getInt("k", 1));
@@ -149,7 +150,7 @@ static Routes routesOf(Node &node, Value scores, Value weights, bool normalises,
   return {best[1], shares};
 }
 
-/// `total` with what an expert makes of the tokens that go to it, by their shares.
+/// Adds to `total` the expert's results for its tokens, weighted by their shares.
 static Value addExpert(Node &node, const Experts &all, const Routes &routes, Value tokens, Value expert, Value total) {
   Builder &b = node.builder;
   Value isChosen = call(b, "equal", {routes.experts, expert});
@@ -174,14 +175,14 @@ static Value addExpert(Node &node, const Experts &all, const Routes &routes, Val
 }
 
 //===----------------------------------------------------------------------===//
-// Whether the inputs fit together
+// Checks of the inputs
 //===----------------------------------------------------------------------===//
 
 static SymbolicInt ceilDiv(const SymbolicInt &x, int64_t divisor) {
   return floorDiv(x + SymbolicInt(divisor - 1), SymbolicInt(divisor));
 }
 
-/// A layer of rows [.., from] to [.., to].
+/// Requires a layer from rows [.., from] to [.., to].
 static void requireLayer(Builder &b, const Layer &layer, StringRef name, const SymbolicInt &experts,
                          const SymbolicInt &to, const SymbolicInt &from) {
   auto inBytes = [&](const SymbolicInt &count) { return layer.scales ? ceilDiv(count * layer.bits, 8) : count; };
@@ -196,7 +197,7 @@ static void requireLayer(Builder &b, const Layer &layer, StringRef name, const S
   requireShape(b, layer.zeros, name + " layer, zero points", zeros);
 }
 
-/// Whether nothing contradicts; what is known at run time only is checked there.
+/// Checks that the inputs fit together; what is known only at run time is checked then.
 static bool requireExperts(Node &node, const Experts &all, Value routerWeights) {
   Builder &b = node.builder;
   Shape tokens = shapeOf(node.input(0)), first = shapeOf(all.first.weights);
@@ -287,7 +288,7 @@ Results importQMoE(Node &node) {
         (!llvm::is_contained({2, 4, 8}, one.bits) || !graph::elementTypeOf(one.weights).isUnsignedInteger(8) ||
          rankOf(one.scales) < 2 || rankOf(one.scales) > 3 || (rankOf(one.scales) == 3 && block < 16)))
       return node.fail("expected weights of 2, 4 or 8 bits in bytes, and scales per row or per block of at least 16");
-  // Without shares of their own, ONNX Runtime takes the softmax of the k best scores, whatever the attribute says.
+  // Without separate shares, ONNX Runtime uses the softmax of the k best scores, whatever the attribute says.
   return mixExperts(node, all, node.input(14), !node.input(14) || a.getInt("normalize_routing_weights"));
 }
 } // namespace perpend::onnx

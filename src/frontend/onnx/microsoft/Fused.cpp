@@ -1,7 +1,7 @@
-//===- Fused.cpp - small operators that were fused ------------------------===//
+//===- Fused.cpp - small fused operators ----------------------------------===//
 //
-// Operators of the domain com.microsoft that stand for a few elementwise ones,
-// or for a reduction or a lookup with what surrounds it.
+// Operators of the domain com.microsoft that combine a few elementwise ones, or
+// a reduction or lookup with its surroundings.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,13 +14,13 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// In f32 where the tensor is of 16 bits.
+/// Computed in f32 if the tensor has 16 bits.
 
 //===----------------------------------------------------------------------===//
 // Elementwise
 //===----------------------------------------------------------------------===//
 
-/// Softmax of x + bias over the dimensions from `axis` on, together.
+/// Softmax of x + bias over all dimensions from `axis` on together.
 Results importBiasSoftmax(Node &node) {
   if (!node.hasInputs(2))
     return {};
@@ -45,7 +45,7 @@ Results importBiasDropout(Node &node) {
   return results;
 }
 
-/// Booleans as bits of words of 32, the first in the lowest bit of the first word.
+/// Packs booleans into words of 32 bits, lowest bit first.
 static Value packedBits(Builder &b, Value mask) {
   if (!mask)
     return {};
@@ -102,7 +102,7 @@ Results importLinearAttentionGate(Node &node) {
   return {castLike(b, decay, node.input(0)), rate ? castLike(b, rate, node.input(3)) : rate};
 }
 
-/// Whether no element of any input is NaN or infinite (or, with an attribute, one of the two): a boolean.
+/// A boolean: whether no element of any input is NaN or infinite (or, with an attribute, only one of these).
 Results importIsAllFinite(Node &node) {
   if (!node.hasInputs(1))
     return {};
@@ -160,7 +160,7 @@ Results importMatMulInteger16(Node &node) {
   return {b.matmul(b.cast(node.input(0), type), b.cast(node.input(1), type))};
 }
 
-/// As ONNX's QLinearConv, of a tensor whose channels may be last.
+/// Like ONNX's QLinearConv, for a tensor that may be channels-last.
 Results importMicrosoftQLinearConv(Node &node) {
   if (!node.hasInputs(8) || !node.attributes.getInt("channels_last") || rankOf(node.input(0)) < 3)
     return node.composite("qlinear_conv", node.inputs);
@@ -181,7 +181,7 @@ static Value rootNorm(Node &node, Value x) {
   return call(b, "rms_norm", b.cast(x, b.f32()), Attributes(b.context(), node.attribute("epsilon", epsilon)));
 }
 
-/// The last dimension in groups of `size`.
+/// Splits the last dimension into groups of `size`.
 static Value inGroups(Node &node, Value x, const SymbolicInt &size) {
   Shape shape = shapeOf(x);
   std::optional<SymbolicInt> count = shape.empty() ? std::nullopt : exactDiv(shape.back(), size);
@@ -209,11 +209,11 @@ Results importGatedRMSNorm(Node &node) {
 }
 
 //===----------------------------------------------------------------------===//
-// Streams: hidden states side by side
+// Streams: several hidden states side by side
 //===----------------------------------------------------------------------===//
 
-/// Streams [.., streams, size], or [.., streams * size] where num_branches says how many there are, as the former in
-/// the compute type. Null after an error.
+/// Converts streams [.., streams, size], or [.., streams * size] with num_branches streams, to the former shape in the
+/// compute type. Null after an error.
 static Value groupedStreams(Node &node, Value x) {
   Shape shape = shapeOf(x);
   int64_t count = node.attributes.getInt("num_branches");
@@ -294,8 +294,8 @@ static Value scaledNorm(Node &node, Value x, Value scale) {
 }
 
 /// in: key and query [batch, length, streams, size], value [batch, length, size], scales of the norms of key, query and
-/// result. The value times a gate that says how alike key and query are: sigmoid(sign(d) sqrt(max(|d|, 1e-6))) of
-/// d = norm(key) norm(query) / sqrt(size). Results: that, and its norm.
+/// result. The value times a gate that measures the similarity of key and query: sigmoid(sign(d) sqrt(max(|d|, 1e-6)))
+/// with d = norm(key) norm(query) / sqrt(size). Results: that, and its norm.
 Results importEngramGate(Node &node) {
   if (!node.hasInputs(5) || !hasRanks(node, {{0, 4}, {1, 4}, {2, 3}}))
     return {};
@@ -344,7 +344,7 @@ Results importGemmaRotaryEmbedding(Node &node) {
   return {rotated(1), rotated(3)};
 }
 
-/// Scores of tokens that would complete a group of `ngram_size` tokens which is in the row of ids already become -inf.
+/// Sets to -inf the scores of tokens that would complete a group of `ngram_size` tokens which the row of ids contains.
 Results importNGramRepeatBlock(Node &node) {
   int64_t size = node.attributes.getInt("ngram_size");
   if (!node.hasInputs(2))

@@ -1,6 +1,6 @@
-//===- Generation.cpp - tokens from a decoder's graph ---------------------===//
+//===- Generation.cpp - generates tokens with a decoder's graph -----------===//
 //
-// What GreedySearch and BeamSearch share: how they read a prompt, and run their
+// Shared by GreedySearch and BeamSearch: reading a prompt, and running the
 // decoder for the next token.
 //
 //===----------------------------------------------------------------------===//
@@ -53,7 +53,7 @@ std::optional<Search> readSearch(Node &node, Value seen) {
   return search;
 }
 
-/// Caches without tokens, of the types that the graph's inputs say.
+/// Empty caches, with the types of the graph's inputs.
 static std::optional<SmallVector<Value>> emptyCaches(Node &node, const Search &search, const GraphProto &graph) {
   Builder &b = node.builder;
   SmallVector<Value> caches;
@@ -111,7 +111,7 @@ std::optional<Results> decodeNext(Node &node, const Search &search, const GraphP
                                   ArrayRef<Value> caches) {
   Builder &b = node.builder;
   SymbolicInt length = lengthAt(b, search.prompt, number);
-  SmallVector<Value> known; // how long they are is unknown to the loop
+  SmallVector<Value> known; // the loop does not know their lengths
   for (Value cache : caches)
     known.push_back(sliceAxis(b, cache, 3, SymbolicInt(0), length - SymbolicInt(1)));
   Value positions = graph::add(b, graph::sum(b, search.words, {1}, /*keepDims=*/true), number);

@@ -1,6 +1,6 @@
-//===- GreedySearch.cpp - the best token behind others --------------------===//
+//===- GreedySearch.cpp - generates the best token at each step -----------===//
 //
-// GreedySearch of the domain com.microsoft: a loop around a graph that gives
+// GreedySearch of the domain com.microsoft: a loop around a graph that returns
 // the scores of the next token and the keys and values of the tokens so far.
 //
 //===----------------------------------------------------------------------===//
@@ -14,9 +14,9 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 namespace {
-/// What a step hands to the next.
+/// The loop's state.
 struct Step {
-  /// Integers [batch, longest], with padding behind the tokens so far.
+  /// Integers [batch, longest]; padding follows the tokens so far.
   Value tokens;
   /// The last tokens [batch], and which sequences have ended.
   Value last, hasEnded;
@@ -31,7 +31,7 @@ struct Step {
 };
 } // namespace
 
-/// The step behind one with `length` tokens, from what the decoder gave for the last of them.
+/// The state after a step on `length` tokens; `decoded` is the decoder's result for the last of them.
 static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, const Step &before,
                      const SymbolicInt &length, bool isFirst) {
   Builder &b = node.builder;
@@ -52,7 +52,7 @@ static Step nextStep(Node &node, const Search &search, ArrayRef<Value> decoded, 
           SmallVector<Value>(decoded.drop_front())};
 }
 
-/// The tokens [batch, longest] after the step and those behind it.
+/// Runs the remaining steps; returns the tokens [batch, longest].
 static Value generate(Node &node, const Search &search, const GraphProto &graph, const Step &first) {
   Builder &b = node.builder;
   Value limit = b.dims(search.longest - search.prompt - SymbolicInt(1), /*isScalar=*/true);
@@ -73,9 +73,9 @@ static Value generate(Node &node, const Search &search, const GraphProto &graph,
   return results.empty() ? Value() : results[0];
 }
 
-/// in: ids [batch, length], the length to reach, the least length, a penalty of words that are there, words that may be
-/// used [words], that may come first [batch, words], what is seen of the ids [batch, length]. Result: [batch, longest],
-/// with padding behind the end of a sequence. Source: GreedySearch of ONNX Runtime.
+/// in: ids [batch, length], maximal length, minimal length, repetition penalty, words allowed [words], words allowed at
+/// first [batch, words], attention mask of the ids [batch, length]. Result: [batch, longest]; padding follows the end
+/// of a sequence. Source: GreedySearch of ONNX Runtime.
 Results importGreedySearch(Node &node) {
   if (!node.hasInputs(2) || !hasRanks(node, {{0, 2}, {4, 1}, {5, 2}, {6, 2}}))
     return {};

@@ -17,10 +17,10 @@ static Scalar rotated(Scalar x, int64_t bits) {
   return left | x.call<arith::ShRUIOp>(x.value, x.integer(32 - bits).value);
 }
 
-/// x with its own upper bits exclusively or-ed onto the lower ones.
+/// x xor (x >> bits).
 static Scalar folded(Scalar x, int64_t bits) { return x ^ x.call<arith::ShRUIOp>(x.value, x.integer(bits).value); }
 
-/// MurmurHash3_x86_32 of words of 32 bits, the lowest first.
+/// MurmurHash3_x86_32 of 32-bit words, lowest first.
 static Scalar murmur(ArrayRef<Scalar> words, int64_t seed) {
   Scalar hash = words[0].integer(seed);
   for (Scalar word : words) {
@@ -64,13 +64,13 @@ Results importMurmurHash3(Node &node) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What came before each token of ids [batch, length]; null where there is none.
+/// The context of the tokens of ids [batch, length]; absent members are null.
 struct History {
   /// [batch, n - 1 + length].
   Value ids;
-  /// What stands for tokens that are hidden or not there: a scalar.
+  /// Replaces tokens that are masked or absent: a scalar.
   Value filler;
-  /// The token behind which nothing before is seen.
+  /// The end of a sequence: a token does not see past it.
   Value end;
   /// [batch, length]: whether a token begins a segment.
   Value begins;
@@ -78,7 +78,7 @@ struct History {
 };
 } // namespace
 
-/// x [batch, length] of `back` positions before, with zeros where there is none.
+/// x [batch, length] shifted right by `back` positions, filled with zeros.
 static Value delayed(Builder &b, Value x, int64_t back) {
   if (!x)
     return {};
@@ -86,7 +86,7 @@ static Value delayed(Builder &b, Value x, int64_t back) {
   return sliceAxis(b, padTensor(b, x, low, high, "constant"), 1, SymbolicInt(0), shapeOf(x)[1]);
 }
 
-/// Which tokens begin another segment than the one before; the first of all does not.
+/// Whether a token begins another segment than its predecessor's; false for the first token.
 static Value segmentStarts(Builder &b, Value segments) {
   if (!segments)
     return {};
@@ -94,7 +94,7 @@ static Value segmentStarts(Builder &b, Value segments) {
   return call(b, "logical_and", {call(b, "not_equal", {segments, delayed(b, segments, 1)}), isLater});
 }
 
-/// The ids `back` before each token; hidden ones replaced.
+/// The ids `back` positions before each token, with those it does not see replaced.
 static Value shiftedIds(Builder &b, const History &h, int64_t back, const SymbolicInt &length, Value &hidden) {
   Value ids = sliceAxis(b, h.ids, 1, SymbolicInt(h.longest - 1 - back), length);
   auto hide = [&](Value more) { hidden = hidden && more ? call(b, "logical_or", {hidden, more}) : more; };
@@ -107,7 +107,7 @@ static Value shiftedIds(Builder &b, const History &h, int64_t back, const Symbol
   return hidden ? graph::where(b, hidden, h.filler, ids) : ids;
 }
 
-/// The hash ids [batch, length, heads] of the n-grams that end at each token, `heads` per n; n is 2 .. longest.
+/// The hash ids [batch, length, heads] of the n-grams that end at each token, `heads` for each n in 2 .. longest.
 static Value hashIds(Node &node, const History &h, const SymbolicInt &length, int64_t heads) {
   Builder &b = node.builder;
   Value multipliers = node.input(1), sizes = node.input(2), mix, hidden;

@@ -1,7 +1,7 @@
-//===- Layers.cpp - ONNX Runtime's fused operators ------------------------===//
+//===- Layers.cpp - fused layers of ONNX Runtime --------------------------===//
 //
-// Operators of the domain com.microsoft that optimisers put in the place of
-// several ONNX operators: activations, normalisations, products, shapes.
+// Operators of the domain com.microsoft by which optimisers replace several
+// ONNX operators: activations, normalisations, products, shapes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ Results importQuickGelu(Node &node) {
   return node.composite("silu", node.inputs, node.attribute("alpha", alpha));
 }
 
-/// gelu(x + bias), where there is a bias.
+/// gelu(x + bias), if there is a bias.
 static Results biasedGelu(Node &node, StringRef approximate) {
   if (!node.hasInputs(1))
     return {};
@@ -64,7 +64,7 @@ Results importBiasAdd(Node &node) {
   return {graph::add(node.builder, graph::add(node.builder, node.input(0), node.input(1)), node.input(2))};
 }
 
-/// The activation that the attribute `activation` names, with its parameters.
+/// The activation named by the attribute `activation`, with its parameters.
 static Value activated(Node &node, Value x, ArrayRef<double> parameters) {
   Builder &b = node.builder;
   StringRef name = node.attributes.getString("activation");
@@ -101,7 +101,7 @@ Results importFusedConv(Node &node) {
     return {};
   return fusedConv(node, node.input(0), node.input(3));
 }
-/// As FusedConv, with channels last.
+/// Like FusedConv, channels-last.
 Results importNhwcFusedConv(Node &node) {
   if (!node.hasInputs(2))
     return {};
@@ -174,7 +174,7 @@ static Results skipNorm(Node &node, StringRef norm, Value shift, Value bias) {
 Results importSkipLayerNormalization(Node &node) { return skipNorm(node, "layer_norm", node.input(3), node.input(4)); }
 Results importSkipSimplifiedLayerNormalization(Node &node) { return skipNorm(node, "rms_norm", {}, node.input(3)); }
 
-/// x is [n, .., channels], or [n, channels, ..] where channels_last is 0.
+/// x is [n, .., channels], or [n, channels, ..] if channels_last is 0.
 static Value normalisedGroups(Node &node, Value x) {
   Builder &b = node.builder;
   bool isLast = node.attributes.getInt("channels_last", 1);
@@ -188,7 +188,7 @@ static Value normalisedGroups(Node &node, Value x) {
   return node.attributes.getInt("activation") ? call(b, "silu", result) : result;
 }
 
-/// Whether input 0 has a batch and channels; an error otherwise.
+/// Whether input 0 has dimensions for batch and channels; otherwise emits an error.
 static bool hasChannels(Node &node) {
   bool has = rankOf(node.input(0)) >= 2;
   if (!has)
@@ -203,8 +203,8 @@ Results importMicrosoftGroupNorm(Node &node) {
   return {normalisedGroups(node, node.input(0))};
 }
 
-/// in: x, scale, shift, what is added to x (where it is [n, channels], to each position), bias. Results: the normalised
-/// sum, the sum.
+/// in: x, scale, shift, a tensor to add to x (if [n, channels], to each position), bias. Results: the normalised sum,
+/// the sum.
 Results importSkipGroupNorm(Node &node) {
   if (!node.hasInputs(4) || !hasChannels(node))
     return {};
@@ -306,7 +306,7 @@ Results importExpandDims(Node &node) {
               : Results();
 }
 
-/// The step is 1 where it is absent; all three may be vectors of one element.
+/// The step is 1 if absent; all three may be vectors of one element.
 Results importMicrosoftRange(Node &node) {
   if (!node.hasInputs(2))
     return {};
@@ -321,7 +321,7 @@ Results importMicrosoftRange(Node &node) {
 static constexpr InputRank embeddingRanks[] = {{1, 2}, {2, 2}, {3, 2}, {4, 2}, {5, 1}, {6, 1}, {7, 2}};
 
 namespace {
-/// Words [batch, length] and the embeddings of words, positions and segments; null where there are none.
+/// Words [batch, length] and the embeddings of words, positions and segments; null if absent.
 struct Embeddings {
   Value words, mask, ofWords, ofPositions, ofSegments, scale, shift;
 };

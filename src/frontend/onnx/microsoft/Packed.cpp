@@ -1,8 +1,8 @@
-//===- Packed.cpp - states of packed sequences ----------------------------===//
+//===- Packed.cpp - recurrences over packed sequences ---------------------===//
 //
 // Operators of the domain com.microsoft that carry a state per sequence over
-// the tokens of sequences that are stored one behind the other. They work on
-// the sequences with padding, which leaves the states as they are.
+// the tokens of concatenated sequences. They work on padded sequences; padding
+// leaves the states unchanged.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,8 +20,8 @@ namespace perpend::onnx {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Tensors of f32 with the leading dimensions of the tokens, then heads and sizes; decay and rate, which have no sizes
-/// (decay: or those of the keys), are null where there are none.
+/// f32 tensors with the leading dimensions of the tokens, then heads and sizes. Decay and rate have no sizes (decay may
+/// have those of the keys) and are null if absent.
 struct DeltaTokens {
   Value query, key, value, decay, rate;
   /// [count, heads of the value, size of the value, size of the keys]; null: zeros.
@@ -42,7 +42,7 @@ static Value headsOf(Builder &b, Value packed, const SymbolicInt &start, const S
   return b.reshape(part, shape);
 }
 
-/// Query, key and value from one tensor, which the state says how to cut.
+/// Splits query, key and value out of one tensor, at positions given by the state.
 static bool unpack(Node &node, DeltaTokens &x) {
   Value packed = node.input(0);
   if (node.input(1) || node.input(2) || !x.state || rankOf(packed) != x.leading + 1)
@@ -85,7 +85,7 @@ static bool checkDeltaShapes(Node &node, DeltaTokens &x) {
   return !b.hasFailed();
 }
 
-/// The inputs as f32; the decay, and the rate of updates, as their activations say.
+/// The inputs as f32, with the activations of the decay and of the rate of updates applied.
 static bool readTokens(Node &node, DeltaTokens &x) {
   Builder &b = node.builder;
   x.state = node.input(6);
@@ -114,7 +114,7 @@ static bool readTokens(Node &node, DeltaTokens &x) {
   return checkDeltaShapes(node, x);
 }
 
-/// x [.., size] divided by its length.
+/// x [.., size] divided by its norm.
 static Value unitVectors(Builder &b, Value x) {
   constexpr double epsilon = 1e-12; // the operator's own
   Value squares = graph::sum(b, graph::mul(b, x, x), rankOf(x) - 1, /*keepDims=*/true);
@@ -134,8 +134,8 @@ static Value qwenDecay(Node &node, const DeltaTokens &x) {
   return call(b, "neg", graph::mul(b, call(b, "exp", factor), rate));
 }
 
-/// The attributes' activations. The decay and the rate that the rule has no use for are left out, or become a factor of
-/// the value.
+/// Applies the activations given by attributes. If the rule does not use the decay or the rate, drops it, or turns it
+/// into a factor of the value.
 static bool activate(Node &node, DeltaTokens &x, bool decays, bool corrects) {
   Builder &b = node.builder;
   StringRef gate = node.attributes.getString("gate_activation", "none");
@@ -159,7 +159,7 @@ static bool activate(Node &node, DeltaTokens &x, bool decays, bool corrects) {
   return !b.hasFailed();
 }
 
-/// x [batch, length, key heads, size] as [batch, length, heads * size]: each head for as many neighbours.
+/// Repeats x [batch, length, key heads, size] to [batch, length, heads * size]: each head serves several neighbours.
 static Value repeatedHeads(Builder &b, Value x, int64_t heads) {
   if (!x)
     return {};
@@ -169,7 +169,7 @@ static Value repeatedHeads(Builder &b, Value x, int64_t heads) {
   return b.reshape(repeated, {shape[0], shape[1], SymbolicInt(heads) * shape[3]});
 }
 
-/// The last dimensions [.., heads, sizes..] as one.
+/// Joins the last dimensions [.., heads, sizes..].
 static Value joinedHeads(Builder &b, Value x) {
   if (!x || rankOf(x) == 3)
     return x;
@@ -177,7 +177,7 @@ static Value joinedHeads(Builder &b, Value x) {
   return b.reshape(x, {shape[0], shape[1], shape[2] * shape[3]});
 }
 
-/// The recurrence over [batch, length, ..]. Results: [batch, length, heads, size], the states.
+/// Runs the recurrence over [batch, length, ..]. Results: [batch, length, heads, size], the states.
 static Results recurrence(Node &node, const DeltaTokens &x) {
   Builder &b = node.builder;
   auto rule = (x.decay ? (x.rate ? "gated_delta" : "gated") : (x.rate ? "delta" : "linear"));
@@ -193,7 +193,7 @@ static Results recurrence(Node &node, const DeltaTokens &x) {
   return {b.reshape(results[0], shapeOf(x.value)), b.transpose(results[1], {0, 1, 3, 2})};
 }
 
-/// The tokens as [batch, length, ..]: by their bounds, or in equal parts per state. Errors: false.
+/// Arranges the tokens as [batch, length, ..]: by their bounds, or in equal parts per state. Errors: false.
 static bool batchTokens(Node &node, DeltaTokens &x, std::optional<PackedSequences> &packed) {
   Builder &b = node.builder;
   if (x.leading == 2 && !node.input(3))
@@ -256,7 +256,7 @@ Results importGatedDeltaNet(Node &node) {
 // VarlenCausalConvWithState
 //===----------------------------------------------------------------------===//
 
-/// The `kept` last of [batch, channels, kept + length], where sequences end before the padding.
+/// The last `kept` positions of [batch, channels, kept + length], where sequences end before the padding.
 static Value lastPositions(Builder &b, Value all, Value lengths, const SymbolicInt &kept) {
   Shape shape = shapeOf(all);
   shape[2] = kept;
@@ -268,7 +268,7 @@ static Value lastPositions(Builder &b, Value all, Value lengths, const SymbolicI
                     });
 }
 
-/// The first tokens of [batch, length, channels], as many as counts [batch] say and there are; zeros up to `capacity`.
+/// The first tokens of [batch, length, channels], as many as counts [batch] give and exist; zeros up to `capacity`.
 static Value firstTokens(Builder &b, Value padded, Value counts, const PackedSequences &packed, int64_t capacity) {
   Shape none(3, SymbolicInt(0)), behind = none;
   behind[1] = SymbolicInt(capacity);
@@ -279,7 +279,7 @@ static Value firstTokens(Builder &b, Value padded, Value counts, const PackedSeq
 }
 
 /// in: x [tokens, channels], filter [channels, 1, k], bounds of sequences, bias, states [batch, channels, (k - 1)
-/// dilation], how many tokens to give out. causal_conv per sequence. Source: VarlenCausalConvWithState of ONNX Runtime.
+/// dilation], number of tokens to return. causal_conv per sequence. Source: VarlenCausalConvWithState of ONNX Runtime.
 Results importVarlenCausalConv(Node &node) {
   if (!node.hasInputs(3) || !hasRanks(node, {{0, 2}, {1, 3}, {2, 1}, {3, 1}, {4, 3}, {5, 1}}))
     return {};

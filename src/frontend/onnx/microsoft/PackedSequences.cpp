@@ -1,4 +1,4 @@
-//===- PackedSequences.cpp - sequences one behind the other ---------------===//
+//===- PackedSequences.cpp - concatenated sequences -----------------------===//
 
 #include "frontend/onnx/microsoft/PackedSequences.h"
 #include "graph/composites/Formulas.h"
@@ -8,7 +8,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// Ends the run unless the bounds ascend from 0 to the number of tokens.
+/// Ends the run unless the bounds increase from 0 to the number of tokens.
 static void checkBounds(Builder &b, Value bounds, Value lengths, const SymbolicInt &tokens, StringRef name) {
   SymbolicInt count = shapeOf(lengths)[0];
   std::string message = (name + ": expected numbers that ascend from 0 to the number of tokens").str();

@@ -1,7 +1,7 @@
-//===- PackedSequences.h - sequences one behind the other -------*- C++ -*-===//
+//===- PackedSequences.h - concatenated sequences ---------------*- C++ -*-===//
 //
 // A batch of sequences of different lengths is stored as [batch, length, ..]
-// with padding at the end of each, or as the tokens alone, [tokens, ..].
+// with padding at each end, or as the tokens alone, [tokens, ..].
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,17 +15,17 @@ struct PackedSequences {
   SymbolicInt count, longest;
   /// Integers [count].
   Value lengths;
-  /// Where each token is in [count, longest], row-major: integers [tokens].
+  /// The row-major position of each token in [count, longest]: integers [tokens].
   Value places;
 };
 
-/// From where each sequence begins and the last one ends: integers [count + 1], from 0 to the number of tokens, which a
-/// run checks. Errors: nullopt.
+/// From the starts of all sequences and the end of the last one: integers [count + 1], from 0 to the number of tokens,
+/// checked at run time. Errors: nullopt.
 std::optional<PackedSequences> packedSequences(Builder &b, Value bounds, const SymbolicInt &tokens, StringRef name);
 
-/// [tokens, ..] as [batch, length, ..], with zeros for padding.
+/// Converts [tokens, ..] to [batch, length, ..], padded with zeros.
 Value withPadding(Builder &b, Value tokens, Value places, const SymbolicInt &batch, const SymbolicInt &length);
-/// Elements `places` of [batch, length, ..] as [tokens, ..].
+/// Gathers the elements `places` of [batch, length, ..] as [tokens, ..].
 Value withoutPadding(Builder &b, Value padded, Value places);
 } // namespace perpend::onnx
 

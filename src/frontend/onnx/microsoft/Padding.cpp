@@ -1,8 +1,8 @@
-//===- Padding.cpp - sequences with and without padding -------------------===//
+//===- Padding.cpp - adds and removes padding of sequences ----------------===//
 //
 // Operators of the domain com.microsoft on batches of sequences of different
-// lengths: [batch, length, ..] with padding at the end of each, or the tokens
-// alone, [tokens, ..], with the place of each in the former.
+// lengths: [batch, length, ..] with padding at each end, or the tokens alone,
+// [tokens, ..], with each token's position in the former.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,13 +15,14 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The places of the tokens alone: the first `tokens` of [batch, length].
+/// The positions of the tokens alone: the first `tokens` of [batch, length].
 static Value placesOf(Builder &b, Value offsets, const SymbolicInt &tokens) {
   Value flat = b.reshape(b.cast(offsets, b.i64()), elementCount(shapeOf(offsets)));
   return flat ? sliceAxis(b, flat, 0, SymbolicInt(0), tokens) : flat;
 }
 
-/// [tokens, ..] as [batch, length, ..], by the places [batch, length] of the tokens and, behind them, of the padding.
+/// Converts [tokens, ..] to [batch, length, ..], given the positions [batch, length] of the tokens, followed by those
+/// of the padding.
 static Value padded(Builder &b, Value tokens, Value offsets) {
   if (!tokens)
     return {};
@@ -67,8 +68,8 @@ Results importRestorePadding(Node &node) {
 // Attention
 //===----------------------------------------------------------------------===//
 
-/// Attention with padding, which the lengths between `ends` [batch + 1] hide, of inputs without. `arrange` gives its
-/// inputs from the lengths.
+/// Attention on padded inputs, whose padding is hidden by the lengths between `ends` [batch + 1], for inputs without
+/// padding. `arrange` computes its inputs from the lengths.
 static Results attendPacked(Node &node, Value offsets, Value ends, ImportFunction attention,
                             llvm::function_ref<SmallVector<Value>(Value lengths)> arrange) {
   if (!offsets || !ends)
@@ -113,7 +114,7 @@ Results importPackedMultiHeadAttention(Node &node) {
 // Biases by position
 //===----------------------------------------------------------------------===//
 
-/// The bucket of a distance: its own below a half of `buckets`, then in logarithmic steps to `farthest`.
+/// The bucket of a distance: one each below half of `buckets`, then logarithmic steps up to `farthest`.
 static Scalar bucketOf(Scalar distance, int64_t buckets, int64_t farthest, Type f32) {
   int64_t exact = buckets / 2;
   double steps = static_cast<double>(buckets - exact), half = static_cast<double>(exact);
@@ -152,8 +153,8 @@ Results importRelativePositionBias(Node &node) {
   return {b.unsqueeze(b.gather(byHead, bucket, 1), {0})};
 }
 
-/// in: query, its bias, bias by position [1, heads, length, length], weight [size, d], bias [d], eco_a, places of the
-/// tokens. With u and r the sigmoids of the sums of both halves of a query's d: (u (r eco_a - 1) + 2) bias.
+/// in: query, its bias, bias by position [1, heads, length, length], weight [size, d], bias [d], eco_a, positions of
+/// the tokens. With u and r the sigmoids of the sums of both halves of a query's d: (u (r eco_a - 1) + 2) bias.
 Results importGatedRelativePositionBias(Node &node) {
   if (!node.hasInputs(6) || !hasRanks(node, {{1, 1}, {2, 4}, {3, 2}, {4, 1}, {5, 4}, {6, 2}}))
     return {};

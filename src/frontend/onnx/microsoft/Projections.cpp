@@ -1,7 +1,7 @@
-//===- Projections.cpp - attention of hidden states -----------------------===//
+//===- Projections.cpp - attention with projections -----------------------===//
 //
 // Attention operators of the domain com.microsoft that compute query, key and
-// value themselves, from hidden states and weights.
+// value from hidden states and weights.
 //
 //===----------------------------------------------------------------------===//
 
@@ -29,7 +29,7 @@ struct Projections {
 };
 } // namespace
 
-/// Query, key and value of the same hidden states: weight [n, 3 width], bias [3 width].
+/// Query, key and value from the same hidden states: weight [n, 3 width], bias [3 width].
 static Projections projections(Node &node, Value x, Value weight, Value bias) {
   Builder &b = node.builder;
   SymbolicInt heads(node.attributes.getInt("num_heads")), width = floorDiv(shapeOf(weight)[1], SymbolicInt(3));
@@ -54,19 +54,19 @@ static bool hasHeads(Node &node) {
 // DecoderMaskedSelfAttention
 //===----------------------------------------------------------------------===//
 
-/// How many elements of a key are neighbours in a cache that is shared: those of 16 bytes.
+/// The number of adjacent elements of a key in a shared cache: those of 16 bytes.
 static SymbolicInt neighbours(Value cache) {
   return SymbolicInt(128 / graph::elementTypeOf(cache).getIntOrFloatBitWidth());
 }
 
-/// Keys [batch, heads, size / n, length, n], in the place of [batch, heads, length, size], as the latter.
+/// Converts keys [batch, heads, size / n, length, n] to [batch, heads, length, size].
 static Value keysInOrder(Builder &b, Value cache) {
   Shape shape = shapeOf(cache);
   SymbolicInt n = neighbours(cache);
   Value parts = b.reshape(cache, {shape[0], shape[1], floorDiv(shape[3], n), shape[2], n});
   return parts ? b.reshape(b.transpose(parts, {0, 1, 3, 2, 4}), shape) : parts;
 }
-/// The other way.
+/// The inverse.
 static Value keysInParts(Builder &b, Value keys) {
   Shape shape = shapeOf(keys);
   SymbolicInt n = neighbours(keys);
@@ -74,7 +74,7 @@ static Value keysInParts(Builder &b, Value keys) {
   return parts ? b.reshape(b.transpose(parts, {0, 1, 3, 2, 4}), shape) : parts;
 }
 
-/// Whether the node has the form that is supported.
+/// Whether the node's form is supported; otherwise emits an error.
 static bool checkMaskedDecoder(Node &node) {
   Value past = node.input(4);
   if (!node.hasInputs(3) || !hasHeads(node) || !hasRanks(node, {{0, 3}, {1, 2}, {2, 1}, {3, 2}, {4, 5}, {5, 4}}))
@@ -122,8 +122,8 @@ Results importDecoderMaskedSelfAttention(Node &node) {
 // LongformerAttention
 //===----------------------------------------------------------------------===//
 
-/// The mask of keys [batch, length] as a bias [batch, 1, length, length]: -inf where a query that is not global is
-/// farther from a key that is not than `window`.
+/// The mask of keys [batch, length] as a bias [batch, 1, length, length]: -inf where neither query nor key is global
+/// and they are farther apart than `window`.
 static Value windowBias(Builder &b, Value mask, Value isGlobal, int64_t window) {
   Shape shape = shapeOf(mask);
   Type type = graph::elementTypeOf(mask);
@@ -140,9 +140,9 @@ static Value windowBias(Builder &b, Value mask, Value isGlobal, int64_t window) 
                     });
 }
 
-/// in: x [batch, length, n], weight, bias, mask [batch, length], weight and bias of global tokens, which tokens are
-/// global. Queries that are global see all keys, by their own projections; the others see global keys and those that
-/// are near. Where the mask hides a token, its result is 0, too. Source: LongformerAttention of ONNX Runtime.
+/// in: x [batch, length, n], weight, bias, mask [batch, length], weight and bias for global tokens, which tokens are
+/// global. Global queries see all keys, by their own projections; the others see global keys and those nearby. Masked
+/// tokens also get the result 0. Source: LongformerAttention of ONNX Runtime.
 Results importLongformerAttention(Node &node) {
   if (!node.hasInputs(7) || !hasHeads(node) ||
       !hasRanks(node, {{0, 3}, {1, 2}, {2, 1}, {3, 2}, {4, 2}, {5, 1}, {6, 2}}))
@@ -175,11 +175,11 @@ Results importLongformerAttention(Node &node) {
 // DecoderAttention
 //===----------------------------------------------------------------------===//
 
-/// [length, batch, n] as [batch, length, n], and back.
+/// Converts [length, batch, n] to [batch, length, n], and back.
 static Value batchFirst(Builder &b, Value x) { return x ? b.transpose(x, {1, 0, 2}) : x; }
 
-/// Keys and values [batch, heads, length, size]: those of the caches, behind them those of the query, or those of the
-/// key, as three booleans of the run say.
+/// Keys and values [batch, heads, length, size]: from the caches, from the caches followed by the query's, or from the
+/// key, as selected by three booleans at run time.
 static SmallVector<Value> keysAndValues(Node &node, Value query, Value key, const SymbolicInt &heads) {
   Builder &b = node.builder;
   Value weight = node.input(3), bias = node.input(4), keyCache = node.input(6), valueCache = node.input(7);
@@ -205,7 +205,7 @@ static SmallVector<Value> keysAndValues(Node &node, Value query, Value key, cons
   return b.ifThenElse(node.input(8), ofKey, ofQuery);
 }
 
-/// -inf where the mask [batch, keys] is true and in use, as [batch, 1, 1, keys].
+/// -inf where the mask [batch, keys] is true and enabled, as [batch, 1, 1, keys].
 static Value paddingBias(Node &node, const SymbolicInt &batch, const SymbolicInt &keys, Type type) {
   Builder &b = node.builder;
   Value mask = node.input(5);
@@ -226,7 +226,7 @@ static Value paddingBias(Node &node, const SymbolicInt &batch, const SymbolicInt
 }
 
 /// in: query and key [length, batch, n], weight of the query, of key and value, bias of all, padding [batch, keys],
-/// caches [batch, heads, length, size], whether the key is another sequence, whether caches are used and are there,
+/// caches [batch, heads, length, size], whether the key is another sequence, whether caches are used and present,
 /// whether there is padding. Results: [length, batch, n], the keys and values. Source: DecoderAttention of ONNX
 /// Runtime.
 Results importDecoderAttention(Node &node) {

@@ -1,7 +1,7 @@
 //===- Quantised.cpp - ONNX Runtime's quantised operators ==//
 //
-// Quantised operators of the domain com.microsoft. Where the definition is
-// "dequantise, compute, quantise", that is what they become.
+// Quantised operators of the domain com.microsoft. Those defined as
+// "dequantise, compute, quantise" are expanded to exactly that.
 //
 //===----------------------------------------------------------------------===//
 
@@ -31,7 +31,7 @@ Results importMatMulNBits(Node &node) {
   return node.composite("linear", {node.input(0), weights, node.input(5)});
 }
 
-/// x times `rows` packed rows of weights, inputs `first` (numbers, scales, bias).
+/// x times `rows` packed rows of weights, given by the inputs from `first` on (numbers, scales, bias).
 static Value packedProduct(Node &node, Value x, size_t first, StringRef rows) {
   auto count = node.builder.operations.getI64IntegerAttr(node.attributes.getInt(rows));
   if (!x || !node.input(first) || !node.input(first + 1))
@@ -41,8 +41,8 @@ static Value packedProduct(Node &node, Value x, size_t first, StringRef rows) {
   return weights ? node.composite("linear", {x, weights, node.input(first + 2)})[0] : weights;
 }
 
-/// Inputs 0 and 1, if there, added; and that sum normalised if there is a scale, input 2. `otherwise` is the epsilon if
-/// none is given.
+/// The sum of inputs 0 and 1 (if present), and that sum normalised if there is a scale, input 2. `otherwise` is the
+/// default epsilon.
 static std::pair<Value, Value> summedNorm(Node &node, float otherwise) {
   Builder &b = node.builder;
   Value sum = node.input(1) ? graph::add(b, node.input(0), node.input(1)) : node.input(0);
@@ -52,8 +52,8 @@ static std::pair<Value, Value> summedNorm(Node &node, float otherwise) {
   return {sum, node.composite("rms_norm", {sum, node.input(2)}, node.attribute("epsilon", epsilon))[0]};
 }
 
-/// in: x, what is added to it, scale of the norm, then numbers, scales and bias of gate and up. Results: the activated
-/// gate times up; the sum.
+/// in: x, a tensor to add to it, scale of the norm, then numbers, scales and bias of gate and up. Results: the
+/// activated gate times up; the sum.
 Results importMatMulNBitsMlp(Node &node) {
   if (!node.hasInputs(1))
     return {};
@@ -65,7 +65,7 @@ Results importMatMulNBitsMlp(Node &node) {
   return {graph::mul(node.builder, call(node.builder, activation, gate), up), sum};
 }
 
-/// in: x, what is added to it, scale of the norm, then numbers, scales and bias of query, key and value. Results: the
+/// in: x, a tensor to add to it, scale of the norm, then numbers, scales and bias of query, key and value. Results: the
 /// three, and the sum.
 Results importMatMulNBitsQkv(Node &node) {
   if (!node.hasInputs(1))
@@ -76,8 +76,8 @@ Results importMatMulNBitsQkv(Node &node) {
 }
 
 /// in: a [.., K], blocks, [K, N]. Blocks of 32 numbers along K, column by column: a scale as the bytes of an f32, the
-/// zero point in a byte where blk_quant_type is 1 (else it is 8), then 16 bytes with number i in the low bits of byte i
-/// and number i + 16 in the high ones. Source: MatMulFpQ4 of ONNX Runtime.
+/// zero point in a byte if blk_quant_type is 1 (otherwise it is 8), then 16 bytes with number i in the low bits of byte
+/// i and number i + 16 in the high ones. Source: MatMulFpQ4 of ONNX Runtime.
 Results importMatMulFpQ4(Node &node) {
   std::optional<SmallVector<int64_t>> size = node.hasInputs(3) ? node.knownNumbers(2, "shape of b") : std::nullopt;
   int64_t kind = node.attributes.getInt("blk_quant_type", 1), bytes = kind == 1 ? 21 : 20;
@@ -184,7 +184,7 @@ Results importQGemm(Node &node) {
 // Dequantise, compute, quantise
 //===----------------------------------------------------------------------===//
 
-/// The real numbers of inputs `first` (numbers), first + 1 (scale), first + 2 (zero point).
+/// The dequantised values of inputs `first` (numbers), first + 1 (scale), first + 2 (zero point).
 static Value dequantised(Node &node, size_t first) {
   if (!node.input(first) || !node.input(first + 1))
     return {};
@@ -198,7 +198,8 @@ static Results quantisedAs(Node &node, Value real, size_t scale, size_t like) {
                : Value()};
 }
 
-/// Of two numbers. The zero point is added before rounding, and then decides ties: half of 1 is 0, but 5.5 is 6.
+/// A function of two numbers. The zero point is added before rounding and so affects ties: half of 1 is 0, but 5.5 is
+/// 6.
 static Results quantisedBinary(Node &node, Value real) {
   Value scale = node.input(6), zero = node.input(7);
   if (!real || !scale)
@@ -226,7 +227,7 @@ Results importQLinearSigmoid(Node &node) { return quantisedUnary(node, "sigmoid"
 Results importQLinearLeakyRelu(Node &node) { return quantisedUnary(node, "leaky_relu"); }
 Results importQLinearReduceMean(Node &node) { return quantisedUnary(node, "reduce_mean"); }
 
-/// Before operator set 13, over all dimensions from `axis` on.
+/// Before operator set 13, softmax runs over all dimensions from `axis` on.
 Results importQLinearSoftmax(Node &node) {
   Value x = dequantised(node, 0);
   if (!x)
@@ -241,7 +242,7 @@ Results importQLinearSoftmax(Node &node) {
   return quantisedAs(node, isFlat ? node.builder.reshape(result, shape) : result, 3, 0);
 }
 
-/// A pool of a tensor whose channels may be last.
+/// A pool of a tensor that may be channels-last.
 static Results quantisedPool(Node &node, StringRef composite) {
   Value x = dequantised(node, 0);
   if (!x)
@@ -296,7 +297,7 @@ Value unpackedNumbers(Builder &b, Value bytes, int64_t bits) {
 }
 
 namespace {
-/// Slices of a table along `axis`, of numbers of `bits` bits that are in blocks along `blockAxis`.
+/// Slices of a table along `axis`; its numbers of `bits` bits are in blocks along `blockAxis`.
 struct BlockGather {
   Value indices;
   int64_t axis, blockAxis, bits, blockSize;
@@ -324,7 +325,7 @@ static std::optional<BlockGather> blockGather(Node &node) {
   return std::nullopt;
 }
 
-/// `result` where the index is one of `extent`, else 0.
+/// `result` where the index is valid for `extent`, otherwise 0.
 static Value whereInside(Builder &b, Value result, const BlockGather &form, const SymbolicInt &extent) {
   Value indices = b.cast(form.indices, b.i64());
   Value isInside = pointwise(
@@ -338,7 +339,7 @@ static Value whereInside(Builder &b, Value result, const BlockGather &form, cons
   return graph::where(b, b.reshape(isInside, shape), result, b.scalar(0, graph::elementTypeOf(result)));
 }
 
-/// in: table, indices, scales, zero points (the middle of the range for bytes without, else 0).
+/// in: table, indices, scales, zero points (by default the middle of the range for bytes, otherwise 0).
 Results importGatherBlockQuantized(Node &node) {
   if (!node.hasInputs(3) || rankOf(node.input(0)) != rankOf(node.input(2)))
     return node.fail("expected a table, indices, and scales of the table's rank");
@@ -362,7 +363,7 @@ Results importGatherBlockQuantized(Node &node) {
   return {whereInside(b, result, *form, extent)};
 }
 
-/// The 16 numbers of bitsandbytes' types of 4 bits, fp4 and nf4. Source: Dettmers et al. (2023), "QLoRA".
+/// The 16 values of bitsandbytes' 4-bit types fp4 and nf4. Source: Dettmers et al. (2023), "QLoRA".
 static ArrayRef<double> numbersOf4Bits(bool isNormal) {
   static constexpr double fp4[] = {0,   0.0052083333,  2 / 3.0,  1,  1 / 3.0,  0.5,  1 / 6.0,  0.25,
                                    -0., -0.0052083333, -2 / 3.0, -1, -1 / 3.0, -0.5, -1 / 6.0, -0.25};

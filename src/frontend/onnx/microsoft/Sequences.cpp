@@ -1,7 +1,7 @@
-//===- Sequences.cpp - operators on tokens in a row -----------------------===//
+//===- Sequences.cpp - operators on sequences of tokens -------------------===//
 //
-// Operators of the domain com.microsoft on sequences of tokens that are other
-// operators with something added: a mask, a table of positions, a state.
+// Operators of the domain com.microsoft that extend other operators on
+// sequences by a mask, a table of positions, or a state.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,9 +17,8 @@ namespace perpend::onnx {
 // SparseAttention
 //===----------------------------------------------------------------------===//
 
-/// Which blocks of keys the blocks of queries see: booleans [layouts, blocks, blocks], from the starts of the rows
-/// [layouts, blocks + 1] and the columns [layouts, entries] of a matrix that holds the ones. Columns may be -1 behind
-/// the last row's.
+/// Which blocks of keys the blocks of queries see: booleans [layouts, blocks, blocks], from a sparse matrix given by
+/// row starts [layouts, blocks + 1] and columns [layouts, entries]. Columns after the last row's may be -1.
 static Value blockMask(Builder &b, Value starts, Value columns) {
   Shape entries = shapeOf(columns), rows = shapeOf(starts);
   SymbolicInt blocks = rows[1] - SymbolicInt(1);
@@ -38,7 +37,7 @@ static Value blockMask(Builder &b, Value starts, Value columns) {
   return ones ? b.cast(ones, b.operations.getI1Type()) : ones;
 }
 
-/// 0 where a query sees a key, else -inf: [batch, heads, queries, keys]. The heads take turns with the layouts; the
+/// 0 where a query sees a key, otherwise -inf: [batch, heads, queries, keys]. Heads use the layouts in rotation; the
 /// first query of each batch is at `starts`.
 static Value sparseBias(Builder &b, Value mask, Value starts, ArrayRef<SymbolicInt> shape, int64_t blockSize,
                         Type type) {
@@ -91,7 +90,7 @@ Results importSparseAttention(Node &node) {
 // MRotaryEmbedding
 //===----------------------------------------------------------------------===//
 
-/// Whether there are as many pairs as both tables have columns, and a number of them that a head can have.
+/// Checks that the sections add up to the columns of both tables, and that a head can have that many pairs.
 static bool checkSections(Node &node, ArrayRef<int64_t> sections) {
   constexpr int64_t mostPairs = 1 << 16;
   int64_t pairs = 0;
@@ -111,7 +110,7 @@ static bool checkSections(Node &node, ArrayRef<int64_t> sections) {
   return isPossible;
 }
 
-/// Which of the three positions (time, height, width) each pair of elements is rotated by. Errors: empty.
+/// Which of the three positions (time, height, width) rotates each pair of elements. Errors: empty.
 static SmallVector<int64_t> pairSections(Node &node) {
   SmallVector<int64_t> sections = node.attributes.getInts("mrope_section"), result;
   bool takesTurns = node.attributes.getInt("mrope_layout") == 1;
@@ -182,24 +181,23 @@ Results importMicrosoftCausalConv(Node &node) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Where a path to a point comes from, as DynamicTimeWarping numbers it.
+/// The predecessor of a point on a path, by DynamicTimeWarping's numbers.
 enum class Origin : int64_t { Diagonal = 0, Above = 1, Left = 2 };
 
-/// The least costs of paths to the points of one diagonal, by row; in front of them, and outside of the matrix, is
-/// infinity.
+/// The least costs of paths to the points of one diagonal, by row; infinity before and outside the matrix.
 struct Diagonal {
   Value costs, origins;
 };
 } // namespace
 
-/// The cheapest of three ways to go on; a diagonal or a step down is taken only where it is the one cheapest.
+/// The cheapest of three steps; a diagonal step, or a step down, is taken only if it alone is the cheapest.
 static Scalar cheapest(ArrayRef<Scalar> ways, Scalar ifDiagonal, Scalar ifAbove, Scalar ifLeft) {
   Scalar isDiagonal = (ways[0] < ways[1]) & (ways[0] < ways[2]);
   Scalar isAbove = (ways[1] < ways[0]) & (ways[1] < ways[2]);
   return select(isDiagonal, ifDiagonal, select(isAbove, ifAbove, ifLeft));
 }
 
-/// Diagonal `number` of costs [rows, columns] from the two before it.
+/// Computes diagonal `number` of costs [rows, columns] from the two before it.
 static Diagonal nextDiagonal(Builder &b, Value costs, Value number, Value last, Value before) {
   Shape shape = shapeOf(costs);
   Type i64 = b.i64();
@@ -228,7 +226,7 @@ static Diagonal nextDiagonal(Builder &b, Value costs, Value number, Value last, 
           b.generate(tensors, shape[0], i64, body(false))};
 }
 
-/// Where the cheapest path to each point comes from, [diagonals, rows].
+/// The predecessor on the cheapest path to each point, [diagonals, rows].
 static Value pathOrigins(Builder &b, Value costs) {
   Shape shape = shapeOf(costs);
   double infinity = std::numeric_limits<double>::infinity();
@@ -243,7 +241,7 @@ static Value pathOrigins(Builder &b, Value costs) {
   return results.size() == 3 ? results[2] : Value();
 }
 
-/// The path that ends at the last row and column: pairs, the last first.
+/// The path that ends at the last row and column: pairs, last first.
 static Value pathBack(Builder &b, Value origins, ArrayRef<SymbolicInt> shape) {
   Value flat = b.reshape(origins, elementCount(shapeOf(origins)));
   Value rows = number(b, shape[0], b.i64()), zero = b.scalar(0, b.i64()), one = b.scalar(1, b.i64());
@@ -265,7 +263,7 @@ static Value pathBack(Builder &b, Value origins, ArrayRef<SymbolicInt> shape) {
   return results.size() == 3 ? results[2] : Value();
 }
 
-/// The path [2, length] from the first to the last row and column whose costs have the least sum.
+/// The path [2, length] from the first to the last row and column with the least sum of costs.
 Results importDynamicTimeWarping(Node &node) {
   if (!node.hasInputs(1))
     return {};
@@ -292,7 +290,8 @@ Results importDynamicTimeWarping(Node &node) {
 // WordConvEmbedding
 //===----------------------------------------------------------------------===//
 
-/// Which windows of `size` characters each word of as many characters as are not 0 has: booleans [words, 1, windows].
+/// Which windows of `size` characters each word contains, counting its nonzero characters: booleans [words, 1,
+/// windows].
 static Value windowsOfWords(Builder &b, Value isCharacter, const SymbolicInt &size, const SymbolicInt &windows) {
   Value lengths = isCharacter ? graph::sum(b, b.cast(isCharacter, b.i64()), {1}, true) : isCharacter;
   Value least = number(b, size, b.i64());
@@ -302,7 +301,7 @@ static Value windowsOfWords(Builder &b, Value isCharacter, const SymbolicInt &si
 }
 
 /// in: words [words, characters], filters [size, 1, window, character size], bias, the embeddings of characters. The
-/// largest of the activated windows of each word; 0 for a word that begins with 0.
+/// maximum over the activated windows of each word; 0 for a word that starts with 0.
 Results importWordConvEmbedding(Node &node) {
   if (!node.hasInputs(4) || !hasRanks(node, {{0, 2}, {1, 4}, {2, 1}, {3, 2}}))
     return {};

@@ -25,7 +25,7 @@ Results importCropAndResize(Node &node) {
                         node.attribute("size", ArrayRef<SymbolicInt>(*size)));
 }
 
-/// The windows of `size` elements along `dim`, `step` apart; a window's elements are the last dimension.
+/// The windows of `size` elements along `dim`, `step` apart, with a window's elements in the last dimension.
 Results importUnfoldTensor(Node &node) {
   if (!node.hasInputs(1))
     return {};

@@ -1,4 +1,4 @@
-//===- Classical.cpp - what the ai.onnx.ml operators share ----------------===//
+//===- Classical.cpp - shared by the ai.onnx.ml operators -----------------===//
 
 #include "frontend/onnx/ml/Classical.h"
 #include "graph/composites/Formulas.h"
@@ -59,7 +59,7 @@ Value constantOf(Builder &b, ArrayRef<double> values, ArrayRef<int64_t> shape, T
   return b.constant(DenseElementsAttr::get(RankedTensorType::get(shape, elementType), elements));
 }
 
-/// The elements of a list or tensor attribute of integers; unsigned ones say so.
+/// The elements of a list or tensor attribute of integers, signed or unsigned as declared.
 static SmallVector<llvm::APSInt> integersOf(const Node &node, StringRef name) {
   if (auto elements = dyn_cast_or_null<ElementsAttr>(node.attributes.get(name));
       elements && isa<TensorType>(elements.getType())) {

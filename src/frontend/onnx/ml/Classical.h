@@ -1,4 +1,4 @@
-//===- Classical.h - what the ai.onnx.ml operators share --------*- C++ -*-===//
+//===- Classical.h - shared by the ai.onnx.ml operators ---------*- C++ -*-===//
 
 #ifndef PERPEND_FRONTEND_ONNX_ML_CLASSICAL_H
 #define PERPEND_FRONTEND_ONNX_ML_CLASSICAL_H
@@ -6,7 +6,7 @@
 #include "frontend/onnx/Operators.h"
 
 namespace perpend::onnx {
-/// The elements of a list or tensor attribute, or of the first of several that is there.
+/// The elements of a list or tensor attribute, or of the first present one of several.
 llvm::SmallVector<double> numbersOf(const Node &node, llvm::ArrayRef<StringRef> names);
 inline llvm::SmallVector<double> numbersOf(const Node &node, const char *name) {
   return numbersOf(node, StringRef(name));
@@ -17,12 +17,11 @@ llvm::SmallVector<StringRef> textsOf(const Node &node, StringRef name);
 Value constantOf(Builder &builder, llvm::ArrayRef<double> values, llvm::ArrayRef<int64_t> shape,
                  mlir::Type elementType);
 
-/// The first of these list or tensor attributes that is there as a vector; integers keep all their digits. Null when
-/// there is none.
+/// The first present one of these list or tensor attributes, as a vector; integers are exact. Null if there is none.
 Value vectorOf(const Node &node, llvm::ArrayRef<StringRef> names, mlir::Type elementType);
 
-/// The input as a matrix [n, features] of f64 or f32: a vector is one row. Null, with an error, for other ranks and
-/// where the number of features is not `features` (0: any number that is known).
+/// The input as a matrix [n, features] of f64 or f32; a vector is one row. Null, with an error, for other ranks or if
+/// the number of features is not `features` (0: any known number).
 Value featuresOf(Node &node, int64_t features = 0);
 
 /// Scores [n, classes] after NONE, SOFTMAX, LOGISTIC, SOFTMAX_ZERO or PROBIT.
@@ -31,7 +30,7 @@ Value transformedScores(Node &node, Value scores, StringRef transform);
 /// The position of the highest score of each row.
 Value bestOf(Builder &builder, Value scores);
 
-/// The integer labels of positions [n]; null, with an error, when labels are strings.
+/// The integer labels of positions [n]; null, with an error, if labels are strings.
 Value labelsAt(Node &node, Value positions, StringRef integers, StringRef strings);
 } // namespace perpend::onnx
 

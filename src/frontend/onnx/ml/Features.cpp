@@ -100,7 +100,8 @@ Results importScaler(Node &node) {
       graph::mul(b, graph::sub(b, x, perFeature(node, "offset", 0, b.f32())), perFeature(node, "scale", 1, b.f32()))};
 }
 
-/// Rows over their maximum (with its sign), the sum of their magnitudes or their length; where that is zero, they stay.
+/// Divides rows by their maximum (signed), the sum of their magnitudes or their norm; rows for which that is zero are
+/// unchanged.
 Results importNormalizer(Node &node) {
   Value x = featuresOf(node);
   if (!x)
@@ -119,7 +120,7 @@ Results importNormalizer(Node &node) {
 // Encoders
 //===----------------------------------------------------------------------===//
 
-/// 1 where x is the category; a category that is not listed has zeros only.
+/// 1 where x equals the category; an unlisted category gives zeros only.
 Results importOneHotEncoder(Node &node) {
   SmallVector<int64_t> categories = node.attributes.getInts("cats_int64s");
   SmallVector<StringRef> texts = textsOf(node, "cats_strings");
@@ -131,14 +132,14 @@ Results importOneHotEncoder(Node &node) {
   return {hits ? b.cast(hits, b.f32()) : hits};
 }
 
-/// The texts of NAME_tensor or NAME_strings.
+/// The strings of NAME_tensor or NAME_strings.
 static SmallVector<StringRef> encoderTexts(Node &node, StringRef name) {
   if (auto tensor = dyn_cast_or_null<DenseStringElementsAttr>(node.attributes.get((name + "_tensor").str())))
     return llvm::to_vector(tensor.getValues<StringRef>());
   return textsOf(node, (name + "_strings").str());
 }
 
-/// The type of the attribute that is there: a tensor's, or that of a list.
+/// The element type of whichever attribute is present: tensor or list.
 static Type listType(Node &node, StringRef kind) {
   if (auto tensor = dyn_cast_or_null<ElementsAttr>(node.attributes.get((kind + "_tensor").str())))
     return tensor.getElementType();
@@ -157,7 +158,7 @@ static Value encoderList(Node &node, StringRef kind, Type type) {
   return vectorOf(node, {names[0], names[1], names[2]}, type);
 }
 
-/// What keys that are not listed become, as a vector of one.
+/// The value for unlisted keys, as a vector of one.
 static Value encoderDefault(Node &node, Type type) {
   if (isa<StringType>(type)) {
     SmallVector<StringRef> given = encoderTexts(node, "default");
@@ -187,7 +188,7 @@ Results importLabelEncoder(Node &node) {
   return encode(node, encoderList(node, "keys", keyType), encoderList(node, "values", valueType));
 }
 
-/// Texts to numbers or the other way; the numbers are the positions, or those of cats_int64s.
+/// Maps strings to numbers or vice versa; the numbers are positions, or those of cats_int64s.
 static Results mapCategories(Node &node, ArrayRef<StringRef> texts, ArrayRef<int64_t> numbers) {
   if (!node.hasInputs(1) || texts.empty())
     return node.fail("expected an input and categories");
@@ -205,7 +206,7 @@ Results importCategoryMapper(Node &node) {
   return mapCategories(node, textsOf(node, "cats_strings"), node.attributes.getInts("cats_int64s"));
 }
 
-/// The scores as they are, a row for each map. Their labels are those of the model's output (Maps.h).
+/// The scores unchanged, one row per map. The model's output has their labels (Maps.h).
 Results importZipMap(Node &node) {
   if (!node.hasInputs(1))
     return {};
@@ -251,7 +252,7 @@ Results importLinearRegressor(Node &node) {
   return {scores ? node.builder.cast(scores, node.builder.f32()) : scores};
 }
 
-/// One score for two classes is that of the second; the first has its negative.
+/// A single score for two classes is the second's; the first has its negative.
 Results importLinearClassifier(Node &node) {
   Builder &b = node.builder;
   int64_t classes =

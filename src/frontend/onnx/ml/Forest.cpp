@@ -17,14 +17,14 @@ static bool fail(Node &node, const Twine &message) {
   return false;
 }
 
-/// Whether the lists have one length, which is not 0.
+/// Whether the lists have equal lengths, which are not 0.
 static bool haveOneLength(ArrayRef<size_t> sizes) { return sizes.front() != 0 && llvm::all_equal(sizes); }
 
 //===----------------------------------------------------------------------===//
 // TreeEnsembleClassifier, TreeEnsembleRegressor
 //===----------------------------------------------------------------------===//
 
-/// Positions of nodes by tree and number.
+/// Positions of nodes, by tree and number.
 using NodeNumbers = llvm::DenseMap<std::pair<int64_t, int64_t>, int64_t>;
 
 static int64_t modeOf(StringRef name) {
@@ -39,7 +39,7 @@ static int64_t modeOf(StringRef name) {
       .Default(-1);
 }
 
-/// The roots are the first nodes of their trees.
+/// Roots are the first nodes of their trees.
 static bool numberNodes(Node &node, Forest &forest, NodeNumbers &positions) {
   SmallVector<int64_t> trees = node.attributes.getInts("nodes_treeids"), ids = node.attributes.getInts("nodes_nodeids");
   llvm::SmallDenseSet<int64_t> known;
@@ -107,7 +107,7 @@ bool readNumberedForest(Node &node, StringRef votes, Forest &forest) {
 // TreeEnsemble
 //===----------------------------------------------------------------------===//
 
-/// A node that asks for membership becomes a chain of equalities that share the node if true.
+/// A node that tests membership becomes a chain of equality tests that share the true branch.
 static void expandMember(Forest &forest, size_t at, ArrayRef<double> values) {
   TreeNode link = forest.nodes[at];
   int64_t otherwise = link.children[1], first = forest.nodes.size();
@@ -123,7 +123,7 @@ static void expandMember(Forest &forest, size_t at, ArrayRef<double> values) {
   }
 }
 
-/// The members of the nodes in their order, each list with a NaN behind it.
+/// Members are listed in the order of the nodes, each list ended by a NaN.
 static bool expandMembers(Node &node, Forest &forest) {
   SmallVector<double> members = numbersOf(node, "membership_values");
   ArrayRef<double> rest = members;
@@ -133,7 +133,7 @@ static bool expandMembers(Node &node, Forest &forest) {
     const double *end = llvm::find_if(rest, [](double value) { return std::isnan(value); });
     if (end == rest.end())
       return fail(node, "expected a NaN behind the members of each node in membership_values");
-    // Without members the NaN is compared with, which nothing equals.
+    // A node without members is compared with the NaN, which equals nothing.
     size_t length = end - rest.begin();
     expandMember(forest, at, rest.take_front(std::max<size_t>(length, 1)));
     rest = rest.drop_front(length + 1);
@@ -192,7 +192,7 @@ bool readForest(Node &node, Forest &forest) {
 //===----------------------------------------------------------------------===//
 
 std::optional<int64_t> Forest::depth() const {
-  // Parents before children; nodes of a cycle are never without unseen parents.
+  // Visits parents before children; nodes of a cycle always have unseen parents.
   std::vector<int64_t> unseenParents(nodes.size()), steps(nodes.size());
   for (const TreeNode &node : nodes)
     for (int64_t child : node.isLeaf() ? ArrayRef<int64_t>() : ArrayRef(node.children))

@@ -25,15 +25,15 @@ struct Forest {
   llvm::SmallVector<int64_t> roots;
   int64_t targets = 1;
 
-  /// The most steps from a root to a leaf; nullopt when nodes form a cycle.
+  /// The most steps from a root to a leaf; nullopt if nodes form a cycle.
   std::optional<int64_t> depth() const;
 };
 
-/// The attributes of TreeEnsembleClassifier and TreeEnsembleRegressor, whose votes are called class_ or target_;
-/// targets are set. Errors: false, and one is emitted.
+/// Reads the attributes of TreeEnsembleClassifier and TreeEnsembleRegressor, whose votes are called class_ or target_;
+/// targets must be set. False after an error, which is emitted.
 bool readNumberedForest(Node &node, StringRef votes, Forest &forest);
 
-/// The attributes of TreeEnsemble-5. As above.
+/// Reads the attributes of TreeEnsemble-5, likewise.
 bool readForest(Node &node, Forest &forest);
 } // namespace perpend::onnx
 

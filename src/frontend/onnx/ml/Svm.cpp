@@ -51,7 +51,7 @@ static Value offsetBy(Node &node, Value x, ArrayRef<double> rho) {
                     constantOf(node.builder, rho, static_cast<int64_t>(rho.size()), graph::elementTypeOf(x)));
 }
 
-/// Without support vectors the coefficients are a linear model. one_class: 1 where the result is positive, else -1.
+/// Without support vectors, the coefficients form a linear model. one_class: 1 if the result is positive, otherwise -1.
 Results importSVMRegressor(Node &node) {
   Builder &b = node.builder;
   Value x = featuresOf(node);
@@ -77,15 +77,15 @@ Results importSVMRegressor(Node &node) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A pair of classes, first < second, and the weights of its decision over all support vectors.
+/// A pair of classes, first < second, and the weights of its decision for all support vectors.
 struct Duel {
   int64_t first, second;
   SmallVector<double> weights;
 };
 } // namespace
 
-/// Each pair of classes decides by the support vectors of both: the coefficients [classes - 1, vectors] of a class's
-/// vectors are in the row of the other class, rows counted without the class itself.
+/// The support vectors of both classes decide each pair: for vectors of one class, the coefficients [classes - 1,
+/// vectors] are in the row of the other class, not counting the class itself.
 static SmallVector<Duel> duelsOf(ArrayRef<int64_t> perClass, ArrayRef<double> coefficients) {
   SmallVector<Duel> duels;
   int64_t classes = perClass.size(), vectors = 0;
@@ -106,7 +106,7 @@ static SmallVector<Duel> duelsOf(ArrayRef<int64_t> perClass, ArrayRef<double> co
   return duels;
 }
 
-/// How many duels each class wins, [n, classes]. The first class wins where the decision is positive.
+/// The number of pairs that each class wins, [n, classes]. The first class wins if the decision is positive.
 static Value votesOf(Builder &b, Value decisions, ArrayRef<Duel> duels, int64_t classes) {
   Type type = graph::elementTypeOf(decisions);
   int64_t count = duels.size();
@@ -124,7 +124,7 @@ static Value votesOf(Builder &b, Value decisions, ArrayRef<Duel> duels, int64_t 
       {b.cast(won, type), constantOf(b, wins, {classes, count}, type), constantOf(b, otherwise, classes, type)});
 }
 
-/// Probabilities from the decisions of the duels: 1 / (1 + e^(decision prob_a + prob_b)) is that of the first class.
+/// Probabilities from pairwise decisions: 1 / (1 + e^(decision prob_a + prob_b)) is that of the first class.
 static Value probabilitiesOf(Node &node, Value decisions, int64_t classes) {
   SmallVector<double> factors = numbersOf(node, "prob_a"), offsets = numbersOf(node, "prob_b");
   int64_t count = classes * (classes - 1) / 2;
@@ -149,7 +149,7 @@ static Results labelled(Node &node, Value ranking, Value scores) {
   return {labels, node.builder.cast(scores, node.builder.f32())};
 }
 
-/// Classes by duels: labels by votes, or by probabilities where prob_a is given.
+/// Classifies by pairs: labels by votes, or by probabilities if prob_a is given.
 static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) {
   Builder &b = node.builder;
   Type type = graph::elementTypeOf(x);
@@ -172,8 +172,7 @@ static Results classifyByDuels(Node &node, Value x, ArrayRef<int64_t> perClass) 
   Value votes = votesOf(b, decisions, duels, classes), scores = decisions;
   if (!numbersOf(node, "prob_a").empty())
     scores = probabilitiesOf(node, decisions, classes);
-  else if (classes ==
-           2) // as ONNX Runtime: the score of the duel is last, though the first class wins where it is positive
+  else if (classes == 2) // as ONNX Runtime: the pair's score comes last, though the first class wins if it is positive
     scores = b.concat({call(b, "neg", decisions), decisions}, 1);
   return labelled(node, votes, scores);
 }

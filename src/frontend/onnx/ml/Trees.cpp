@@ -1,7 +1,7 @@
 //===- Trees.cpp - tree ensembles of ai.onnx.ml ---------------------------===//
 //
-// Every version becomes the same tables: nodes with the leaves first, and a
-// row of votes per leaf.
+// All versions are converted to the same tables: nodes with the leaves first,
+// and one row of votes per leaf.
 //
 //===----------------------------------------------------------------------===//
 
@@ -25,7 +25,7 @@ static std::pair<SmallVector<int64_t>, int64_t> leavesFirst(const Forest &forest
   return {positions, leaves};
 }
 
-/// The comparison of all nodes, or -1.
+/// The comparison that all nodes share, or -1.
 static int64_t commonMode(const Forest &forest) {
   std::optional<int64_t> mode;
   for (const TreeNode &tree : forest.nodes)
@@ -60,7 +60,7 @@ static SmallVector<Value> tablesOf(Builder &b, const Forest &forest, ArrayRef<in
   return tables;
 }
 
-/// The leaves that rows of x reach, [n, trees].
+/// The leaves reached by rows of x, [n, trees].
 static Value leavesOf(Node &node, const Forest &forest, ArrayRef<int64_t> positions, Value x) {
   Builder &b = node.builder;
   std::optional<int64_t> depth = forest.depth();
@@ -75,10 +75,10 @@ static Value leavesOf(Node &node, const Forest &forest, ArrayRef<int64_t> positi
   return applyComposite(b, "tree_leaves", inputs, Attributes(b.context(), attributes))[0];
 }
 
-/// The table is in memory while it is made, several times.
+/// Limit: the table is held in memory several times while it is built.
 static constexpr int64_t mostVotes = int64_t(1) << 25;
 
-/// Votes [leaves, targets]; `absent` where a leaf has none for a target.
+/// Votes [leaves, targets]; `absent` if a leaf has none for a target.
 static Value votesOf(Builder &b, const Forest &forest, ArrayRef<int64_t> positions, int64_t leaves, double absent,
                      Type type) {
   if (forest.targets > mostVotes / std::max<int64_t>(leaves, 1))
@@ -102,7 +102,7 @@ static Value scoresOf(Node &node, const Forest &forest, StringRef aggregate) {
   int64_t features = *shapeOf(x)[1].constant();
   for (const TreeNode &tree : forest.nodes)
     if (!tree.isLeaf() && (tree.feature < 0 || tree.feature >= features))
-      return b.fail("a node asks for feature " + Twine(tree.feature) + ", the input has " + Twine(features));
+      return b.fail("a node reads feature " + Twine(tree.feature) + ", the input has " + Twine(features));
   bool isExtremum = aggregate == "MIN" || aggregate == "MAX";
   double infinity = std::numeric_limits<double>::infinity();
   double absent = !isExtremum ? 0 : aggregate == "MIN" ? infinity : -infinity;
@@ -125,7 +125,7 @@ static Value scoresOf(Node &node, const Forest &forest, StringRef aggregate) {
 // Operators
 //===----------------------------------------------------------------------===//
 
-/// base_values: one for all targets or one per target.
+/// base_values: one for all targets, or one per target.
 static Value withBase(Node &node, Value scores, int64_t targets) {
   SmallVector<double> base = numbersOf(node, {"base_values", "base_values_as_tensor"});
   if (base.empty() || !scores)
@@ -161,7 +161,7 @@ Results importTreeEnsemble(Node &node) {
   return {scores ? node.builder.cast(scores, graph::elementTypeOf(node.input(0))) : scores};
 }
 
-/// Two classes with votes for one only: its score decides, at 1/2 where all votes are positive, else at 0. The other
+/// Two classes with votes for only one: its score decides, at 1/2 if all votes are positive, otherwise at 0. The other
 /// class has 1 - score (positive votes without a transform) or its negative.
 static Results binaryClasses(Node &node, Value score, bool isProbability, StringRef transform) {
   Builder &b = node.builder;

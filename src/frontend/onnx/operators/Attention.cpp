@@ -8,7 +8,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The element type that the attribute softmax_precision names; null, with an error, when it is none.
+/// The element type named by the attribute softmax_precision; null, with an error, if it is invalid.
 static Type softmaxType(Node &node) {
   auto code = static_cast<DataType>(node.attributes.getInt("softmax_precision"));
   Type type = onnx::elementTypeOf(node.builder.context(), code);
@@ -25,7 +25,7 @@ Results importAttention(Node &node) {
               : Results();
 }
 
-/// The graph in an attribute, if any, applied to a tensor whose shape and type it keeps.
+/// Applies the graph in an attribute, if any, to a tensor; it keeps shape and type.
 static Value applyModifier(Node &node, StringRef name, Value x) {
   const auto &attributes = node.proto.attributes;
   if (llvm::none_of(attributes, [&](const AttributeProto &attribute) { return attribute.name == name; }))

@@ -1,4 +1,4 @@
-//===- Control.cpp - ONNX operators with graphs inside --------------------===//
+//===- Control.cpp - ONNX operators with subgraphs ------------------------===//
 
 #include "frontend/onnx/Operators.h"
 #include "graph/SequenceTypes.h"
@@ -39,7 +39,7 @@ static Value asDeclared(Builder &b, Value scalar, const ValueInfo &input) {
   return vector;
 }
 
-/// Whether a carried value begins as an optional one and continues as what that may hold.
+/// Whether a carried value starts as an optional value and continues as its contents.
 static bool isUnwrapped(Value initial, Value next) {
   SequenceType from = sequenceTypeOf(initial), to = sequenceTypeOf(next);
   return from && from.getIsOptional() && next && !(to && to.getIsOptional());
@@ -85,7 +85,7 @@ Results importLoop(Node &node) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Which dimension of a scanned tensor is cut into elements, and from which end.
+/// The dimension along which a scanned tensor is divided into elements, and the direction.
 struct ScanAxis {
   int64_t axis = 0;
   bool isReverse = false;
@@ -105,12 +105,12 @@ static SmallVector<ScanAxis> scanAxes(const Node &node, StringRef axes, StringRe
   return result;
 }
 
-/// The number of the element that iteration `number` of `count` takes.
+/// The number of the element for iteration `number` of `count`.
 static Value elementNumber(Builder &b, Value number, const SymbolicInt &count, bool isReverse) {
   return isReverse ? graph::sub(b, graph::number(b, count - SymbolicInt(1), b.i64()), number) : number;
 }
 
-/// Stacked elements, along dimension 0, as the layout of the output wants them.
+/// Moves stacked elements from dimension 0 to the output's dimension.
 static Value placeOutput(Builder &b, Value stacked, const ScanAxis &axis) {
   int64_t rank = rankOf(stacked), position = normalAxis(b, axis.axis, rank);
   if (position < 0)
@@ -129,7 +129,7 @@ static Value placeOutput(Builder &b, Value stacked, const ScanAxis &axis) {
 
 static constexpr StringLiteral scannedTensors = "the scanned tensors";
 
-/// The extent along which tensors are cut into elements, which all share. Errors: poison.
+/// The common extent along which tensors are divided into elements. Errors: poison.
 static SymbolicInt sharedExtent(Builder &b, ArrayRef<Value> tensors, ArrayRef<int64_t> axes, StringRef what) {
   SmallVector<SymbolicInt> extents;
   for (auto [tensor, axis] : llvm::zip_equal(tensors, axes)) {
@@ -172,7 +172,7 @@ static Results scan(Node &node, const GraphProto &graph, const ScanLayout &layou
   return results;
 }
 
-/// The attributes' layout; nullopt, with an error, when the body does not fit.
+/// The layout given by the attributes; nullopt, with an error, if the body does not fit.
 static std::optional<ScanLayout> scanLayout(Node &node, const GraphProto &graph, size_t inputCount,
                                             StringRef inputDirections) {
   int64_t scanned = node.attributes.getInt("num_scan_inputs");
@@ -206,7 +206,7 @@ Results importScan(Node &node) {
   return scan(node, *graph, *layout, count, states, scanned);
 }
 
-/// Operator set 8: [batch, time, ...], one sequence after the other; outputs behind a sequence's end are 0.
+/// Operator set 8: [batch, time, ...], one sequence after another; outputs beyond a sequence's end are 0.
 Results importScan8(Node &node) {
   const GraphProto *graph = node.graph("body");
   size_t inputCount = std::max<size_t>(node.inputs.size(), 1) - 1;

@@ -16,7 +16,7 @@ Results importMaxPool(Node &node) {
   return node.composite(wantsOutput(node, 1) ? "max_pool_with_positions" : "max_pool", node.inputs);
 }
 
-/// The extents that max_pool would have had for these maxima.
+/// The extents of the max_pool input that corresponds to these maxima.
 static Shape unpooledShape(Node &node, const Shape &shape, ArrayRef<int64_t> kernel) {
   SmallVector<int64_t> strides = node.attributes.getInts("strides", SmallVector<int64_t>(kernel.size(), 1));
   SmallVector<int64_t> pads = node.attributes.getInts("pads", SmallVector<int64_t>(2 * kernel.size(), 0));
@@ -26,7 +26,7 @@ static Shape unpooledShape(Node &node, const Shape &shape, ArrayRef<int64_t> ker
   return result;
 }
 
-/// The maxima at their positions, 0 elsewhere; a larger output_shape is filled with zeros behind.
+/// Puts the maxima at their positions, 0 elsewhere; pads with zeros if output_shape is larger.
 Results importMaxUnpool(Node &node) {
   Builder &b = node.builder;
   Value x = node.input(0), positions = node.input(1);
@@ -82,7 +82,7 @@ Results importRoiAlign10(Node &node) {
   return node.composite("roi_align", node.inputs, node.attribute("coordinate_transformation_mode", coordinates));
 }
 
-/// Cut in the middle, or with zeros around it, where an odd difference is larger behind.
+/// Cuts at the centre, or pads around it with zeros; an odd difference is larger at the end.
 Results importCenterCropPad(Node &node) {
   Value x = node.input(0);
   if (!x)
@@ -115,8 +115,8 @@ Results importCenterCropPad(Node &node) {
 // MaxRoiPool
 //===----------------------------------------------------------------------===//
 
-/// Which of `extent` positions are in which of `bins` parts of each region, [regions, bins, extent]. A region has its
-/// first and last position in columns `column` and column + 2 of `regions`.
+/// Which of `extent` positions belong to which of `bins` parts of each region, [regions, bins, extent]. Columns
+/// `column` and column + 2 of `regions` have a region's first and last position.
 static Value binMask(Builder &b, Value regions, int64_t column, double scale, int64_t bins, const SymbolicInt &extent) {
   Type type = graph::elementTypeOf(regions);
   auto bound = [&](int64_t position) {
@@ -134,8 +134,8 @@ static Value binMask(Builder &b, Value regions, int64_t column, double scale, in
                    b.operations.getI1Type());
 }
 
-/// The largest element of each bin along the last dimension, which becomes that of the bins; x is [regions, .., extent]
-/// of rank 4, the mask [regions, bins, extent].
+/// The maximum of each bin along the last dimension, which becomes the bins' dimension; x is [regions, .., extent] of
+/// rank 4, the mask [regions, bins, extent].
 static Value largestInBins(Builder &b, Value x, Value mask) {
   Type type = graph::elementTypeOf(x);
   Value lowest = b.scalar(-std::numeric_limits<double>::infinity(), type);
@@ -143,9 +143,9 @@ static Value largestInBins(Builder &b, Value x, Value mask) {
   return inBins ? b.reduce(ReductionKind::Max, inBins, 4, /*keepDims=*/false) : inBins;
 }
 
-/// in: images [n, channels, height, width], regions [r, 5]: image, left, top, right, bottom (the last position inside).
-/// The largest element of each of pooled_shape bins, which overlap where they do not divide the region; 0 where a bin
-/// has none. Source: ONNX MaxRoiPool-1 and Girshick (2015), "Fast R-CNN".
+/// in: images [n, channels, height, width], regions [r, 5]: image, left, top, right, bottom (last positions,
+/// inclusive). The maximum of each of pooled_shape bins, which overlap if they do not divide the region; 0 for an empty
+/// bin. Source: ONNX MaxRoiPool-1 and Girshick (2015), "Fast R-CNN".
 Results importMaxRoiPool(Node &node) {
   SmallVector<int64_t> bins = node.attributes.getInts("pooled_shape");
   Value x = node.input(0), regions = node.input(1);

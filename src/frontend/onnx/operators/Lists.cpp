@@ -9,7 +9,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The body's outputs for the elements at a position; tensors among the inputs are the same for all.
+/// The body's outputs for the elements at a position; inputs that are tensors are the same for all.
 static std::optional<Results> mapElement(Node &node, const GraphProto &body, Value position) {
   SmallVector<Value> inputs;
   for (Value input : node.inputs)
@@ -19,7 +19,7 @@ static std::optional<Results> mapElement(Node &node, const GraphProto &body, Val
   return node.subgraphs.importSubgraph(body, inputs);
 }
 
-/// One list for each output of the body.
+/// Returns one list per output of the body.
 Results importSequenceMap(Node &node) {
   const GraphProto *body = node.graph("body");
   Builder &b = node.builder;

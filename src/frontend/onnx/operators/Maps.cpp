@@ -1,7 +1,7 @@
 //===- Maps.cpp - ai.onnx.ml: maps to tensors -----------------------------===//
 //
-// A map is two vectors of one length, its keys and its values (Maps.h). No two
-// keys are equal.
+// A map is represented as two vectors of the same length, its keys and its
+// values (Maps.h). All keys are different.
 //
 //===----------------------------------------------------------------------===//
 
@@ -16,7 +16,7 @@ namespace perpend::onnx {
 
 static bool isText(Type type) { return isa<StringType>(type); }
 
-/// Whether the node has the keys and the values of a map; an error otherwise.
+/// Whether the node has the keys and the values of a map; otherwise emits an error.
 static bool hasMap(Node &node) {
   if (node.inputs.size() == 2 && node.input(0) && node.input(1) && rankOf(node.input(0)) == 1 &&
       shapeOf(node.input(0)) == shapeOf(node.input(1)))
@@ -25,15 +25,15 @@ static bool hasMap(Node &node) {
   return false;
 }
 
-/// `count` elements: numbers are 0.
+/// `count` empty elements: 0 for numbers.
 static Value blanks(Builder &b, int64_t count, Type type, StringRef text) {
   if (isText(type))
     return b.broadcast(b.texts(text), {0}, {SymbolicInt(count)});
   return b.splat({SymbolicInt(count)}, 0, type);
 }
 
-/// The values in the order of the vocabulary, and nothing (0 or the empty text) for its words that are no keys. Keys
-/// that are not in the vocabulary are left out.
+/// The values in the order of the vocabulary, and 0 or "" for words that are not keys. Keys that are not in the
+/// vocabulary are dropped.
 Results importDictVectorizer(Node &node) {
   if (!hasMap(node))
     return {};
@@ -52,7 +52,7 @@ Results importDictVectorizer(Node &node) {
   return {b.unsqueeze(row[0], {0})};
 }
 
-/// The type that cast_to names; null, with an error, for another word.
+/// The type named by cast_to; null, with an error, for another name.
 static Type castTarget(Node &node) {
   Builder &b = node.builder;
   StringRef word = node.attributes.getString("cast_to", "TO_FLOAT");
@@ -66,8 +66,8 @@ static Type castTarget(Node &node) {
   return type;
 }
 
-/// Values at the positions that are their keys, of [max_map] positions. Keys that are too great are left out; the texts
-/// of other positions are ONNX Runtime's, as the definition names none.
+/// Places values at the positions given by their keys, among [max_map] positions. Keys beyond that are dropped. Strings
+/// at other positions are those of ONNX Runtime, since the definition gives none.
 static Value atPositions(Node &node, Value keys, Value values) {
   Builder &b = node.builder;
   int64_t count = node.attributes.getInt("max_map", 1);
@@ -81,7 +81,7 @@ static Value atPositions(Node &node, Value keys, Value values) {
   return b.scatter(blanks(b, count, graph::elementTypeOf(values), "0.f"), b.unsqueeze(keys, {1}), values);
 }
 
-/// DENSE: the values in the order of the keys. SPARSE: at the positions that are their keys.
+/// DENSE: the values in the order of the keys. SPARSE: at the positions given by the keys.
 Results importCastMap(Node &node) {
   if (!hasMap(node))
     return {};

@@ -17,7 +17,7 @@ namespace perpend::onnx {
 
 static Value like(Builder &b, double number, Value tensor) { return b.scalar(number, graph::elementTypeOf(tensor)); }
 
-/// Before operator set 7: broadcasting only when asked for, from dimension `axis` of the first input on.
+/// Before operator set 7, broadcasting must be requested, from dimension `axis` of the first input on.
 Results importLegacyBinary(Node &node) {
   Value left = node.input(0), right = node.input(1);
   if (left && right && node.attributes.getInt("broadcast") && node.attributes.has("axis")) {
@@ -40,7 +40,15 @@ Results importBatchNormalization(Node &node) {
   return node.composite(node.attributes.getInt("training_mode") ? "batch_norm_training" : "batch_norm", node.inputs);
 }
 
-Results importLayerNormalization(Node &node) { return node.composite("layer_norm", node.inputs); }
+/// The statistics are of the type `stash_type`, whatever that of x is.
+Results importLayerNormalization(Node &node) {
+  Type type = typeAttribute(node, "stash_type", node.builder.f32());
+  Results results = type ? node.composite("layer_norm", node.inputs) : Results();
+  for (size_t i = 1; i < results.size(); ++i)
+    results[i] = results[i] ? node.builder.cast(results[i], type) : results[i];
+  return results;
+}
+
 Results importGroupNormalization21(Node &node) { return node.composite("group_norm", node.inputs); }
 /// Operator set 18: scale and bias per group.
 Results importGroupNormalization(Node &node) {
@@ -54,7 +62,7 @@ Results importBitShift(Node &node) {
 
 Results importMod(Node &node) { return node.composite(node.attributes.getInt("fmod") ? "fmod" : "mod", node.inputs); }
 
-/// Operator set 1: bounds are attributes; one that is absent does not bound.
+/// Operator set 1: bounds are attributes; an absent one does not clip.
 Results importFirstClip(Node &node) {
   Value x = node.input(0), low, high;
   if (x && node.attributes.has("min"))
@@ -64,7 +72,7 @@ Results importFirstClip(Node &node) {
   return node.composite("clip", {x, low, high});
 }
 
-/// Bounds are attributes. Absent ones are the lowest and largest numbers of f32: infinities are clipped, too.
+/// Bounds are attributes. Absent ones are the lowest and largest f32, so infinities are clipped, too.
 Results importClip(Node &node) {
   constexpr float limit = std::numeric_limits<float>::max();
   Value x = node.input(0);
@@ -72,7 +80,7 @@ Results importClip(Node &node) {
                                  x ? like(node.builder, node.attributes.getFloat("max", limit), x) : Value()});
 }
 
-/// Bounds are inputs. Absent ones are the lowest and largest numbers of their type.
+/// Bounds are inputs. Absent ones are the lowest and largest values of their type.
 Results importClip11(Node &node) {
   Value x = node.input(0), low = node.input(1), high = node.input(2);
   if (auto type = x ? dyn_cast<FloatType>(graph::elementTypeOf(x)) : FloatType()) {
@@ -91,8 +99,8 @@ Results importFirstSelu(Node &node) {
   return node.composite("selu", node.inputs, {number("alpha", 1.6732F), number("gamma", 1.0507F)});
 }
 
-/// A slope of lower rank is aligned at the last dimension; one of shape [c] of early converters at the channels.
-/// Before operator set 7, slopes are those of the channels, dimension 1, or one for all.
+/// A slope of lower rank is aligned at the last dimension; one of shape [c] from early converters at the channels.
+/// Before operator set 7, slopes are those of the channels, dimension 1, or a single one.
 Results importChannelPRelu(Node &node) {
   Value x = node.input(0), slope = node.input(1);
   if (x && slope && rankOf(slope) == 1 && rankOf(x) > 1 && shapeOf(slope)[0] != SymbolicInt(1))

@@ -1,7 +1,7 @@
-//===- Random.cpp - ONNX operators with random values ----------------------===//
+//===- Random.cpp - ONNX operators with random values ---------------------===//
 //
-// The stream of a node is that of its seed, else that of the name of its first
-// output, which no other node of the graph has.
+// The stream of a node depends on its seed, or otherwise on the name of its
+// first output, which is unique in the graph.
 //
 //===----------------------------------------------------------------------===//
 

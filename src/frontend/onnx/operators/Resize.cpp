@@ -1,7 +1,7 @@
 //===- Resize.cpp - ONNX Resize and Upsample ------------------------------===//
 //
-// Extents are computed here, as numbers or expressions where the scales or sizes
-// are known, else measured; the composite resize does the rest.
+// Computes the extents, as numbers or expressions if the scales or sizes are
+// known, otherwise by measuring; the composite resize does the rest.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +13,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The elements of a constant of few numbers, also when it is a concatenation.
+/// The elements of a short constant, or of a concatenation of constants.
 static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tensor) {
   if (!tensor)
     return std::nullopt;
@@ -43,7 +43,7 @@ static std::optional<SmallVector<double>> constantNumbers(Builder &b, Value tens
   return SmallVector<double>(integers->begin(), integers->end());
 }
 
-/// The greatest integer that is not above `value`; nullopt where no tensor could have such an extent.
+/// The largest integer up to `value`; nullopt if no tensor could have such an extent.
 static std::optional<int64_t> wholeExtent(double value) {
   return value >= 0 && value < 0x1p53 ? std::optional(static_cast<int64_t>(value)) : std::nullopt;
 }
@@ -92,7 +92,7 @@ static NamedAttribute doubles(Node &node, StringRef name, ArrayRef<double> value
 }
 
 namespace {
-/// What a node says besides scales and sizes: the region of interest (may be null) and attributes to replace.
+/// A node's settings besides scales and sizes: the region of interest (may be null) and attributes to replace.
 struct ResizeContext {
   Value region = {};
   SmallVector<NamedAttribute> changes = {};
@@ -112,7 +112,7 @@ static Results resizeTo(Node &node, ArrayRef<SymbolicInt> sizes, ArrayRef<Value>
                         context.changes);
 }
 
-/// Values of listed axes spread over all dimensions; `otherwise` elsewhere.
+/// Expands values of listed axes to all dimensions, with `otherwise` elsewhere.
 template <typename T>
 static std::optional<SmallVector<T>> spread(Node &node, ArrayRef<T> values, ArrayRef<T> otherwise) {
   SmallVector<int64_t> axes = node.attributes.getInts("axes", llvm::to_vector(llvm::seq<int64_t>(0, otherwise.size())));
@@ -137,7 +137,8 @@ static Results resizeByNumbers(Node &node, ArrayRef<double> numbers, ResizeConte
     return {};
   for (auto [extent, scale] : llvm::zip(shape, *scales)) {
     std::optional<SymbolicInt> size = scale > 0 ? scaledExtent(extent, scale) : std::nullopt;
-    if (!size && (!(scale > 0) || extent.isConstant()))
+    constexpr double tooLarge = 0x1p62; // for every extent but 0
+    if (!size && (!(scale > 0) || extent.isConstant() || scale >= tooLarge))
       return node.fail("cannot scale the extent " + extent.str() + " by " + std::to_string(scale));
     sizes.push_back(size ? *size
                          : scaledMeasured(node.builder, extent, node.builder.scalar(scale, node.builder.f32())));
@@ -218,7 +219,7 @@ static SymbolicInt proportional(Builder &b, const SymbolicInt &extent, const Pro
   return b.measure(pointwise(b, inputs, formula), "resized");
 }
 
-/// The sizes are bounds: extents become the nearest integers to those of one scale.
+/// Sizes are bounds: extents become the integers nearest to those of a common scale.
 static Results resizeInProportion(Node &node, ArrayRef<SymbolicInt> wanted, ArrayRef<int64_t> axes, bool isGreatest,
                                   ResizeContext context) {
   Builder &b = node.builder;
@@ -258,7 +259,7 @@ static NamedAttribute text(Node &node, StringRef name, StringRef value) {
   return node.attribute(name, node.builder.operations.getStringAttr(value));
 }
 
-/// Upsample and Resize-10: asymmetric coordinates, rounded down.
+/// For Upsample and Resize-10: asymmetric coordinates, rounded down.
 static ResizeContext asymmetric(Node &node) {
   StringRef mode = node.attributes.getString("mode", "nearest");
   return {{},
@@ -279,7 +280,7 @@ Results importResize10(Node &node) {
 
 static bool isEmpty(Value tensor) { return !tensor || elementCount(shapeOf(tensor)) == SymbolicInt(0); }
 
-/// The region of interest for all dimensions, which is the whole input for those that are not listed.
+/// The region of interest for all dimensions; the whole input for those not listed.
 static std::optional<ResizeContext> withRegion(Node &node) {
   Builder &b = node.builder;
   Value region = node.input(1);

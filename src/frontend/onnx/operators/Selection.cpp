@@ -1,6 +1,6 @@
-//===- Selection.cpp - ONNX operators that order or choose elements -//
+//===- Selection.cpp - ONNX operators that sort or select elements --------===//
 //
-// Their sizes may be computed by the model: such a size becomes a symbol.
+// Sizes may be computed by the model; such a size becomes a symbol.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,7 +12,7 @@ using namespace perpend::graph;
 
 namespace perpend::onnx {
 
-/// The axis is an input. One that the model computes chooses among the results of all axes.
+/// The axis is an input. If the model computes it, the result is selected among those of all axes.
 Results importCumulation(Node &node) {
   Builder &b = node.builder;
   Value x = node.input(0), axis = node.input(1);
@@ -42,7 +42,7 @@ Results importCumulation(Node &node) {
   return {chosen};
 }
 
-/// The rank of the result tells how many numbers an index has.
+/// The rank of the result determines the length of an index.
 Results importGatherNd(Node &node) {
   std::optional<int64_t> rank = node.declaredRank();
   if (rank && node.input(0) && node.input(1))
@@ -65,7 +65,7 @@ Results importTopK(Node &node) {
   return node.composite("topk", x, node.attribute("k", ArrayRef<SymbolicInt>(*k)));
 }
 
-/// Before operator set 13, hardmax is over all dimensions from `axis` on.
+/// Before operator set 13, hardmax runs over all dimensions from `axis` on.
 Results importFlatHardmax(Node &node) {
   Value x = node.input(0);
   int64_t axis = x ? normalAxis(node.builder, node.attributes.getInt("axis", 1), rankOf(x)) : -1;

@@ -1,8 +1,8 @@
 //===- Shape.cpp - ONNX operators on shapes and positions -----------------===//
 //
-// Operators whose inputs or attributes say how elements move. Inputs that are
-// known, as numbers or as expressions of symbols, give such shapes; others are
-// measured while the model runs.
+// Operators whose inputs or attributes describe how elements move. Known
+// inputs, as numbers or expressions of symbols, give symbolic shapes; others
+// are measured at run time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -105,8 +105,8 @@ Results importEyeLike(Node &node) {
 // Reshaping
 //===----------------------------------------------------------------------===//
 
-/// A shape written for the numbers a model was exported with, for the symbols that took their place: an extent becomes
-/// the input's extent at its position, or what the other extents leave of the elements, when it equals its old value.
+/// Adapts a shape written for the numbers of the exported model to the symbols that replaced them: an extent that
+/// equals its old value becomes the input's extent at its position, or whatever the other extents leave.
 static void followFreedDimensions(const Node &node, ArrayRef<SymbolicInt> from, Shape &to) {
   if (node.freedDimensions.empty())
     return;
@@ -130,8 +130,8 @@ static void followFreedDimensions(const Node &node, ArrayRef<SymbolicInt> from, 
   }
 }
 
-/// Whether the input's extent is 0, too, wherever that of the new shape is: a product, each of whose symbols makes it
-/// 0.
+/// Whether the input's extent is also 0 whenever that of the new shape is 0: a product of symbols, each of which is a
+/// factor of it.
 static bool vanishesWith(const SymbolicInt &from, const SymbolicInt &extent) {
   if (extent.terms().size() != 1)
     return false;
@@ -144,8 +144,9 @@ static bool vanishesWith(const SymbolicInt &from, const SymbolicInt &extent) {
   });
 }
 
-/// An extent that is 0 only in some runs stays 0 here, where ONNX copies the input's. A run in which that gives another
-/// shape ends: ONNX's has no elements either, or it is open and divides by what is copied. What ONNX refuses may pass.
+/// An extent that is 0 only in some runs stays 0 here, whereas ONNX copies the input's. A run in which that makes a
+/// difference ends: ONNX's shape has no elements either, or it has an open extent and divides by the copied one. Shapes
+/// that ONNX refuses may pass.
 static void requireNoCopies(Node &node, const Shape &from, const Shape &to) {
   SymbolicInt copied(1);
   SmallVector<size_t> mayCopy;
@@ -170,7 +171,7 @@ static void requireNoCopies(Node &node, const Shape &from, const Shape &to) {
   }
 }
 
-/// 0 copies the input's extent (unless allowzero), -1 follows.
+/// 0 copies the input's extent (unless allowzero), -1 is deduced.
 static Results reshapeOnnx(Node &node, Shape shape) {
   if (!node.input(0))
     return missing(node, 2);
@@ -276,7 +277,7 @@ Results importSplit(Node &node) {
   return node.composite("split", node.input(0), node.attribute("num_outputs", parts));
 }
 
-/// The pads of listed axes spread over all dimensions.
+/// Expands the pads of listed axes to all dimensions.
 static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<int64_t> axes, size_t rank) {
   Shape all(2 * rank, SymbolicInt(0));
   if (pads.size() != 2 * axes.size()) {
@@ -293,7 +294,7 @@ static std::optional<Shape> spreadPads(Node &node, const Shape &pads, ArrayRef<i
   return all;
 }
 
-/// `element` (optional) stands for a value that is no number at compile time.
+/// `element` (optional) is used if the value is not a constant.
 static Results padOnnx(Node &node, const Shape &pads, ArrayRef<int64_t> axes, double value, Value element = {}) {
   std::optional<Shape> all = spreadPads(node, pads, axes, rankOf(node.input(0)));
   if (!all)
@@ -310,7 +311,7 @@ Results importPad(Node &node) {
   return padOnnx(node, *pads, firstAxes(rankOf(node.input(0))), node.attributes.getFloat("value"));
 }
 
-/// The pads, and the axes that they are for: all in order, known ones, or all with the pads spread over them.
+/// The pads and their axes: all axes in order, known ones, or all with the pads expanded.
 static std::optional<std::pair<Shape, SmallVector<int64_t>>> padsOf(Node &node) {
   Builder &b = node.builder;
   int64_t rank = rankOf(node.input(0));

@@ -12,7 +12,7 @@ static NamedAttribute axisAttribute(Node &node, int64_t axis) {
   return node.attribute("axis", node.builder.operations.getI64IntegerAttr(axis));
 }
 
-/// `measuredAxis` (optional): the axis when it is known only at run time.
+/// `measuredAxis` (optional): the axis, if known only at run time.
 static Results importTransform(Node &node, int64_t axis, Value measuredAxis = {}) {
   SmallVector<NamedAttribute> changes{axisAttribute(node, axis)};
   if (node.input(1)) {

@@ -10,8 +10,8 @@ using namespace mlir;
 namespace perpend::onnx {
 
 namespace {
-/// Values that nothing is known of, for as long as a function of them is built: no operator folds with the one that
-/// computes such a value, and no composite uses what it knows of a constant.
+/// Opaque values that stand for inputs while a function of them is built: no operator folds with them, and composites
+/// do not know their contents.
 class Variables {
 public:
   explicit Variables(Builder &builder) : b(builder) {}
@@ -23,7 +23,7 @@ public:
     return variables.back();
   }
   llvm::ArrayRef<Value> all() const { return variables; }
-  /// Puts the values in the place of the variables, in `results` too.
+  /// Replaces the variables by the values, also in `results`.
   void substitute(llvm::MutableArrayRef<Value> results);
 
 private:
@@ -40,9 +40,9 @@ void Variables::substitute(llvm::MutableArrayRef<Value> results) {
   }
 }
 
-/// The gradients of the sum of y's elements in the xs, where the nodes from the names xs and zs to the name y are a
-/// function, and the inputs are the values for xs and zs. These nodes are imported anew: so the xs are independent of
-/// each other and of everything else. The simplifier merges what is then computed twice. Source: ONNX
+/// The gradients of the sum of y's elements with respect to the xs. The nodes from the names xs and zs to the name y
+/// define the function; the inputs are the values of xs and zs. These nodes are imported again, so that the xs are
+/// independent of each other and of everything else; the simplifier merges duplicate computations. Source: ONNX
 /// ai.onnx.preview.training Gradient-1.
 Results importGradient(Node &node) {
   SmallVector<StringRef> xs = node.attributes.getStrings("xs"), zs = node.attributes.getStrings("zs");

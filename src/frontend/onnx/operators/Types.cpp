@@ -1,11 +1,10 @@
-//===- Types.cpp - ONNX operators that change the element type --------------===//
+//===- Types.cpp - ONNX operators that change the element type ------------===//
 //
-// Casts and quantisation: ONNX's numbers of data types become element types.
+// Casts and quantisation: ONNX's data types become element types.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/onnx/Operators.h"
-#include "graph/Attributes.h"
 #include "graph/composites/Formulas.h"
 
 using namespace mlir;
@@ -32,24 +31,21 @@ Type typeAttribute(Node &node, StringRef name, Type otherwise) {
   return type;
 }
 
-/// A cast that the model asks for rounds its result, unlike those around operators that compute f16 in f32. It does not
-/// round its operand: the bodies of ONNX's functions cast between f16 and f32 and expect the precision of f32.
-static Value roundedCast(Node &node, Value input, Type type) {
-  Value result = node.builder.cast(input, type, roundingOf(node.attributes));
-  if (result && result != input && result.getDefiningOp())
-    result.getDefiningOp()->setAttr(graph::roundsAttribute, node.builder.operations.getUnitAttr());
-  return result;
+/// Rounds its result, but not its operand: see GraphImporter.cpp.
+static Value castOf(Node &node, Type type) {
+  Value result = node.builder.cast(node.input(0), type, roundingOf(node.attributes));
+  return result && result != node.input(0) ? node.builder.roundingCast(result, type) : result;
 }
 
 Results importCast(Node &node) {
   Type type = typeAttribute(node, "to");
-  return {type && node.input(0) ? roundedCast(node, node.input(0), type) : Value()};
+  return {type && node.input(0) ? castOf(node, type) : Value()};
 }
 
 Results importCastLike(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 inputs");
-  return {roundedCast(node, node.input(0), graph::elementTypeOf(node.input(1)))};
+  return {castOf(node, graph::elementTypeOf(node.input(1)))};
 }
 
 Results importBitCast(Node &node) {
@@ -62,7 +58,7 @@ Results importBitCast(Node &node) {
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
 }
 
-/// Of a scale and a zero point that are a number and a vector, of which nobody knows how long it is, both are numbers.
+/// If one of scale and zero point is a number and the other a vector of unknown length, both are numbers.
 static void makeNumbers(Node &node) {
   Shape scale = shapeOf(node.input(1)), zero = shapeOf(node.input(2));
   if (scale.size() + zero.size() != 1)
@@ -78,8 +74,8 @@ static void makeNumbers(Node &node) {
   node.inputs[vector] = builder.reshape(builder.slice(node.input(vector), {SymbolicInt(0)}, {one}, {1}), {});
 }
 
-/// Scales, input 1, are one number, numbers along an axis or, with a block size, one for each block; zero points have
-/// their shape.
+/// Scales, input 1, are one number, numbers along an axis or, with a block size, one per block; zero points have the
+/// same shape.
 static bool checkParameters(Node &node) {
   if (node.input(2))
     makeNumbers(node);
@@ -101,8 +97,8 @@ static bool checkParameters(Node &node) {
   return !node.builder.hasFailed();
 }
 
-/// The result's type is that of the zero point, else output_dtype, else uint8. The division has the precision of the
-/// scale unless `precision` says otherwise.
+/// The result has the type of the zero point, otherwise output_dtype, otherwise uint8. The division has the precision
+/// of the scale unless `precision` is given.
 Results importQuantizeLinear(Node &node) {
   if (!node.input(0) || !node.input(1))
     return node.fail("expected 2 or 3 inputs");

@@ -1,6 +1,6 @@
-// Products in tiles (AMX): registers of 16 rows of 64 bytes, each a word of every column. As bf16.block and i8.block, of panels of
-// one or two tiles; the depth, in words, is that of whole tiles. Rows are any number. Of an image whose rows fit one tile,
-// two lines are a block, the second one below the first. A tile takes 16 cycles, of any words.
+// Products in AMX tiles: registers of 16 rows of 64 bytes, one word per column. Like bf16.block and i8.block, with
+// panels of one or two tiles; the depth, in words, is a multiple of a tile's. Any number of rows. If the rows of an
+// image fit one tile, a block has two lines, one below the other. A tile takes 16 cycles for any words.
 func.func private @amx.bf16.block(%a: !tile.buffer<[outer, inner, lines, rows, depth, 2] x bf16>,
                               %b: !tile.buffer<[outer, inner, depth, cols, 2] x bf16>,
                               %c: !tile.buffer<[lines, rows, cols] x f32>) attributes {
@@ -69,7 +69,8 @@ func.func private @amx.i8.block(%a: !tile.buffer<[outer, inner, lines, rows, dep
   return
 }
 
-// The table of the eight tiles: the palette, bytes of the rows (from 16 on, two bytes each), and rows (from 48 on).
+// The configuration of the eight tiles: the palette, bytes per row (from offset 16, two bytes each), and rows (from
+// offset 48).
 func.func private @amx.configure(%upper: i8, %lower: i8) {
   %first = arith.constant 0 : index
   %others = arith.constant dense<[
@@ -113,7 +114,7 @@ func.func private @amx.store(%tile: i8, %address: !llvm.ptr, %stride: i64) {
   return
 }
 
-// Some processors' schedulers in LLVM (znver5) rename registers after they are chosen. Tiles have different shapes.
+// Some of LLVM's processor models (znver5) rename registers after allocation, but tiles have different shapes.
 func.func private @amx.bf16.multiply(%sums: i8, %left: i8, %right: i8)
     attributes {passthrough = [["tune-cpu", "sapphirerapids"]]} {
   llvm.call_intrinsic "llvm.x86.tdpbf16ps"(%sums, %left, %right) : (i8, i8, i8) -> ()

@@ -1,5 +1,5 @@
-// As f32.block, of words of two bf16 that are summed as f32. Depth counts words. The instruction takes subnormal numbers, and
-// makes them, as 0, and rounds to nearest even.
+// Like f32.block, with words of two bf16 that are summed in f32. Depth counts words. The instruction treats subnormal
+// operands and results as 0, and rounds to nearest even.
 func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x bf16>,
                               %b: !tile.buffer<[outer, inner, depth, cols, 2] x bf16>,
                               %c: !tile.buffer<[rows, cols] x f32>) attributes {

@@ -1,5 +1,5 @@
-// As f32.block, with a right operand of bf16: half the bytes to read, where few rows use them, or --precision asks for it.
-// A vector is widened by a shift.
+// Like f32.block, with a right operand of bf16: halves the bytes to read if few rows use them, or if --precision
+// requests it. A vector is extended by a shift.
 func.func private @bf16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
                                       %b: !tile.buffer<[outer, inner, depth, cols] x bf16>,
                                       %c: !tile.buffer<[rows, cols] x f32>) attributes {

@@ -1,5 +1,5 @@
-// As f32.block, with a right operand of f16: half the bytes to read, where few rows use them, or --precision asks for it.
-// F16C widens a vector in one instruction.
+// Like f32.block, with a right operand of f16: halves the bytes to read if few rows use them, or if --precision
+// requests it. F16C extends a vector in one instruction.
 func.func private @f16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
                                      %b: !tile.buffer<[outer, inner, depth, cols] x f16>,
                                      %c: !tile.buffer<[rows, cols] x f32>) attributes {

@@ -1,5 +1,5 @@
-// A block of a product of f32 that stays in registers: rows x cols sums over a window (outer x inner) and a depth. The right
-// operand lies in panels of cols columns. A last block with fewer rows is done as well.
+// A register tile of a product of f32: rows x cols sums over a window (outer x inner) and a depth. The right operand is
+// in panels of cols columns. A last block may have fewer rows.
 func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {

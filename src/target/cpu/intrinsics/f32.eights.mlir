@@ -1,5 +1,6 @@
-// As f32.block, of words of 8, each element with a sum of its own in registers: for so few columns that they fill no vector.
-// Depth counts words. The sums of a column are added up at the end. More than two vectors cost twice: registers are too few.
+// Like f32.block, with words of 8 whose elements have separate sums in registers: for so few columns that they do not
+// fill a vector. Depth counts words. The sums of a column are added at the end. More than two vectors cost twice as
+// much, because registers run out.
 func.func private @f32.eights(%a: !tile.buffer<[outer, inner, rows, depth, 8] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 8] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {

@@ -1,4 +1,4 @@
-// As f32.block, of f64.
+// Like f32.block, for f64.
 func.func private @f64.block(%a: !tile.buffer<[outer, inner, rows, depth] x f64>,
                              %b: !tile.buffer<[outer, inner, depth, cols] x f64>,
                              %c: !tile.buffer<[rows, cols] x f64>) attributes {

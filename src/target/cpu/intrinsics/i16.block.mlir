@@ -1,4 +1,4 @@
-// As f32.block, of words of two i16 that are summed as i32. Depth counts words.
+// Like f32.block, with words of two i16 that are summed in i32. Depth counts words.
 func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i16>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 2] x i16>,
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
@@ -29,7 +29,7 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
   return
 }
 
-// With VNNI: the products are added by the instruction that makes them.
+// With VNNI one instruction multiplies and adds.
 func.func private @i16.step.vnni.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32>
     attributes {tile.features = ["avx512vnni"]} {
   %x = vector.bitcast %a : vector<32xi16> to vector<16xi32>
@@ -57,7 +57,8 @@ func.func private @i16.step.vnni.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: 
   return %next : vector<4xi32>
 }
 
-// Without: -32768 * -32768 * 2 wraps to what it is modulo 2^32. Vectors are as long as those of a target that has these.
+// Without VNNI: -32768 * -32768 * 2 wraps to its value modulo 2^32. Vectors have the length of the target that has the
+// feature.
 func.func private @i16.step.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32> {
   %products = llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"(%a, %b) : (vector<32xi16>, vector<32xi16>) -> vector<16xi32>
   %next = arith.addi %sums, %products : vector<16xi32>

@@ -1,5 +1,6 @@
-// A block of a product of f32 with numbers of 2 bits, sixteen to a word, low bits first. The depth is in groups: in each, the
-// numbers of a column have one scale, and a zero point (i2.zeros.groups, or i2.floats.groups). Numbers become f32 in registers.
+// A block of a product of f32 with 2-bit numbers, sixteen per word, low bits first. The depth is divided into groups;
+// in a group, the numbers of a column share a scale, and a zero point in i2.zeros.groups and i2.floats.groups. Numbers
+// are converted to f32 in registers.
 func.func private @i2.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f32>, %b: !tile.buffer<[outer, depth, cols] x i32>,
                              %s: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
@@ -109,7 +110,7 @@ func.func private @i2.floats.groups(%a: !tile.buffer<[outer, rows, depth, 16] x 
   return
 }
 
-// The number in the lowest bits of each word, from a table.
+// The number in the lowest bits of each word, by a table lookup.
 func.func private @i2.numbers.16(%words: vector<16xi32>) -> vector<16xf32> attributes {tile.features = ["avx512f"]} {
   %table = arith.constant dense<[0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0, 0.0, 1.0, -2.0, -1.0]> : vector<16xf32>
   %numbers = llvm.call_intrinsic "llvm.x86.avx512.permvar.sf.512"(%table, %words) : (vector<16xf32>, vector<16xi32>) -> vector<16xf32>

@@ -1,4 +1,4 @@
-// As f32.block, of words of four bytes, unsigned times signed, summed as i32. Depth counts words.
+// Like f32.block, with words of four bytes, unsigned times signed, summed in i32. Depth counts words.
 func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui8>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 4] x i8>,
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {

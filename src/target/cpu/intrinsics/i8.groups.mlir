@@ -1,4 +1,4 @@
-// As i8.groups, of bytes.
+// Like i4.groups, for bytes.
 func.func private @i8.groups(%a: !tile.buffer<[outer, rows, depth] x f32>, %b: !tile.buffer<[outer, depth, cols] x i8>,
                              %s: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {

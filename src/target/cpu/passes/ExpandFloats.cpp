@@ -1,7 +1,7 @@
-//===- ExpandFloats.cpp - floating point that the processor does not have ---===//
+//===- ExpandFloats.cpp - expands floating point that the CPU lacks -------===//
 //
-// bf16 is computed in f32, whatever the processor has, and its conversions become integer arithmetic; those from f32
-// that the machine has an instruction for are calls of a function (Lanes.h). Intrinsics are calls already.
+// Computes bf16 in f32, whatever the processor has, and converts between them by integer arithmetic; conversions
+// from f32 for which the machine has an instruction become calls (Lanes.h). Intrinsics are already calls.
 //
 //   %z = arith.addf %x, %y : bf16
 // becomes
@@ -34,7 +34,7 @@ static bool isBF16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
 static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
 
-/// Whether an operation computes with bf16: those that hand it on and conversions from and to f32 do not.
+/// Whether an operation computes with bf16, as opposed to passing it on or converting it from and to f32.
 static bool computesBF16(Operation *op) {
   bool isConversion = isa<arith::ExtFOp, arith::TruncFOp>(op) &&
                       (isF32(op->getOperand(0).getType()) || isF32(op->getResult(0).getType()));
@@ -43,7 +43,7 @@ static bool computesBF16(Operation *op) {
          (llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16));
 }
 
-/// The operation with f32 in place of bf16, and conversions around it.
+/// Replaces the operation by one in f32, with conversions around it.
 static void computeInF32(Operation *op) {
   OpBuilder builder(op);
   Type f32 = builder.getF32Type();
@@ -88,8 +88,8 @@ struct ExpandFloats : perpend::target::impl::CpuExpandFloatsBase<ExpandFloats> {
   }
 
 private:
-  /// The function that rounds as the conversion does; empty: there is none. Processors convert to bf16 with subnormal
-  /// numbers as 0.
+  /// The function that rounds like this conversion; empty if there is none. The processors' conversions to bf16 flush
+  /// subnormal numbers to 0.
   StringRef roundingOf(arith::TruncFOp op) {
     if (!op.getIn().getType().isF32())
       return "";

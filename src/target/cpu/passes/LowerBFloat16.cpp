@@ -1,8 +1,8 @@
-//===- LowerBFloat16.cpp - bf16 as the bits of integers ---------------------===//
+//===- LowerBFloat16.cpp - represents bf16 as integers --------------------===//
 //
-// Conversions of bf16 are integer arithmetic already, so that values of this type are only loaded, chosen and stored.
-// LLVM computes even that in f32 where the processor has no bf16, and rounds with a function that no C library has.
-// Instructions of the processor take and give them as what they are.
+// Conversions of bf16 are integer arithmetic by now, so values of this type are only loaded, selected and stored. On
+// processors without bf16, LLVM would still do that in f32 and round with a function that no C library has.
+// Intrinsics keep taking and returning bf16.
 //
 //   llvm.load %p : !llvm.ptr -> bf16
 // becomes

@@ -1,21 +1,21 @@
-//===- LowerMain.cpp - main into the functions of the module ABI ------------===//
+//===- LowerMain.cpp - lowers main to the functions of the module ABI -----===//
 //
-// Runs after memory planning, before everything goes to the LLVM dialect. The
-// contract is runtime/include/perpend_module.h; see ModuleFunctions.h for bind,
-// sizes and run. Each kernel gets an entry that unpacks its buffers:
+// Runs after memory planning, before everything is converted to the LLVM
+// dialect. The contract is runtime/include/perpend_module.h; ModuleFunctions.h
+// describes bind, sizes and run. Each kernel gets an entry that unpacks its
+// buffers:
 //
 //   <kernel>_entry(buffers, symbols, begin, end)
 //
-// The buffers are those of the kernel, its own symbols the last of them; the
-// symbols beside them, those of main, are not read. Behind them lie, of a kernel
-// with scratch memory (tile/Scratch.h), its address and the number of its parts,
-// of which the entry takes a free one; of a checked kernel
-// (tile/CheckedAccesses.h) the address of its record and the number of elements
-// of each buffer.
+// The buffers are those of the kernel, followed by its own symbols; the separate
+// argument with main's symbols is not read. For a kernel with scratch memory
+// (tile/Scratch.h), the address and the number of its parts follow, of which the
+// entry claims a free one; for a checked kernel (tile/CheckedAccesses.h), the
+// address of its record and the number of elements of each buffer.
 //
-// A buffer reaches the kernel as a memref whose descriptor is built from the
-// pointer here; the kernel is inlined into its entry by LLVM, which turns the
-// noalias of its arguments into alias scopes.
+// The kernel gets each buffer as a memref whose descriptor is built here from
+// the pointer. LLVM inlines the kernel into its entry and turns the noalias
+// attributes of its arguments into alias scopes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,19 +44,20 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::target;
 
-/// What the function says of itself in LLVM IR.
+/// Adds an attribute to the function in LLVM IR.
 static void mark(func::FuncOp function, StringRef attribute) {
   function->setAttr("passthrough", Builder(function.getContext()).getStrArrayAttr({attribute}));
 }
 
 namespace {
-/// What a thread has for itself of a kernel's scratch memory, and the flag that says so.
+/// A thread's part of a kernel's scratch memory, and the part's flag.
 struct ScratchPart {
   Value address, flag;
 };
 } // namespace
 
-/// Waits for a free part, from the first to the last and again. There are as many as threads, so one is free soon.
+/// Claims a free part, trying all of them in turn until one is free. There are as many as threads, so the wait is
+/// short.
 static ScratchPart takePart(FunctionEmitter &f, unsigned position, Value partBytes) {
   Value memory = f.loadPointer(f.argument(0), position), count = f.load(f.i64, f.argument(0), position + 1);
   Value header = f.builder.create<arith::MulIOp>(f.loc, count, f.integer(tile::scratchAlignment));

@@ -1,4 +1,4 @@
-//===- Passes.td - the passes of the CPU target ----------------------------===//
+//===- Passes.td - the passes of the CPU target ---------------------------===//
 
 #ifndef PERPEND_TARGET_CPU_PASSES_TD
 #define PERPEND_TARGET_CPU_PASSES_TD
@@ -13,13 +13,13 @@ def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
 }
 
 def CpuExpandFloats : Pass<"cpu-expand-floats", "::mlir::ModuleOp"> {
-  let summary = "Computes bf16 in f32, and rounds to it by integer arithmetic or what the machine has";
+  let summary = "Computes bf16 in f32, and rounds to bf16 by integer arithmetic or the target's instructions";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect"];
   let options = [TargetOption];
 }
 
 def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {
-  let summary = "Values of bf16, which are not computed with, as integers of 16 bits";
+  let summary = "Represents values of bf16 as integers of 16 bits once no arithmetic on them is left";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
 

@@ -1,0 +1,65 @@
+//===- FoldedConstants.cpp - memory of constants that are folded ----------===//
+
+#include "graph/passes/FoldedConstants.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+static thread_local FoldedConstants *alive = nullptr;
+
+FoldedConstants::FoldedConstants() : previous(std::exchange(alive, this)) {}
+FoldedConstants::~FoldedConstants() { alive = previous; }
+FoldedConstants *FoldedConstants::current() { return alive; }
+
+static AsmResourceBlob *blobOf(Attribute value) {
+  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+  return resource ? resource.getRawHandle().getBlob() : nullptr;
+}
+
+static ArrayRef<char> bytesOf(Attribute value) {
+  if (AsmResourceBlob *blob = blobOf(value))
+    return blob->getData();
+  auto dense = dyn_cast<DenseIntOrFPElementsAttr>(value);
+  return dense ? dense.getRawData() : ArrayRef<char>();
+}
+
+/// A view of a constant may lie in its memory, and then neither owns it.
+void FoldedConstants::note(ArrayRef<Attribute> operands, Attribute result) {
+  AsmResourceBlob *made = blobOf(result);
+  if (!made)
+    return;
+  ArrayRef<char> bytes = made->getData();
+  bool isOwned = true;
+  for (Attribute operand : operands)
+    if (ArrayRef<char> other = bytesOf(operand); bytes.begin() < other.end() && other.begin() < bytes.end()) {
+      isOwned = false;
+      owned.erase(blobOf(operand));
+    }
+  if (isOwned)
+    owned.insert(made);
+}
+
+/// Others may be the same bytes with another shape.
+static bool isRead(ModuleOp module, AsmResourceBlob *blob) {
+  return module
+      .walk([&](ConstantOp constant) {
+        bool isOther = constant->use_empty() || blobOf(constant.getValue()) != blob;
+        return isOther ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+void FoldedConstants::release(ArrayRef<ConstantOp> constants) {
+  constexpr size_t leastBytes = 64 << 10; // smaller ones are not worth looking for others
+  for (ConstantOp constant : constants) {
+    AsmResourceBlob *blob = blobOf(constant.getValue());
+    if (own(blob) && blob->getData().size() >= leastBytes && constant->use_empty() &&
+        !isRead(constant->getParentOfType<ModuleOp>(), blob))
+      *blob = AsmResourceBlob();
+  }
+}
+} // namespace perpend::graph

@@ -1,0 +1,41 @@
+//===- FoldedConstants.h - memory of constants that are folded --*- C++ -*-===//
+//
+// The bytes of a large constant live as long as its context, even if it has been
+// folded into another one: weights that are turned and then packed would be in
+// memory twice. Where one compilation alone makes constants, they go at once.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_PASSES_FOLDEDCONSTANTS_H
+#define PERPEND_GRAPH_PASSES_FOLDEDCONSTANTS_H
+
+#include "graph/Graph.h"
+
+#include "mlir/IR/AsmState.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace perpend::graph {
+
+/// The constants that folding makes in this thread while it lives, of a module whose new constants no other one has.
+class FoldedConstants {
+public:
+  FoldedConstants();
+  FoldedConstants(const FoldedConstants &) = delete;
+  ~FoldedConstants();
+  /// Null: there is none.
+  static FoldedConstants *current();
+
+  /// An expression of constants has been folded.
+  void note(llvm::ArrayRef<mlir::Attribute> operands, mlir::Attribute result);
+  /// Frees the memory of those that nothing reads any more.
+  void release(llvm::ArrayRef<ConstantOp> constants);
+  /// Whether its memory was made for it, and no other constant lies in it.
+  bool own(const mlir::AsmResourceBlob *blob) const { return owned.contains(blob); }
+
+private:
+  llvm::DenseSet<const mlir::AsmResourceBlob *> owned;
+  FoldedConstants *previous;
+};
+} // namespace perpend::graph
+
+#endif

@@ -1,0 +1,3 @@
+#include "support/InternalError.h"
+
+char perpend::support::InternalError::ID = 0;

@@ -1,0 +1,43 @@
+//===- WeightMemory.cpp - Weights of artifacts in one process -------------===//
+#include "target/WeightMemory.h"
+
+#include "llvm/Support/BLAKE3.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+using namespace llvm;
+
+namespace perpend::target {
+
+static constexpr uint64_t alignment = 64; // as the memory planner aligns constants
+
+static WeightMemory::Piece copyOf(ArrayRef<char> bytes) {
+  size_t size = alignTo(std::max<size_t>(bytes.size(), 1), alignment);
+  auto *memory = static_cast<char *>(std::aligned_alloc(alignment, size));
+  if (!memory)
+    return nullptr;
+  std::memcpy(memory, bytes.data(), bytes.size());
+  std::memset(memory + bytes.size(), 0, size - bytes.size());
+  return {memory, std::free};
+}
+
+WeightMemory::Piece WeightMemory::place(ArrayRef<char> bytes, Piece given) {
+  const Hash hash = BLAKE3::hash(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()));
+  std::lock_guard locked(mutex);
+  if (pieces.size() >= mostPieces) {
+    std::erase_if(pieces, [](const auto &entry) { return entry.second.expired(); });
+    mostPieces = std::max<size_t>(mostPieces, 2 * pieces.size());
+  }
+  std::weak_ptr<const char> &known = pieces[hash];
+  if (Piece piece = known.lock())
+    return piece;
+  bool isAligned = given && reinterpret_cast<uintptr_t>(given.get()) % alignment == 0;
+  Piece piece = isAligned ? std::move(given) : copyOf(bytes);
+  known = piece;
+  return piece;
+}
+
+} // namespace perpend::target

@@ -1,0 +1,145 @@
+"""A compiled model whose file is damaged, before it is loaded or while it is: an error, and never another result."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import perpend
+import pytest
+from e2e.models import run_tool
+from onnx import TensorProto, helper, numpy_helper, save_model
+
+STRIDE = 101
+
+
+def write_model(path: Path, columns: int) -> None:
+    """y = relu(x @ w), with `columns` columns."""
+    weight = numpy_helper.from_array(np.arange(8 * columns, dtype=np.float32).reshape(8, columns) % 7 - 3, "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", columns])
+    opset = helper.make_opsetid("", 21)
+    save_model(helper.make_model(helper.make_graph(nodes, "g", [x], [y], [weight]), opset_imports=[opset]), path)
+
+
+@pytest.fixture(scope="module")
+def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of small.so, the program small, and large.so, which is too large to be loaded as a copy."""
+    folder = tmp_path_factory.mktemp("artifacts")
+    for name, columns in [("small", 5), ("large", 400_000)]:
+        write_model(folder / f"{name}.onnx", columns)
+        run_tool("compile", f"{name}.onnx", "-o", f"{name}.so", folder=folder)
+    run_tool("compile", "small.onnx", "-o", "small", "--exe", folder=folder)
+    return folder
+
+
+def loaded_parts(path: Path) -> list[tuple[int, int]]:
+    """What of the file the dynamic linker reads: headers and loadable segments."""
+    data = path.read_bytes()
+    start, size, count = (int.from_bytes(data[at : at + width], "little") for at, width in [(32, 8), (54, 2), (56, 2)])
+    parts = [(0, start + size * count)]
+    for header in range(start, start + size * count, size):
+        kind, offset, length = (
+            int.from_bytes(data[header + at : header + at + width], "little") for at, width in [(0, 4), (8, 8), (32, 8)]
+        )
+        if kind == 1:
+            parts.append((offset, offset + length))
+    return parts
+
+
+def test_every_flipped_bit_is_found(artifacts: Path, tmp_path: Path) -> None:
+    good = (artifacts / "small.so").read_bytes()
+    parts = loaded_parts(artifacts / "small.so")
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(3, 8)
+    expected = perpend.load(str(artifacts / "small.so"))(x)
+    refused = 0
+    for number, place in enumerate(range(0, len(good), STRIDE)):
+        damaged = bytearray(good)
+        damaged[place] ^= 1 << number % 8
+        path = tmp_path / f"{place}.so"
+        path.write_bytes(damaged)
+        try:
+            model = perpend.load(str(path))
+        except (RuntimeError, ValueError):
+            refused += 1
+        else:
+            assert not any(begin <= place < end for begin, end in parts), f"byte {place} of the file"
+            np.testing.assert_array_equal(model(x), expected)
+        path.unlink()
+    assert refused > 0.9 * len(good) / STRIDE
+
+
+def test_code_and_constants_of_a_program(artifacts: Path, tmp_path: Path) -> None:
+    """It looks at itself: its code in memory, behind what starts it."""
+    good = (artifacts / "small").read_bytes()
+    text = subprocess.run(["readelf", "-SW", artifacts / "small"], capture_output=True, text=True, check=True).stdout
+    sections = {words[1]: words for line in text.splitlines() if len(words := line.replace("[ ", "[").split()) > 6}
+    program = tmp_path / "small"
+    np.save(tmp_path / "x.npy", np.ones((2, 8), np.float32))
+    for section, share in [(".rodata", 0.02), (".rodata", 0.98), (".text", 0.02)]:
+        begin, size = int(sections[section][4], 16), int(sections[section][5], 16)
+        damaged = bytearray(good)
+        damaged[begin + int(size * share)] ^= 4
+        program.write_bytes(damaged)
+        program.chmod(0o755)
+        done = subprocess.run([program, "--input", "x=x.npy"], capture_output=True, text=True, cwd=tmp_path)
+        assert done.returncode != 0 and "code: checksum: expected" in done.stdout + done.stderr, section
+
+
+def test_another_tool_may_write_the_file_again(artifacts: Path, tmp_path: Path) -> None:
+    """What it leaves out is not loaded."""
+    x = np.ones((2, 8), np.float32)
+    subprocess.run(["strip", "-o", tmp_path / "stripped.so", artifacts / "small.so"], check=True)
+    expected = perpend.load(str(artifacts / "small.so"))(x)
+    np.testing.assert_array_equal(perpend.load(str(tmp_path / "stripped.so"))(x), expected)
+
+
+def test_a_lost_end(artifacts: Path, tmp_path: Path) -> None:
+    """As a file system leaves it that ran out of power: the right size, and zeros."""
+    good = (artifacts / "small.so").read_bytes()
+    for lost in [100, 1000, 4096, 20_000]:
+        (tmp_path / "lost.so").write_bytes(good[:-lost] + bytes(lost))
+        with pytest.raises(RuntimeError, match=r"truncated|checksum"):
+            perpend.load(str(tmp_path / "lost.so"))
+
+
+def copied(source: Path, target: Path) -> perpend.Model:
+    target.write_bytes(source.read_bytes())
+    return perpend.load(str(target))
+
+
+def test_a_small_file_that_is_cut_short_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
+    x = np.ones((2, 8), np.float32)
+    model = copied(artifacts / "small.so", tmp_path / "cut.so")
+    expected = model(x)
+    os.truncate(tmp_path / "cut.so", 0)
+    np.testing.assert_array_equal(model(x), expected)
+    np.testing.assert_array_equal(model(np.ones((3, 8), np.float32))[:2], expected)
+
+
+@pytest.mark.parametrize("size", [0, 5000, 4_000_000])
+def test_a_large_file_that_is_cut_short_while_it_is_loaded(artifacts: Path, tmp_path: Path, size: int) -> None:
+    x = np.ones((2, 8), np.float32)
+    model = copied(artifacts / "large.so", tmp_path / "cut.so")
+    model(x)
+    os.truncate(tmp_path / "cut.so", size)
+    with pytest.raises(RuntimeError, match=r"cut short after it had been loaded: expected .* bytes, got .*; hint: "):
+        model(x)
+    with pytest.raises(RuntimeError, match="cut short"):
+        model(np.ones((3, 8), np.float32))
+
+
+def test_a_large_file_that_is_written_again_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
+    """The same bytes may come again, others not."""
+    path = tmp_path / "again.so"
+    x = np.ones((2, 8), np.float32)
+    model = copied(artifacts / "large.so", path)
+    expected = model(x)
+    os.utime(path, (1, 1))
+    np.testing.assert_array_equal(model(x), expected)
+    with path.open("r+b") as file:
+        file.seek(path.stat().st_size // 2)
+        file.write(b"other weights")
+    with pytest.raises(RuntimeError, match="weights: checksum"):
+        model(x)
