@@ -1,4 +1,4 @@
-"""ATen operators that resample images, and pools whose windows the result's extents decide."""
+"""ATen operators that resample images, and pools whose windows depend on the result's extents."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def scaled_extent(call: Call, extent: Extent, factor: float) -> Extent:
 
 
 def scale_factors(call: Call) -> list[float] | None:
-    """One per spatial dimension, when the model gives factors and not sizes."""
+    """One per spatial dimension, if the model gives factors instead of sizes."""
     if call.get("scale_factors") is not None:
         return [float(factor) for factor in call["scale_factors"]]
     given = [call.get(name) for name in ("scales_d", "scales_h", "scales_w", "scales") if name in call]
