@@ -26,6 +26,7 @@ from edge_report import counts, groups_text, read_entries, stale, table_text, un
 def front_ends(names: Sequence[str]) -> Iterator[FrontEnd]:
     """In this order PyTorch's allocator and ONNX's schemas are loaded only where they are wanted."""
     if "onnx" in names:
+        sys.path += [str(Path(__file__).parents[1] / folder) for folder in ("frontend/onnx", "fuzz")]
         from edge_onnx import OnnxFrontEnd
 
         yield OnnxFrontEnd()

@@ -6,7 +6,8 @@ import numpy as np
 import onnx
 from edge_cases import Call
 from edge_conformance import complaints, sample
-from edge_onnx import OnnxFrontEnd, allowed_types, call_of, forms_of, seeds
+from edge_onnx import OnnxFrontEnd, call_of
+from edge_onnx_forms import allowed_types, forms_of, seeds
 
 PARTS = 25
 
