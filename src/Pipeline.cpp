@@ -162,7 +162,8 @@ static LogicalResult checkSimplified(ModuleOp module, const PhaseContext &contex
       module,
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
-        return !function || function->hasAttr(graph::kernelAttribute) || !isOpTriviallyDead(op);
+        return !function || function->hasAttr(graph::kernelAttribute) || op->hasTrait<OpTrait::ConstantLike>() ||
+               !isOpTriviallyDead(op);
       },
       "nothing needs the results of an operator");
 }

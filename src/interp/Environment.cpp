@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <new>
+
 using namespace mlir;
 using perpend::graph::SymbolicInt;
 
@@ -59,6 +61,8 @@ FailureOr<Tensor> Environment::allocate(Operation *op, Type elementType, ArrayRe
            << describe(shape) << " exceeds the memory limit of " << limitBytes << " bytes (" << *usedBytes << " in use)"
            << graph::Hint("raise the interpreter's memory limit, or check the extents of the inputs");
   std::optional<Tensor> tensor = Tensor::allocate(elementType, shape);
+  if (std::new_handler endProgram = tensor ? nullptr : std::get_new_handler())
+    endProgram(); // a program with a limit says so itself
   if (!tensor)
     return op->emitError("out of memory for a tensor of shape ")
            << describe(shape) << graph::Hint("fewer or smaller constants, or more memory (--max-mem)");

@@ -172,7 +172,10 @@ def test_a_section_is_no_trace() -> None:
         schedule.replay(str(schedule))
     with pytest.raises(TypeError, match="replay: expected the text of a trace, got NoneType\nhint: "):
         schedule.replay(None)
-    with pytest.raises(perpend.CompileError, match="option 'schedules': expected str, got list\nhint: schedules: ker"):
+    with pytest.raises(
+        perpend.CompileError,
+        match="option 'schedules': expected str, got list\nhint: schedules: use the",
+    ):
         perpend.compile(product(), schedules=[str(schedule)])
 
 

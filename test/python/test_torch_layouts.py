@@ -41,9 +41,6 @@ FUNCTIONS: dict[str, Function] = {
     "like": lambda x: torch.zeros_like(x.t()) + 1,
     "a sort": lambda x: x.t().sort(0),
     "a mean of a turned tensor": lambda x: x.t().mean(0, keepdim=True),
-    "attention": lambda x: nn.functional.scaled_dot_product_attention(
-        *(torch.stack([x, x]).reshape(2, -1, 2, x.shape[1] // 2).transpose(1, 2) for _ in range(3))
-    ).transpose(1, 2),
 }
 
 

@@ -42,10 +42,14 @@ def on_input(composite: str) -> Operator:
     return lambda call: call.op(composite, call.tensor("self"))
 
 
-def binary(composite: str) -> Operator:
-    """Converts both operands to the result's type; alpha scales the second."""
+def binary(composite: str, wide_numbers: bool = False) -> Operator:
+    """Converts both operands to the result's type; alpha scales the second. wide_numbers: with a Python number, f16 and
+    bf16 are computed in f32, where the number keeps its digits, and rounded once."""
 
     def convert(call: Call) -> Value:
+        if wide_numbers and call.dtype in (torch.float16, torch.bfloat16) and isinstance(call["other"], (int, float)):
+            wide = call.op(composite, call.tensor("self", torch.float32), call.number(call["other"], torch.float32))
+            return call.cast(wide, call.dtype)
         other = call.tensor("other", call.dtype)
         alpha = call.get("alpha", 1)
         if alpha != 1:
@@ -79,10 +83,9 @@ def logical(composite: str) -> Operator:
 
 def divide(call: Call) -> Value:
     mode = call.get("rounding_mode")
-    first, second = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
     if mode == "floor":
-        return call.op("floor_div", first, second)
-    quotient = call.op("div", first, second)
+        return binary("floor_div", wide_numbers=True)(call)
+    quotient = binary("div", wide_numbers=True)(call)
     return call.op("trunc", quotient) if mode == "trunc" else quotient
 
 

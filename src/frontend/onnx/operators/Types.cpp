@@ -52,7 +52,8 @@ Results importBitCast(Node &node) {
   Type type = typeAttribute(node, "to");
   Type from = node.input(0) ? graph::elementTypeOf(node.input(0)) : Type();
   auto isNumber = [](Type type) { return type && !graph::isHandle(type); };
-  if (isNumber(from) && isNumber(type) && graph::bitWidth(from) != graph::bitWidth(type))
+  auto width = [](Type type) { return type.isInteger(1) ? 8 : graph::bitWidth(type); };
+  if (isNumber(from) && isNumber(type) && width(from) != width(type))
     return node.fail("expected a type of as many bits as " + graph::nameOf(from) + " has, got " + graph::nameOf(type) +
                      "\nhint: cast the numbers, or choose a type of the same width");
   return type ? node.composite("bit_cast", node.inputs, node.attribute("to", TypeAttr::get(type))) : Results();
