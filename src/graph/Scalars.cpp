@@ -1,7 +1,10 @@
 //===- Scalars.cpp - scalar code for reductions and conversions -----------===//
 
 #include "graph/Scalars.h"
+#include "graph/ScalarMath.h"
 #include "graph/Shapes.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -82,18 +85,30 @@ Value extend(OpBuilder &builder, Location loc, Value element, Value tensor, Type
   return convert(builder, loc, element, tensorTypeOf(tensor).getElementType(), elementType);
 }
 
+/// Numbers from the middle of the type's range on, less that middle, which is added again as a bit.
+static Scalar convertToUnsigned(Scalar x, Type type) {
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Scalar number = x.type().getIntOrFloatBitWidth() < 32 ? x.to(x.emitter().getF32Type()) : x;
+  double middle = std::ldexp(1.0, static_cast<int>(bits) - 1);
+  Scalar low = number.to(type), high = (number - middle).to(type);
+  Scalar middleBit = high.with(constant(x.emitter(), x.location(), IntegerAttr::get(type, APInt::getSignMask(bits))));
+  return select(number >= middle, high ^ middleBit, low);
+}
+
 static Value convertFloatToInteger(OpBuilder &builder, Location loc, Value scalar, Type to) {
   Type type = scalarType(to);
   if (to.isInteger(1)) {
     Value zero = constant(builder, loc, builder.getZeroAttr(scalar.getType()));
     return builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNE, scalar, zero);
   }
-  // Through 64 bits, so that values outside the type wrap instead of being undefined.
-  bool isNarrow = type.getIntOrFloatBitWidth() < 64;
-  Type wide = isNarrow ? builder.getI64Type() : type;
-  Value integer = isUnsigned(to) && !isNarrow ? builder.create<arith::FPToUIOp>(loc, wide, scalar).getResult()
-                                              : builder.create<arith::FPToSIOp>(loc, wide, scalar).getResult();
-  return isNarrow ? builder.create<arith::TruncIOp>(loc, type, integer).getResult() : integer;
+  unsigned bits = type.getIntOrFloatBitWidth();
+  if (bits >= 32 && isUnsigned(to))
+    return convertToUnsigned(Scalar(builder, loc, scalar), type).value;
+  // PyTorch makes bytes without a sign by way of i64, which differs for f64 alone.
+  Type wide = bits == 64 || (bits == 8 && isUnsigned(to) && scalar.getType().isF64()) ? builder.getI64Type()
+                                                                                      : builder.getI32Type();
+  Value integer = builder.create<arith::FPToSIOp>(loc, wide, scalar);
+  return wide == type ? integer : builder.create<arith::TruncIOp>(loc, type, integer).getResult();
 }
 
 /// To f32 such that a second rounding, to fewer bits, gives what rounding once would have given.

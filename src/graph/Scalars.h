@@ -22,8 +22,9 @@ mlir::Value multiplyAdd(mlir::OpBuilder &builder, mlir::Location loc, mlir::Valu
 mlir::Value extend(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value element, mlir::Value tensor,
                    mlir::Type elementType);
 
-/// A scalar converted from one tensor element type to another: C++ semantics for numbers, != 0 for bool; float to
-/// integer saturates nothing (out of range is undefined in ONNX and gives the low bits here).
+/// A scalar converted from one tensor element type to another: C++ semantics for numbers, != 0 for bool. What ONNX and
+/// C++ leave open, integers of NaN and of floats out of range, is what PyTorch and numpy give on x86-64: the lowest i32
+/// or i64, of which narrower types take the low bits.
 mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from, mlir::Type to,
                     MinifloatRounding rounding = {});
 

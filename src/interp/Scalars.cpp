@@ -13,12 +13,12 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-int64_t truncateToInteger(double value) {
-  if (std::isnan(value))
-    return 0;
-  if (!(value >= -0x1p63 && value < 0x1p63))
-    return std::numeric_limits<int64_t>::min();
-  return static_cast<int64_t>(value);
+int64_t truncateToInteger(double value, unsigned width) {
+  int64_t lowest = width > 32 ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int32_t>::min();
+  double beyond = -static_cast<double>(lowest);
+  if (!(value > -beyond - 1 && value < beyond)) // of 64 bits, that is from the lowest number on
+    return lowest;
+  return signExtend(static_cast<int64_t>(value), width);
 }
 
 namespace {
@@ -194,7 +194,7 @@ void unsignedToFloat(const ScalarArguments &call) {
 template <typename T> void floatToSigned(const ScalarArguments &call) {
   for (Int i = 0; i < call.count; ++i) {
     double value = static_cast<double>(operandOf<T>(call, 0)[i]);
-    resultOf<Int>(call)[i] = signExtend(truncateToInteger(value), call.format.width);
+    resultOf<Int>(call)[i] = truncateToInteger(value, call.format.width);
   }
 }
 

@@ -3,9 +3,10 @@
 // One table from operation names to functions over blocks of registers. Where
 // arith leaves the result undefined, it is defined here, without traps:
 // division or remainder by zero gives 0; the most negative number divided by -1
-// wraps (remainder 0); a shift by the width or more gives 0; a float outside
-// int64_t gives the most negative int64_t and NaN gives 0, of which a narrower
-// integer takes the low bits. maximumf and minimumf propagate NaN and order
+// wraps (remainder 0); a shift by the width or more gives 0; NaN and floats
+// outside int64_t give the lowest int64_t, or for integers of at most 32 bits
+// those outside int32_t the lowest int32_t, of which narrower integers take the
+// low bits. maximumf and minimumf propagate NaN and order
 // -0 < +0. f16 and bf16 are computed in float and rounded after each operation;
 // math functions of f32 are computed in double and rounded. Integers wrap.
 //
@@ -48,8 +49,8 @@ struct ScalarOperation {
 /// Looks up an arith or math operation on scalars or vectors with one result and one to three operands.
 ScalarOperation findScalarOperation(mlir::Operation *op);
 
-/// Float to integer as defined above.
-int64_t truncateToInteger(double value);
+/// Float to integer of `width` bits as defined above.
+int64_t truncateToInteger(double value, unsigned width = 64);
 } // namespace perpend::interp
 
 #endif

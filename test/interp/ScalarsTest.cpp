@@ -315,10 +315,16 @@ TEST_F(ScalarsTest, conversions) {
   EXPECT_EQ(convert("arith.extsi", 1, "i1", "i32"), -1);
   EXPECT_EQ(convert("arith.trunci", 300, "i32", "i8"), 44);
   EXPECT_EQ(convert("arith.fptosi", -1.9, "f32", "i32"), -1);
-  EXPECT_EQ(convert("arith.fptosi", notANumber, "f32", "i32"), 0);
+  for (double beyond : {notANumber, infinity, -infinity, 0x1p31, 1e30, -1e30}) {
+    EXPECT_EQ(convert("arith.fptosi", beyond, "f64", "i32"), INT32_MIN);
+    EXPECT_EQ(convert("arith.fptosi", beyond, "f64", "i16"), 0);
+  }
+  EXPECT_EQ(convert("arith.fptosi", -0x1p31, "f64", "i32"), INT32_MIN);
+  EXPECT_EQ(convert("arith.fptosi", 2147483647.5, "f64", "i32"), INT32_MAX);
+  EXPECT_EQ(convert("arith.fptosi", notANumber, "f32", "i64"), INT64_MIN);
   EXPECT_EQ(convert("arith.fptosi", 300.0, "f32", "i8"), 44);
   EXPECT_EQ(convert("arith.fptosi", 1e30, "f32", "i64"), INT64_MIN);
-  EXPECT_EQ(convert("arith.fptosi", 4294967301.0, "f64", "i32"), 5);
+  EXPECT_EQ(convert("arith.fptosi", 4294967301.0, "f64", "i64"), 4294967301);
   EXPECT_EQ(convert("arith.fptosi", infinity, "f32", "i8"), 0);
   EXPECT_EQ(convert("arith.fptoui", 200.0, "f32", "i8"), -56);
   EXPECT_EQ(convert("arith.fptoui", -1.0, "f32", "i8"), -1);
