@@ -203,7 +203,9 @@ class Call:
             return value
         if name == "bool":
             return self.op("not_equal", value, self.number(0, torch_dtype(value.dtype)))
-        return self.op("cast", value, to=Type(name))
+        # Beyond the range of a float of 8 bits are its infinities, or NaN; PyTorch saturates this one alone.
+        saturates = dtype == torch.float8_e4m3fn
+        return self.op("cast", value, to=Type(name), saturate=int(saturates))
 
     def number(self, value: float | Extent | Value, dtype: torch.dtype) -> Value:
         """A number, which extents or data may decide, as a tensor of rank 0."""
