@@ -3,6 +3,8 @@
 #include "graph/ScalarMath.h"
 #include "support/SaturatedInteger.h"
 
+#include <limits>
+
 using namespace mlir;
 
 namespace perpend::graph {
@@ -116,9 +118,29 @@ Scalar floorMod(Scalar a, Scalar b) {
   return select(equal(remainder, 0), zero, shifted);
 }
 
+static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+/// Of numbers of at most 24 bits. A quotient in f64 is as far below a whole number as it should be, as long as f32 has
+/// the whole numbers around it.
+static Scalar floorDivOfSingles(Scalar a, Scalar b) {
+  Type wide = a.emitter().getF64Type();
+  Scalar isEndless = equal(abs(b), infinity), whole = floor(a.to(wide) / b.to(wide)).to(a.type());
+  whole = select(isEndless & (a * b < 0), a.constant(-1), whole);
+  return select(equal(abs(a), infinity) & notEqual(b, 0), a.constant(std::numeric_limits<double>::quiet_NaN()), whole);
+}
+
+static Scalar floorDivOfDoubles(Scalar a, Scalar b) {
+  Scalar rest = a % b, quotient = (a - rest) / b; // a whole number, but for rounding
+  quotient = select(notEqual(rest, 0) & ((rest < 0) ^ (b < 0)), quotient - 1.0, quotient);
+  Scalar whole = floor(quotient), simple = a / b;
+  whole = select(quotient - whole > 0.5, whole + 1.0, whole);
+  whole = select(equal(quotient, 0), copySign(quotient.constant(0), simple), whole);
+  return select(equal(b, 0), simple, whole);
+}
+
 Scalar floorDiv(Scalar a, Scalar b) {
   if (a.isFloat())
-    return floor(a / b);
+    return a.type().isF64() ? floorDivOfDoubles(a, b) : floorDivOfSingles(a, b);
   if (a.noSign)
     return a / b;
   return a.call<arith::FloorDivSIOp>(a.value, b.value);
@@ -132,10 +154,17 @@ Scalar tanh(Scalar a) { return a.call<math::TanhOp>(a.value); }
 Scalar erf(Scalar a) { return a.call<math::ErfOp>(a.value); }
 Scalar floor(Scalar a) { return a.isFloat() ? a.call<math::FloorOp>(a.value) : a; }
 Scalar ceil(Scalar a) { return a.isFloat() ? a.call<math::CeilOp>(a.value) : a; }
+Scalar trunc(Scalar a) { return a.isFloat() ? a.call<math::TruncOp>(a.value) : a; }
 Scalar roundEven(Scalar a) { return a.isFloat() ? a.call<math::RoundEvenOp>(a.value) : a; }
+Scalar copySign(Scalar magnitude, Scalar sign) { return magnitude.call<math::CopySignOp>(magnitude.value, sign.value); }
 Scalar pow(Scalar a, Scalar b) {
   if (a.isFloat())
     return a.call<math::PowFOp>(a.value, b.value);
-  return a.call<math::IPowIOp>(a.value, b.value);
+  if (!b.noSign)
+    return a.call<math::IPowIOp>(a.value, b.value);
+  // Half of an exponent without a sign is one with a sign: a^b = (a^(b / 2))^2 a^(b mod 2).
+  Scalar half = b.call<arith::ShRUIOp>(b.value, b.integer(1).value), root = a.call<math::IPowIOp>(a.value, half.value);
+  Scalar square = root * root;
+  return select(equal(b & b.integer(1), 0), square, square * a);
 }
 } // namespace perpend::graph

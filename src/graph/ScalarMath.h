@@ -88,7 +88,8 @@ Scalar min(Scalar a, Scalar b);
 inline Scalar max(Scalar a, double b) { return max(a, a.constant(b)); }
 inline Scalar min(Scalar a, double b) { return min(a, a.constant(b)); }
 Scalar abs(Scalar a);
-/// Rounded towards minus infinity; modulo with the sign of the divisor.
+/// Rounded towards minus infinity; modulo with the sign of the divisor. Of floats as Python has them: the quotient is
+/// the whole number that the remainder leaves, which a / b may round up to the next, and NaN of an infinite dividend.
 Scalar floorDiv(Scalar a, Scalar b);
 Scalar floorMod(Scalar a, Scalar b);
 
@@ -101,7 +102,10 @@ Scalar tanh(Scalar a);
 Scalar erf(Scalar a);
 Scalar floor(Scalar a);
 Scalar ceil(Scalar a);
+Scalar trunc(Scalar a);
 Scalar roundEven(Scalar a);
+Scalar copySign(Scalar magnitude, Scalar sign);
+/// Of integers modulo 2^width; a negative exponent gives 1 / a rounded towards zero (0 for a = 0).
 Scalar pow(Scalar a, Scalar b);
 } // namespace perpend::graph
 

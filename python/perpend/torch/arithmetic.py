@@ -83,7 +83,18 @@ def divide(call: Call) -> Value:
     if mode == "floor":
         return call.op("floor_div", first, second)
     quotient = call.op("div", first, second)
-    return truncated(call, quotient) if mode == "trunc" and is_float(call.dtype) else quotient
+    return call.op("trunc", quotient) if mode == "trunc" else quotient
+
+
+def remainder(call: Call) -> Value:
+    """The sign of the divisor, but of 0 that of the dividend."""
+    first, second = call.tensor("self", call.dtype), call.tensor("other", call.dtype)
+    if not is_float(call.dtype):
+        return call.op("mod", first, second)
+    rest, zero = call.op("fmod", first, second), call.number(0, call.dtype)
+    differ = call.op("logical_xor", call.op("less", rest, zero), call.op("less", second, zero))
+    is_moved = call.op("logical_and", differ, call.op("not_equal", rest, zero))
+    return call.op("where", is_moved, call.op("add", rest, second), rest)
 
 
 def sign(call: Call) -> Value:
@@ -91,10 +102,6 @@ def sign(call: Call) -> Value:
     value, zero = call.tensor("self"), call.number(0, torch_dtype(call.tensor("self").dtype))
     signs = [call.cast(call.op(test, value, zero), call.dtype) for test in ("greater", "less")]
     return call.op("sub", *signs) if call.dtype != torch.bool else signs[0]
-
-
-def truncated(call: Call, value: Value) -> Value:
-    return call.op("mul", call.op("sign", value), call.op("floor", call.op("abs", value)))
 
 
 def power(call: Call) -> Value:
@@ -135,21 +142,8 @@ def masked_fill(call: Call) -> Value:
     return call.op("where", call.tensor("mask"), call.tensor("value", call.dtype), call.tensor("self", call.dtype))
 
 
-def logarithm(base: float) -> Operator:
-    def convert(call: Call) -> Value:
-        value = call.op("log", call.tensor("self", call.dtype))
-        return call.op("mul", value, call.number(1 / math.log(base), call.dtype))
-
-    return convert
-
-
 def round_even(call: Call) -> Value:
     return call.op("round", call.tensor("self", call.dtype))
-
-
-def exp2(call: Call) -> Value:
-    value = call.tensor("self", call.dtype)
-    return call.op("exp", call.op("mul", value, call.number(math.log(2), call.dtype)))
 
 
 def softplus(call: Call) -> Value:
@@ -168,21 +162,6 @@ def prelu(call: Call) -> Value:
     if len(slope.shape) == 1 and rank > 2:
         slope = call.reshape(slope, [-1] + [1] * (rank - 2))
     return call.op("prelu", call.tensor("self"), slope)
-
-
-def atan2(call: Call) -> Value:
-    return angle_of(call, call.tensor("self", call.dtype), call.tensor("other", call.dtype))
-
-
-def angle_of(call: Call, y: Value, x: Value) -> Value:
-    """The angle of (x, y): atan of the quotient, moved by pi where x is negative."""
-    zero, half = call.number(0, call.dtype), call.number(math.pi / 2, call.dtype)
-    sign = call.op("where", call.op("less", y, zero), call.number(-1, call.dtype), call.number(1, call.dtype))
-    angle = call.op("atan", call.op("div", y, x))
-    beyond = call.op("add", angle, call.op("mul", sign, call.number(math.pi, call.dtype)))
-    angle = call.op("where", call.op("less", x, zero), beyond, angle)
-    vertical = call.op("where", call.op("equal", y, zero), zero, call.op("mul", sign, half))
-    return call.op("where", call.op("equal", x, zero), vertical, angle)
 
 
 def addcmul(composite: str) -> Operator:

@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from .._perpend import Value
-from .arithmetic import angle_of
 from .call import Call, Complex, component, torch_of
 from .movement import normal, result_shape, slice_between
 
@@ -116,7 +115,8 @@ def rotated(call: Call, length: Value, angle: Value) -> Complex:
 def polar(call: Call) -> tuple[Value, Value]:
     """The length and the angle."""
     value = call["self"]
-    return call.op("sqrt", squared(call, value)), angle_of(call, *reversed(parts_of(call, value)))
+    parts = parts_of(call, value)
+    return call.op("hypot", *parts), call.op("atan2", *reversed(parts))
 
 
 def power(call: Call) -> Complex:
@@ -145,7 +145,7 @@ def root(call: Call) -> Complex:
     """The root whose real part is not negative: t + b / (2 t) i with t = sqrt((|a| + |z|) / 2); a < 0 swaps these."""
     a, b = pair(call, "self")
     half, zero = call.number(0.5, torch_of(a)), call.number(0, torch_of(a))
-    total = call.op("add", call.op("abs", a), call.op("sqrt", squared(call, call["self"])))
+    total = call.op("add", call.op("abs", a), call.op("hypot", a, b))
     major = call.op("sqrt", call.op("mul", total, half))
     minor = call.op("div", call.op("mul", call.op("abs", b), half), major)
     minor = call.op("where", call.op("equal", major, zero), zero, minor)
@@ -309,8 +309,8 @@ COMPLEX: dict[str, Operator] = {
     "aten.view_as_real": lambda call: as_last(call, call["self"]),
     "aten.real": lambda call: component(call, call["self"], 0),
     "aten.imag": lambda call: component(call, call["self"], 1),
-    "aten.abs": lambda call: call.op("sqrt", squared(call, call["self"])),
-    "aten.angle": lambda call: angle_of(call, *reversed(pair(call, "self"))),
+    "aten.abs": lambda call: call.op("hypot", *pair(call, "self")),
+    "aten.angle": lambda call: call.op("atan2", *reversed(pair(call, "self"))),
     "aten._conj": conjugate,
     "aten._conj_physical": conjugate,
     "aten.conj_physical": conjugate,

@@ -17,7 +17,6 @@ from .arithmetic import (
     addcmul,
     along,
     arg_extreme,
-    atan2,
     attention,
     batch_norm,
     binary,
@@ -26,7 +25,6 @@ from .arithmetic import (
     convolution,
     divide,
     elu,
-    exp2,
     extreme_along,
     group_norm,
     group_norm_with_statistics,
@@ -34,7 +32,6 @@ from .arithmetic import (
     layer_norm,
     layer_norm_with_statistics,
     linear,
-    logarithm,
     logical,
     masked_fill,
     normal_quantile,
@@ -42,12 +39,12 @@ from .arithmetic import (
     power,
     prelu,
     reduction,
+    remainder,
     rms_norm,
     round_even,
     sign,
     softmax,
     softplus,
-    truncated,
     truth_reduction,
     unary,
     variance,
@@ -188,8 +185,8 @@ def _decompositions(registered: tuple[Any, ...]) -> Mapping[Any, Any]:
 
 # Operators whose name is that of a composite.
 UNARY = """
-    abs neg reciprocal sqrt rsqrt exp log log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin acos atan sinh
-    cosh tanh asinh acosh atanh ceil floor relu sigmoid silu mish
+    abs neg reciprocal sqrt rsqrt exp exp2 log log2 log10 log1p expm1 erf erfc erfinv lgamma digamma sin cos tan asin
+    acos atan sinh cosh tanh asinh acosh atanh ceil floor trunc relu sigmoid silu mish
 """
 COPIES = "alias clone contiguous detach detach_ lift_fresh_copy positive resolve_conj"
 ZEROS = "zeros zeros_like new_zeros empty empty_like new_empty empty_permuted empty_strided new_empty_strided"
@@ -226,10 +223,6 @@ OPERATORS: dict[str, Operator] = {
     "aten.sign": sign,
     "aten.round": round_even,
     "aten._neg_view": unary("neg"),
-    "aten.trunc": lambda call: truncated(call, call.tensor("self")),
-    "aten.exp2": exp2,
-    "aten.log2": logarithm(2),
-    "aten.log10": logarithm(10),
     "aten.gelu": lambda call: call.op("gelu", call.tensor("self"), approximate=call["approximate"]),
     "aten.hardsigmoid": unary("hard_sigmoid", alpha=1 / 6, beta=0.5),
     "aten.hardswish": unary("hard_swish"),
@@ -254,7 +247,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.div": divide,
     "aten.true_divide": divide,
     "aten.floor_divide": binary("floor_div"),
-    "aten.remainder": binary("mod"),
+    "aten.remainder": remainder,
     "aten.fmod": binary("fmod"),
     "aten.maximum": binary("max"),
     "aten.minimum": binary("min"),
@@ -262,7 +255,8 @@ OPERATORS: dict[str, Operator] = {
     "aten.pow": power,
     "aten.addcmul": addcmul("mul"),
     "aten.addcdiv": addcmul("div"),
-    "aten.atan2": atan2,
+    "aten.atan2": binary("atan2"),
+    "aten.hypot": binary("hypot"),
     "aten.where": where,
     "aten.masked_fill": masked_fill,
     "aten.eq": comparison("equal"),

@@ -7,6 +7,10 @@
 
 #include "graph/composites/Formulas.h"
 
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
+
 using namespace mlir;
 
 namespace perpend::graph {
@@ -89,6 +93,25 @@ Results mod(Builder &b, Values in, const Attributes &) {
 }
 Results fmod(Builder &b, Values in, const Attributes &) { return {binary(b, in[0], in[1], operator%)}; }
 
+/// Of integers, in the wider one of two types; the exponent keeps its sign, or that it has none.
+static Value integerPower(Builder &b, Value base, Value exponent) {
+  Type type = elementTypeOf(base), exponentType = elementTypeOf(exponent);
+  bool isNarrower = bitWidth(type) < bitWidth(exponentType), hasNoSign = isUnsigned(exponentType);
+  Type wide = scalarType(isNarrower ? exponentType : type);
+  return b.mapBroadcast({base, exponent}, type, [&](OpBuilder &builder, Location loc, ValueRange x) {
+    Scalar first(builder, loc, x[0], isUnsigned(type)), second(builder, loc, x[1], hasNoSign);
+    return graph::pow(first.to(wide), second.to(wide)).to(scalarType(type)).value;
+  });
+}
+
+/// What a power with a floating-point number is computed in: f64 where f32 does not have all numbers of an operand.
+static Type powerType(Builder &b, Value base, Value exponent, std::optional<double> constant) {
+  auto fitsSingle = [](Type type) { return bitWidth(type) <= 16 || type.isF32(); };
+  bool isExact = constant && static_cast<double>(static_cast<float>(*constant)) == *constant;
+  bool isSingle = fitsSingle(elementTypeOf(base)) && (isExact || fitsSingle(elementTypeOf(exponent)));
+  return isSingle ? b.f32() : Type(b.operations.getF64Type());
+}
+
 /// The exponent may have another element type.
 Results pow(Builder &b, Values in, const Attributes &) {
   Value base = in[0], exponent = in[1];
@@ -97,9 +120,39 @@ Results pow(Builder &b, Values in, const Attributes &) {
     return {graph::mul(b, base, base)};
   if (constant && *constant == 0.5 && isFloat(base))
     return applyComposite(b, "sqrt", base);
-  Type compute = isFloat(base) ? computeType(elementTypeOf(base)) : isFloat(exponent) ? b.f32() : elementTypeOf(base);
+  if (isa<IntegerType>(elementTypeOf(base)) && isa<IntegerType>(elementTypeOf(exponent)))
+    return {integerPower(b, base, exponent)};
+  Type compute = powerType(b, base, exponent, constant);
   Value result = binary(b, b.cast(base, compute), b.cast(exponent, compute), graph::pow);
   return {b.cast(result, elementTypeOf(base))};
+}
+
+/// Of (x, y); it has the sign of y, and that of x decides where both are 0 or infinite.
+Results atan2(Builder &b, Values in, const Attributes &) {
+  if (!isFloat(in[0]))
+    return {b.fail("atan2: expected floating-point numbers, got " + nameOf(elementTypeOf(in[0])))};
+  return {binary(b, in[0], in[1], [](Scalar y, Scalar x) { return y.call<math::Atan2Op>(y.value, x.value); })};
+}
+
+/// Neither squares that overflow nor such as are too small: f64 has those of f32, and is scaled by powers of two
+/// itself.
+static Scalar hypotenuse(Scalar x, Scalar y) {
+  double infinity = std::numeric_limits<double>::infinity();
+  Type wide = x.emitter().getF64Type();
+  Scalar a = graph::abs(x).to(wide), b = graph::abs(y).to(wide), factor = a.constant(1);
+  if (x.type() == wide) {
+    Scalar larger = graph::max(a, b);
+    factor = select(larger < 0x1p-500, a.constant(0x1p600), factor);
+    factor = select(larger > 0x1p500, a.constant(0x1p-600), factor);
+  }
+  Scalar first = a * factor, second = b * factor, length = graph::sqrt(first * first + second * second) / factor;
+  return select(equal(a, infinity) | equal(b, infinity), a.constant(infinity), length).to(x.type());
+}
+/// Infinite beside NaN, too.
+Results hypot(Builder &b, Values in, const Attributes &) {
+  if (!isFloat(in[0]))
+    return {b.fail("hypot: expected floating-point numbers, got " + nameOf(elementTypeOf(in[0])))};
+  return {binary(b, in[0], in[1], hypotenuse)};
 }
 
 static Results fold(Builder &b, Values in, Value (*combine)(Builder &, Value, Value)) {

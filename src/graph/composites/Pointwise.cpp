@@ -158,7 +158,8 @@ Results abs(Builder &b, Values in, const Attributes &) {
 }
 Results sign(Builder &b, Values in, const Attributes &) {
   return unary(b, in, [](Scalar x) {
-    Scalar positive = select(x > 0, x.constant(1), x); // x itself: 0 and NaN
+    Scalar zero = x.isFloat() ? select(equal(x, 0), x.constant(0), x) : x; // +0 of both; NaN stays
+    Scalar positive = select(x > 0, x.constant(1), zero);
     return x.noSign ? positive : select(x < 0, x.constant(-1), positive);
   });
 }
@@ -171,6 +172,9 @@ Results rsqrt(Builder &b, Values in, const Attributes &) {
 }
 Results exp(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::exp); }
 Results log(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::log); }
+Results exp2(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Exp2Op>); }
+Results log2(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Log2Op>); }
+Results log10(Builder &b, Values in, const Attributes &) { return floating(b, in, apply<math::Log10Op>); }
 Results log1p(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::log1p); }
 Results expm1(Builder &b, Values in, const Attributes &) { return floating(b, in, expm1Of); }
 Results erf(Builder &b, Values in, const Attributes &) { return floating(b, in, graph::erf); }
@@ -194,6 +198,7 @@ static Results rounded(Builder &b, Values in, llvm::function_ref<Scalar(Scalar)>
 }
 Results ceil(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::ceil); }
 Results floor(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::floor); }
+Results trunc(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::trunc); }
 Results round(Builder &b, Values in, const Attributes &) { return rounded(b, in, graph::roundEven); }
 
 Results relu(Builder &b, Values in, const Attributes &) {
@@ -270,13 +275,15 @@ Results bitwise_not(Builder &b, Values in, const Attributes &) {
   return unary(b, in, [](Scalar x) { return ~x; });
 }
 Results isnan(Builder &b, Values in, const Attributes &) {
-  return floating(b, in, [](Scalar x) { return notEqual(x, x); }, b.operations.getI1Type());
+  return unary(b, in, [](Scalar x) { return notEqual(x, x); }, b.operations.getI1Type());
 }
 Results isinf(Builder &b, Values in, const Attributes &attributes) {
   bool positive = attributes.getInt("detect_positive", 1), negative = attributes.getInt("detect_negative", 1);
-  return floating(
+  return unary(
       b, in,
       [=](Scalar x) {
+        if (!x.isFloat())
+          return notEqual(x, x);
         double infinity = std::numeric_limits<double>::infinity();
         Scalar wanted = positive && negative ? graph::abs(x) : negative ? -x : x;
         return positive || negative ? equal(wanted, infinity) : notEqual(x.constant(0), 0);

@@ -5,6 +5,8 @@
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <numbers>
+
 using namespace mlir;
 
 namespace perpend::graph {
@@ -18,8 +20,11 @@ static std::optional<Scalar> slope(Operation *op, Scalar x, Scalar y) {
       .Case([&](arith::NegFOp) { return x.constant(-1); })
       .Case([&](math::AbsFOp) { return select(x > 0, x.constant(1), select(x < 0, x.constant(-1), x.constant(0))); })
       .Case([&](math::ExpOp) { return y; })
+      .Case([&](math::Exp2Op) { return y * std::numbers::ln2; })
       .Case([&](math::ExpM1Op) { return exp(x); })
       .Case([&](math::LogOp) { return 1.0 / x; })
+      .Case([&](math::Log2Op) { return 1.0 / (x * std::numbers::ln2); })
+      .Case([&](math::Log10Op) { return 1.0 / (x * std::numbers::ln10); })
       .Case([&](math::Log1pOp) { return 1.0 / (1.0 + x); })
       .Case([&](math::SqrtOp) { return 0.5 / y; })
       .Case([&](math::ErfOp) { return twoOverRootPi * exp(-(x * x)); })
@@ -72,6 +77,12 @@ static Scalar powerRule(const Pair &p) {
   return sum(base, exponent);
 }
 
+/// Of the angle of (b, a).
+static Scalar angleRule(const Pair &p) {
+  Scalar square = p.a * p.a + p.b * p.b;
+  return sum(times(p.ta, p.b / square), times(p.tb, -p.a / square));
+}
+
 static Scalar remainderRule(const Pair &p) {
   if (!p.tb)
     return *p.ta;
@@ -95,6 +106,8 @@ static std::optional<Scalar> binaryRule(Operation *op, const Pair &p) {
       .Case([&](arith::DivFOp) { return quotientRule(p); })
       .Case([&](arith::RemFOp) { return remainderRule(p); })
       .Case([&](math::PowFOp) { return powerRule(p); })
+      .Case([&](math::Atan2Op) { return angleRule(p); })
+      .Case([&](math::CopySignOp) { return p.ta ? select(equal(p.a, p.result), *p.ta, -*p.ta) : p.zero(); })
       .Case([&](arith::MaximumFOp) { return extremumRule(p, p.a > p.b, p.a < p.b); })
       .Case([&](arith::MinimumFOp) { return extremumRule(p, p.a<p.b, p.a> p.b); })
       .Default([](Operation *) { return Rule(); });
@@ -113,7 +126,8 @@ bool ScalarDerivative::add(Operation *op) {
   if (op->getNumResults() != 1 || op->getNumRegions() != 0 || isa<arith::BitcastOp>(op))
     return false;
   Scalar result(builder, loc, op->getResult(0));
-  if (!result.isFloat() || isa<math::FloorOp, math::CeilOp, math::RoundEvenOp>(op)) // constant almost everywhere
+  if (!result.isFloat() ||
+      isa<math::FloorOp, math::CeilOp, math::TruncOp, math::RoundEvenOp>(op)) // constant almost everywhere
     return true;
   auto scalar = [&](unsigned i) { return Scalar(builder, loc, op->getOperand(i)); };
   auto tangent = [&](unsigned i) { return tangentOf(op->getOperand(i)); };
