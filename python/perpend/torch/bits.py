@@ -10,6 +10,9 @@ from torch import Tensor
 
 aten: Any = torch.ops.aten
 
+INTEGERS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
+"""Of as many bytes as a number."""
+
 LAYOUTS = {torch.float32: (torch.int32, 23, 127), torch.float64: (torch.int64, 52, 1023)}
 """The integers of as many bits, the bits of the fraction, and the exponent of 1."""
 

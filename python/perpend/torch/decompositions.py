@@ -12,7 +12,7 @@ from torch._decomp import get_decompositions
 from torch.nn import functional
 
 from .bessel import BESSEL
-from .bits import BITS
+from .bits import BITS, INTEGERS
 from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
@@ -349,8 +349,8 @@ def fake_quantize_channels(
 
 
 def sign_bit(x: Tensor) -> Tensor:
-    """-0.0 has one; that of a NaN is taken as 0."""
-    return (x < 0) | ((x == 0) & (1 / x < 0)) if x.is_floating_point() else x < 0
+    """-0.0 has one, and a NaN may."""
+    return (x.view(INTEGERS[x.dtype.itemsize]) if x.is_floating_point() else x) < 0
 
 
 def copy_sign(x: Tensor, y: Tensor | float) -> Tensor:
@@ -371,19 +371,24 @@ def lesser(x: Tensor, y: Tensor) -> Tensor:
 
 
 def round_to(x: Tensor, *, decimals: int) -> Tensor:
-    factor = 10.0 ** abs(decimals)
-    return torch.round(x * factor) / factor if decimals >= 0 else torch.round(x / factor) * factor
-
-
-def hypotenuse(x: Tensor, y: Tensor) -> Tensor:
-    return (x * x + y * y).sqrt()
+    factor, wide = 10.0 ** abs(decimals), x.to(torch.promote_types(x.dtype, torch.float32))
+    result = torch.round(wide * factor) / factor if decimals >= 0 else torch.round(wide / factor) * factor
+    return result.to(x.dtype)
 
 
 def angle(x: Tensor) -> Tensor:
     """Of real numbers; complex ones stay an operator."""
     if x.is_complex():
         return NotImplemented
-    return torch.where(x != x, x, torch.where(x < 0, math.pi, 0.0))
+    x = x.to(real_type(x.dtype))
+    return torch.where(x != x, x, (x < 0).to(x.dtype) * math.pi)
+
+
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """Of integers in their own type, which both numbers are cast to."""
+    if not x.is_floating_point():
+        threshold, value = int(threshold), int(value)
+    return torch.where(x <= threshold, value, x)
 
 
 def randomised_relu(
@@ -449,8 +454,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.fmax.default: greater,
     aten.fmin.default: lesser,
     aten.round.decimals: round_to,
-    aten.hypot.default: hypotenuse,
     aten.angle.default: angle,
+    aten.threshold.default: threshold,
     aten.rrelu_with_noise_functional.default: randomised_relu,
     aten.scatter_reduce.two: scatter_reduce,
     aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,
