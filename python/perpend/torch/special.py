@@ -39,7 +39,7 @@ def scaled_bessel(x: Tensor, order: int) -> Tensor:
     tail = [1.0]
     for j in range(1, 20):
         tail.append(tail[-1] * ((2 * j - 1) ** 2 - 4 * order**2) / (8 * j))
-    return torch.where(x < NEAR, series, polynomial(1 / far, tail) / (2 * math.pi * far).sqrt())
+    return torch.where(x < NEAR, series, polynomial(1 / far, tail) / far.sqrt() / math.sqrt(2 * math.pi))
 
 
 def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
@@ -61,7 +61,7 @@ def scaled_complement(x: Tensor) -> Tensor:
     fraction = far
     for step in range(24, 0, -1):
         fraction = far + step / 2 / fraction
-    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / (fraction * math.sqrt(math.pi)))
+    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / fraction / math.sqrt(math.pi))
     return result.to(real_type(x.dtype))
 
 

@@ -87,7 +87,8 @@ static Scalar inverseErfcFar(Scalar x) {
 static Scalar inverseErfc(Scalar x) {
   Scalar isRight = x < 1, rest = select(isRight, x, 2.0 - x);
   Scalar far = inverseErfcFar(max(rest, 5e-324)), isFar = (rest > 0) & (rest < 2e-3);
-  return select(isFar, select(isRight, far, -far), inverseErf(1.0 - x));
+  Scalar y = select(isFar, select(isRight, far, -far), inverseErf(1.0 - x));
+  return select((x < 0) | (x > 2), x.constant(NAN), y);
 }
 
 //===----------------------------------------------------------------------===//
@@ -115,14 +116,33 @@ static Shifted shifted(Scalar x) {
           select(isSmall, total, x.constant(0))};
 }
 
-/// log gamma(x) for x > 0
+/// Of log gamma(2 + z) / z: 1 - Euler's constant and (-1)^k (zeta(k) - 1) / k, k from 2 on.
+static constexpr double logGammaTerms[] = {
+    0.42278433509846713,     0.3224670334241132,     -0.0673523010531981,     0.020580808427784546,
+    -0.007385551028673986,   0.0028905103307415234,  -0.001192753911703261,   0.0005096695247430425,
+    -0.00022315475845357939, 9.945751278180853e-05,  -4.492623673813314e-05,  2.050721277567069e-05,
+    -9.439488275268397e-06,  4.374866789907488e-06,  -2.039215753801366e-06,  9.55141213040742e-07,
+    -4.492469198764566e-07,  2.1207184805554665e-07, -1.0043224823968099e-07, 4.7698101693639804e-08,
+    -2.2711094608943164e-08, 1.0838659214896955e-08, -5.183475041970047e-09,  2.4836745438024785e-09,
+    -1.1921401405860912e-09, 5.731367241678862e-10,  -2.7595228851242334e-10};
+
+/// log gamma(x) for 1/2 < x < 5/2, about its zeros 1 and 2: gamma(2 + z) = (1 + z) gamma(1 + z).
+static Scalar logGammaNear(Scalar x) {
+  Scalar isLow = x < 1.5, z = select(isLow, x - 1.0, x - 2.0), series = x.constant(0);
+  for (double coefficient : llvm::reverse(logGammaTerms))
+    series = (series + coefficient) * z;
+  return select(isLow, series - log1p(z), series);
+}
+
+/// log gamma(x) for x >= 1/2
 static Scalar logGammaRight(Scalar x) {
   Shifted s = shifted(x);
   Scalar inverse = 1.0 / s.x, square = inverse * inverse, series = x.constant(0);
   for (double coefficient : llvm::reverse(stirling))
     series = series * square + coefficient;
   Scalar result = (s.x - 0.5) * log(s.x) - s.x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
-  return select(equal(x, infinity), x, result - log(s.product));
+  result = select(equal(x, infinity), x, result - log(s.product));
+  return select(x < 2.5, logGammaNear(x), result);
 }
 
 /// digamma(x) for x > 0: the derivative of the series.
