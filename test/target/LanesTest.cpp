@@ -9,6 +9,7 @@
 #include "Jit.h"
 #include "TestModules.h"
 #include "target/cpu/passes/Passes.h"
+#include "tile/FarFunctions.h"
 #include "tile/passes/Passes.h"
 
 #include "llvm/ADT/APFloat.h"
@@ -175,6 +176,25 @@ TEST_F(Lanes, RoundingsToBF16) {
     bool isSubnormal = std::fpclassify(numbers[i]) == FP_SUBNORMAL;
     return isSubnormal ? std::copysign(0.0f, numbers[i]) : rounded(numbers[i], APFloat::BFloat());
   });
+}
+
+/// One far number among others, everywhere, and none.
+TEST_F(Lanes, SinesOfLargeNumbers) {
+  auto jit = compile(loopOf("sine", "%y = math.sin %x : f32") + loopOf("cosine", "%y = math.cos %x : f32"),
+                     perpend::tile::farSineFunction);
+  std::vector<float> numbers = edges();
+  for (size_t i = 0; i < 10000; ++i)
+    numbers.push_back(i % 13 ? 0.001f * static_cast<float>(i) : std::ldexp(1.2345f, static_cast<int>(i % 128)));
+  for (auto [name, function] : {std::pair("sine", static_cast<double (*)(double)>(std::sin)), {"cosine", std::cos}}) {
+    std::vector<float> results = run(jit.function<Loop>(name), numbers);
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      double exact = function(numbers[i]);
+      if (std::isnan(exact))
+        ASSERT_TRUE(std::isnan(results[i])) << name << " of " << numbers[i];
+      else
+        ASSERT_NEAR(results[i], exact, std::abs(exact) * 0x1p-22 + 0x1p-149) << name << " of " << numbers[i];
+    }
+  }
 }
 
 } // namespace

@@ -83,6 +83,28 @@ func.func @erf_outside(%x: f32, %out: memref<?xf32>, %begin: index, %end: index,
   return
 }
 
+// So are numbers whose quarter turns cannot be counted: one test of a vector finds out whether it has any.
+// CHECK-LABEL: func.func @far
+// CHECK: %[[ISANY:.*]] = vector.reduction <or>, %{{.*}} : vector<4xi1> into i1
+// CHECK: scf.if %[[ISANY]]
+// CHECK-COUNT-4: call @perpend.far_cosine
+// CHECK: else
+// CHECK-NOT: call
+// CHECK: return
+func.func @far(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.cos %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// CHECK-LABEL: func.func @near_zero
+// CHECK: call @log1p
+// CHECK: call @expm1
+func.func @near_zero(%x: f64) -> (f64, f64) {
+  %0 = math.log1p %x : f64
+  %1 = math.expm1 %x : f64
+  return %0, %1 : f64, f64
+}
+
 // Left to libm, or to an instruction.
 // CHECK-LABEL: func.func @left
 // CHECK: math.exp %{{.*}} : f64

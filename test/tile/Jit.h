@@ -36,7 +36,7 @@ private:
 
 using Buffer = StridedMemRefType<float, 1>;
 
-inline Buffer bufferOf(std::vector<float> &values) {
+template <typename Number> StridedMemRefType<Number, 1> bufferOf(std::vector<Number> &values) {
   return {values.data(), values.data(), 0, {static_cast<int64_t>(values.size())}, {1}};
 }
 

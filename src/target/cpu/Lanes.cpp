@@ -2,10 +2,12 @@
 #include "target/cpu/Lanes.h"
 
 #include "target/TargetInfo.h"
+#include "tile/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsX86.h"
+#include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -53,10 +55,15 @@ Value *roundToF16(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lan
 struct LaneFunction {
   StringRef name;
   Value *(*emit)(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes);
+  Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/FarFunctions.h
 };
-constexpr LaneFunction laneFunctions[] = {
-    {scaleFunction, scale}, {roundToBF16Function, roundToBF16}, {roundToF16Function, roundToF16}};
+constexpr LaneFunction laneFunctions[] = {{scaleFunction, scale},
+                                          {roundToBF16Function, roundToBF16},
+                                          {roundToF16Function, roundToF16},
+                                          {tile::farSineFunction, nullptr, Intrinsic::sin},
+                                          {tile::farCosineFunction, nullptr, Intrinsic::cos}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;
+constexpr unsigned leastLanesOfCalls = 2; // beside two numbers of f64, where vectors have 16 bytes
 
 StringRef mappings() { return "vector-function-abi-variant"; }
 
@@ -71,6 +78,43 @@ void setAttributes(Function &function) {
   function.setDoesNotAccessMemory();
 }
 
+Value *isFar(IRBuilder<> &builder, Value *x) {
+  return builder.CreateFCmpOGE(builder.CreateUnaryIntrinsic(Intrinsic::fabs, x),
+                               ConstantFP::get(x->getType(), tile::leastFar));
+}
+
+/// (x, near) -> of each number, in a function of its own, which is not written in place: loops keep no registers for
+/// it.
+Function *makeFar(Function &function, Intrinsic::ID meaning) {
+  auto *far = Function::Create(function.getFunctionType(), GlobalValue::InternalLinkage, function.getName() + ".far",
+                               function.getParent());
+  setAttributes(*far);
+  far->addFnAttr(Attribute::Cold);
+  IRBuilder<> builder(BasicBlock::Create(function.getContext(), "", far));
+  Argument *x = far->getArg(0), *near = far->getArg(1);
+  Value *wide = builder.CreateFPExt(x, x->getType()->getWithNewType(builder.getDoubleTy()));
+  Value *result = builder.CreateFPTrunc(builder.CreateUnaryIntrinsic(meaning, wide), x->getType());
+  builder.CreateRet(builder.CreateSelect(isFar(builder, x), result, near));
+  return far;
+}
+
+/// (x, near) -> near, unless x or a number of it is far.
+void defineChoice(Function &function, Intrinsic::ID meaning) {
+  LLVMContext &context = function.getContext();
+  auto *entry = BasicBlock::Create(context, "", &function), *far = BasicBlock::Create(context, "far", &function),
+       *usual = BasicBlock::Create(context, "usual", &function);
+  Argument *x = function.getArg(0), *near = function.getArg(1);
+  IRBuilder<> builder(entry);
+  Value *isAny = isFar(builder, x);
+  if (x->getType()->isVectorTy())
+    isAny = builder.CreateOrReduce(isAny);
+  builder.CreateCondBr(isAny, far, usual, MDBuilder(context).createBranchWeights(1, 1 << 20));
+  builder.SetInsertPoint(far);
+  builder.CreateRet(builder.CreateCall(makeFar(function, meaning), {x, near}));
+  builder.SetInsertPoint(usual);
+  builder.CreateRet(near);
+}
+
 void defineVariant(Function &scalar, const LaneFunction &function, unsigned lanes) {
   auto inLanes = [&](Type *type) -> Type * { return FixedVectorType::get(type, lanes); };
   auto *type = FunctionType::get(inLanes(scalar.getReturnType()),
@@ -78,6 +122,8 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
   auto *variant =
       Function::Create(type, GlobalValue::ExternalLinkage, variantName(function, lanes), scalar.getParent());
   setAttributes(*variant);
+  if (function.far)
+    return defineChoice(*variant, function.far);
   IRBuilder<> builder(BasicBlock::Create(scalar.getContext(), "", variant));
   builder.CreateRet(
       function.emit(builder, map_to_vector(variant->args(), [](Argument &x) -> Value * { return &x; }), lanes));
@@ -85,6 +131,8 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
 
 /// The first lane of the narrowest vectors.
 void defineScalar(Function &scalar, const LaneFunction &function) {
+  if (function.far)
+    return defineChoice(scalar, function.far);
   IRBuilder<> builder(BasicBlock::Create(scalar.getContext(), "", &scalar));
   auto operands = map_to_vector(scalar.args(), [&](Argument &x) -> Value * {
     return builder.CreateInsertElement(PoisonValue::get(FixedVectorType::get(x.getType(), leastLanes)), &x,
@@ -103,7 +151,8 @@ void defineLaneFunctions(Module &module, const TargetInfo &target) {
     scalar->setLinkage(GlobalValue::ExternalLinkage);
     setAttributes(*scalar);
     std::string variants;
-    for (unsigned lanes = leastLanes; lanes <= target.vectorLanes(/*elementBytes=*/4); lanes *= 2) {
+    for (unsigned lanes = function.far ? leastLanesOfCalls : leastLanes;
+         lanes <= target.vectorLanes(/*elementBytes=*/4); lanes *= 2) {
       defineVariant(*scalar, function, lanes);
       variants += formatv("{0}_ZGV_LLVM_N{1}{2}_{3}({4})", variants.empty() ? "" : ",", lanes,
                           std::string(scalar->arg_size(), 'v'), function.name, variantName(function, lanes));
@@ -126,7 +175,7 @@ bool releaseLaneFunctions(Module &module) {
   };
   for (const LaneFunction &function : laneFunctions) {
     release(function.name);
-    for (unsigned lanes = leastLanes; lanes <= mostLanes; lanes *= 2)
+    for (unsigned lanes = leastLanesOfCalls; lanes <= mostLanes; lanes *= 2)
       release(variantName(function, lanes));
   }
   return isUsed;

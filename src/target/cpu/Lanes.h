@@ -1,7 +1,8 @@
 //===- Lanes.h - functions of numbers that LLVM makes vectors of --*- C++ -*-===//
 //
-// What a processor computes with one instruction, and LLVM has no operation for: kernels call a function of numbers,
-// which LLVM's vectoriser replaces by one of vectors in loops that it takes. Both are written in place afterwards.
+// What a processor computes with one instruction, and LLVM has no operation for, or what a rare number alone needs a
+// call for: kernels call a function of numbers, which LLVM's vectoriser replaces by one of vectors in loops that it
+// takes. Both are written in place afterwards.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_CPU_LANES_H
@@ -14,8 +15,8 @@ class Module;
 namespace perpend::target {
 struct TargetInfo;
 
-/// Those of TargetInfo.h that are called become instructions, for numbers and for vectors, before LLVM optimises the
-/// module.
+/// Those of TargetInfo.h and FarFunctions.h that are called get their code, for numbers and for vectors, before LLVM
+/// optimises the module.
 void defineLaneFunctions(llvm::Module &module, const TargetInfo &target);
 /// Behind the vectoriser: they are to be written in place. False: there are none.
 bool releaseLaneFunctions(llvm::Module &module);

@@ -3,7 +3,10 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...).
+// f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...); what the conversion would take apart,
+// with no digit left near 0 (log1p, expm1), calls libm from here on.
+//
+// sin and cos of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as vectors.
 //
 // 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are functions of their own: no digit of erf and tanh near 0 is left in them,
 // and none of a small exp.
@@ -13,10 +16,15 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/FarFunctions.h"
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
+#include "mlir/Conversion/MathToLibm/MathToLibm.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
@@ -42,11 +50,24 @@ UnaryFunction unaryFunctionOf(Operation *op) {
       .Case([](math::Log1pOp) { return emitLog1p; })
       .Case([](math::TanhOp) { return emitTanh; })
       .Case([](math::ErfOp) { return emitErf; })
-      .Case([](math::SinOp) { return emitSin; })
-      .Case([](math::CosOp) { return emitCos; })
       .Case([](math::AtanOp) { return emitAtan; })
       .Case([](math::RsqrtOp) { return emitRsqrt; })
       .Default([](Operation *) { return nullptr; });
+}
+
+/// An operation on numbers, for each of a vector.
+Value ofEach(ImplicitLocOpBuilder &builder, ValueRange operands, llvm::function_ref<Value(ValueRange)> emit) {
+  auto type = dyn_cast<VectorType>(operands[0].getType());
+  if (!type)
+    return emit(operands);
+  Value result = operands.back();
+  for (int64_t lane = 0; lane < type.getNumElements(); ++lane) {
+    SmallVector<Value> numbers;
+    for (Value operand : operands)
+      numbers.push_back(builder.create<vector::ExtractOp>(operand, lane));
+    result = builder.create<vector::InsertOp>(emit(numbers), result, lane);
+  }
+  return result;
 }
 
 /// f(x) in 1 + f(x), if nothing else uses it, and not more often.
@@ -119,9 +140,17 @@ public:
         return;
       if (UnaryFunction function = unaryFunctionOf(op))
         expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
+      else if (isa<math::SinOp>(op))
+        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::SinOp>(x[0], emitSin(x[0])); });
+      else if (isa<math::CosOp>(op))
+        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::CosOp>(x[0], emitCos(x[0])); });
       else if (isa<math::PowFOp>(op))
         expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
+      else if (isa<math::Atan2Op>(op))
+        expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitAtan2(x[0], x[1]); });
     });
+    if (failed(callLibm()))
+      signalPassFailure();
   }
 
 private:
@@ -134,6 +163,59 @@ private:
                             MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
                             return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
                           });
+  }
+
+  /// Of the numbers that `near` does not hold for, the function in f64. In loops, one of vectors takes the place of the
+  /// function of numbers (target/cpu/Lanes.h); vectors ask the same of all their numbers first.
+  template <typename Op> Real withFar(Real x, Real near) {
+    ImplicitLocOpBuilder &builder = x.emitter->builder;
+    auto choose = [&](ValueRange x) -> Value {
+      return builder.create<func::CallOp>(farFunction<Op>(), x).getResult(0);
+    };
+    auto type = dyn_cast<VectorType>(x.type());
+    if (!type)
+      return {x.emitter, choose({x.value, near.value})};
+    Value isAny = builder.create<vector::ReductionOp>(vector::CombiningKind::OR, isFar(x).value);
+    auto choice = builder.create<scf::IfOp>(near.type(), isAny, /*withElseRegion=*/true);
+    builder.setInsertionPointToStart(choice.thenBlock());
+    builder.create<scf::YieldOp>(ofEach(builder, {x.value, near.value}, choose));
+    builder.setInsertionPointToStart(choice.elseBlock());
+    builder.create<scf::YieldOp>(near.value);
+    builder.setInsertionPointAfter(choice);
+    return {x.emitter, choice.getResult(0)};
+  }
+
+  /// (x, near) -> near, or Op(x) where x is far.
+  template <typename Op> func::FuncOp farFunction() {
+    Type f32 = Float32Type::get(&getContext());
+    StringRef name = std::is_same_v<Op, math::SinOp> ? farSineFunction : farCosineFunction;
+    return numberFunction(getOperation(), name, {f32, f32}, f32, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+      MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
+      auto choice = builder.create<scf::IfOp>(f32, isFar({&emitter, x[0]}).value, /*withElseRegion=*/true);
+      builder.setInsertionPointToStart(choice.thenBlock());
+      Value far = builder.create<Op>(builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]));
+      builder.create<scf::YieldOp>(builder.create<arith::TruncFOp>(f32, far).getResult());
+      builder.setInsertionPointToStart(choice.elseBlock());
+      builder.create<scf::YieldOp>(x[1]);
+      builder.setInsertionPointAfter(choice);
+      return choice.getResult(0);
+    });
+  }
+
+  LogicalResult callLibm() {
+    SmallVector<Operation *> ops;
+    getOperation()->walk([&](Operation *op) {
+      if (isa<math::Log1pOp, math::ExpM1Op>(op))
+        ops.push_back(op); // of f64: others are arithmetic by now
+    });
+    if (ops.empty())
+      return success();
+    RewritePatternSet patterns(&getContext());
+    populateMathToLibmConversionPatterns(patterns);
+    ConversionTarget legal(getContext());
+    legal.addIllegalOp<math::Log1pOp, math::ExpM1Op>();
+    legal.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
+    return applyPartialConversion(ops, legal, std::move(patterns));
   }
 
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {

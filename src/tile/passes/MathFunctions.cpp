@@ -9,6 +9,8 @@
 
 #include "tile/passes/MathFunctions.h"
 
+#include "tile/FarFunctions.h"
+
 #include "llvm/ADT/SmallVectorExtras.h"
 
 #include <cmath>
@@ -231,6 +233,13 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
   return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
 }
 
+/// atan(t), or what pi / 2 has beyond it; 0 <= t <= 1.
+Real angleOf(Real t, Condition isSteep) {
+  Real z = t * t;
+  Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
+  return select(isSteep, t.constant(std::numbers::pi / 2) - angle, angle);
+}
+
 /// A function that is 0 below `least`. It is not computed there, what a mask hides, say: processors may take a hundred
 /// times as long for a result that is too small for the type.
 Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
@@ -322,13 +331,26 @@ Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)
 Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
 
+Condition perpend::tile::isFar(Real x) {
+  Real limit = x.constant(leastFar);
+  return x.absolute().compare(mlir::arith::CmpFPredicate::OGE, limit);
+}
+
 Real perpend::tile::emitAtan(Real x) {
   Real a = x.absolute();
   Condition isSteep = a > 1;
-  Real t = select(isSteep, a.constant(1) / a, a);
-  Real z = t * t;
-  Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
-  return select(isSteep, a.constant(std::numbers::pi / 2) - angle, angle).withSignOf(x);
+  return angleOf(select(isSteep, a.constant(1) / a, a), isSteep).withSignOf(x);
+}
+
+/// Of the smaller of |x| and |y| over the larger one, which is 1 of infinities, too, and 0 of zeros.
+Real perpend::tile::emitAtan2(Real y, Real x) {
+  Real a = y.absolute(), b = x.absolute();
+  Condition isSteep = b < a;
+  Real quotient = select(isSteep, b, a) / select(isSteep, a, b);
+  quotient = select(a == b, select(a == 0.0, a, a.constant(1)), quotient);
+  Real angle = angleOf(quotient, isSteep);
+  Condition isRight = x.bits().shiftRightUnsigned(31) == 0;
+  return select(isRight, angle, x.constant(std::numbers::pi) - angle).withSignOf(y);
 }
 
 Real perpend::tile::emitRsqrt(Real x) { return x.constant(1) / x.squareRoot(); }

@@ -29,9 +29,11 @@ Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
 Real emitErf(Real x);
-Real emitSin(Real x); // accurate for |x| < 2^28; in [-1, 1] beyond
-Real emitCos(Real x); // likewise
+Real emitSin(Real x);    // accurate where x is not far; in [-1, 1] beyond
+Real emitCos(Real x);    // likewise
+Condition isFar(Real x); // |x| >= 2^28
 Real emitAtan(Real x);
+Real emitAtan2(Real y, Real x);
 Real emitRsqrt(Real x);
 Real emitPow(Real x, Real y);
 

@@ -57,7 +57,8 @@ def TileExpandRounding : Pass<"tile-expand-rounding"> {
 
 def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith, and rounding divisions by truncating ones";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+                           "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
   let options = [TargetOption];
 }
 
