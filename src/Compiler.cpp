@@ -18,7 +18,6 @@
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
 #include "tile/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -89,7 +88,8 @@ LogicalResult Compilation::checkOptions() {
 
 /// Whether the module is one to compile, and where it begins.
 LogicalResult Compilation::prepareModule() {
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
+  auto main = module.lookupSymbol<FunctionOpInterface>("main");
+  if (!main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (failed(verifyModule(module)))
     return failure();
@@ -177,7 +177,7 @@ LogicalResult Compilation::checkGiven(const Phase &last) {
       return success();
     });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
-      if (!broken && (failed(phase.check(module)) || (phase.name == "plan" && failed(tile::verifyPlan(module)))))
+      if (!broken && failed(phase.check(module)))
         broken = &phase;
   }
   if (!broken)

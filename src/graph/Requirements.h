@@ -56,7 +56,7 @@ private:
 
 /// Each of main's graph.requirements as users read it: which node, and what it needs. Of an equation, which is two
 /// requirements, both texts or the first.
-std::vector<std::string> describeRequirements(mlir::func::FuncOp main, bool eachEquationOnce);
+std::vector<std::string> describeRequirements(mlir::Operation *main, bool eachEquationOnce);
 } // namespace perpend::graph
 
 #endif

@@ -68,46 +68,6 @@ inline constexpr llvm::StringLiteral configuredRowsAttribute = "tile.configured_
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 
 //===----------------------------------------------------------------------===//
-// Of operators of main: places, in pairs of space and number (Buffers.h)
-//===----------------------------------------------------------------------===//
-
-/// Operands, then results; of a terminator its operands.
-inline constexpr llvm::StringLiteral buffersAttribute = "tile.buffers";
-/// Of a call: where the parts of the kernel's scratch memory lie.
-inline constexpr llvm::StringLiteral scratchPlaceAttribute = "tile.scratch_place";
-/// The arguments of a loop's body.
-inline constexpr llvm::StringLiteral argumentsAttribute = "tile.arguments";
-/// Where a loop's body puts the values of the next iteration, and the elements of its scans.
-inline constexpr llvm::StringLiteral targetsAttribute = "tile.targets";
-/// The second buffers of a loop's carried values.
-inline constexpr llvm::StringLiteral sparesAttribute = "tile.spares";
-/// Integer, of a constant: its offset in the weights, in bytes.
-inline constexpr llvm::StringLiteral weightOffsetAttribute = "tile.weight_offset";
-
-//===----------------------------------------------------------------------===//
-// Of main: the memory that a run needs
-//===----------------------------------------------------------------------===//
-
-/// Integer: the size of the weights.
-inline constexpr llvm::StringLiteral weightBytesAttribute = "tile.weight_bytes";
-/// #graph.shape: the size of each planned buffer, of scratch memory that of a part.
-inline constexpr llvm::StringLiteral bufferBytesAttribute = "tile.buffer_bytes";
-/// #graph.shape: how many parts each planned buffer has at most; fewer where a run has fewer threads. Only where a
-/// buffer has several.
-inline constexpr llvm::StringLiteral bufferPartsAttribute = "tile.buffer_parts";
-/// Integers: first and last step of each planned buffer.
-inline constexpr llvm::StringLiteral lifetimesAttribute = "tile.lifetimes";
-/// Integers: where each planned buffer lies in the arena; only where all sizes are known and none
-/// depends on threads.
-inline constexpr llvm::StringLiteral offsetsAttribute = "tile.offsets";
-/// Integer: the size of the arena; with offsets.
-inline constexpr llvm::StringLiteral arenaBytesAttribute = "tile.arena_bytes";
-/// Integer: how many intermediate values have a size that only a run decides.
-inline constexpr llvm::StringLiteral growingAttribute = "tile.growing";
-/// Integer: how many addresses change during a run.
-inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
-
-//===----------------------------------------------------------------------===//
 // Of loops around blocks
 //===----------------------------------------------------------------------===//
 

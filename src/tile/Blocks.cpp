@@ -38,7 +38,7 @@ Type BufferType::parse(AsmParser &parser) {
 }
 
 /// As an expression is read: a minus is followed by a number.
-static std::string extentText(const SymbolicInt &extent) {
+std::string perpend::tile::extentText(const SymbolicInt &extent) {
   std::string text = extent.str(), result;
   for (size_t i = 0; i < text.size(); ++i) {
     result += text[i];

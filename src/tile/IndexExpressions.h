@@ -77,8 +77,9 @@ void printExpressions(mlir::OpAsmPrinter &printer, llvm::ArrayRef<SymbolicInt> e
 using UnresolvedOperands = llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperand>;
 /// One expression; operands that occur are added to `operands` once.
 mlir::ParseResult parseExpression(mlir::OpAsmParser &parser, UnresolvedOperands &operands, SymbolicInt &expression);
-/// One expression over symbols alone, for types.
+/// One expression over symbols alone, for types; its text.
 mlir::ParseResult parseExpression(mlir::AsmParser &parser, SymbolicInt &expression);
+std::string extentText(const SymbolicInt &extent);
 } // namespace perpend::tile
 
 #endif

@@ -2,8 +2,8 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --canonicalize %s | FileCheck --check-prefix=LOOPS %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory --tile-lower-intrinsics --cpu-lower-main %s \
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --host-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --host-plan-memory --tile-lower-intrinsics --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>

@@ -1,6 +1,6 @@
 // Kernels with several results: one nest of loops stores an element of each.
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --canonicalize --cse %s | FileCheck %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --host-plan-memory %s | FileCheck --check-prefix=PLAN %s
 // The interpreter on operators, and the compiled kernels with loops by each kind of schedule:
 // RUN: perpend check %s --against interpreter --symbol n=0
 // RUN: perpend check %s --against interpreter --symbol n=1

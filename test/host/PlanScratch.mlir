@@ -1,5 +1,5 @@
 // Scratch memory: planned for the time of a call, with a part for each thread but no more than the kernel has units.
-// RUN: perpend-opt --split-input-file --tile-plan-memory %s | FileCheck %s
+// RUN: perpend-opt --split-input-file --host-plan-memory %s | FileCheck %s
 
 // Each part is 64 bytes for flags, then the buffers from multiples of 64 bytes on. Where threads decide there are no fixed
 // offsets.

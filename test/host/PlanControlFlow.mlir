@@ -1,4 +1,4 @@
-// RUN: perpend-opt --tile-plan-memory %s | FileCheck %s
+// RUN: perpend-opt --host-plan-memory %s | FileCheck %s
 // Places of control flow: 0 input, 1 output, 2 weights, 3 arena, 4 growing, 5 slot.
 
 // The carried value begins in the output, its other place is in the arena; the element is computed where it belongs. What

@@ -1,4 +1,4 @@
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory %s | FileCheck %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --host-plan-memory %s | FileCheck %s
 
 // Of three buffers of 256 bytes never more than two live at once.
 // CHECK: tile.arena_bytes = 512

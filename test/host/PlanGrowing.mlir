@@ -1,4 +1,4 @@
-// RUN: perpend-opt --tile-plan-memory %s | FileCheck %s
+// RUN: perpend-opt --host-plan-memory %s | FileCheck %s
 // Growing buffers: number 0 is the output's; of three values never more than two live at once. The branch that computes
 // its result writes to the output, the other one copies.
 

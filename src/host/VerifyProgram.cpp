@@ -1,0 +1,293 @@
+//===- VerifyProgram.cpp - what a host program must hold --------------------===//
+//
+// Properties, not the result of one planner: a plan that another strategy or a
+// person made passes as long as no value overwrites another one that is still
+// read.
+//
+//===----------------------------------------------------------------------===//
+
+#include "host/VerifyProgram.h"
+
+#include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
+#include "graph/Shapes.h"
+#include "host/LiveRanges.h"
+#include "tile/Buffers.h"
+#include "tile/KernelAbi.h"
+#include "tile/Scratch.h"
+#include "tile/Variants.h"
+
+#include "llvm/ADT/StringSet.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::host;
+
+/// Provably, or of a maximum one of whose operands is that.
+static bool isAtLeast(const SymbolicInt &value, const SymbolicInt &least) {
+  return value == max(value, least) || (value - least).knownNonNegative();
+}
+
+//===----------------------------------------------------------------------===//
+// Kernels and segments
+//===----------------------------------------------------------------------===//
+
+/// C3: scratch memory has room for the parts of each function that a launch may run.
+static LogicalResult verifyScratch(LaunchOp launch, func::FuncOp kernel) {
+  SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
+  functions.push_back(kernel);
+  for (func::FuncOp function : functions) {
+    if (!tile::hasScratch(function))
+      continue;
+    tile::Scratch scratch = tile::Scratch::of(function);
+    llvm::StringMap<SymbolicInt> symbols = launch.symbolsOf(function);
+    SymbolicInt bytes = scratch.plannedBytes().substitute(symbols), parts = scratch.mostParts.substitute(symbols);
+    Value memory = launch.getScratch();
+    if (memory && isa<RoomType>(memory.getType()))
+      continue; // the run makes it large enough
+    auto buffer = memory ? memory.getDefiningOp<BufferOp>() : BufferOp();
+    if (!buffer || !isAtLeast(buffer.getBytes().values()[0], bytes) || !isAtLeast(buffer.getParts().values()[0], parts))
+      return launch.emitOpError("C3: expected a room, or a buffer of ")
+             << bytes.str() << " bytes for each of " << parts.str() << " parts, as scratch memory of kernel '"
+             << function.getSymName() << "'\nhint: `scratch %room` takes one of any size";
+  }
+  return success();
+}
+
+static LogicalResult verifyLaunch(LaunchOp launch) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(launch, launch.getKernelAttr());
+  if (!kernel || !kernel->hasAttr(graph::kernelAttribute))
+    return launch.emitOpError("C1: '") << launch.getKernel()
+                                       << "' is no kernel\nhint: a kernel has the attribute tile.kernel";
+  unsigned buffers = launch.getInputs().size() + launch.getOutputs().size();
+  if (!tile::KernelAbi::isLowered(kernel))
+    return success(); // graph operators or blocks, as tests have them
+  auto abi = tile::KernelAbi::ofLowered(kernel);
+  if (buffers != abi.symbols() || launch.getSymbols().getDims().size() != graph::symbolsOfKernel(kernel).size())
+    return launch.emitOpError("C2: expected ")
+           << abi.symbols() << " places and " << graph::symbolsOfKernel(kernel).size() << " symbols, got " << buffers
+           << " and " << launch.getSymbols().getDims().size() << "\nhint: give those of kernel '" << launch.getKernel()
+           << "'";
+  return verifyScratch(launch, kernel);
+}
+
+static LogicalResult verifyConstant(ConstantOp constant) {
+  auto segment = SymbolTable::lookupNearestSymbolFrom<SegmentOp>(constant, constant.getSegmentAttr());
+  auto type = constant.getPlace().getType().getTensor();
+  if (segment && segment.getValue().getShapedType().getShape() == type.getShape())
+    return success();
+  return constant.emitOpError("expected a segment of type ")
+         << type << " called '" << constant.getSegment() << "'\nhint: host.segment defines it";
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// C2 of host.entry: every symbol has a value where it is used.
+class SymbolOrder {
+public:
+  LogicalResult visit(Block &block) {
+    for (Operation &op : block) {
+      if (failed(verifyUses(op)))
+        return failure();
+      llvm::TypeSwitch<Operation *>(&op)
+          .Case([&](ExtentOp extent) { known.insert(extent.getSymbol()); })
+          .Case([&](ReadOp read) { known.insert(read.getSymbol()); })
+          .Case([&](LoopOp loop) { known.insert(loop.getIteration()); })
+          .Case([&](SetOp set) { add(set.getSymbols()); })
+          .Case([&](CallOp call) { add(call.getDefines()); });
+      for (Region &region : op.getRegions())
+        if (failed(visit(region.front())))
+          return failure();
+      if (failed(verifyResults(op)))
+        return failure();
+    }
+    return success();
+  }
+
+private:
+  void add(ArrayAttr names) {
+    for (auto name : names.getAsRange<StringAttr>())
+      known.insert(name.getValue());
+  }
+  LogicalResult verify(Operation &op, ArrayRef<SymbolicInt> expressions) {
+    for (const SymbolicInt &expression : expressions)
+      if (expression.anySymbol([&](StringRef name) { return !known.contains(name); }))
+        return op.emitError("C2: '") << expression.str()
+                                     << "' uses a symbol before it has a value\nhint: host.extent, host.read and "
+                                        "host.set give symbols values";
+    return success();
+  }
+  LogicalResult verifyUses(Operation &op) {
+    if (isa<RepeatOp>(op))
+      return success(); // its lists are of symbols that host.extent has bound
+    for (NamedAttribute attribute : op.getAttrs())
+      if (auto list = dyn_cast<ShapeAttr>(attribute.getValue()))
+        if (failed(verify(op, list.values())))
+          return failure();
+    return success();
+  }
+  LogicalResult verifyResults(Operation &op) {
+    for (Type type : op.getResultTypes())
+      if (auto place = dyn_cast<PlaceType>(type))
+        if (failed(verify(op, place.extents())))
+          return failure();
+    return success();
+  }
+
+  llvm::StringSet<> known;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+static std::string textOf(const LiveRange &range) {
+  return "[" + std::to_string(range.first) + ", " + std::to_string(range.last) + "]";
+}
+
+/// P1: the range that binding goes by is no shorter than the program's. P2: buffers with offsets are aligned.
+static LogicalResult verifyBuffer(BufferOp buffer, const LiveRange &needed) {
+  if (buffer.getLive().size() != 2)
+    return buffer.emitOpError("P1: expected the first and the last step, got ")
+           << buffer.getLive().size() << " numbers";
+  LiveRange declared{buffer.getLive()[0], buffer.getLive()[1]};
+  if (!declared.contains(needed))
+    return buffer.emitOpError("P1: expected a buffer that lives in ")
+           << textOf(needed) << ", got " << textOf(declared)
+           << "\nhint: steps are the operations that touch memory, in order; what is used in a loop lives to its end";
+  int64_t offset = buffer.getOffset().value_or(0);
+  if (offset < 0 || offset % alignmentBytes)
+    return buffer.emitOpError("P2: expected an offset that is a multiple of ") << alignmentBytes << ", got " << offset;
+  return success();
+}
+
+/// P5: a place in a buffer ends in it. In a region that does not run an extent may be negative; then it counts as 0.
+static LogicalResult verifyPlace(PlaceOp place) {
+  auto buffer = place.getSource().getDefiningOp<BufferOp>();
+  if (!buffer)
+    return success(); // of another place: see C1
+  PlaceType type = place.getPlace().getType();
+  graph::Shape extents = type.extents();
+  for (SymbolicInt &extent : extents)
+    extent = extent.knownNonNegative() ? extent : max(extent, SymbolicInt(0));
+  SymbolicInt have = buffer.getBytes().values()[0], offset = place.getOffset().values()[0];
+  SymbolicInt clamped =
+      graph::elementCount(extents) * SymbolicInt(tile::elementBytes(type.getTensor().getElementType()));
+  if (offset.knownNonNegative() && (isAtLeast(have, offset + type.bytes()) || isAtLeast(have, offset + clamped)))
+    return success();
+  return place.emitOpError("P5: expected a place within ")
+         << have.str() << " bytes, got " << type.bytes().str() << " bytes at " << offset.str()
+         << "\nhint: make the buffer larger";
+}
+
+/// P3: buffers that live at one time lie apart.
+static LogicalResult verifyArena(EntryOp entry) {
+  llvm::MapVector<BufferOp, LiveRange> ranges = liveRangesOf(entry);
+  struct Placed {
+    BufferOp buffer;
+    LiveRange range;
+    int64_t begin, end;
+  };
+  std::vector<Placed> placed;
+  for (auto &[buffer, range] : ranges) {
+    if (failed(verifyBuffer(buffer, range)))
+      return failure();
+    std::optional<int64_t> bytes = buffer.getBytes().values()[0].constant();
+    if (!buffer.getOffset())
+      continue;
+    if (!bytes || buffer.getParts().values()[0] != SymbolicInt(1))
+      return buffer.emitOpError("P2: an offset needs a size that is a number\nhint: leave the offset out");
+    if (*bytes < 0 || *bytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(*buffer.getOffset()))
+      return buffer.emitOpError("P2: expected a size that fits behind the offset, got ") << *bytes;
+    int64_t offset = *buffer.getOffset();
+    placed.push_back({buffer, range, offset, offset + *bytes});
+  }
+  if (!placed.empty() && placed.size() != ranges.size())
+    return entry.emitOpError("P2: expected an offset for each buffer or for none, got ")
+           << placed.size() << " for " << ranges.size() << "\nhint: leave all out, and binding chooses them";
+  for (size_t i = 0; i < placed.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const Placed &a = placed[j], &b = placed[i];
+      bool meet = a.range.first <= b.range.last && b.range.first <= a.range.last;
+      if (meet && a.begin < b.end && b.begin < a.end)
+        return BufferOp(b.buffer).emitOpError("P3: at ")
+               << b.begin << " it overlaps the buffer at " << a.begin << ", which lives at the same time, in "
+               << textOf(a.range) << "\nhint: leave all offsets out, and binding chooses them";
+    }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Values
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// P4: what is read from a buffer was written to it before, through the same place.
+class WrittenValues {
+public:
+  LogicalResult visit(Block &block) {
+    for (Operation &op : block) {
+      LogicalResult result =
+          llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+              .Case([&](LaunchOp launch) { return step(op, launch.getInputs(), launch.getOutputs()); })
+              .Case([&](CallOp call) { return step(op, call.getInputs(), call.getOutputs()); })
+              .Case([&](CopyOp copy) { return step(op, copy.getSource(), copy.getTarget()); })
+              .Case([&](ReadOp read) { return step(op, read.getPlace(), {}); })
+              .Default([](Operation *) { return success(); });
+      if (failed(result))
+        return failure();
+      for (Region &region : op.getRegions())
+        if (failed(visit(region.front())))
+          return failure();
+    }
+    return success();
+  }
+
+private:
+  /// The place behind views of it; null: not of one buffer, so that a loop or the caller gives the value.
+  static Value originOf(Value value) {
+    while (auto place = value.getDefiningOp<PlaceOp>()) {
+      if (place.getSource().getDefiningOp<BufferOp>())
+        return value;
+      value = place.getSource();
+    }
+    return {};
+  }
+  LogicalResult step(Operation &op, ValueRange read, ValueRange written) {
+    for (Value value : read)
+      if (Value origin = originOf(value))
+        if (Value last = contents.lookup(origin.getDefiningOp<PlaceOp>().getSource()); !last || last != origin)
+          return op.emitError("P4: reads a place ")
+                 << (last ? "that another value was written to" : "that nothing was written to")
+                 << "\nhint: read the place that the value was written to";
+    for (Value value : written)
+      if (Value origin = originOf(value))
+        contents[origin.getDefiningOp<PlaceOp>().getSource()] = origin;
+    return success();
+  }
+
+  llvm::DenseMap<Value, Value> contents; ///< of each buffer
+};
+} // namespace
+
+static LogicalResult verifyEntry(EntryOp entry) {
+  WalkResult result = entry.walk([](Operation *op) {
+    LogicalResult fits = llvm::TypeSwitch<Operation *, LogicalResult>(op)
+                             .Case([](LaunchOp launch) { return verifyLaunch(launch); })
+                             .Case([](ConstantOp constant) { return verifyConstant(constant); })
+                             .Case([](PlaceOp place) { return verifyPlace(place); })
+                             .Default([](Operation *) { return success(); });
+    return failed(fits) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(result.wasInterrupted() || failed(SymbolOrder().visit(entry.getBody().front())) ||
+                 failed(verifyArena(entry)) || failed(WrittenValues().visit(entry.getBody().front())));
+}
+
+LogicalResult perpend::host::verifyPrograms(ModuleOp module) {
+  return success(llvm::all_of(module.getOps<EntryOp>(), [](EntryOp entry) { return succeeded(verifyEntry(entry)); }));
+}
