@@ -16,9 +16,9 @@
 // PLAN-SAME: tile.lifetimes = array<i64: 0, 1, 1, 2>
 // PLAN-SAME: tile.weight_bytes = 448
 // PLAN: graph.constant {{.*}} {tile.weight_offset = 0 : i64}
-// PLAN: @sign(%arg0) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 0, 0, 3, 0>}
-// PLAN: @sign(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 0, 3, 1>}
-// PLAN: @product(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
+// PLAN: host.launch @sign(%arg0) -> (%[[FIRST:.*]]) symbols
+// PLAN: host.launch @sign(%[[FIRST]]) -> (%[[SECOND:.*]]) symbols
+// PLAN: host.launch @product(%[[SECOND]], %{{.*}}) -> (%arg1) symbols
 
 // MAIN-NOT: @main
 // MAIN: func.func private @registers_f32.block_

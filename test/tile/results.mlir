@@ -15,9 +15,9 @@
 
 // Both results of @parts are read by others; one of those of @product is a result of main.
 // PLAN-LABEL: func.func @main
-// PLAN: @parts(%arg0) {{.*}}tile.buffers = array<i64: 0, 0, 3, 0, 3, 1>}
-// PLAN: @product(%{{.*}}) {{.*}}tile.buffers = array<i64: 3, 0, 2, 0, 1, 0, 1, 1>}
-// PLAN: @sums(%{{.*}}) {{.*}}tile.buffers = array<i64: 3, 1, 1, 2, 1, 3>}
+// PLAN: host.launch @parts(%arg0) -> (%[[LEFT:.*]], %[[RIGHT:.*]]) symbols
+// PLAN: host.launch @product(%[[LEFT]], %{{.*}}) -> (%arg1, %arg2) symbols
+// PLAN: host.launch @sums(%[[RIGHT]]) -> (%arg3, %arg4) symbols
 func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"})
     -> (tensor<?x16xf32, #c>, tensor<?x16xf32, #c>, tensor<7xf32>, tensor<7xf32>) {
   %w = graph.constant dense<0.5> : tensor<1x7x16xf32> : tensor<1x7x16xf32>
