@@ -10,12 +10,12 @@
 #c = #graph.shape<["n", 16]>
 #n = #graph.shape<["n"]>
 
-// Inputs are space 0, outputs 1, weights 2, the arena 3. The second product may not overwrite what it reads: two buffers.
-// PLAN-LABEL: func.func @main
-// PLAN-SAME: tile.buffer_bytes = #graph.shape<["28*n", "28*n"]>
-// PLAN-SAME: tile.lifetimes = array<i64: 0, 1, 1, 2>
-// PLAN-SAME: tile.weight_bytes = 448
-// PLAN: graph.constant {{.*}} {tile.weight_offset = 0 : i64}
+// The second product may not overwrite what it reads: two buffers.
+// PLAN: host.segment @w0 at 0
+// PLAN-LABEL: host.entry @main
+// PLAN: host.buffer bytes [28*n] parts [1] live [0, 1] :
+// PLAN: host.buffer bytes [28*n] parts [1] live [1, 2] :
+// PLAN: host.constant @w0
 // PLAN: host.launch @sign(%arg0) -> (%[[FIRST:.*]]) symbols
 // PLAN: host.launch @sign(%[[FIRST]]) -> (%[[SECOND:.*]]) symbols
 // PLAN: host.launch @product(%[[SECOND]], %{{.*}}) -> (%arg1) symbols

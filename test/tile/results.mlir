@@ -14,7 +14,7 @@
 #y = #graph.shape<["m", 7]>
 
 // Both results of @parts are read by others; one of those of @product is a result of main.
-// PLAN-LABEL: func.func @main
+// PLAN-LABEL: host.entry @main
 // PLAN: host.launch @parts(%arg0) -> (%[[LEFT:.*]], %[[RIGHT:.*]]) symbols
 // PLAN: host.launch @product(%[[LEFT]], %{{.*}}) -> (%arg1, %arg2) symbols
 // PLAN: host.launch @sums(%[[RIGHT]]) -> (%arg3, %arg4) symbols
