@@ -1,6 +1,7 @@
 //===- WeightMemory.cpp - Weights of artifacts in one process -------------===//
 #include "target/WeightMemory.h"
 
+#include "perpend_module.h"
 #include "llvm/Support/BLAKE3.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -12,11 +13,9 @@ using namespace llvm;
 
 namespace perpend::target {
 
-static constexpr uint64_t alignment = 64; // as the memory planner aligns constants
-
 static WeightMemory::Piece copyOf(ArrayRef<char> bytes) {
-  size_t size = alignTo(std::max<size_t>(bytes.size(), 1), alignment);
-  auto *memory = static_cast<char *>(std::aligned_alloc(alignment, size));
+  size_t size = alignTo(std::max<size_t>(bytes.size(), 1), PERPEND_ALIGNMENT);
+  auto *memory = static_cast<char *>(std::aligned_alloc(PERPEND_ALIGNMENT, size));
   if (!memory)
     return nullptr;
   std::memcpy(memory, bytes.data(), bytes.size());
@@ -34,7 +33,7 @@ WeightMemory::Piece WeightMemory::place(ArrayRef<char> bytes, Piece given) {
   std::weak_ptr<const char> &known = pieces[hash];
   if (Piece piece = known.lock())
     return piece;
-  bool isAligned = given && reinterpret_cast<uintptr_t>(given.get()) % alignment == 0;
+  bool isAligned = given && reinterpret_cast<uintptr_t>(given.get()) % PERPEND_ALIGNMENT == 0;
   Piece piece = isAligned ? std::move(given) : copyOf(bytes);
   known = piece;
   return piece;
