@@ -180,9 +180,7 @@ static LogicalResult checkLayout(ModuleOp module, const PhaseContext &context) {
       "the channels of a convolution do not come last");
 }
 
-static LogicalResult checkPacked(ModuleOp module, const PhaseContext &context) {
-  if (context.precision != "f32" && !module->hasAttr(tile::precisionAttribute))
-    return graph::emitInternalError(module.getLoc()) << "it is not known which products are of " << context.precision;
+static LogicalResult checkPacked(ModuleOp module, const PhaseContext &) {
   return holds(
       module,
       [](Operation *op) {
@@ -257,8 +255,7 @@ static LogicalResult checkLowered(ModuleOp module, const PhaseContext &) {
 static constexpr Phase table[] = {
     {"simplify", "From -O1 on, something needs the results of every operator.", buildSimplify, checkSimplified},
     {"layout", "From -O2 on, the channels of every convolution come last.", buildLayout, checkLayout},
-    {"pack", "Packed operands are in panels; it is known which products are of another precision.", buildPack,
-     checkPacked},
+    {"pack", "Packed operands are in panels.", buildPack, checkPacked},
     {"fuse", "Every operator is in a kernel function; main calls kernels and library functions, branches and loops.",
      buildFuse, checkFused, &PhaseListener::afterKernelsAreMade},
     {"schedule", "Every kernel is loops around blocks on buffers, and its trace says how they came about.",

@@ -91,7 +91,7 @@ def test_list(tmp_path: Path) -> None:
     assert second.splitlines()[2].split() == [
         *["2.00x", "5.0000", "us", "2%", "10", "1", VERSION, "2026-11-23", "matmul_add_0123", "n=64"]
     ]
-    assert "0.0.9*" in first and "\n* of another compiler" in text and text.endswith("\n\n2 records\n")
+    assert "0.0.9*" in first and "\n* of another version of the compiler" in text and text.endswith("\n\n2 records\n")
     assert path.read_bytes() == before
     assert succeed("db", "list", make(tmp_path / "none.db"), folder=tmp_path) == "0 records\n"
 

@@ -108,7 +108,7 @@ def test_what_follows_has_the_same_options(tiny: Path) -> None:
     save_record(tiny.parent / "t.db", found[1], found[2], found[3])
     execute(tiny.parent / "t.db", "update records set symbols = '', seconds = 0.9")
     done = perpend("tune", tiny, "-o", "t.db", "--trials", "1", "--budget", "20s", *options, folder=tiny.parent)
-    said = done.stdout
+    said = done.stdout or done.stderr
     assert f"next: perpend compile {tiny} -o model.so --database t.db --dim n=4 -O1 --precision bf16 --unpacked" in said
 
 
