@@ -93,7 +93,7 @@ class Ended(Mutator):
 
 
 def test_what_they_raise_ends_the_run(tiny: Path, tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="expected of each decision the number of one of its choices"):
+    with pytest.raises(ValueError, match="expected, for each decision, the number of one of its choices"):
         perpend.tune(tiny, tmp_path / "t.db", search=Wrong, cost_model="none", **WORDS)
     with pytest.raises(RuntimeError, match="no idea"):
         perpend.tune(tiny, tmp_path / "t.db", search=Ended, cost_model="none", **WORDS)
