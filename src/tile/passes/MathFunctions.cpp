@@ -218,13 +218,13 @@ Real logarithm(Real x, double scaleFromLog2) {
   return withLogarithmSpecials(x, 0, (log2Wide(wide, wide - 1) * scaleFromLog2).narrow());
 }
 
-/// sin of x + quarterTurns * pi/2.
+/// sin of x + quarterTurns * pi/2, of an x that is not far.
 Real sineOfSum(Real x, int64_t quarterTurns) {
   Real wide = x.widen();
   Rounded n = roundToInteger(wide * (2 * std::numbers::inv_pi));
   for (double part : halfPiParts)
     wide = multiplyAdd(n.value, wide.constant(-part), wide);
-  Real r = clamp(wide, -0.8, 0.8).narrow();
+  Real r = wide.narrow();
   Real z = r * r;
   Real sine = select(r == 0.0, r, multiplyAdd(r * z, polynomial(sinTerms, z), r));
   Real cosine = multiplyAdd(z * z, polynomial(cosTerms, z), multiplyAdd(z, z.constant(-0.5), z.constant(1)));

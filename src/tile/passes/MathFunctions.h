@@ -29,7 +29,7 @@ Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
 Real emitErf(Real x);
-Real emitSin(Real x);    // accurate where x is not far; in [-1, 1] beyond
+Real emitSin(Real x);    // where x is not far
 Real emitCos(Real x);    // likewise
 Condition isFar(Real x); // |x| >= 2^28
 Real emitAtan(Real x);
