@@ -158,9 +158,11 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
   requireExtents(b, {grid.front(), grid.back()}, {shape[0], SymbolicInt(static_cast<int64_t>(dims))}, "grid_sample");
   result = {shape[0], shape[1]};
   result.append(grid.begin() + 1, grid.end() - 1);
-  Type type = elementTypeOf(in[0]);
+  // Positions and weights have fractions, whatever the elements are.
+  Type type = elementTypeOf(in[0]), compute = isFloat(in[0]) ? computeType(type) : Type(b.operations.getF64Type());
+  Value image = isFloat(in[0]) ? in[0] : b.cast(in[0], compute);
+  Type element = elementTypeOf(image);
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    Type compute = computeType(type);
     SmallVector<Border> borders;
     SmallVector<Scalar> at;
     SmallVector<Value> place{index[0]};
@@ -172,13 +174,14 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
       Scalar coordinate(builder, loc, load(builder, loc, tensors[1], place));
       at.push_back(positionOf(coordinate.to(compute), borders.back(), *options));
     }
-    PaddedImage image(tensors[0], index[0], index[1], borders, options->padding, compute);
-    Scalar value = options->mode == "nearest"  ? image.read(at)
-                   : options->mode == "linear" ? sampleLinear(image, at)
-                                               : sampleCubic(image, at);
-    return value.to(type).value;
+    PaddedImage padded(tensors[0], index[0], index[1], borders, options->padding, compute);
+    Scalar value = options->mode == "nearest"  ? padded.read(at)
+                   : options->mode == "linear" ? sampleLinear(padded, at)
+                                               : sampleCubic(padded, at);
+    return value.to(element).value;
   };
-  return {b.generate(in, result, type, body)};
+  Value sampled = b.generate({image, in[1]}, result, element, body);
+  return {sampled ? b.cast(sampled, type) : sampled};
 }
 
 /// The coordinate of a position in [0, count): the ends of [-1, 1], or the middles of equal parts of it. A single one

@@ -291,3 +291,18 @@ def test_statistics_of_a_normalisation_have_the_type_that_they_ask_for(
     y, *statistics = perpend.compile(model)(x, x[0])
     assert y.dtype == x.dtype and [each.dtype.name for each in statistics] == [wanted] * 2
     np.testing.assert_allclose([float(each[0, 0]) for each in statistics], [7 / 3, (9 / 14) ** 0.5], rtol=2e-2)
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear", "cubic"])
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "uint16", "int64", "uint64", "bool"])
+def test_positions_between_elements_without_fractions(name: str, mode: str) -> None:
+    """As of the same numbers in double precision, whose result is cast."""
+    x = np.arange(12).reshape(1, 1, 3, 4) % (2 if name == "bool" else 12)
+    grid = np.array([-1.0, -0.6, -0.1, 0.3, 0.35, 0.9, 0.5, -0.45], np.float32).reshape(1, 2, 2, 2)
+    results = []
+    for dtype in (dtype_of(name), np.dtype(np.float64)):
+        node = onnx.helper.make_node("GridSample", ["x", "grid"], ["y"], mode=mode)
+        inputs = {"x": x.astype(dtype), "grid": grid}
+        results.append(perpend.compile(build([node], inputs, {}))(**inputs))
+    np.testing.assert_array_equal(results[0], results[1].astype(dtype_of(name)))
+    assert len(np.unique(results[1])) > 1
