@@ -85,13 +85,17 @@ static Array arrayOf(nb::handle object, const char *what) {
 // Program
 //===----------------------------------------------------------------------===//
 
+/// At the line of the user's that is `depth` functions of the package away.
+static void warn(const std::vector<std::string> &texts, int depth) {
+  for (const std::string &text : texts)
+    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), depth + 1))
+      throw nb::python_error();
+}
+
 static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
-  constexpr int framesOfPackage = 3; // import_onnx, import_model, compile
   if (!program)
     throw CompileError(error);
-  for (const std::string &text : program->warnings)
-    if (PyErr_WarnEx(PyExc_UserWarning, text.c_str(), framesOfPackage + 1))
-      throw nb::python_error();
+  warn(program->warnings, /*depth=*/3); // import_onnx, import_model, compile
   return program;
 }
 
@@ -192,6 +196,7 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
   }
   if (!isDone)
     throw CompileError(error);
+  warn(report.warnings, /*depth=*/1); // compile
   return report;
 }
 

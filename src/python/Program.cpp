@@ -217,6 +217,7 @@ bool compileModule(ModuleOp module, const std::string &path, const OptionValues 
     error = named(path, errors.take("compilation failed"));
     return false;
   }
+  report.warnings = std::move(errors.warnings);
   for (const PhaseTime &time : details.times)
     report.times.emplace_back(time.phase, time.seconds);
   report.descriptor = details.descriptor;

@@ -47,6 +47,7 @@ std::string symbolOfDimension(const std::string &input, size_t axis, const std::
 
 /// What a compilation reports; times in seconds by phase, in order.
 struct Report {
+  std::vector<std::string> warnings;
   std::vector<std::pair<std::string, double>> times;
   std::string descriptor;
   uint64_t artifactBytes = 0, weightsBytes = 0;

@@ -222,8 +222,8 @@ Value Builder::transpose(Value input, Ints permutation) {
   SmallVector<int64_t> sorted(permutation);
   llvm::sort(sorted);
   if (!llvm::equal(sorted, llvm::seq<int64_t>(0, shape.size())))
-    return fail("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions, got " +
-                toString(permutation));
+    return contradict("transpose: expected a permutation of " + Twine(shape.size()) + " dimensions, got " +
+                      toString(permutation));
   for (int64_t dim : permutation)
     result.push_back(shape[dim]);
   Value transposed = create<TransposeOp>(result, tensorTypeOf(input).getElementType(), input, permutation);

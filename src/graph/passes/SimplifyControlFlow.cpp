@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/passes/SimplifyControlFlow.h"
+#include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/SubstituteSymbols.h"
@@ -236,6 +237,8 @@ bool perpend::graph::resolveMeasures(func::FuncOp main) {
 // Operators that known sizes contradict
 //===----------------------------------------------------------------------===//
 
+static constexpr StringRef whatHelps = "the sizes are known here; correct the model, or the dimensions of its inputs";
+
 /// "node 'a': graph.reshape: cannot ...", by the operator's verifier; empty where it is right.
 static std::string complaintAbout(Operation *op) {
   std::string text;
@@ -265,7 +268,7 @@ static void leaveOut(Region &branch, StringRef complaint) {
   op.getConditionMutable().assign(builder.scalar(isThen ? 0 : 1, operations.getI1Type()));
   std::string node = nodeName(op).empty() ? "" : "node '" + nodeName(op).str() + "': ";
   emitWarning(op.getLoc()) << node << "a run that chooses the " << name << " branch will be an error: " << complaint
-                           << "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs";
+                           << Hint(whatHelps);
 }
 
 FailureOr<bool> perpend::graph::leaveOutContradictions(func::FuncOp main) {
@@ -283,7 +286,6 @@ FailureOr<bool> perpend::graph::leaveOutContradictions(func::FuncOp main) {
     region = region->getParentRegion();
   if (region)
     return leaveOut(*region, complaint), true;
-  wrong->emitError() << complaint
-                     << "\nhint: the sizes are known here; correct the model, or the dimensions of its inputs";
+  wrong->emitError() << complaint << Hint(whatHelps);
   return failure();
 }
