@@ -147,6 +147,24 @@ def test_files_keep_the_form_of_results(make: Any, tmp_path: Path) -> None:
     assert all(leaf is None or isinstance(leaf, (np.ndarray, int, float, str)) for leaf in arrays)
 
 
+class Alone(nn.Module):  # type: ignore[misc]
+    def __init__(self, is_one: bool) -> None:
+        super().__init__()
+        self.is_one = is_one
+
+    def forward(self) -> Any:
+        numbers = torch.arange(3)
+        if self.is_one:
+            return numbers
+        return [numbers, numbers.bfloat16() / 2, (numbers > 1).any(), torch.zeros(0, 2), {"half": numbers.half()}]
+
+
+@pytest.mark.parametrize("is_one", [False, True])
+def test_a_module_without_inputs_returns_tensors(is_one: bool) -> None:
+    net = Alone(is_one)
+    torch.testing.assert_close(perpend.compile(net, example_inputs=())(), net())
+
+
 def test_results_of_a_class_that_is_not_known(tmp_path: Path) -> None:
     """The class is there when the module is compiled, and not when its file is loaded."""
     kind = type("Own", (tuple,), {})

@@ -9,10 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from .. import Model
 from .structure import Structure
+from .types import torch_dtype
 
 
 class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
@@ -23,6 +25,7 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
         super().__init__(path, threads)
         self.allow_threads(torch.get_num_threads)
         self.structure = structure
+        self.has_inputs = bool(self.inputs)
         self.training = False
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
@@ -32,7 +35,16 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
 
     def forward(self, *inputs: Any, **named: Any) -> Any:
         flat, by_name = self.structure.arguments.flat(inputs, named)
-        return self.structure(Model.__call__(self, *flat, **by_name))
+        results = Model.__call__(self, *flat, **by_name)
+        return self.structure(results if self.has_inputs else self._as_tensors(results))
+
+    def _as_tensors(self, results: Any) -> Any:
+        """Of a model that takes nothing, which does not see for whom it computes."""
+        arrays = results if isinstance(results, tuple) else (results,)
+        return tuple(
+            torch.from_numpy(array.reshape(-1).view(np.uint8)).view(torch_dtype(info.dtype)).reshape(array.shape)
+            for array, info in zip(arrays, self.outputs, strict=True)
+        )
 
     def _again(self) -> CompiledModule:
         return CompiledModule(self.path, self.threads, self.structure)

@@ -188,7 +188,7 @@ class Structure:
     def __call__(self, results: Any) -> Any:
         """results: those of the compiled model, one array or a tuple of them."""
         if self.is_tensor:
-            return results
+            return results[0] if isinstance(results, tuple) else results
         rest = iter(results if isinstance(results, tuple) else (results,))
         return pytree.tree_unflatten([_value(leaf, rest) for leaf in self.leaves], self.spec)
 
