@@ -83,10 +83,23 @@ def logical(composite: str) -> Operator:
 
 def divide(call: Call) -> Value:
     mode = call.get("rounding_mode")
-    if mode == "floor":
-        return binary("floor_div", wide_numbers=True)(call)
-    quotient = binary("div", wide_numbers=True)(call)
-    return call.op("trunc", quotient) if mode == "trunc" else quotient
+    if mode is not None:
+        return whole_quotient(mode)(call)
+    return binary("div", wide_numbers=True)(call)
+
+
+def whole_quotient(mode: str) -> Operator:
+    """Of halves in f32, which the quotient, and a number such as 0.1, has more digits in."""
+
+    def convert(call: Call) -> Value:
+        wide = torch.promote_types(call.dtype, torch.float32) if is_float(call.dtype) else call.dtype
+        first, second = call.tensor("self", wide), call.tensor("other", wide)
+        result = (
+            call.op("floor_div", first, second) if mode == "floor" else call.op("trunc", call.op("div", first, second))
+        )
+        return call.cast(result, call.dtype)
+
+    return convert
 
 
 def remainder(call: Call) -> Value:

@@ -51,6 +51,7 @@ from .arithmetic import (
     variance_and_mean,
     vector_norm,
     where,
+    whole_quotient,
     with_statistics,
 )
 from .assertions import ASSERTIONS
@@ -248,7 +249,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.mul": binary("mul", wide_numbers=True),
     "aten.div": divide,
     "aten.true_divide": divide,
-    "aten.floor_divide": binary("floor_div", wide_numbers=True),
+    "aten.floor_divide": whole_quotient("floor"),
     "aten.remainder": remainder,
     "aten.fmod": binary("fmod"),
     "aten.maximum": binary("max"),
