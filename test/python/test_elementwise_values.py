@@ -102,6 +102,7 @@ BINARY: dict[str, Callable[..., torch.Tensor]] = {
     "atan2": torch.atan2,
     "hypot": torch.hypot,
     "copysign": torch.copysign,
+    "nextafter": torch.nextafter,
     "floor_divide": torch.floor_divide,
     "floor": lambda x, y: torch.div(x, y, rounding_mode="floor"),
     "trunc": lambda x, y: torch.div(x, y, rounding_mode="trunc"),

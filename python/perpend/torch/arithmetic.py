@@ -84,7 +84,8 @@ def logical(composite: str) -> Operator:
 def divide(call: Call) -> Value:
     mode = call.get("rounding_mode")
     if mode is not None:
-        return whole_quotient(mode)(call)
+        result: Value = whole_quotient(mode)(call)
+        return result
     return binary("div", wide_numbers=True)(call)
 
 

@@ -32,12 +32,10 @@ def frexp(x: Tensor) -> tuple[Tensor, Tensor]:
     return torch.where(is_plain, mantissa, x), torch.where(is_plain, exponent, 0).to(torch.int32)
 
 
-def next_after(x: Tensor, y: Tensor) -> Any:
+def next_after(x: Tensor, y: Tensor) -> Tensor:
     """The neighbour of x in the direction of y."""
     dtype = torch.result_type(x, y)
-    if dtype not in LAYOUTS:
-        return NotImplemented
-    integers, _, _ = LAYOUTS[dtype]
+    integers = INTEGERS[dtype.itemsize]
     x, y = torch.broadcast_tensors(x.to(dtype), y.to(dtype))
     step = torch.where((y > x) == (x > 0), 1, -1).to(integers)
     moved = (x.contiguous().view(integers) + step).view(dtype)

@@ -161,6 +161,7 @@ static Scalar logGammaOf(Scalar x) {
   Scalar isLeft = x < 0.5;
   Scalar right = logGammaRight(select(isLeft, 1.0 - x, x));
   Scalar result = select(isLeft, std::log(std::numbers::pi) - log(abs(sinPi(x))) - right, right);
+  result = select(abs(x) < 1e-20, -log(abs(x)), result); // pi x may be too small for all its digits
   return select(isPole(x), x.constant(infinity), select(equal(abs(x), infinity), abs(x), result));
 }
 
