@@ -142,6 +142,16 @@ def test_bits_of_symbolic_rows() -> None:
         wider(torch.arange(6, dtype=torch.uint8))
 
 
+def test_bits_of_one_half_as_those_of_the_other() -> None:
+    """Directly, and on the way through integers."""
+
+    def function(x: torch.Tensor) -> Any:
+        other = x.view(torch.bfloat16)
+        return other, x.view(torch.int16).view(torch.bfloat16), other.view(torch.int16).view(torch.float16) + 1
+
+    check(function, torch.randn(64).half())
+
+
 def test_bits_of_complex_numbers() -> None:
     """They lie in memory as their two parts."""
 

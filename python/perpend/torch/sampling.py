@@ -85,14 +85,8 @@ def resized_bytes(
     return call.cast(value, torch.uint8)
 
 
-def upsample_nearest(coordinates: str, exact: str) -> Operator:
-    """PyTorch's coordinates are rounded to f32, where those of f64 images come out as exact ones."""
-    rounded, whole = (upsample("nearest", name, nearest_mode="floor") for name in (coordinates, exact))
-    return lambda call: whole(call) if call.dtype == torch.float64 else rounded(call)
-
-
-NEAREST = upsample_nearest("pytorch_nearest", "asymmetric")
-EXACT = upsample_nearest("pytorch_nearest_exact", "tf_half_pixel_for_nn")
+NEAREST = upsample("nearest", "pytorch_nearest", nearest_mode="floor")
+EXACT = upsample("nearest", "pytorch_nearest_exact", nearest_mode="floor")
 SMOOTH = {"linear1d": "linear", "bilinear2d": "linear", "trilinear3d": "linear", "bicubic2d": "cubic"}
 
 # ----------------------------------------------------------------------------------------------------------------------

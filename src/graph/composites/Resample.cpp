@@ -62,15 +62,17 @@ static bool isCrop(const ResizeOptions &options) { return options.coordinates ==
 /// What elements are multiplied and added in.
 static Type weightType(Builder &b, Type elementType) { return elementType.isF64() ? elementType : Type(b.f32()); }
 
-/// PyTorch multiplies by one over the scale, both in f32: what is the nearest element there follows from the rounding.
+/// PyTorch multiplies by one over the scale, in f32 or the type of f64 elements, and rounds to f32: what is the nearest
+/// element there follows from that.
 static bool isByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
 
 /// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
 /// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
 /// of f32, as in the standard's reference implementation.
 static Type coordinateType(Builder &b, Type elementType, const ResizedAxis &axis, const ResizeOptions &options) {
-  if (isByStep(options) ||
-      (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64()))
+  if (isByStep(options))
+    return weightType(b, elementType);
+  if (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64())
     return b.f32();
   return options.mode == "nearest" || isCrop(options) ? b.operations.getF64Type() : weightType(b, elementType);
 }
@@ -96,7 +98,7 @@ public:
     if (mode == "tf_half_pixel_for_nn")
       return overScale(position + 0.5);
     if (isByStep(options))
-      return (mode == "pytorch_nearest" ? position : position + 0.5) * step();
+      return ((mode == "pytorch_nearest" ? position : position + 0.5) * step()).to(position.emitter().getF32Type());
     if (mode == "align_corners")
       return alignedCoordinate();
     if (isCrop(options))
@@ -212,7 +214,7 @@ static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Type type, Tap ta
 }
 
 /// An enlargement that repeats each element a whole number of times.
-static std::optional<int64_t> repetition(const SymbolicInt &extent, const ResizedAxis &axis,
+static std::optional<int64_t> repetition(const SymbolicInt &extent, const ResizedAxis &axis, Type elementType,
                                          const ResizeOptions &options) {
   std::optional<SymbolicInt> ratio = exactDiv(axis.extent, extent);
   StringRef coordinates = options.coordinates;
@@ -222,7 +224,8 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resize
   if (options.mode != "nearest" || !ratio || !ratio->constant() || !(fromStart || centred))
     return std::nullopt;
   const double step = 1 / static_cast<double>(*ratio->constant());
-  if (coordinates == "pytorch_nearest" && static_cast<float>(step) < step) // the first of the elements may be another's
+  if (coordinates == "pytorch_nearest" && !elementType.isF64() &&
+      static_cast<float>(step) < step) // the first of the elements may be another's
     return std::nullopt;
   return axis.scale.isKnown(*ratio->constant()) ? ratio->constant() : std::nullopt;
 }
@@ -332,7 +335,7 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
   SymbolicInt inputExtent = shape[axis.axis];
   if (inputExtent == axis.extent && !isCrop(options) && axis.scale.isKnown(1))
     return input;
-  if (std::optional<int64_t> times = repetition(inputExtent, axis, options))
+  if (std::optional<int64_t> times = repetition(inputExtent, axis, elementTypeOf(input), options))
     return repeatElements(b, input, axis.axis, *times);
   if (options.antialias && options.mode != "nearest")
     return resampleStretched(b, input, axis, options);

@@ -350,6 +350,16 @@ void Flattener::emitInstance(OpBuilder &builder, BlockOp block) {
 // The pass
 //===----------------------------------------------------------------------===//
 
+/// MLIR 19 takes a bit cast of a bit cast for the first value, whatever its type: of f16 as i16, and that as bf16.
+static void joinBitCasts(func::FuncOp kernel) {
+  kernel.walk([](arith::BitcastOp op) {
+    while (auto inner = op.getIn().getDefiningOp<arith::BitcastOp>())
+      op.getInMutable().assign(inner.getIn());
+    if (op.getIn().getType() == op.getType())
+      op.replaceAllUsesWith(op.getIn());
+  });
+}
+
 namespace {
 struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks> {
   using TileFlattenBlocksBase::TileFlattenBlocksBase;
@@ -358,6 +368,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute) && isOnBlocks(kernel)) {
         compactBuffers(kernel);
+        joinBitCasts(kernel);
         if (failed(checkAllocations(kernel)) || failed(checkAccesses(kernel)) || failed(flatten(kernel)))
           return signalPassFailure();
       }
