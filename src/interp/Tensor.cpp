@@ -3,6 +3,7 @@
 #include "interp/Tensor.h"
 
 #include "graph/ElementTypes.h"
+#include "support/ZeroedMemory.h"
 
 #include "perpend_module.h"
 
@@ -12,7 +13,6 @@
 #include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <cstdlib>
 #include <cstring>
 
 using namespace mlir;
@@ -48,12 +48,10 @@ std::optional<Tensor> Tensor::allocate(Type elementType, ArrayRef<int64_t> shape
   if (!count || !format || llvm::MulOverflow<int64_t>(*count, format->bytes(), size) ||
       size > INT64_MAX - PERPEND_ALIGNMENT)
     return std::nullopt;
-  size_t rounded = llvm::alignTo(std::max<int64_t>(size, 1), PERPEND_ALIGNMENT);
-  auto *memory = static_cast<std::byte *>(std::aligned_alloc(PERPEND_ALIGNMENT, rounded));
+  std::shared_ptr<std::byte> memory = support::allocateZeroed(size);
   if (!memory)
     return std::nullopt;
-  std::memset(memory, 0, rounded);
-  return Tensor{elementType, SmallVector<int64_t>(shape), std::shared_ptr<std::byte>(memory, std::free)};
+  return Tensor{elementType, SmallVector<int64_t>(shape), std::move(memory)};
 }
 
 static Tensor borrow(Type elementType, ArrayRef<int64_t> shape, ArrayRef<char> data) {

@@ -1,11 +1,10 @@
 //===- WeightMemory.cpp - Weights of artifacts in one process -------------===//
 #include "target/WeightMemory.h"
 
+#include "support/ZeroedMemory.h"
 #include "llvm/Support/BLAKE3.h"
-#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 
 using namespace llvm;
@@ -15,13 +14,10 @@ namespace perpend::target {
 static constexpr uint64_t alignment = 64; // as the memory planner aligns constants
 
 static WeightMemory::Piece copyOf(ArrayRef<char> bytes) {
-  size_t size = alignTo(std::max<size_t>(bytes.size(), 1), alignment);
-  auto *memory = static_cast<char *>(std::aligned_alloc(alignment, size));
-  if (!memory)
-    return nullptr;
-  std::memcpy(memory, bytes.data(), bytes.size());
-  std::memset(memory + bytes.size(), 0, size - bytes.size());
-  return {memory, std::free};
+  std::shared_ptr<std::byte> memory = support::allocateZeroed(bytes.size());
+  if (memory)
+    std::memcpy(memory.get(), bytes.data(), bytes.size());
+  return {memory, reinterpret_cast<const char *>(memory.get())};
 }
 
 WeightMemory::Piece WeightMemory::place(ArrayRef<char> bytes, Piece given) {
