@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import DIGITS, PERPEND, perpend, reject, save, succeed, value
+from cli.tool import DIGITS, PERPEND, USAGE_ERROR, perpend, reject, save, succeed, value
 from onnx import helper, numpy_helper
 
 
@@ -74,7 +74,7 @@ def test_a_system_without_threads(tmp_path: Path, tiny: Path) -> None:
     done = without_threads("run", "digits.so", "--symbol", "n=3", folder=tmp_path)
     assert done.returncode == 0 and done.stderr == ""
     done = without_threads("compile", tiny, "-o", "tiny.so", "--max-time", 300, folder=tmp_path)
-    assert done.returncode == 2 and done.stderr.count("error: ") == 1
+    assert done.returncode == USAGE_ERROR and done.stderr.count("error: ") == 1
     assert "option '--max-time': the system has no thread" in done.stderr and "hint: " in done.stderr
 
 
