@@ -1,7 +1,9 @@
 //===- WeightMemory.cpp - Weights of artifacts in one process -------------===//
 #include "target/WeightMemory.h"
 
+#include "perpend_module.h"
 #include "support/ZeroedMemory.h"
+
 #include "llvm/Support/BLAKE3.h"
 
 #include <algorithm>
@@ -10,8 +12,6 @@
 using namespace llvm;
 
 namespace perpend::target {
-
-static constexpr uint64_t alignment = 64; // as the memory planner aligns constants
 
 static WeightMemory::Piece copyOf(ArrayRef<char> bytes) {
   std::shared_ptr<std::byte> memory = support::allocateZeroed(bytes.size());
@@ -30,7 +30,7 @@ WeightMemory::Piece WeightMemory::place(ArrayRef<char> bytes, Piece given) {
   std::weak_ptr<const char> &known = pieces[hash];
   if (Piece piece = known.lock())
     return piece;
-  bool isAligned = given && reinterpret_cast<uintptr_t>(given.get()) % alignment == 0;
+  bool isAligned = given && reinterpret_cast<uintptr_t>(given.get()) % PERPEND_ALIGNMENT == 0;
   Piece piece = isAligned ? std::move(given) : copyOf(bytes);
   known = piece;
   return piece;
