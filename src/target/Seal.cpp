@@ -44,8 +44,9 @@ Expected<Layout> layoutOf(const object::ELFFile<ELF64LE> &file) {
       return name.takeError();
     const Layout::Range range = {section.sh_addr, section.sh_offset, section.sh_size};
     const bool isWeights = *name == weightsSectionName;
+    const bool isLoaderName = *name == ".interp"; // other systems give a program another
     const bool isConstant = section.sh_type == ELF::SHT_PROGBITS && (section.sh_flags & ELF::SHF_ALLOC) &&
-                            !(section.sh_flags & ELF::SHF_WRITE) && !isWeights;
+                            !(section.sh_flags & ELF::SHF_WRITE) && !isWeights && !isLoaderName;
     if (isWeights)
       layout.weights = range;
     if (*name == PERPEND_SEAL_SECTION)
