@@ -14,6 +14,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 namespace perpend::runtime {
@@ -74,7 +75,8 @@ bool isWhole(int file, const Elf64_Ehdr &header) {
           readAt(file, header.e_shoff + header.e_shstrndx * sizeof names, names) && names.sh_type == SHT_STRTAB);
 }
 
-perpend_status checkSeal(const char *path, int file, const Elf64_Ehdr &header, int64_t fileBytes) {
+perpend_status checkSeal(const char *path, int file, const Elf64_Ehdr &header, int64_t fileBytes,
+                         ModelFile::SealState &state) {
   FileSeal seal;
   uint64_t begin = static_cast<uint64_t>(fileBytes) - sizeof seal;
   if (!readAt(file, begin, seal) || memcmp(seal.magic, fileSealMagic, sizeof seal.magic)) {
@@ -86,14 +88,16 @@ perpend_status checkSeal(const char *path, int file, const Elf64_Ehdr &header, i
   bool isRead = seal.weightsBegin <= seal.weightsEnd && seal.weightsEnd <= begin &&
                 addToChecksum(file, 0, seal.weightsBegin, checksum) &&
                 addToChecksum(file, seal.weightsEnd, begin + offsetof(FileSeal, checksum), checksum);
+  state = {seal.checksum, true};
   if (isRead && checksum == seal.checksum)
     return PERPEND_OK;
   return fail(PERPEND_CORRUPT,
-              "'%s': checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile it again", path,
-              seal.checksum, checksum);
+              "'%s': checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile it again; if you "
+              "edited it (patchelf, chrpath), `objcopy FILE` drops the checksum",
+              path, seal.checksum, checksum);
 }
 
-perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
+perpend_status checkElf(const char *path, int file, int64_t fileBytes, ModelFile::SealState &seal) {
   Elf64_Ehdr header;
   ssize_t bytes = pread(file, &header, sizeof header, 0);
   if (bytes >= SARMAG && !memcmp(header.e_ident, ARMAG, SARMAG))
@@ -117,7 +121,7 @@ perpend_status checkElf(const char *path, int file, int64_t fileBytes) {
                 "by itself, and load what `perpend compile MODEL -o model.so` wrote",
                 path);
   perpend_status status = checkSegments(path, file, header, fileBytes);
-  return status == PERPEND_OK ? checkSeal(path, file, header, fileBytes) : status;
+  return status == PERPEND_OK ? checkSeal(path, file, header, fileBytes, seal) : status;
 }
 
 // Of a file that has been checked.
@@ -133,8 +137,11 @@ void noteSegments(ModelFile &model) {
   }
 }
 
-// -1: the system gives no memory for it.
+// -1: the system gives no memory for it, or no code of the file's mount may run.
 int copyOf(int file, const char *path, int64_t bytes) {
+  struct statvfs mount;
+  if (fstatvfs(file, &mount) != 0 || (mount.f_flag & ST_NOEXEC))
+    return -1;
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < static_cast<uint64_t>(bytes))
     return -1; // a copy in memory is a file, and a larger one ends the process
@@ -159,6 +166,12 @@ int64_t modificationTime(const struct stat &attributes) {
   return attributes.st_mtim.tv_sec * int64_t{1000000000} + attributes.st_mtim.tv_nsec;
 }
 
+// False: it is closed, or its number is another file's by now.
+bool isOpen(const ModelFile &model, struct stat &attributes) {
+  return model.file >= 0 && fstat(model.file, &attributes) == 0 && attributes.st_dev == model.device &&
+         attributes.st_ino == model.inode;
+}
+
 } // namespace
 
 perpend_status openModelFile(const char *path, ModelFile &model) {
@@ -169,16 +182,19 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
                 errno == ENOENT   ? " (no such file)"
                 : errno == EACCES ? " (permission denied)"
                                   : "");
-  struct stat attributes;
+  struct stat attributes = {};
   perpend_status status;
-  if (fstat(model.file, &attributes) != 0 || !S_ISREG(attributes.st_mode)) {
+  bool isFile = fstat(model.file, &attributes) == 0 && S_ISREG(attributes.st_mode);
+  model.device = attributes.st_dev;
+  model.inode = attributes.st_ino;
+  if (!isFile) {
     status = fail(PERPEND_NOT_A_MODEL, "'%s': expected a file, got a folder or device; hint: check the path", path);
   } else {
     model.bytes = attributes.st_size;
     model.modified = modificationTime(attributes);
     if (model.bytes <= mostCopiedBytes)
       model.copy = copyOf(model.file, path, model.bytes);
-    status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes);
+    status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes, model.seal);
   }
   if (status == PERPEND_OK)
     noteSegments(model);
@@ -189,7 +205,7 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
 
 perpend_status checkUnchanged(const ModelFile &model, int64_t &modified) {
   struct stat attributes;
-  if (model.file < 0 || fstat(model.file, &attributes) != 0)
+  if (!isOpen(model, attributes))
     return PERPEND_OK;
   if (attributes.st_size < model.bytes)
     return fail(PERPEND_CORRUPT,
@@ -198,12 +214,21 @@ perpend_status checkUnchanged(const ModelFile &model, int64_t &modified) {
                 static_cast<long long>(model.bytes), static_cast<long long>(attributes.st_size));
   int64_t before = modified;
   modified = modificationTime(attributes);
-  return modified == before ? PERPEND_OK : checkElf("the model's file", model.file, attributes.st_size);
+  if (modified == before)
+    return PERPEND_OK;
+  ModelFile::SealState seal;
+  perpend_status status = checkElf("the model's file", model.file, attributes.st_size, seal);
+  if (status != PERPEND_OK || (seal.isSealed && model.seal.isSealed && seal.checksum == model.seal.checksum))
+    return status;
+  return fail(PERPEND_CORRUPT,
+              "the model's file was written again after it had been loaded: expected checksum %08x, got %08x; hint: "
+              "load it again; to replace the file of a model that runs, rename a new one",
+              model.seal.checksum, seal.checksum);
 }
 
 void replaceLostPages(const ModelFile &model, char *base) {
   struct stat attributes;
-  if (model.file < 0 || fstat(model.file, &attributes) != 0)
+  if (!isOpen(model, attributes))
     return;
   const auto page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
   const uint64_t left = (static_cast<uint64_t>(attributes.st_size) + page - 1) / page * page; // the rest of a page is 0
@@ -217,11 +242,12 @@ void replaceLostPages(const ModelFile &model, char *base) {
 }
 
 void closeModelFile(ModelFile &model) {
-  for (int *file : {&model.file, &model.copy}) {
-    if (*file >= 0)
-      close(*file);
-    *file = -1;
-  }
+  struct stat attributes;
+  if (isOpen(model, attributes))
+    close(model.file);
+  if (model.copy >= 0)
+    close(model.copy);
+  model.file = model.copy = -1;
 }
 
 } // namespace perpend::runtime

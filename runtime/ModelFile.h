@@ -19,17 +19,24 @@ struct ModelFile {
   };
   Segment segments[8];
   uint32_t segmentCount = 0;
-  int file = -1; // open for reading
-  int copy = -1; // in memory; -1: there is none
+  int file = -1;                  // open for reading
+  int copy = -1;                  // in memory; -1: there is none
+  uint64_t device = 0, inode = 0; // of `file`, whose number may be another file's when the process has closed it
   int64_t bytes = 0;
   int64_t modified = 0; // time in ns, as the system gives it
+  // A file that another tool has written has none.
+  struct SealState {
+    uint32_t checksum = 0;
+    bool isSealed = false;
+  } seal;
 };
 
 // Errors: NOT_FOUND, NOT_A_MODEL, INCOMPATIBLE, CORRUPT; everything is closed then.
 perpend_status openModelFile(const char *path, ModelFile &model);
 
 // Whether the file has what it had when it was opened. modified: when it was looked at last, from model.modified on;
-// where the file is newer, its time, and its weights are to be verified. Errors: CORRUPT.
+// where the file is newer, its time, and its weights are to be verified. OK too when `file` is no longer the model's,
+// which is then never closed. Errors: CORRUPT.
 perpend_status checkUnchanged(const ModelFile &model, int64_t &modified);
 
 // Zeros in place of what the object at `base` has lost of its file: the dynamic linker reads it when it unloads the

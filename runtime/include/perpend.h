@@ -136,8 +136,8 @@ PERPEND_API perpend_status perpend_model_from_module(const perpend_module *modul
 /* Releases the caller's reference to the model; existing sessions keep it alive. NULL is ignored. */
 PERPEND_API void perpend_model_free(perpend_model *model);
 
-/* Compares the weights with the descriptor's CRC-32C, whatever their size, and of a model that is linked into the
- * program its code and constants. Errors: CORRUPT. */
+/* Compares the weights with the descriptor's CRC-32C, whatever their size, and of an object that Perpend has linked
+ * with the runtime inside, its code and constants: not of model.a and your own linker. Errors: CORRUPT. */
 PERPEND_API perpend_status perpend_model_verify(const perpend_model *model);
 
 /* Name given at compilation; the whole descriptor as JSON text. Ownership: the model's. */

@@ -13,10 +13,10 @@ from onnx import TensorProto, helper, numpy_helper, save_model
 STRIDE = 101
 
 
-def write_model(path: Path, columns: int) -> None:
-    """y = relu(x @ w), with `columns` columns."""
+def write_model(path: Path, columns: int, activation: str = "Relu") -> None:
+    """y = activation(x @ w), with `columns` columns."""
     weight = numpy_helper.from_array(np.arange(8 * columns, dtype=np.float32).reshape(8, columns) % 7 - 3, "w")
-    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("Relu", ["p"], ["y"])]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node(activation, ["p"], ["y"])]
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 8])
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", columns])
     opset = helper.make_opsetid("", 21)
@@ -25,10 +25,11 @@ def write_model(path: Path, columns: int) -> None:
 
 @pytest.fixture(scope="module")
 def artifacts(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of small.so, the program small, and large.so, which is too large to be loaded as a copy."""
+    """The folder of small.so, the program small, and large.so, which is too large to be loaded as a copy; other.so has
+    the same weights."""
     folder = tmp_path_factory.mktemp("artifacts")
-    for name, columns in [("small", 5), ("large", 400_000)]:
-        write_model(folder / f"{name}.onnx", columns)
+    for name, columns in [("small", 5), ("large", 400_000), ("other", 400_000)]:
+        write_model(folder / f"{name}.onnx", columns, "Neg" if name == "other" else "Relu")
         run_tool("compile", f"{name}.onnx", "-o", f"{name}.so", folder=folder)
     run_tool("compile", "small.onnx", "-o", "small", "--exe", folder=folder)
     return folder
@@ -95,6 +96,19 @@ def test_another_tool_may_write_the_file_again(artifacts: Path, tmp_path: Path) 
     np.testing.assert_array_equal(perpend.load(str(tmp_path / "stripped.so"))(x), expected)
 
 
+def test_a_file_that_was_edited_in_place(artifacts: Path, tmp_path: Path) -> None:
+    """As patchelf does it: refused, until the checksum is dropped as the hint says."""
+    path = tmp_path / "edited.so"
+    data = bytearray((artifacts / "small.so").read_bytes())
+    data[15] = 1  # padding of the ELF header
+    path.write_bytes(data)
+    with pytest.raises(RuntimeError, match=r"checksum: .*hint: .*`objcopy FILE` drops the checksum"):
+        perpend.load(str(path))
+    subprocess.run(["objcopy", path], check=True)
+    x = np.ones((2, 8), np.float32)
+    np.testing.assert_array_equal(perpend.load(str(path))(x), perpend.load(str(artifacts / "small.so"))(x))
+
+
 def test_a_lost_end(artifacts: Path, tmp_path: Path) -> None:
     """As a file system leaves it that ran out of power: the right size, and zeros."""
     good = (artifacts / "small.so").read_bytes()
@@ -143,3 +157,33 @@ def test_a_large_file_that_is_written_again_while_it_is_loaded(artifacts: Path, 
         file.write(b"other weights")
     with pytest.raises(RuntimeError, match="weights: checksum"):
         model(x)
+
+
+def test_a_large_file_that_becomes_another_artifact(artifacts: Path, tmp_path: Path) -> None:
+    """It is whole and has the same weights, but other code."""
+    path = tmp_path / "other.so"
+    x = np.ones((2, 8), np.float32)
+    first, second = sorted([artifacts / "large.so", artifacts / "other.so"], key=lambda file: file.stat().st_size)
+    model = copied(first, path)
+    model(x)
+    with path.open("r+b") as file:
+        file.write(second.read_bytes())
+    os.utime(path, (1, 1))
+    with pytest.raises(RuntimeError, match="written again after it had been loaded"):
+        model(x)
+
+
+def test_a_descriptor_that_is_another_file_by_now(artifacts: Path, tmp_path: Path) -> None:
+    """As in a daemon that has closed all: the file is neither looked at nor closed."""
+    path = tmp_path / "large.so"
+    x = np.ones((2, 8), np.float32)
+    model = copied(artifacts / "large.so", path)
+    expected = model(x)
+    folder = Path("/proc/self/fd")
+    (number,) = [int(link.name) for link in folder.iterdir() if link.exists() and link.resolve() == path]
+    with (tmp_path / "empty").open("wb") as other:
+        os.dup2(other.fileno(), number)
+    np.testing.assert_array_equal(model(x), expected)
+    del model
+    assert os.fstat(number).st_size == 0
+    os.close(number)
