@@ -57,6 +57,10 @@ with torch.no_grad():
 """
 
 
+def test_graphs_of_one_module_share_its_weights() -> None:
+    run(MEMORY)
+
+
 class SeveralForms(nn.Module):  # type: ignore[misc]
     """One weight as it is, turned, with another shape, and computed with."""
 
