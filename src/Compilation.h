@@ -1,7 +1,8 @@
 //===- Compilation.h - one module for one machine ---------------*- C++ -*-===//
 //
-// The state that the steps of compile() share: the phases (Compiler.cpp), then objects and linking
-// (WriteArtifact.cpp). An artifact for several machines takes one Compilation per machine (Machines.cpp).
+// compile() has two steps: it runs the phases (Compiler.cpp), and then makes objects and links them
+// (WriteArtifact.cpp). A Compilation is the state that both use. An artifact for several machines takes one Compilation
+// per machine (Machines.cpp).
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_COMPILATION_H

@@ -71,7 +71,7 @@ static bool isOfMachine(StringRef phase) {
 /// Refuses options that make sense for one machine only.
 static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &options, size_t count) {
   auto refuse = [&](StringRef option, const Twine &why) {
-    return module.emitError("the option ") << option << " is for one machine, and --target names " << count << ": "
+    return module.emitError("the option ") << option << " is for one machine, but --target names " << count << ": "
                                            << why.str() << "\nhint: compile for one of them";
   };
   StringRef overridden = StringRef(options.overridePhase).split(':').first;

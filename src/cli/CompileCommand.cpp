@@ -50,7 +50,8 @@ static bool checkArtifact(StringRef output, bool wantsExecutable) {
   if (output.empty())
     return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
   if (wantsExecutable && (isLibrary(output) || output.ends_with(".h")))
-    return fail("'" + output + "': --exe writes a program, which is no library", "leave --exe or the ending out"),
+    return fail("'" + output + "': --exe writes a program, but this is the name of a library",
+                "omit --exe, or the ending of the name"),
            false;
   if (!wantsExecutable && !isLibrary(output))
     return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
@@ -62,7 +63,8 @@ static bool checkText(StringRef output, bool wantsExecutable) {
   if (wantsExecutable)
     return fail("option '--exe' is not for --stop-after, which writes text", "leave one of them out"), false;
   if (isLibrary(output))
-    return fail("'" + output + "': --stop-after writes text, which is no library", "-o module.mlir"), false;
+    return fail("'" + output + "': --stop-after writes text, but this is the name of a library", "-o module.mlir"),
+           false;
   return true;
 }
 

@@ -2,7 +2,8 @@
 //
 // The list of primitives. Operators of models are composites of these
 // (src/graph/composites); a new primitive needs a reason why it cannot be a
-// composite (docs/howto/add-a-primitive.md). Their methods are in primitives/.
+// composite (docs/howto/add-a-primitive.md). primitives/ has the code of their
+// methods.
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_GRAPH_OPS_TD

@@ -135,8 +135,9 @@ LogicalResult AccessTracker::enterInstance(tile::BlockOp op, ArrayRef<int64_t> p
     block.scope = scope;
   }
   if (block.runs[position]++)
-    return op.emitError() << nameOf(number) << ": expected every instance to run once, but " << graph::toString(point)
-                          << " runs again";
+    return op.emitError() << nameOf(number)
+                          << ": expected the block to run once for each value of its iterators, but for "
+                          << graph::toString(point) << " it runs again";
   return success();
 }
 
@@ -144,8 +145,10 @@ LogicalResult AccessTracker::checkRuns(Block &block) {
   auto missing = llvm::find(block.runs, 0);
   if (missing == block.runs.end())
     return success();
-  return block.op.emitError() << nameOf(numbers.lookup(block.op)) << ": expected every instance to run once, but "
-                              << pointText(block, missing - block.runs.begin(), block.domain.size()) << " never runs";
+  return block.op.emitError() << nameOf(numbers.lookup(block.op))
+                              << ": expected the block to run once for each value of its iterators, but for "
+                              << pointText(block, missing - block.runs.begin(), block.domain.size())
+                              << " it never runs";
 }
 
 LogicalResult AccessTracker::finish() {

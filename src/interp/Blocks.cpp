@@ -92,9 +92,9 @@ static std::optional<int64_t> positionOf(Executor &executor, const Instruction &
   int64_t position = 0;
   for (size_t dim = 0; dim < index.size(); ++dim) {
     if (index[dim] < 0 || index[dim] >= view.shape[dim]) {
-      instruction.op->emitError() << executor.accesses->place() << "expected index " << dim << " of the buffer '"
-                                  << view.tracked->name << "' inside an extent of " << view.shape[dim] << ", got "
-                                  << index[dim];
+      instruction.op->emitError() << executor.accesses->place() << "expected the index of dimension " << dim
+                                  << " of the buffer '" << view.tracked->name << "' inside an extent of "
+                                  << view.shape[dim] << ", got " << index[dim];
       return std::nullopt;
     }
     position = position * view.shape[dim] + index[dim];

@@ -1,8 +1,9 @@
 //===- TargetOption.h - a machine as the option of a pass -------*- C++ -*-===//
 //
-// Passes that depend on the machine have one option, `target`, which holds the TargetInfo itself. In the text of a
-// pipeline it is a target's name: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So a new fact is added to
-// TargetInfo only, and tests can use machines that Targets.def does not list.
+// Passes that depend on the machine have one option, `target`, which holds the whole TargetInfo: a new property of
+// machines needs no new option. In the text of a pipeline the option is the name of a target, and features that are
+// added to it: `tile-schedule-blocks{target=x86-64-v3,+avxvnni}`. So tests can use machines that Targets.def does not
+// list.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_TARGETOPTION_H

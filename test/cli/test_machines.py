@@ -372,7 +372,7 @@ def test_lists_that_are_wrong(tmp_path: Path, targets: str, message: str) -> Non
 def test_options_for_one_machine(tmp_path: Path, option: list[str]) -> None:
     output = [] if option[0] == "--stop-after" else ["-o", "m.so"]
     error = reject("compile", DIGITS, "--target", ",".join(TARGETS), *option, *output, folder=tmp_path)
-    assert f"the option {option[0]} is for one machine, and --target names 3: " in error
+    assert f"the option {option[0]} is for one machine, but --target names 3: " in error
 
 
 def test_a_precision_that_one_lacks(tmp_path: Path) -> None:

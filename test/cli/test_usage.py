@@ -86,7 +86,7 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
         message = usage("run", tiny, option, "n=3,t=33")
         assert f"got 'n=3,t=33'\nhint: {option} n=3 {option} t=33\n" in message
     for output in [["-o", "x.so"], ["-o", "x.a"]]:
-        assert "--stop-after writes text, which is no library" in usage(
+        assert "--stop-after writes text, but this is the name of a library" in usage(
             "compile", tiny, "--stop-after", "fuse", *output
         )
     assert "no phase is named" in usage("compile", tiny, "-o", "no/x.so", "--stop-after", "fues")

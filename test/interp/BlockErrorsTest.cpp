@@ -258,12 +258,17 @@ TEST(BlockErrors, instancesAreMissedOrRepeated) {
     return copy + "tile.for %i in 4 {\n tile.block \"b\" opaque(%a in " + domain + " = " + binding + ") {\n }\n}\n";
   };
   EXPECT_FALSE(outcomeOf(loops("5", "%i"), false).values.empty()); // not asked for
-  expectError(loops("5", "%i"), "block 'b': expected every instance to run once, but [4] never runs", true);
-  expectError(loops("4", "min(%i, 2)"), "block 'b': expected every instance to run once, but [2] runs again", true);
+  expectError(loops("5", "%i"),
+              "block 'b': expected the block to run once for each value of its iterators, but for [4] it never runs",
+              true);
+  expectError(loops("4", "min(%i, 2)"),
+              "block 'b': expected the block to run once for each value of its iterators, but for [2] it runs again",
+              true);
   EXPECT_EQ(outcomeOf(loops("4", "%i"), true).values, Values({1, 2, 3, 4}));
   // A block that stands in no iteration.
   expectError(copy + "tile.for %i in 0 {\n tile.block \"b\" opaque(%a in 2 = %i) {\n }\n}\n",
-              "block 'b': expected every instance to run once, but [0] never runs", true);
+              "block 'b': expected the block to run once for each value of its iterators, but for [0] it never runs",
+              true);
 }
 
 TEST(BlockErrors, indicesLeaveTheirExtents) {
@@ -274,15 +279,16 @@ TEST(BlockErrors, indicesLeaveTheirExtents) {
       tile.store %v, %y[%a] : !tile.buffer<[4] x f32>
     }
   })",
-              "block 'next': expected index 0 of the buffer 'input 0' inside an extent of 4, got 4");
-  expectError(R"(
+              "block 'next': expected the index of dimension 0 of the buffer 'input 0' inside an extent of 4, got 4");
+  expectError(
+      R"(
   tile.for %i in 4 {
     tile.block "before" spatial(%a in 4 = %i) {
       %v = tile.load %x[%a] : !tile.buffer<[4] x f32>
       tile.store %v, %y[%a - 1] : !tile.buffer<[4] x f32>
     }
   })",
-              "block 'before': expected index 0 of the buffer 'result 0' inside an extent of 4, got -1");
+      "block 'before': expected the index of dimension 0 of the buffer 'result 0' inside an extent of 4, got -1");
   expectError(R"(
   tile.for %i in 8 {
     tile.block "b" spatial(%a in 4 = %i) {

@@ -1,7 +1,7 @@
 //===- Bodies.cpp - primitives with a scalar body -------------------------===//
 //
-// Verifiers, requirements on symbols, code of an element, syntax, and the
-// canonical form of map.
+// Verifiers, what the operators require of the symbols in shapes, the code that
+// computes one element of a result, syntax, and the canonical form of map.
 //
 //===----------------------------------------------------------------------===//
 

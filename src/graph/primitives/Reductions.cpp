@@ -1,7 +1,8 @@
 //===- Reductions.cpp - reduce and contract -------------------------------===//
 //
-// Verifiers, requirements on symbols, flow of dimensions, and code of an
-// element.
+// Verifiers, what the operators require of the symbols in shapes, which
+// dimension of an operand becomes which of the result, and the code that
+// computes one element of a result.
 //
 //===----------------------------------------------------------------------===//
 

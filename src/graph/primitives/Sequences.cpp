@@ -1,8 +1,9 @@
-//===- Sequences.cpp - primitives whose elements depend on one another ----===//
+//===- Sequences.cpp - scan, sort, scatter: results made in sequence ------===//
 //
-// Verifiers, requirements on symbols, and code for results that are not a
-// function of the index: loops that fill a block of lanes of the result and ask
-// the emitter for elements of the operands.
+// An element of these results cannot be computed from its index alone. Here are
+// the verifiers, what the operators require of the symbols in shapes, and the
+// loops that compute a part of the result; these ask the emitter for elements
+// of the operands.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Views.cpp - primitives that move elements --------------------------===//
 //
 // Each primitive is defined in one place: its verifier (with the labels of
-// Ops.td), requirements on symbols, the flow of dimensions, and the code of an
-// element.
+// Ops.td), what it requires of the symbols in shapes, which dimension of the
+// operand becomes which of the result, and the code that computes one element.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- Windows.cpp - convolution and pooling ------------------------------===//
 //
-// Verifiers, requirements on symbols, and code of an element.
+// Verifiers, what the operators require of the symbols in shapes, and the code
+// that computes one element of a result.
 //
 //===----------------------------------------------------------------------===//
 

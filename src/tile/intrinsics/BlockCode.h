@@ -1,7 +1,7 @@
-//===- BlockCode.h - shared functions of blocks -----------------*- C++ -*-===//
+//===- BlockCode.h - one function per distinct block ------------*- C++ -*-===//
 //
-// Shared by all emitters (Emitters.h): each distinct block becomes one private function, and every use calls it,
-// so that code size and compile time do not grow with the number of uses.
+// All emitters (Emitters.h) use this: each distinct block becomes one private function, and every use of the block
+// calls it. So code size and compile time do not grow with the number of uses.
 //
 //===----------------------------------------------------------------------===//
 

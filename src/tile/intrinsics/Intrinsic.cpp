@@ -458,7 +458,8 @@ bool Reader::areSteps() {
     const std::optional<GroupLayout> &groups = intrinsic.groups;
     auto result = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
     if (!(panels || groups) || !result || result.getRank() != 1)
-      return fail("expected steps that return one vector, of sums of operands in panels or of numbers in words",
+      return fail("expected each step to return one vector: of sums, if the operands are in panels, or of the numbers "
+                  "that words hold, if they are in groups",
                   step.code);
     auto vectorOf = [&](Type element, int64_t elements) -> Type {
       return VectorType::get(result.getNumElements() * elements, graph::scalarType(element));

@@ -1,9 +1,10 @@
 //===- MathFunctions.cpp - elementary functions as arithmetic -------------===//
 //
 // The common pattern: reduce the argument to a short interval, evaluate a polynomial there, undo the reduction.
-// Functions whose result cancels, or amplifies the errors of the reduction, work in f64 ("wide") and round once.
+// Functions that would lose digits by cancellation, or amplify the errors of the reduction, compute in f64 ("wide")
+// and round once.
 //
-// docs/derive_math_coefficients.py derives the tables.
+// docs/derive_math_coefficients.py computes the coefficients of the polynomials.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,8 @@
 //===- Inline.cpp - primitives that inline one block into another ---------===//
 //
-// Every element of a buffer is written once (reductions: completed once), so
-// what a block has read can be read again later, while the buffer lives.
+// A block may be moved into the blocks that read its result, because nothing
+// that it has read changes in between: every element of a buffer is written
+// once, and one of a reduction is complete before another block reads it.
 //
 //===----------------------------------------------------------------------===//
 

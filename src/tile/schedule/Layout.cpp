@@ -1,8 +1,8 @@
 //===- Layout.cpp - primitives on layouts and iterators -------------------===//
 //
-// A layout is an index map from a block's indices to those of the memory.
-// Iterators are renumbered by a map in the same way; its inverse restores the
-// values that the body computes with.
+// A layout maps the indices by which blocks access a buffer to the indices of
+// the element in memory. In the same way another map gives a block's iterators
+// new numbers; the inverse of that map gives the body the old ones back.
 //
 //===----------------------------------------------------------------------===//
 

@@ -319,7 +319,7 @@ def with_shared_buffers() -> onnx.GraphProto:
         ({"encoder": with_flat("logits")}, "which are 4, got 10"),
         ({"decoder": with_flat("logits", decoder_graph(1, False, False, False))}, "expected logits .*of 4 dimensions"),
         ({"decoder": with_shared_buffers()}, "of 10 inputs, got 11"),
-        ({"decoder": helper.make_graph([], "empty", [], [])}, "a decoder with inputs and outputs"),
+        ({"decoder": helper.make_graph([], "empty", [], [])}, "'decoder' to have inputs and outputs"),
         ({"is_speech": True, "operator": "WhisperBeamSearch", "model_type": 1}, "expected the model_type 2"),
         ({"is_speech": True, "operator": "WhisperBeamSearch", "given": {"extra_decoding_ids"}}, "extra_decoding_ids"),
     ],

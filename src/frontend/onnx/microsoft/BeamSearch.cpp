@@ -203,8 +203,11 @@ static Results searchBehindEncoder(Node &node) {
   Builder &b = node.builder;
   const GraphProto *decoder = node.graph("decoder");
   if (!decoder || decoder->inputs.empty() || decoder->outputs.empty())
-    return decoder ? node.fail("expected a decoder with inputs and outputs\nhint: export it as ONNX Runtime takes it")
-                   : Results();
+    return decoder
+               ? node.fail("expected the graph 'decoder' to have inputs and outputs, got " +
+                           std::to_string(decoder->inputs.size()) + " and " + std::to_string(decoder->outputs.size()) +
+                           "\nhint: export the model with ONNX Runtime's convert_generation tool")
+               : Results();
   SymbolicInt batch = shapeOf(node.input(0))[0];
   Value start = startOf(node, batch);
   if (!start)

@@ -1,7 +1,8 @@
-//===- ExpandFloats.cpp - expands floating point that the CPU lacks -------===//
+//===- ExpandFloats.cpp - computes bf16 in f32 ----------------------------===//
 //
-// Computes bf16 in f32, whatever the processor has, and converts between them by integer arithmetic; conversions
-// from f32 for which the machine has an instruction become calls (Lanes.h). Intrinsics are already calls.
+// Arithmetic on bf16 becomes arithmetic on f32. The conversions between the two types are integer arithmetic; where
+// the machine has an instruction that rounds f32 to bf16, the conversion is a call of a function that contains it
+// (Lanes.h). Products of bf16 by the machine's own instructions are calls of intrinsics, which stay as they are.
 //
 //   %z = arith.addf %x, %y : bf16
 // becomes
