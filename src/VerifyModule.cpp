@@ -179,8 +179,9 @@ static LogicalResult verifyAttributes(func::FuncOp main) {
     fits &= areLabels(main.getResultAttr(i, graph::labelsAttribute));
   if (fits)
     return success();
-  return main.emitError("expected lists of texts in graph.requirement_subjects, of texts or integers in graph.labels"
-                        "\nhint: leave them out");
+  return main.emitError(
+      "expected graph.requirement_subjects to hold lists of strings, and graph.labels lists of strings or "
+      "integers\nhint: leave these attributes out");
 }
 
 LogicalResult verifyModule(ModuleOp module) {

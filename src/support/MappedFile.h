@@ -1,8 +1,8 @@
 // Memory-mapped files, protected against changes. If a mapped file is truncated, reading the missing part would end the
-// process with SIGBUS; while a FileWatch exists, it reads as zeros. The watch reports that, and also files that were
-// written to, of which memory shows a mixture of old and new.
+// process with SIGBUS; while a FileWatch exists, it reads as zeros. The watch reports that. It also reports files that
+// were written to, because their mapping may mix old and new contents.
 //
-// Reading files instead would take as much memory again as a model has weights, which could not be released.
+// Reading files instead would need additional memory of the size of the weights, which the system could not reclaim.
 #ifndef PERPEND_SUPPORT_MAPPEDFILE_H
 #define PERPEND_SUPPORT_MAPPEDFILE_H
 

@@ -383,7 +383,7 @@ WRONG = {
         DESCRIPTION + "'emitter' is no entry, or has a value of another kind: expected strides, where, features, cycl",
     ),
     "strides": ('["_", "1"]', '["1"]', DESCRIPTION + "strides: expected a text for each of 2 dimensions"),
-    "a stride": ('["_", "1"]', '["width", "1"]', DESCRIPTION + "strides: expected some of depth, got width"),
+    "a stride": ('["_", "1"]', '["width", "1"]', DESCRIPTION + "strides: unknown name 'width', expected one of depth"),
     "a condition": ("depth <= 4096", "depth", DESCRIPTION + 'where: "": '),
     "no extents": ("depth <= 4096", "99 <= depth - depth", DESCRIPTION + "no extents that were tried fulfil the cond"),
     "strides that are too long": (

@@ -358,7 +358,7 @@ def test_models_say_what_they_are():
     assert "version 127 of ONNX's operator set, expected 1 to 28" in message(newest)
     assert "IR version 1000, the newest that is known is 14" in message(newer_file)
     assert "expected an IR version of at least 1, got 0\nhint: " in message(unversioned_file)
-    assert "attribute 'axis' is not of the type that it says" in message(mistyped)
+    assert "attribute 'axis' does not have the type that it declares" in message(mistyped)
 
 
 @pytest.mark.parametrize("extents", [[2, 3], ["n", 3]])

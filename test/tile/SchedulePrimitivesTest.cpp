@@ -180,7 +180,7 @@ const Refusal refusals[] = {
      },
      "rolling_buffer %reduce: the block 'reduce': the indices of its store are not exactly its spatial iterators"},
     {"storage_align", "softmax", [](KernelSchedule &s) { (void)s.storageAlign(*s.getBlock("map"), 0, 1, 8, 0); },
-     "storage_align %map: expected an axis with others inside of it, 0 to 0, got 1"},
+     "storage_align %map: expected an axis other than the innermost one, 0 to 0, got 1"},
     {"unsafe_set_dtype", "softmax", [](KernelSchedule &s) { (void)s.unsafeSetDtype(*s.getBlock("map"), 0, "i32"); },
      "unsafe_set_dtype %map: expected a type of the same class as f32 and of another width, got 'i32'"},
     {"fuse_reduction_epilogue", "softmax",

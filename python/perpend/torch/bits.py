@@ -1,4 +1,4 @@
-"""Operators on the bits of floating-point numbers: the parts of a number, and the next one."""
+"""Operators on the bits of floating-point numbers: the parts of a number, and the next number that the type has."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PyTorch's control flow: the functions in torch.cond, while_loop, scan and map become regions of the graph."""
+"""PyTorch's control flow: the functions passed to torch.cond, while_loop, scan and map become regions of the graph."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """Detects changes of parameters that are constants of an artifact.
 
-PyTorch counts most changes in place. It does not count those through `.data`, a numpy view or the storage, nor the
-steps of fused optimizers. Therefore a step of any optimizer makes the next call read all of the memory once, and each
-call reads a sample of it (docs/decisions/0015-counted-changes.md).
+PyTorch counts most in-place changes. It does not count those through `.data`, a numpy view or the storage, nor the
+steps of fused optimizers. Therefore a step of any optimizer makes the next call compare all parameters once, and each
+call compares a sample of their elements (docs/decisions/0015-counted-changes.md).
 """
 
 from __future__ import annotations

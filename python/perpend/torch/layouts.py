@@ -1,7 +1,7 @@
-"""How the results of a graph lie in memory in PyTorch, and how those of an artifact, which are row-major, become that.
+"""How PyTorch lays out the results of a graph, and how an artifact's row-major results are brought into that layout.
 
-A dense result in another order of its dimensions (`x.t() * 2`, channels last) is computed in that order. One with gaps
-(`y[:, ::2]` of a `y` that nobody sees) is copied.
+A dense result whose dimensions lie in another order (`x.t() * 2`, channels last) is computed in that order. A result
+with gaps (`y[:, ::2]`, where `y` itself is not a result) is computed without them, then copied into memory with gaps.
 """
 
 from __future__ import annotations

@@ -109,7 +109,8 @@ Attributes GraphImporter::attributesOf(const NodeProto &proto) {
       break;
     case Kind::Other:
       if (attribute.types.empty())
-        builder.fail("attribute '" + attribute.name + "' is not of the type that it says, or of one that is not read");
+        builder.fail("attribute '" + attribute.name +
+                     "' does not have the type that it declares, or has a type that is not supported");
       break;
     case Kind::Graph:
     case Kind::Undefined:

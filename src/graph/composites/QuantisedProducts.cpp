@@ -101,8 +101,8 @@ static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
   bool hasExtent = shape == columns || shape == Shape{SymbolicInt(m.blocks() * m.blockSize)};
   Type type = elementTypeOf(given);
   if (shape.size() != 1 || (shape[0].constant() && !hasExtent) || (!type.isInteger(32) && !type.isInteger(64)))
-    return b.fail("expected the block of each column, i32 or i64 of shape " + toString(columns) + ", got " +
-                  nameOf(type) + " of shape " + toString(shape));
+    return b.fail("expected the number of the block of each column (g_idx): i32 or i64 of shape " + toString(columns) +
+                  ", got " + nameOf(type) + " of shape " + toString(shape));
   requireExtents(b, shape, columns, "the blocks of columns");
   Value first = b.cast(sliceAxis(b, given, 0, SymbolicInt(0), columns[0]), b.i64());
   std::optional<SmallVector<int64_t>> known = b.constantContents(first);

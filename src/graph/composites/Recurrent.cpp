@@ -2,8 +2,9 @@
 //
 // ONNX's operators of these names. Everything that does not depend on the state
 // (x W^T and the biases) is one contraction for all time steps; the loop adds h
-// R^T. Each direction has its own loop. A row of the batch that has ended keeps
-// its state and outputs 0, so the reverse direction begins at its end.
+// R^T. Each direction has its own loop. Behind the end of its sequence, a row of
+// the batch keeps its state and outputs 0; so in the reverse direction each row
+// starts at its own last step.
 //
 //===----------------------------------------------------------------------===//
 

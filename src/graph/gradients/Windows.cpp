@@ -1,10 +1,10 @@
 //===- Windows.cpp - gradients of convolutions and pools ------------------===//
 //
 // With stride s, dilation d, padding l, input dilation e and a window of K, the
-// result y at p meets x at (p s + k d - l) / e. So
+// result y[p] uses x[(p s + k d - l) / e] with w[k]. So
 //
-//   dx[i] = sum over p s + k d - l = i e of dy[p] w[k]: a convolution of dy, dilated by s, with the reversed filter,
-//           of stride e and padding (K - 1) d - l
+//   dx[i] = sum of dy[p] w[k] over all p and k with p s + k d - l = i e: a convolution of dy, dilated by s, with the
+//           reversed filter, of stride e and padding (K - 1) d - l
 //   dw[k] = sum over p of dy[p] x[(p s + k d - l) / e]: a convolution of x with dy as the filter, where stride and
 //           dilation change places, and so do batch and channels
 //

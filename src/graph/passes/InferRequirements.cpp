@@ -1,13 +1,14 @@
 //===- InferRequirements.cpp - infers requirements on symbols -------------===//
 //
 // Operators on symbolic shapes make assumptions that cannot be proved: two
-// extents are equal (broadcasting [n] with [m]), none is negative (a window
-// larger than a small input), an indexed dimension is not empty. Each assumption
-// becomes an expression that must be >= 0, in the attribute graph.requirements of
-// main, which is checked when inputs are bound; graph.requirement_subjects has
-// the node that makes it. An assumption that uses a symbol defined by an
-// operator, or that holds only if a region runs, becomes a graph.require before
-// the operator. Runs first, on the graph as imported.
+// extents are equal (broadcasting [n] with [m]), no extent is negative (it would
+// be if a window were larger than its input), an indexed dimension is not empty.
+// Each assumption becomes an expression that must be >= 0, in the attribute
+// graph.requirements of main, which is checked when inputs are bound;
+// graph.requirement_subjects names the node that makes each. An assumption that
+// uses a symbol defined by an operator, or that must hold only if a region runs,
+// becomes a graph.require before the operator. Runs first, on the graph as
+// imported.
 //
 //   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
 //

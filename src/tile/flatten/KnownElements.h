@@ -2,7 +2,7 @@
 //
 // Blocks in unrolled loops read elements that other blocks have just read or
 // stored. Within straight-line code, this class loads each element once, and
-// replaces stores that are overwritten before anybody reads them.
+// removes stores that are overwritten before they are read.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
-//===- Emitters.h - intrinsics whose code C++ emits -------------*- C++ -*-===//
+//===- Emitters.h - functions that generate intrinsics' code ----*- C++ -*-===//
 //
 // An emitter generates the code of a family of intrinsics, for any number of
-// rows and columns and any element types. Each has its own file.
+// rows and columns and any element types. Each emitter has its own file.
 //
 //===----------------------------------------------------------------------===//
 

@@ -191,7 +191,7 @@ std::optional<SymbolicInt> Reader::expression(StringRef text, StringRef entry, A
   value->symbols(used);
   for (const std::string &name : used)
     if (!llvm::is_contained(known, name))
-      return fail(entry + ": expected some of " + llvm::join(known, ", ") + ", got " + name), std::nullopt;
+      return fail(entry + ": unknown name '" + name + "', expected one of " + llvm::join(known, ", ")), std::nullopt;
   return value;
 }
 
@@ -443,7 +443,7 @@ bool Reader::isImplementation() {
     if (isCode(op))
       return WalkResult::advance();
     fail("'" + op->getName().getStringRef() +
-             "' is no operation of an implementation: expected some of arith, math, memref, scf, vector and llvm, "
+             "' is no operation of an implementation: expected only arith, math, memref, scf, vector and llvm, "
              "without calls",
          op);
     return WalkResult::interrupt();

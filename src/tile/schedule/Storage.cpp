@@ -43,7 +43,7 @@ LogicalResult KernelSchedule::storageAlign(Block handle, int64_t number, int64_t
     return refuse(title + bufferName(*buffer) + " has " + support::counted(rank, "dimension") +
                   ", expected at least 2: the stride of the last one is 1");
   if (dim < 0 || dim >= rank - 1)
-    return refuse(title + "expected an axis with others inside of it, 0 to " + Twine(rank - 2) + ", got " +
+    return refuse(title + "expected an axis other than the innermost one, 0 to " + Twine(rank - 2) + ", got " +
                   Twine(axis));
   if (factor < 1 || factor > largest || offset < 0 || offset >= factor)
     return refuse(title + "expected a factor from 1 to " + Twine(largest) + " and an offset below it, got " +

@@ -1,8 +1,9 @@
 //===- Sketches.h - rules that make sketches --------------------*- C++ -*-===//
 //
-// A rule transforms a kernel by primitives (tile/schedule). Where it has
-// alternatives, it samples, with its own preference as the decision. The resulting
-// trace is a sketch (Space.h). Sketches.def lists the rules.
+// A rule transforms a kernel by primitives (tile/schedule). Where there are
+// alternatives, it adds a sampling primitive to the trace, whose first decision is
+// the alternative that the rule prefers. The trace is a sketch (Space.h).
+// Sketches.def lists the rules.
 //
 //===----------------------------------------------------------------------===//
 

@@ -258,7 +258,7 @@ def test_skip_group_norm(channels_last, skip_shape, has_bias):
             "MatMulNBits",
             [[3, 32], [5, 2, 8], [5, 2], None, [32]],
             {"N": 5, "K": 32, "bits": 4, "block_size": 16},
-            r"the block of each column, i32 or i64 of shape \[32\], got f32 of shape \[32\]",
+            r"the number of the block of each column \(g_idx\): i32 or i64 of shape \[32\], got f32 of shape \[32\]",
         ),
         ("MatMulNBits", [[3, 32], [5, 2, 8], [5, 2]], {"N": 5, "K": 32, "bits": 3, "block_size": 16}, "2, 4 or 8 bits"),
         ("Attention", [[2, 3, 7], [7, 12]], {"num_heads": 2, "do_rotary": 1}, "do_rotary"),

@@ -222,11 +222,17 @@ def test_products_with_columns_in_groups(bits: int, depth: int, zeros: str | Non
     [
         (np.full(K, K // BLOCK, np.int32), r"blocks of columns from 0 to 1, got 2"),
         (np.full(K, -1, np.int32), r"blocks of columns from 0 to 1, got -1"),
-        (np.zeros(K - 1, np.int32), r"block of each column, i32 or i64 of shape \[32\], got i32 of shape \[31\]"),
-        (np.zeros((1, K), np.int32), r"block of each column, i32 or i64 of shape \[32\], got i32 of shape \[1, 32\]"),
-        (np.zeros(K, np.float32), r"block of each column, i32 or i64 of shape \[32\], got f32"),
-        (np.zeros(K, np.int8), r"block of each column, i32 or i64 of shape \[32\], got i8"),
-        (np.zeros(K, np.bool_), r"block of each column, i32 or i64 of shape \[32\], got bool"),
+        (
+            np.zeros(K - 1, np.int32),
+            r"g_idx\): i32 or i64 of shape \[32\], got i32 of shape \[31\]",
+        ),
+        (
+            np.zeros((1, K), np.int32),
+            r"g_idx\): i32 or i64 of shape \[32\], got i32 of shape \[1, 32\]",
+        ),
+        (np.zeros(K, np.float32), r"g_idx\): i32 or i64 of shape \[32\], got f32"),
+        (np.zeros(K, np.int8), r"g_idx\): i32 or i64 of shape \[32\], got i8"),
+        (np.zeros(K, np.bool_), r"g_idx\): i32 or i64 of shape \[32\], got bool"),
     ],
 )
 def test_groups_that_there_are_not(groups: np.ndarray, message: str) -> None:

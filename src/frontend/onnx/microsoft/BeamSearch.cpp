@@ -292,9 +292,10 @@ Results importWhisperBeamSearch(Node &node) {
     return node.fail("expected the model_type 2, a decoder of speech, got " + Twine(type) +
                      "\nhint: leave the attribute out, or use BeamSearch");
   if (hasOther)
-    return node.fail("expected no cross_qk_layer_head nor extra_decoding_ids, and no outputs but sequences, "
-                     "sequences_scores and scores\nhint: export the model without scores of cross attention and "
-                     "without probabilities of silence");
+    return node.fail(
+        "expected no inputs cross_qk_layer_head and extra_decoding_ids, and no outputs other than "
+        "'sequences', 'sequences_scores' and 'scores'\nhint: export the model without scores of cross attention and "
+        "without probabilities of silence");
   NamedAttrList attributes(node.attributes.all());
   attributes.set("model_type", node.builder.operations.getI64IntegerAttr(type));
   Node search{node.builder,         node.proto,

@@ -1,7 +1,8 @@
 //===- Layers.cpp - fused layers of ONNX Runtime --------------------------===//
 //
-// Operators of the domain com.microsoft by which optimisers replace several
-// ONNX operators: activations, normalisations, products, shapes.
+// Operators of the domain com.microsoft with which ONNX Runtime's optimisers
+// replace several ONNX operators: activations, normalisations, products, and
+// operators on shapes.
 //
 //===----------------------------------------------------------------------===//
 
