@@ -301,12 +301,12 @@ def ScatterOp : Graph_SequenceOp<"scatter", [], [Assumes, Differentiable]> {
 }
 
 def SortOp : Graph_SequenceOp<"sort", ["readsOnce"], [Assumes]> {
-  let summary = "The positions of the elements along one dimension in sorted order";
+  let summary = "The positions of the elements along one dimension in sorted order, or the first of them";
   let description = [{
     Stable: equal elements keep their order, also when descending. NaN counts as equal to NaN and greater than every number, -0 as equal to 0.
     lexicographic: the last dimension of the input holds the keys of one element, compared from first to last.
-    Shapes: input [..., n, ...] (or [..., n, ..., keys]), result [..., n, ...] of i64. Limits: n < 2^32.
-    Errors: C1 dim out of range, C2 result type, C3 n is beyond the limit.
+    Shapes: input [..., n, ...] (or [..., n, ..., keys]), result [..., m, ...] of i64: the first m positions. Limits: m <= n < 2^32.
+    Errors: C1 dim out of range, C2 result type, C3 n is beyond the limit, C4 m > n.
   }];
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$dim, UnitAttr:$descending, UnitAttr:$lexicographic);
   let results = (outs AnyRankedTensor:$result);

@@ -110,9 +110,11 @@ static bool isLess(double a, double b) { return a < b || (std::isnan(b) && !std:
 static bool isLess(int64_t a, int64_t b) { return a < b; }
 static bool isLess(uint64_t a, uint64_t b) { return a < b; }
 
-/// Sorts the positions of each line; an element has `keys` consecutive keys.
-template <typename T> static void sortLines(SortOp op, ArrayRef<T> values, int64_t keys, Tensor &result) {
-  Lines lines(result.shape, op.getDim());
+/// Sorts the positions of each line of a tensor of the shape `all`; an element has `keys` consecutive keys.
+template <typename T>
+static void sortLines(SortOp op, ArrayRef<T> values, ArrayRef<int64_t> all, int64_t keys, Tensor &result) {
+  Lines lines(all, op.getDim());
+  const int64_t wanted = result.shape[op.getDim()];
   std::vector<int64_t> order(lines.length);
   MutableArrayRef<int64_t> target = result.mutableElements<int64_t>();
   for (int64_t line = 0; line < lines.outer * lines.inner; ++line) {
@@ -126,8 +128,9 @@ template <typename T> static void sortLines(SortOp op, ArrayRef<T> values, int64
       bool less = isBefore(a, b), greater = isBefore(b, a);
       return less == greater ? a < b : less != op.getDescending();
     });
-    for (int64_t i = 0; i < lines.length; ++i)
-      target[first + i * lines.inner] = order[i];
+    const int64_t start = line / lines.inner * wanted * lines.inner + line % lines.inner;
+    for (int64_t i = 0; i < wanted; ++i)
+      target[start + i * lines.inner] = order[i];
   }
 }
 
@@ -138,6 +141,9 @@ static FailureOr<Tensor> evaluate(SortOp op, ArrayRef<Tensor> operands, const En
     return failure();
   Extents expected(input.shape);
   int64_t keys = op.getLexicographic() ? expected.pop_back_val() : 1;
+  const Extents all = expected;
+  if (op.getDim() < result->shape.size() && result->shape[op.getDim()] <= all[op.getDim()])
+    expected[op.getDim()] = result->shape[op.getDim()];
   if (expected != result->shape)
     return op.emitError("expected a result of shape ") << describe(expected) << ", got " << describe(result->shape);
   if (result->elementCount() == 0)
@@ -145,7 +151,7 @@ static FailureOr<Tensor> evaluate(SortOp op, ArrayRef<Tensor> operands, const En
   auto sortAs = [&]<typename Wide, typename T>(Wide, T) {
     std::vector<Wide> values(std::max<int64_t>(1, input.elementCount()));
     widen(input, input.elementType, 0, input.elementCount(), values.data());
-    sortLines<T>(op, ArrayRef(reinterpret_cast<const T *>(values.data()), values.size()), keys, *result);
+    sortLines<T>(op, ArrayRef(reinterpret_cast<const T *>(values.data()), values.size()), all, keys, *result);
   };
   if (input.format().isFloat())
     sortAs(double(), double());

@@ -412,7 +412,15 @@ func.func @shape(%a: tensor<?x4xf32, #graph.shape<["n"]>>) {
 // -----
 
 func.func @sort_c2_shape(%a: tensor<3x4xf32>) {
-  // expected-error @+1 {{C2: expected a result of shape [3]}}
+  // expected-error @+1 {{C2: expected a result of shape [2, 4]}}
+  %r = graph.sort %a dim 0 : tensor<3x4xf32> -> tensor<2x3xi64>
+  return
+}
+
+// -----
+
+func.func @sort_c4(%a: tensor<3x4xf32>) {
+  // expected-error @+1 {{C4: expected at most 3 positions, got 4}}
   %r = graph.sort lexicographic %a dim 0 : tensor<3x4xf32> -> tensor<4xi64>
   return
 }

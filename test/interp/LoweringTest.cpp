@@ -157,6 +157,37 @@ func.func @main(%a: tensor<64x3xf32>) -> tensor<64xf32> {
   return %r : tensor<64xf32>
 })",
        {{64, 3}}},
+      {"firstOfColumns",
+       R"(
+#s = #graph.shape<["n", 3]>
+#k = #graph.shape<["min(n, 5)", 3]>
+func.func @main(%a: tensor<?x3xf32, #s>) -> tensor<?x3xf32, #k> {
+  %t = graph.map (%a) : (tensor<?x3xf32, #s>) -> tensor<?x3xf32, #s> {
+  ^bb0(%x: f32):
+    %y = math.floor %x : f32
+    graph.yield %y : f32
+  }
+  %o = graph.sort descending %t dim 0 : tensor<?x3xf32, #s> -> tensor<?x3xi64, #k>
+  %r = graph.map (%o) : (tensor<?x3xi64, #k>) -> tensor<?x3xf32, #k> {
+  ^bb0(%x: i64):
+    %y = arith.sitofp %x : i64 to f32
+    graph.yield %y : f32
+  }
+  return %r : tensor<?x3xf32, #k>
+})",
+       {{41, 3}}},
+      {"firstOfRows",
+       R"(
+func.func @main(%a: tensor<64x3xf32>) -> tensor<7xf32> {
+  %o = graph.sort lexicographic %a dim 0 : tensor<64x3xf32> -> tensor<7xi64>
+  %r = graph.map (%o) : (tensor<7xi64>) -> tensor<7xf32> {
+  ^bb0(%x: i64):
+    %y = arith.sitofp %x : i64 to f32
+    graph.yield %y : f32
+  }
+  return %r : tensor<7xf32>
+})",
+       {{64, 3}}},
       {"scan",
        R"(
 func.func @main(%a: tensor<3x13xf32>) -> tensor<3x13xf32> {

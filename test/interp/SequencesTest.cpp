@@ -16,9 +16,10 @@ static std::vector<float> runOnFloats(const std::string &op, const Shape &shape,
 }
 
 template <typename T>
-static std::vector<int64_t> sorted(const std::string &flags, const std::string &element, llvm::ArrayRef<T> values) {
+static std::vector<int64_t> sorted(const std::string &flags, const std::string &element, llvm::ArrayRef<T> values,
+                                   std::optional<int64_t> wanted = std::nullopt) {
   int64_t count = static_cast<int64_t>(values.size());
-  std::string type = tensorText({count}, element), result = tensorText({count}, "i64");
+  std::string type = tensorText({count}, element), result = tensorText({wanted.value_or(count)}, "i64");
   Module module(mainOf({type}, "graph.sort " + flags + " %a dim 0 : " + type + " -> " + result, result));
   std::vector<Tensor> results = module.run({Tensor::of<T>(module.type(element), {count}, values)});
   return results.size() == 1 ? valuesOf<int64_t>(results[0]) : std::vector<int64_t>();
@@ -29,6 +30,14 @@ TEST(Sequences, sortIsStableAndPutsNaNLast) {
   std::vector<float> values{2, nan, -0.0f, infinity, 0.0f, nan, 2, -1};
   EXPECT_EQ(sorted<float>("", "f32", values), (std::vector<int64_t>{7, 2, 4, 0, 6, 3, 1, 5}));
   EXPECT_EQ(sorted<float>("descending", "f32", values), (std::vector<int64_t>{1, 5, 3, 0, 6, 2, 4, 7}));
+}
+
+TEST(Sequences, sortGivesTheFirstPositions) {
+  float nan = std::numeric_limits<float>::quiet_NaN();
+  std::vector<float> values{2, nan, 1, 2, nan, 0};
+  EXPECT_EQ(sorted<float>("", "f32", values, 3), (std::vector<int64_t>{5, 2, 0}));
+  EXPECT_EQ(sorted<float>("descending", "f32", values, 3), (std::vector<int64_t>{1, 4, 0}));
+  EXPECT_TRUE(sorted<float>("", "f32", values, 0).empty());
 }
 
 TEST(Sequences, sortKnowsSigns) {

@@ -136,8 +136,10 @@ public:
   /// A copy of `input` with updates written, or combined, at index tuples; those outside are dropped.
   mlir::Value scatter(mlir::Value input, mlir::Value indices, mlir::Value updates,
                       std::optional<ReductionKind> kind = std::nullopt);
-  /// Positions (i64) in stable sorted order; lexicographic: the last dimension holds the keys of an element.
-  mlir::Value sort(mlir::Value input, int64_t dim, bool isDescending, bool isLexicographic = false);
+  /// Positions (i64) in stable sorted order; lexicographic: the last dimension holds the keys of an element. count:
+  /// only the first ones, of which the caller has required that there are as many.
+  mlir::Value sort(mlir::Value input, int64_t dim, bool isDescending, bool isLexicographic = false,
+                   std::optional<SymbolicInt> count = std::nullopt);
   mlir::Value scan(ReductionKind kind, mlir::Value input, int64_t dim);
 
   // Control flow, and sizes that depend on data.

@@ -37,7 +37,8 @@ static bool isOrdered(Builder &builder, Value input) {
   return !isHandle(type);
 }
 
-Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicographic) {
+Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicographic,
+                    std::optional<SymbolicInt> count) {
   if (!input || !isOrdered(*this, input))
     return {};
   Shape shape = shapeOf(input);
@@ -48,6 +49,8 @@ Value Builder::sort(Value input, int64_t dim, bool isDescending, bool isLexicogr
   if (shape[dim].knownAtLeast(SortOp::mostElements + 1))
     return contradict("sort: expected at most " + std::to_string(SortOp::mostElements) + " elements, got " +
                       shape[dim].str());
+  if (count)
+    shape[dim] = *count;
   return operations.create<SortOp>(location, tensorType(shape, i64()), input, dim, isDescending, isLexicographic);
 }
 

@@ -89,7 +89,7 @@ static Value perLength(Builder &b, const Beams &search, Value sums, const Symbol
 /// The best `count` of both; of equal ones the first wins.
 static Hypotheses bestOf(Builder &b, const Hypotheses &some, const Hypotheses &others, const SymbolicInt &count) {
   Value scores = b.concat({some.scores, others.scores}, 1), tokens = b.concat({some.tokens, others.tokens}, 1);
-  Value order = scores ? firstOf(b, b.sort(scores, 1, /*isDescending=*/true), count) : scores;
+  Value order = scores ? firstPositions(b, scores, 1, /*isDescending=*/true, count) : scores;
   return {picked(b, tokens, order), picked(b, scores, order)};
 }
 
@@ -174,7 +174,8 @@ static Step nextStep(Builder &b, const Beams &search, Value scores, ArrayRef<Val
   Value worst = sliceAxis(b, next.best.scores, 1, search.beams - SymbolicInt(1), SymbolicInt(1));
   next.isDone = doneWith(b, search, before, found, b.squeeze(worst, {1}), length);
   // The best candidates without an end continue; for finished sequences anything will do.
-  Value order = firstOf(b, b.sort(b.cast(isEnd, b.i64()), 1, /*isDescending=*/false), search.beams);
+  Value ends = b.cast(isEnd, b.i64());
+  Value order = ends ? firstPositions(b, ends, 1, /*isDescending=*/false, search.beams) : ends;
   Value wasDone = b.unsqueeze(before.isDone, {1});
   auto chosen = [&](Value otherwise, Value x) { return where(b, wasDone, otherwise, picked(b, x, order)); };
   next.sums = chosen(b.scalar(0, b.f32()), found.scores);

@@ -81,6 +81,9 @@ mlir::Value sliceAxes(Builder &builder, mlir::Value input, llvm::ArrayRef<int64_
                       llvm::ArrayRef<int64_t> steps);
 mlir::Value sliceAxis(Builder &builder, mlir::Value input, int64_t axis, const SymbolicInt &start,
                       const SymbolicInt &size);
+/// The positions of the first k elements along an axis in stable sorted order; the caller has required that there are
+/// as many.
+mlir::Value firstPositions(Builder &builder, mlir::Value x, int64_t axis, bool isDescending, const SymbolicInt &k);
 /// `low` and `high` per dimension; mode constant, reflect, edge or wrap.
 mlir::Value padTensor(Builder &builder, mlir::Value input, llvm::ArrayRef<SymbolicInt> low,
                       llvm::ArrayRef<SymbolicInt> high, llvm::StringRef mode, double value = 0);

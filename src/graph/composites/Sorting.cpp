@@ -4,7 +4,20 @@
 
 using namespace mlir;
 
-namespace perpend::graph::composites {
+namespace perpend::graph {
+/// A heap of the first k positions is faster than sorting all of them, unless it is known that k is a large part of n.
+static bool isSelection(const SymbolicInt &k, const SymbolicInt &n) {
+  return !(k.isConstant() && n.isConstant() && *k.constant() > *n.constant() / 4);
+}
+
+Value firstPositions(Builder &b, Value x, int64_t axis, bool isDescending, const SymbolicInt &k) {
+  if (isSelection(k, shapeOf(x)[axis]))
+    return b.sort(x, axis, isDescending, /*isLexicographic=*/false, k);
+  Value order = b.sort(x, axis, isDescending);
+  return order ? sliceAxis(b, order, axis, SymbolicInt(0), k) : order;
+}
+
+namespace composites {
 
 Results argsort(Builder &b, Values in, const Attributes &a) {
   int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
@@ -25,8 +38,7 @@ Results topk(Builder &b, Values in, const Attributes &a) {
                                      : "topk: k is larger than dimension " + std::to_string(axis) + " of the input");
   if (b.hasFailed())
     return {};
-  Value order = b.sort(in[0], axis, a.getInt("largest", 1));
-  Value positions = order ? sliceAxis(b, order, axis, SymbolicInt(0), k->front()) : order;
+  Value positions = firstPositions(b, in[0], axis, a.getInt("largest", 1), k->front());
   if (!positions)
     return {};
   NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
@@ -121,4 +133,5 @@ Results unique(Builder &b, Values in, const Attributes &a) {
   counts = counts ? sliceAxis(b, counts, 0, SymbolicInt(0), groups.count) : counts;
   return {b.gather(x, first, axis), first, inverse, counts};
 }
-} // namespace perpend::graph::composites
+} // namespace composites
+} // namespace perpend::graph
