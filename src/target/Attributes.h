@@ -15,6 +15,8 @@ namespace perpend::target {
 inline constexpr llvm::StringLiteral kernelAttribute = "perpend-kernel";
 /// Marks the function through which the runtime calls a kernel.
 inline constexpr llvm::StringLiteral kernelEntryAttribute = "perpend-kernel-entry";
+/// Marks bind, sizes and run, whose code is as long as main.
+inline constexpr llvm::StringLiteral mainAttribute = "perpend-main";
 } // namespace perpend::target
 
 #endif

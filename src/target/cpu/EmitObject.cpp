@@ -7,6 +7,7 @@
 #include "target/cpu/EmitObject.h"
 
 #include "support/InternalError.h"
+#include "target/Attributes.h"
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/Lanes.h"
 
@@ -72,6 +73,16 @@ void setFunctionAttributes(Function &function, const TargetInfo &target) {
   function.setDoesNotThrow();
 }
 
+/// LLVM takes time that is quadratic in the length of a function. That of a long main, a few hundred kernels, is straight
+/// code that runs once, so it is not optimised.
+void limitTime(Function &function) {
+  constexpr unsigned manyInstructions = 4000;
+  if (!function.hasFnAttribute(mainAttribute) || function.getInstructionCount() < manyInstructions)
+    return;
+  function.addFnAttr(Attribute::OptimizeNone);
+  function.addFnAttr(Attribute::NoInline);
+}
+
 void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
   module.setTargetTriple(target.triple);
   module.setDataLayout(machine.createDataLayout());
@@ -79,8 +90,10 @@ void prepare(Module &module, const TargetInfo &target, const TargetMachine &mach
   defineLaneFunctions(module, target);
   hideDefinitions(module);
   for (Function &function : module)
-    if (!function.isDeclaration())
+    if (!function.isDeclaration()) {
       setFunctionAttributes(function, target);
+      limitTime(function);
+    }
 }
 
 void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {

@@ -4,6 +4,7 @@
 #define PERPEND_TARGET_CPU_FUNCTIONEMITTER_H
 
 #include "graph/SymbolicCode.h"
+#include "target/Attributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
@@ -19,6 +20,7 @@ public:
       : builder(mlir::OpBuilder::atBlockEnd(module.getBody())), loc(loc),
         function(builder.create<mlir::func::FuncOp>(loc, name, type)), pointer(pointerType(module)),
         i64(builder.getI64Type()) {
+    function->setAttr("passthrough", builder.getStrArrayAttr({mainAttribute}));
     builder.setInsertionPointToStart(function.addEntryBlock());
   }
   static mlir::Type pointerType(mlir::ModuleOp module) { return mlir::LLVM::LLVMPointerType::get(module.getContext()); }
