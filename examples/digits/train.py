@@ -1,8 +1,9 @@
-"""Trains the example model and writes digits.onnx beside this file (about 20 s on one CPU core).
+"""Trains the example model and writes it to a file (about 20 s on one CPU core).
 
 The graph is written with onnx.helper, node by node, so that BatchNormalization stays visible for the compiler to fold.
 """
 
+import argparse
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +15,6 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 from torch import nn
 
-TARGET = Path(__file__).with_name("digits.onnx")
 CHANNELS = [1, 16, 32, 64]  # of the image and after each block
 POOLED = [False, True, True]  # whether a block ends by halving the image
 EPOCHS = 40
@@ -107,21 +107,24 @@ def export(model: nn.Sequential) -> onnx.ModelProto:
     return result
 
 
-def accuracy(images: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
-    session = onnxruntime.InferenceSession(TARGET, providers=["CPUExecutionProvider"])
+def accuracy(model: Path, images: NDArray[np.float32], labels: NDArray[np.int64]) -> float:
+    session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
     probabilities = session.run(None, {"image": images})[0]
     return float((probabilities.argmax(axis=1) == labels).mean())
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("output", type=Path, help="the file to write, such as digits.onnx")
+    target = parser.parse_args().output
     torch.manual_seed(0)
     torch.set_num_threads(1)
     split = load()
     model = network()
     train(model, split)
-    onnx.save(export(model), TARGET)
-    print(f"{TARGET.name}: {TARGET.stat().st_size} bytes")
-    print(f"accuracy on the held-back images: {accuracy(split.holdout_images, split.holdout_labels):.2%}")
+    onnx.save(export(model), target)
+    print(f"{target}: {target.stat().st_size} bytes")
+    print(f"accuracy on the held-back images: {accuracy(target, split.holdout_images, split.holdout_labels):.2%}")
 
 
 if __name__ == "__main__":

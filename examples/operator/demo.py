@@ -1,4 +1,7 @@
-"""Compiles a model with an operator of its own: needs a C compiler, and cumulative_maximum.o beside operators.json."""
+"""Compiles a model with an operator of its own. Compile the operator first, in this folder:
+
+clang-19 -O2 -fPIC -I ../../runtime/include -c cumulative_maximum.c
+"""
 
 from __future__ import annotations
 

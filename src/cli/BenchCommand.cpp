@@ -133,7 +133,8 @@ static int benchAgainst(const BenchOptions &options) {
     return fail("option '--against' needs bench/models.py of the source tree, and Python",
                 "run build/bin/perpend of a source tree after ./dev setup");
   if (options.source.kind != ModelKind::Onnx)
-    return fail("option '--against' needs an .onnx file");
+    return fail("option '--against' needs an .onnx file",
+                "give the model's .onnx file instead of what was compiled; bench compiles it");
   TemporaryFolder folder;
   std::vector<std::string> arguments = {tree + "/bench/models.py", options.source.path, "--out", folder.pathOf("out")};
   arguments.insert(arguments.end(), given->begin(), given->end());

@@ -186,7 +186,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     return fail("option '--explain' is for --database", "leave it out, or name a database"), UsageError;
   if (!checkOptions(options, output, wantsExecutable))
     return UsageError;
-  if (options.name.empty() && StringRef(output).ends_with(".a")) // exporters name every model main_graph
+  if (options.name.empty() && isLibrary(output)) // exporters name every model main_graph
     options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;

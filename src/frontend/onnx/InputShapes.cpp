@@ -121,10 +121,14 @@ std::optional<graph::Shape> InputShapes::resolve(const ValueInfo &input, std::st
 }
 
 std::string InputShapes::unusedOptions() const {
+  std::vector<std::string> known;
+  for (const std::string &subject : subjects) // inputs may share a symbol
+    if (!llvm::is_contained(known, subject))
+      known.push_back(subject);
   for (size_t i = 0; i < used.size(); ++i)
     if (!used[i])
       return "no input has the dimension '" + options.dimensions[i].subject + "'\nhint: there are " +
-             llvm::join(subjects, ", ");
+             llvm::join(known, ", ");
   return "";
 }
 } // namespace perpend::onnx

@@ -25,7 +25,8 @@ bool UserOperators::addObject(const UserOperator &description, StringRef folder,
   llvm::SmallString<256> path(description.object);
   llvm::sys::fs::make_absolute(folder, path);
   if (!llvm::sys::fs::exists(path)) {
-    error = "operator '" + description.name + "': there is no file '" + path.str().str() + "'";
+    error = "operator '" + description.name + "': there is no file '" + path.str().str() +
+            "'\nhint: compile the operator's source to it (clang -fPIC -c)";
     return false;
   }
   if (!llvm::is_contained(objectPaths, path.str()))
