@@ -42,8 +42,6 @@ struct Phase {
   mlir::LogicalResult (*check)(mlir::ModuleOp module, const PhaseContext &context);
   /// What a compilation does behind it; null: nothing.
   mlir::LogicalResult (PhaseListener::*after)() = nullptr;
-  /// Of a module that a user wrote or changed behind the phase; null: `check` says it all.
-  mlir::LogicalResult (*checkWritten)(mlir::ModuleOp module) = nullptr;
 };
 
 llvm::ArrayRef<Phase> phases();

@@ -17,6 +17,7 @@ LAYERS = [
     ["support"],
     ["graph"],
     ["tile"],
+    ["host"],
     ["frontend", "interp", "target", "tune"],
     ["arrays"],
     [""],

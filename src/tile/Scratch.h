@@ -3,7 +3,7 @@
 // A kernel may use scratch buffers: memory that each thread owns while it runs
 // the kernel. Its attribute (scratchAttribute) says how many elements each
 // buffer has, and the kernel takes them as arguments (KernelAbi.h). Their
-// contents last from one unit to the next within a call. PlanMemory reserves
+// contents last from one unit to the next within a call. Memory planning reserves
 // parts for all threads, one after another. Which part is free is known only
 // when a thread starts, so code in front of the kernel claims one:
 //

@@ -36,10 +36,6 @@ def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
-def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
-  let summary = "Gives every value of main a place: input, output, weights or arena";
-}
-
 def TileHoistDivisions : Pass<"tile-hoist-divisions", "::mlir::ModuleOp"> {
   let summary = "Moves index divisions out of conditions, under which LLVM's vectoriser computes one lane only";
   let dependentDialects = ["::mlir::arith::ArithDialect"];

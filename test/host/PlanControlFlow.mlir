@@ -1,20 +1,25 @@
-// RUN: perpend-opt --tile-plan-memory %s | FileCheck %s
-// Places of control flow: 0 input, 1 output, 2 weights, 3 arena, 4 growing, 5 slot.
+// RUN: perpend-opt --host-plan-memory %s | FileCheck %s
 
 // The carried value begins in the output, its other place is in the arena; the element is computed where it belongs. What
 // the loop reads from outside stays alive until its end.
-// CHECK-LABEL: func.func @main
-// CHECK-SAME: tile.growing = 0
-// CHECK-SAME: tile.lifetimes = array<i64: 0, 5, 1, 5, 1, 2>
-// CHECK-SAME: tile.slots = 4
-// CHECK: graph.call_kernel @k(%arg0) {tile.buffers = array<i64: 0, 0, 3, 0>}
-// CHECK: graph.loop
-// CHECK-SAME: tile.arguments = array<i64: 5, 0, 5, 1>, tile.buffers = array<i64: 0, 0, 1, 0, 1, 1>, tile.spares = array<i64: 3, 1>, tile.targets = array<i64: 5, 2, 5, 3>
-// CHECK: graph.call_kernel @k(%{{.*}}) {tile.buffers = array<i64: 5, 1, 3, 2>}
-// CHECK: graph.call_kernel @two(%{{.*}}) {tile.buffers = array<i64: 3, 2, 3, 0, 5, 2>}
-// CHECK: graph.call_kernel @k(%{{.*}}) {tile.buffers = array<i64: 5, 2, 5, 3>}
-// CHECK: graph.yield {{.*}} {tile.buffers = array<i64: 5, 2, 5, 3>}
-// CHECK: return {tile.buffers = array<i64: 1, 0, 1, 1>}
+// CHECK: host.entry @main(%[[A:.*]]: !host.place<[64] x f32>, %[[H:.*]]: !host.place<[64] x f32>, %[[YS:.*]]: !host.place<[9, 64] x f32>)
+// CHECK: %[[OUTER_BUFFER:.*]] = host.buffer bytes [256] parts [1] live [0, 6] at 0
+// CHECK: %[[SPARE_BUFFER:.*]] = host.buffer bytes [256] parts [1] live [2, 7] at 256
+// CHECK: %[[INNER_BUFFER:.*]] = host.buffer bytes [256] parts [1] live [3, 4] at 512
+// CHECK: %[[OUTER:.*]] = host.place %[[OUTER_BUFFER]] [0]
+// CHECK: host.launch @k(%[[A]]) -> (%[[OUTER]])
+// CHECK: host.copy %[[A]] to %[[H]]
+// CHECK: %[[SPARE:.*]] = host.place %[[SPARE_BUFFER]] [0]
+// CHECK: %[[LAST:.*]]:2 = host.loop "iteration0" below [9] carried(%[[H]], %[[SPARE]]
+// CHECK: ^bb0(%[[C:.*]]: !host.place<[64] x f32>, %[[NEXT:.*]]: !host.place<[64] x f32>):
+// CHECK: %[[Y:.*]] = host.place %[[YS]] [256*iteration0]
+// CHECK: %[[INNER:.*]] = host.place %[[INNER_BUFFER]] [0]
+// CHECK: host.launch @k(%[[C]]) -> (%[[INNER]])
+// CHECK: host.launch @two(%[[INNER]], %[[OUTER]]) -> (%[[NEXT]])
+// CHECK: host.launch @k(%[[NEXT]]) -> (%[[Y]])
+// CHECK: host.yield %[[NEXT]], %[[C]]
+// CHECK: host.copy %[[LAST]]#0 to %[[H]]
+// CHECK: host.return
 func.func @main(%a: tensor<64xf32>) -> (tensor<64xf32>, tensor<9x64xf32>) {
   %outer = graph.call_kernel @k(%a) : (tensor<64xf32>) -> tensor<64xf32>
   %h, %ys = graph.loop count <["9"]> carried (%a : tensor<64xf32>) symbols [] -> (tensor<64xf32>, tensor<9x64xf32>) {

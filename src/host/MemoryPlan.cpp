@@ -1,11 +1,11 @@
-//===- PlanMemory.cpp - assigns a place to every value of main ------------===//
+//===- MemoryPlan.cpp - assigns a place to every value of main ------------===//
 //
 // Runs on main when it consists of constants, reshapes (aliases), kernel calls
-// and control flow. Results of main go to the caller's memory, constants to the
-// weights. Every other value gets a buffer with a lifetime: in the arena if its
-// size is known once inputs are bound, otherwise a growing buffer. Offsets in the
-// arena are chosen here if all sizes are constant, otherwise at run time by the
-// same planner. Values with disjoint lifetimes share growing buffers.
+// and control flow. Results of main go to the caller's memory, constants to
+// segments. Every other value gets a buffer with a lifetime: in the arena if its
+// size is known once inputs are bound, otherwise a room. Offsets in the arena are
+// chosen here if all sizes are constant, otherwise at run time by the same
+// planner. Values with disjoint lifetimes share rooms.
 //
 // A value that a region yields is computed directly in its destination if
 // possible: a result of main or of an if, the next carried value or an element of
@@ -17,52 +17,43 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "host/MemoryPlan.h"
+
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "host/Host.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
 #include "tile/Scratch.h"
 #include "tile/Variants.h"
-#include "tile/passes/Passes.h"
 
 #include "../runtime/Planner.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
-namespace perpend::tile {
-#define GEN_PASS_DEF_TILEPLANMEMORY
-#include "tile/TilePasses.h.inc"
-} // namespace perpend::tile
-
 using namespace mlir;
 using namespace perpend;
-using namespace perpend::tile;
-using graph::SymbolicInt;
+using namespace perpend::host;
+using tile::elementBytes;
+using tile::Scratch;
 
 namespace {
-/// A buffer in the arena, or a growing one.
-struct PlannedBuffer {
-  SymbolicInt bytes;
-  int64_t first, last;
-  size_t depth;          ///< number of loops around it
-  SymbolicInt parts = 1; ///< most parts of `bytes` each; at run time at most one per thread
-};
-
 /// The destination of a yielded value.
 struct Target {
-  Place place;
+  Storage place;
   Type type;        ///< the type at the destination
   bool mayBeFilled; ///< can be written early; otherwise it is known only when it is copied
 };
 
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(func::FuncOp main)
-      : main(main), builder(main.getContext()), dataSymbols(graph::dataSymbolsOf(main)) {}
+  explicit MemoryPlanner(func::FuncOp main) : main(main), dataSymbols(graph::dataSymbolsOf(main)) {}
 
   LogicalResult run();
+
+  MemoryPlan plan;
 
 private:
   bool dependsOnData(Type type) const {
@@ -73,13 +64,12 @@ private:
   SymbolicInt roomFor(Value value);
   bool mayFill(Value value, const Target &target);
 
-  Place createBuffer(bool isGrowing, const SymbolicInt &bytes);
-  PlannedBuffer *bufferAt(Place place);
-  void touch(Place place);
-  Place placeOf(Value value) { return places.at(originOf(value)); }
-  Place placeResult(Value result);
-  void placeOperands(Operation *op, SmallVector<Place> &list);
-  void record(Operation *op, StringRef name, ArrayRef<Place> list) { records.emplace_back(op, name, list); }
+  Storage createBuffer(bool isGrowing, const SymbolicInt &bytes);
+  PlannedBuffer *bufferAt(Storage place);
+  void touch(Storage place);
+  Storage placeOf(Value value) { return places.at(originOf(value)); }
+  Storage placeResult(Value result);
+  void placeOperands(Operation *op, SmallVector<Storage> &list);
 
   void planBlock(Block &block, ArrayRef<Target> targets);
   void planConstant(graph::ConstantOp constant);
@@ -88,22 +78,18 @@ private:
   void planOperands(Operation *op, ValueRange results);
   void planIf(graph::IfOp op);
   void planLoop(graph::LoopOp loop);
-  Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares);
+  Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Storage> &spares);
   Target planElement(graph::LoopOp loop, unsigned number);
 
-  void shareGrowing();
-  void writeAttributes();
+  void shareRooms();
   void chooseOffsets();
 
   func::FuncOp main;
-  Builder builder;
   std::vector<std::string> dataSymbols;
-  llvm::DenseMap<Value, Place> places;
-  std::vector<PlannedBuffer> arena, growing; ///< growing: those of outputs first
+  llvm::DenseMap<Value, Storage> places;
+  std::vector<PlannedBuffer> growing; ///< rooms before they are shared; those of outputs first
   /// For each enclosing loop, the outside buffers that it reads.
-  std::vector<SmallVector<Place>> loops;
-  std::vector<std::tuple<Operation *, StringRef, SmallVector<Place>>> records;
-  std::vector<int64_t> sharedNumbers; ///< the shared number of each growing buffer
+  std::vector<SmallVector<Storage>> loops;
   int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
   bool hasFailed = false;
 };
@@ -147,23 +133,23 @@ bool MemoryPlanner::mayFill(Value value, const Target &target) {
     return false;
   if (producer->getBlock() != value.getParentBlock())
     return false;
-  return target.place.space == Space::Growing || bytesOf(origin.getType()) == bytesOf(target.type);
+  return target.place.space == Space::Room || bytesOf(origin.getType()) == bytesOf(target.type);
 }
 
-Place MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes) {
-  std::vector<PlannedBuffer> &buffers = isGrowing ? growing : arena;
+Storage MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes) {
+  std::vector<PlannedBuffer> &buffers = isGrowing ? growing : plan.arena;
   buffers.push_back({bytes, step, step, loops.size()});
-  return {isGrowing ? Space::Growing : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
+  return {isGrowing ? Space::Room : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
 }
 
-PlannedBuffer *MemoryPlanner::bufferAt(Place place) {
+PlannedBuffer *MemoryPlanner::bufferAt(Storage place) {
   if (place.space == Space::Arena)
-    return &arena[place.number];
-  return place.space == Space::Growing ? &growing[place.number] : nullptr;
+    return &plan.arena[place.number];
+  return place.space == Space::Room ? &growing[place.number] : nullptr;
 }
 
 /// Extends the lifetime of a place to the current step.
-void MemoryPlanner::touch(Place place) {
+void MemoryPlanner::touch(Storage place) {
   PlannedBuffer *buffer = bufferAt(place);
   if (!buffer)
     return;
@@ -172,12 +158,12 @@ void MemoryPlanner::touch(Place place) {
     loops[buffer->depth].push_back(place);
 }
 
-Place MemoryPlanner::placeResult(Value result) {
-  auto [known, isNew] = places.try_emplace(result, Place{});
+Storage MemoryPlanner::placeResult(Value result) {
+  auto [known, isNew] = places.try_emplace(result, Storage{});
   if (isNew) {
     SymbolicInt bytes = roomFor(result);
     if (bytes.isPoison()) {
-      reportTooLarge(result);
+      tile::reportTooLarge(result);
       hasFailed = true;
     }
     known->second = createBuffer(dependsOnData(result.getType()), bytes);
@@ -186,7 +172,7 @@ Place MemoryPlanner::placeResult(Value result) {
   return known->second;
 }
 
-void MemoryPlanner::placeOperands(Operation *op, SmallVector<Place> &list) {
+void MemoryPlanner::placeOperands(Operation *op, SmallVector<Storage> &list) {
   for (Value operand : op->getOperands()) {
     list.push_back(placeOf(operand));
     touch(list.back());
@@ -212,17 +198,17 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
     step += isa<graph::ConstantOp, graph::ReshapeOp>(op) ? 0 : 1;
   }
-  SmallVector<Place> sources;
+  SmallVector<Storage> sources;
   placeOperands(terminator, sources);
-  record(terminator, buffersAttribute, sources);
+  plan.values[terminator] = sources;
 }
 
 void MemoryPlanner::planConstant(graph::ConstantOp constant) {
   if (constant->use_empty())
     return;
   auto type = cast<RankedTensorType>(constant.getType());
-  constant->setAttr(weightOffsetAttribute, builder.getI64IntegerAttr(weightBytes));
-  places[constant] = {Space::Weights, weightBytes};
+  plan.segments[constant] = weightBytes;
+  places[constant] = {Space::Segment, weightBytes};
   weightBytes =
       llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), PERPEND_ALIGNMENT);
 }
@@ -230,12 +216,12 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
   planOperands(call, call.getOutputs());
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-  SmallVector<func::FuncOp, 2> functions = variantsOf(kernel);
+  SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
   functions.push_back(kernel);
   for (func::FuncOp function : functions)
-    if (!function->hasAttr(numberAttribute))
-      function->setAttr(numberAttribute, builder.getI64IntegerAttr(kernelCount++));
-  if (llvm::any_of(functions, [](func::FuncOp function) { return hasScratch(function); }))
+    if (!function->hasAttr(tile::numberAttribute))
+      function->setAttr(tile::numberAttribute, Builder(main.getContext()).getI64IntegerAttr(kernelCount++));
+  if (llvm::any_of(functions, [](func::FuncOp function) { return tile::hasScratch(function); }))
     planScratch(call, functions);
 }
 
@@ -246,7 +232,7 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
   llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
   SymbolicInt bytes = 0, parts = 0;
   for (func::FuncOp function : functions)
-    if (hasScratch(function)) {
+    if (tile::hasScratch(function)) {
       Scratch scratch = Scratch::of(function);
       bytes = max(bytes, scratch.plannedBytes().substitute(values));
       parts = max(parts, scratch.mostParts.substitute(values));
@@ -258,29 +244,29 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     hasFailed = true;
     return;
   }
-  Place place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes);
+  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes);
   bufferAt(place)->parts = parts;
-  record(call, scratchPlaceAttribute, place);
+  plan.scratch[call] = place;
 }
 
 /// For operators without regions: plans each operand, then each result.
 void MemoryPlanner::planOperands(Operation *op, ValueRange results) {
-  SmallVector<Place> list;
+  SmallVector<Storage> list;
   placeOperands(op, list);
   for (Value result : results)
     list.push_back(placeResult(result));
-  record(op, buffersAttribute, list);
+  plan.values[op] = list;
 }
 
 void MemoryPlanner::planIf(graph::IfOp op) {
-  SmallVector<Place> list;
+  SmallVector<Storage> list;
   placeOperands(op, list);
   SmallVector<Target> targets;
   for (Value result : op.getResults()) {
     list.push_back(placeResult(result));
     targets.push_back({list.back(), result.getType(), true});
   }
-  record(op, buffersAttribute, list);
+  plan.values[op] = list;
   for (Region *region : op.getRegions())
     planBlock(region->front(), targets);
   for (const Target &target : targets)
@@ -288,16 +274,16 @@ void MemoryPlanner::planIf(graph::IfOp op) {
 }
 
 /// A carried value and its successor. If both have a fixed size, two slots hold their addresses, which swap.
-Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Place> &spares) {
+Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Storage> &spares) {
   Value argument = loop.carriedArguments()[number], result = loop.carriedResults()[number];
-  Place place = places.at(result);
+  Storage place = places.at(result);
   if (originOf(loop.yieldedCarried()[number]) == argument) { // it never changes
     places[argument] = place;
     spares.push_back(place);
     return {place, result.getType(), false};
   }
-  spares.push_back(createBuffer(place.space == Space::Growing, roomFor(result)));
-  if (place.space == Space::Growing) {
+  spares.push_back(createBuffer(place.space == Space::Room, roomFor(result)));
+  if (place.space == Space::Room) {
     places[argument] = place;
     return {spares.back(), result.getType(), true};
   }
@@ -321,7 +307,7 @@ Target MemoryPlanner::planElement(graph::LoopOp loop, unsigned number) {
 }
 
 void MemoryPlanner::planLoop(graph::LoopOp loop) {
-  SmallVector<Place> list, arguments, spares;
+  SmallVector<Storage> list, arguments, spares;
   placeOperands(loop, list);
   for (Value result : loop.getResults())
     list.push_back(placeResult(result));
@@ -335,17 +321,16 @@ void MemoryPlanner::planLoop(graph::LoopOp loop) {
     targets.push_back(planElement(loop, i));
   for (BlockArgument argument : loop.getBody().getArguments())
     arguments.push_back(places.at(argument));
-  record(loop, buffersAttribute, list);
-  record(loop, argumentsAttribute, arguments);
-  record(loop, sparesAttribute, spares);
+  plan.values[loop] = list;
   auto yielded = ArrayRef<Target>(targets).drop_front(loop.getCondition() ? 1 : 0);
-  record(loop, targetsAttribute, llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }));
+  plan.loops[loop] = {arguments, llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }),
+                      spares};
   loops.emplace_back();
   planBlock(loop.getBody().front(), targets);
-  SmallVector<Place> used = loops.back();
+  SmallVector<Storage> used = loops.back();
   loops.pop_back();
-  llvm::for_each(used, [&](Place place) { touch(place); });
-  llvm::for_each(spares, [&](Place place) { touch(place); });
+  llvm::for_each(used, [&](Storage place) { touch(place); });
+  llvm::for_each(spares, [&](Storage place) { touch(place); });
   llvm::for_each(loop.getResults(), [&](Value result) { touch(places.at(result)); });
 }
 
@@ -359,150 +344,69 @@ LogicalResult MemoryPlanner::run() {
   SmallVector<Target> targets;
   for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
     growing.push_back({bytesOf(type), 0, 0, 0});
-    targets.push_back(
-        {{dependsOnData(type) ? Space::Growing : Space::Output, static_cast<int64_t>(number)}, type, true});
+    targets.push_back({{dependsOnData(type) ? Space::Room : Space::Output, static_cast<int64_t>(number)}, type, true});
   }
   planBlock(main.getBody().front(), targets);
   if (hasFailed)
     return failure();
-  shareGrowing();
-  writeAttributes();
+  shareRooms();
+  chooseOffsets();
   return success(!hasFailed);
 }
 
-/// Numbers growing buffers: in order of first use, each takes the first number that is free by then. Those of outputs
-/// keep theirs.
-void MemoryPlanner::shareGrowing() {
-  sharedNumbers.resize(growing.size());
+/// Numbers rooms: in order of first use, each takes the first number that is free by then. Those of outputs keep
+/// theirs.
+void MemoryPlanner::shareRooms() {
+  std::vector<int64_t> numbers(growing.size()), lasts; // lasts: last use of each shared number, without outputs
   size_t outputs = main.getNumResults();
-  std::vector<int64_t> lasts; // last use of each shared number, without outputs
   for (size_t i = 0; i < outputs; ++i)
-    sharedNumbers[i] = i;
+    numbers[i] = static_cast<int64_t>(i);
   for (size_t i = outputs; i < growing.size(); ++i) {
     auto free = llvm::find_if(lasts, [&](int64_t last) { return last < growing[i].first; });
-    sharedNumbers[i] = outputs + (free - lasts.begin());
+    numbers[i] = static_cast<int64_t>(outputs) + (free - lasts.begin());
     if (free == lasts.end())
       lasts.push_back(growing[i].last);
     else
       *free = growing[i].last;
   }
-  main->setAttr(growingAttribute, builder.getI64IntegerAttr(lasts.size()));
+  plan.rooms = static_cast<int64_t>(lasts.size());
+  auto rename = [&](MemoryPlan::Storages &list) {
+    for (Storage &location : list)
+      if (location.space == Space::Room)
+        location.number = numbers[location.number];
+  };
+  for (auto &[op, list] : plan.values)
+    rename(list);
+  for (auto &[op, loop] : plan.loops)
+    for (MemoryPlan::Storages *list : {&loop.arguments, &loop.targets, &loop.spares})
+      rename(*list);
+  for (auto &[op, location] : plan.scratch)
+    if (location.space == Space::Room)
+      location.number = numbers[location.number];
 }
 
-void MemoryPlanner::writeAttributes() {
-  for (auto &[op, name, list] : records) {
-    SmallVector<int64_t> pairs;
-    for (Place place : list)
-      pairs.append({static_cast<int64_t>(place.space),
-                    place.space == Space::Growing ? sharedNumbers[place.number] : place.number});
-    op->setAttr(name, builder.getDenseI64ArrayAttr(pairs));
-  }
-  SmallVector<SymbolicInt> sizes, parts;
-  SmallVector<int64_t> lifetimes;
-  for (const PlannedBuffer &buffer : arena) {
-    sizes.push_back(buffer.bytes);
-    parts.push_back(buffer.parts);
-    lifetimes.append({buffer.first, buffer.last});
-  }
-  main->setAttr(slotsAttribute, builder.getI64IntegerAttr(slots));
-  main->setAttr(weightBytesAttribute, builder.getI64IntegerAttr(weightBytes));
-  main->setAttr(bufferBytesAttribute, graph::ShapeAttr::get(main.getContext(), sizes));
-  main->setAttr(lifetimesAttribute, builder.getDenseI64ArrayAttr(lifetimes));
-  bool hasParts = llvm::any_of(parts, [](const SymbolicInt &count) { return count != SymbolicInt(1); });
-  if (hasParts)
-    main->setAttr(bufferPartsAttribute, graph::ShapeAttr::get(main.getContext(), parts));
-  else if (llvm::all_of(sizes, [](const SymbolicInt &size) { return size.isConstant(); }))
-    chooseOffsets();
-}
-
+/// Left to binding where a size depends on symbols or threads.
 void MemoryPlanner::chooseOffsets() {
-  std::vector<int64_t> sizes, offsets(arena.size());
+  std::vector<int64_t> sizes, offsets(plan.arena.size());
   std::vector<perpend_buffer_lifetime> lifetimes;
-  for (const PlannedBuffer &buffer : arena) {
+  for (const PlannedBuffer &buffer : plan.arena) {
+    if (!buffer.bytes.isConstant() || buffer.parts != SymbolicInt(1))
+      return;
     sizes.push_back(*buffer.bytes.constant());
     lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
   }
-  int64_t total = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
-  if (total < 0) {
-    main.emitError("the intermediate values do not fit in memory")
-        << graph::Hint("check the dimensions of the model's inputs");
-    hasFailed = true;
+  plan.arenaBytes = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
+  plan.offsets = std::move(offsets);
+  if (plan.arenaBytes >= 0)
     return;
-  }
-  main->setAttr(offsetsAttribute, builder.getDenseI64ArrayAttr(offsets));
-  main->setAttr(arenaBytesAttribute, builder.getI64IntegerAttr(total));
+  main.emitError("the intermediate values do not fit in memory")
+      << graph::Hint("check the dimensions of the model's inputs");
+  hasFailed = true;
 }
 
-//===----------------------------------------------------------------------===//
-// Plans written by hand
-//===----------------------------------------------------------------------===//
-
-/// All attributes of a plan except the offsets of arena buffers.
-static constexpr StringLiteral plannedNames[] = {
-    buffersAttribute, argumentsAttribute,    targetsAttribute,     sparesAttribute,      weightOffsetAttribute,
-    numberAttribute,  slotsAttribute,        weightBytesAttribute, bufferBytesAttribute, lifetimesAttribute,
-    growingAttribute, scratchPlaceAttribute, bufferPartsAttribute};
-
-/// Buffers that live at the same time must be disjoint and within the arena.
-static bool fitsArena(ArrayRef<int64_t> offsets, ArrayRef<int64_t> sizes, ArrayRef<int64_t> lifetimes, int64_t bytes) {
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    if (offsets[i] < 0 || offsets[i] % PERPEND_ALIGNMENT || offsets[i] > bytes || sizes[i] > bytes - offsets[i])
-      return false;
-    for (size_t j = 0; j < i; ++j) {
-      bool meet = lifetimes[2 * i] <= lifetimes[2 * j + 1] && lifetimes[2 * j] <= lifetimes[2 * i + 1];
-      if (meet && offsets[i] < offsets[j] + sizes[j] && offsets[j] < offsets[i] + sizes[i])
-        return false;
-    }
-  }
-  return true;
-}
-
-static bool areOffsets(func::FuncOp main) {
-  auto offsets = main->getAttrOfType<DenseI64ArrayAttr>(offsetsAttribute);
-  auto arena = main->getAttrOfType<IntegerAttr>(arenaBytesAttribute);
-  if (!main->hasAttr(offsetsAttribute) && !main->hasAttr(arenaBytesAttribute))
-    return true; // the runtime chooses
-  SmallVector<int64_t> sizes;
-  for (const SymbolicInt &size : main->getAttrOfType<graph::ShapeAttr>(bufferBytesAttribute).values())
-    sizes.push_back(size.constant().value_or(-1));
-  return !main->hasAttr(bufferPartsAttribute) && offsets && arena && arena.getType().isSignlessInteger(64) &&
-         offsets.size() == static_cast<int64_t>(sizes.size()) && !llvm::is_contained(sizes, -1) &&
-         fitsArena(offsets, sizes, main->getAttrOfType<DenseI64ArrayAttr>(lifetimesAttribute), arena.getInt());
-}
-
-LogicalResult perpend::tile::verifyPlan(ModuleOp module) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    return success(); // the plan has been lowered
-  OwningOpRef<ModuleOp> planned = module.clone();
-  SmallVector<Operation *> expected, got;
-  planned->walk([&](Operation *op) {
-    expected.push_back(op);
-    for (StringLiteral name : plannedNames)
-      op->removeAttr(name);
-  });
-  module.walk([&](Operation *op) { got.push_back(op); });
-  if (failed(MemoryPlanner(planned->lookupSymbol<func::FuncOp>("main")).run()))
+FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main) {
+  MemoryPlanner planner(main);
+  if (failed(planner.run()))
     return failure();
-  for (auto [right, op] : llvm::zip_equal(expected, got))
-    for (StringLiteral name : plannedNames)
-      if (right->getAttr(name) != op->getAttr(name))
-        return op->emitError("'") << op->getName() << "': " << name << " is not what the phase 'plan' makes of this "
-                                  << "module"
-                                  << graph::Hint("change operators before that phase; of a plan, only tile.offsets may "
-                                                 "be changed");
-  return areOffsets(main) ? success()
-                          : main.emitError("tile.offsets: expected a multiple of 64 for each of tile.buffer_bytes, so "
-                                           "that buffers that live at one time lie apart, in tile.arena_bytes")
-                                << graph::Hint("leave both out, and the offsets are chosen when the model runs");
+  return std::move(planner.plan);
 }
-
-namespace {
-struct PlanMemory : perpend::tile::impl::TilePlanMemoryBase<PlanMemory> {
-  void runOnOperation() override {
-    if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
-      if (failed(MemoryPlanner(main).run()))
-        signalPassFailure();
-  }
-};
-} // namespace

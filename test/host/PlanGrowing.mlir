@@ -1,17 +1,27 @@
-// RUN: perpend-opt --tile-plan-memory %s | FileCheck %s
+// RUN: perpend-opt --host-plan-memory %s | FileCheck %s
 // Growing buffers: number 0 is the output's; of three values never more than two live at once. The branch that computes
 // its result writes to the output, the other one copies.
 
-// CHECK: tile.growing = 2
-// CHECK: graph.measure {{.*}} {tile.buffers = array<i64: 0, 0>}
-// CHECK: graph.call_kernel {{.*}} tile.buffers = array<i64: 2, 0, 4, 1>}
-// CHECK: graph.call_kernel {{.*}}tile.buffers = array<i64: 4, 1, 4, 2>}
-// CHECK: graph.call_kernel {{.*}}tile.buffers = array<i64: 4, 2, 4, 1>}
-// CHECK: graph.if {{.*}} {tile.buffers = array<i64: 0, 1, 4, 0>}
-// CHECK: graph.call_kernel {{.*}}tile.buffers = array<i64: 4, 1, 4, 0>}
-// CHECK: graph.yield {{.*}} {tile.buffers = array<i64: 4, 0>}
-// CHECK: graph.yield {{.*}} {tile.buffers = array<i64: 4, 1>}
-// CHECK: return {tile.buffers = array<i64: 4, 0>}
+// CHECK: host.entry @main(%{{.*}}: !host.place<[] x i64>, %[[C:.*]]: !host.place<[] x i1>, %[[OUT:.*]]: !host.room)
+// CHECK: %[[FIRST:.*]] = host.room 1
+// CHECK: %[[SECOND:.*]] = host.room 2
+// CHECK: host.read "k" from
+// CHECK: host.check [k] at_least [0]
+// CHECK: %[[X:.*]] = host.reserve %[[FIRST]]
+// CHECK: host.launch @k({{.*}}) -> (%[[X]]) symbols [k]
+// CHECK: %[[Y:.*]] = host.reserve %[[SECOND]]
+// CHECK: host.launch @k(%[[X]]) -> (%[[Y]])
+// CHECK: %[[Z:.*]] = host.reserve %[[FIRST]]
+// CHECK: host.launch @k(%[[Y]]) -> (%[[Z]])
+// CHECK: host.read "if0" from %[[C]]
+// CHECK: host.if [if0] {
+// CHECK: %[[W:.*]] = host.reserve %[[OUT]]
+// CHECK: host.launch @k(%[[Z]]) -> (%[[W]])
+// CHECK: } else {
+// CHECK: %[[V:.*]] = host.reserve %[[OUT]]
+// CHECK: host.copy %[[Z]] to %[[V]]
+// CHECK: host.content %[[OUT]]
+// CHECK: host.return
 #k = #graph.shape<["k"]>
 func.func @main(%n: tensor<i64>, %c: tensor<i1>) -> tensor<?xf32, #k> {
   %one = graph.constant dense<1.0> : tensor<1xf32> : tensor<1xf32>
