@@ -9,6 +9,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
+#include "host/Host.h"
 #include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
@@ -141,15 +142,15 @@ std::string Program::bytes() const {
   return succeeded(writeBytecodeToFile(*state->module, out)) ? bytes : "";
 }
 
-static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
-
 std::vector<std::string> Program::inputNames() const {
   std::vector<std::string> names;
-  if (func::FuncOp main = mainOf(*state->module))
-    for (unsigned i = 0; i < main.getNumArguments(); ++i) {
-      auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-      names.push_back(name ? name.str() : "input" + std::to_string(i));
-    }
+  auto main = state->module->lookupSymbol<FunctionOpInterface>("main");
+  auto entry = state->module->lookupSymbol<host::EntryOp>("main");
+  unsigned count = entry ? entry.inputCount() : main ? main.getNumArguments() : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+    names.push_back(name ? name.str() : "input" + std::to_string(i));
+  }
   return names;
 }
 

@@ -370,6 +370,20 @@ def test_report(relu: perpend.Model) -> None:
     assert relu.description["inputs"][0]["name"] == "x"
 
 
+def test_every_phase_but_the_last_can_be_evaluated(tmp_path: Path) -> None:
+    module = perpend.import_model(two_outputs())
+    a, b = np.random.default_rng(3).standard_normal((2, 7, 3), np.float32)
+    expected = module.evaluate(a, b)
+    perpend.compile(module, dump_phases=str(tmp_path))
+    for phase in sorted(tmp_path.glob("[1-7]*.mlir")):
+        read = _perpend.Module.from_text(phase.read_text())
+        assert read.input_names == module.input_names, phase.name
+        for result, wanted in zip(read.evaluate(a, b), expected, strict=True):
+            np.testing.assert_allclose(result, wanted, rtol=1e-6)
+        with pytest.raises(perpend.CompileError, match="expected 2 inputs, got 1"):
+            read.evaluate(a)
+
+
 def test_reference_interpreter_agrees() -> None:
     module = perpend.import_model(two_outputs())
     assert "func.func @main" in str(module)
