@@ -217,7 +217,7 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
 
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
-                            {"isa", llvm::json::Array(machine.target.isa)},
+                            {"isa", llvm::json::Array(machine.target.features)},
                             {"codeBytes", machine.codeBytes},
                             {"weightsBytes", machine.weightsBytes}};
 }
@@ -229,7 +229,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", llvm::json::Array(target.isa)},
+                            {"isa", llvm::json::Array(target.features)},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},
                             {"outputs", toJson(description.outputs)},

@@ -211,7 +211,7 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     if (description.needsHandles)
       table.texts = description.texts;
     table.descriptor = descriptorOf(description, machine, facts);
-    variants.push_back({table, machine.name, machine.isa});
+    variants.push_back({table, machine.name, machine.features});
   }
   llvm::LLVMContext context;
   llvm::Module tables(name, context);

@@ -3,7 +3,7 @@
 #ifndef PERPEND_PIPELINE_H
 #define PERPEND_PIPELINE_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,7 +14,7 @@ namespace perpend {
 
 /// Inputs of the phases besides the module.
 struct PhaseContext {
-  const target::TargetInfo &target;
+  const target::Machine &target;
   int64_t optLevel = 3;
   bool isChecked = false, isUnpacked = false; ///< see CompileOptions
   llvm::StringRef precision = "f32";

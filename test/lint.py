@@ -26,7 +26,7 @@ LAYERS = [
 RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 # Facts about machines are data that every layer may read.
 EVERYWHERE = {
-    "target/TargetInfo.h",
+    "target/Machine.h",
     "target/TargetOption.h",
     "target/Targets.def",
     "target/Intrinsics.h",

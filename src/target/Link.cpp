@@ -59,11 +59,11 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
 
 /// The symbols of the C library and the name of the loader are known for one architecture only.
 Error checkArchitecture(const TargetInfo &target) {
-  if (Triple(target.triple).getArch() == Triple::x86_64)
+  if (Triple(target.code.triple).getArch() == Triple::x86_64)
     return Error::success();
   return createStringError(formatv("target '{0}': cannot link for '{1}', expected x86_64\n"
                                    "hint: write a static library and link it with the system's own tools",
-                                   target.name, target.triple));
+                                   target.name, target.code.triple));
 }
 
 std::string exportScript(ArrayRef<std::string> patterns) {

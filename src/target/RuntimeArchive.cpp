@@ -34,7 +34,7 @@ static SmallVector<std::string> runtimeFolders() {
 }
 
 std::vector<std::string> builtinArchives(const TargetInfo &target) {
-  if (target.hasIsa("f16c"))
+  if (target.hasFeature("f16c"))
     return {};
   return {"libperpend_builtins.a"};
 }

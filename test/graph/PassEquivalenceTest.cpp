@@ -13,6 +13,7 @@
 
 #include "graph/Graph.h"
 #include "graph/passes/Passes.h"
+#include "target/TargetInfo.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

@@ -73,7 +73,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   request.objects = {folder.pathOf("weights.o")};
   const WeightsSummary summary = expectValue(writeWeightsObject(request.objects[0], "sum", blobs, 16, target));
   std::string isa;
-  for (const std::string &name : target.isa)
+  for (const std::string &name : target.features)
     isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
   const std::string descriptor =
       R"({"perpend": "0.1.0", "abi": 5, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +

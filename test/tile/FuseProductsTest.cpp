@@ -130,7 +130,7 @@ class FuseProductsTest : public testing::TestWithParam<Case> {};
 TEST_P(FuseProductsTest, SumsAreTheSame) {
   perpend::target::TargetInfo target = llvm::cantFail(perpend::target::resolveTarget(GetParam().target));
   perpend::target::TargetInfo host = llvm::cantFail(perpend::target::resolveTarget("host"));
-  if (!llvm::all_of(target.isa, [&](llvm::StringRef set) { return host.hasIsa(set); }))
+  if (!llvm::all_of(target.features, [&](llvm::StringRef set) { return host.hasFeature(set); }))
     GTEST_SKIP() << "this processor has no such instructions";
   for (unsigned seed = 0; seed < 12; ++seed) {
     Program program(seed, GetParam().isMixed);

@@ -201,10 +201,10 @@ protected:
     std::string source;
     for (const auto &[name, text] : sources)
       source += text;
-    perpend::target::TargetInfo target;
+    perpend::target::Machine target;
     target.vectorBytes = variant.bytes;
     target.vectorRegisters = variant.bytes == 64 ? 32 : 16;
-    target.isa = variant.features;
+    target.features = variant.features;
     Jit jit(source, createTileLowerIntrinsics({target}), variant.isOfTiles() ? featuresToAdd() : noFeatures);
     for (const Block &block : all) {
       for (int64_t words : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 64, 131})

@@ -275,7 +275,9 @@ INSTANTIATE_TEST_SUITE_P(Refusals, SchedulePrimitives, ::testing::ValuesIn(refus
 
 TEST(SchedulePrimitivesScopes, areThoseOfTheTarget) {
   onBlocksOf("matmul", [](mlir::func::FuncOp kernel) {
-    KernelSchedule schedule(kernel, {"local", "l1"});
+    perpend::target::Machine machine;
+    machine.memories = {{"local"}, {"l1"}};
+    KernelSchedule schedule(kernel, machine);
     KernelSchedule::Block block = *schedule.getBlock("contract");
     KernelSchedule::Loop loop = (*schedule.getLoops(block))[0];
     for (llvm::StringRef scope : {"l2", "global", ""}) {

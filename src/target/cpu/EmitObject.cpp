@@ -51,29 +51,30 @@ CodeGenOptLevel codeGenLevel(unsigned optLevel) {
 Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, unsigned optLevel) {
   initializeBackend();
   std::string reason;
-  const Target *backend = TargetRegistry::lookupTarget(target.triple, reason);
+  const Target *backend = TargetRegistry::lookupTarget(target.code.triple, reason);
   if (!backend)
-    return createStringError(
-        formatv("target '{0}': this LLVM cannot generate code for '{1}': {2}", target.name, target.triple, reason));
+    return createStringError(formatv("target '{0}': this LLVM cannot generate code for '{1}': {2}", target.name,
+                                     target.code.triple, reason));
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
   options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
-  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
-      target.triple, target.cpu, target.features, options, Reloc::PIC_, CodeModel::Small, codeGenLevel(optLevel)));
+  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(target.code.triple, target.code.cpu,
+                                                                     target.code.attributes, options, Reloc::PIC_,
+                                                                     CodeModel::Small, codeGenLevel(optLevel)));
 }
 
 void setFunctionAttributes(Function &function, const TargetInfo &target) {
-  function.addFnAttr("target-cpu", target.cpu);
-  if (!target.features.empty())
-    function.addFnAttr("target-features", target.features);
+  function.addFnAttr("target-cpu", target.code.cpu);
+  if (!target.code.attributes.empty())
+    function.addFnAttr("target-features", target.code.attributes);
   function.addFnAttr("prefer-vector-width", std::to_string(target.vectorBytes * 8));
   function.addFnAttr("frame-pointer", "none");
   function.setDoesNotThrow();
 }
 
 void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
-  module.setTargetTriple(target.triple);
+  module.setTargetTriple(target.code.triple);
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(PICLevel::BigPIC);
   defineLaneFunctions(module, target);

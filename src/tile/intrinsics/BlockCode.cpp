@@ -31,7 +31,7 @@ BlockCode::Values BlockCode::emitLoop(Value from, Value to, int64_t step, ValueR
 }
 
 void BlockCode::prefetch(Value buffer, Value index, int64_t from, int64_t elements, unsigned cache) {
-  int64_t inLine = 8 * target.lineBytes / cast<MemRefType>(buffer.getType()).getElementTypeBitWidth();
+  int64_t inLine = 8 * target.lineBytes() / cast<MemRefType>(buffer.getType()).getElementTypeBitWidth();
   for (int64_t line = 0; line < elements; line += inLine)
     builder.create<memref::PrefetchOp>(buffer, add(index, from + line), /*isWrite=*/false, cache, /*isDataCache=*/true);
 }

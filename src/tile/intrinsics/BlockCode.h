@@ -25,7 +25,7 @@ protected:
   /// Takes the iteration and the carried values; returns the values for the next iteration.
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  BlockCode(mlir::ImplicitLocOpBuilder &builder, const target::TargetInfo &target) : builder(builder), target(target) {}
+  BlockCode(mlir::ImplicitLocOpBuilder &builder, const target::Machine &target) : builder(builder), target(target) {}
 
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::Value x, mlir::Value y);
@@ -40,7 +40,7 @@ protected:
   void prefetch(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements, unsigned cache = 3);
 
   mlir::ImplicitLocOpBuilder &builder;
-  const target::TargetInfo &target;
+  const target::Machine &target;
 };
 
 class BlockCall {

@@ -16,7 +16,7 @@ std::string perpend::tile::emitterNames() {
 }
 
 int64_t perpend::tile::rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                                  const target::TargetInfo &target) {
+                                  const target::Machine &target) {
   const Emitter *emitter = findEmitter(intrinsic.emitter);
   return (emitter ? emitter : &registersEmitter)->rowsAtOnce(intrinsic, panel, rows, target);
 }

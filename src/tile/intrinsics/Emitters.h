@@ -18,10 +18,10 @@ struct Emitter {
   bool (*takes)(const Intrinsic &intrinsic);
   /// Replaces the call by code. The number of columns must be constant, and also that of rows unless takesAnyRows.
   /// Emits errors at the call.
-  mlir::LogicalResult (*lower)(CallIntrinsicOp call, const Intrinsic &intrinsic, const target::TargetInfo &target);
+  mlir::LogicalResult (*lower)(CallIntrinsicOp call, const Intrinsic &intrinsic, const target::Machine &target);
   /// The most rows of a block, for panels of this many columns; `rows` is the number of rows of the product, if known.
   int64_t (*rowsAtOnce)(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                        const target::TargetInfo &target);
+                        const target::Machine &target);
   /// Whether one call can process the rows (or lines) that remain after the whole blocks, even if their number is known
   /// only at run time.
   bool takesAnyRows;
@@ -38,7 +38,7 @@ std::string emitterNames();
 
 /// rowsAtOnce of the intrinsic's emitter; implementations in text are assumed to hold their sums in registers.
 int64_t rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                   const target::TargetInfo &target);
+                   const target::Machine &target);
 
 int64_t blocksAtOnce(const Intrinsic &intrinsic);
 int64_t linesAtOnce(const Intrinsic &intrinsic);
@@ -48,7 +48,7 @@ extern const Emitter registersEmitter;
 /// rowsAtOnce of registersEmitter, for sums of a type and words of `group` elements: as many accumulators as the
 /// registers allow, distributed evenly over the rows.
 int64_t rowsInRegisters(mlir::Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                        const target::TargetInfo &target, int64_t sumsOfColumn = 1);
+                        const target::Machine &target, int64_t sumsOfColumn = 1);
 /// Blocks of sums in matrix registers (Tiles.cpp).
 extern const Emitter tilesEmitter;
 /// Register tiles of products with grouped numbers (Groups.cpp).

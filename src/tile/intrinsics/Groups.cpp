@@ -44,7 +44,7 @@ struct GroupBlock {
   int64_t sets = 1;        //  independent accumulators of the group's sums
   bool holdsTotals = true; // the block's totals are in registers
 
-  GroupBlock(int64_t rows, int64_t cols, const target::TargetInfo &target)
+  GroupBlock(int64_t rows, int64_t cols, const target::Machine &target)
       : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
     auto fits = [&](int64_t copies) { return copies * accumulators() + 2 * vectors + 2 <= target.vectorRegisters; };
     holdsTotals = fits(2);
@@ -71,7 +71,7 @@ struct Arguments {
 class GroupEmitter : BlockCode {
 public:
   GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
-               const target::TargetInfo &target)
+               const target::Machine &target)
       : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
         step(WordProducts::stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
 
@@ -161,8 +161,8 @@ void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange wor
 /// arrive.
 void GroupEmitter::emitPrefetch(Value bIndex) {
   int64_t wordBytes = groups.word.getIntOrFloatBitWidth() / 8;
-  auto lines = int64_t(target.bytesPerSecond * secondsAhead / target.lineBytes);
-  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes / wordBytes, columns());
+  auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
+  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes() / wordBytes, columns());
 }
 
 //===----------------------------------------------------------------------===//
@@ -331,7 +331,7 @@ class GroupCall : BlockCall {
 public:
   using BlockCall::BlockCall;
 
-  LogicalResult lower(const target::TargetInfo &target);
+  LogicalResult lower(const target::Machine &target);
 
 private:
   bool hasZeros() { return bool(intrinsic.groups->zero); }
@@ -372,7 +372,7 @@ Arguments GroupCall::argumentsOf(ValueRange values) {
   return arguments;
 }
 
-LogicalResult GroupCall::lower(const target::TargetInfo &target) {
+LogicalResult GroupCall::lower(const target::Machine &target) {
   std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
   FailureOr<SmallVector<Value>> buffers = plainBuffers();
   if (failed(buffers) || failed(check(rows, cols)))
@@ -395,12 +395,12 @@ bool takesGroups(const Intrinsic &intrinsic) {
                                                (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
 }
 
-LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   return GroupCall(op, intrinsic).lower(target);
 }
 
 int64_t rowsAtOnceOfGroups(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                           const target::TargetInfo &target) {
+                           const target::Machine &target) {
   return rowsInRegisters(intrinsic.groups->real, panel, 1, rows, target);
 }
 

@@ -35,7 +35,7 @@ struct PanelArguments {
 
 class PanelCode : protected BlockCode {
 protected:
-  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments, const target::TargetInfo &target)
+  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments, const target::Machine &target)
       : BlockCode(builder, target), arguments(arguments) {}
 
   /// Emits the loops of the window. The body gets the bases of its elements of a and b, then the carried values.

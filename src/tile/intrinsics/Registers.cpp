@@ -60,12 +60,12 @@ constexpr int64_t mostRows = 24, mostColumnRows = 8;
 /// If no multiply-add takes a word directly from memory, LLVM spills the accumulators of more rows than this.
 constexpr int64_t mostRowsOfSums = 16;
 
-int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
+int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::Machine &target) {
   return std::max<int64_t>(1, target.vectorLanes(elementBytes(sum)) / sumsOfColumn);
 }
 
 /// Registers per logical vector: words may be wider than a register's lane.
-int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::TargetInfo &target) {
+int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::Machine &target) {
   return llvm::divideCeil(sumsOfColumn, target.vectorLanes(elementBytes(sum)));
 }
 
@@ -102,7 +102,7 @@ struct RegisterBlock {
 class MicroKernelEmitter : PanelCode {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
-                     const target::TargetInfo &target, int64_t parts)
+                     const target::Machine &target, int64_t parts)
       : PanelCode(builder, arguments, target), block(block), words(words), parts(parts) {}
 
   void emit();
@@ -236,7 +236,7 @@ void MicroKernelEmitter::emit() {
 //===----------------------------------------------------------------------===//
 
 /// Whether one instruction multiplies and adds, that is, the step does not end with an addition.
-bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target) {
+bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target) {
   const Intrinsic::Step *step = WordProducts::stepFor(intrinsic, lanes, target);
   if (!step)
     return isa<FloatType>(intrinsic.panels->sum);
@@ -244,7 +244,7 @@ bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Targe
   return !isa_and_nonnull<arith::AddIOp, arith::AddFOp>(next.getDefiningOp());
 }
 
-LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   PanelCall call(op, intrinsic);
   std::optional<int64_t> rows = getConstantIntValue(call.rows()), cols = getConstantIntValue(call.columns());
   if (failed(call.check(rows, cols)))
@@ -272,7 +272,7 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
 }
 
 int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                              const target::TargetInfo &target) {
+                              const target::Machine &target) {
   return rowsInRegisters(intrinsic.panels->sum, panel, intrinsic.panels->group, rows, target, intrinsic.sumsOfColumn());
 }
 
@@ -280,7 +280,7 @@ int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::op
 
 /// On some targets, products of integers need a register before they can be added.
 int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
-                                       const target::TargetInfo &target, int64_t sumsOfColumn) {
+                                       const target::Machine &target, int64_t sumsOfColumn) {
   int64_t lanes = columnsOfVector(sum, sumsOfColumn, target);
   int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
   int64_t registers = target.vectorRegisters / registersOfVector(sum, sumsOfColumn, target);

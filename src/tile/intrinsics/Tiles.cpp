@@ -93,7 +93,7 @@ class TileBlockEmitter : PanelCode {
 public:
   /// `across` is the number of registers along the columns.
   TileBlockEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t across, TileBlock block,
-                   TileArguments arguments, const target::TargetInfo &target)
+                   TileArguments arguments, const target::Machine &target)
       : PanelCode(builder, arguments, target), intrinsic(intrinsic), tiles(*intrinsic.tiles), across(across),
         block(block), aDown(arguments.aDown), cDown(arguments.cDown) {}
 
@@ -182,7 +182,7 @@ void TileBlockEmitter::emit() {
 
 class TileCall {
 public:
-  TileCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target)
+  TileCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target)
       : op(op), intrinsic(intrinsic), tiles(*intrinsic.tiles), target(target), call(op, intrinsic) {}
 
   LogicalResult lower();
@@ -222,7 +222,7 @@ private:
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
   const Intrinsic::Tiles &tiles;
-  const target::TargetInfo &target;
+  const target::Machine &target;
   PanelCall call;
   SmallVector<Value> operands;
   /// Distance from the upper registers' rows to the lower ones', in the left operand and in the sums.
@@ -320,7 +320,7 @@ SmallVector<Value> TileCall::operandsAt(OpBuilder &builder, Place place, Value d
 Value TileCall::partOfDepth(OpBuilder &builder, Value count) {
   PanelArguments all{ValueRange(operands)};
   int64_t columnBytes = across * tiles.columns * intrinsic.panels->right.getIntOrFloatBitWidth() / 8;
-  int64_t part = llvm::alignDown(target.l1Bytes / 3 / columnBytes, intrinsic.panels->depth);
+  int64_t part = llvm::alignDown(target.nearCacheBytes() / 3 / columnBytes, intrinsic.panels->depth);
   bool isWindow = !matchPattern(all.counts[0], m_One()) || !matchPattern(all.counts[1], m_One());
   std::optional<int64_t> depth = getConstantIntValue(all.depth);
   if (isWindow || matchPattern(count, m_One()) || (depth && *depth <= part) || part < intrinsic.panels->depth)
@@ -439,7 +439,7 @@ LogicalResult TileCall::lower() {
   return success();
 }
 
-LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::TargetInfo &target) {
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   return TileCall(op, intrinsic, target).lower();
 }
 
@@ -448,7 +448,7 @@ bool takesTiles(const Intrinsic &intrinsic) {
   return PanelCall::takesLines(intrinsic) && intrinsic.tiles && intrinsic.panels->depth > intrinsic.panels->group;
 }
 
-int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> rows, const target::TargetInfo &) {
+int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> rows, const target::Machine &) {
   return rowsOfBlock(intrinsic.tiles->rows, rows);
 }
 

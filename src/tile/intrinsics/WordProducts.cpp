@@ -15,8 +15,7 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-const Intrinsic::Step *WordProducts::stepFor(const Intrinsic &intrinsic, int64_t lanes,
-                                             const target::TargetInfo &target) {
+const Intrinsic::Step *WordProducts::stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target) {
   auto fits = [&](const Intrinsic::Step &step) {
     return lanes % step.lanes() == 0 && missingFeatures(step.features, target).empty();
   };
@@ -32,7 +31,7 @@ static bool hasWordsOf(const Intrinsic &intrinsic, Type sum) {
   return intrinsic.panels && intrinsic.panels->group > 1 && intrinsic.panels->sum == sum;
 }
 
-SmallVector<const Intrinsic *> WordProducts::available(Type sum, int64_t lanes, const target::TargetInfo &target) {
+SmallVector<const Intrinsic *> WordProducts::available(Type sum, int64_t lanes, const target::Machine &target) {
   SmallVector<const Intrinsic *> intrinsics;
   for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
     if (hasWordsOf(*intrinsic, sum) && intrinsic->missingOn(target).empty() && stepFor(*intrinsic, lanes, target))
@@ -42,7 +41,7 @@ SmallVector<const Intrinsic *> WordProducts::available(Type sum, int64_t lanes, 
 
 /// Considers all intrinsics: words of this machine may also hold what intrinsics of other machines multiply.
 SmallVector<std::pair<Type, Type>> WordProducts::betterFactors(Type left, Type right, Type sum, int64_t lanes,
-                                                               const target::TargetInfo &target) {
+                                                               const target::Machine &target) {
   SmallVector<const Intrinsic *> intrinsics = available(sum, lanes, target);
   auto rankOf = [&](Type one, Type other) {
     int64_t most = 0;
@@ -65,7 +64,7 @@ SmallVector<std::pair<Type, Type>> WordProducts::betterFactors(Type left, Type r
 }
 
 WordProducts::WordProducts(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
-                           const target::TargetInfo &target)
+                           const target::Machine &target)
     : group(intrinsic.panels->group), parts(intrinsic.sumsOfColumn()),
       sumType(VectorType::get(lanes * parts, graph::scalarType(intrinsic.panels->sum))), builder(builder),
       intrinsic(intrinsic), step(stepFor(intrinsic, lanes, target)), left(graph::scalarType(intrinsic.panels->left)),

@@ -20,18 +20,17 @@ class WordProducts {
 public:
   /// For an intrinsic with panels, on vectors of `lanes` words.
   WordProducts(mlir::ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
-               const target::TargetInfo &target);
+               const target::Machine &target);
 
   /// The first step that the target supports and that divides this number of lanes; null if there is none.
-  static const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::TargetInfo &target);
+  static const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
 
   /// Intrinsics with a step on the target that adds products of several elements to each of `lanes` sums of this type.
-  static llvm::SmallVector<const Intrinsic *> available(mlir::Type sum, int64_t lanes,
-                                                        const target::TargetInfo &target);
+  static llvm::SmallVector<const Intrinsic *> available(mlir::Type sum, int64_t lanes, const target::Machine &target);
   /// Pairs of factor types for which these intrinsics add more products at once than for `left` and `right`, or as many
   /// with narrower elements; the most first.
   static llvm::SmallVector<std::pair<mlir::Type, mlir::Type>>
-  betterFactors(mlir::Type left, mlir::Type right, mlir::Type sum, int64_t lanes, const target::TargetInfo &target);
+  betterFactors(mlir::Type left, mlir::Type right, mlir::Type sum, int64_t lanes, const target::Machine &target);
   /// Whether the words of an intrinsic can hold all such factors, in this order.
   static bool holds(const Intrinsic &intrinsic, mlir::Type left, mlir::Type right);
 

@@ -415,7 +415,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     SymbolicInt units;
     {
       SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes);
+      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes());
       builder.setInsertionPoint(end);
       units = flattener.run(builder);
     }

@@ -225,7 +225,7 @@ static double costOfEach(ArrayRef<Chain> chains) {
 }
 
 /// The cheapest plan; null if none is cheaper than adding products one by one.
-static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::TargetInfo &target) {
+static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::Machine &target) {
   Plan best{nullptr, false, 0, costOfEach(chains)};
   for (const Intrinsic *intrinsic : WordProducts::available(sums.getElementType(), sums.getNumElements(), target))
     for (bool isSwapped : {false, true})
@@ -278,8 +278,7 @@ static Value wordOf(OpBuilder &builder, Location loc, const Word &word, size_t g
                                        : builder.create<arith::ExtSIOp>(loc, type, numbers);
 }
 
-static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t lanes,
-                      const target::TargetInfo &target) {
+static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t lanes, const target::Machine &target) {
   std::map<Word, Value> made;
   // A word is assembled before the end of the first chain that uses it.
   llvm::sort(chains, [](const Chain &a, const Chain &b) { return a.last->isBeforeInBlock(b.last); });

@@ -49,9 +49,9 @@ static bool isUnitKnown(func::FuncOp kernel) {
 
 /// Applies a tuning record. If it is refused, leaves the kernel unchanged, warns, and stores the reason as an
 /// attribute.
-static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
+static bool applyRecord(func::FuncOp kernel, const target::Machine &target) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
-  KernelSchedule schedule(*trial, target.scopes());
+  KernelSchedule schedule(*trial, target);
   std::string why;
   bool isReplayed = false;
   {
@@ -96,7 +96,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
           applyRule(kernel, target);
         } else if (kernel->hasAttr(scheduledAttribute)) {
           // Scheduled by its record.
-        } else if (KernelSchedule schedule(kernel, target.scopes()); succeeded(replayTrace(kernel, schedule))) {
+        } else if (KernelSchedule schedule(kernel, target); succeeded(replayTrace(kernel, schedule))) {
           setTrace(kernel, schedule);
         } else {
           return signalPassFailure();
