@@ -112,8 +112,8 @@ inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
 // Of loops around blocks
 //===----------------------------------------------------------------------===//
 
-/// Annotation, a string: the hardware thread index that the loop is bound to (bind), such as blockIdx.x.
-inline constexpr llvm::StringLiteral threadAnnotation = "thread";
+/// Annotation, a string: the machine's level that runs the iterations of the loop (bind).
+inline constexpr llvm::StringLiteral levelAnnotation = "level";
 /// Annotation of a loop of units, an integer: how many iterations ahead rows of memory are prefetched. Intrinsics that
 /// read the same rows repeatedly prefetch them while they compute.
 inline constexpr llvm::StringLiteral prefetchAnnotation = "prefetch";

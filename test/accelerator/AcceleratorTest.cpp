@@ -388,6 +388,35 @@ TEST(AcceleratorErrors, buffersOfUnknownSizeInItsMemories) {
       << module.messages;
 }
 
+/// A level of this machine that no target divides kernels among is an error, and no loop that runs in order.
+TEST(AcceleratorErrors, loopsBoundToLevels) {
+  struct Bound {
+    const char *trace, *message;
+  };
+  const std::string before = "%product = get_block \"contract\"\n%i, %j, %k = get_loops %product\n";
+  for (const Bound &bound :
+       {Bound{"bind %i, \"cluster\"", ""},
+        {"bind %i, \"core\"", "bind %i: expected an extent of at most 8, as many as 'core' has, got 64"},
+        {"%o, %p = split %i, [_, 8]\nbind %p, \"core\"", "the target runs units of kernels at 'cluster' only\nhint: "},
+        {"bind %j, \"cluster\"", "is not the kernel's only outermost loop\nhint: "},
+        {"bind %i, \"thread\"", "expected one of the target's levels cluster, core, got 'thread'"},
+        {"bind %i, \"cluster\"\nbind %j, \"cluster\"", "the loop 'i0', which is bound to cluster, is around it"}}) {
+    const target::Machine target = Accelerator().target();
+    Module module(textOf("product.mlir"));
+    auto go = [](const Phase &, double) { return mlir::success(); };
+    ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
+    llvm::SmallVector<llvm::StringRef> lines;
+    std::string trace = before + bound.trace;
+    llvm::StringRef(trace).split(lines, '\n');
+    for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
+      if (kernel.isPrivate())
+        kernel->setAttr(tile::traceAttribute, mlir::Builder(&module.context).getStrArrayAttr(lines));
+    bool isRun = succeeded(runPhases(*module.module, PhaseContext{target}, "schedule", "tile", go));
+    EXPECT_EQ(isRun, !*bound.message) << trace << module.messages;
+    EXPECT_NE(module.messages.find(bound.message), std::string::npos) << trace << "\n" << module.messages;
+  }
+}
+
 /// A processor of another architecture than the compiler's host: what its runtime cannot find is missing there, and an
 /// artifact that asks for nothing would run anywhere.
 TEST(Descriptor, hasEveryInstructionSet) {

@@ -152,10 +152,10 @@ const Refusal refusals[] = {
     {"bind", "matmul",
      [](KernelSchedule &s) {
        Loops loops = loopsOf(s, "contract");
-       ASSERT_TRUE(mlir::succeeded(s.bind(loops[0], "threadIdx.x"))) << s.refusal().str();
-       (void)s.bind(loops[1], "threadIdx.x");
+       ASSERT_TRUE(mlir::succeeded(s.bind(loops[0], "thread"))) << s.refusal().str();
+       (void)s.bind(loops[1], "thread");
      },
-     "bind %i1: the loop 'i0', which is bound to threadIdx.x, is around it or inside of it"},
+     "bind %i1: the loop 'i0', which is bound to thread, is around it"},
     {"merge", "softmax",
      [](KernelSchedule &s) {
        Loops reduce = loopsOf(s, "reduce"), map = loopsOf(s, "map");

@@ -9,6 +9,7 @@
 
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
+#include "tile/Levels.h"
 #include "tile/Schedule.h"
 #include "tile/Scratch.h"
 #include "tile/VerifyKernel.h"
@@ -65,6 +66,8 @@ static bool applyRecord(func::FuncOp kernel, const target::Machine &target) {
   if (isReplayed) {
     compactBuffers(*trial);
     why = exceededMemory(*trial, target);
+    if (why.empty())
+      why = unmetBinding(*trial, target);
   }
   kernel->removeAttr(recordAttribute);
   kernel->removeAttr(traceAttribute);
@@ -107,6 +110,10 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
         kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
                                      << graph::Hint(
                                             "give its schedule smaller blocks, or compute them at an inner loop");
+        return signalPassFailure();
+      }
+      if (std::string unmet = unmetBinding(kernel, target); !unmet.empty()) {
+        kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
         return signalPassFailure();
       }
       if (Schedule numbers = Schedule::of(kernel); !numbers.grain)
