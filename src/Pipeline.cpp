@@ -18,6 +18,7 @@
 #include "graph/passes/Passes.h"
 #include "interp/Evaluate.h"
 #include "target/cpu/passes/Passes.h"
+#include "target/vector/passes/Passes.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
 #include "tile/VerifyKernel.h"
@@ -110,7 +111,7 @@ static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addP
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileLowerIntrinsics({context.target}));
-  passes.addPass(tile::createTileFuseProducts({context.target}));
+  passes.addPass(target::createVectorFuseProducts({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandRounding());
@@ -344,5 +345,6 @@ void registerPasses() {
   graph::registerGraphPasses();
   tile::registerTilePasses();
   target::registerCpuPasses();
+  target::registerVectorPasses();
 }
 } // namespace perpend

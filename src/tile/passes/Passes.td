@@ -69,12 +69,6 @@ def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
   let options = [TargetOption];
 }
 
-def TileFuseProducts : Pass<"tile-fuse-products", "::mlir::ModuleOp"> {
-  let summary = "Sums several products of narrow integers per lane at once, in words built in registers";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
-  let options = [TargetOption];
-}
-
 def TileVerifyAccesses : Pass<"tile-verify-accesses", "::mlir::ModuleOp"> {
   let summary = "Skips accesses outside of their buffer, and records them";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",

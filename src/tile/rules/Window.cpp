@@ -3,7 +3,7 @@
 // For depthwise convolutions with channels last, and pools: along the last dimension of
 // the result, each operand is contiguous or invariant. A tile of a few positions by one
 // vector of that dimension is summed in registers, and the epilogue runs on it. Windows
-// of neighbouring rows read the same elements. If the first-level cache does not hold
+// of neighbouring rows read the same elements. If the innermost cache does not hold
 // them for all columns, the rows of a block are processed for one vector of columns after
 // another, so that threads, which take blocks, share few cache lines. Vectors whose
 // distance is a power of two fall into few sets of that cache. If it holds half of each
@@ -164,7 +164,7 @@ static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int6
   return std::min(*count, best);
 }
 
-/// A sum in i32 of values read as bytes: several contiguous products can be added at once (passes/FuseProducts.cpp).
+/// A sum in i32 of values read as bytes: several contiguous products can be added at once (tile/intrinsics/Words.h).
 static bool isOfBytes(BlockOp sum) {
   return llvm::all_of(accessesIn(sum), [](const Access &access) {
     Type element = cast<BufferType>(access.buffer().getType()).getElementType();

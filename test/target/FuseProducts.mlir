@@ -1,5 +1,5 @@
-// RUN: perpend-opt --tile-fuse-products='target=x86-64-v4,+avx512vnni' %s | FileCheck %s --check-prefixes=CHECK,WORDS
-// RUN: perpend-opt --tile-fuse-products='target=x86-64-v4' %s | FileCheck %s --check-prefixes=CHECK,PAIRS
+// RUN: perpend-opt --vector-fuse-products='target=x86-64-v4,+avx512vnni' %s | FileCheck %s --check-prefixes=CHECK,WORDS
+// RUN: perpend-opt --vector-fuse-products='target=x86-64-v4' %s | FileCheck %s --check-prefixes=CHECK,PAIRS
 
 // Two sums of a window of three rows and two columns, side by side: they share the words of the column between them.
 // CHECK-LABEL: func.func @columns

@@ -1,11 +1,12 @@
 //===- PanelCall.cpp - calls of intrinsics on panels ----------------------===//
 
-#include "tile/intrinsics/PanelCall.h"
+#include "target/vector/PanelCall.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 PanelCode::Values PanelCode::emitWindow(ValueRange initial, llvm::function_ref<Values(Value, Value, ValueRange)> body) {

@@ -10,12 +10,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PERPEND_TILE_INTRINSICS_PANELCALL_H
-#define PERPEND_TILE_INTRINSICS_PANELCALL_H
+#ifndef PERPEND_TARGET_VECTOR_PANELCALL_H
+#define PERPEND_TARGET_VECTOR_PANELCALL_H
 
-#include "tile/intrinsics/BlockCode.h"
+#include "target/vector/BlockCode.h"
 
-namespace perpend::tile {
+namespace perpend::target {
 
 /// The arguments of a block's function, in order. Bases, strides, steps of the window and the depth are in elements.
 struct PanelArguments {
@@ -35,7 +35,7 @@ struct PanelArguments {
 
 class PanelCode : protected BlockCode {
 protected:
-  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments, const target::Machine &target)
+  PanelCode(mlir::ImplicitLocOpBuilder &builder, PanelArguments arguments, const Machine &target)
       : BlockCode(builder, target), arguments(arguments) {}
 
   /// Emits the loops of the window. The body gets the bases of its elements of a and b, then the carried values.
@@ -50,19 +50,19 @@ public:
   using BlockCall::BlockCall;
 
   /// Whether an intrinsic has these buffers, with the strides of sums and elements that the code assumes.
-  static bool takes(const Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/""); }
+  static bool takes(const tile::Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/""); }
   /// The same for descriptions with lines.
-  static bool takesLines(const Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/"lines "); }
+  static bool takesLines(const tile::Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/"lines "); }
   /// The arguments of a block's function, except the address to prefetch. Emits errors.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> operands();
   /// For descriptions with lines: their number, and their strides in the left operand and in the sums.
-  mlir::Value lines() { return extent(linesParameter); }
+  mlir::Value lines() { return extent(tile::linesParameter); }
   mlir::Value leftOfLine() { return stride(0, 2); }
   mlir::Value sumsOfLine() { return stride(2, 0); }
 
 private:
-  static bool hasShapes(const Intrinsic &intrinsic, llvm::StringRef lines);
+  static bool hasShapes(const tile::Intrinsic &intrinsic, llvm::StringRef lines);
 };
-} // namespace perpend::tile
+} // namespace perpend::target
 
 #endif

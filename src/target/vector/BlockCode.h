@@ -5,18 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PERPEND_TILE_INTRINSICS_BLOCKCODE_H
-#define PERPEND_TILE_INTRINSICS_BLOCKCODE_H
+#ifndef PERPEND_TARGET_VECTOR_BLOCKCODE_H
+#define PERPEND_TARGET_VECTOR_BLOCKCODE_H
 
-#include "tile/intrinsics/Intrinsic.h"
+#include "tile/intrinsics/Emitters.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace perpend::tile {
-
-/// Names of parameters in descriptions.
-inline constexpr llvm::StringLiteral rowsParameter = "rows", linesParameter = "lines", columnsParameter = "cols",
-                                     depthParameter = "depth";
+namespace perpend::target {
 
 /// Emits the indices and loops of a block's code.
 class BlockCode {
@@ -25,7 +21,7 @@ protected:
   /// Takes the iteration and the carried values; returns the values for the next iteration.
   using LoopBody = llvm::function_ref<Values(mlir::Value, mlir::ValueRange)>;
 
-  BlockCode(mlir::ImplicitLocOpBuilder &builder, const target::Machine &target) : builder(builder), target(target) {}
+  BlockCode(mlir::ImplicitLocOpBuilder &builder, const Machine &target) : builder(builder), target(target) {}
 
   mlir::Value constant(int64_t value);
   mlir::Value add(mlir::Value x, mlir::Value y);
@@ -40,20 +36,20 @@ protected:
   void prefetch(mlir::Value buffer, mlir::Value index, int64_t from, int64_t elements, unsigned cache = 3);
 
   mlir::ImplicitLocOpBuilder &builder;
-  const target::Machine &target;
+  const Machine &target;
 };
 
 class BlockCall {
 public:
   using EmitCode = llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, mlir::ValueRange arguments)>;
 
-  BlockCall(CallIntrinsicOp op, const Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
+  BlockCall(tile::CallIntrinsicOp op, const tile::Intrinsic &intrinsic) : op(op), intrinsic(intrinsic), builder(op) {}
 
   /// The shapes of the description's buffers, as text: "rows depth ; depth cols ; rows cols ; ".
-  static std::string shapesOf(const Intrinsic &intrinsic);
+  static std::string shapesOf(const tile::Intrinsic &intrinsic);
 
-  mlir::Value rows() { return extent(rowsParameter); }
-  mlir::Value columns() { return extent(columnsParameter); }
+  mlir::Value rows() { return extent(tile::rowsParameter); }
+  mlir::Value columns() { return extent(tile::columnsParameter); }
   /// Checks that rows and columns are constants that the intrinsic accepts, for this number of lines. Emits errors.
   mlir::LogicalResult check(std::optional<int64_t> rows, std::optional<int64_t> columns, int64_t lines = 1);
   /// The function of this name; calls `emit` to create it if it does not exist, with these LLVM attributes.
@@ -68,10 +64,10 @@ protected:
   /// The buffers as contiguous memory of dynamic size, the type of the functions' parameters. Emits errors.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> plainBuffers();
 
-  CallIntrinsicOp op;
-  const Intrinsic &intrinsic;
+  tile::CallIntrinsicOp op;
+  const tile::Intrinsic &intrinsic;
   mlir::OpBuilder builder;
 };
-} // namespace perpend::tile
+} // namespace perpend::target
 
 #endif

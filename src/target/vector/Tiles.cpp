@@ -26,9 +26,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "target/vector/Emitters.h"
+#include "target/vector/PanelCall.h"
 #include "tile/Attributes.h"
-#include "tile/intrinsics/Emitters.h"
-#include "tile/intrinsics/PanelCall.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -40,6 +40,7 @@
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 namespace {
@@ -454,10 +455,10 @@ int64_t rowsInTiles(const Intrinsic &intrinsic, int64_t, std::optional<int64_t> 
 
 } // namespace
 
-const Emitter perpend::tile::tilesEmitter = {"tiles",
-                                             takesTiles,
-                                             lowerCall,
-                                             rowsInTiles,
-                                             /*takesAnyRows=*/true,
-                                             /*blocksAtOnce=*/8,
-                                             /*linesAtOnce=*/mostAlong};
+const Emitter perpend::target::tilesEmitter = {"tiles",
+                                               takesTiles,
+                                               lowerCall,
+                                               rowsInTiles,
+                                               /*takesAnyRows=*/true,
+                                               /*blocksAtOnce=*/8,
+                                               /*linesAtOnce=*/mostAlong};

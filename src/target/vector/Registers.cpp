@@ -20,10 +20,11 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "target/vector/Emitters.h"
+#include "target/vector/PanelCall.h"
+#include "target/vector/WordProducts.h"
 #include "tile/Buffers.h"
-#include "tile/intrinsics/Emitters.h"
-#include "tile/intrinsics/PanelCall.h"
-#include "tile/intrinsics/WordProducts.h"
+#include "tile/intrinsics/Words.h"
 
 #include "graph/ElementTypes.h"
 
@@ -38,6 +39,7 @@
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 namespace {
@@ -237,7 +239,7 @@ void MicroKernelEmitter::emit() {
 
 /// Whether one instruction multiplies and adds, that is, the step does not end with an addition.
 bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target) {
-  const Intrinsic::Step *step = WordProducts::stepFor(intrinsic, lanes, target);
+  const Intrinsic::Step *step = stepFor(intrinsic, lanes, target);
   if (!step)
     return isa<FloatType>(intrinsic.panels->sum);
   Value next = step->code.getBody().front().getTerminator()->getOperand(0);
@@ -295,5 +297,5 @@ int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, s
   return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
 }
 
-const Emitter perpend::tile::registersEmitter = {"registers", PanelCall::takes, lowerCall, rowsAtOnceInRegisters,
-                                                 /*takesAnyRows=*/false};
+const Emitter perpend::target::registersEmitter = {"registers", PanelCall::takes, lowerCall, rowsAtOnceInRegisters,
+                                                   /*takesAnyRows=*/false};

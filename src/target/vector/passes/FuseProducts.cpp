@@ -2,7 +2,7 @@
 //
 // Sums of products over contiguous windows (depthwise convolutions) add product by product, in
 // lanes as wide as the sum. If the machine has a step for words of such integers
-// (intrinsics/WordProducts.h), words are assembled in registers from the operands of several
+// (tile/intrinsics/Words.h), words are assembled in registers from the operands of several
 // products, and one step adds them all. Runs on straight-line code, after schedules are flattened
 // and intrinsics are code; the rule for windows unrolls them. Products are grouped such that as
 // few words as possible must be assembled: neighbouring sums share those of a window's column.
@@ -13,22 +13,23 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/ElementTypes.h"
-#include "tile/intrinsics/Intrinsic.h"
-#include "tile/intrinsics/WordProducts.h"
-#include "tile/passes/Passes.h"
+#include "target/vector/WordProducts.h"
+#include "target/vector/passes/Passes.h"
+#include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 
-namespace perpend::tile {
-#define GEN_PASS_DEF_TILEFUSEPRODUCTS
-#include "tile/TilePasses.h.inc"
-} // namespace perpend::tile
+namespace perpend::target {
+#define GEN_PASS_DEF_VECTORFUSEPRODUCTS
+#include "target/VectorPasses.h.inc"
+} // namespace perpend::target
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 /// Windows with more rows are processed in parts.
@@ -192,7 +193,7 @@ static bool fits(ArrayRef<Chain> chains, const Plan &plan) {
       const Factor &left = plan.isSwapped ? product.second : product.first;
       const Factor &right = plan.isSwapped ? product.first : product.second;
       return product.first.type == first.first.type && product.second.type == first.second.type &&
-             WordProducts::holds(*plan.intrinsic, left.type, right.type);
+             wordsHold(*plan.intrinsic, left.type, right.type);
     });
   });
 }
@@ -227,7 +228,7 @@ static double costOfEach(ArrayRef<Chain> chains) {
 /// The cheapest plan; null if none is cheaper than adding products one by one.
 static Plan planFor(ArrayRef<Chain> chains, VectorType sums, const target::Machine &target) {
   Plan best{nullptr, false, 0, costOfEach(chains)};
-  for (const Intrinsic *intrinsic : WordProducts::available(sums.getElementType(), sums.getNumElements(), target))
+  for (const Intrinsic *intrinsic : intrinsicsOfWords(sums.getElementType(), sums.getNumElements(), target))
     for (bool isSwapped : {false, true})
       for (size_t period = 1; period <= mostPeriod; ++period) {
         Plan plan{intrinsic, isSwapped, period, 0};
@@ -300,8 +301,8 @@ static void makeSteps(MutableArrayRef<Chain> chains, const Plan &plan, int64_t l
 }
 
 namespace {
-struct FuseProducts : perpend::tile::impl::TileFuseProductsBase<FuseProducts> {
-  using TileFuseProductsBase::TileFuseProductsBase;
+struct FuseProducts : perpend::target::impl::VectorFuseProductsBase<FuseProducts> {
+  using VectorFuseProductsBase::VectorFuseProductsBase;
 
   void runOnOperation() override {
     SmallVector<Block *> blocks;

@@ -1,4 +1,4 @@
-//===- FuseProductsTest.cpp - tile-fuse-products against the code before it --===//
+//===- FuseProductsTest.cpp - vector-fuse-products against the code before it --===//
 //
 // Interleaved sums of products of narrow integers, of signs that agree or not, run
 // as they are and behind the pass, on random bytes: all sums are the same.
@@ -7,7 +7,7 @@
 
 #include "Jit.h"
 #include "target/TargetInfo.h"
-#include "tile/passes/Passes.h"
+#include "target/vector/passes/Passes.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include <gtest/gtest.h>
@@ -135,7 +135,7 @@ TEST_P(FuseProductsTest, SumsAreTheSame) {
   for (unsigned seed = 0; seed < 12; ++seed) {
     Program program(seed, GetParam().isMixed);
     Jit before(program.source(), std::vector<std::unique_ptr<mlir::Pass>>());
-    Jit after(program.source(), createTileFuseProducts({target}));
+    Jit after(program.source(), perpend::target::createVectorFuseProducts({target}));
     for (unsigned inputs = 0; inputs < 4; ++inputs)
       ASSERT_EQ(run(after, inputs, program.sumCount()), run(before, inputs, program.sumCount()))
           << "seed " << seed << "\n"

@@ -12,9 +12,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/intrinsics/BlockCode.h"
-#include "tile/intrinsics/Emitters.h"
-#include "tile/intrinsics/WordProducts.h"
+#include "target/vector/BlockCode.h"
+#include "target/vector/Emitters.h"
+#include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -26,6 +26,7 @@
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 namespace {
@@ -73,7 +74,7 @@ public:
   GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
                const target::Machine &target)
       : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
-        step(WordProducts::stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
+        step(stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
 
   void emit();
 
@@ -406,5 +407,5 @@ int64_t rowsAtOnceOfGroups(const Intrinsic &intrinsic, int64_t panel, std::optio
 
 } // namespace
 
-const Emitter perpend::tile::groupsEmitter = {"groups", takesGroups, lowerCall, rowsAtOnceOfGroups,
-                                              /*takesAnyRows=*/false};
+const Emitter perpend::target::groupsEmitter = {"groups", takesGroups, lowerCall, rowsAtOnceOfGroups,
+                                                /*takesAnyRows=*/false};

@@ -7,32 +7,20 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef PERPEND_TILE_INTRINSICS_WORDPRODUCTS_H
-#define PERPEND_TILE_INTRINSICS_WORDPRODUCTS_H
+#ifndef PERPEND_TARGET_VECTOR_WORDPRODUCTS_H
+#define PERPEND_TARGET_VECTOR_WORDPRODUCTS_H
 
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-namespace perpend::tile {
+namespace perpend::target {
 
 class WordProducts {
 public:
   /// For an intrinsic with panels, on vectors of `lanes` words.
-  WordProducts(mlir::ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
-               const target::Machine &target);
-
-  /// The first step that the target supports and that divides this number of lanes; null if there is none.
-  static const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
-
-  /// Intrinsics with a step on the target that adds products of several elements to each of `lanes` sums of this type.
-  static llvm::SmallVector<const Intrinsic *> available(mlir::Type sum, int64_t lanes, const target::Machine &target);
-  /// Pairs of factor types for which these intrinsics add more products at once than for `left` and `right`, or as many
-  /// with narrower elements; the most first.
-  static llvm::SmallVector<std::pair<mlir::Type, mlir::Type>>
-  betterFactors(mlir::Type left, mlir::Type right, mlir::Type sum, int64_t lanes, const target::Machine &target);
-  /// Whether the words of an intrinsic can hold all such factors, in this order.
-  static bool holds(const Intrinsic &intrinsic, mlir::Type left, mlir::Type right);
+  WordProducts(mlir::ImplicitLocOpBuilder &builder, const tile::Intrinsic &intrinsic, int64_t lanes,
+               const Machine &target);
 
   /// Elements per word, sums per column, and the type of the vector of sums.
   int64_t group, parts;
@@ -53,11 +41,11 @@ private:
   mlir::Value described(mlir::Value word, mlir::Value vector, mlir::Value sums);
 
   mlir::ImplicitLocOpBuilder &builder;
-  const Intrinsic &intrinsic;
-  const Intrinsic::Step *step;
+  const tile::Intrinsic &intrinsic;
+  const tile::Intrinsic::Step *step;
   mlir::Type left, right;
   int64_t lanes;
 };
-} // namespace perpend::tile
+} // namespace perpend::target
 
 #endif

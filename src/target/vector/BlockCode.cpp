@@ -1,6 +1,6 @@
 //===- BlockCode.cpp - shared functions of blocks -------------------------===//
 
-#include "tile/intrinsics/BlockCode.h"
+#include "target/vector/BlockCode.h"
 #include "graph/ErrorKind.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -10,6 +10,7 @@
 
 using namespace mlir;
 using namespace perpend;
+using namespace perpend::target;
 using namespace perpend::tile;
 
 //===----------------------------------------------------------------------===//
