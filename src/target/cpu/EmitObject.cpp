@@ -7,6 +7,7 @@
 #include "target/cpu/EmitObject.h"
 
 #include "support/InternalError.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/Lanes.h"
 
@@ -17,7 +18,6 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -34,11 +34,8 @@ namespace {
 void initializeBackend() {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
+    for (const Architecture *architecture : architectures())
+      architecture->initialise();
   });
 }
 
@@ -84,7 +81,7 @@ void prepare(Module &module, const TargetInfo &target, const TargetMachine &mach
       setFunctionAttributes(function, target);
 }
 
-void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
+void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, unsigned optLevel) {
   const std::array levels = {OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
                              OptimizationLevel::O3};
   PipelineTuningOptions tuning;
@@ -116,7 +113,7 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   ModulePassManager passes =
       optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
-  if (!releaseLaneFunctions(module))
+  if (!releaseLaneFunctions(module, target))
     return;
   ModulePassManager last;
   last.addPass(AlwaysInlinerPass());
@@ -172,7 +169,7 @@ Error emitObject(Module &module, const TargetInfo &target, unsigned optLevel, ra
   if (Error error = verifyIr(module))
     return error;
   prepare(module, target, **machine);
-  optimise(module, **machine, optLevel);
+  optimise(module, target, **machine, optLevel);
   if (texts.optimisedIr)
     *texts.optimisedIr << module;
   if (texts.assembly)
