@@ -96,7 +96,7 @@ perpend_status loadObject(const char *path, LoadedObject &object, perpend_model 
                 "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
                 "what `perpend compile MODEL -o model.so` wrote",
                 path);
-  return perpend_model_from_module(getModule(), model);
+  return openModel(getModule(), /*isMapped=*/object.file.file >= 0, model);
 }
 
 } // namespace

@@ -1,5 +1,5 @@
 // What the compiler notes of a linked artifact, so that damage is found before the artifact runs. The checksum of the
-// weights stands in the descriptor; everything else that is loaded is here.
+// weights stands in the tables; everything else that is loaded is here.
 #ifndef PERPEND_RUNTIME_SEAL_H
 #define PERPEND_RUNTIME_SEAL_H
 #include <cstdint>

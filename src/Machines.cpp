@@ -211,6 +211,8 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     if (description.needsHandles)
       table.texts = description.texts;
     table.descriptor = descriptorOf(description, machine, facts);
+    if (llvm::Error error = writeTables(description, machine))
+      return start.fail(std::move(error));
     variants.push_back({table, machine.name, machine.isa});
   }
   llvm::LLVMContext context;

@@ -229,6 +229,8 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
   if (description.needsHandles)
     description.table.texts = description.texts;
   description.table.descriptor = descriptorOf(description, target);
+  if (llvm::Error error = writeTables(description, target))
+    return fail(std::move(error));
   if (failed(writeCode(*scratch, parts)) || failed(finish(*scratch, parts, kind, output)))
     return failure();
   if (report) {

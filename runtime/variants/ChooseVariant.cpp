@@ -1,9 +1,10 @@
 // Every call chooses anew; there is one call per load, and it queries the processor once for each instruction set, as
-// the runtime does again. The runtime that loads an artifact may be another and older one than that inside, and it only
-// knows the model's descriptor. So a refusal is a descriptor, too: that of a model which requires what is missing.
+// the runtime does again. The runtime that loads an artifact may be another one than that inside, and it only knows the
+// model's tables. So a refusal is tables, too: those of a model which requires what is missing.
 #include "ChooseVariant.h"
 #include "../Isa.h"
 #include <cstdarg>
+#include <cstddef>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -80,28 +81,47 @@ void nameAll(const perpend_variant *variants, uint32_t count, Needs &text) {
     text.append("%s'%s'", i ? ", " : "", variants[i].target);
 }
 
-// Makes `text` safe inside a JSON string.
+// Makes `text` safe to print.
 void replaceUnprintable(char *text) {
   for (; *text; ++text)
     if (*text < ' ' || *text > '~' || *text == '"' || *text == '\\')
       *text = '?';
 }
 
+// The tables of a model that no processor runs.
+struct Refusal {
+  perpend_tables head;
+  perpend_entry_record entry;
+  uint32_t isa;
+  char name[61], target[40], needs[sizeof(Needs::text)], hint[sizeof(Needs::text)], end;
+};
+
+template <size_t capacity> void copyText(char (&to)[capacity], const char *from) { snprintf(to, capacity, "%s", from); }
+
 const perpend_module *refuse(const perpend_variant &any, const char *name, Needs &needs, const char *asked,
                              const Needs &hint = {}) {
-  static thread_local char descriptor[896];
+  static thread_local Refusal refusal;
   static thread_local perpend_module module;
   replaceUnprintable(needs.text);
-  int bytes = snprintf(descriptor, sizeof descriptor,
-                       R"({"perpend":"%s","abi":%u,"name":"%.60s","target":"%.39s","isa":["%s"],"symbols":[],)"
-                       R"("inputs":[],"outputs":[],"kernels":[],"weightsBytes":0%s%s%s})",
-                       PERPEND_VERSION, PERPEND_MODULE_ABI, name, asked, needs.text, hint.used ? R"(,"hint":")" : "",
-                       hint.text, hint.used ? R"(")" : "");
+  memset(&refusal, 0, sizeof refusal);
+  copyText(refusal.name, name);
+  copyText(refusal.target, asked);
+  copyText(refusal.needs, needs.text);
+  copyText(refusal.hint, hint.text);
+  refusal.isa = offsetof(Refusal, needs);
+  refusal.entry.name = offsetof(Refusal, name);
+  refusal.entry.arenaBytes = -1;
+  refusal.head.name = offsetof(Refusal, name);
+  refusal.head.target = offsetof(Refusal, target);
+  refusal.head.hint = hint.used ? offsetof(Refusal, hint) : 0;
+  refusal.head.descriptor = offsetof(Refusal, end);
+  refusal.head.isa = {offsetof(Refusal, isa), 1};
+  refusal.head.entries = {offsetof(Refusal, entry), 1};
   module = {};
   module.magic = PERPEND_MODULE_MAGIC;
   module.abi = PERPEND_MODULE_ABI;
-  module.descriptor = descriptor;
-  module.descriptorBytes = static_cast<uint64_t>(bytes);
+  module.tables = &refusal.head;
+  module.tablesBytes = sizeof refusal;
   module.bind = any.module->bind;
   module.sizes = any.module->sizes;
   module.run = any.module->run;

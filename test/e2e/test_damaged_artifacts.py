@@ -142,6 +142,8 @@ def test_a_large_file_that_is_cut_short_while_it_is_loaded(artifacts: Path, tmp_
         model(x)
     with pytest.raises(RuntimeError, match="cut short"):
         model(np.ones((3, 8), np.float32))
+    assert model.input_list == [("x", "f32", ["n", 8])]  # what it says of itself is still there
+    assert '"kernels"' in model.descriptor
 
 
 def test_a_large_file_that_is_written_again_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:

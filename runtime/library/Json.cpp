@@ -1,7 +1,7 @@
 // The bounded JSON reader. Every loop advances the cursor or stops; nesting is at most maxDepth.
-#include "Json.h"
+#include "library/Json.h"
 
-namespace perpend::runtime {
+namespace perpend::library {
 
 void JsonReader::skipSpace() {
   while (cursor < end && (*cursor == ' ' || *cursor == '\n' || *cursor == '\t' || *cursor == '\r'))
@@ -190,9 +190,4 @@ void JsonReader::skip() {
   }
 }
 
-void JsonReader::finish() {
-  if (peek() != '\0' || cursor != end)
-    fail();
-}
-
-} // namespace perpend::runtime
+} // namespace perpend::library
