@@ -1,6 +1,6 @@
-// Every call chooses anew; there is one call per load, and it queries the processor once for each instruction set, as
-// the runtime does again. The runtime that loads an artifact may be another one than that inside, and it only knows the
-// model's tables. So a refusal is tables, too: those of a model which requires what is missing.
+// Every call chooses anew; there is one call per load. The runtime that loads an artifact may be another one than that
+// inside, and it only knows the model's tables. So a refusal is tables, too: those of a model which requires what is
+// missing.
 #include "ChooseVariant.h"
 #include "../Isa.h"
 #include <cstdarg>
@@ -32,31 +32,9 @@ template <size_t capacity> struct BoundedText {
 
 using Needs = BoundedText<240>; // the room in the runtime's message
 
-// Caches the processor's answers, since a query takes microseconds in a virtual machine.
-class Processor {
-public:
-  bool has(const char *name) {
-    for (size_t i = 0; i < count; ++i)
-      if (!strcmp(known[i].name, name))
-        return known[i].isThere;
-    const bool isThere = hasInstructionSet(name);
-    if (count < capacity)
-      known[count++] = {name, isThere};
-    return isThere;
-  }
-
-private:
-  static constexpr size_t capacity = 64; // the rest is queried again
-  struct {
-    const char *name;
-    bool isThere;
-  } known[capacity];
-  size_t count = 0;
-};
-
-bool runs(const perpend_variant &variant, Processor &processor) {
+bool runs(const perpend_variant &variant) {
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
-    if (!processor.has(name))
+    if (!hasInstructionSet(name))
       return false;
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
     if (!requestInstructionSet(name))
@@ -65,12 +43,12 @@ bool runs(const perpend_variant &variant, Processor &processor) {
 }
 
 // For example "avx512f,avx512dq and 3 more (x86-64-v4)" or "amx-tile (not granted by the system) (sapphirerapids)".
-void describeMissing(const perpend_variant &variant, Processor &processor, Needs &needs) {
+void describeMissing(const perpend_variant &variant, Needs &needs) {
   constexpr uint32_t shown = 4;
   uint32_t count = 0;
   for (const char *name = variant.isa; *name; name += strlen(name) + 1)
-    if (!(processor.has(name) && requestInstructionSet(name)) && count++ < shown)
-      needs.append("%s%s%s", count > 1 ? "," : "", name, processor.has(name) ? " (not granted by the system)" : "");
+    if (!(hasInstructionSet(name) && requestInstructionSet(name)) && count++ < shown)
+      needs.append("%s%s%s", count > 1 ? "," : "", name, hasInstructionSet(name) ? " (not granted by the system)" : "");
   if (count > shown)
     needs.append(" and %u more", count - shown);
   needs.append(" (%s)", variant.target);
@@ -130,13 +108,12 @@ const perpend_module *refuse(const perpend_variant &any, const char *name, Needs
 
 const perpend_module *chooseNamed(const perpend_variant *variants, uint32_t count, const char *name,
                                   const char *wanted) {
-  Processor processor;
   Needs needs, hint;
   for (uint32_t i = 0; i < count; ++i)
     if (!strcmp(variants[i].target, wanted)) {
-      if (runs(variants[i], processor))
+      if (runs(variants[i]))
         return variants[i].module;
-      describeMissing(variants[i], processor, needs);
+      describeMissing(variants[i], needs);
       hint.append("this machine lacks that; unset PERPEND_TARGET, or set it to another of ");
       nameAll(variants, count, hint);
       return refuse(variants[i], name, needs, "that of PERPEND_TARGET", hint);
@@ -157,15 +134,14 @@ const perpend_module *perpend_choose_variant_v1(const perpend_variant *variants,
   const char *wanted = getenv("PERPEND_TARGET");
   if (wanted && *wanted)
     return chooseNamed(variants, count, name, wanted);
-  Processor processor;
   for (uint32_t i = 0; i < count; ++i)
-    if (runs(variants[i], processor))
+    if (runs(variants[i]))
       return variants[i].module;
   Needs needs;
   BoundedText<40> asked;
   for (uint32_t i = 0; i < count; ++i) {
     needs.append("%s", i ? ", or " : "");
-    describeMissing(variants[i], processor, needs);
+    describeMissing(variants[i], needs);
     asked.append("%s%s", i ? "," : "", variants[i].target);
   }
   return refuse(variants[0], name, needs, asked.text);

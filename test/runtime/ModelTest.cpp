@@ -2,9 +2,12 @@
 #include "FakeModel.h"
 #include "Isa.h"
 #include "ReadModel.h"
+#include <atomic>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace perpend::runtime;
 
@@ -103,6 +106,27 @@ TEST(Model, KnowsTheInstructionSetsThatTheCompilerKnows) {
   EXPECT_FALSE(hasInstructionSet("64bit"));
 }
 #endif
+
+TEST(Model, InstructionSetsAreTheSameInEachThread) {
+  static const char *const names[] = {"avx2",       "fma",      "avx512f", "avx512vnni",
+                                      "avx512bf16", "amx-tile", "lzcnt",   "none"};
+  std::atomic<int> waiting{8};
+  bool found[8][std::size(names)];
+  std::vector<std::thread> threads;
+  for (auto &row : found)
+    threads.emplace_back([&] {
+      for (--waiting; waiting;) {
+      }
+      for (size_t i = 0; i < std::size(names); ++i)
+        row[i] = hasInstructionSet(names[i]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (auto &row : found)
+    for (size_t i = 0; i < std::size(names); ++i)
+      EXPECT_EQ(row[i], hasInstructionSet(names[i])) << names[i];
+  EXPECT_FALSE(found[0][std::size(names) - 1]);
+}
 
 TEST(Model, ChecksumIsCrc32c) {
   EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);
