@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-class CompileError(ValueError):
-    node: Any  # of the graph that is converted, where the error is about one
+class CompileError(ValueError): ...
 
 class Report:
     @property

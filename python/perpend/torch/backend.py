@@ -222,17 +222,17 @@ class _Compiled:
             self.frozen = [index for index in self.frozen if index not in changed & self.changed]
             self.changed |= changed
             self.version = None
+            converter = Converter("compiled")
             try:
-                self.version = self._compile(inputs)
+                self.version = self._compile(converter, inputs)
             except CompileError as error:
-                self._refuse(error)
+                self._refuse(error, converter.failed)
             return self.version
 
-    def _refuse(self, error: CompileError) -> None:
+    def _refuse(self, error: CompileError, node: torch.fx.Node | None) -> None:
         """Leaves the node that the error is about to PyTorch, or else the whole graph."""
-        node = getattr(error, "node", None)
         try:
-            if node is not None and node.graph is self.module.graph:
+            if node is not None:
                 self.divide({node: str(error)})
         except CompileError:
             pass
@@ -257,7 +257,7 @@ class _Compiled:
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         return version.returned(results if isinstance(results, tuple) else (results,), inputs)
 
-    def _compile(self, inputs: Sequence[Any]) -> _Version:
+    def _compile(self, converter: Converter, inputs: Sequence[Any]) -> _Version:
         frozen = self.frozen
         kept = Frozen(inputs, frozen, self.reads_all)  # before they are read
         tensors = [
@@ -266,7 +266,6 @@ class _Compiled:
             if index not in frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
         ]
         scalars = Scalars(self.placeholders, self.module.graph.nodes, tensors)
-        converter = Converter("compiled")
         converter.seeds = self.seeds
         for index, node in enumerate(self.placeholders):
             if index in frozen:

@@ -24,7 +24,7 @@ from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
-from .structure import Arguments, Leaf, Result, Structure, output_names
+from .structure import Arguments, Leaf, Result, Structure, is_long, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
 from .types import DTYPES, is_unnamed, name_expression, named_expression, names_in_use, naming
 from .untouched import evaluated
@@ -44,8 +44,8 @@ class Converter(Conversion):
                 self.graph.set_location(node.name, str(node.target))
                 try:
                     self._convert(module, node)
-                except CompileError as error:
-                    error.node = node  # of the whole graph in the end: it holds the regions
+                except CompileError:
+                    self.failed = node  # of the whole graph in the end: it holds the regions
                     raise
 
     def _convert(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
@@ -415,7 +415,7 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     leaves: list[Leaf | Result] = []
     for name, (node, spec) in zip(names, returned, strict=True):
         constant = spec.arg.value if isinstance(spec.arg, ConstantArgument) else 0
-        if constant is None or isinstance(constant, (bool, float, str)):
+        if constant is None or isinstance(constant, (bool, float, str)) or is_long(constant):
             leaves.append(Leaf.NONE if constant is None else Result(constant))
             continue
         value = numbers.result(converter, node)
