@@ -158,6 +158,7 @@ const KeyRow keyTable[] = {
     {"target", false, [](Parse &p) { p.out.target = p.reader.string(); }},
     {"precision", false, [](Parse &p) { p.out.precision = p.reader.string(); }},
     {"hint", false, [](Parse &p) { p.out.hint = p.reader.string(); }},
+    {"process", false, [](Parse &p) { p.out.process = p.reader.integer(); }},
     {"isa", false, [](Parse &p) { p.out.isa = readNames(p.reader, p.region, maxInstructionSets); }},
     {"symbols", true, [](Parse &p) { p.out.symbols = readNames(p.reader, p.region, p.module.symbolCount); }},
     {"dataSymbols", false, [](Parse &p) { p.out.dataSymbols = readNames(p.reader, p.region, p.module.symbolCount); }},

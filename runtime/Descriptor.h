@@ -31,6 +31,7 @@ struct Descriptor {
   const char *version = nullptr, *name = nullptr, *target = "", *precision = "";
   const char *hint = nullptr; // for a model that this machine cannot run
   int64_t abi = -1, weightsBytes = -1;
+  int64_t process = -1; // whose memory has the weights; -1: the artifact has them
   NameList symbols, dataSymbols, kernels, isa;
   TensorList inputs, outputs;
   RepeatList repeats;

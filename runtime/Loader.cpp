@@ -8,6 +8,7 @@
 #include <dlfcn.h>
 #include <link.h>
 #include <new>
+#include <unistd.h>
 
 namespace perpend::runtime {
 namespace {
@@ -78,6 +79,8 @@ void *openObject(const char *path, ModelFile &file) {
       closeModelFile(file); // what is mapped stays
       return handle;
     }
+    close(file.copy);
+    file.copy = -1;
   }
   return openObject(path);
 }

@@ -4,11 +4,10 @@
 #include "Errors.h"
 #include "Isa.h"
 #include "Seal.h"
+#include "perpend_process.h"
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
-#include <unistd.h>
 
 namespace perpend::runtime {
 
@@ -82,44 +81,19 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
   return PERPEND_OK;
 }
 
-static perpend_status compareChecksum(const char *what, uint32_t expected, uint32_t got) {
-  if (got == expected)
+static perpend_status checkProcess(const Descriptor &descriptor) {
+  if (descriptor.process < 0 || descriptor.process == perpend_process_number())
     return PERPEND_OK;
-  return fail(PERPEND_CORRUPT,
-              "%s: checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile it again", what,
-              expected, got);
+  return fail(PERPEND_INCOMPATIBLE,
+              "model '%.60s': its weights are in the memory of the process that compiled it (torch.compile); hint: "
+              "perpend.compile(net, example_inputs=...) makes a model with its weights",
+              descriptor.name);
 }
 
 static perpend_status verifyWeights(const perpend_module &module, const Descriptor &descriptor) {
   if (!descriptor.hasChecksum)
     return PERPEND_OK;
   return compareChecksum("weights", descriptor.checksum, crc32c(module.weights, module.weightsBytes));
-}
-
-// The compiler fills it in when it has linked the runtime with a model: of that object this is, whatever model is asked
-// for.
-[[gnu::section(PERPEND_SEAL_SECTION)]] static volatile Seal sealOfThisObject = {};
-
-// By a debugger, whose breakpoints are written into the code.
-static bool isTraced() {
-  char text[1024];
-  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  ssize_t bytes = read(file, text, sizeof text - 1);
-  close(file);
-  text[bytes > 0 ? bytes : 0] = '\0';
-  const char *tracer = strstr(text, "TracerPid:\t");
-  return tracer && tracer[11] != '0';
-}
-
-static perpend_status verifySeal() {
-  if (!sealOfThisObject.isSet)
-    return PERPEND_OK;
-  uint32_t got = 0;
-  for (const volatile Seal::Range &range : sealOfThisObject.ranges)
-    got = crc32c(reinterpret_cast<const char *>(const_cast<Seal *>(&sealOfThisObject)) + range.distance, range.bytes,
-                 got);
-  return got != sealOfThisObject.checksum && isTraced() ? PERPEND_OK
-                                                        : compareChecksum("code", sealOfThisObject.checksum, got);
 }
 
 perpend_status verifyContents(const perpend_model &model) {
@@ -135,6 +109,8 @@ static perpend_status open(const perpend_module &module, perpend_model &model) {
     status = checkModule(module);
   if (status == PERPEND_OK)
     status = parseDescriptor(module, model.region, model.descriptor);
+  if (status == PERPEND_OK)
+    status = checkProcess(model.descriptor);
   if (status == PERPEND_OK)
     status = checkInstructionSets(model.descriptor);
   if (status == PERPEND_OK && module.weightsBytes <= maxVerifiedBytes)

@@ -51,21 +51,6 @@ perpend_status checkSegments(const char *path, int file, const Elf64_Ehdr &heade
   return PERPEND_OK;
 }
 
-// Of bytes [begin, end) of the file; false: they cannot be read.
-bool addToChecksum(int file, uint64_t begin, uint64_t end, uint32_t &checksum) {
-  char part[16384];
-  while (begin < end) {
-    ssize_t count = pread(file, part, std::min<uint64_t>(sizeof part, end - begin), static_cast<off_t>(begin));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    checksum = crc32c(part, static_cast<size_t>(count), checksum);
-    begin += static_cast<uint64_t>(count);
-  }
-  return true;
-}
-
 // A file that another tool has written again has no seal, and its sections are where its header says. Where they are
 // not, its end is lost, and the seal with it.
 bool isWhole(int file, const Elf64_Ehdr &header) {
@@ -86,8 +71,8 @@ perpend_status checkSeal(const char *path, int file, const Elf64_Ehdr &header, i
   }
   uint32_t checksum = 0;
   bool isRead = seal.weightsBegin <= seal.weightsEnd && seal.weightsEnd <= begin &&
-                addToChecksum(file, 0, seal.weightsBegin, checksum) &&
-                addToChecksum(file, seal.weightsEnd, begin + offsetof(FileSeal, checksum), checksum);
+                crc32cOfFile(file, 0, seal.weightsBegin, checksum) &&
+                crc32cOfFile(file, seal.weightsEnd, begin + offsetof(FileSeal, checksum), checksum);
   state = {seal.checksum, true};
   if (isRead && checksum == seal.checksum)
     return PERPEND_OK;

@@ -13,6 +13,7 @@
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
+#include "perpend_process.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -241,6 +242,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     object["requirements"] = llvm::json::Array(description.requirements);
   if (description.isChecked)
     object["checked"] = true;
+  if (description.table.weightsAddress)
+    object["process"] = perpend_process_number();
   if (!machines.empty()) {
     llvm::json::Array variants;
     for (const MachineDescription &machine : machines)

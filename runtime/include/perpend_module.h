@@ -15,6 +15,8 @@
  *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
  *                                 Names that runtime/Isa.cpp does not list count as missing.
  *   "hint": "unset ..."           optional; the hint of the error if one of "isa" is missing
+ *   "process": 1234               optional; the weights are not in the object, but at an address of the process with
+ *                                 this number (perpend_process.h), the only one that can load it
  *   "symbols": ["n", "count0"]    symbolCount names
  *   "dataSymbols": ["count0"]     optional; the last of the symbols: a run computes their values
  *   "requirements": ["node 'conv' needs n >= 5"]

@@ -1,5 +1,6 @@
 """A compiled model whose file is damaged, before it is loaded or while it is: an error, and never another result."""
 
+import ctypes
 import os
 import subprocess
 from pathlib import Path
@@ -86,6 +87,39 @@ def test_code_and_constants_of_a_program(artifacts: Path, tmp_path: Path) -> Non
         program.chmod(0o755)
         done = subprocess.run([program, "--input", "x=x.npy"], capture_output=True, text=True, cwd=tmp_path)
         assert done.returncode != 0 and "code: checksum: expected" in done.stdout + done.stderr, section
+
+
+def start_with_breakpoint(program: Path, at: int, folder: Path) -> subprocess.Popen[bytes]:
+    """A program with another byte at an offset of its file, in memory alone and with nobody that traces it: as uprobes
+    leave it, and a debugger that has gone."""
+    traceMe, detach = 0, 17
+    libc = ctypes.CDLL(None, use_errno=True)
+    process = subprocess.Popen(
+        [program, "--input", "x=x.npy"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        preexec_fn=lambda: libc.ptrace(traceMe, 0, None, None),
+    )
+    os.waitpid(process.pid, 0)  # before its first instruction
+    for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
+        addresses, _, offset, _, _, *name = line.split()
+        begin, end = (int(address, 16) for address in addresses.split("-"))
+        place = begin + at - int(offset, 16)
+        if name == [str(program)] and begin <= place < end:
+            with Path(f"/proc/{process.pid}/mem").open("r+b", buffering=0) as memory:
+                memory.seek(place)
+                memory.write(b"\x90")
+    libc.ptrace(detach, process.pid, None, None)
+    return process
+
+
+def test_breakpoints_in_a_program(artifacts: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 8), np.float32))
+    between_functions = (artifacts / "small").read_bytes().index(b"\xcc" * 8) + 4
+    process = start_with_breakpoint(artifacts / "small", between_functions, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
 
 
 def test_another_tool_may_write_the_file_again(artifacts: Path, tmp_path: Path) -> None:

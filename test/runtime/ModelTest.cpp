@@ -1,6 +1,7 @@
 #include "Checksum.h"
 #include "FakeModel.h"
 #include "Isa.h"
+#include "perpend_process.h"
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
@@ -58,6 +59,14 @@ TEST(Model, Introspection) {
   EXPECT_EQ(perpend_model_find_input(model, "w", &index), PERPEND_INVALID_ARGUMENT);
   expectMessage("input: expected one of 'x', 'y', got 'w'");
   perpend_model_free(model);
+}
+
+TEST(Model, WeightsOfAnotherProcess) {
+  const int64_t here = perpend_process_number();
+  const auto withProcess = [](int64_t number) { return withTail(",\"process\":" + std::to_string(number)); };
+  EXPECT_EQ(Candidate(withProcess(here)).open(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(Candidate(withProcess(here ^ 1)).open(), PERPEND_INCOMPATIBLE);
+  expectMessage("model 'fake': its weights are in the memory of the process that compiled it");
 }
 
 TEST(Model, TypeNamesAndSizes) {

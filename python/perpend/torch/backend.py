@@ -26,7 +26,7 @@ from torch._functorch._aot_autograd.schemas import PlainTensorMeta
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
-from .. import CompileError, Model, Module, check_options, compile, target_text
+from .. import CompileError, Model, Module, check_options, compile_in_process, target_text
 from .call import Complex, has_effect, place_of
 from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
@@ -305,8 +305,7 @@ class _Compiled:
         key = (text, identity, tuple(sorted(self.settings.items())))
         model = _artifacts.get(key)
         if model is None:
-            program.is_of_process = True  # nobody saves the model
-            _artifacts[key] = model = compile(program, **self.settings)
+            _artifacts[key] = model = compile_in_process(program, **self.settings)
             model.allow_threads(torch.get_num_threads)
         return model
 
