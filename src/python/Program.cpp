@@ -34,7 +34,7 @@ static void describe(Location location, raw_ostream &out) {
 ErrorText::ErrorText(MLIRContext &context)
     : handler(&context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
-          warnings.push_back(support::readable(diagnostic.str(), "\n\t"));
+          add(support::readable(diagnostic.str(), "\n\t"));
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return success();
         llvm::raw_string_ostream out(text);
@@ -45,6 +45,11 @@ ErrorText::ErrorText(MLIRContext &context)
           out << "\nnote: " << note.str();
         return success();
       }) {}
+
+void ErrorText::add(const std::string &warning) {
+  if (!llvm::is_contained(warnings, warning))
+    warnings.push_back(warning);
+}
 
 std::string ErrorText::take(StringRef otherwise) {
   return text.empty() ? otherwise.str() : support::readable(std::exchange(text, {}), "\n\t");
