@@ -83,10 +83,9 @@ def logical(composite: str) -> Operator:
 
 def divide(call: Call) -> Value:
     mode = call.get("rounding_mode")
-    if mode is not None:
-        result: Value = whole_quotient(mode)(call)
-        return result
-    return binary("div", wide_numbers=True)(call)
+    convert = binary("div", wide_numbers=True) if mode is None else whole_quotient(mode)
+    result: Value = convert(call)
+    return result
 
 
 def whole_quotient(mode: str) -> Operator:

@@ -7,7 +7,7 @@ the expressions of PyTorch's symbolic integers.
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, cast
@@ -141,20 +141,19 @@ def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
     them and has other tensors than the compiler knows."""
     apart = {node: "it is not supported" for node in module.graph.nodes if not _is_convertible(module, node)}
     outside = {node for node in module.graph.nodes if node.op == "placeholder"} | apart.keys()
-    rest = [node for node in module.graph.nodes if node.op == "call_function" and node not in apart]
     results = {node for node in module.graph.output_node().all_input_nodes if node.op != "placeholder"}
-    goes_on = True
-    while goes_on:
-        goes_on = False
-        for node in rest:
-            near = {source for source in node.all_input_nodes if source in outside}
-            if node in results or any(user in outside for user in node.users):
-                near.add(node)
-            if strange := next(filter(None, map(strangeness, near)), None):
-                apart[node] = strange
-                outside.add(node)
-                goes_on = True
-        rest = [node for node in rest if node not in apart]
+    rest = deque(node for node in module.graph.nodes if node.op == "call_function")
+    while rest:
+        node = rest.popleft()
+        if node in apart or node.op != "call_function":
+            continue
+        near = [source for source in node.all_input_nodes if source in outside]
+        if node in results or any(user in outside for user in node.users):
+            near.append(node)
+        if strange := next(filter(None, map(strangeness, near)), None):
+            apart[node] = strange
+            outside.add(node)
+            rest += (*node.all_input_nodes, *node.users)
     return apart
 
 
