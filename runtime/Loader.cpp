@@ -89,9 +89,11 @@ perpend_status loadObject(const char *path, LoadedObject &object, perpend_model 
   object.handle = openObject(path, object.file);
   if (!object.handle) {
     const char *reason = dlerror();
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': could not be loaded: %s; hint: load what `perpend compile MODEL -o model.so` wrote", path,
-                reason ? reason : "its path is too long");
+    return fail(PERPEND_NOT_A_MODEL, "'%s': could not be loaded: %s; hint: %s", path,
+                reason ? reason : "its path is too long",
+                object.file.allowsCode ? "load what `perpend compile MODEL -o model.so` wrote"
+                                       : "its folder is mounted without execution (noexec): move it to another, or set "
+                                         "TMPDIR to another where perpend.compile or torch.compile made it");
   }
   auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(object.handle, "perpend_module_main"));
   if (!getModule)

@@ -122,11 +122,13 @@ void noteSegments(ModelFile &model) {
   }
 }
 
-// -1: the system gives no memory for it, or no code of the file's mount may run.
-int copyOf(int file, const char *path, int64_t bytes) {
+bool allowsCode(int file) {
   struct statvfs mount;
-  if (fstatvfs(file, &mount) != 0 || (mount.f_flag & ST_NOEXEC))
-    return -1;
+  return fstatvfs(file, &mount) == 0 && !(mount.f_flag & ST_NOEXEC);
+}
+
+// -1: the system gives no memory for it.
+int copyOf(int file, const char *path, int64_t bytes) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < static_cast<uint64_t>(bytes))
     return -1; // a copy in memory is a file, and a larger one ends the process
@@ -177,7 +179,8 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
   } else {
     model.bytes = attributes.st_size;
     model.modified = modificationTime(attributes);
-    if (model.bytes <= mostCopiedBytes)
+    model.allowsCode = allowsCode(model.file);
+    if (model.allowsCode && model.bytes <= mostCopiedBytes)
       model.copy = copyOf(model.file, path, model.bytes);
     status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes, model.seal);
   }

@@ -22,6 +22,7 @@ struct ModelFile {
   int file = -1;                  // open for reading
   int copy = -1;                  // in memory; -1: there is none
   uint64_t device = 0, inode = 0; // of `file`, whose number may be another file's when the process has closed it
+  bool allowsCode = true;         // of its mount (noexec)
   int64_t bytes = 0;
   int64_t modified = 0; // time in ns, as the system gives it
   // A file that another tool has written has none.

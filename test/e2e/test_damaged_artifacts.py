@@ -2,7 +2,9 @@
 
 import ctypes
 import os
+import shlex
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -221,3 +223,16 @@ def test_a_descriptor_that_is_another_file_by_now(artifacts: Path, tmp_path: Pat
     del model
     assert os.fstat(number).st_size == 0
     os.close(number)
+
+
+def test_a_folder_without_execution(artifacts: Path, tmp_path: Path) -> None:
+    """As hardened systems mount the folder of temporary files: an error that says so, and no way around it."""
+    mount = f"mount -t tmpfs -o noexec tmpfs {tmp_path}"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("the system lets nobody mount")
+    for name in ("small", "large"):
+        file = artifacts / f"{name}.so"
+        program = f"import perpend; perpend.load('{tmp_path}/{name}.so')"
+        script = f"{mount} && cp {file} {tmp_path} && {sys.executable} -c {shlex.quote(program)}"
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+        assert "could not be loaded" in done.stderr and "(noexec): move it to another, or set TMPDIR" in done.stderr
