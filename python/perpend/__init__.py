@@ -160,6 +160,8 @@ def load(path: str | PathLike[str], threads: int | None = None) -> Model:
 def _limit(threads: int | None) -> int:
     if threads is not None and not isinstance(threads, int):
         raise TypeError(f"threads: expected a whole number or None (all cores), got {threads!r}")
+    if abs(threads or 0) >= 2**31:
+        raise ValueError(f"threads: expected a number of threads, got {threads}\nhint: None stands for all cores")
     return threads or 0
 
 
@@ -305,7 +307,8 @@ def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
         if name in arguments or name in options:
             continue
         guess = difflib.get_close_matches(name, [*arguments, *options], n=1)
-        hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join([*arguments, *options])}"
+        known = dict.fromkeys([*arguments, *options])
+        hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join(known)}"
         raise CompileError(f"there is no option '{name}'\nhint: {hint}")
 
 

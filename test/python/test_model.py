@@ -292,6 +292,8 @@ def test_wrong_arguments_in_words() -> None:
         perpend.compile(onnx_model(), threads="2")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"threads: expected a whole number or None .*, got 1\.5"):
         perpend.load("model.so", threads=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"threads: expected a number of threads, got 1000000000000\nhint: "):
+        perpend.load("model.so", threads=10**12)
     with pytest.raises(perpend.CompileError, match=r"dims: 'n': expected a whole number or the name .*, got 3\.5"):
         perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile\(f, backend="):
@@ -325,6 +327,11 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(onnx_model(), opt_level="3")
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got float"):
         perpend.compile(onnx_model(), opt_level=2.5)
+    with pytest.raises(perpend.CompileError, match=f"option 'opt_level': expected int, got {2**70}\nhint: opt_level"):
+        perpend.compile(onnx_model(), opt_level=2**70)
+    with pytest.raises(perpend.CompileError, match="the options are") as caught:
+        perpend.check_options(["zzz"], ("threads", "target"))
+    assert str(caught.value).count(" target") == 1
     with pytest.raises(perpend.CompileError, match=r"expected 0\.\.3, got 4"):
         perpend.compile(onnx_model(), opt_level=4)
     with pytest.raises(perpend.CompileError, match="nowhere"):
