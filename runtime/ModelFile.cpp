@@ -114,11 +114,15 @@ void noteSegments(ModelFile &model) {
   Elf64_Ehdr header;
   if (!readAt(model.file, 0, header))
     return;
-  for (uint16_t i = 0; i < header.e_phnum && model.segmentCount < std::size(model.segments); ++i) {
+  for (uint16_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (readAt(model.file, header.e_phoff + uint64_t{i} * sizeof segment, segment) && segment.p_type == PT_LOAD)
+    if (!readAt(model.file, header.e_phoff + uint64_t{i} * sizeof segment, segment))
+      continue;
+    if (segment.p_type == PT_LOAD && model.segmentCount < std::size(model.segments))
       model.segments[model.segmentCount++] = {segment.p_offset, segment.p_filesz, segment.p_vaddr,
                                               (segment.p_flags & PF_W) != 0};
+    if (segment.p_type == PT_GNU_RELRO)
+      model.relocated = {segment.p_vaddr, segment.p_filesz};
   }
 }
 
@@ -180,8 +184,8 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
     model.bytes = attributes.st_size;
     model.modified = modificationTime(attributes);
     model.allowsCode = allowsCode(model.file);
-    if (model.allowsCode && model.bytes <= mostCopiedBytes)
-      model.copy = copyOf(model.file, path, model.bytes);
+    if (model.bytes <= mostCopiedBytes)
+      copyModelFile(path, model);
     status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes, model.seal);
   }
   if (status == PERPEND_OK)
@@ -189,6 +193,11 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
   else
     closeModelFile(model);
   return status;
+}
+
+void copyModelFile(const char *path, ModelFile &model) {
+  if (model.allowsCode)
+    model.copy = copyOf(model.file, path, model.bytes);
 }
 
 perpend_status checkUnchanged(const ModelFile &model, int64_t &modified) {

@@ -3,6 +3,7 @@
 import ctypes
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -178,6 +179,44 @@ def test_a_large_file_that_is_cut_short_while_it_is_loaded(artifacts: Path, tmp_
         model(x)
     with pytest.raises(RuntimeError, match="cut short"):
         model(np.ones((3, 8), np.float32))
+
+
+def test_a_large_file_that_is_cut_short_and_whole_again(artifacts: Path, tmp_path: Path) -> None:
+    """What was lost does not come back, also not for another model from the same file, which shares it."""
+    x = np.ones((2, 8), np.float32)
+    path = tmp_path / "cut.so"
+    model, other = copied(artifacts / "large.so", path), perpend.load(path)
+    expected = model(x)
+    good = path.read_bytes()
+    os.truncate(path, len(good) // 2)
+    with pytest.raises(RuntimeError, match="cut short after it had been loaded: expected"):
+        model(x)
+    with path.open("r+b") as file:
+        file.write(good)
+    for lost in (model, other, model):
+        with pytest.raises(RuntimeError, match=r"cut short and is whole again after it .*hint: load it again"):
+            lost(x)
+    np.testing.assert_array_equal(perpend.load(path)(x), expected)
+    del model, other
+    np.testing.assert_array_equal(perpend.load(path)(x), expected)
+
+
+def test_a_large_file_that_is_copied_over_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
+    """By `cp`, which makes it empty first: with it go the addresses that the dynamic linker has written."""
+    x = np.ones((2, 8), np.float32)
+    path = tmp_path / "copied.so"
+    model = copied(artifacts / "large.so", path)
+    expected = model(x)
+    shutil.copyfile(artifacts / "large.so", path)
+    os.utime(path, (1, 1))
+    with pytest.raises(RuntimeError, match="cut short and is whole again"):
+        model(x)
+    again = perpend.load(path)
+    np.testing.assert_array_equal(again(x), expected)
+    shutil.copyfile(artifacts / "other.so", path)
+    other = perpend.load(path)  # beside what is mapped of the file before
+    np.testing.assert_array_equal(other(x), perpend.load(artifacts / "other.so")(x))
+    np.testing.assert_array_equal(again(x), expected)
 
 
 def test_a_large_file_that_is_written_again_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
