@@ -101,7 +101,8 @@ bool allocateTables(perpend_session &session) {
   session.offsets = region.allocate<int64_t>(module.bufferCount);
   session.isCallers = region.allocate<bool>(module.outputCount);
   session.isFromData = region.allocate<bool>(module.outputCount);
-  session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
+  session.growingCount = uint64_t{module.outputCount} + module.growingCount;
+  session.growing = region.allocate<perpend_buffer>(session.growingCount);
   session.repeated = region.allocate<perpend_buffer>(module.inputCount);
   session.inputPointers = region.allocate<const void *>(module.inputCount);
   session.outputPointers = region.allocate<void *>(module.outputCount);
@@ -179,15 +180,16 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   return status;
 }
 
+// What is mapped of the model may be lost by now: it is not read, and texts and lists, which only its code can free,
+// stay.
 void destroy(perpend_session *session) {
-  const perpend_module &module = *session->model->module;
-  for (uint64_t i = 0; session->growing && i < uint64_t{module.outputCount} + module.growingCount; ++i)
+  for (uint64_t i = 0; session->growing && i < session->growingCount; ++i)
     free(session->growing[i].data);
-  for (uint32_t i = 0; session->repeated && i < module.inputCount; ++i)
+  for (uint32_t i = 0; session->repeated && i < session->model->descriptor.inputs.count; ++i)
     free(session->repeated[i].data);
   free(session->arena.data);
-  if (session->handles)
-    module.handles->destroy(session->handles);
+  if (session->handles && checkFile(*session->model) == PERPEND_OK)
+    session->model->module->handles->destroy(session->handles);
   perpend_model *model = session->model;
   session->~perpend_session();
   free(session);
@@ -209,6 +211,8 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   if (threads < 0 || threads > maxThreads)
     return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads,
                 threads);
+  if (perpend_status status = checkFile(*model); status != PERPEND_OK)
+    return status;
   void *memory = malloc(sizeof(perpend_session));
   if (!memory)
     return failAllocation(sizeof(perpend_session));
