@@ -237,3 +237,15 @@ def test_nothing_and_one_element(shape: tuple[int, ...], dtype: torch.dtype) -> 
         cases += [lambda x, c=c: torch.var_mean(x, dim=0, correction=c) for c in (0, 0.5, 1, 2)]
         cases += [lambda x, p=p: torch.linalg.vector_norm(x, p, dim=0) for p in (0, 1, 2, 2.5)]
     check(cases, (torch.full(shape, 1).to(dtype),), is_compiled=dtype == torch.float32)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_variances_of_large_numbers(dtype: torch.dtype) -> None:
+    """Neither do squares overflow, nor does a large mean take digits away."""
+    most = torch.finfo(dtype).max / (1 if dtype != torch.float64 else 1e200)
+    rows = [[most] * 4, [most / 2, most, most, most], [1000.0, 1000.5, 1001.0, 1004.0], [-most / 1e20, 0.0, 1.0, 2.0]]
+    x = torch.tensor(rows, dtype=dtype)
+    cases: list[Case] = [lambda x: (torch.std(x, 1), torch.var(x, 1), torch.std_mean(x[2:], 1, correction=0))]
+    check(cases, (x,))
+    if dtype == torch.float32:
+        check(cases, (torch.arange(4 * 37.0).reshape(4, 37) + 2.0**23,))

@@ -166,6 +166,15 @@ def test_losses_with_several_labels() -> None:
     check(lambda x: F.multilabel_margin_loss(x[0, 0, 0], target[0, 0] * 0), X)
 
 
+def test_multilabel_margins_of_special_values() -> None:
+    """Margins that are NaN do not count."""
+    inf, nan = float("inf"), float("nan")
+    scores = torch.tensor([[0.3, -inf, 0.2, 1.0], [0.3, inf, 0.2, 1.0], [0.3, nan, 0.2, 1.0], [inf, -inf, nan, 1.0]])
+    for labels in ([3, 0, -1, 1], [1, 0, -1, 1]):
+        target = torch.tensor([labels] * 4)
+        check(lambda x, t=target: F.multilabel_margin_loss(x, t, reduction="none"), scores)
+
+
 def test_windows() -> None:
     names = ["hamming", "kaiser", "blackman", "bartlett", "hann"]
     check(lambda x: [x * getattr(torch, f"{name}_window")(5) for name in names], X)
@@ -193,6 +202,16 @@ def test_distributions() -> None:
     ]:
         got = moments(function)
         assert abs(got[0] - mean) < 0.05 * max(1, mean) and abs(got[1] - deviation) < 0.05 * max(1, deviation), got
+
+
+def test_trials_until_success() -> None:
+    """Of integers, too, and of halves with more numbers than these have between 0 and 1."""
+    types = [torch.int64, torch.int8, torch.float16, torch.bfloat16, torch.float64]
+    function = Function(lambda x: [torch.empty_like(x.to(kind)).geometric_(0.25) for kind in types])
+    x = torch.zeros(100, 200)
+    for kind, result in zip(types, perpend.compile(function, example_inputs=(x,))(x), strict=True):
+        assert result.dtype == kind and bool((result >= 1).all()) and bool((result == result.round()).all())
+        assert abs(float(result.double().mean()) - 4) < 0.2 and abs(float(result.double().std()) - 12**0.5) < 0.2
 
 
 def test_permutations_and_choices() -> None:

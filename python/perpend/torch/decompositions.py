@@ -159,14 +159,16 @@ def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
 
 
 def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
-    """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes."""
+    """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes, without
+    those that are NaN."""
     rows, labels = (part.reshape(-1, part.shape[-1] if part.dim() else 1) for part in (x, target))
     classes = rows.shape[-1]
     is_given = (labels < 0).long().cumsum(-1) == 0
     is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes))).any(-2)
     wanted = rows.gather(-1, labels.clamp(min=0))
-    margins = (1 - wanted[..., :, None] + rows[..., None, :]).clamp(min=0)
-    losses = (margins * (is_given[..., :, None] & ~is_target[..., None, :])).sum((-2, -1)) / classes
+    margins = 1 - wanted[..., :, None] + rows[..., None, :]
+    counts = is_given[..., :, None] & ~is_target[..., None, :] & (margins > 0)
+    losses = torch.where(counts, margins, 0.0).sum((-2, -1)) / classes
     result = {0: losses.reshape(x.shape[:-1]), 1: losses.mean(), 2: losses.sum()}[reduction]
     return result, is_target.reshape(x.shape).to(x.dtype)
 
@@ -201,8 +203,8 @@ def trilinear(
 
 
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = alpha * (y @ z).sum(0, dtype=x.dtype)
-    return product if beta == 0 else beta * x + product
+    """aten.addbmm: the batch becomes a part of what the product sums over."""
+    return torch.addmm(x, y.movedim(0, 1).flatten(1), z.flatten(0, 1), beta=beta, alpha=alpha)
 
 
 def scatter_reduce(
@@ -275,6 +277,20 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
     results = (values.gather(-1, last), order.gather(-1, last))
     first, second = (part.movedim(-1, dim) if keepdim else part.squeeze(-1) for part in results)
     return first, second
+
+
+def deviation(
+    x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    """aten.std: the root of the variance before that is rounded, which may be too large for the type."""
+    return torch.var(x.double(), dim, correction=correction, keepdim=keepdim).sqrt().to(x.dtype)
+
+
+def deviation_and_mean(
+    x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    variance, mean = torch.var_mean(x.double(), dim, correction=correction, keepdim=keepdim)
+    return variance.sqrt().to(x.dtype), mean.to(x.dtype)
 
 
 def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
@@ -377,6 +393,8 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten._cdist_forward.default: distances,
     aten.mode.default: mode,
+    aten.std.correction: deviation,
+    aten.std_mean.correction: deviation_and_mean,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,

@@ -316,7 +316,8 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
     with warnings.catch_warnings():  # PyTorch warns about its own copies of tree specs
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:
-            return program.run_decompositions(table)
+            with operators.own_formulas():
+                return program.run_decompositions(table)
         except CompileError:
             raise
         except Exception as error:

@@ -5,8 +5,9 @@ Decompositions leave core ATen and the operators that composites express directl
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -40,6 +41,7 @@ from .arithmetic import (
     prelu,
     reduction,
     remainder,
+    reversed_difference,
     rms_norm,
     round_even,
     sign,
@@ -169,6 +171,22 @@ def decompositions() -> Mapping[Any, Any]:
     return _decompositions(tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::")))
 
 
+@contextlib.contextmanager
+def own_formulas() -> Iterator[None]:
+    """Inside, formulas of DECOMPOSITIONS come before those that PyTorch has for derivatives of the same operators."""
+    key = torch._C.DispatchKey.Autograd
+    theirs = {operator: operator.py_kernels.pop(key, None) for operator in DECOMPOSITIONS}
+    changed = {operator: kernel for operator, kernel in theirs.items() if kernel is not None}
+    for operator in changed:
+        operator._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for operator, kernel in changed.items():
+            operator.py_kernels[key] = kernel
+            operator._dispatch_cache.clear()
+
+
 def _operator_of(name: str) -> Any:
     """The operator "namespace::name.overload". One that is destroyed and defined again is another object."""
     namespace, _, rest = name.partition("::")
@@ -245,7 +263,7 @@ OPERATORS: dict[str, Operator] = {
     ),
     "aten.add": binary("add"),
     "aten.sub": binary("sub"),
-    "aten.rsub": lambda call: call.op("sub", call.tensor("other", call.dtype), call.tensor("self", call.dtype)),
+    "aten.rsub": reversed_difference,
     "aten.mul": binary("mul", wide_numbers=True),
     "aten.div": divide,
     "aten.true_divide": divide,
@@ -387,6 +405,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.new_full": filled(),
     "aten.fill": filled(),
     "aten.scalar_tensor": filled(),
+    "prims.scalar_tensor": filled(),
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,
