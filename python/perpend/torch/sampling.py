@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .._perpend import Value
-from .call import Call
+from .call import Call, is_float
 from .movement import slice_between
 from .types import Extent, extent_of, torch_dtype
 
@@ -223,7 +223,7 @@ def adaptive_max_pool(call: Call) -> list[Value | None]:
 
 def adaptive_maxima(call: Call) -> list[Value | None]:
     """And their positions in the image: along one dimension after the other, from the last on, the first maximum of
-    each window."""
+    each window, or its last NaN."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
     image = value.shape
     place = call.op("expand", call.number(0, torch.int64), shape=image)
@@ -237,13 +237,23 @@ def adaptive_maxima(call: Call) -> list[Value | None]:
             )
         windows, own_places = (adaptive_windows(call, x, axis, size) for x in (value, place))
         for (begin, window), (_, own) in zip(windows, own_places, strict=True):
-            at = call.op("argmax", window, axis=axis, keepdims=1)
+            at = place_of_maximum(call, window, axis)
             along = call.op("mul", call.op("add", at, scalar(call, begin)), scalar(call, row))
             maxima.append(call.op("gather_elements", window, at, axis=axis))
             places.append(call.op("add", call.op("gather_elements", own, at, axis=axis), along))
         value, place = (call.op("concat", *parts, axis=axis) for parts in (maxima, places))
         row = f"({row}) * ({image[axis]})"
     return [value, place]
+
+
+def place_of_maximum(call: Call, window: Value, axis: int) -> Value:
+    """The position of the first maximum along a dimension, or of the last NaN."""
+    first = call.op("argmax", window, axis=axis, keepdims=1)
+    if not is_float(window):
+        return first
+    is_nan = call.cast(call.op("isnan", window), torch.uint8)
+    has_nan = call.cast(call.op("reduce_max", is_nan, axes=[axis], keepdims=1), torch.bool)
+    return call.op("where", has_nan, call.op("argmax", is_nan, axis=axis, keepdims=1, select_last_index=1), first)
 
 
 def scalar(call: Call, number: Extent) -> Value:
