@@ -140,3 +140,19 @@ def test_distinct_elements():
     expected = np.unique(ROWS.astype(np.float32), return_index=True, return_inverse=True, return_counts=True)
     for results in results_of("Unique", {"x": ROWS.astype(np.float32)}, outputs=4):
         agree(results, [expected[0], expected[1], expected[2].reshape(-1), expected[3]])
+
+
+@pytest.mark.parametrize("ignored", [None, 2])
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+def test_losses_of_infinities(reduction, ignored):
+    """A weight of 0 does not hide an infinite score; a target that is ignored does."""
+    scores = np.array([[-INF, 1.0, 2.0], [NAN, 0.5, -1.0], [3.0, 2.0, -INF], [0.5, INF, NAN]], np.float32)
+    weights, target = np.array([0.0, 2.0, 0.5], np.float32), np.array([0, 1, 2, 2])
+    options = {} if ignored is None else {"ignore_index": ignored}
+    with np.errstate(invalid="ignore"):
+        losses = -scores[np.arange(4), target] * weights[target]
+    losses = losses if ignored is None else np.where(target == ignored, 0, losses)
+    expected = (losses if reduction == "none" else losses.sum()).astype(np.float32)
+    inputs = {"x": scores, "target": target, "weight": weights}
+    for results in results_of("NegativeLogLikelihoodLoss", inputs, reduction=reduction, **options):
+        agree(results, [expected])
