@@ -105,3 +105,21 @@ def test_a_broadcast_addend_alone() -> None:
     x = torch.randn(3)
     y = torch.randn(2, 3)
     same({"addmm": lambda x, y: torch.addmm(x, y, y.T @ y, alpha=0, beta=2)}, x, y)
+
+
+def test_scaled_products_of_integers() -> None:
+    """The fraction of the factor is lost."""
+    x, y = torch.arange(-4, 5), torch.arange(9).flip(0)
+    same({str(value): lambda x, y, v=value: torch.addcmul(x, x, y, value=v) for value in (0.5, 2, 2.7, -1.5)}, x, y)
+    same({"u8": lambda x, y: torch.addcmul(x, x, y, value=1.5)}, x.to(torch.uint8), y.to(torch.uint8))
+
+
+def test_type_of_powers_of_two() -> None:
+    """Of integers and one float: that of the float."""
+    inputs = [
+        torch.arange(4),
+        torch.tensor(2.0).half(),
+        torch.tensor(3.0).bfloat16(),
+        torch.tensor([1.0, 2.0, 0.0, 5.0]),
+    ]
+    same({"ldexp": lambda x, *others: [torch.ldexp(x, other) for other in (*others, x)]}, *inputs)

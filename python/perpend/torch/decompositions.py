@@ -202,6 +202,25 @@ def trilinear(
     return (parts[0] * parts[1] * parts[2]).sum(sumdim)
 
 
+def add_scaled(operator: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """x + value y * z, or y / z. Floats of 16 bits are computed in f32; among integers, value loses its fraction."""
+
+    def function(x: Tensor, y: Tensor, z: Tensor, *, value: float = 1) -> Tensor:
+        dtype = torch.promote_types(torch.result_type(x, y), torch.result_type(x, z))
+        is_whole = not dtype.is_floating_point and not dtype.is_complex
+        wide = torch.promote_types(dtype, torch.float32) if dtype.is_floating_point else dtype
+        x, y, z = (each.to(wide) for each in (x, y, z))
+        factor = int(value) if is_whole else value
+        return (x + operator(y if factor == 1 else y * factor, z)).to(dtype)
+
+    return function
+
+
+def times_power_of_two(x: Tensor, exponent: Tensor) -> Tensor:
+    """aten.ldexp"""
+    return x * torch.pow(2.0, exponent)
+
+
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
     """aten.addbmm: the batch becomes a part of what the product sums over."""
     return torch.addmm(x, y.movedim(0, 1).flatten(1), z.flatten(0, 1), beta=beta, alpha=alpha)
@@ -371,7 +390,6 @@ TABLE_OF_TORCH = [
     aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update_functional,
     aten.binary_cross_entropy,
-    aten.ldexp,
     aten.take,
 ]
 
@@ -405,6 +423,9 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
     aten._trilinear.default: trilinear,
     aten.addbmm.default: add_sum_of_products,
+    aten.addcmul.default: add_scaled(torch.mul),
+    aten.addcdiv.default: add_scaled(torch.true_divide),
+    aten.ldexp.Tensor: times_power_of_two,
     aten.linspace.default: evenly_spaced,
     aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
