@@ -156,3 +156,14 @@ def test_losses_of_infinities(reduction, ignored):
     inputs = {"x": scores, "target": target, "weight": weights}
     for results in results_of("NegativeLogLikelihoodLoss", inputs, reduction=reduction, **options):
         agree(results, [expected])
+
+
+def test_statistics_that_f32_does_not_hold():
+    """Of x in f32 beside a mean and a variance in f64."""
+    x = np.array([[1e30, -2.0], [0.0, 5.0]], np.float32)
+    scale, shift = np.array([1e25, 2.0], np.float32), np.array([0.5, -1.0], np.float32)
+    mean, spread = np.array([1e60, 0.25]), np.array([1e150, 4.0])
+    expected = ((x - mean) / np.sqrt(spread + 1e-5) * scale + shift).astype(np.float32)
+    inputs = {"x": x, "scale": scale, "shift": shift, "mean": mean, "spread": spread}
+    for results in results_of("BatchNormalization", inputs, epsilon=1e-5):
+        agree(results, [expected], 1e-6)
