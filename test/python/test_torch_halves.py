@@ -123,3 +123,18 @@ def test_type_of_powers_of_two() -> None:
         torch.tensor([1.0, 2.0, 0.0, 5.0]),
     ]
     same({"ldexp": lambda x, *others: [torch.ldexp(x, other) for other in (*others, x)]}, *inputs)
+
+
+def test_formulas_under_torch_compile() -> None:
+    """PyTorch's own ones for derivatives of these operators are used for derivatives only."""
+
+    def function(x: torch.Tensor, target: torch.Tensor) -> Any:
+        return functional.softshrink(x, K), functional.multilabel_margin_loss(x.float(), target)
+
+    target = torch.tensor([[3, 0, -1, 1]] * 3)
+    compiled = torch.compile(function, backend="perpend")
+    for dtype in (*HALVES, torch.float32):
+        x = torch.randn(3, 4).to(dtype)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x, target), function(x, target), rtol=0, atol=0)
+    assert torch._C.DispatchKey.Autograd in torch.ops.aten.softshrink.default.py_kernels

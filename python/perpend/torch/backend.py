@@ -32,7 +32,7 @@ from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
 from .layouts import Layout
 from .numbers import result
-from .operators import decompositions
+from .operators import decompositions, own_formulas
 from .parts import Parts, split
 from .returned import Results, Returned, root_of
 from .scalars import Scalars, Sources
@@ -89,12 +89,14 @@ def perpend_backend(
         boxed: Function = make_boxed_func(function)
         return boxed
 
-    wrapped: Function = aot_autograd(
+    trace = aot_autograd(
         fw_compiler=_run_in_pytorch,
         bw_compiler=_run_in_pytorch,
         inference_compiler=compile_inference,
         decompositions=dict(decompositions()),
-    )(graph, example_inputs)
+    )
+    with own_formulas():
+        wrapped: Function = trace(graph, example_inputs)
     return _directly(alone[0], wrapped) if len(alone) == 1 else wrapped
 
 
