@@ -113,6 +113,8 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
   if (across.loops.size() < 2)
     return std::nullopt;
   KernelIndices indices;
+  if (llvm::any_of(across.loops, [&](ForOp loop) { return indices.extentOf(loop) == SymbolicInt(0); }))
+    return std::nullopt; // no position is contiguous or strided
   ForOp last = across.loops.back();
   int64_t widest = 1;
   StringRef obstacle;
@@ -189,7 +191,10 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
     auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
     if (failed(joinLoops(schedule, *block, mayJoin)))
       return failure();
-    across = *acrossOf(kernel, target, why);
+    std::optional<Across> joined = acrossOf(kernel, target, why);
+    if (!joined)
+      return failure();
+    across = *joined;
   }
   SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer, tiles;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))
