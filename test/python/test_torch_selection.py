@@ -123,3 +123,9 @@ def test_ranges_of_floats() -> None:
         return torch.arange(columns, -rows, -1.0), torch.arange(0, rows, 0.5), torch.arange(rows * 1.0)
 
     check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])
+
+
+def test_masks_of_more_elements() -> None:
+    """PyTorch asserts that no more elements are selected than the tensor has."""
+    for shape, mask in (((10,), (10, 10)), ((1,), (4,)), ((2, 1), (1, 3)), ((), (3,))):
+        check(lambda x, m: torch.masked_select(x, m), torch.randn(shape), torch.ones(mask, dtype=torch.bool))
