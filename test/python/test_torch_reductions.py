@@ -249,3 +249,24 @@ def test_variances_of_large_numbers(dtype: torch.dtype) -> None:
     check(cases, (x,))
     if dtype == torch.float32:
         check(cases, (torch.arange(4 * 37.0).reshape(4, 37) + 2.0**23,))
+
+
+def test_norms_of_large_numbers() -> None:
+    """Of any order, to the last digits: in f64, since neither f32 nor eager PyTorch has the digits of 1 / 1.7."""
+    x = torch.tensor([[2.0**57 + 2.0**40, 3.0, 2.0**55], [1e-20, 3e-20, 2e-21], [1e30, 1e29, 3e30]])
+    for order in (1.5, 1.7, 3, -2.5):
+        expected = torch.linalg.vector_norm(x.double(), order, dim=1).float()
+        model = perpend.compile(Function(lambda x, p=order: torch.linalg.vector_norm(x, p, dim=1)), example_inputs=(x,))
+        torch.testing.assert_close(model(x), expected, rtol=2e-7, atol=0)
+
+
+def test_distances_that_count() -> None:
+    x = torch.tensor([[[1.0, NAN], [INF, 2.0], [0.0, -0.0]]])
+    check([lambda x: (torch.cdist(x, x, p=0), torch.cdist(x, x[:, 1:], p=0))], (x,))
+
+
+def test_gradients_of_softmax() -> None:
+    """The sum comes before the product, so that an infinite gradient where the result is 0 stays there."""
+    grad = torch.tensor([[INF, 1.0, 2.0], [1.0, -INF, 0.0], [0.5, -0.0, 0.0]])
+    result = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
+    check([lambda g, r: torch.ops.aten._softmax_backward_data(g, r, 1, torch.float32)], (grad, result))

@@ -308,3 +308,28 @@ def test_core_aten_is_complete() -> None:
         if not torch_operators.is_supported(f"aten.{name}") and operator not in decomposed:
             missing.add(name)
     assert missing == set(NOT_OURS.split())
+
+
+@pytest.mark.filterwarnings("ignore:linear_cross_entropy")
+def test_losses_in_chunks() -> None:
+    """PyTorch's operators that compute a layer and its loss part by part."""
+    options = torch.nn.LinearCrossEntropyOptions()
+    x, layer, bias, weight = X[0], torch.randn(7, X.shape[-1]), torch.randn(7), torch.rand(7)
+    target = torch.arange(x.shape[0]) % 7
+    for reduction in ("mean", "sum", "none"):
+        check(
+            lambda x, w, b, v, r=reduction: F.linear_cross_entropy(
+                x, w, target, linear_bias=b, weight=v, reduction=r, ignore_index=2, options=options
+            ),
+            x,
+            layer,
+            bias,
+            weight,
+        )
+
+
+def test_powers_between_numbers() -> None:
+    """Of bases that are negative, of no steps, of every type."""
+    for options in ({"base": -1.0}, {"base": 2.5, "dtype": torch.float64}, {"dtype": torch.int64}):
+        check(lambda x, o=options: [torch.logspace(0, 3, steps, **o) + x[0, 0, 0] for steps in (0, 1, 4)], X)
+    check(lambda x: torch.logspace(x.new_zeros(()), x.new_ones(()), 0, base=-1.0), X)

@@ -328,7 +328,7 @@ def vector_norm(call: Call) -> Value:
         return call.op("reduce_sum", value, axes=axes, keepdims=keep)
     if order in (1, 2):
         return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
-    magnitude, dtype = call.op("abs", value), computing(call.dtype)
+    magnitude, dtype = call.op("abs", value), torch.float64  # f32 does not hold 1 / order, nor the powers
     if math.isinf(order):
         return call.op("reduce_max" if order > 0 else "reduce_min", magnitude, axes=axes, keepdims=keep)
     powers = call.op("pow", call.cast(magnitude, dtype), call.number(order, dtype))
@@ -397,8 +397,10 @@ def group_norm(call: Call) -> Value:
 
 
 def group_norm_with_statistics(call: Call) -> list[Value | None]:
-    value = call.tensor("input")
-    grouped = call.reshape(value, [value.shape[0], call["group"], -1]) if call.is_read(1) or call.is_read(2) else value
+    value, groups = call.tensor("input"), call["group"]
+    grouped = value
+    if call.is_read(1) or call.is_read(2):
+        grouped = call.reshape(value, [call["N"], groups, f"floordiv(({call['C']}) * ({call['HxW']}), {groups})"])
     return [_group_norm(call, call["group"]), *statistics(call, grouped, [2], keepdims=0)]
 
 

@@ -143,8 +143,8 @@ def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) 
 def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     """aten._cdist_forward: the p-norm of x[.., i, :] - y[.., j, :]."""
     difference = (x[..., :, None, :] - y[..., None, :, :]).abs()
-    if p == 0:
-        return (difference != 0).to(x.dtype).sum(-1)
+    if p == 0:  # NaN counts as what it is
+        return torch.where(difference != difference, difference, (difference != 0).to(x.dtype)).sum(-1)
     return difference.norm(p=p, dim=-1)
 
 
@@ -371,6 +371,15 @@ def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | 
     return result
 
 
+def powers_between(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: torch.dtype | None = None, **others: Any
+) -> Tensor:
+    """aten.logspace, of any base."""
+    dtype = dtype or torch.get_default_dtype()
+    exponents = torch.linspace(start, end, steps, dtype=torch.float64)
+    return torch.pow(float(base), exponents).to(dtype)
+
+
 def randomised_relu(
     x: Tensor,
     noise: Tensor,
@@ -427,6 +436,10 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.addcdiv.default: add_scaled(torch.true_divide),
     aten.ldexp.Tensor: times_power_of_two,
     aten.linspace.default: evenly_spaced,
+    aten.logspace.default: powers_between,
+    aten.logspace.Tensor_Tensor: powers_between,
+    aten.logspace.Tensor_Scalar: powers_between,
+    aten.logspace.Scalar_Tensor: powers_between,
     aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
     aten.copysign.Scalar: copy_sign,

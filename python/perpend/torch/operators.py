@@ -64,6 +64,7 @@ from .factorisations import FACTORISATIONS
 from .gamma import GAMMA
 from .groups import GROUPED
 from .linear_algebra import LINEAR_ALGEBRA
+from .losses import chunked_losses
 from .movement import (
     arange,
     as_strided,
@@ -168,7 +169,8 @@ def is_final(node: torch.fx.Node, table: Any) -> bool:
 def decompositions() -> Mapping[Any, Any]:
     """Core ATen's decompositions, without those of the operators that stay."""
     registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
-    return _decompositions(tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::")))
+    others = tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::"))
+    return {**_decompositions(others), **chunked_losses()}
 
 
 @contextlib.contextmanager
