@@ -149,6 +149,15 @@ def test_images_of_bytes(mode: str, options: dict[str, bool]) -> None:
         assert difference.max() <= 1 and (difference > 0).float().mean() < 0.05, difference
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_smaller_images_with_aligned_corners(mode: str) -> None:
+    """Corners say how wide the windows are. F.interpolate refuses them; the operator takes them."""
+    resize = getattr(torch.ops.aten, f"_upsample_{mode}2d_aa")
+    for size in ((3, 3), (5, 7), (1, 4), (1, 1), (10, 8)):
+        check(lambda x, s=size: resize(x, s, True), IMAGE)
+        check(lambda x, s=size: resize(x, s, True), IMAGE[:, :, :1])
+
+
 def test_volumes() -> None:
     check(
         lambda x: (

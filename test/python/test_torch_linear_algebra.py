@@ -205,3 +205,8 @@ def test_matrices_without_elements(shape: tuple[int, int, int]) -> None:
     pivots = torch.arange(1, size + 1, dtype=torch.int32).expand(batch, size).contiguous()
     right = torch.ones(shape)
     check(lambda b, a, p: (torch.lu_solve(b, a, p), torch.linalg.solve(a, b), a.mT @ b), right, square, pivots)
+
+
+def test_products_of_no_reflections() -> None:
+    for batch in (0, 2):
+        check(torch.ormqr, torch.randn(batch, 2, 5), torch.rand(batch, 2), torch.randn(batch, 2, 5))

@@ -86,6 +86,14 @@ def test_incomplete_gamma_functions() -> None:
         torch.testing.assert_close(result, expected, rtol=1e-8, atol=1e-12, equal_nan=True)
 
 
+def test_incomplete_gamma_functions_of_special_values() -> None:
+    inf, nan = float("inf"), float("nan")
+    a, x = torch.tensor([0.0, nan, 1.0, inf, 0.0, 1e7]), torch.tensor([nan, 1.0, nan, nan, 0.0, nan])
+    results = perpend.compile(Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x))), example_inputs=(a, x))
+    for result, expected in zip(results(a, x), (torch.igamma(a, x), torch.igammac(a, x)), strict=True):
+        torch.testing.assert_close(result, expected, equal_nan=True)
+
+
 LARGE_GAMMAS = [
     [
         0.50013298082736302,

@@ -175,6 +175,30 @@ def test_multilabel_margins_of_special_values() -> None:
         check(lambda x, t=target: F.multilabel_margin_loss(x, t, reduction="none"), scores)
 
 
+@pytest.mark.parametrize("p", [1, 2])
+def test_margins_of_special_values(p: int) -> None:
+    inf, nan = float("inf"), float("nan")
+    scores = torch.tensor(
+        [[0.1, -inf, 0.2, inf, 0.3], [nan, 1.0, 2.0, 3.0, -inf], [-inf] * 5, [0.1, 0.2, 0.3, 0.4, 0.5]]
+    )
+    target, weight = torch.tensor([0, 2, 4, 1]), torch.rand(5)
+    for reduction in ("none", "mean", "sum"):
+        options = {"p": p, "margin": 0.7, "reduction": reduction}
+        check(lambda x, o=options: F.multi_margin_loss(x, target, **o), scores)
+        check(lambda x, w, o=options: F.multi_margin_loss(x, target, weight=w, **o), scores[3:].expand(4, 5), weight)
+    check(lambda x: F.multi_margin_loss(x, torch.tensor(2)), X[0, 0])
+
+
+def test_slopes_of_any_number() -> None:
+    """At 0, too, a slope that is infinite or NaN gives NaN; a negative one another sign."""
+    x = torch.tensor([0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), -float("inf")])
+    for slope in (float("nan"), float("inf"), -1.0, 0.0, 0.3):
+        model = perpend.compile(Function(lambda x, s=slope: F.leaky_relu(x, s)), example_inputs=(x,))
+        got, expected = model(x), F.leaky_relu(x, slope)
+        torch.testing.assert_close(got, expected, equal_nan=True)
+        assert torch.equal(got.signbit()[~got.isnan()], expected.signbit()[~got.isnan()])
+
+
 def test_windows() -> None:
     names = ["hamming", "kaiser", "blackman", "bartlett", "hann"]
     check(lambda x: [x * getattr(torch, f"{name}_window")(5) for name in names], X)

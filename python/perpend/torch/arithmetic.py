@@ -168,6 +168,17 @@ def elu(call: Call) -> Value:
     return result if scale == 1 else call.op("mul", result, call.number(scale, call.dtype))
 
 
+def leaky_relu(call: Call) -> Value:
+    """x, or where x is not greater than 0, the slope times x: of a slope that is no number, at 0, too."""
+    slope = float(call["negative_slope"])
+    if slope >= 0 and math.isfinite(slope):
+        return call.op("leaky_relu", call.tensor("self"), alpha=slope)
+    dtype = computing(call.dtype)
+    value = call.tensor("self", dtype)
+    result = call.op("where", call.op("greater", value, call.number(0, dtype)), value, scaled(call, value, slope))
+    return call.cast(result, call.dtype)
+
+
 def where(call: Call) -> Value:
     return call.op("where", call.tensor("condition"), call.tensor("self", call.dtype), call.tensor("other", call.dtype))
 

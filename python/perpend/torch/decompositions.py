@@ -173,6 +173,21 @@ def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor
     return result, is_target.reshape(x.shape).to(x.dtype)
 
 
+def multi_margin(
+    x: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """sum over i that are not the target t of weight[t] max(0, margin - x[t] + x[i])^p / classes, without those that
+    are NaN."""
+    rows, labels = x.reshape(-1, x.shape[-1] if x.dim() else 1), target.reshape(-1, 1)
+    classes = rows.shape[-1]
+    margins = margin - rows.gather(-1, labels) + rows
+    terms = margins if p == 1 else margins * margins
+    terms = terms if weight is None else terms * weight[labels]
+    counts = (margins > 0) & (labels != torch.arange(classes))
+    losses = torch.where(counts, terms, 0.0).sum(-1) / classes
+    return {0: losses.reshape(target.shape), 1: losses.mean(), 2: losses.sum()}[reduction]
+
+
 def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Any:
     """Keeps the elements in order; additional ones, which PyTorch leaves uninitialised, are 0."""
     count, wanted = math.prod(x.shape), math.prod(size)
@@ -430,6 +445,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.dist.default: distance,
     aten._pdist_forward.default: distances_of_pairs,
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
+    aten.multi_margin_loss.default: multi_margin,
     aten._trilinear.default: trilinear,
     aten.addbmm.default: add_sum_of_products,
     aten.addcmul.default: add_scaled(torch.mul),

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from .._perpend import Value
+from .arithmetic import scaled
 from .call import Call, is_float
 from .movement import slice_between
 from .types import Extent, extent_of, torch_dtype
@@ -57,6 +58,8 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
         else:
             sizes = [extent_of(extent) for extent in call.result.shape[2:]]
         chosen: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates, **attributes}
+        if call.get("align_corners", False) and "antialias" in attributes:
+            return without_aliases(call, value, sizes, chosen)
         if call.get("align_corners", False):
             chosen["coordinate_transformation_mode"] = "align_corners"  # the extents alone decide
             factors = None
@@ -66,6 +69,26 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
         return call.op("resize", value, sizes=[*value.shape[:2], *sizes], **scales, **chosen)
 
     return convert
+
+
+def without_aliases(call: Call, value: Value, sizes: list[Extent], chosen: dict[str, Any]) -> Value:
+    """align_corners says how wide the windows are, (in - 1) / (out - 1), but not where they begin. That of an only
+    element has no width: it is about the first one, and a cubic one reaches the second."""
+    scales = [1.0, 1.0]
+    for axis, size in enumerate(sizes, 2):
+        extent = value.shape[axis]
+        if not isinstance(size, int) or not isinstance(extent, int):
+            raise call.fail("expected numbers as extents\nhint: export with these dimensions fixed")
+        has_width = size > 1 and extent > 1
+        scales.append((size - 1) / (extent - 1) if has_width else float(size))
+        if not has_width:
+            weights = (1.125, -0.125) if chosen["mode"] == "cubic" and extent > 1 else (1.0,)
+            parts = [call.op("slice", value, starts=[k], ends=[k + 1], axes=[axis], steps=[1]) for k in range(2)]
+            weighted = [scaled(call, part, weight) for part, weight in zip(parts, weights, strict=False)]
+            value = call.op("add", *weighted) if len(weighted) == 2 else weighted[0]
+    if call.dtype == torch.uint8:
+        return resized_bytes(call, value, sizes, scales[2:], chosen)
+    return call.op("resize", value, sizes=[*value.shape[:2], *sizes], scales=scales, **chosen)
 
 
 def resized_bytes(
