@@ -281,6 +281,12 @@ def index_reduce(
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flattened tensor, counted from its end where an index is negative."""
+    index = torch.where(index < 0, index + x.numel(), index)
+    return x.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
+
+
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
@@ -414,7 +420,6 @@ TABLE_OF_TORCH = [
     aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update_functional,
     aten.binary_cross_entropy,
-    aten.take,
 ]
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
@@ -440,6 +445,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,
+    aten.take.default: take,
     aten.resize.default: resize,
     aten.diagonal_scatter.default: diagonal_scatter,
     aten.dist.default: distance,

@@ -115,8 +115,9 @@ def incomplete_gamma(is_upper: bool) -> Callable[[Call], Any]:
             value, at_zero, at_end = choose(is_near, lower, upper * -1.0 + 1.0), 0.0, 1.0
         value = choose(a < LARGE, value, choose(a.is_(math.inf), at_zero, of_large(a, x, is_upper)))
         rest = choose(x.is_(0.0), at_zero, choose((a.is_(0.0)).op("logical_or", x.is_(math.inf)), at_end, math.nan))
-        is_number = a.is_(a).op("logical_and", x.is_(x).op("logical_or", a.is_(math.inf)))
-        rest = choose((x < 0.0).op("logical_or", a < 0.0), math.nan, choose(is_number, rest, math.nan))
+        rest = choose(a.is_(a).op("logical_and", x.is_(x)), rest, math.nan)
+        rest = choose(a.is_(math.inf), at_zero, rest)
+        rest = choose((x < 0.0).op("logical_or", a < 0.0), math.nan, rest)
         rest = choose(a.is_(x).op("logical_and", a.is_(0.0).op("logical_or", a.is_(math.inf))), math.nan, rest)
         return call.cast(choose(is_plain, value, rest).value, call.dtype)
 

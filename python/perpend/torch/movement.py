@@ -387,4 +387,7 @@ def index_select(call: Call) -> Value:
 
 
 def gather(call: Call) -> Value:
+    """An index without elements may have any rank."""
+    if any(isinstance(extent, int) and extent == 0 for extent in call.result.shape):
+        return call.op("expand", call.number(0, call.dtype), shape=result_shape(call))
     return call.op("gather_elements", call.tensor("self"), call.tensor("index"), axis=call["dim"])
