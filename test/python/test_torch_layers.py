@@ -154,3 +154,7 @@ def test_groups_of_no_images() -> None:
     for shape in ((0, 4, 3), (2, 4, 3)):
         ones = torch.ones(4)
         check(lambda x, o=ones, s=shape: norm(x, o, o, s[0], s[1], s[2], 2, 1e-5), torch.randn(shape))
+
+
+def test_dropout_of_nothing() -> None:
+    check(lambda x: (torch.dropout(x, 0.0, True), *torch.native_dropout(x, 0.0, True)), torch.randn(3, 4))

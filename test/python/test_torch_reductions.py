@@ -89,7 +89,7 @@ def with_corrections(name: str) -> list[Case]:
     function = getattr(torch, name)
     return [
         lambda x, c=c, dim=dim: function(x, dim=dim, correction=c, keepdim=dim == 0)
-        for c, dim in itertools.product((0, 0.5, 1, 1.5, 3, 4, 4.5, 11, None), (0, 1, (0, 1)))
+        for c, dim in itertools.product((0, 0.5, 1, 1.5, 3, 4, 4.5, 11, NAN, None), (0, 1, (0, 1)))
     ]
 
 
@@ -263,6 +263,18 @@ def test_norms_of_large_numbers() -> None:
 def test_distances_that_count() -> None:
     x = torch.tensor([[[1.0, NAN], [INF, 2.0], [0.0, -0.0]]])
     check([lambda x: (torch.cdist(x, x, p=0), torch.cdist(x, x[:, 1:], p=0))], (x,))
+    check([lambda x: torch.nn.functional.pdist(x[0], 0)], (x,))
+
+
+def test_bags_without_padding() -> None:
+    """A row of padding may be infinite."""
+    table = torch.tensor([[1.0, 2.0], [INF, NAN], [3.0, -1.0]])
+    bags, weights = torch.tensor([[0, 1, 2], [1, 2, 2], [1, 1, 1]]), torch.rand(3, 3)
+    embedding_bag = torch.nn.functional.embedding_bag
+    cases: list[Case] = [
+        lambda x, m=mode: embedding_bag(bags, x, padding_idx=1, mode=m) for mode in ("sum", "mean", "max")
+    ]
+    check([*cases, lambda x: embedding_bag(bags, x, padding_idx=1, mode="sum", per_sample_weights=weights)], (table,))
 
 
 def test_gradients_of_softmax() -> None:

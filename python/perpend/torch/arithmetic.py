@@ -327,8 +327,8 @@ def degrees_of_freedom(call: Call, count: str, dtype: torch.dtype) -> Value:
         correction = int(correction)
     if isinstance(correction, (int, str)):
         return call.number(f"max({count} - ({correction}), 0)", dtype)
-    left = call.op("sub", call.number(count, dtype), call.number(correction, dtype))
-    return call.op("max", left, call.number(0, dtype))
+    left, zero = call.op("sub", call.number(count, dtype), call.number(correction, dtype)), call.number(0, dtype)
+    return call.op("where", call.op("greater", left, zero), left, zero)  # of NaN, 0
 
 
 def vector_norm(call: Call) -> Value:

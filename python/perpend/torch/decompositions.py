@@ -123,7 +123,8 @@ def embedding_bag(
         result = torch.where(counts[:, None] > 0, result, 0.0)
         sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bag, result)
     else:
-        rows = rows * kept[:, None] if per_sample_weights is None else rows * (kept * per_sample_weights)[:, None]
+        rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]
+        rows = torch.where(kept[:, None] > 0, rows, 0.0)
         result = torch.zeros(shape, dtype=weight.dtype).index_add(0, bag, rows)
         result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
         sizes = counts.to(offsets.dtype) if mode == 1 else zeros if is_plain_sum else zeros[: offsets.shape[0]]
@@ -143,9 +144,14 @@ def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) 
 def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     """aten._cdist_forward: the p-norm of x[.., i, :] - y[.., j, :]."""
     difference = (x[..., :, None, :] - y[..., None, :, :]).abs()
-    if p == 0:  # NaN counts as what it is
-        return torch.where(difference != difference, difference, (difference != 0).to(x.dtype)).sum(-1)
-    return difference.norm(p=p, dim=-1)
+    return length(difference, p)
+
+
+def length(difference: Tensor, p: float) -> Tensor:
+    """The p-norm along the last dimension; p = 0 counts, and NaN as what it is."""
+    if p == 0:
+        return torch.where(difference != difference, difference, (difference != 0).to(difference.dtype)).sum(-1)
+    return torch.linalg.vector_norm(difference, p, dim=-1)
 
 
 def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
@@ -155,7 +161,7 @@ def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
     """aten._pdist_forward: the distances of rows i < j, in order."""
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
-    return torch.linalg.vector_norm(x[first] - x[second], p, dim=-1)
+    return length(x[first] - x[second], p)
 
 
 def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
