@@ -167,3 +167,11 @@ def test_statistics_that_f32_does_not_hold():
     inputs = {"x": x, "scale": scale, "shift": shift, "mean": mean, "spread": spread}
     for results in results_of("BatchNormalization", inputs, epsilon=1e-5):
         agree(results, [expected], 1e-6)
+
+
+@pytest.mark.parametrize("op", ["ScatterND", "ScatterElements"])
+def test_texts_are_scattered_without_a_reduction(op):
+    places = np.array([[1], [1]]) if op == "ScatterND" else np.array([1, 1])
+    inputs = {"x": np.array(["a", "b"], object), "places": places, "updates": np.array(["c", "d"], object)}
+    with pytest.raises(perpend.CompileError, match="hint: texts are scattered without a reduction"):
+        list(results_of(op, inputs, reduction="add"))
