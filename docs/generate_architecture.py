@@ -108,25 +108,27 @@ def structure() -> str:
     ]
     graph = [(f"`{name}`", summary) for name, summary in operators("src/graph/Ops.td", "graph")]
     tile = [(f"`{name}`", summary) for name, summary in operators("src/tile/Tile.td", "tile")]
+    host = [(f"`{name}`", summary) for name, summary in operators("src/host/Host.td", "host")]
     order = " < ".join(", ".join(f"`{folder}`" for folder in layer) for layer in layers())
     return f"""\
 # Architecture
 
 <!-- Written by docs/generate_architecture.py from the sources. Change those, then run it. -->
 
-A model goes through three levels of program in one module, and comes out as a native library:
+A model goes through four levels of program in one module, and comes out as a native library:
 
 | level | what a program is | page |
 | --- | --- | --- |
 | graph | operators on tensors with symbolic shapes; no memory, no loops | [graph](levels/graph.md) |
 | tile | one function per kernel: scheduled loops around blocks on buffers, and intrinsics | [tile](levels/tile.md) |
+| host | what is launched, in which order, on which places in memory | [host](levels/host.md) |
 | target | LLVM: one object with `bind`, `sizes`, `run` and an entry per kernel | [target](levels/target.md) |
 
 Front ends (`src/frontend/onnx` in C++, `python/perpend` for PyTorch) build the graph level through `graph::Builder`,
 which deduces every shape. The phases below lower the module; then `src/WriteArtifact.cpp` makes LLVM IR, objects and,
-with lld, the artifact. `src/interp` executes modules at the graph and the tile level and so defines their meaning;
-tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares its memory planner with
-the compiler.
+with lld, the artifact. `src/interp` executes modules at the graph, the tile and the host level and so defines their
+meaning; tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares its memory
+planner with the compiler.
 
 ## Phases
 
@@ -156,6 +158,12 @@ loops, blocks and buffers by `scf`, `memref` and `vector`, and leaves calls of i
 
 {table(("operator", "what it is"), tile)}
 
+## Host operations
+
+`src/host/Host.td`. Integers are symbols, so sizes and offsets are expressions over them.
+
+{table(("operation", "what it does"), host)}
+
 ## Order of the folders
 
 An include points from a folder to one that comes earlier, or stays inside (`test/lint.py` checks):
@@ -180,7 +188,7 @@ def dump(perpend: Path) -> list[tuple[str, str]]:
 
 def functions(module: str) -> list[str]:
     """The functions of a printed module, without their indentation of two spaces."""
-    found = re.findall(r"^  (?:llvm\.|func\.)func .*?^  }$", module, re.M | re.S)
+    found = re.findall(r"^  (?:llvm\.func|func\.func|host\.entry) .*?^  }$", module, re.M | re.S)
     return [re.sub(r"^  ", "", text, flags=re.M) for text in found]
 
 
@@ -208,7 +216,7 @@ def excerpt(phase: str, module: str) -> str:
     if phase == "tile":
         return shorten(parts[kernels[0]], 60)
     if phase == "plan":
-        return shorten(parts["main"].replace(") attributes {", ")\n  attributes {", 1))
+        return shorten(parts["main"])
     return "\n".join(shorten(part.splitlines()[0].removesuffix(" {")) for part in parts.values())
 
 
@@ -220,8 +228,8 @@ NOTES = {
     "schedule": "The first kernel as loops around blocks, after its rule has scheduled it. The convolution's nest is a "
     "tensorized block, which the intrinsic `f32.block` will compute.",
     "tile": "The first kernel as loops on memory: for each block of sums a call of the intrinsic, then the epilogue.",
-    "plan": "Every call has the places of its values, as pairs of space (input, output, weights, arena, growing, slot) "
-    "and number.",
+    "plan": "Main is a host program: it binds symbols to extents of inputs, names memory, and launches kernels on "
+    "places.",
     "lower": "The functions of the object, without bodies. The runtime calls `bind`, `sizes` and `run`.",
 }
 

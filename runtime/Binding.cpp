@@ -24,10 +24,10 @@ void describeShape(const perpend_tensor_info &info, char *text, size_t capacity)
   snprintf(text + used, capacity - used, "]");
 }
 
-bool isRepeating(const Descriptor &descriptor, const perpend_tensor_info &info, int32_t dim) {
-  const RepeatList &repeats = descriptor.repeats;
-  return std::any_of(repeats.entries, repeats.entries + repeats.count, [&](const Repeat &repeat) {
-    return &descriptor.inputs.tensors[repeat.input] == &info && repeat.dim == static_cast<uint32_t>(dim);
+bool isRepeating(const Entry &entry, const perpend_tensor_info &info, int32_t dim) {
+  const RepeatList &repeats = entry.repeats;
+  return std::any_of(repeats.entries, repeats.entries + repeats.count, [&](const perpend_repeat_record &repeat) {
+    return &entry.inputs.tensors[repeat.input] == &info && repeat.dim == static_cast<uint32_t>(dim);
   });
 }
 
@@ -60,8 +60,8 @@ perpend_status failMultiple(const perpend_tensor_info &info, int32_t dim, int64_
               shape);
 }
 
-perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_info &info, int32_t dim,
-                             int64_t expected, int64_t got) {
+perpend_status failDimension(const Entry &entry, const perpend_tensor_info &info, int32_t dim, int64_t expected,
+                             int64_t got) {
   char shape[160];
   describeShape(info, shape, sizeof shape);
   const bool isLeast = expected < 0 && expected >= -(INT64_MAX / 2), isMost = expected < 0 && !isLeast;
@@ -70,7 +70,7 @@ perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_
     return failMultiple(info, dim, got, factor, offset);
   const int64_t number = isLeast ? -expected : isMost ? expected - INT64_MIN : expected;
   // The compiler has already reported which dimensions repeat.
-  const bool isExact = !isLeast && !isMost, repeats = isExact && number != 1 && isRepeating(descriptor, info, dim);
+  const bool isExact = !isLeast && !isMost, repeats = isExact && number != 1 && isRepeating(entry, info, dim);
   const bool isUnit = got == 1 && isExact && info.dims[dim] < 0;
   return fail(PERPEND_SHAPE_MISMATCH,
               "input '%.60s', dimension %d: expected %s%lld%s, got %lld; hint: its shape is %s%s", info.name, dim,
@@ -81,7 +81,7 @@ perpend_status failDimension(const Descriptor &descriptor, const perpend_tensor_
               isUnit ? "; to repeat it, compile the model with this dimension as 1 (--dim)" : "");
 }
 
-perpend_status checkInput(const Descriptor &descriptor, const perpend_tensor_info &info, const perpend_tensor &input,
+perpend_status checkInput(const Entry &entry, const perpend_tensor_info &info, const perpend_tensor &input,
                           bool needsData) {
   if (input.type != info.type)
     return fail(PERPEND_TYPE_MISMATCH,
@@ -99,7 +99,7 @@ perpend_status checkInput(const Descriptor &descriptor, const perpend_tensor_inf
       return fail(PERPEND_SHAPE_MISMATCH, "input '%.60s', dimension %d: expected at least 0, got %lld", info.name, i,
                   static_cast<long long>(input.shape[i]));
     if (info.dims[i] >= 0 && input.shape[i] != info.dims[i])
-      return failDimension(descriptor, info, i, info.dims[i], input.shape[i]);
+      return failDimension(entry, info, i, info.dims[i], input.shape[i]);
     isEmpty |= input.shape[i] == 0;
   }
   if (needsData && !input.data && !isEmpty)
@@ -155,22 +155,22 @@ perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t
 }
 
 perpend_status bindSymbols(perpend_session &session) {
-  const Descriptor &descriptor = session.model->descriptor;
+  const Entry &entry = session.model->tables.entry;
   perpend_bind_error error{0, 0, -1, 0, nullptr};
   if (session.model->module->bind(session.inputDims, session.symbols, &error)) {
-    bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < descriptor.inputs.count &&
-                     error.dim >= 0 && error.dim < descriptor.inputs.tensors[error.input].rank;
+    bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < entry.inputs.count && error.dim >= 0 &&
+                     error.dim < entry.inputs.tensors[error.input].rank;
     if (!isInRange)
       return failRequirement(error.requirement ? error.requirement : "inputs: their shapes do not fit together",
                              session.symbols, error.got);
-    return failDimension(descriptor, descriptor.inputs.tensors[error.input], error.dim, error.expected, error.got);
+    return failDimension(entry, entry.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
   session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
-  for (uint32_t i = 0; i < descriptor.outputs.count; ++i) {
-    const int64_t *dims = session.outputDims[i], *end = dims + descriptor.outputs.tensors[i].rank;
+  for (uint32_t i = 0; i < entry.outputs.count; ++i) {
+    const int64_t *dims = session.outputDims[i], *end = dims + entry.outputs.tensors[i].rank;
     session.isFromData[i] = std::find(dims, end, PERPEND_EXTENT_FROM_DATA) != end;
   }
-  return sizeTensors(descriptor.outputs, "output", session.outputDims, session.outputBytes, session.isFromData);
+  return sizeTensors(entry.outputs, "output", session.outputDims, session.outputBytes, session.isFromData);
 }
 
 } // namespace
@@ -178,14 +178,14 @@ perpend_status bindSymbols(perpend_session &session) {
 perpend_status failInputSize(const perpend_tensor_info &info) { return failSize("input", info); }
 
 perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count, bool needsData) {
-  const TensorList &declared = session.model->descriptor.inputs;
+  const TensorList &declared = session.model->tables.entry.inputs;
   if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !inputs))
     return fail(PERPEND_INVALID_ARGUMENT,
                 "model '%.60s': number of inputs: expected %u, got %d%s; hint: pass all inputs in "
                 "the order of perpend_model_input",
-                session.model->descriptor.name, declared.count, count, count && !inputs ? " and NULL" : "");
+                session.model->tables.name, declared.count, count, count && !inputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
-    perpend_status status = checkInput(session.model->descriptor, declared.tensors[i], inputs[i], needsData);
+    perpend_status status = checkInput(session.model->tables.entry, declared.tensors[i], inputs[i], needsData);
     if (status != PERPEND_OK)
       return status;
   }
@@ -200,16 +200,16 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
 }
 
 perpend_status planArena(perpend_session &session) {
-  const perpend_module &module = *session.model->module;
-  int64_t arenaBytes = module.staticArenaBytes;
-  if (!module.staticOffsets) {
-    auto count = static_cast<int32_t>(module.bufferCount);
-    arenaBytes = planOffsets(session.bufferBytes, module.lifetimes, count, session.offsets);
+  const Entry &entry = session.model->tables.entry;
+  int64_t arenaBytes = entry.arenaBytes;
+  if (arenaBytes < 0) {
+    auto count = static_cast<int32_t>(entry.bufferCount);
+    arenaBytes = planOffsets(session.bufferBytes, entry.lifetimes, count, session.offsets);
     if (arenaBytes < 0)
       return fail(PERPEND_OUT_OF_MEMORY,
                   "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
                   "smaller input dimensions",
-                  session.model->descriptor.name);
+                  session.model->tables.name);
   }
   perpend_status status = reserve(session.arena, arenaBytes);
   if (status == PERPEND_OK)

@@ -1,6 +1,9 @@
 // CRC-32C by the SSE4.2 instruction if available (some GB/s), otherwise four bits at a time.
 #include "Checksum.h"
+#include <algorithm>
+#include <cerrno>
 #include <cstring>
+#include <unistd.h>
 
 namespace perpend::runtime {
 
@@ -50,5 +53,19 @@ uint32_t crc32c(const void *bytes, size_t count, uint32_t previous) {
 #else
 uint32_t crc32c(const void *bytes, size_t count, uint32_t previous) { return crc32cPortable(bytes, count, previous); }
 #endif
+
+bool crc32cOfFile(int file, uint64_t begin, uint64_t end, uint32_t &checksum) {
+  char part[16384];
+  while (begin < end) {
+    ssize_t count = pread(file, part, std::min<uint64_t>(sizeof part, end - begin), static_cast<off_t>(begin));
+    if (count < 0 && errno == EINTR)
+      continue;
+    if (count <= 0)
+      return false;
+    checksum = crc32c(part, static_cast<size_t>(count), checksum);
+    begin += static_cast<uint64_t>(count);
+  }
+  return true;
+}
 
 } // namespace perpend::runtime

@@ -1,6 +1,7 @@
 // CPUID and XGETBV on x86-64 (a set counts only if the operating system saves its registers), hwcaps on AArch64. One
 // table per architecture (IsaX86.def for x86-64); a new instruction set is one row.
 #include "Isa.h"
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <sys/syscall.h>
@@ -34,18 +35,47 @@ static const FeatureRow featureTable[] = {
 #include "IsaX86.def"
 };
 
-static void readCpuid(uint32_t leaf, uint32_t subleaf, uint32_t (&registers)[4]) {
+struct Leaf {
+  uint32_t leaf, subleaf, registers[4];
+};
+
+static Leaf askProcessor(uint32_t leaf, uint32_t subleaf) {
+  Leaf answer{leaf, subleaf, {}};
   asm volatile("cpuid"
-               : "=a"(registers[0]), "=b"(registers[1]), "=c"(registers[2]), "=d"(registers[3])
+               : "=a"(answer.registers[Eax]), "=b"(answer.registers[Ebx]), "=c"(answer.registers[Ecx]),
+                 "=d"(answer.registers[Edx])
                : "a"(leaf), "c"(subleaf));
+  return answer;
+}
+
+// Asks the processor once for each leaf, since in a virtual machine an answer takes some microseconds.
+static Leaf readCpuid(uint32_t leaf, uint32_t subleaf) {
+  enum : uint8_t { Empty, Writing, Written };
+  static struct {
+    std::atomic<uint8_t> state;
+    Leaf answer;
+  } known[8]; // more than the table has; the rest is asked again
+  for (auto &[state, answer] : known) {
+    uint8_t found = state.load(std::memory_order_acquire);
+    if (found == Written && answer.leaf == leaf && answer.subleaf == subleaf)
+      return answer;
+    if (found == Written)
+      continue;
+    Leaf asked = askProcessor(leaf, subleaf);
+    if (found == Empty && state.compare_exchange_strong(found, Writing, std::memory_order_relaxed)) {
+      answer = asked;
+      state.store(Written, std::memory_order_release);
+    }
+    return asked;
+  }
+  return askProcessor(leaf, subleaf);
 }
 
 static bool hasState(State state) {
   if (state == None)
     return true;
-  uint32_t registers[4], low, high;
-  readCpuid(1, 0, registers);
-  if (!(registers[Ecx] & (1u << 27))) // OSXSAVE
+  uint32_t low, high;
+  if (!(readCpuid(1, 0).registers[Ecx] & (1u << 27))) // OSXSAVE
     return false;
   asm volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
   uint32_t needed = state == Amx ? uint32_t{Amx} << 12 : uint32_t{state};
@@ -53,17 +83,11 @@ static bool hasState(State state) {
 }
 
 static bool isPresent(const FeatureRow &row) {
-  uint32_t registers[4];
-  readCpuid(row.leaf & 0x80000000u, 0, registers);
-  if (registers[Eax] < row.leaf)
+  if (readCpuid(row.leaf & 0x80000000u, 0).registers[Eax] < row.leaf)
     return false;
-  if (row.subleaf) {
-    readCpuid(row.leaf, 0, registers);
-    if (registers[Eax] < row.subleaf)
-      return false;
-  }
-  readCpuid(row.leaf, row.subleaf, registers);
-  return (registers[row.reg] & (1u << row.bit)) && hasState(row.state);
+  if (row.subleaf && readCpuid(row.leaf, 0).registers[Eax] < row.subleaf)
+    return false;
+  return (readCpuid(row.leaf, row.subleaf).registers[row.reg] & (1u << row.bit)) && hasState(row.state);
 }
 
 bool requestInstructionSet(const char *name) {

@@ -1,19 +1,21 @@
 // perpend_model_load: looks at the file first (ModelFile.h), then opens the object privately (RTLD_LOCAL).
 #include "Errors.h"
+#include "MappedFiles.h"
 #include "Model.h"
 #include "ModelFile.h"
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <dlfcn.h>
-#include <link.h>
 #include <new>
+#include <unistd.h>
 
 namespace perpend::runtime {
 namespace {
 
 struct LoadedObject {
   void *handle = nullptr; // of dlopen
+  uint32_t relocated = 0; // checksum
   ModelFile file;
 };
 
@@ -33,9 +35,8 @@ bool nameAnew(const char *path, char *name, size_t size) {
 }
 
 void replaceLostPages(const LoadedObject &object) {
-  link_map *map = nullptr;
-  if (object.file.file >= 0 && dlinfo(object.handle, RTLD_DI_LINKMAP, &map) == 0)
-    replaceLostPages(object.file, reinterpret_cast<char *>(map->l_addr));
+  if (char *base = object.file.file >= 0 ? baseOf(object.handle) : nullptr)
+    replaceLostPages(object.file, base);
 }
 
 void unloadObject(void *object) {
@@ -56,39 +57,64 @@ perpend_status checkLoadedFile(const perpend_model &model) {
   perpend_status status = checkUnchanged(file, modified);
   if (status != PERPEND_OK)
     replaceLostPages(object);
-  if (status == PERPEND_OK && modified != known)
-    status = verifyContents(model);
-  if (status == PERPEND_OK && modified != known)
+  if (status != PERPEND_OK || modified == known)
+    return status;
+  if (checksumOfRelocated(file, object.handle) != object.relocated)
+    return fail(PERPEND_CORRUPT, "the model's file was cut short and is whole again after it had been loaded; hint: "
+                                 "load it again; to replace the file of a model that runs, rename a new one");
+  status = verifyContents(model);
+  if (status == PERPEND_OK)
     __atomic_store_n(&file.modified, modified, __ATOMIC_RELAXED);
   return status;
 }
 
 // By a name that dlopen has not seen. Null: dlerror says why, or the path is too long.
-void *openObject(const char *path) {
+void *openObject(const char *path, int flags) {
   char name[4096]; // with a slash: one without would be searched in the library path
-  return nameAnew(path, name, sizeof name) ? dlopen(name, RTLD_NOW | RTLD_LOCAL) : nullptr;
+  return nameAnew(path, name, sizeof name) ? dlopen(name, RTLD_NOW | RTLD_LOCAL | flags) : nullptr;
 }
 
-// From the copy, unless the system lets no code run that lies in no file.
-void *openObject(const char *path, ModelFile &file) {
-  if (file.copy >= 0) {
-    char name[40];
-    snprintf(name, sizeof name, "/proc/self/fd/%d", file.copy);
-    if (void *handle = openObject(name)) {
-      closeModelFile(file); // what is mapped stays
-      return handle;
-    }
+void *openCopy(ModelFile &file) {
+  char name[40];
+  snprintf(name, sizeof name, "/proc/self/fd/%d", file.copy);
+  void *handle = file.copy >= 0 ? openObject(name, 0) : nullptr;
+  if (handle) {
+    closeModelFile(file); // what is mapped stays
+  } else if (file.copy >= 0) {
+    close(file.copy);
+    file.copy = -1;
   }
-  return openObject(path);
+  return handle;
+}
+
+// From the copy, unless the system lets no code run that lies in no file. isOther: the file is none that this process
+// can map, and there is no copy.
+void *openObject(const char *path, LoadedObject &object, bool &isOther) {
+  if (void *handle = openCopy(object.file))
+    return handle;
+  void *handle = openMapped(object.file, openObject, path, object.relocated, isOther);
+  if (handle || !isOther)
+    return handle;
+  copyModelFile(path, object.file);
+  return openCopy(object.file);
 }
 
 perpend_status loadObject(const char *path, LoadedObject &object, perpend_model **model) {
-  object.handle = openObject(path, object.file);
+  bool isOther = false;
+  object.handle = openObject(path, object, isOther);
+  if (!object.handle && isOther)
+    return fail(
+        PERPEND_CORRUPT,
+        "'%s': it was written again while a model from it was loaded; hint: copy it to another file, or start a "
+        "new process; to replace the file of a model that runs, rename a new one",
+        path);
   if (!object.handle) {
     const char *reason = dlerror();
-    return fail(PERPEND_NOT_A_MODEL,
-                "'%s': could not be loaded: %s; hint: load what `perpend compile MODEL -o model.so` wrote", path,
-                reason ? reason : "its path is too long");
+    return fail(PERPEND_NOT_A_MODEL, "'%s': could not be loaded: %s; hint: %s", path,
+                reason ? reason : "its path is too long",
+                object.file.allowsCode ? "load what `perpend compile MODEL -o model.so` wrote"
+                                       : "its folder is mounted without execution (noexec): move it to another, or set "
+                                         "TMPDIR to another where perpend.compile or torch.compile made it");
   }
   auto getModule = reinterpret_cast<const perpend_module *(*)()>(dlsym(object.handle, "perpend_module_main"));
   if (!getModule)
@@ -96,7 +122,7 @@ perpend_status loadObject(const char *path, LoadedObject &object, perpend_model 
                 "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
                 "what `perpend compile MODEL -o model.so` wrote",
                 path);
-  return perpend_model_from_module(getModule(), model);
+  return openModel(getModule(), /*isMapped=*/object.file.file >= 0, model);
 }
 
 } // namespace

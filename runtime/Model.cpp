@@ -4,11 +4,10 @@
 #include "Errors.h"
 #include "Isa.h"
 #include "Seal.h"
+#include "perpend_process.h"
 #include <cstdio>
 #include <cstring>
-#include <fcntl.h>
 #include <new>
-#include <unistd.h>
 
 namespace perpend::runtime {
 
@@ -36,9 +35,7 @@ static perpend_status checkModule(const perpend_module &module) {
                 "module: ABI version: expected %u, got %u; hint: compile the model with the "
                 "compiler of this runtime (%s)",
                 PERPEND_MODULE_ABI, module.abi, PERPEND_VERSION);
-  bool isComplete = module.descriptor && (module.weights || !module.weightsBytes) && module.bind && module.sizes &&
-                    module.run && (module.lifetimes || !module.bufferCount) && module.bufferCount <= INT32_MAX;
-  if (!isComplete || module.descriptor[module.descriptorBytes] != '\0' || module.staticArenaBytes < 0)
+  if (!module.tables || (!module.weights && module.weightsBytes) || !module.bind || !module.sizes || !module.run)
     return fail(PERPEND_CORRUPT, "module: a required field is missing; hint: compile the model again");
   return PERPEND_OK;
 }
@@ -53,10 +50,10 @@ struct MachineNames {
   }
 };
 
-static perpend_status checkInstructionSets(const Descriptor &descriptor) {
+static perpend_status checkInstructionSets(const Tables &tables) {
   MachineNames missing, refused, without;
-  for (uint32_t i = 0; i < descriptor.isa.count; ++i) {
-    const char *name = descriptor.isa.names[i];
+  for (uint32_t i = 0; i < tables.isa.count; ++i) {
+    const char *name = tables.isa[i];
     if (!hasInstructionSet(name))
       missing.add(name);
     else if (!requestInstructionSet(name)) {
@@ -64,82 +61,77 @@ static perpend_status checkInstructionSets(const Descriptor &descriptor) {
       without.add(name, "-");
     }
   }
-  if (missing.used && descriptor.hint)
-    return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; hint: %s", descriptor.name, missing.text,
-                descriptor.hint);
+  if (missing.used && tables.hint)
+    return fail(PERPEND_UNSUPPORTED_CPU, "model '%.60s' needs %s; hint: %s", tables.name, missing.text, tables.hint);
   if (missing.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
         "model '%.60s' needs %s, which this machine lacks; hint: compile it for this machine (target %.100s was "
         "asked for)",
-        descriptor.name, missing.text, descriptor.target);
+        tables.name, missing.text, tables.target);
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
         "model '%.60s' needs %s, which the system does not allow this process; hint: Linux allows it from 5.16 on, "
         "unless a sandbox forbids arch_prctl; or compile it for '%.100s,%s'",
-        descriptor.name, refused.text, descriptor.target, without.text);
+        tables.name, refused.text, tables.target, without.text);
   return PERPEND_OK;
 }
 
-static perpend_status compareChecksum(const char *what, uint32_t expected, uint32_t got) {
-  if (got == expected)
+static perpend_status checkProcess(const Tables &tables) {
+  if (!tables.process || tables.process == static_cast<uint64_t>(perpend_process_number()))
     return PERPEND_OK;
-  return fail(PERPEND_CORRUPT,
-              "%s: checksum: expected %08x, got %08x; hint: the file was damaged, copy or compile it again", what,
-              expected, got);
+  return fail(PERPEND_INCOMPATIBLE,
+              "model '%.60s': its weights are in the memory of the process that compiled it (torch.compile); hint: "
+              "perpend.compile(net, example_inputs=...) makes a model with its weights",
+              tables.name);
 }
 
-static perpend_status verifyWeights(const perpend_module &module, const Descriptor &descriptor) {
-  if (!descriptor.hasChecksum)
+static perpend_status verifyWeights(const perpend_model &model) {
+  const perpend_segment_record &weights = model.tables.weights;
+  if (!weights.hasChecksum)
     return PERPEND_OK;
-  return compareChecksum("weights", descriptor.checksum, crc32c(module.weights, module.weightsBytes));
-}
-
-// The compiler fills it in when it has linked the runtime with a model: of that object this is, whatever model is asked
-// for.
-[[gnu::section(PERPEND_SEAL_SECTION)]] static volatile Seal sealOfThisObject = {};
-
-// By a debugger, whose breakpoints are written into the code.
-static bool isTraced() {
-  char text[1024];
-  int file = open("/proc/self/status", O_RDONLY | O_CLOEXEC);
-  ssize_t bytes = read(file, text, sizeof text - 1);
-  close(file);
-  text[bytes > 0 ? bytes : 0] = '\0';
-  const char *tracer = strstr(text, "TracerPid:\t");
-  return tracer && tracer[11] != '0';
-}
-
-static perpend_status verifySeal() {
-  if (!sealOfThisObject.isSet)
-    return PERPEND_OK;
-  uint32_t got = 0;
-  for (const volatile Seal::Range &range : sealOfThisObject.ranges)
-    got = crc32c(reinterpret_cast<const char *>(const_cast<Seal *>(&sealOfThisObject)) + range.distance, range.bytes,
-                 got);
-  return got != sealOfThisObject.checksum && isTraced() ? PERPEND_OK
-                                                        : compareChecksum("code", sealOfThisObject.checksum, got);
+  return compareChecksum("weights", weights.checksum, crc32c(model.module->weights, weights.bytes));
 }
 
 perpend_status verifyContents(const perpend_model &model) {
   perpend_status status = verifySeal();
-  return status == PERPEND_OK ? verifyWeights(*model.module, model.descriptor) : status;
+  return status == PERPEND_OK ? verifyWeights(model) : status;
 }
 
-static perpend_status open(const perpend_module &module, perpend_model &model) {
+static perpend_status open(const perpend_module &module, bool isMapped, perpend_model &model) {
   constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // takes some 10 ms
   model.module = &module;
   perpend_status status = verifySeal();
   if (status == PERPEND_OK)
     status = checkModule(module);
   if (status == PERPEND_OK)
-    status = parseDescriptor(module, model.region, model.descriptor);
+    status = readTables(module, isMapped, model.region, model.tables);
   if (status == PERPEND_OK)
-    status = checkInstructionSets(model.descriptor);
-  if (status == PERPEND_OK && module.weightsBytes <= maxVerifiedBytes)
-    status = verifyWeights(module, model.descriptor);
+    status = checkProcess(model.tables);
+  if (status == PERPEND_OK)
+    status = checkInstructionSets(model.tables);
+  if (status == PERPEND_OK && model.tables.weights.bytes <= maxVerifiedBytes)
+    status = verifyWeights(model);
   return status;
+}
+
+perpend_status openModel(const perpend_module *module, bool isMapped, perpend_model **model) {
+  if (!module || !model)
+    return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_from_module: expected a module and a place for the model, got "
+                                          "NULL");
+  *model = nullptr;
+  void *memory = malloc(sizeof(perpend_model));
+  if (!memory)
+    return failAllocation(sizeof(perpend_model));
+  auto *created = new (memory) perpend_model();
+  perpend_status status = open(*module, isMapped, *created);
+  if (status != PERPEND_OK) {
+    release(created);
+    return status;
+  }
+  *model = created;
+  return PERPEND_OK;
 }
 
 static perpend_status findTensor(const TensorList &list, const char *kind, const char *hint, const char *name,
@@ -170,21 +162,7 @@ static const perpend_tensor_info *at(const TensorList &list, int32_t index) {
 using namespace perpend::runtime;
 
 perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model) {
-  if (!module || !model)
-    return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_from_module: expected a module and a place for the model, got "
-                                          "NULL");
-  *model = nullptr;
-  void *memory = malloc(sizeof(perpend_model));
-  if (!memory)
-    return failAllocation(sizeof(perpend_model));
-  auto *created = new (memory) perpend_model();
-  perpend_status status = perpend::runtime::open(*module, *created);
-  if (status != PERPEND_OK) {
-    release(created);
-    return status;
-  }
-  *model = created;
-  return PERPEND_OK;
+  return openModel(module, /*isMapped=*/false, model);
 }
 
 void perpend_model_free(perpend_model *model) {
@@ -199,39 +177,40 @@ perpend_status perpend_model_verify(const perpend_model *model) {
   return status == PERPEND_OK ? verifyContents(*model) : status;
 }
 
-const char *perpend_model_name(const perpend_model *model) { return model->descriptor.name; }
+const char *perpend_model_name(const perpend_model *model) { return model->tables.name; }
 
-const char *perpend_model_descriptor(const perpend_model *model) { return model->module->descriptor; }
+const char *perpend_model_descriptor(const perpend_model *model) { return model->tables.descriptor; }
 
 int32_t perpend_model_input_count(const perpend_model *model) {
-  return static_cast<int32_t>(model->descriptor.inputs.count);
+  return static_cast<int32_t>(model->tables.entry.inputs.count);
 }
 
 int32_t perpend_model_output_count(const perpend_model *model) {
-  return static_cast<int32_t>(model->descriptor.outputs.count);
+  return static_cast<int32_t>(model->tables.entry.outputs.count);
 }
 
 const perpend_tensor_info *perpend_model_input(const perpend_model *model, int32_t index) {
-  return at(model->descriptor.inputs, index);
+  return at(model->tables.entry.inputs, index);
 }
 
 const perpend_tensor_info *perpend_model_output(const perpend_model *model, int32_t index) {
-  return at(model->descriptor.outputs, index);
+  return at(model->tables.entry.outputs, index);
 }
 
 perpend_status perpend_model_find_input(const perpend_model *model, const char *name, int32_t *index) {
-  return findTensor(model->descriptor.inputs, "input", "weights (an ONNX file's initializers) are not inputs", name,
+  return findTensor(model->tables.entry.inputs, "input", "weights (an ONNX file's initializers) are not inputs", name,
                     index);
 }
 
 perpend_status perpend_model_find_output(const perpend_model *model, const char *name, int32_t *index) {
-  return findTensor(model->descriptor.outputs, "output", "perpend inspect lists them", name, index);
+  return findTensor(model->tables.entry.outputs, "output", "perpend inspect lists them", name, index);
 }
 
 int32_t perpend_model_kernel_count(const perpend_model *model) {
-  return static_cast<int32_t>(model->descriptor.kernels.count);
+  return static_cast<int32_t>(model->tables.kernels.count);
 }
 
 const char *perpend_model_kernel_name(const perpend_model *model, int32_t index) {
-  return index >= 0 && index < perpend_model_kernel_count(model) ? model->descriptor.kernels.names[index] : nullptr;
+  return index >= 0 && index < perpend_model_kernel_count(model) ? model->tables.kernels[static_cast<uint32_t>(index)]
+                                                                 : nullptr;
 }

@@ -1,13 +1,13 @@
-// A loaded model: the module, its parsed descriptor, and the number of handles that keep it alive.
+// A loaded model: the module, its tables, and the number of handles that keep it alive.
 #ifndef PERPEND_RUNTIME_MODEL_H
 #define PERPEND_RUNTIME_MODEL_H
-#include "Descriptor.h"
+#include "Tables.h"
 #include <atomic>
 
 struct perpend_model {
   const perpend_module *module = nullptr;
   perpend::runtime::Region region;
-  perpend::runtime::Descriptor descriptor;
+  perpend::runtime::Tables tables;
   std::atomic<int32_t> holders{1}; // the caller and all sessions
   void (*unload)(void *handle) = nullptr;
   void *handle = nullptr; // for unload
@@ -16,6 +16,10 @@ struct perpend_model {
 };
 
 namespace perpend::runtime {
+
+// perpend_model_from_module. isMapped: from a file that may be cut short while the model is there, so that its names
+// and shapes must not lie in it.
+perpend_status openModel(const perpend_module *module, bool isMapped, perpend_model **model);
 
 void retain(perpend_model *model);
 void release(perpend_model *model);

@@ -51,21 +51,6 @@ perpend_status checkSegments(const char *path, int file, const Elf64_Ehdr &heade
   return PERPEND_OK;
 }
 
-// Of bytes [begin, end) of the file; false: they cannot be read.
-bool addToChecksum(int file, uint64_t begin, uint64_t end, uint32_t &checksum) {
-  char part[16384];
-  while (begin < end) {
-    ssize_t count = pread(file, part, std::min<uint64_t>(sizeof part, end - begin), static_cast<off_t>(begin));
-    if (count < 0 && errno == EINTR)
-      continue;
-    if (count <= 0)
-      return false;
-    checksum = crc32c(part, static_cast<size_t>(count), checksum);
-    begin += static_cast<uint64_t>(count);
-  }
-  return true;
-}
-
 // A file that another tool has written again has no seal, and its sections are where its header says. Where they are
 // not, its end is lost, and the seal with it.
 bool isWhole(int file, const Elf64_Ehdr &header) {
@@ -86,8 +71,8 @@ perpend_status checkSeal(const char *path, int file, const Elf64_Ehdr &header, i
   }
   uint32_t checksum = 0;
   bool isRead = seal.weightsBegin <= seal.weightsEnd && seal.weightsEnd <= begin &&
-                addToChecksum(file, 0, seal.weightsBegin, checksum) &&
-                addToChecksum(file, seal.weightsEnd, begin + offsetof(FileSeal, checksum), checksum);
+                crc32cOfFile(file, 0, seal.weightsBegin, checksum) &&
+                crc32cOfFile(file, seal.weightsEnd, begin + offsetof(FileSeal, checksum), checksum);
   state = {seal.checksum, true};
   if (isRead && checksum == seal.checksum)
     return PERPEND_OK;
@@ -129,19 +114,25 @@ void noteSegments(ModelFile &model) {
   Elf64_Ehdr header;
   if (!readAt(model.file, 0, header))
     return;
-  for (uint16_t i = 0; i < header.e_phnum && model.segmentCount < std::size(model.segments); ++i) {
+  for (uint16_t i = 0; i < header.e_phnum; ++i) {
     Elf64_Phdr segment;
-    if (readAt(model.file, header.e_phoff + uint64_t{i} * sizeof segment, segment) && segment.p_type == PT_LOAD)
+    if (!readAt(model.file, header.e_phoff + uint64_t{i} * sizeof segment, segment))
+      continue;
+    if (segment.p_type == PT_LOAD && model.segmentCount < std::size(model.segments))
       model.segments[model.segmentCount++] = {segment.p_offset, segment.p_filesz, segment.p_vaddr,
                                               (segment.p_flags & PF_W) != 0};
+    if (segment.p_type == PT_GNU_RELRO)
+      model.relocated = {segment.p_vaddr, segment.p_filesz};
   }
 }
 
-// -1: the system gives no memory for it, or no code of the file's mount may run.
-int copyOf(int file, const char *path, int64_t bytes) {
+bool allowsCode(int file) {
   struct statvfs mount;
-  if (fstatvfs(file, &mount) != 0 || (mount.f_flag & ST_NOEXEC))
-    return -1;
+  return fstatvfs(file, &mount) == 0 && !(mount.f_flag & ST_NOEXEC);
+}
+
+// -1: the system gives no memory for it.
+int copyOf(int file, const char *path, int64_t bytes) {
   rlimit limit;
   if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < static_cast<uint64_t>(bytes))
     return -1; // a copy in memory is a file, and a larger one ends the process
@@ -192,8 +183,9 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
   } else {
     model.bytes = attributes.st_size;
     model.modified = modificationTime(attributes);
+    model.allowsCode = allowsCode(model.file);
     if (model.bytes <= mostCopiedBytes)
-      model.copy = copyOf(model.file, path, model.bytes);
+      copyModelFile(path, model);
     status = checkElf(path, model.copy >= 0 ? model.copy : model.file, model.bytes, model.seal);
   }
   if (status == PERPEND_OK)
@@ -201,6 +193,11 @@ perpend_status openModelFile(const char *path, ModelFile &model) {
   else
     closeModelFile(model);
   return status;
+}
+
+void copyModelFile(const char *path, ModelFile &model) {
+  if (model.allowsCode)
+    model.copy = copyOf(model.file, path, model.bytes);
 }
 
 perpend_status checkUnchanged(const ModelFile &model, int64_t &modified) {

@@ -19,9 +19,14 @@ struct ModelFile {
   };
   Segment segments[8];
   uint32_t segmentCount = 0;
+  // What it writes addresses into, and then protects.
+  struct {
+    uint64_t address = 0, bytes = 0; // in the object
+  } relocated;
   int file = -1;                  // open for reading
   int copy = -1;                  // in memory; -1: there is none
   uint64_t device = 0, inode = 0; // of `file`, whose number may be another file's when the process has closed it
+  bool allowsCode = true;         // of its mount (noexec)
   int64_t bytes = 0;
   int64_t modified = 0; // time in ns, as the system gives it
   // A file that another tool has written has none.
@@ -33,6 +38,9 @@ struct ModelFile {
 
 // Errors: NOT_FOUND, NOT_A_MODEL, INCOMPATIBLE, CORRUPT; everything is closed then.
 perpend_status openModelFile(const char *path, ModelFile &model);
+
+// Makes the copy in memory, if the system gives memory for it, and code of the file's mount may run.
+void copyModelFile(const char *path, ModelFile &model);
 
 // Whether the file has what it had when it was opened. modified: when it was looked at last, from model.modified on;
 // where the file is newer, its time, and its weights are to be verified. OK too when `file` is no longer the model's,

@@ -28,7 +28,7 @@ perpend_status checkShape(const perpend_tensor_info &info, const int64_t *dims, 
 
 // Checks an output in the caller's memory.
 perpend_status checkOutput(perpend_session &session, int32_t i, const perpend_tensor &output) {
-  const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+  const perpend_tensor_info &info = session.model->tables.entry.outputs.tensors[i];
   perpend_status status = checkTypeAndRank(info, output);
   if (status != PERPEND_OK)
     return status;
@@ -55,16 +55,16 @@ perpend_status failOverlap(const perpend_tensor_info &output, const perpend_tens
 
 // Applies to tensors as the caller passed them: inputs before conversion, outputs only in the caller's memory.
 perpend_status checkInputOverlap(const perpend_session &session) {
-  const Descriptor &descriptor = session.model->descriptor;
-  for (uint32_t o = 0; o < descriptor.outputs.count; ++o)
-    for (uint32_t i = 0; i < descriptor.inputs.count; ++i)
+  const Entry &entry = session.model->tables.entry;
+  for (uint32_t o = 0; o < entry.outputs.count; ++o)
+    for (uint32_t i = 0; i < entry.inputs.count; ++i)
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.inputPointers[i], session.inputBytes[i]))
-        return failOverlap(descriptor.outputs.tensors[o], descriptor.inputs.tensors[i]);
+        return failOverlap(entry.outputs.tensors[o], entry.inputs.tensors[i]);
   return PERPEND_OK;
 }
 
 perpend_status checkOutputOverlap(const perpend_session &session) {
-  const TensorList &outputs = session.model->descriptor.outputs;
+  const TensorList &outputs = session.model->tables.entry.outputs;
   for (uint32_t o = 0; o < outputs.count; ++o)
     for (uint32_t p = 0; p < o; ++p)
       if (overlap(session.outputPointers[o], session.outputBytes[o], session.outputPointers[p], session.outputBytes[p]))
@@ -74,17 +74,17 @@ perpend_status checkOutputOverlap(const perpend_session &session) {
 
 // Refuses inputs in the session's own memory of output `o`, which this run may free, move or overwrite.
 perpend_status checkInputsElsewhere(const perpend_session &session, int32_t o) {
-  const Descriptor &descriptor = session.model->descriptor;
+  const Entry &entry = session.model->tables.entry;
   const perpend_buffer &own = session.growing[o];
-  for (uint32_t i = 0; i < descriptor.inputs.count; ++i)
+  for (uint32_t i = 0; i < entry.inputs.count; ++i)
     if (overlap(own.data, own.capacityBytes, session.inputPointers[i], session.inputBytes[i]))
-      return failOverlap(descriptor.outputs.tensors[o], descriptor.inputs.tensors[i]);
+      return failOverlap(entry.outputs.tensors[o], entry.inputs.tensors[i]);
   return PERPEND_OK;
 }
 
 // Returns an output of strings or lists in the form of perpend.h, in memory of the session or the caller.
 perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &output) {
-  const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+  const perpend_tensor_info &info = session.model->tables.entry.outputs.tensors[i];
   perpend_tensor given{session.growing[i].data, session.outputDims[i], info.rank, info.type};
   int32_t status = session.model->module->handles->give(session.handles, &given);
   if (status != PERPEND_OK)
@@ -103,10 +103,10 @@ perpend_status giveOutput(perpend_session &session, int32_t i, perpend_tensor &o
 } // namespace
 
 perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
-  const TensorList &declared = session.model->descriptor.outputs;
+  const TensorList &declared = session.model->tables.entry.outputs;
   if (count < 0 || static_cast<uint32_t>(count) != declared.count || (count && !outputs))
     return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': number of outputs: expected %u, got %d%s",
-                session.model->descriptor.name, declared.count, count, count && !outputs ? " and NULL" : "");
+                session.model->tables.name, declared.count, count, count && !outputs ? " and NULL" : "");
   for (int32_t i = 0; i < count; ++i) {
     void *data = outputs[i].data;
     const bool hasHandles = isHandle(declared.tensors[i].type);
@@ -127,7 +127,7 @@ perpend_status checkOutputs(perpend_session &session, const perpend_tensor *outp
 }
 
 perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outputs, int32_t count) {
-  const TensorList &declared = session.model->descriptor.outputs;
+  const TensorList &declared = session.model->tables.entry.outputs;
   for (int32_t i = 0; i < count; ++i) {
     perpend_buffer &own = session.growing[i];
     perpend_type type = declared.tensors[i].type;
@@ -144,7 +144,7 @@ perpend_status placeOutputs(perpend_session &session, const perpend_tensor *outp
 
 perpend_status returnOutputs(perpend_session &session, perpend_tensor *outputs, int32_t count) {
   for (int32_t i = 0; i < count; ++i) {
-    const perpend_tensor_info &info = session.model->descriptor.outputs.tensors[i];
+    const perpend_tensor_info &info = session.model->tables.entry.outputs.tensors[i];
     const perpend_buffer &own = session.growing[i];
     int64_t bytes = 0;
     if (session.isFromData[i] &&

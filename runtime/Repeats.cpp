@@ -34,10 +34,10 @@ void copyFrom(Copy &copy, int32_t dim) {
 // Examines the entries of `repeats` from `first` on that belong to the same input: whether it must be repeated, and to
 // which extents.
 bool extentsOf(const perpend_session &session, uint32_t first, int64_t *to) {
-  const RepeatList &repeats = session.model->descriptor.repeats;
+  const RepeatList &repeats = session.model->tables.entry.repeats;
   const uint32_t input = repeats.entries[first].input;
   const int64_t *from = session.inputDims[input];
-  memcpy(to, from, static_cast<size_t>(session.model->descriptor.inputs.tensors[input].rank) * sizeof *to);
+  memcpy(to, from, static_cast<size_t>(session.model->tables.entry.inputs.tensors[input].rank) * sizeof *to);
   bool isRepeated = false;
   for (uint32_t i = first; i < repeats.count && repeats.entries[i].input == input; ++i) {
     const uint32_t dim = repeats.entries[i].dim;
@@ -49,7 +49,7 @@ bool extentsOf(const perpend_session &session, uint32_t first, int64_t *to) {
 }
 
 template <typename Action> perpend_status forEachRepeated(perpend_session &session, Action action) {
-  const RepeatList &repeats = session.model->descriptor.repeats;
+  const RepeatList &repeats = session.model->tables.entry.repeats;
   perpend_status status = PERPEND_OK;
   for (uint32_t i = 0; i < repeats.count && status == PERPEND_OK; ++i) {
     int64_t to[PERPEND_MAX_RANK];
@@ -63,7 +63,7 @@ template <typename Action> perpend_status forEachRepeated(perpend_session &sessi
 } // namespace
 
 perpend_status reserveRepeats(perpend_session &session) {
-  const TensorList &inputs = session.model->descriptor.inputs;
+  const TensorList &inputs = session.model->tables.entry.inputs;
   return forEachRepeated(session, [&](uint32_t input, const int64_t *to) {
     int64_t bytes = 0;
     if (!tensorBytes(to, inputs.tensors[input].rank, runType(inputs.tensors[input].type), bytes))
@@ -73,7 +73,7 @@ perpend_status reserveRepeats(perpend_session &session) {
 }
 
 void repeatInputs(perpend_session &session) {
-  const TensorList &inputs = session.model->descriptor.inputs;
+  const TensorList &inputs = session.model->tables.entry.inputs;
   forEachRepeated(session, [&](uint32_t input, const int64_t *to) {
     const perpend_tensor_info &info = inputs.tensors[input];
     const int64_t *from = session.inputDims[input];

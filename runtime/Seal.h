@@ -1,7 +1,8 @@
 // What the compiler notes of a linked artifact, so that damage is found before the artifact runs. The checksum of the
-// weights stands in the descriptor; everything else that is loaded is here.
+// weights stands in the tables; everything else that is loaded is here.
 #ifndef PERPEND_RUNTIME_SEAL_H
 #define PERPEND_RUNTIME_SEAL_H
+#include "include/perpend.h"
 #include <cstdint>
 
 namespace perpend::runtime {
@@ -16,6 +17,13 @@ struct Seal {
   uint32_t checksum; // CRC-32C of the ranges, one after the other
   uint32_t isSet;
 };
+
+// Compares the object that this is linked into with its seal, if it has one. Errors: CORRUPT.
+perpend_status verifySeal();
+
+// "WHAT: checksum: expected ..., got ...". Errors: CORRUPT.
+perpend_status compareChecksum(const char *what, uint32_t expected, uint32_t got);
+
 #define PERPEND_SEAL_SECTION ".perpend.seal"
 
 // The last bytes of a shared library.

@@ -53,7 +53,7 @@ void runKernel(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel,
                int64_t grain) {
   perpend_session &session = *reinterpret_cast<SessionFrame *>(frame)->session;
   KernelCall call{kernel, buffers, frame->symbols};
-  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->module->kernelCount; // not a library function
+  bool isNumbered = static_cast<uint32_t>(kernelIndex) < session.model->tables.kernels.count; // not a library function
   int64_t start = session.isProfiling ? nowNs() : 0;
   Pace *pace = isNumbered && grain > 0 ? &session.paces[kernelIndex] : nullptr; // otherwise units depend on shapes
   parallelFor({runKernelPart, &call, extent, grain, session.threads, pace});
@@ -90,36 +90,39 @@ int64_t **allocateDims(Region &region, const TensorList &list) {
 }
 
 bool allocateTables(perpend_session &session) {
-  const perpend_module &module = *session.model->module;
+  const Entry &entry = session.model->tables.entry;
+  const uint32_t inputCount = entry.inputs.count, outputCount = entry.outputs.count;
+  const uint32_t kernelCount = session.model->tables.kernels.count;
   Region &region = session.region;
-  session.inputDims = allocateDims(region, session.model->descriptor.inputs);
-  session.outputDims = allocateDims(region, session.model->descriptor.outputs);
-  session.inputBytes = region.allocate<int64_t>(module.inputCount);
-  session.outputBytes = region.allocate<int64_t>(module.outputCount);
-  session.symbols = region.allocate<int64_t>(size_t{module.symbolCount} + 1);
-  session.bufferBytes = region.allocate<int64_t>(module.bufferCount);
-  session.offsets = region.allocate<int64_t>(module.bufferCount);
-  session.isCallers = region.allocate<bool>(module.outputCount);
-  session.isFromData = region.allocate<bool>(module.outputCount);
-  session.growing = region.allocate<perpend_buffer>(size_t{module.outputCount} + module.growingCount);
-  session.repeated = region.allocate<perpend_buffer>(module.inputCount);
-  session.inputPointers = region.allocate<const void *>(module.inputCount);
-  session.outputPointers = region.allocate<void *>(module.outputCount);
-  session.kernelTimes = region.allocate<KernelTime>(module.kernelCount);
-  session.paces = region.allocate<Pace>(module.kernelCount);
+  session.inputDims = allocateDims(region, entry.inputs);
+  session.outputDims = allocateDims(region, entry.outputs);
+  session.inputBytes = region.allocate<int64_t>(inputCount);
+  session.outputBytes = region.allocate<int64_t>(outputCount);
+  session.symbols = region.allocate<int64_t>(size_t{entry.symbols.count} + 1);
+  session.bufferBytes = region.allocate<int64_t>(entry.bufferCount);
+  session.offsets = region.allocate<int64_t>(entry.bufferCount);
+  session.isCallers = region.allocate<bool>(outputCount);
+  session.isFromData = region.allocate<bool>(outputCount);
+  session.growingCount = uint64_t{outputCount} + entry.growingCount;
+  session.growing = region.allocate<perpend_buffer>(session.growingCount);
+  session.repeated = region.allocate<perpend_buffer>(inputCount);
+  session.inputPointers = region.allocate<const void *>(inputCount);
+  session.outputPointers = region.allocate<void *>(outputCount);
+  session.kernelTimes = region.allocate<KernelTime>(kernelCount);
+  session.paces = region.allocate<Pace>(kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
          session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
          session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes && session.paces;
 }
 
 void fillFrame(perpend_session &session) {
-  const perpend_module &module = *session.model->module;
+  const Entry &entry = session.model->tables.entry;
   session.frame.session = &session;
   session.frame.base = {session.inputPointers,
                         session.outputPointers,
-                        module.weights,
+                        session.model->module->weights,
                         nullptr,
-                        module.staticOffsets ? module.staticOffsets : session.offsets,
+                        entry.arenaBytes >= 0 ? entry.offsets : session.offsets,
                         session.symbols,
                         runKernel,
                         session.growing,
@@ -132,7 +135,7 @@ void fillFrame(perpend_session &session) {
 // Converts strings and lists to their form inside a run.
 perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
   const perpend_handle_functions *functions = session.model->module->handles;
-  const TensorList &declared = session.model->descriptor.inputs;
+  const TensorList &declared = session.model->tables.entry.inputs;
   if (functions)
     functions->begin(session.handles, session.isComplete);
   session.isComplete = false;
@@ -141,7 +144,7 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
       continue;
     if (!functions)
       return fail(PERPEND_CORRUPT, "model '%.60s': it has texts or lists, but lacks the functions for them",
-                  session.model->descriptor.name);
+                  session.model->tables.name);
     int32_t status = functions->take(session.handles, &inputs[i], &declared.tensors[i], &session.inputPointers[i]);
     if (status != PERPEND_OK)
       return static_cast<perpend_status>(status);
@@ -179,15 +182,16 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   return status;
 }
 
+// What is mapped of the model may be lost by now: it is not read, and texts and lists, which only its code can free,
+// stay.
 void destroy(perpend_session *session) {
-  const perpend_module &module = *session->model->module;
-  for (uint64_t i = 0; session->growing && i < uint64_t{module.outputCount} + module.growingCount; ++i)
+  for (uint64_t i = 0; session->growing && i < session->growingCount; ++i)
     free(session->growing[i].data);
-  for (uint32_t i = 0; session->repeated && i < module.inputCount; ++i)
+  for (uint32_t i = 0; session->repeated && i < session->model->tables.entry.inputs.count; ++i)
     free(session->repeated[i].data);
   free(session->arena.data);
-  if (session->handles)
-    module.handles->destroy(session->handles);
+  if (session->handles && checkFile(*session->model) == PERPEND_OK)
+    session->model->module->handles->destroy(session->handles);
   perpend_model *model = session->model;
   session->~perpend_session();
   free(session);
@@ -209,6 +213,8 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   if (threads < 0 || threads > maxThreads)
     return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads,
                 threads);
+  if (perpend_status status = checkFile(*model); status != PERPEND_OK)
+    return status;
   void *memory = malloc(sizeof(perpend_session));
   if (!memory)
     return failAllocation(sizeof(perpend_session));
@@ -222,7 +228,7 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
   }
-  created->symbols[model->module->symbolCount] = created->threads;
+  created->symbols[model->tables.entry.symbols.count] = created->threads;
   fillFrame(*created);
   *session = created;
   return PERPEND_OK;
@@ -237,7 +243,7 @@ perpend_status perpend_session_output_shape(perpend_session *session, const perp
                                             int32_t outputIndex, int64_t *shape) {
   if (!session || !shape)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_session_output_shape: expected a session and a shape, got NULL");
-  const TensorList &outputs = session->model->descriptor.outputs;
+  const TensorList &outputs = session->model->tables.entry.outputs;
   if (outputIndex < 0 || static_cast<uint32_t>(outputIndex) >= outputs.count)
     return fail(PERPEND_INVALID_ARGUMENT, "output index: expected 0 to %u, got %d", outputs.count - 1, outputIndex);
   Use use(*session);
@@ -273,7 +279,7 @@ perpend_status perpend_session_profile(perpend_session *session, int32_t enable)
     return failBusy();
   session->isProfiling = enable != 0;
   if (enable)
-    memset(session->kernelTimes, 0, session->model->module->kernelCount * sizeof(KernelTime));
+    memset(session->kernelTimes, 0, session->model->tables.kernels.count * sizeof(KernelTime));
   return PERPEND_OK;
 }
 
@@ -281,7 +287,7 @@ perpend_status perpend_session_kernel_profile(const perpend_session *session, in
                                               int64_t *calls) {
   if (!session || !timeNs || !calls)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_session_kernel_profile: expected a session and results, got NULL");
-  uint32_t count = session->model->module->kernelCount;
+  uint32_t count = session->model->tables.kernels.count;
   if (kernelIndex < 0 || static_cast<uint32_t>(kernelIndex) >= count)
     return fail(PERPEND_INVALID_ARGUMENT, "kernel index: expected fewer than %u, got %d", count, kernelIndex);
   Use use(*session);

@@ -38,8 +38,9 @@ struct perpend_session {
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
-  bool *isCallers = nullptr;         //  per output: the latest run writes it to the caller's memory
-  bool *isFromData = nullptr;        //  per output: an extent depends on data (dims, bytes: of the latest run)
+  bool *isCallers = nullptr;  //  per output: the latest run writes it to the caller's memory
+  bool *isFromData = nullptr; //  per output: an extent depends on data (dims, bytes: of the latest run)
+  uint64_t growingCount = 0;
   perpend_buffer *growing = nullptr; // first for outputs in the session's memory, then for intermediate values
   perpend_buffer arena{};
   perpend_buffer *repeated = nullptr; // per input; used if the run repeats it

@@ -17,11 +17,11 @@
 #include "graph/Graph.h"
 #include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
+#include "host/Memory.h"
 #include "support/InternalError.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
 #include "tile/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -60,10 +60,14 @@ static constexpr StringRef overrideHint =
     "\nhint: --override-phase PHASE:FILE, where FILE is one that --dump-phases DIR wrote and you changed";
 
 StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
+  if (!options.startFrom.empty())
+    return options.startFrom;
+  if (module.lookupSymbol<host::EntryOp>("main"))
+    return "lower";
   bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
   });
-  return options.startFrom.empty() && isOfBlocks ? StringRef("schedule") : StringRef(options.startFrom);
+  return isOfBlocks ? "schedule" : "";
 }
 
 LogicalResult Compilation::checkOptions() {
@@ -80,19 +84,21 @@ LogicalResult Compilation::checkOptions() {
              << llvm::join(llvm::map_to_vector(phases(), [](const Phase &phase) { return phase.name.str(); }), ", ");
   if (!overridden.empty() && file.empty())
     return module.emitError("no file for --override-phase, got '") << overridden << "'" << overrideHint;
-  bool isOfBlocks = options.startFrom.empty();
+  StringRef why = !options.startFrom.empty() ? "'"
+                  : first == "lower"         ? "', because main is a host program"
+                                             : "', because the module has a kernel of blocks";
   for (auto [option, name] :
        {std::pair("--stop-after", StringRef(options.stopAfter)), {"--override-phase", overridden}})
     if (!name.empty() && !first.empty() && numberOf(name) < numberOf(first))
       return module.emitError(option) << ": the phase '" << name << "' does not run: the compilation starts from '"
-                                      << first << (isOfBlocks ? "', because the module has a kernel of blocks" : "'")
-                                      << "\nhint: name a later phase";
+                                      << first << why << "\nhint: name a later phase";
   return success();
 }
 
 /// Checks that the module can be compiled, and finds the first phase to run.
 LogicalResult Compilation::prepareModule() {
-  if (auto main = module.lookupSymbol<func::FuncOp>("main"); !main || main.isExternal())
+  auto main = module.lookupSymbol<FunctionOpInterface>("main");
+  if (!main || main.isExternal())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (failed(verifyModule(module)))
     return failure();
@@ -183,8 +189,7 @@ LogicalResult Compilation::checkGiven(const Phase &last) {
       return success();
     });
     for (const Phase &phase : llvm::make_range(phases().begin(), &last + 1))
-      if (!broken &&
-          (failed(phase.check(module, context())) || (phase.checkWritten && failed(phase.checkWritten(module)))))
+      if (!broken && failed(phase.check(module, context())))
         broken = &phase;
   }
   if (!broken)
@@ -267,7 +272,7 @@ LogicalResult Compilation::keepWeights() {
     report->weights.push_back(std::move(piece));
   }
   description.table.weightsAddress = addresses.empty() ? 0 : first;
-  tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
+  host::moveSegments(module, [&](int64_t offset) {
     auto found = addresses.find(offset);
     return found == addresses.end() ? 0 : static_cast<int64_t>(found->second - first); // one without bytes is anywhere
   });

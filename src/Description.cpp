@@ -4,15 +4,15 @@
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
 
-#include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
-#include "graph/Symbols.h"
+#include "host/Memory.h"
 #include "support/MappedFile.h"
 #include "support/ReadableText.h"
 #include "tile/Buffers.h"
 
 #include "perpend_module.h"
+#include "perpend_process.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/Support/JSON.h"
@@ -88,8 +88,8 @@ std::string identifier(StringRef name) {
   return result;
 }
 
-static void describeKernels(func::FuncOp main, ModelDescription &description) {
-  for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>())
+static void describeKernels(ModuleOp module, ModelDescription &description) {
+  for (auto kernel : module.getOps<func::FuncOp>())
     if (auto number = kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute)) {
       size_t position = number.getInt();
       if (position >= description.kernels.size())
@@ -112,60 +112,63 @@ static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std:
   return DenseElementsAttr::get(type, ArrayRef<int64_t>(identities));
 }
 
-static void describeConstants(func::FuncOp main, ModelDescription &description) {
+static void describeConstants(host::EntryOp entry, ModelDescription &description) {
   llvm::StringMap<int64_t> known{{"", 0}};
   description.texts.assign(1, "");
-  main.walk([&](graph::ConstantOp constant) {
-    auto offset = constant->getAttrOfType<IntegerAttr>(tile::weightOffsetAttribute);
-    if (!offset)
-      return;
-    ElementsAttr value = constant.getValue();
+  for (auto segment : entry->getParentOfType<ModuleOp>().getOps<host::SegmentOp>()) {
+    ElementsAttr value = segment.getValue();
     if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
       value = identitiesOf(texts, description.texts, known);
-    description.weights.emplace_back(offset.getInt(), value);
-  });
-  auto hasHandles = [](TypeRange types) {
-    return llvm::any_of(types,
-                        [](Type type) { return graph::isHandle(cast<RankedTensorType>(type).getElementType()); });
-  };
-  bool calls = main.walk([](graph::CallLibraryOp) { return WalkResult::interrupt(); }).wasInterrupted();
-  description.needsHandles = calls || hasHandles(main.getArgumentTypes()) || hasHandles(main.getResultTypes());
+    description.weights.emplace_back(segment.getOffset(), value);
+  }
+  bool hasHandles = false, calls = false;
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    hasHandles |= graph::isHandle(entry.tensorOf(i).getElementType());
+  entry.walk([&](host::CallOp) { calls = true; });
+  description.needsHandles = calls || hasHandles;
 }
 
-static void describeMemory(func::FuncOp main, target::ModuleTable &table) {
-  table.weightsBytes = main->getAttrOfType<IntegerAttr>(tile::weightBytesAttribute).getInt();
-  table.growingCount = main->getAttrOfType<IntegerAttr>(tile::growingAttribute).getInt();
-  ArrayRef<int64_t> lifetimes = main->getAttrOfType<DenseI64ArrayAttr>(tile::lifetimesAttribute);
-  table.lifetimes.assign(lifetimes.begin(), lifetimes.end());
-  if (auto offsets = main->getAttrOfType<DenseI64ArrayAttr>(tile::offsetsAttribute)) {
-    table.staticOffsets.emplace(offsets.asArrayRef().begin(), offsets.asArrayRef().end());
-    table.staticArenaBytes = main->getAttrOfType<IntegerAttr>(tile::arenaBytesAttribute).getInt();
+static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
+  table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(entry->getParentOfType<ModuleOp>()));
+  table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
+  table.staticOffsets.emplace();
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
+    llvm::append_range(table.lifetimes, buffer.getLive());
+    if (!buffer.getOffset())
+      table.staticOffsets.reset();
+    else if (table.staticOffsets)
+      table.staticOffsets->push_back(*buffer.getOffset());
   }
+  if (table.staticOffsets)
+    table.staticArenaBytes = host::arenaBytesOf(entry);
 }
 
 LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto entry = module.lookupSymbol<host::EntryOp>("main");
   if (!name.empty() && name != identifier(name))
     return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
   auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
   if (auto results = module->getAttrOfType<StringAttr>(graph::resultsAttribute))
     description.results = results.str();
-  for (unsigned i = 0; i < main.getNumArguments(); ++i)
-    description.inputs.push_back(
-        describeTensor(main.getArgumentTypes()[i], main.getArgAttrDict(i), "input" + std::to_string(i)));
-  for (const graph::Repeat &repeat : graph::repeatsOf(main))
-    description.inputs[repeat.input].repeats.push_back(repeat.dim);
-  for (unsigned i = 0; i < main.getNumResults(); ++i)
-    description.outputs.push_back(
-        describeTensor(main.getResultTypes()[i], main.getResultAttrDict(i), "output" + std::to_string(i)));
-  description.symbols = graph::symbolsOf(main);
-  description.dataSymbols = graph::dataSymbolsOf(main);
-  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    bool isInput = i < entry.inputCount();
+    std::string fallback = isInput ? "input" + std::to_string(i) : "output" + std::to_string(i - entry.inputCount());
+    (isInput ? description.inputs : description.outputs)
+        .push_back(describeTensor(entry.tensorOf(i), entry.getArgAttrDict(i), fallback));
+  }
+  for (unsigned input = 0; input < entry.inputCount(); ++input)
+    if (auto dims = entry.getArgAttrOfType<ArrayAttr>(input, graph::repeatsAttribute))
+      for (auto [dim, others] : llvm::enumerate(dims.getAsRange<graph::ShapeAttr>()))
+        if (!others.getDims().empty())
+          description.inputs[input].repeats.push_back(static_cast<int64_t>(dim));
+  description.symbols = entry.symbolNames();
+  description.dataSymbols = entry.dataSymbolNames();
+  for (StringRef requirement : graph::describeRequirements(entry, /*eachEquationOnce=*/true))
     description.requirements.push_back(support::readable(requirement));
-  describeKernels(main, description);
-  describeConstants(main, description);
-  describeMemory(main, description.table);
+  describeKernels(module, description);
+  describeConstants(entry, description);
+  describeMemory(entry, description.table);
   description.table.inputCount = description.inputs.size();
   description.table.outputCount = description.outputs.size();
   description.table.symbolCount = description.symbols.size();
@@ -217,7 +220,7 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
 
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
-                            {"isa", llvm::json::Array(machine.target.isa)},
+                            {"isa", llvm::json::Array(machine.target.features)},
                             {"codeBytes", machine.codeBytes},
                             {"weightsBytes", machine.weightsBytes}};
 }
@@ -229,7 +232,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", llvm::json::Array(target.isa)},
+                            {"isa", llvm::json::Array(target.features)},
                             {"symbols", llvm::json::Array(description.symbols)},
                             {"inputs", toJson(description.inputs)},
                             {"outputs", toJson(description.outputs)},
@@ -241,6 +244,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     object["requirements"] = llvm::json::Array(description.requirements);
   if (description.isChecked)
     object["checked"] = true;
+  if (description.table.weightsAddress)
+    object["process"] = perpend_process_number();
   if (!machines.empty()) {
     llvm::json::Array variants;
     for (const MachineDescription &machine : machines)

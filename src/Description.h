@@ -58,6 +58,8 @@ struct MachineDescription {
 /// The JSON of perpend_module.h.
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
                          llvm::ArrayRef<MachineDescription> machines = {});
+/// Writes description.table.tables (perpend_tables.h), with all that the description says. Errors: too much text.
+llvm::Error writeTables(ModelDescription &description, const target::TargetInfo &target);
 /// The C header of a model.
 void printHeader(const ModelDescription &description, llvm::raw_ostream &stream);
 } // namespace perpend

@@ -435,8 +435,8 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
         << needed;
     return success();
   }
-  auto isMissing = [&](const std::string &feature) { return !host.hasIsa(feature); };
-  std::string missing = llvm::join(llvm::make_filter_range(target.isa, isMissing), ", ");
+  auto isMissing = [&](const std::string &feature) { return !host.hasFeature(feature); };
+  std::string missing = llvm::join(llvm::make_filter_range(target.features, isMissing), ", ");
   if (!missing.empty() && failed(compile(host, ", which is this machine and has no " + missing)))
     return failure();
   const target::TargetInfo *machine = missing.empty() ? &target : &host;

@@ -3,6 +3,7 @@
 #ifndef PERPEND_INTRINSICS_H
 #define PERPEND_INTRINSICS_H
 
+#include "target/TargetInfo.h"
 #include "tile/intrinsics/Intrinsic.h"
 
 namespace perpend {

@@ -7,6 +7,7 @@
 #include "graph/KernelSymbols.h"
 #include "graph/NodeNames.h"
 
+#include "host/Host.h"
 #include "tile/Variants.h"
 
 #include "llvm/ADT/StringMap.h"
@@ -15,15 +16,16 @@ using namespace mlir;
 
 namespace perpend {
 
-static void addCall(graph::CallKernelOp call, func::FuncOp kernel, KernelFacts &facts) {
-  for (StringRef node : graph::nodeNames(call.getLoc()))
+static void addCall(Location loc, const llvm::StringMap<graph::SymbolicInt> &symbols, func::FuncOp kernel,
+                    KernelFacts &facts) {
+  for (StringRef node : graph::nodeNames(loc))
     if (!llvm::is_contained(facts.nodes, node))
       facts.nodes.push_back(node.str());
   bool isFirst = facts.calls++ == 0;
   std::optional<tile::KernelWork> own = tile::KernelWork::of(kernel);
   if (!own || (!isFirst && !facts.work))
     return facts.work.reset();
-  tile::KernelWork here = own->substitute(graph::symbolsAt(call, kernel));
+  tile::KernelWork here = own->substitute(symbols);
   tile::KernelWork before = facts.work.value_or(tile::KernelWork());
   facts.work = {before.operations + here.operations, before.operationBytes + here.operationBytes,
                 before.bytes + here.bytes};
@@ -37,15 +39,22 @@ std::vector<KernelFacts> kernelFactsOf(ModuleOp module) {
       numbers[kernel.getSymName()] = list.size();
       list.push_back({kernel.getSymName().str(), {}, 0, std::nullopt});
     }
-  module.walk([&](graph::CallKernelOp call) {
-    auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+  auto add = [&](Operation *call, StringRef name,
+                 llvm::function_ref<llvm::StringMap<graph::SymbolicInt>(Operation *)> symbolsOf) {
+    auto kernel = module.lookupSymbol<func::FuncOp>(name);
     if (!kernel)
       return;
     auto functions = tile::variantsOf(kernel); // a call site may run any of the variants
     functions.push_back(kernel);
     for (func::FuncOp function : functions)
       if (auto known = numbers.find(function.getSymName()); known != numbers.end())
-        addCall(call, function, list[known->second]);
+        addCall(call->getLoc(), symbolsOf(function), function, list[known->second]);
+  };
+  module.walk([&](graph::CallKernelOp call) {
+    add(call, call.getKernel(), [&](Operation *kernel) { return graph::symbolsAt(call, kernel); });
+  });
+  module.walk([&](host::LaunchOp launch) {
+    add(launch, launch.getKernel(), [&](Operation *kernel) { return launch.symbolsOf(kernel); });
   });
   return list;
 }

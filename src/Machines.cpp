@@ -14,9 +14,9 @@
 #include "Compilation.h"
 
 #include "graph/Graph.h"
+#include "host/Memory.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
-#include "tile/Buffers.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/IR/LLVMContext.h"
@@ -40,7 +40,7 @@ void Compilation::shareWeights() {
     if (!blob.bytes.empty())
       offset = static_cast<int64_t>(shared->place(blob.bytes));
   }
-  tile::moveWeights(module.lookupSymbol<func::FuncOp>("main"), [&](int64_t offset) {
+  host::moveSegments(module, [&](int64_t offset) {
     auto found = offsets.find(offset);
     if (found == offsets.end()) // modules of users cannot start this late
       llvm::report_fatal_error("perpend bug: the plan has a constant where none lies");
@@ -211,7 +211,9 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     if (description.needsHandles)
       table.texts = description.texts;
     table.descriptor = descriptorOf(description, machine, facts);
-    variants.push_back({table, machine.name, machine.isa});
+    if (llvm::Error error = writeTables(description, machine))
+      return start.fail(std::move(error));
+    variants.push_back({table, machine.name, machine.features});
   }
   llvm::LLVMContext context;
   llvm::Module tables(name, context);

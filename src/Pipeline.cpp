@@ -9,15 +9,18 @@
 #include "Pipeline.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
 #include "tile/KernelIndices.h"
 
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
+#include "host/Host.h"
+#include "host/VerifyProgram.h"
+#include "host/passes/Passes.h"
 #include "interp/Evaluate.h"
 #include "target/cpu/passes/Passes.h"
+#include "target/vector/passes/Passes.h"
 #include "tile/Schedule.h"
 #include "tile/Tile.h"
 #include "tile/VerifyKernel.h"
@@ -106,11 +109,11 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createCSEPass());
 }
 
-static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(tile::createTilePlanMemory()); }
+static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(host::createHostPlanMemory()); }
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileLowerIntrinsics({context.target}));
-  passes.addPass(tile::createTileFuseProducts({context.target}));
+  passes.addPass(target::createVectorFuseProducts({context.target}));
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandRounding());
@@ -237,13 +240,9 @@ static LogicalResult checkTiled(ModuleOp module, const PhaseContext &) {
 }
 
 static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &) {
-  return holds(
-      module,
-      [](Operation *op) {
-        return !isa<graph::CallKernelOp, graph::MeasureOp, graph::IfOp, graph::LoopOp>(op) ||
-               op->hasAttr(tile::buffersAttribute);
-      },
-      "an operator of main has no buffers");
+  if (module.lookupSymbol<func::FuncOp>("main"))
+    return graph::emitInternalError(module.getLoc()) << "main is no host program";
+  return host::verifyPrograms(module);
 }
 
 static LogicalResult checkLowered(ModuleOp module, const PhaseContext &) {
@@ -261,8 +260,8 @@ static constexpr Phase table[] = {
     {"schedule", "Every kernel is loops around blocks on buffers, and its trace says how they came about.",
      buildSchedule, checkScheduled, &PhaseListener::afterKernelsAreScheduled},
     {"tile", "Kernels are loops on buffers.", buildTile, checkTiled},
-    {"plan", "Every value of main has a place in memory.", buildPlan, checkPlanned,
-     &PhaseListener::afterMemoryIsPlanned, tile::verifyPlan},
+    {"plan", "Main is a host program: launches on places in memory.", buildPlan, checkPlanned,
+     &PhaseListener::afterMemoryIsPlanned},
     {"lower", "The module is in the LLVM dialect and exports bind, sizes and run.", buildLower, checkLowered},
 };
 
@@ -330,9 +329,9 @@ LogicalResult runPhases(ModuleOp module, const PhaseContext &context, StringRef 
 }
 
 void registerDialects(DialectRegistry &registry) {
-  registry
-      .insert<graph::GraphDialect, tile::TileDialect, arith::ArithDialect, cf::ControlFlowDialect, func::FuncDialect,
-              LLVM::LLVMDialect, math::MathDialect, memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
+  registry.insert<graph::GraphDialect, tile::TileDialect, host::HostDialect, arith::ArithDialect,
+                  cf::ControlFlowDialect, func::FuncDialect, LLVM::LLVMDialect, math::MathDialect,
+                  memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>();
   registry.addExtension(+[](MLIRContext *, graph::GraphDialect *dialect) {
     dialect->evaluator = [](Operation *op, ArrayRef<Attribute> operands, SmallVectorImpl<Attribute> &results) {
       return interp::evaluate(op, operands, results);
@@ -343,6 +342,8 @@ void registerDialects(DialectRegistry &registry) {
 void registerPasses() {
   graph::registerGraphPasses();
   tile::registerTilePasses();
+  host::registerHostPasses();
   target::registerCpuPasses();
+  target::registerVectorPasses();
 }
 } // namespace perpend

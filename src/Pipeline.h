@@ -3,7 +3,7 @@
 #ifndef PERPEND_PIPELINE_H
 #define PERPEND_PIPELINE_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/PassManager.h"
@@ -14,7 +14,7 @@ namespace perpend {
 
 /// Inputs of the phases besides the module.
 struct PhaseContext {
-  const target::TargetInfo &target;
+  const target::Machine &target;
   int64_t optLevel = 3;
   bool isChecked = false, isUnpacked = false; ///< see CompileOptions
   llvm::StringRef precision = "f32";
@@ -42,8 +42,6 @@ struct Phase {
   mlir::LogicalResult (*check)(mlir::ModuleOp module, const PhaseContext &context);
   /// What a compilation does behind it; null: nothing.
   mlir::LogicalResult (PhaseListener::*after)() = nullptr;
-  /// Of a module that a user wrote or changed behind the phase; null: `check` says it all.
-  mlir::LogicalResult (*checkWritten)(mlir::ModuleOp module) = nullptr;
 };
 
 llvm::ArrayRef<Phase> phases();

@@ -16,7 +16,7 @@ using namespace mlir;
 
 namespace perpend {
 
-static std::set<std::string> precisionsOf(MLIRContext *context, const target::TargetInfo &target) {
+static std::set<std::string> precisionsOf(MLIRContext *context, const target::Machine &target) {
   std::set<std::string> known{"f32"};
   for (const auto &intrinsic : tile::IntrinsicLibrary::of(context).list()) {
     const auto &panels = intrinsic->panels;
@@ -41,7 +41,7 @@ static std::string nameHere(StringRef name) {
       .Default("");
 }
 
-LogicalResult checkPrecision(ModuleOp module, StringRef precision, const target::TargetInfo &target) {
+LogicalResult checkPrecision(ModuleOp module, StringRef precision, const target::Machine &target) {
   std::set<std::string> known = precisionsOf(module.getContext(), target);
   if (known.count(precision.str()))
     return success();

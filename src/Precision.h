@@ -3,7 +3,7 @@
 #ifndef PERPEND_PRECISION_H
 #define PERPEND_PRECISION_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -25,7 +25,7 @@ PrecisionFacts precisionFactsOf(mlir::ModuleOp module);
 
 /// Precisions other than f32: a type for which the machine has an intrinsic that sums products in f32 (of operands of
 /// this type, or widened), or int8, whose sums are integers. Otherwise emits an error that lists the possible ones.
-mlir::LogicalResult checkPrecision(mlir::ModuleOp module, llvm::StringRef precision, const target::TargetInfo &target);
+mlir::LogicalResult checkPrecision(mlir::ModuleOp module, llvm::StringRef precision, const target::Machine &target);
 } // namespace perpend
 
 #endif

@@ -28,7 +28,7 @@ std::string TaskExtents::str() const {
 }
 
 /// Lower bound of the time of one call, from the machine's peak rates.
-static double roofOf(int64_t operationBytes, int64_t bytes, const target::TargetInfo &target) {
+static double roofOf(int64_t operationBytes, int64_t bytes, const target::Machine &target) {
   constexpr double floatBytes = 4;
   auto moved = static_cast<double>(bytes);
   return std::max(static_cast<double>(operationBytes) / floatBytes / target.flopsPerSecond(),
@@ -73,7 +73,7 @@ static TaskExtents extentsOf(func::FuncOp kernel, graph::CallKernelOp call, cons
   return extents;
 }
 
-static void findWork(TuningTask &task, const target::TargetInfo &target) {
+static void findWork(TuningTask &task, const target::Machine &target) {
   std::optional<tile::KernelWork> work = tile::KernelWork::of(task.kernelIn(*task.blocks));
   for (TaskExtents &extents : task.extents) {
     llvm::StringMap<int64_t> values;
@@ -99,9 +99,8 @@ static void findOtherBytes(std::vector<TuningTask> &tasks) {
   }
 }
 
-FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions options,
-                                                 const target::TargetInfo &target, ArrayRef<ExtentSet> sets,
-                                                 int64_t assumed) {
+FailureOr<std::vector<TuningTask>> tuningTasksOf(ModuleOp module, CompileOptions options, const target::Machine &target,
+                                                 ArrayRef<ExtentSet> sets, int64_t assumed) {
   options.stopAfter = "fuse";
   if (failed(compile(module, options, ArtifactKind::SharedLibrary, "")))
     return failure();

@@ -6,7 +6,7 @@
 #include "Compiler.h"
 #include "ExtentSets.h"
 #include "KernelFacts.h"
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tune/Space.h"
 
 #include "mlir/IR/OwningOpRef.h"
@@ -47,7 +47,7 @@ struct TuningTask {
 /// The tasks of a graph-level module, which is consumed. `sets`: extents of the model; `assumed`: value of symbols that
 /// they lack. Errors: diagnostics on the module's context.
 mlir::FailureOr<std::vector<TuningTask>> tuningTasksOf(mlir::ModuleOp module, CompileOptions options,
-                                                       const target::TargetInfo &target, llvm::ArrayRef<ExtentSet> sets,
+                                                       const target::Machine &target, llvm::ArrayRef<ExtentSet> sets,
                                                        int64_t assumed);
 
 /// Merges the tasks of all models: kernels of equal structure become one task, equal extents one entry. Weights are

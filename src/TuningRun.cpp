@@ -118,7 +118,7 @@ tune::RecordKey TuningRun::keyOf(const tune::Job &job) const {
 /// Bytes to evict between two calls, at most the caches of one core. The measuring program cannot evict the caches of
 /// other threads.
 int64_t TuningRun::otherBytesOf(const TaskExtents &extents) const {
-  return options.threads > 1 ? 0 : std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.l2Bytes));
+  return options.threads > 1 ? 0 : std::min(extents.otherBytes, 2 * static_cast<int64_t>(target.ownCacheBytes()));
 }
 
 LogicalResult TuningRun::makeJobs(Location location) {
@@ -201,7 +201,7 @@ LogicalResult TuningRun::readSketches(MLIRContext *context) {
       }
       func::FuncOp kernel = task.kernelIn(*task.blocks);
       OwningOpRef<func::FuncOp> copy = kernel.clone();
-      tile::KernelSchedule schedule(*copy, target.scopes());
+      tile::KernelSchedule schedule(*copy, target);
       tune::Trace trace = tune::readTrace(text.trace).value_or(tune::Trace());
       bool isTaken = succeeded(schedule.replay(trace));
       why = isTaken ? "" : StringRef(schedule.refusal()).split('\n').first.str();
@@ -240,7 +240,7 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
-  for (const std::string &name : target->isa)
+  for (const std::string &name : target->features)
     if (!runtime::hasInstructionSet(name.c_str()) || !runtime::requestInstructionSet(name.c_str()))
       return module.emitError("a tuner measures on this machine, which lacks ")
              << name << "\nhint: tune on a machine that the target is for, or for --target host";

@@ -11,6 +11,7 @@
 #include "ModelComparison.h"
 #include "Tuning.h"
 #include "arrays/Array.h"
+#include "target/TargetInfo.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tune/CostModel.h"
 #include "tune/Database.h"

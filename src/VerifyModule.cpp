@@ -12,6 +12,7 @@
 #include "graph/Repeats.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "host/VerifyProgram.h"
 #include "tile/Variants.h"
 #include "tile/VerifyKernel.h"
 
@@ -106,6 +107,8 @@ static LogicalResult verifyOperators(Block &block) {
 /// runtime's.
 static LogicalResult verifyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody()) {
+    if (isa<host::EntryOp, host::SegmentOp>(op))
+      continue;
     auto function = dyn_cast<func::FuncOp>(op);
     if (!function || (function.getSymName() != "main" && !function->hasAttr(graph::kernelAttribute)))
       return op.emitError("expected functions only, @main and kernels (tile.kernel), got '")
@@ -184,7 +187,17 @@ static LogicalResult verifyAttributes(func::FuncOp main) {
       "integers\nhint: leave these attributes out");
 }
 
+/// Behind memory planning, main is a host program.
+static LogicalResult verifyHostModule(ModuleOp module, host::EntryOp entry) {
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    if (failed(verifyTensor(entry, entry.tensorOf(i), "argument " + Twine(i))))
+      return failure();
+  return failure(failed(verifyKernels(module)) || failed(host::verifyPrograms(module)));
+}
+
 LogicalResult verifyModule(ModuleOp module) {
+  if (auto entry = module.lookupSymbol<host::EntryOp>("main"))
+    return verifyHostModule(module, entry);
   auto main = module.lookupSymbol<func::FuncOp>("main");
   if (!main || main.isDeclaration())
     return module.emitError(

@@ -14,22 +14,17 @@
 #include "target/WeightsObject.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
+#include "target/vector/LoopHints.h"
 
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Analysis/AssumptionCache.h"
-#include "llvm/Analysis/LoopInfo.h"
-#include "llvm/Analysis/ScalarEvolution.h"
-#include "llvm/Analysis/TargetLibraryInfo.h"
-#include "llvm/IR/Dominators.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Transforms/Utils/LoopUtils.h"
 
 #include <chrono>
 
@@ -41,48 +36,6 @@ namespace perpend {
 // LLVM IR
 //===----------------------------------------------------------------------===//
 
-/// A reduction of floats waits for each sum, so its vector loop wants several partial sums. LLVM makes them only if
-/// unrolling is not disabled. Code grows little, except for short loops, which would be unrolled completely.
-static bool mayInterleave(llvm::Loop &loop, llvm::ScalarEvolution &evolution) {
-  constexpr unsigned shortCount = 64;
-  unsigned count = evolution.getSmallConstantTripCount(&loop);
-  bool carriesFloat = llvm::any_of(loop.getHeader()->phis(), [](llvm::PHINode &phi) {
-    return phi.getType()->isFloatTy() || phi.getType()->isDoubleTy();
-  });
-  return loop.isInnermost() && carriesFloat && (count == 0 || count >= shortCount);
-}
-
-/// Interleave count of a vector loop. The processor's window is too small to overlap iterations that compute much, so
-/// that each of their operations is waited for.
-static unsigned vectorsAtOnce(llvm::Loop &loop, llvm::ScalarEvolution &evolution, unsigned lanes) {
-  constexpr unsigned longChain = 12, mostVectors = 4, manyVectors = 16;
-  unsigned operations = 0, together = mostVectors, count = evolution.getSmallConstantTripCount(&loop);
-  for (llvm::BasicBlock *block : loop.blocks())
-    operations += llvm::count_if(*block, [](llvm::Instruction &one) { return one.getType()->isFloatTy(); });
-  if (!loop.isInnermost() || operations < longChain || (count != 0 && count < lanes))
-    return 1;
-  while (count != 0 && count / lanes < manyVectors && count / lanes % together != 0)
-    together /= 2;
-  return together;
-}
-
-/// Keeps LLVM from fully unrolling a short loop before it is vectorised. (Lowering scf drops loop annotations.)
-static void keepLoops(llvm::Function &function, unsigned lanes) {
-  llvm::DominatorTree dominators(function);
-  llvm::LoopInfo loops(dominators);
-  llvm::AssumptionCache assumptions(function);
-  llvm::TargetLibraryInfoImpl libraryImplementation;
-  llvm::TargetLibraryInfo library(libraryImplementation);
-  llvm::ScalarEvolution evolution(function, library, assumptions, dominators, loops);
-  for (llvm::Loop *loop : loops.getLoopsInPreorder()) {
-    if (mayInterleave(*loop, evolution))
-      continue;
-    llvm::addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
-    if (unsigned vectors = vectorsAtOnce(*loop, evolution, lanes); vectors > 1)
-      llvm::addStringMetadataToLoop(loop, "llvm.loop.interleave.count", vectors);
-  }
-}
-
 /// Inlines kernels into their entries and marks their buffers as not aliasing.
 static void prepareKernels(llvm::Module &module, const target::TargetInfo &target) {
   for (llvm::Function &function : module) {
@@ -91,7 +44,7 @@ static void prepareKernels(llvm::Module &module, const target::TargetInfo &targe
     if (function.isDeclaration() || !function.hasFnAttribute(target::kernelAttribute))
       continue;
     target::markNoAlias(function);
-    keepLoops(function, target.vectorLanes(4));
+    target::hintLoops(function, target);
     function.setLinkage(llvm::GlobalValue::InternalLinkage);
     function.addFnAttr(llvm::Attribute::AlwaysInline);
   }
@@ -229,6 +182,8 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
   if (description.needsHandles)
     description.table.texts = description.texts;
   description.table.descriptor = descriptorOf(description, target);
+  if (llvm::Error error = writeTables(description, target))
+    return fail(std::move(error));
   if (failed(writeCode(*scratch, parts)) || failed(finish(*scratch, parts, kind, output)))
     return failure();
   if (report) {

@@ -1,7 +1,8 @@
 """Checks the layout rules that no compiler checks. Errors end with status 1; warnings only print.
 
 Errors: an include from an earlier layer to a later one, a folder that names no idea, a path of somebody's machine,
-the name of an attribute outside of its level's Attributes.h, a function over 80 lines (when ctags is there).
+the name of an attribute outside of its level's Attributes.h, the name of an architecture in a layer that knows machines
+as data, a function over 80 lines (when ctags is there).
 Warnings: files over 500 lines.
 """
 
@@ -17,6 +18,7 @@ LAYERS = [
     ["support"],
     ["graph"],
     ["tile"],
+    ["host"],
     ["frontend", "interp", "target", "tune"],
     ["arrays"],
     [""],
@@ -26,7 +28,7 @@ LAYERS = [
 RANK = {folder: rank for rank, folders in enumerate(LAYERS) for folder in folders}
 # Facts about machines are data that every layer may read.
 EVERYWHERE = {
-    "target/TargetInfo.h",
+    "target/Machine.h",
     "target/TargetOption.h",
     "target/Targets.def",
     "target/Intrinsics.h",
@@ -37,6 +39,15 @@ FORBIDDEN_FOLDERS = {"utils", "util", "common", "helpers", "helper", "contrib", 
 MACHINE_PATH = re.compile(r"(?<![\w.:/$}-])/(?:work|root|home|Users|farm|mnt)/\w|/tmp/\w")
 ATTRIBUTE = re.compile(r'"(?:graph|tile)\.[a-z_]+"')
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
+# Architectures, processors, instruction sets and the programming models that belong to one of them.
+ARCHITECTURE = re.compile(
+    r"avx|amx|vnni|x86|(?<![a-z])i[36]86|amd64|(?<![a-z])sse(?![a-z])|f16c|haswell|skylake|icelake|sapphire|alderlake"
+    r"|(?<![a-z])(?:znver|zen ?[1-9]|xeon|epyc)|aarch64|(?<![a-z])arm(?:v[0-9]|64|(?![a-z]))|(?<![a-z])(?:neon|sve|sme)"
+    r"[0-9]?(?![a-z])|risc-?v|(?<![a-z])rvv|hexagon|cuda|nvptx|(?<![a-z])(?:nvvm|ptx)|rocm|amdgcn|rocdl|spir-?v"
+    r"|blockidx|threadidx|vulkan|metal(?![a-z])",
+    re.IGNORECASE,
+)
+WITHOUT_ARCHITECTURES = ("src/graph/", "src/tile/", "src/host/", "src/tune/")
 LONG_FILE, LONG_FUNCTION, USUAL_FUNCTION = 500, 80, 40
 SOURCES = {".cpp", ".h", ".c", ".td", ".def", ".py"}
 
@@ -86,6 +97,15 @@ def check_attributes(path: str, text: str) -> list[str]:
     return [f"{path}: {name} in place of its constant in Attributes.h" for name in names]
 
 
+def check_architectures(path: str, text: str) -> list[str]:
+    """Facts about machines are data (src/target/Machine.h), so these layers need no name of one."""
+    if not path.startswith(WITHOUT_ARCHITECTURES):
+        return []
+    lines = enumerate(text.splitlines(), 1)
+    found = [(number, ARCHITECTURE.search(line)) for number, line in lines]
+    return [f"{path}:{number}: '{name[0]}' names an architecture" for number, name in found if name]
+
+
 def function_lengths(root: Path, files: list[str]) -> list[tuple[int, str]]:
     """(lines, "file:line name") of each function, by ctags."""
     command = ["ctags", "-L", "-", "--fields=+ne", "-f", "-", "--kinds-C++=f", "--kinds-C=f", "--kinds-Python=fm"]
@@ -128,7 +148,7 @@ def check(root: Path, files: list[str]) -> list[str]:
         except UnicodeDecodeError:
             continue
         errors += check_includes(name, text, top_headers) + check_machine_paths(name, text)
-        errors += check_attributes(name, text)
+        errors += check_attributes(name, text) + check_architectures(name, text)
         if Path(name).suffix in SOURCES and (lines := text.count("\n")) > LONG_FILE:
             print(f"warning: {name}: {lines} lines; does it hold two ideas?")
     return errors + check_functions(root, files)

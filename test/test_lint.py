@@ -18,6 +18,8 @@ TOP_HEADERS = {"Pipeline.h", "Compiler.h"}
         ("src/support/SymbolicInt.cpp", "graph/Ops.h.inc"),
         ("src/Compiler.cpp", "python/Module.h"),
         ("src/tile/passes/Tile.cpp", "target/cpu/Lower.h"),
+        ("src/tile/passes/Tile.cpp", "target/TargetInfo.h"),
+        ("src/tune/Space.cpp", "target/CodeGenerator.h"),
     ],
 )
 def test_include_of_a_later_layer_is_an_error(path: str, included: str) -> None:
@@ -31,7 +33,7 @@ def test_include_of_a_later_layer_is_an_error(path: str, included: str) -> None:
         ("src/graph/Shapes.cpp", "Shapes.h"),
         ("src/graph/passes/Fuse.cpp", "graph/Shapes.h"),
         ("src/Pipeline.cpp", "frontend/onnx/Import.h"),
-        ("src/tile/passes/Tile.cpp", "target/TargetInfo.h"),
+        ("src/tile/passes/Tile.cpp", "target/Machine.h"),
         ("src/Compiler.cpp", "Pipeline.h"),
         ("tools/perpend.cpp", "Compiler.h"),
         ("src/target/Emit.cpp", "perpend_module.h"),
@@ -59,6 +61,34 @@ def test_name_of_an_attribute() -> None:
     assert not lint.check_attributes("src/graph/Attributes.h", constant)
     assert not lint.check_attributes("src/cli/Report.cpp", "kernel->hasAttr(graph::kernelAttribute)")
     assert not lint.check_attributes("test/tile/Test.cpp", 'kernel->hasAttr("tile.kernel")')
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'features = ["avx2"]',
+        "if (target.hasAmx())",
+        "// as on x86-64",
+        "hasAvx512Vnni",
+        "sse2",
+        "// the SSE way",
+        "bool isAArch64",
+        "svcntw of SVE2",
+        "blockIdx.x",
+        "// CUDA's",
+        "lower to SPIR-V",
+        "riscv64",
+        "Zen 5",
+    ],
+)
+def test_name_of_an_architecture(line: str) -> None:
+    assert len(lint.check_architectures("src/tile/rules/Rule.cpp", f"int first;\n{line}\n")) == 1
+    assert not lint.check_architectures("src/target/cpu/Lanes.cpp", line)
+
+
+def test_words_that_are_no_architecture() -> None:
+    text = "assert(isSeen); addresses, accesses of harmless arms; the essence of swarms; resolved; dozens; losses\n"
+    assert not lint.check_architectures("src/graph/Words.cpp", text)
 
 
 @pytest.mark.skipif(not shutil.which("ctags"), reason="needs ctags")

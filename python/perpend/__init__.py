@@ -13,10 +13,10 @@ import shutil
 import sys
 import threading
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from . import _perpend, results
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
@@ -136,6 +136,9 @@ class Model(_perpend.Model):
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
 
 
+M = TypeVar("M", bound=Model)
+
+
 class _NestedModel(Model):
     """A model loaded from a file. Its call returns what the original module returned, such as a dict."""
 
@@ -157,6 +160,8 @@ def load(path: str | PathLike[str], threads: int | None = None) -> Model:
 def _limit(threads: int | None) -> int:
     if threads is not None and not isinstance(threads, int):
         raise TypeError(f"threads: expected a whole number or None (all cores), got {threads!r}")
+    if abs(threads or 0) >= 2**31:
+        raise ValueError(f"threads: expected a number of threads, got {threads}\nhint: None stands for all cores")
     return threads or 0
 
 
@@ -248,21 +253,42 @@ def compile(
     module = import_model(
         model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
     )
+    return _made(Module.compile, module, limit, {"target": target_text(target), **options})
+
+
+def compile_in_process(
+    module: Module, target: str = "host", threads: int | None = None, **options: bool | int | str
+) -> Model:
+    """For torch.compile: the weights stay in this process, and models that have the same ones share them
+    (docs/decisions/0040-weights-in-the-process.md). Nobody can save the model."""
+    return _made(_perpend.compile_in_process, module, _limit(threads), {"target": target, **options})
+
+
+def _made(
+    write: Callable[[Module, str, dict[str, bool | int | str]], Report],
+    module: Module,
+    threads: int,
+    options: dict[str, bool | int | str],
+) -> Model:
+    own = in_python(module)
+    model = in_folder(lambda path: write(module, path, options), lambda path: _loaded(module, path, threads))
+    model.operators = own
+    return model
+
+
+def in_folder(write: Callable[[str], Report], load: Callable[[str], M]) -> M:
+    """A model in a folder that goes with it. write: makes the artifact at a path."""
     folder = TemporaryFolder()
     try:
-        own = in_python(module)
         path = str(Path(folder.name) / "model.so")
-        is_of_process = getattr(module, "is_of_process", False)  # set by torch.compile: nobody saves the model
-        report = module.compile(path, {"target": target_text(target), **options}, of_process=is_of_process)
-        compiled = _loaded(module, path, limit)
+        report = write(path)
+        model = load(path)
     except BaseException:
         folder.cleanup()
         raise
-    compiled.report = report
-    compiled.operators = own
-    compiled.folder = folder
+    model.report, model.folder = report, folder
     weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
-    return compiled
+    return model
 
 
 def _loaded(module: Module, path: str, threads: int) -> Model:
@@ -281,7 +307,8 @@ def check_options(names: Iterable[str], arguments: Sequence[str]) -> None:
         if name in arguments or name in options:
             continue
         guess = difflib.get_close_matches(name, [*arguments, *options], n=1)
-        hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join([*arguments, *options])}"
+        known = dict.fromkeys([*arguments, *options])
+        hint = f"did you mean '{guess[0]}'?" if guess else f"the options are {' '.join(known)}"
         raise CompileError(f"there is no option '{name}'\nhint: {hint}")
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-class CompileError(ValueError):
-    node: Any  # of the graph that is converted, where the error is about one
+class CompileError(ValueError): ...
 
 class Report:
     @property
@@ -23,7 +22,6 @@ class Report:
 class Module:
     operators: list[Any]
     structure: Any
-    is_of_process: bool
     @staticmethod
     def from_onnx(
         source: str | bytes, dims: Mapping[str, int | str] = ..., operators: Sequence[str] = ...
@@ -37,13 +35,9 @@ class Module:
     def input_names(self) -> list[str]: ...
     def set_results(self, json: str) -> None: ...
     def evaluate(self, *inputs: Any) -> list[Any]: ...
-    def compile(
-        self,
-        path: str,
-        options: Mapping[str, bool | int | str] = ...,
-        executable: bool = False,
-        of_process: bool = False,
-    ) -> Report: ...
+    def compile(self, path: str, options: Mapping[str, bool | int | str] = ..., executable: bool = False) -> Report: ...
+
+def compile_in_process(module: Module, path: str, options: Mapping[str, bool | int | str]) -> Report: ...
 
 class ScheduleError(ValueError): ...
 

@@ -1,9 +1,9 @@
 """The structure of a model's results, as its module returned them, for models loaded from a file.
 
-"tensor", "integer", "float" and "boolean" take an output each, "none" takes none; {"constant": value} and
-{"float": text}, which Python's float.hex has written, are the same in every call; {"tuple": [...]}, {"list": [...]} and
-{"dict": [[key, ...], ...]} are Python's. {"pytree": text, "of": [...]} is a class of PyTorch's pytree, and needs
-PyTorch.
+"tensor", "integer", "float" and "boolean" take an output each, "none" takes none; {"constant": value},
+{"integer": text}, where it has more than 64 bits, and {"float": text}, which Python's float.hex has written, are the
+same in every call; {"tuple": [...]}, {"list": [...]} and {"dict": [[key, ...], ...]} are Python's.
+{"pytree": text, "of": [...]} is a class of PyTorch's pytree, and needs PyTorch.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ LEAVES: dict[str, Reader] = {
 }
 
 
+CONSTANTS: dict[str, Callable[[Any], Any]] = {"constant": lambda value: value, "integer": int, "float": float.fromhex}
+
+
 def reader(description: Any) -> Callable[[Outputs], Any]:
     """A function that nests the outputs. If this process lacks a class, the outputs stay flat, with a warning."""
     try:
@@ -42,9 +45,10 @@ def reader(description: Any) -> Callable[[Outputs], Any]:
 def _reader(node: Any) -> Reader:
     if isinstance(node, str):
         return LEAVES[node]
-    if "constant" in node or "float" in node:
-        value = float.fromhex(node["float"]) if "float" in node else node["constant"]
-        return lambda rest: value
+    for kind, read in CONSTANTS.items():
+        if kind in node:
+            value = read(node[kind])
+            return lambda rest: value
     if "dict" in node:
         pairs = [(key, _reader(value)) for key, value in node["dict"]]
         return lambda rest: {key: read(rest) for key, read in pairs}
@@ -53,6 +57,6 @@ def _reader(node: Any) -> Reader:
 
         spec, readers = pytree.treespec_loads(node["pytree"]), [_reader(child) for child in node["of"]]
         return lambda rest: pytree.tree_unflatten([read(rest) for read in readers], spec)
-    kind, children = next(iter(node.items()))
-    make, readers = {"tuple": tuple, "list": list}[kind], [_reader(child) for child in children]
+    form, children = next(iter(node.items()))
+    make, readers = {"tuple": tuple, "list": list}[form], [_reader(child) for child in children]
     return lambda rest: make(read(rest) for read in readers)

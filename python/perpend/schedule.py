@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import difflib
-import shutil
-import weakref
 from collections.abc import Callable, Iterable, Sequence
 from inspect import Parameter, Signature, signature
 from os import PathLike, fspath
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from . import Model, _limit, _perpend, check_options, import_model
+from . import Model, _limit, _perpend, check_options, import_model, in_folder
 from ._perpend import ScheduleError
-from .temporary_folders import TemporaryFolder
 
 
 class Value:
@@ -164,17 +161,8 @@ class Schedule:
         of an input determines, such as t if one is floordiv(t + 1, 2), is an input: `run(x, t=33)`.
         """
         check_options(options, ("threads",))
-        limit, folder = _limit(threads), TemporaryFolder()
-        try:
-            path = str(Path(folder.name) / "kernel.so")
-            report = self._scheduler.compile(path, options)
-            model = Kernel(path, limit)
-        except BaseException:
-            folder.cleanup()
-            raise
-        model.report, model.folder = report, folder
-        weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
-        return model
+        limit = _limit(threads)
+        return in_folder(lambda path: self._scheduler.compile(path, options), lambda path: Kernel(path, limit))
 
     if TYPE_CHECKING:
 

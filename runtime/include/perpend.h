@@ -159,7 +159,7 @@ PERPEND_API int32_t perpend_model_kernel_count(const perpend_model *model);
 PERPEND_API const char *perpend_model_kernel_name(const perpend_model *model, int32_t index);
 
 /* Creates a session; options may be NULL for defaults. Threads: any number of sessions may run at once; all share one
- * thread pool per process. Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY. */
+ * thread pool per process. Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CORRUPT. */
 PERPEND_API perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
                                                   perpend_session **session);
 

@@ -5,22 +5,23 @@
  * that function under the name perpend_module_main. Link a shared object with the whole of libperpend_runtime.a,
  * without -Bsymbolic (-Bsymbolic-functions is fine): the data symbol perpend_pool_v4 must stay unique in the process.
  *
- * The descriptor is one JSON object. Keys in any order, each once; unknown keys are ignored. All are required except
- * those marked optional:
+ * What the runtime reads of a model stands in its tables (perpend_tables.h). The descriptor is a text in them: one JSON
+ * object for people and tools, which the runtime only hands out. Keys are in any order; all are there except those
+ * marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 5                      equals perpend_module.abi
+ *   "abi": 6                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
- *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name.
- *                                 Names that runtime/Isa.cpp does not list count as missing.
- *   "hint": "unset ..."           optional; the hint of the error if one of "isa" is missing
- *   "symbols": ["n", "count0"]    symbolCount names
+ *   "isa": ["avx2", "fma"]        optional; instruction sets beyond the architecture's base, by LLVM feature name
+ *   "process": 1234               optional; the weights are not in the object, but at an address of the process with
+ *                                 this number (perpend_process.h), the only one that can load it
+ *   "symbols": ["n", "count0"]    in the order of perpend_frame.symbols
  *   "dataSymbols": ["count0"]     optional; the last of the symbols: a run computes their values
  *   "requirements": ["node 'conv' needs n >= 5"]
- *                                 optional; for people: conditions of bind on the inputs' extents
+ *                                 optional; conditions of bind on the inputs' extents
  *   "inputs": [{"name": "x", "type": "f32", "shape": ["n", 3, "2*n + 1"]}]
- *                                 inputCount entries; a dimension is an integer >= 0 or the text of an expression.
+ *                                 a dimension is an integer >= 0 or the text of an expression.
  *                                 Types are perpend_type_name's: f32 f64 f16 bf16 i8..i64 u8..u64 bool i4 u4 i2 u2
  *                                 f8e4m3fn f8e4m3fnuz f8e5m2 f8e5m2fnuz f8e8m0fnu f6e2m3fn f6e3m2fn f4e2m1fn
  *                                 string sequence optional; the latter two have the key "element", an object with
@@ -29,19 +30,20 @@
  *                                 Optional "repeats": [0, 2], increasing: symbolic dimensions in which the input may
  *                                 have extent 1 if bind writes another value of the symbol; the runtime then repeats
  *                                 the input
- *   "outputs": [...]              outputCount entries, likewise; "labels": the columns of a list of maps
- *   "kernels": ["k0_conv"]        kernelCount names, by kernelIndex
+ *   "outputs": [...]              likewise; "labels": the columns of a list of maps
+ *   "kernels": ["k0_conv"]        by kernelIndex
  *   "checked": true               optional; an access outside of a tensor's memory ends the run with an error
  *   "variants": [{"target": "x86-64-v3", "isa": ["avx2"], "codeBytes": 100, "weightsBytes": 100}]
- *                                 optional; for people: the variants of an object for several machines, in the order in
+ *                                 optional; the variants of an object for several machines, in the order in
  *                                 which perpend_module_<name>() tries them. Each has a module of its own; "target" and
  *                                 "isa" above are this module's, "weightsBytes" is the size of their common section
- *   "weightsBytes": 1234          equals perpend_module.weightsBytes
+ *   "weightsBytes": 1234          bytes of the section of weights
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H
 #include "perpend.h"
+#include "perpend_tables.h"
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -49,7 +51,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 5u
+#define PERPEND_MODULE_ABI 6u
 
 /* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
 #define PERPEND_ALIGNMENT 64
@@ -105,7 +107,7 @@ struct perpend_frame {
    * extent <= 0 runs nothing. kernelIndex -1: work of a library call; its parts never have fewer units than grain. */
   void (*parallel)(perpend_frame *frame, int32_t kernelIndex, perpend_kernel kernel, void *const *buffers,
                    int64_t extent, int64_t grain);
-  /* outputCount + growingCount buffers: those of outputs with data-dependent extents, then of intermediate values.
+  /* One buffer for each output, used if its extents depend on data, then those of growingCount intermediate values.
    * run may exchange entries, but must restore their places at the end. */
   perpend_buffer *growing;
   /* Grows the buffer to `bytes` bytes (64-byte aligned, not NULL for 0) and preserves the first `keptBytes`.
@@ -117,10 +119,6 @@ struct perpend_frame {
   int64_t *outputDims;      /* as written by sizes; run writes all extents of outputs with data-dependent ones */
   perpend_handles *handles; /* texts and lists; NULL without perpend_module.handles */
 };
-
-typedef struct perpend_buffer_lifetime {
-  int32_t first, last; /* the kernels of the first write and the last read, inclusive, in order of execution */
-} perpend_buffer_lifetime;
 
 /* Why bind refused: the dimension of an input, and its expected extent (k >= 0: exactly k; -k: at least k;
  * INT64_MIN + k: at most k). input -1: the extents violate a requirement of an operator; `requirement` is the whole
@@ -135,27 +133,20 @@ typedef struct perpend_bind_error {
 struct perpend_module {
   uint64_t magic;
   uint32_t abi;
-  uint32_t inputCount, outputCount, symbolCount, bufferCount, kernelCount;
-  uint32_t growingCount;  /* intermediate values only; perpend_frame.growing has outputCount more */
-  const char *descriptor; /* JSON, NUL-terminated */
-  uint64_t descriptorBytes;
-  const uint8_t *weights;
+  uint32_t tablesBytes;
+  const perpend_tables *tables;
+  const uint8_t *weights; /* the section of weights; may be NULL if it has no bytes */
   uint64_t weightsBytes;
-  const perpend_buffer_lifetime *lifetimes; /* bufferCount entries */
-  const int64_t *staticOffsets;             /* bufferCount entries, or NULL if sizes depend on symbols */
-  int64_t staticArenaBytes;                 /* valid with staticOffsets */
   /* dims[i] points at the extents of the caller's input i. Writes the symbols of inputs. Returns 0, or 1 with *error
    * filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
    * of all outputs; an extent that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
-   * bufferBytes is never NULL, even with staticOffsets. Must not fail; a negative size means overflow. */
+   * bufferBytes is never NULL, even if the tables have the offsets. Must not fail; a negative size means overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
   int32_t (*run)(perpend_frame *frame);
   const perpend_handle_functions *handles; /* NULL for models without texts, lists and library calls */
-  const perpend_string *texts;             /* textCount constants with the first identities; the first one is empty */
-  uint64_t textCount;
 };
 
 #ifdef __cplusplus

@@ -9,11 +9,11 @@
 /* A random number >= 0 that the kernel draws when a program starts. Its forks share it (and its addresses); other
  * programs and later runs have another one. Process ids, in contrast, are reused. */
 static inline int64_t perpend_process_number(void) {
-  uint64_t number = 0;
+  uint64_t numbers[2] = {0, 0}; /* the C library's secrets, which this must not tell */
   const void *random = (const void *)getauxval(AT_RANDOM);
   if (random)
-    memcpy(&number, random, sizeof number);
-  return (int64_t)(number >> 1);
+    memcpy(numbers, random, sizeof numbers);
+  return (int64_t)((numbers[0] ^ numbers[1]) >> 1);
 }
 
 #endif

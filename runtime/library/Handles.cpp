@@ -150,9 +150,13 @@ perpend_handles *create(const perpend_module *module, int32_t (*fail)(int32_t st
   if (!memory)
     return nullptr;
   auto *handles = new (memory) perpend_handles();
-  perpend_string empty{"", 0};
-  auto count = static_cast<int64_t>(module->textCount);
-  if (count ? !handles->texts.addConstants(module->texts, count) : !handles->texts.addConstants(&empty, 1)) {
+  const auto *tables = reinterpret_cast<const char *>(module->tables);
+  const perpend_records &records = module->tables->texts;
+  const auto *constants = reinterpret_cast<const perpend_text_record *>(tables + records.position);
+  bool areThere = records.count || handles->texts.addConstant({"", 0});
+  for (uint32_t i = 0; i < records.count && areThere; ++i)
+    areThere = handles->texts.addConstant({tables + constants[i].position, constants[i].bytes});
+  if (!areThere) {
     destroy(handles);
     return nullptr;
   }

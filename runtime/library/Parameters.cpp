@@ -1,13 +1,12 @@
 // One pass over the text per parameter: there are few, and they are short.
 #include "library/Parameters.h"
-#include "Json.h"
+#include "library/Json.h"
 #include "library/Numbers.h"
 #include <cstring>
 
 namespace perpend::library {
 namespace {
 
-using runtime::JsonReader;
 using runtime::Region;
 
 // Positions the reader at the value of that name; false if there is none.

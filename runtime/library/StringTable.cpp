@@ -38,12 +38,10 @@ bool StringTable::grow() {
   return true;
 }
 
-bool StringTable::addConstants(const perpend_string *constants, int64_t count) {
-  for (int64_t i = 0; i < count; ++i) {
-    if (!grow() || !texts.add(constants[i]))
-      return false;
-    *find(constants[i].data, constants[i].sizeBytes) = texts.count();
-  }
+bool StringTable::addConstant(const perpend_string &constant) {
+  if (!grow() || !texts.add(constant))
+    return false;
+  *find(constant.data, constant.sizeBytes) = texts.count();
   return true;
 }
 
@@ -58,8 +56,7 @@ int64_t StringTable::identityOf(const char *text, int64_t sizeBytes) {
   if (!grow())
     return -1;
   if (texts.count() == 0) { // the empty string always exists
-    perpend_string empty{"", 0};
-    if (!addConstants(&empty, 1))
+    if (!addConstant({"", 0}))
       return -1;
   }
   int64_t *place = find(text, sizeBytes);

@@ -14,8 +14,9 @@ public:
   StringTable &operator=(const StringTable &) = delete;
   ~StringTable();
 
-  // Adds the first strings, with identities from 0 on; their memory must outlive the table. False: out of memory.
-  bool addConstants(const perpend_string *constants, int64_t count);
+  // Adds one of the first strings, which get the identities from 0 on; its memory must outlive the table. False: out of
+  // memory.
+  bool addConstant(const perpend_string &constant);
 
   // The identity of a string; a new string is copied. -1: out of memory.
   int64_t identityOf(const char *text, int64_t sizeBytes);

@@ -9,7 +9,7 @@ extern "C" {
 struct perpend_variant {
   const perpend_module *module;
   const char *target;
-  const char *isa; // the names of the descriptor's "isa", each with its NUL, then an empty one
+  const char *isa; // the names of the tables' isa, each with its NUL, then an empty one
 };
 
 // The module of the first variant that this processor can run, or of the one named by the environment variable

@@ -4,6 +4,7 @@
 #include "cli/Command.h"
 #include "cli/Inputs.h"
 #include "cli/References.h"
+#include "host/Host.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -29,11 +30,25 @@ static std::optional<std::vector<Array>> interpretSource(const ModelSource &sour
   return interpretModule(*module, inputs);
 }
 
+/// The host program that the phase `plan` makes, in the interpreter.
+static std::optional<std::vector<Array>> interpretPlan(const CheckOptions &options, ArrayRef<Array> inputs) {
+  Workspace workspace;
+  OwningOpRef<ModuleOp> module = workspace.load(options.source);
+  CompileOptions upTo = options.compiler;
+  upTo.stopAfter = "plan";
+  bool isPlanned = module && module->lookupSymbol<host::EntryOp>("main");
+  if (!module || (!isPlanned && !compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, "")))
+    return std::nullopt;
+  return interpretModule(*module, inputs);
+}
+
 static std::optional<std::vector<Array>> referenceOf(StringRef name, const CheckOptions &options,
                                                      ArrayRef<Array> inputs, const perpend_model *model,
                                                      bool isOptimised = true) {
   if (name == "interpreter")
     return interpretSource(options.source, inputs);
+  if (name == "plan")
+    return interpretPlan(options, inputs);
   if (options.source.kind == ModelKind::Onnx)
     return runOnnxRuntime(options.source.path, inputs, model, isOptimised);
   fail("onnxruntime needs an .onnx file, got '" + options.source.path + "'");
@@ -168,7 +183,9 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
 int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   CheckOptions options;
   OptionList list;
-  list.add("against", options.against, "NAMES", "references, separated by commas: interpreter (default), onnxruntime");
+  list.add("against", options.against, "NAMES",
+           "references, separated by commas: interpreter (default), plan (what is launched, in the interpreter), "
+           "onnxruntime");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
@@ -179,8 +196,8 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
     return *code;
   llvm::SmallVector<StringRef> references(llvm::split(options.against, ','));
   for (StringRef name : references)
-    if (name != "interpreter" && name != "onnxruntime")
-      return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, onnxruntime"),
+    if (name != "interpreter" && name != "plan" && name != "onnxruntime")
+      return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, plan, onnxruntime"),
              UsageError;
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);

@@ -68,6 +68,8 @@ static bool isCountOrNoPosition(Value input) {
 std::set<std::string> countInputsOf(ModuleOp module) {
   std::set<std::string> names;
   auto main = module.lookupSymbol<func::FuncOp>("main");
+  if (!main) // a host program, which does not say what its kernels compute
+    return names;
   for (BlockArgument input : main.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(input.getType());
     bool isInteger = type && type.getElementType().isIntOrIndex() && !type.getElementType().isInteger(1);

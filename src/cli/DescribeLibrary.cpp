@@ -1,8 +1,8 @@
 //===- DescribeLibrary.cpp - describes libraries for other machines -------===//
 //
-// A library's descriptor is text in the file, under a symbol. Together with an
-// empty module it forms a model that can be queried; no code of the library is
-// executed.
+// A library's tables lie in the file as they do in memory, under a symbol.
+// Together with an empty module they form a model that can be queried; no code
+// of the library is executed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,69 +17,76 @@ using llvm::object::ELF64LEObjectFile;
 
 namespace perpend::cli {
 
-static StringRef textOf(const llvm::object::ELFSymbolRef &symbol, const ELF64LEObjectFile &file) {
+static StringRef bytesOf(const llvm::object::ELFSymbolRef &symbol, const ELF64LEObjectFile &file) {
   StringRef bytes = file.getData();
   auto start = file.getELFFile().toMappedAddr(llvm::cantFail(symbol.getAddress()));
   if (!start)
     return llvm::consumeError(start.takeError()), "";
   const size_t offset = static_cast<size_t>(*start - bytes.bytes_begin());
-  return bytes.substr(offset, symbol.getSize()).rtrim('\0');
+  return bytes.substr(offset, symbol.getSize());
 }
 
-/// nullopt: there is no readable descriptor.
-static std::optional<llvm::json::Object> descriptionIn(StringRef path) {
+/// Empty: there are none.
+static std::string tablesIn(StringRef path) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file)
-    return llvm::consumeError(file.takeError()), std::nullopt;
+    return llvm::consumeError(file.takeError()), "";
   const auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
   if (!elf)
-    return std::nullopt;
+    return "";
   for (const llvm::object::ELFSymbolRef symbol : elf->getDynamicSymbolIterators()) {
     llvm::Expected<StringRef> name = symbol.getName();
     if (!name)
-      return llvm::consumeError(name.takeError()), std::nullopt;
-    if (*name != target::descriptorSymbol)
-      continue;
-    llvm::Expected<llvm::json::Value> value = llvm::json::parse(textOf(symbol, *elf));
-    if (!value)
-      return llvm::consumeError(value.takeError()), std::nullopt;
-    if (llvm::json::Object *object = value->getAsObject())
-      return std::move(*object);
+      return llvm::consumeError(name.takeError()), "";
+    if (*name == target::tablesSymbol)
+      return bytesOf(symbol, *elf).str();
   }
-  return std::nullopt;
+  return "";
+}
+
+/// The descriptor without requirements that matter only for running the model.
+static std::string descriptorIn(StringRef tables, const perpend_tables &head) {
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(tables.substr(head.descriptor).split('\0').first);
+  if (!value)
+    return llvm::consumeError(value.takeError()), "";
+  llvm::json::Object *facts = value->getAsObject();
+  if (!facts)
+    return "";
+  for (StringRef key : {"isa", "weightsChecksum"})
+    facts->erase(key);
+  std::string text;
+  llvm::raw_string_ostream(text) << *value;
+  return text;
 }
 
 namespace {
 /// A module whose functions are never called.
 struct Description {
-  explicit Description(llvm::json::Object facts);
+  explicit Description(std::string found); ///< at least a head
 
-  std::string text;
+  std::vector<uint64_t> words; // aligned as tables are
   perpend_module module = {};
 };
 } // namespace
 
-Description::Description(llvm::json::Object facts) {
-  auto countOf = [&](StringRef key) {
-    const llvm::json::Array *list = facts.getArray(key);
-    return list ? static_cast<uint32_t>(list->size()) : 0;
-  };
+Description::Description(std::string found) {
+  perpend_tables head;
+  std::memcpy(&head, found.data(), sizeof head);
+  const std::string descriptor = descriptorIn(found, head);
+  head.descriptor = static_cast<uint32_t>(found.size());
+  head.isa = head.segments = {};
+  found += descriptor;
+  found.append(sizeof(uint64_t) - found.size() % sizeof(uint64_t), '\0'); // at least one
+  words.resize(found.size() / sizeof(uint64_t));
+  std::memcpy(words.data(), found.data(), found.size());
+  std::memcpy(words.data(), &head, sizeof head);
   module.magic = PERPEND_MODULE_MAGIC;
   module.abi = PERPEND_MODULE_ABI;
-  module.inputCount = countOf("inputs");
-  module.outputCount = countOf("outputs");
-  module.symbolCount = countOf("symbols");
-  module.kernelCount = countOf("kernels");
-  module.weightsBytes = static_cast<uint64_t>(facts.getInteger("weightsBytes").value_or(0));
-  module.weights = reinterpret_cast<const uint8_t *>(this); // never read
+  module.tables = reinterpret_cast<const perpend_tables *>(words.data());
+  module.tablesBytes = static_cast<uint32_t>(found.size());
   module.bind = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
   module.sizes = [](auto...) {};
   module.run = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
-  for (StringRef key : {"isa", "weightsChecksum"}) // requirements that matter only for running it
-    facts.erase(key);
-  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(facts));
-  module.descriptor = text.c_str();
-  module.descriptorBytes = text.size();
 }
 
 ModelOwner describeLibrary(StringRef path, std::string &refusal) {
@@ -88,12 +95,12 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   if (status == PERPEND_OK)
     return ModelOwner(model);
   refusal = perpend_error_message();
-  std::optional<llvm::json::Object> facts;
+  std::string tables;
   if (status == PERPEND_UNSUPPORTED_CPU)
-    facts = descriptionIn(path);
-  if (!facts)
+    tables = tablesIn(path);
+  if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
-  auto description = std::make_unique<Description>(std::move(*facts));
+  auto description = std::make_unique<Description>(std::move(tables));
   if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
     return fail(perpend_error_message()), nullptr;
   model->handle = description.release();

@@ -118,6 +118,8 @@ std::string findFirstDifference(const ModelSource &source, const CompileOptions 
   OwningOpRef<ModuleOp> module = workspace.load(source);
   if (!module)
     return "";
+  if (!mainOf(*module))
+    return "not known, since the model is a host program";
   llvm::SmallVector<Operation *> operators = operatorsOf(*module);
   Search search(*module, options, inputs);
   size_t low = 0, high = operators.size();

@@ -8,6 +8,7 @@
 #include "graph/Attributes.h"
 #include "graph/NodeNames.h"
 #include "graph/Shapes.h"
+#include "host/Host.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
@@ -175,6 +176,8 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     module = loadText(context, source);
   }
   if (!module || !source.isGraphLevel)
+    return module;
+  if (module->lookupSymbol<host::EntryOp>("main"))
     return module;
   auto main = module->lookupSymbol<func::FuncOp>("main");
   if (!main || main.isExternal()) {

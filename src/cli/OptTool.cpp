@@ -3,6 +3,7 @@
 #include "cli/OptTool.h"
 #include "Pipeline.h"
 #include "interp/Interpreter.h"
+#include "target/TargetInfo.h"
 
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"

@@ -2,6 +2,7 @@
 
 #include "cli/References.h"
 #include "cli/Python.h"
+#include "host/Host.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"
 
@@ -13,8 +14,8 @@ using namespace mlir;
 
 namespace perpend::cli {
 
-std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+/// `main` is a function of graph operators, or an entry of the host level.
+template <typename Main> static std::optional<std::vector<Array>> interpretMain(Main main, ArrayRef<Array> inputs) {
   interp::Boundary boundary(main);
   llvm::SmallVector<interp::Tensor> tensors;
   for (auto [number, input] : llvm::enumerate(inputs)) {
@@ -32,6 +33,12 @@ std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Arra
   for (const interp::Tensor &tensor : *results)
     arrays.push_back(Array::copyOf(boundary.give(tensor)));
   return arrays;
+}
+
+std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs) {
+  if (auto entry = module.lookupSymbol<host::EntryOp>("main"))
+    return interpretMain(entry, inputs);
+  return interpretMain(module.lookupSymbol<func::FuncOp>("main"), inputs);
 }
 
 static constexpr StringRef onnxRuntimeProgram = R"(

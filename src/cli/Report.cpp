@@ -10,6 +10,7 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
+#include "host/Host.h"
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
 #include "tile/Attributes.h"
@@ -137,29 +138,25 @@ static void collectKernels(ModuleOp module, ModelReport &report) {
   }
 }
 
-static void collectBuffers(func::FuncOp main, ModelReport &report) {
-  auto sizes = main->getAttrOfType<graph::ShapeAttr>(tile::bufferBytesAttribute);
-  auto lifetimes = main->getAttrOfType<DenseI64ArrayAttr>(tile::lifetimesAttribute);
-  if (!sizes || !lifetimes)
-    return;
-  llvm::SmallVector<graph::SymbolicInt> extents = sizes.values();
+static void collectBuffers(host::EntryOp entry, ModelReport &report) {
   llvm::StringMap<int64_t> symbols;
   for (const std::string &symbol : report.symbols)
     symbols[symbol] = ModelReport::symbolValue;
-  llvm::SmallVector<graph::SymbolicInt> parts(extents.size(), graph::SymbolicInt(1));
-  if (auto given = main->getAttrOfType<graph::ShapeAttr>(tile::bufferPartsAttribute))
-    parts = given.values();
-  std::vector<int64_t> bytes, offsets(extents.size());
+  std::vector<int64_t> bytes;
   std::vector<perpend_buffer_lifetime> times;
-  for (auto [i, size] : llvm::enumerate(extents)) {
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
+    graph::SymbolicInt size = buffer.getBytes().values()[0], parts = buffer.getParts().values()[0];
+    auto first = static_cast<int32_t>(buffer.getLive()[0]), last = static_cast<int32_t>(buffer.getLive()[1]);
     bytes.push_back(size.evaluate(symbols).value_or(0));
-    times.push_back({static_cast<int32_t>(lifetimes[2 * i]), static_cast<int32_t>(lifetimes[2 * i + 1])});
+    times.push_back({first, last});
+    report.buffers.push_back(
+        {size.str(), parts == graph::SymbolicInt(1) ? "" : parts.str(), bytes.back(), 0, first, last});
   }
+  std::vector<int64_t> offsets(bytes.size());
   report.arenaBytes =
       runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
-  for (size_t i = 0; i < bytes.size(); ++i)
-    report.buffers.push_back({extents[i].str(), parts[i] == graph::SymbolicInt(1) ? "" : parts[i].str(), bytes[i],
-                              offsets[i], times[i].first, times[i].last});
+  for (auto [buffer, offset] : llvm::zip_equal(report.buffers, offsets))
+    buffer.offset = offset;
 }
 
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options) {
@@ -172,6 +169,10 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
   auto name = (*module)->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   report.name = name ? support::readable(name) : "model";
   auto main = module->lookupSymbol<func::FuncOp>("main");
+  if (!main) {
+    fail("'" + source.path + "' is a host program", "its text says what it does; --stage prints later stages");
+    return std::nullopt;
+  }
   collectSignature(main, report);
   collectOperators(main, report);
   if (llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.target)) {
@@ -187,11 +188,11 @@ std::optional<ModelReport> inspectModel(const ModelSource &source, const Compile
       writeReproducer(source, options);
     return std::nullopt;
   }
-  main = module->lookupSymbol<func::FuncOp>("main");
-  for (StringRef requirement : graph::describeRequirements(main, /*eachEquationOnce=*/true))
+  auto entry = module->lookupSymbol<host::EntryOp>("main");
+  for (StringRef requirement : graph::describeRequirements(entry, /*eachEquationOnce=*/true))
     report.requirements.push_back(support::readable(requirement));
   collectKernels(*module, report);
-  collectBuffers(main, report);
+  collectBuffers(entry, report);
   return report;
 }
 

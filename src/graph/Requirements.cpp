@@ -104,7 +104,7 @@ void BindingRequirements::declare() {
   main->setAttr(requirementSubjectsAttribute, mlir::Builder(main.getContext()).getStrArrayAttr(subjects));
 }
 
-std::vector<std::string> perpend::graph::describeRequirements(func::FuncOp main, bool eachEquationOnce) {
+std::vector<std::string> perpend::graph::describeRequirements(Operation *main, bool eachEquationOnce) {
   auto given = main->getAttrOfType<ShapeAttr>(requirementsAttribute);
   auto subjects = main->getAttrOfType<ArrayAttr>(requirementSubjectsAttribute);
   SmallVector<SymbolicInt> all;

@@ -57,7 +57,7 @@ private:
 
 /// The requirements of main as text for users: the node, and what it needs. An equation consists of two requirements;
 /// it gives two texts, or only the first.
-std::vector<std::string> describeRequirements(mlir::func::FuncOp main, bool eachEquationOnce);
+std::vector<std::string> describeRequirements(mlir::Operation *main, bool eachEquationOnce);
 } // namespace perpend::graph
 
 #endif

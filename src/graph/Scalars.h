@@ -23,8 +23,8 @@ mlir::Value extend(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value ele
                    mlir::Type elementType);
 
 /// A scalar converted from one tensor element type to another: C++ semantics for numbers, != 0 for bool. What ONNX and
-/// C++ leave open, integers of NaN and of floats out of range, is what PyTorch and numpy give on x86-64: the lowest i32
-/// or i64, of which narrower types take the low bits.
+/// C++ leave open, integers of NaN and of floats out of range, is what PyTorch and numpy give on most servers: the
+/// lowest i32 or i64, of which narrower types take the low bits.
 mlir::Value convert(mlir::OpBuilder &builder, mlir::Location loc, mlir::Value scalar, mlir::Type from, mlir::Type to,
                     MinifloatRounding rounding = {});
 

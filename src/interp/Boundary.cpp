@@ -23,11 +23,19 @@ std::optional<perpend_type> interfaceType(Type elementType) {
 //===----------------------------------------------------------------------===//
 
 Boundary::Boundary(func::FuncOp main) : main(main), lists(std::make_shared<library::ListTable>()) {
-  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes())) {
-    infos.push_back(describe(type));
-    auto name = main.getArgAttrOfType<StringAttr>(index, graph::nameAttribute);
-    infos.back().name = name ? name.data() : "input";
-  }
+  for (auto [index, type] : llvm::enumerate(main.getArgumentTypes()))
+    declare(type, main.getArgAttrOfType<StringAttr>(index, graph::nameAttribute));
+}
+
+Boundary::Boundary(host::EntryOp entry) : main(entry), lists(std::make_shared<library::ListTable>()) {
+  for (unsigned i = 0; i < entry.inputCount(); ++i)
+    declare(entry.tensorOf(i), entry.getArgAttrOfType<StringAttr>(i, graph::nameAttribute));
+}
+
+void Boundary::declare(Type type, StringAttr name) {
+  types.push_back(type);
+  infos.push_back(describe(type));
+  infos.back().name = name ? name.data() : "input";
 }
 
 perpend_tensor_info Boundary::describe(Type type) {
@@ -40,7 +48,7 @@ perpend_tensor_info Boundary::describe(Type type) {
 }
 
 InFlightDiagnostic Boundary::fail() {
-  return main.emitError("input ") << current << " of '" << main.getSymName() << "': ";
+  return main->emitError("input ") << current << " of '" << SymbolTable::getSymbolName(main).getValue() << "': ";
 }
 
 //===----------------------------------------------------------------------===//
@@ -90,7 +98,7 @@ FailureOr<Tensor> Boundary::takeTensor(const perpend_tensor &given, Type element
   if (!words)
     return fail() << "no memory for " << elementType;
   auto sequence = dyn_cast<SequenceType>(elementType);
-  auto &dialect = *main.getContext()->getLoadedDialect<GraphDialect>();
+  auto &dialect = *main->getContext()->getLoadedDialect<GraphDialect>();
   for (auto [index, word] : llvm::enumerate(words->mutableElements<int64_t>())) {
     if (given.type == PERPEND_STRING) {
       const perpend_string &text = static_cast<const perpend_string *>(given.data)[index];
@@ -108,10 +116,10 @@ FailureOr<Tensor> Boundary::takeTensor(const perpend_tensor &given, Type element
 
 FailureOr<Tensor> Boundary::take(unsigned input, const perpend_tensor &given) {
   current = input;
-  Type declared = getElementTypeOrSelf(main.getArgumentTypes()[input]);
+  Type declared = getElementTypeOrSelf(types[input]);
   if (!runtime::isHandle(given.type)) {
     auto *bytes = static_cast<std::byte *>(given.data);
-    return Tensor{elementTypeNamed(main.getContext(), perpend_type_name(given.type)),
+    return Tensor{elementTypeNamed(main->getContext(), perpend_type_name(given.type)),
                   SmallVector<int64_t>(ArrayRef(given.shape, given.rank)),
                   std::shared_ptr<std::byte>(bytes, [](std::byte *) {})};
   }
@@ -130,7 +138,7 @@ void *Boundary::giveData(const perpend_tensor &inner) {
   int64_t count = *countElements(ArrayRef(inner.shape, inner.rank));
   ArrayRef<int64_t> words(static_cast<const int64_t *>(inner.data), count);
   if (inner.type == PERPEND_STRING) {
-    auto &dialect = *main.getContext()->getLoadedDialect<GraphDialect>();
+    auto &dialect = *main->getContext()->getLoadedDialect<GraphDialect>();
     auto *texts = memory.Allocate<perpend_string>(count);
     for (auto [index, word] : llvm::enumerate(words)) {
       StringRef text = dialect.textOf(word);

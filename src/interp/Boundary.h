@@ -13,6 +13,8 @@
 
 #include "perpend.h"
 
+#include "host/Host.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Allocator.h"
 
@@ -28,6 +30,7 @@ std::optional<perpend_type> interfaceType(mlir::Type elementType);
 class Boundary {
 public:
   explicit Boundary(mlir::func::FuncOp main);
+  explicit Boundary(host::EntryOp entry);
 
   /// Main's declarations of its inputs: name, type and elements of lists, without extents (rank -1).
   llvm::ArrayRef<perpend_tensor_info> inputs() const { return infos; }
@@ -40,6 +43,7 @@ public:
   const std::shared_ptr<library::ListTable> &listTable() const { return lists; }
 
 private:
+  void declare(mlir::Type type, mlir::StringAttr name);
   perpend_tensor_info describe(mlir::Type type);
   llvm::FailureOr<Tensor> takeTensor(const perpend_tensor &given, mlir::Type type);
   llvm::FailureOr<int64_t> takeList(const perpend_sequence &given, mlir::Type type);
@@ -47,8 +51,9 @@ private:
   void *giveData(const perpend_tensor &inner);
   mlir::InFlightDiagnostic fail();
 
-  mlir::func::FuncOp main;
-  unsigned current = 0; ///< index of the input being converted
+  mlir::Operation *main;
+  llvm::SmallVector<mlir::Type> types; ///< of inputs
+  unsigned current = 0;                ///< index of the input being converted
   std::shared_ptr<library::ListTable> lists;
   llvm::SmallVector<perpend_tensor_info> infos;
   llvm::BumpPtrAllocator memory;

@@ -11,6 +11,7 @@
 #include "interp/Tensor.h"
 
 #include "graph/Graph.h"
+#include "host/Host.h"
 #include "library/ListTable.h"
 #include "tile/Tile.h"
 
@@ -76,6 +77,11 @@ void copyStrided(std::byte *target, llvm::ArrayRef<int64_t> targetStrides, const
                  llvm::ArrayRef<int64_t> sourceStrides, llvm::ArrayRef<int64_t> extents, unsigned elementBytes);
 
 // Kernels.cpp
+/// What a call of a kernel runs, a variant or the kernel itself; `values` are the kernel's symbols there, which become
+/// those of `own`, a copy of the caller's environment.
+mlir::FailureOr<mlir::func::FuncOp> enterKernel(mlir::Operation *call, mlir::func::FuncOp kernel,
+                                                const llvm::StringMap<graph::SymbolicInt> &values,
+                                                const Environment &environment, Environment &own);
 /// Runs a kernel on memory. results are allocated by the caller; the symbols of `environment` are the kernel's own.
 mlir::LogicalResult runKernel(mlir::Operation *kernel, llvm::ArrayRef<Tensor> inputs,
                               llvm::MutableArrayRef<Tensor> results, const Environment &environment);
@@ -87,8 +93,18 @@ mlir::LogicalResult runBlocks(mlir::Operation *kernel, llvm::ArrayRef<Tensor> in
                               const Environment &environment, bool haveValues = false);
 
 // Library.cpp
+/// A call of a C function, of the graph level or of the host level.
+struct LibraryCall {
+  explicit LibraryCall(graph::CallLibraryOp op);
+  explicit LibraryCall(host::CallOp op);
+  mlir::Operation *op;
+  llvm::StringRef function;
+  mlir::DictionaryAttr parameters;
+  llvm::SmallVector<mlir::RankedTensorType> results;
+  llvm::SmallVector<mlir::StringAttr> symbols; ///< that the extents of results define
+};
 /// Calls the C function; the caller derives symbols that the call defines from the results.
-mlir::FailureOr<Tensors> callLibrary(graph::CallLibraryOp op, llvm::ArrayRef<Tensor> operands,
+mlir::FailureOr<Tensors> callLibrary(const LibraryCall &call, llvm::ArrayRef<Tensor> operands,
                                      const Environment &environment);
 
 /// Evaluates any primitive with one result. Interpreter.cpp

@@ -5,7 +5,6 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "support/Inequality.h"
-#include "tile/Variants.h"
 
 #include "mlir/Transforms/RegionUtils.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -31,15 +30,11 @@ FailureOr<Tensors> FunctionRun::callKernel(CallKernelOp op, ArrayRef<Tensor> inp
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
   if (!kernel || kernel.isExternal())
     return op.emitError("no kernel named '") << op.getKernel() << "' with a body in this module";
-  Environment own = environment; // the kernel's symbols are its own
-  own.symbols.clear();
-  for (const auto &[name, expression] : symbolsAt(op, kernel)) {
-    FailureOr<int64_t> value = environment.evaluate(op, expression);
-    if (failed(value))
-      return failure();
-    own.symbols[name] = *value;
-  }
-  kernel = tile::functionFor(kernel, [&](StringRef symbol) { return own.symbols.lookup(symbol); });
+  Environment own = environment;
+  FailureOr<func::FuncOp> entered = enterKernel(op, kernel, symbolsAt(op, kernel), environment, own);
+  if (failed(entered))
+    return failure();
+  kernel = *entered;
   if (!llvm::any_of(kernel.getArgumentTypes(), [](Type type) { return isa<MemRefType>(type); }) &&
       kernel.getNumResults() == op.getNumResults()) {
     InterpreterOptions silent;
@@ -217,7 +212,7 @@ FailureOr<Tensors> FunctionRun::runOperation(Operation &op) {
   if (auto call = dyn_cast<CallKernelOp>(op))
     return callKernel(call, operands);
   if (auto call = dyn_cast<CallLibraryOp>(op)) {
-    FailureOr<Tensors> results = callLibrary(call, operands, environment);
+    FailureOr<Tensors> results = callLibrary(LibraryCall(call), operands, environment);
     if (failed(results))
       return failure();
     follow(call.definedSymbols(), op.getResultTypes(), *results);

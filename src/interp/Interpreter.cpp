@@ -6,6 +6,7 @@
 #include "interp/Environment.h"
 #include "interp/Evaluate.h"
 #include "interp/FunctionRun.h"
+#include "interp/HostRun.h"
 
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
@@ -25,8 +26,8 @@ using namespace perpend::graph;
 namespace perpend::interp {
 
 void registerDialects(DialectRegistry &registry) {
-  registry.insert<GraphDialect, tile::TileDialect, arith::ArithDialect, math::MathDialect, func::FuncDialect,
-                  scf::SCFDialect, memref::MemRefDialect, vector::VectorDialect>();
+  registry.insert<GraphDialect, tile::TileDialect, host::HostDialect, arith::ArithDialect, math::MathDialect,
+                  func::FuncDialect, scf::SCFDialect, memref::MemRefDialect, vector::VectorDialect>();
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,6 +216,15 @@ FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const I
   return FunctionRun(environment, options).run(main, *repeated);
 }
 
+FailureOr<Tensors> interpret(host::EntryOp entry, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
+  Environment environment(options.memoryLimitBytes);
+  environment.kernelParts = options.kernelParts;
+  environment.checksInstances = options.checksInstances;
+  if (options.lists)
+    environment.lists = options.lists;
+  return HostRun(entry, environment).run(inputs);
+}
+
 //===----------------------------------------------------------------------===//
 // Folding
 //===----------------------------------------------------------------------===//
@@ -233,7 +243,8 @@ LogicalResult evaluate(Operation *op, ArrayRef<Attribute> constantOperands, Smal
   }
   Environment environment(memoryLimitBytes);
   auto call = dyn_cast<CallLibraryOp>(op);
-  FailureOr<Tensors> computed = call ? callLibrary(call, operands, environment) : FailureOr<Tensors>(Tensors());
+  FailureOr<Tensors> computed =
+      call ? callLibrary(LibraryCall(call), operands, environment) : FailureOr<Tensors>(Tensors());
   FailureOr<Tensor> result = call ? FailureOr<Tensor>(failure()) : evaluatePrimitive(op, operands, environment);
   if (failed(call ? LogicalResult(computed) : LogicalResult(result)))
     return failure();

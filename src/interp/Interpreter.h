@@ -25,6 +25,10 @@ class FuncOp;
 } // namespace func
 } // namespace mlir
 
+namespace perpend::host {
+class EntryOp;
+} // namespace perpend::host
+
 namespace perpend::library {
 class ListTable;
 } // namespace perpend::library
@@ -51,6 +55,11 @@ struct InterpreterOptions {
 /// use. Errors (diagnostics at the operation): an input's type or extent does not fit (names the input, the dimension,
 /// expected and got), sizes do not fit at run time, an out-of-bounds access, the memory limit.
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, llvm::ArrayRef<Tensor> inputs,
+                                                     const InterpreterOptions &options = {});
+
+/// Like above, for a host program, on bytes of its memories: all bits are set where nothing was written, and a place
+/// that leaves its memory is an error.
+llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(host::EntryOp entry, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
 
 /// Whether the runtime has a function of this name ("library.name") for library calls.

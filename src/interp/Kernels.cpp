@@ -10,6 +10,7 @@
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
 #include "tile/KernelAbi.h"
+#include "tile/Variants.h"
 #include "tile/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -31,6 +32,19 @@ static std::vector<int64_t> symbolValues(Operation *kernel, const Environment &e
   for (StringRef name : graph::symbolsOfKernel(kernel))
     values.push_back(environment.symbols.lookup(name));
   return values;
+}
+
+FailureOr<func::FuncOp> enterKernel(Operation *call, func::FuncOp kernel,
+                                    const llvm::StringMap<graph::SymbolicInt> &values, const Environment &environment,
+                                    Environment &own) {
+  own.symbols.clear();
+  for (const auto &[name, expression] : values) {
+    FailureOr<int64_t> value = environment.evaluate(call, expression);
+    if (failed(value))
+      return failure();
+    own.symbols[name] = *value;
+  }
+  return tile::functionFor(kernel, [&](StringRef symbol) { return own.symbols.lookup(symbol); });
 }
 
 /// Binds a tensor as a kernel's 1-D buffer.

@@ -57,14 +57,14 @@ static perpend_operator runtimeFunction(StringRef name) {
   return nullptr;
 }
 
-static perpend_operator findFunction(CallLibraryOp op) {
-  if (perpend_operator function = runtimeFunction(op.getFunction()))
+static perpend_operator findFunction(const LibraryCall &call) {
+  if (perpend_operator function = runtimeFunction(call.function))
     return function;
-  auto module = op->getParentOfType<ModuleOp>();
+  auto module = call.op->getParentOfType<ModuleOp>();
   Attribute objects = module ? module->getAttr(graph::objectsAttribute) : Attribute();
   std::lock_guard lock(addedMutex());
   auto found = addedFunctions().find(objects);
-  return objects && found != addedFunctions().end() ? found->second.lookup(op.getFunction()) : nullptr;
+  return objects && found != addedFunctions().end() ? found->second.lookup(call.function) : nullptr;
 }
 
 bool isRuntimeFunction(StringRef name) { return runtimeFunction(name) != nullptr; }
@@ -82,7 +82,8 @@ namespace {
 /// A call in progress; functions see its first member.
 struct Call {
   perpend_call base;
-  CallLibraryOp op;
+  const LibraryCall &described;
+  Operation *op;
   const Environment &environment;
   Tensors results, scratch;
   SmallVector<SmallVector<int64_t>> expectedShapes;
@@ -101,7 +102,7 @@ void *Call::allocate(int32_t output, ArrayRef<int64_t> shape) {
   };
   if (output < 0 || output >= base.outputCount || results[output].bytes)
     return refuse("allocated twice, or there is no such result");
-  auto type = cast<RankedTensorType>(op->getResult(output).getType());
+  RankedTensorType type = described.results[output];
   if (type.getRank() != static_cast<int64_t>(shape.size()))
     return refuse("expected " + Twine(type.getRank()) + " dimensions, got " + Twine(shape.size()));
   FailureOr<Tensor> tensor = environment.allocate(op, type.getElementType(), shape);
@@ -120,7 +121,7 @@ static perpend_status failCall(perpend_call *call, const char *format, va_list a
 
 static void *allocateScratch(perpend_call *base, int64_t bytes) {
   Call &call = Call::of(base);
-  FailureOr<Tensor> piece = call.environment.allocate(call.op, IntegerType::get(call.op.getContext(), 8), bytes);
+  FailureOr<Tensor> piece = call.environment.allocate(call.op, IntegerType::get(call.op->getContext(), 8), bytes);
   if (failed(piece))
     return nullptr;
   call.scratch.push_back(*piece);
@@ -165,31 +166,46 @@ static const perpend_call_services services = {
 // The call
 //===----------------------------------------------------------------------===//
 
-FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, const Environment &environment) {
-  perpend_operator function = findFunction(op);
+LibraryCall::LibraryCall(CallLibraryOp op)
+    : op(op), function(op.getFunction()), parameters(op.getParameters()), symbols(op.definedSymbols()) {
+  for (Type type : op.getResultTypes())
+    results.push_back(cast<RankedTensorType>(type));
+}
+
+LibraryCall::LibraryCall(host::CallOp op)
+    : op(op), function(op.getFunction()), parameters(op.getParameters()),
+      symbols(op.getDefines().getAsRange<StringAttr>()) {
+  for (Type type : op.getTypes().getAsValueRange<TypeAttr>())
+    results.push_back(cast<RankedTensorType>(type));
+}
+
+FailureOr<Tensors> callLibrary(const LibraryCall &described, ArrayRef<Tensor> operands,
+                               const Environment &environment) {
+  Operation *op = described.op;
+  perpend_operator function = findFunction(described);
   if (!function)
-    return op.emitError("no library has the function '") << op.getFunction() << "'";
+    return op->emitError("no library has the function '") << described.function << "'";
   SmallVector<perpend_tensor> inputs;
   SmallVector<perpend_type> types;
   for (const Tensor &operand : operands) {
     std::optional<perpend_type> type = interfaceType(operand.elementType);
     if (!type)
-      return op.emitError("elements of type ") << operand.elementType << " cannot be passed to a library function";
+      return op->emitError("elements of type ") << operand.elementType << " cannot be passed to a library function";
     inputs.push_back({const_cast<std::byte *>(operand.data()), operand.shape.data(),
                       static_cast<int32_t>(operand.shape.size()), *type});
   }
   SmallVector<SmallVector<int64_t>> expectedShapes;
-  for (Type type : op.getResultTypes()) {
-    auto tensor = cast<RankedTensorType>(type);
+  for (RankedTensorType tensor : described.results) {
     types.push_back(interfaceType(tensor.getElementType()).value_or(PERPEND_F32));
     expectedShapes.push_back(llvm::map_to_vector(shapeOf(tensor), [&](const SymbolicInt &extent) {
-      bool isChosen = mentionsAny(extent, op.definedSymbols());
+      bool isChosen = mentionsAny(extent, described.symbols);
       return isChosen ? -1 : extent.evaluate(environment.symbols).value_or(-1);
     }));
   }
-  std::string parameters = parametersText(op.getParameters());
+  std::string parameters = parametersText(described.parameters);
   Call call{{&services, inputs.data(), types.data(), static_cast<int32_t>(inputs.size()),
              static_cast<int32_t>(types.size()), parameters.c_str()},
+            described,
             op,
             environment,
             Tensors(types.size()),
@@ -197,11 +213,11 @@ FailureOr<Tensors> callLibrary(CallLibraryOp op, ArrayRef<Tensor> operands, cons
             std::move(expectedShapes),
             ""};
   if (perpend_status status = function(&call.base))
-    return op.emitError(call.message.empty() ? "the library function failed" : call.message)
-           << " (" << op.getFunction() << ", " << status << ")";
+    return op->emitError(call.message.empty() ? "the library function failed" : call.message)
+           << " (" << described.function << ", " << status << ")";
   for (auto [index, result] : llvm::enumerate(call.results))
     if (!result.bytes)
-      return op.emitError("the library function '") << op.getFunction() << "' did not allocate result " << index;
+      return op->emitError("the library function '") << described.function << "' did not allocate result " << index;
   return std::move(call.results);
 }
 } // namespace perpend::interp

@@ -183,8 +183,8 @@ static nb::list evaluate(Program &program, nb::args arguments) {
   return results;
 }
 
-static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable,
-                        bool isOfProcess) {
+static Report compileFor(bool isOfProcess, const Program &program, const std::string &path, nb::dict values,
+                         bool wantsExecutable) {
   OptionValues options = optionValuesOf(values);
   Report report;
   std::string error;
@@ -196,8 +196,17 @@ static Report compileTo(const Program &program, const std::string &path, nb::dic
   }
   if (!isDone)
     throw CompileError(error);
-  warn(report.warnings, /*depth=*/1); // compile
+  warn(report.warnings, /*depth=*/4); // compile and what it calls
   return report;
+}
+
+static Report compileTo(const Program &program, const std::string &path, nb::dict values, bool wantsExecutable) {
+  return compileFor(/*isOfProcess=*/false, program, path, values, wantsExecutable);
+}
+
+/// Not a method, as users have modules: the report must outlive all that use the artifact.
+static Report compileInProcess(const Program &program, const std::string &path, nb::dict values) {
+  return compileFor(/*isOfProcess=*/true, program, path, values, /*wantsExecutable=*/false);
 }
 
 static void setResults(Program &program, const std::string &json) {
@@ -225,7 +234,8 @@ static void bindProgram(nb::module_ &module) {
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
       .def("evaluate", &evaluate, "inputs"_a)
-      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false, "of_process"_a = false);
+      .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
+  module.def("compile_in_process", &compileInProcess, "module"_a, "path"_a, "options"_a);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
       .def_ro("name", &OptionInfo::name)
       .def_ro("type", &OptionInfo::type)

@@ -5,6 +5,7 @@
 #include "python/ProgramState.h"
 
 #include "Operators.h"
+#include "host/Host.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
@@ -14,11 +15,13 @@ using namespace mlir;
 namespace perpend::python {
 
 struct Evaluation::State {
-  State(ModuleOp module, func::FuncOp main)
-      : module(module), main(main), boundary(main), inputs(boundary.inputs().begin(), boundary.inputs().end()) {}
+  State(ModuleOp module, func::FuncOp main, host::EntryOp entry)
+      : module(module), main(main), entry(entry), boundary(entry ? interp::Boundary(entry) : interp::Boundary(main)),
+        inputs(boundary.inputs().begin(), boundary.inputs().end()) {}
 
   ModuleOp module;
   func::FuncOp main;
+  host::EntryOp entry; ///< instead of main, in a module behind memory planning
   interp::Boundary boundary;
   std::vector<perpend_tensor_info> inputs;
   llvm::SmallVector<interp::Tensor> results;
@@ -34,15 +37,17 @@ const std::vector<perpend_tensor> &Evaluation::outputs() const { return state->o
 std::unique_ptr<Evaluation> Evaluation::of(Program &program, size_t inputCount, std::string &error) {
   ModuleOp module = *program.internals().module;
   auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main) {
+  auto entry = module.lookupSymbol<host::EntryOp>("main");
+  if (!main && !entry) {
     error = "the module has no function main";
     return nullptr;
   }
-  if (main.getNumArguments() != inputCount) {
-    error = "expected " + support::counted(main.getNumArguments(), "input") + ", got " + std::to_string(inputCount);
+  unsigned expected = entry ? entry.inputCount() : main.getNumArguments();
+  if (expected != inputCount) {
+    error = "expected " + support::counted(expected, "input") + ", got " + std::to_string(inputCount);
     return nullptr;
   }
-  return std::unique_ptr<Evaluation>(new Evaluation(std::make_unique<State>(module, main)));
+  return std::unique_ptr<Evaluation>(new Evaluation(std::make_unique<State>(module, main, entry)));
 }
 
 bool Evaluation::run(const std::vector<perpend_tensor> &given, std::string &error) {
@@ -62,7 +67,8 @@ bool Evaluation::run(const std::vector<perpend_tensor> &given, std::string &erro
   }
   interp::InterpreterOptions options;
   options.lists = state->boundary.listTable();
-  auto results = interp::interpret(state->main, tensors, options);
+  auto results = state->entry ? interp::interpret(state->entry, tensors, options)
+                              : interp::interpret(state->main, tensors, options);
   if (failed(results))
     return refuse("the interpreter failed");
   state->results = std::move(*results);

@@ -25,8 +25,9 @@ static OptionValue optionValue(nb::handle key, nb::handle value) {
       expected = option.type;
       hint = "\nhint: " + option.name + ": " + option.help;
     }
+  bool isLong = PyLong_Check(value.ptr()); // of more bits than an option has
   throwCompileError("option '" + nb::cast<std::string>(key) + "': expected " + expected + ", got " +
-                    nb::cast<std::string>(nb::type_name(value.type())) + hint);
+                    nb::cast<std::string>(isLong ? nb::repr(value) : nb::type_name(value.type())) + hint);
 }
 
 OptionValues optionValuesOf(nb::dict values) {

@@ -9,6 +9,7 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
+#include "host/Host.h"
 #include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
@@ -34,7 +35,7 @@ static void describe(Location location, raw_ostream &out) {
 ErrorText::ErrorText(MLIRContext &context)
     : handler(&context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == DiagnosticSeverity::Warning)
-          warnings.push_back(support::readable(diagnostic.str(), "\n\t"));
+          add(support::readable(diagnostic.str(), "\n\t"));
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return success();
         llvm::raw_string_ostream out(text);
@@ -45,6 +46,11 @@ ErrorText::ErrorText(MLIRContext &context)
           out << "\nnote: " << note.str();
         return success();
       }) {}
+
+void ErrorText::add(const std::string &warning) {
+  if (!llvm::is_contained(warnings, warning))
+    warnings.push_back(warning);
+}
 
 std::string ErrorText::take(StringRef otherwise) {
   return text.empty() ? otherwise.str() : support::readable(std::exchange(text, {}), "\n\t");
@@ -141,15 +147,15 @@ std::string Program::bytes() const {
   return succeeded(writeBytecodeToFile(*state->module, out)) ? bytes : "";
 }
 
-static func::FuncOp mainOf(ModuleOp module) { return module.lookupSymbol<func::FuncOp>("main"); }
-
 std::vector<std::string> Program::inputNames() const {
   std::vector<std::string> names;
-  if (func::FuncOp main = mainOf(*state->module))
-    for (unsigned i = 0; i < main.getNumArguments(); ++i) {
-      auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-      names.push_back(name ? name.str() : "input" + std::to_string(i));
-    }
+  auto main = state->module->lookupSymbol<FunctionOpInterface>("main");
+  auto entry = state->module->lookupSymbol<host::EntryOp>("main");
+  unsigned count = entry ? entry.inputCount() : main ? main.getNumArguments() : 0;
+  for (unsigned i = 0; i < count; ++i) {
+    auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+    names.push_back(name ? name.str() : "input" + std::to_string(i));
+  }
   return names;
 }
 

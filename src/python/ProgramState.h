@@ -33,6 +33,7 @@ public:
   std::vector<std::string> warnings;
 
 private:
+  void add(const std::string &warning); ///< once, although several phases may notice the same
   std::string text;
   mlir::ScopedDiagnosticHandler handler;
 };

@@ -44,7 +44,7 @@ std::string quoted(const std::string &text) { return tile::quotedText(text); }
 struct Scheduler::State {
   State(OwningOpRef<ModuleOp> model, OwningOpRef<ModuleOp> blocks, StringRef name, const target::TargetInfo &target)
       : model(std::move(model)), blocks(std::move(blocks)), name(name), target(target),
-        schedule(kernelIn(*this->blocks), target.scopes()) {}
+        schedule(kernelIn(*this->blocks), target) {}
 
   func::FuncOp kernelIn(ModuleOp module) const { return module.lookupSymbol<func::FuncOp>(name); }
 

@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 namespace perpend::target {
 
@@ -16,6 +17,9 @@ struct IntrinsicText {
   llvm::StringRef file, text;
 };
 llvm::ArrayRef<IntrinsicText> intrinsicTexts();
+
+/// Checks that some processor has a feature of this name. Errors: none has (names the nearest).
+llvm::Error checkFeature(llvm::StringRef name);
 } // namespace perpend::target
 
 #endif

@@ -4,10 +4,10 @@
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
 #include "target/Seal.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/StartObject.h"
 
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/TargetParser/Triple.h"
 
 using namespace llvm;
 
@@ -22,9 +22,9 @@ void append(Arguments &arguments, ArrayRef<std::string> more) {
 
 /// Options common to all outputs: read-only after start, no unreachable code, no undefined symbols, nothing that
 /// depends on the time or place of linking.
-Arguments commonArguments(const LinkRequest &request) {
+Arguments commonArguments(const LinkRequest &request, const Architecture &architecture) {
   Arguments arguments = {"-m",
-                         "elf_x86_64",
+                         architecture.emulation.str(),
                          "-z",
                          "relro",
                          "-z",
@@ -57,13 +57,13 @@ Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirec
   return moveIntoPlace(unfinished, request.output);
 }
 
-/// The symbols of the C library and the name of the loader are known for one architecture only.
-Error checkArchitecture(const TargetInfo &target) {
-  if (Triple(target.triple).getArch() == Triple::x86_64)
-    return Error::success();
-  return createStringError(formatv("target '{0}': cannot link for '{1}', expected x86_64\n"
+/// The symbols of the C library and the name of the loader are known for these only.
+Expected<const Architecture *> findArchitecture(const TargetInfo &target) {
+  if (const Architecture *known = architectureOf(target.code))
+    return known;
+  return createStringError(formatv("target '{0}': cannot link for '{1}', expected {2}\n"
                                    "hint: write a static library and link it with the system's own tools",
-                                   target.name, target.triple));
+                                   target.name, target.code.triple, architectureNames()));
 }
 
 std::string exportScript(ArrayRef<std::string> patterns) {
@@ -76,15 +76,16 @@ std::string exportScript(ArrayRef<std::string> patterns) {
 } // namespace
 
 Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
-  if (Error error = checkArchitecture(target))
-    return error;
+  Expected<const Architecture *> architecture = findArchitecture(target);
+  if (!architecture)
+    return architecture.takeError();
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();
   Expected<std::string> script = scratch->write("exports", exportScript(request.exports));
   if (!script)
     return script.takeError();
-  Arguments arguments = commonArguments(request);
+  Arguments arguments = commonArguments(request, **architecture);
   append(arguments, {"-shared", "-z", "defs", "--version-script=" + *script});
   append(arguments, request.objects);
   append(arguments, request.lazyArchives);
@@ -95,8 +96,9 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
 }
 
 Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
-  if (Error error = checkArchitecture(target))
-    return error;
+  Expected<const Architecture *> architecture = findArchitecture(target);
+  if (!architecture)
+    return architecture.takeError();
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();
@@ -106,8 +108,8 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   Expected<std::string> start = scratch->write("start.o", StringRef(startObject->data(), startObject->size()));
   if (!start)
     return start.takeError();
-  Arguments arguments = commonArguments(request);
-  append(arguments, {"-pie", "-dynamic-linker", "/lib64/ld-linux-x86-64.so.2", "-e", "_start", *start});
+  Arguments arguments = commonArguments(request, **architecture);
+  append(arguments, {"-pie", "-dynamic-linker", (*architecture)->dynamicLinker.str(), "-e", "_start", *start});
   append(arguments, request.objects);
   append(arguments, request.lazyArchives);
   append(arguments, request.archives);

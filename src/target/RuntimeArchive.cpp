@@ -1,5 +1,6 @@
 //===- RuntimeArchive.cpp - Finds the runtime's files ---------------------===//
 #include "target/Link.h"
+#include "target/cpu/Architecture.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FileSystem.h"
@@ -34,7 +35,8 @@ static SmallVector<std::string> runtimeFolders() {
 }
 
 std::vector<std::string> builtinArchives(const TargetInfo &target) {
-  if (target.hasIsa("f16c"))
+  const Architecture *architecture = architectureOf(target.code);
+  if (!architecture || target.hasFeature(architecture->halfConversions))
     return {};
   return {"libperpend_builtins.a"};
 }

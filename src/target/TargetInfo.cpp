@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
 #include "target/Host.h"
+#include "target/Intrinsics.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -24,12 +25,12 @@ using namespace llvm;
 namespace perpend::target {
 namespace {
 
-struct Machine {
+struct Entry {
   StringLiteral name;
   unsigned l1KiB, l2KiB, l3KiB, fmaPerCycle, gemmRows, megabytesPerSecond, megahertz;
 };
 
-constexpr Machine machines[] = {
+constexpr Entry entries[] = {
 #define PERPEND_TARGET(name, ...) {name, __VA_ARGS__},
 #include "target/Targets.def"
 };
@@ -48,11 +49,11 @@ using FeatureChanges = std::map<std::string, bool>;
 /// Sizes of the three cache levels in KiB; 0: not given.
 using CacheSizes = std::array<unsigned, 3>;
 
-CacheSizes cachesOf(const Machine &machine) { return {machine.l1KiB, machine.l2KiB, machine.l3KiB}; }
+CacheSizes cachesOf(const Entry &entry) { return {entry.l1KiB, entry.l2KiB, entry.l3KiB}; }
 
-const Machine *findMachine(StringRef name) {
-  const Machine *found = llvm::find_if(machines, [&](const Machine &machine) { return machine.name == name; });
-  return found == std::end(machines) ? nullptr : found;
+const Entry *findEntry(StringRef name) {
+  const Entry *found = llvm::find_if(entries, [&](const Entry &entry) { return entry.name == name; });
+  return found == std::end(entries) ? nullptr : found;
 }
 
 /// "did you mean 'haswell'? ", or empty if no name is similar enough.
@@ -128,14 +129,13 @@ size_t isaDifferences(const StringMap<bool> &a, const StringMap<bool> &b) {
 
 /// The entry with equally wide vectors, then the most instruction sets in common, then the most other features (virtual
 /// machines hide some), then the most similar caches.
-const Machine &nearestMachine(const StringMap<bool> &features, const CacheSizes &caches) {
-  auto unlikeness = [&](const Machine &machine) {
-    const StringMap<bool> own = featuresOf(machine.name);
+const Entry &nearestEntry(const StringMap<bool> &features, const CacheSizes &caches) {
+  auto unlikeness = [&](const Entry &entry) {
+    const StringMap<bool> own = featuresOf(entry.name);
     return std::tuple(vectorBytesOf(own) != vectorBytesOf(features), isaDifferences(own, features),
-                      differences(own, features), differences(cachesOf(machine), caches));
+                      differences(own, features), differences(cachesOf(entry), caches));
   };
-  return *llvm::min_element(machines,
-                            [&](const Machine &a, const Machine &b) { return unlikeness(a) < unlikeness(b); });
+  return *llvm::min_element(entries, [&](const Entry &a, const Entry &b) { return unlikeness(a) < unlikeness(b); });
 }
 
 Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
@@ -165,6 +165,7 @@ std::string featureText(const FeatureChanges &changes) {
 }
 
 constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
+constexpr StringLiteral threadLevel = "thread";
 
 std::string cacheText(unsigned kibibytes) {
   return kibibytes % 1024 == 0 ? formatv("{0}M", kibibytes / 1024).str() : formatv("{0}K", kibibytes).str();
@@ -189,60 +190,66 @@ Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
 }
 
 /// Lists differences only, so that equal targets have equal texts.
-std::string canonicalText(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
-  std::string text = machine.name.str();
+std::string canonicalText(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
+  std::string text = entry.name.str();
   if (!changes.empty())
     text += "," + featureText(changes);
-  for (auto [name, own, wanted] : llvm::zip_equal(cacheNames, cachesOf(machine), caches))
+  for (auto [name, own, wanted] : llvm::zip_equal(cacheNames, cachesOf(entry), caches))
     if (wanted && wanted != own)
       text += ("," + name + "=").str() + cacheText(wanted);
   return text;
 }
 
-TargetInfo makeTarget(const Machine &machine, const FeatureChanges &changes, const CacheSizes &caches) {
-  TargetInfo info;
-  info.cpu = machine.name.str();
-  info.features = featureText(changes);
-  info.name = canonicalText(machine, changes, caches);
-  info.triple = "x86_64-unknown-linux-gnu";
-  info.isa = isaOf(machine.name, changes);
-  info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasIsa(name); });
-  info.vectorRegisters = info.hasIsa("avx512vl") ? 32 : 16;
-  for (auto [bytes, own, wanted] :
-       llvm::zip_equal(std::array{&info.l1Bytes, &info.l2Bytes, &info.l3Bytes}, cachesOf(machine), caches))
-    *bytes = uint64_t(wanted ? wanted : own) << 10;
-  info.fusesMultiplyAdds = info.hasIsa("fma");
-  info.scalesByPowers = info.hasIsa("avx512f") && info.hasIsa("avx512vl");
-  info.roundsToBF16 = info.scalesByPowers && info.hasIsa("avx512bf16");
-  info.roundsToF16 = info.hasIsa("f16c") && !info.hasIsa("avx512fp16"); // LLVM vectorises avx512fp16 itself
-  info.fmaPerCycle = machine.fmaPerCycle;
-  info.gemmRows = std::min(machine.gemmRows, info.mostGemmRows()); // features may take registers away
-  info.bytesPerSecond = machine.megabytesPerSecond * 1e6;
-  info.cyclesPerSecond = machine.megahertz * 1e6;
-  return info;
+/// Sustained by one thread in bytes per cycle, typical of all of Targets.def. The cost models count loads and stores
+/// that hit the first level, which is therefore as fast as the second one here.
+constexpr double bytesPerCycleOfCaches[] = {32, 32, 16};
+
+/// Each core has its own first and second level, and all share the third.
+std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
+  std::vector<Memory> memories;
+  for (size_t level = 0; level < caches.size(); ++level)
+    memories.push_back({cacheNames[level].str(), uint64_t(caches[level] ? caches[level] : cachesOf(entry)[level]) << 10,
+                        MemoryKind::Cache, level < 2 ? threadLevel.str() : "", /*lineBytes=*/64,
+                        bytesPerCycleOfCaches[level] * (entry.megahertz * 1e6)});
+  memories.push_back({"local"});
+  return memories;
 }
 
-std::string sizeText(uint64_t bytes) {
-  const uint64_t kibibytes = bytes >> 10;
-  return kibibytes % 1024 == 0 ? formatv("{0} MiB", kibibytes / 1024).str() : formatv("{0} KiB", kibibytes).str();
+/// Scalar functions that are one instruction, which Lanes.cpp emits.
+std::vector<std::string> functionsOf(const Machine &machine) {
+  std::vector<std::string> functions;
+  const bool scales = machine.hasFeature("avx512f") && machine.hasFeature("avx512vl");
+  if (scales)
+    functions.push_back(scaleFunction.str());
+  if (scales && machine.hasFeature("avx512bf16"))
+    functions.push_back(roundToBF16Function.str());
+  if (machine.hasFeature("f16c") && !machine.hasFeature("avx512fp16")) // LLVM vectorises avx512fp16 itself
+    functions.push_back(roundToF16Function.str());
+  return functions;
+}
+
+TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
+  TargetInfo info;
+  info.code = {"x86_64-unknown-linux-gnu", entry.name.str(), featureText(changes)};
+  info.name = canonicalText(entry, changes, caches);
+  info.features = isaOf(entry.name, changes);
+  info.functions = functionsOf(info);
+  info.levels = {{threadLevel.str()}};
+  info.memories = memoriesOf(entry, caches);
+  info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
+  info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasFeature(name); });
+  info.vectorRegisters = info.hasFeature("avx512vl") ? 32 : 16;
+  info.fusesMultiplyAdds = info.hasFeature("fma");
+  info.fmaPerCycle = entry.fmaPerCycle;
+  info.gemmRows = std::min(entry.gemmRows, info.mostGemmRows()); // features may take registers away
+  info.cyclesPerSecond = entry.megahertz * 1e6;
+  return info;
 }
 
 } // namespace
 
-bool TargetInfo::hasIsa(StringRef extension) const { return llvm::is_contained(isa, extension); }
-
-std::vector<std::string> TargetInfo::scopes() const {
-  std::vector<std::string> names;
-  for (const Memory &memory : memories)
-    names.push_back(memory.name);
-  return names;
-}
-
 std::string TargetInfo::describe() const {
-  return formatv("{0}: {1} vectors of {2} bytes, L1 {3}, L2 {4}, L3 {5}, tile {6} x 2 vectors, "
-                 "{7:F0} GFLOP/s and {8:F0} GB/s per thread, isa {9}",
-                 name, vectorRegisters, vectorBytes, sizeText(l1Bytes), sizeText(l2Bytes), sizeText(l3Bytes), gemmRows,
-                 flopsPerSecond() / 1e9, bytesPerSecond / 1e9, isa.empty() ? "sse2" : join(isa, " "));
+  return Machine::describe() + ", isa " + (features.empty() ? "sse2" : join(features, " "));
 }
 
 Error checkFeature(StringRef name) {
@@ -254,8 +261,8 @@ Error checkFeature(StringRef name) {
 
 std::vector<StringRef> targetNames() {
   std::vector<StringRef> names;
-  for (const Machine &machine : machines)
-    names.push_back(machine.name);
+  for (const Entry &entry : entries)
+    names.push_back(entry.name);
   return names;
 }
 
@@ -270,13 +277,13 @@ static bool isUsable(StringRef feature, const StringMap<bool> &offered) {
 std::string describeHost(const HostFacts &facts) {
   const CacheSizes caches = {unsigned(facts.l1Bytes >> 10), unsigned(facts.l2Bytes >> 10),
                              unsigned(facts.l3Bytes >> 10)};
-  const Machine &machine = nearestMachine(facts.features, caches);
-  const StringMap<bool> own = featuresOf(machine.name);
+  const Entry &entry = nearestEntry(facts.features, caches);
+  const StringMap<bool> own = featuresOf(entry.name);
   FeatureChanges changes;
   for (StringRef name : isaNames)
     if (const bool isThere = isUsable(name, facts.features); own.lookup(name) != isThere)
       changes[name.str()] = isThere;
-  return canonicalText(machine, changes, caches);
+  return canonicalText(entry, changes, caches);
 }
 
 /// `text` is a machine and its changes.
@@ -292,8 +299,8 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
     found.append(parts.begin() + 1, parts.end());
     parts = found;
   }
-  const Machine *machine = findMachine(parts.front().trim());
-  if (!machine) {
+  const Entry *entry = findEntry(parts.front().trim());
+  if (!entry) {
     std::vector<StringRef> names = targetNames();
     names.insert(names.begin(), "host");
     return createStringError(
@@ -309,7 +316,7 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
       if (Error error = addFeature(text, change.trim(), changes))
         return std::move(error);
   }
-  return makeTarget(*machine, changes, caches);
+  return makeTarget(*entry, changes, caches);
 }
 
 /// Whether an item of a list describes a change of a machine, or would with a sign or a size.
@@ -319,7 +326,7 @@ static bool isChange(StringRef item) {
 }
 
 static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {
-  return std::pair(a.vectorBytes, a.isa.size()) > std::pair(b.vectorBytes, b.isa.size());
+  return std::pair(a.vectorBytes, a.features.size()) > std::pair(b.vectorBytes, b.features.size());
 }
 
 Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
@@ -359,6 +366,6 @@ Expected<TargetInfo> resolveTarget(StringRef text) {
   return std::move(targets->front());
 }
 
-TargetInfo baselineTarget() { return makeTarget(machines[0], {}, {}); }
+TargetInfo baselineTarget() { return makeTarget(entries[0], {}, {}); }
 
 } // namespace perpend::target

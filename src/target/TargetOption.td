@@ -9,7 +9,7 @@
 
 include "mlir/Pass/PassBase.td"
 
-def TargetOption : Option<"target", "target", "::perpend::target::TargetInfo", "::perpend::target::defaultTarget()",
+def TargetOption : Option<"target", "target", "::perpend::target::Machine", "::perpend::target::defaultTarget()",
                           "the machine, by name">;
 
 #endif

@@ -19,7 +19,7 @@ namespace perpend::target {
 namespace {
 class ObjectReader {
 public:
-  explicit ObjectReader(const TargetInfo &target) : architecture(Triple(target.triple).getArch()) {}
+  explicit ObjectReader(const TargetInfo &target) : architecture(Triple(target.code.triple).getArch()) {}
 
   Error add(const std::string &path);
   bool defines(StringRef function) const { return names.contains(function); }

@@ -119,7 +119,7 @@ Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount)
 }
 
 Expected<uint16_t> machineNumber(const TargetInfo &target) {
-  switch (Triple(target.triple).getArch()) {
+  switch (Triple(target.code.triple).getArch()) {
   case Triple::x86_64:
     return ELF::EM_X86_64;
   case Triple::aarch64:
@@ -127,7 +127,7 @@ Expected<uint16_t> machineNumber(const TargetInfo &target) {
   case Triple::riscv64:
     return ELF::EM_RISCV;
   default:
-    return createStringError(formatv("target '{0}': no object format for '{1}'", target.name, target.triple));
+    return createStringError(formatv("target '{0}': no object format for '{1}'", target.name, target.code.triple));
   }
 }
 

@@ -69,51 +69,11 @@ inline constexpr llvm::StringLiteral configuredRowsAttribute = "tile.configured_
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 
 //===----------------------------------------------------------------------===//
-// On operators of main: places, as pairs of space and number (Buffers.h)
-//===----------------------------------------------------------------------===//
-
-/// Places of the operands, then the results; of a terminator, of its operands only.
-inline constexpr llvm::StringLiteral buffersAttribute = "tile.buffers";
-/// On a call: the place of the kernel's scratch memory.
-inline constexpr llvm::StringLiteral scratchPlaceAttribute = "tile.scratch_place";
-/// Places of the arguments of a loop's body.
-inline constexpr llvm::StringLiteral argumentsAttribute = "tile.arguments";
-/// Places where a loop's body puts the values for the next iteration and the elements of its scan results.
-inline constexpr llvm::StringLiteral targetsAttribute = "tile.targets";
-/// Places of the second buffers of a loop's carried values.
-inline constexpr llvm::StringLiteral sparesAttribute = "tile.spares";
-/// Integer, of a constant: its offset in the weights, in bytes.
-inline constexpr llvm::StringLiteral weightOffsetAttribute = "tile.weight_offset";
-
-//===----------------------------------------------------------------------===//
-// Of main: the memory that a run needs
-//===----------------------------------------------------------------------===//
-
-/// Integer: the size of the weights.
-inline constexpr llvm::StringLiteral weightBytesAttribute = "tile.weight_bytes";
-/// #graph.shape: the size of each planned buffer in bytes; for scratch memory, the size of one part.
-inline constexpr llvm::StringLiteral bufferBytesAttribute = "tile.buffer_bytes";
-/// #graph.shape: the maximal number of parts of each planned buffer; with fewer threads a run uses fewer. Present only
-/// if a buffer has several.
-inline constexpr llvm::StringLiteral bufferPartsAttribute = "tile.buffer_parts";
-/// Integers: first and last step of each planned buffer.
-inline constexpr llvm::StringLiteral lifetimesAttribute = "tile.lifetimes";
-/// Integers: the offset of each planned buffer in the arena. Present only if all sizes are known and none depends on
-/// the number of threads.
-inline constexpr llvm::StringLiteral offsetsAttribute = "tile.offsets";
-/// Integer: the size of the arena; present with the offsets.
-inline constexpr llvm::StringLiteral arenaBytesAttribute = "tile.arena_bytes";
-/// Integer: the number of intermediate values whose size is known only during a run.
-inline constexpr llvm::StringLiteral growingAttribute = "tile.growing";
-/// Integer: the number of slots, which hold addresses that change during a run.
-inline constexpr llvm::StringLiteral slotsAttribute = "tile.slots";
-
-//===----------------------------------------------------------------------===//
 // Of loops around blocks
 //===----------------------------------------------------------------------===//
 
-/// Annotation, a string: the hardware thread index that the loop is bound to (bind), such as blockIdx.x.
-inline constexpr llvm::StringLiteral threadAnnotation = "thread";
+/// Annotation, a string: the machine's level that runs the iterations of the loop (bind).
+inline constexpr llvm::StringLiteral levelAnnotation = "level";
 /// Annotation of a loop of units, an integer: how many iterations ahead rows of memory are prefetched. Intrinsics that
 /// read the same rows repeatedly prefetch them while they compute.
 inline constexpr llvm::StringLiteral prefetchAnnotation = "prefetch";

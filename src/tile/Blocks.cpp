@@ -37,8 +37,8 @@ Type BufferType::parse(AsmParser &parser) {
   return get(parser.getContext(), shape, elementType, scope);
 }
 
-/// Prints an expression in the syntax that the parser accepts: a minus must be followed by a number.
-static std::string extentText(const SymbolicInt &extent) {
+/// The parser accepts a minus only before a number.
+std::string perpend::tile::extentText(const SymbolicInt &extent) {
   std::string text = extent.str(), result;
   for (size_t i = 0; i < text.size(); ++i) {
     result += text[i];

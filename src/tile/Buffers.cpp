@@ -1,10 +1,9 @@
-//===- Buffers.cpp - places of main's values ------------------------------===//
+//===- Buffers.cpp - elements in memory -----------------------------------===//
 
 #include "tile/Buffers.h"
 
 #include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
-#include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -21,24 +20,6 @@ void reportTooLarge(Value tensor) {
 }
 
 int64_t elementBytes(Type elementType) { return bufferType(elementType).getElementTypeBitWidth() / 8; }
-
-void moveWeights(func::FuncOp main, llvm::function_ref<int64_t(int64_t)> offsetOf) {
-  Builder builder(main.getContext());
-  main.walk([&](Operation *op) {
-    if (auto offset = op->getAttrOfType<IntegerAttr>(weightOffsetAttribute))
-      op->setAttr(weightOffsetAttribute, builder.getI64IntegerAttr(offsetOf(offset.getInt())));
-    for (StringRef name : {buffersAttribute, argumentsAttribute, targetsAttribute, sparesAttribute}) {
-      auto places = op->getAttrOfType<DenseI64ArrayAttr>(name);
-      if (!places)
-        continue;
-      SmallVector<int64_t> pairs(places.asArrayRef());
-      for (size_t i = 0; i < pairs.size(); i += 2)
-        if (static_cast<Space>(pairs[i]) == Space::Weights)
-          pairs[i + 1] = offsetOf(pairs[i + 1]);
-      op->setAttr(name, builder.getDenseI64ArrayAttr(pairs));
-    }
-  });
-}
 
 llvm::ArrayRef<char> constantBytes(ElementsAttr value, std::vector<char> &storage) {
   if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))

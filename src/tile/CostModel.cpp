@@ -22,7 +22,7 @@ int64_t estimate(const SymbolicInt &value) {
   return std::max<int64_t>(1, value.evaluate(values).value_or(assumedExtent));
 }
 
-double estimateSeconds(const KernelWork &work, const target::TargetInfo &target) {
+double estimateSeconds(const KernelWork &work, const target::Machine &target) {
   auto words = static_cast<double>(estimate(work.operationBytes)) / 4,
        bytes = static_cast<double>(estimate(work.bytes));
   return std::max(words / (target.flopsPerSecond() * reachedPartOfPeak), bytes / target.bytesPerSecondOf(bytes));

@@ -4,7 +4,7 @@
 #define PERPEND_TILE_COSTMODEL_H
 
 #include "graph/Shapes.h"
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/KernelWork.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -23,7 +23,7 @@ int64_t estimate(const graph::SymbolicInt &value);
 
 /// Estimated seconds on one thread: the larger of the time for arithmetic on vectors and the time for moving operands
 /// and results. Accurate to about a factor of two.
-double estimateSeconds(const KernelWork &work, const target::TargetInfo &target);
+double estimateSeconds(const KernelWork &work, const target::Machine &target);
 } // namespace perpend::tile
 
 #endif

@@ -78,6 +78,8 @@ using UnresolvedOperands = llvm::SmallVector<mlir::OpAsmParser::UnresolvedOperan
 mlir::ParseResult parseExpression(mlir::OpAsmParser &parser, UnresolvedOperands &operands, SymbolicInt &expression);
 /// Parses one expression without operands, for types.
 mlir::ParseResult parseExpression(mlir::AsmParser &parser, SymbolicInt &expression);
+/// Prints an expression in the syntax that the parser accepts.
+std::string extentText(const SymbolicInt &extent);
 } // namespace perpend::tile
 
 #endif

@@ -3,7 +3,7 @@
 #include "tile/Scratch.h"
 
 #include "graph/Shapes.h"
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/Buffers.h"
 #include "tile/KernelAbi.h"
 
@@ -29,7 +29,7 @@ Scratch Scratch::of(func::FuncOp kernel) {
   return scratch;
 }
 
-std::string exceededMemory(func::FuncOp kernel, const target::TargetInfo &target) {
+std::string exceededMemory(func::FuncOp kernel, const target::Machine &target) {
   for (const target::Memory &memory : target.memories) {
     SymbolicInt bytes(0);
     bool isHeldByTarget = false;

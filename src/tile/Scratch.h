@@ -3,7 +3,7 @@
 // A kernel may use scratch buffers: memory that each thread owns while it runs
 // the kernel. Its attribute (scratchAttribute) says how many elements each
 // buffer has, and the kernel takes them as arguments (KernelAbi.h). Their
-// contents last from one unit to the next within a call. PlanMemory reserves
+// contents last from one unit to the next within a call. Memory planning reserves
 // parts for all threads, one after another. Which part is free is known only
 // when a thread starts, so code in front of the kernel claims one:
 //
@@ -28,7 +28,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 namespace perpend::target {
-struct TargetInfo;
+struct Machine;
 } // namespace perpend::target
 
 namespace perpend::tile {
@@ -54,7 +54,7 @@ struct Scratch {
 
 /// Checks the target's memories against the buffers that a kernel of blocks (compactBuffers) has in them. Returns for
 /// example "the memory 'input' of 4096 bytes is too small for 8192"; empty if all fit.
-std::string exceededMemory(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+std::string exceededMemory(mlir::func::FuncOp kernel, const target::Machine &target);
 
 inline bool hasScratch(mlir::Operation *kernel) { return kernel->hasAttr(scratchAttribute); }
 

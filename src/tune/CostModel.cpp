@@ -15,10 +15,10 @@ static constexpr double infinite = std::numeric_limits<double>::infinity();
 namespace {
 class MachineModel : public CostModel {
 public:
-  MachineModel(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
+  MachineModel(func::FuncOp kernel, const target::Machine &target) : kernel(kernel), target(target) {}
   double predict(const Trace &candidate) override {
     OwningOpRef<func::FuncOp> copy = kernel.clone();
-    if (failed(tile::KernelSchedule(*copy, target.scopes()).replay(candidate)))
+    if (failed(tile::KernelSchedule(*copy, target).replay(candidate)))
       return infinite;
     tile::compactBuffers(*copy);
     return tile::costOf(*copy, target).seconds();
@@ -26,7 +26,7 @@ public:
 
 private:
   func::FuncOp kernel;
-  const target::TargetInfo target;
+  const target::Machine target;
 };
 
 class RankedSearch : public Search {
@@ -76,7 +76,7 @@ private:
 };
 } // namespace
 
-std::unique_ptr<CostModel> machineModel(func::FuncOp kernel, const target::TargetInfo &target) {
+std::unique_ptr<CostModel> machineModel(func::FuncOp kernel, const target::Machine &target) {
   return std::make_unique<MachineModel>(kernel, target);
 }
 

@@ -26,7 +26,7 @@ llvm::ArrayRef<CostModelInfo> costModels();
 
 /// Based on the machine's numbers and the footprints of loops (tile/cost); does not learn. `kernel` consists of
 /// unscheduled blocks.
-std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+std::unique_ptr<CostModel> machineModel(mlir::func::FuncOp kernel, const target::Machine &target);
 
 /// A search guided by the model. If the search cannot query the model itself, the model ranks batches of its proposals,
 /// and the best are proposed. Points that the model cannot rank are reported to the search as refused.

@@ -26,9 +26,19 @@ namespace perpend::tune {
 /// Number of blocks with their own features, and of loops per block.
 static constexpr size_t blocks = 2, levels = 8;
 
-static constexpr const char *ofKernel[] = {
-    "arithmetic time", "access time", "time from L2", "time from L3", "time from memory", "time",          "units",
-    "bytes",           "local bytes", "blocks",       "loops",        "vectorised loops", "unrolled loops"};
+static constexpr const char *ofKernel[] = {"arithmetic time",
+                                           "access time",
+                                           "time from own caches",
+                                           "time from shared caches",
+                                           "time from memory",
+                                           "time",
+                                           "units",
+                                           "bytes",
+                                           "local bytes",
+                                           "blocks",
+                                           "loops",
+                                           "vectorised loops",
+                                           "unrolled loops"};
 static constexpr const char *ofBlock[] = {"instances",
                                           "repetition",
                                           "work",
@@ -70,7 +80,7 @@ const std::vector<std::string> &featureNames() {
 namespace {
 class FeatureFinder {
 public:
-  FeatureFinder(func::FuncOp kernel, const target::TargetInfo &target)
+  FeatureFinder(func::FuncOp kernel, const target::Machine &target)
       : kernel(kernel), target(target), footprints(kernel) {}
 
   Features run() {
@@ -96,10 +106,11 @@ private:
   void addTimes() {
     constexpr double nanoseconds = 1e9;
     tile::BlockCost cost = tile::costOf(kernel, target);
-    for (double seconds : {cost.arithmetic, cost.accesses, cost.fromL2, cost.fromL3, cost.fromMemory, cost.seconds()})
+    for (double seconds :
+         {cost.arithmetic, cost.accesses, cost.fromOwnCaches, cost.fromSharedCaches, cost.fromMemory, cost.seconds()})
       add(seconds * nanoseconds);
     add(cost.units);
-    add(footprints.of(kernel.getBody().front()).bytes(target.lineBytes));
+    add(footprints.of(kernel.getBody().front()).bytes(target.lineBytes()));
   }
 
   void addStatements() {
@@ -252,7 +263,7 @@ private:
     for (const Access &access : lanes ? accessesOf(block) : SmallVector<Access>()) {
       tile::IndexAlong index = along(access, lanes);
       auto width = tile::elementBytes(cast<tile::BufferType>(access.buffer().getType()).getElementType());
-      bool isFar = !index.stride || tile::estimate(*index.stride) * width >= int64_t{target.lineBytes};
+      bool isFar = !index.stride || tile::estimate(*index.stride) * width >= int64_t{target.lineBytes()};
       (index.isUniform() ? uniform : index.isContiguous() ? contiguous : isFar ? far : strided) += 1;
     }
     for (double value : {uniform, contiguous, strided, far})
@@ -271,20 +282,18 @@ private:
         isReduced |= block.kind(static_cast<unsigned>(number)) == tile::IteratorKind::Reduced &&
                      !footprints.indices.along(binding, loop, block).isUniform();
       add(footprints.trips(loop));
-      add(footprints.of(loop).bytes(target.lineBytes));
+      add(footprints.of(loop).bytes(target.lineBytes()));
       add(isReduced);
     }
     features.resize(features.size() + (levels - level) * std::size(ofLoop));
   }
 
   func::FuncOp kernel;
-  const target::TargetInfo &target;
+  const target::Machine &target;
   tile::FootprintFinder footprints;
   Features features;
 };
 } // namespace
 
-Features featuresOf(func::FuncOp kernel, const target::TargetInfo &target) {
-  return FeatureFinder(kernel, target).run();
-}
+Features featuresOf(func::FuncOp kernel, const target::Machine &target) { return FeatureFinder(kernel, target).run(); }
 } // namespace perpend::tune

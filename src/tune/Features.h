@@ -9,7 +9,7 @@
 #ifndef PERPEND_TUNE_FEATURES_H
 #define PERPEND_TUNE_FEATURES_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/Tile.h"
 
 #include <vector>
@@ -21,7 +21,7 @@ using Features = std::vector<float>;
 /// First features of the kernel, then of the two blocks with the most arithmetic; 0 if there is no such block.
 const std::vector<std::string> &featureNames();
 /// `kernel` consists of scheduled blocks. Symbolic extents count as 32 (tile/CostModel.h).
-Features featuresOf(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+Features featuresOf(mlir::func::FuncOp kernel, const target::Machine &target);
 } // namespace perpend::tune
 
 #endif

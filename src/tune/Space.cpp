@@ -249,12 +249,12 @@ Space Space::unionOf(std::vector<Space> spaces) {
   return all;
 }
 
-Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trace trace) {
+Space Space::ofTrace(func::FuncOp kernel, const target::Machine &target, Trace trace) {
   constexpr size_t mostTried = 64; // longer lists are not tried one by one
   Space space;
   {
     OwningOpRef<func::FuncOp> copy = kernel.clone();
-    tile::KernelSchedule schedule(*copy, target.scopes());
+    tile::KernelSchedule schedule(*copy, target);
     for (auto [number, instruction] : llvm::enumerate(trace)) {
       std::optional<int64_t> extent =
           instruction.operands.empty() ? std::nullopt : extentOf(schedule, instruction.operands[0]);
@@ -277,7 +277,7 @@ Space Space::ofTrace(func::FuncOp kernel, const target::TargetInfo &target, Trac
       Point point = space.given();
       point[number] = static_cast<unsigned>(choice);
       bool isTaken = choice == decision.given || decision.choices.size() > mostTried ||
-                     succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(space.traceAt(point)));
+                     succeeded(tile::KernelSchedule(*copy, target).replay(space.traceAt(point)));
       if (choice == decision.given)
         left.given = static_cast<unsigned>(left.choices.size());
       if (isTaken)

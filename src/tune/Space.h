@@ -10,7 +10,7 @@
 #ifndef PERPEND_TUNE_SPACE_H
 #define PERPEND_TUNE_SPACE_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/schedule/Schedule.h"
 
 #include <optional>
@@ -44,7 +44,7 @@ public:
   /// Makes a space of a trace: its factors and samples are free, its annotations optional. `kernel` consists of
   /// unscheduled blocks and must accept the trace. For each decision, only choices are kept that the kernel accepts one
   /// at a time; lists of more than 64 choices are not tried.
-  static Space ofTrace(mlir::func::FuncOp kernel, const target::TargetInfo &target, Trace trace);
+  static Space ofTrace(mlir::func::FuncOp kernel, const target::Machine &target, Trace trace);
 
   /// A space with this trace only.
   static Space ofOne(Trace trace);

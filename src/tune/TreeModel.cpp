@@ -112,7 +112,7 @@ bool Experience::learn(StringRef group, MeasuredRow row) {
 namespace {
 class TreeModel : public CostModel {
 public:
-  TreeModel(func::FuncOp kernel, const target::TargetInfo &target, std::shared_ptr<Experience> experience)
+  TreeModel(func::FuncOp kernel, const target::Machine &target, std::shared_ptr<Experience> experience)
       : kernel(kernel), target(target), machine(machineModel(kernel, target)), experience(std::move(experience)),
         group(target.name + " ") {
     if (auto structure = kernel->getAttrOfType<StringAttr>(graph::structureAttribute))
@@ -144,7 +144,7 @@ private:
     if (!isNew)
       return found->second;
     OwningOpRef<func::FuncOp> copy = kernel.clone();
-    if (succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(candidate))) {
+    if (succeeded(tile::KernelSchedule(*copy, target).replay(candidate))) {
       tile::compactBuffers(*copy);
       found->second = featuresOf(*copy, target);
     }
@@ -152,7 +152,7 @@ private:
   }
 
   func::FuncOp kernel;
-  const target::TargetInfo target;
+  const target::Machine target;
   std::unique_ptr<CostModel> machine;
   std::shared_ptr<Experience> experience;
   std::string group;
@@ -160,7 +160,7 @@ private:
 };
 } // namespace
 
-std::unique_ptr<CostModel> treeModel(func::FuncOp kernel, const target::TargetInfo &target, const Trace &given,
+std::unique_ptr<CostModel> treeModel(func::FuncOp kernel, const target::Machine &target, const Trace &given,
                                      std::shared_ptr<Experience> experience) {
   auto model = std::make_unique<TreeModel>(kernel, target, std::move(experience));
   model->assume(given);

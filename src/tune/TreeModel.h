@@ -41,7 +41,7 @@ private:
 
 /// Predicts by `experience` for a kernel of unscheduled blocks, with times relative to that of the trace `given`; uses
 /// the machine model until there is enough experience.
-std::unique_ptr<CostModel> treeModel(mlir::func::FuncOp kernel, const target::TargetInfo &target, const Trace &given,
+std::unique_ptr<CostModel> treeModel(mlir::func::FuncOp kernel, const target::Machine &target, const Trace &given,
                                      std::shared_ptr<Experience> experience);
 } // namespace perpend::tune
 

@@ -1,7 +1,7 @@
 //===- AcceleratorTest.cpp - a machine that is no processor ---------------===//
 //
-// Its numbers and memories, which stand here, and what it does in one piece, in
-// Inputs/intrinsics.mlir, are all that there is of it. Models go through the
+// Its machine model (target/Machine.h), which stands here, and what it does in one piece, in
+// Inputs/intrinsics.mlir, are all that there is of it: it has no caches and no code generator. Models go through the
 // phases of every compilation, up to loops on memory with calls of its intrinsics.
 // The interpreter runs them, by what the intrinsics describe.
 //
@@ -32,7 +32,7 @@ using interp::tensorText;
 using mlir::succeeded;
 
 namespace {
-struct Machine {
+struct Accelerator {
   /// Of the product that it computes at once, and of its vectors.
   unsigned extent = 16;
   uint64_t inputBytes = 8192, accumulatorBytes = 4096;
@@ -48,17 +48,22 @@ struct Machine {
   bool hasVectors = true;
   std::string element = "f32";
 
-  target::TargetInfo target() const {
-    target::TargetInfo info;
-    info.name = "accelerator";
-    info.vectorBytes = hasVectors ? extent * sizeof(float) : 0;
-    info.vectorRegisters = 32;
-    info.fmaPerCycle = 1;
-    info.l1Bytes = info.l2Bytes = info.l3Bytes = 1 << 20;
-    info.bytesPerSecond = 1e10;
-    info.cyclesPerSecond = 1e9;
-    info.memories = {{"local"}, {"input", inputBytes}, {"accumulator", accumulatorBytes}};
-    return info;
+  target::Machine target() const {
+    target::Machine machine;
+    machine.name = "accelerator";
+    machine.features = {"matrix-unit"};
+    machine.levels = {{"cluster", 4}, {"core", 8, 1e-7}};
+    machine.memories = {{"local"},
+                        {.name = "input", .bytes = inputBytes, .level = "core", .bytesPerSecond = 1e11},
+                        {.name = "accumulator", .bytes = accumulatorBytes, .level = "core", .bytesPerSecond = 1e11}};
+    machine.global.bytesPerSecond = 1e10;
+    machine.units = {{"vectors"}, {"matrix"}, {"mover", /*hasQueue=*/true}};
+    machine.links = {{"global", "input", 1e10, 64, /*isAsynchronous=*/true}, {"accumulator", "global", 1e10, 64, true}};
+    machine.vectorBytes = hasVectors ? extent * sizeof(float) : 0;
+    machine.vectorRegisters = 32;
+    machine.fmaPerCycle = 1;
+    machine.cyclesPerSecond = 1e9;
+    return machine;
   }
   std::string intrinsics() const;
   /// Whether its memories hold the operands of one product.
@@ -78,7 +83,7 @@ void replace(std::string &text, const std::string &from, const std::string &to) 
     text.replace(at, from.size(), to);
 }
 
-std::string Machine::intrinsics() const {
+std::string Accelerator::intrinsics() const {
   std::string text = textOf("intrinsics.mlir");
   const std::string sums = "!tile.buffer<[16, 16] x f32, accumulator>", sum = "      %sum = tile.load";
   if (beginsSums)
@@ -105,12 +110,13 @@ using Names = std::set<std::string>;
 class Compilation {
 public:
   /// With the machine's intrinsics, or the compiler's.
-  Compilation(const std::string &model, const Machine &machine, bool hasIntrinsics = true)
+  Compilation(const std::string &model, const Accelerator &machine, bool hasIntrinsics = true)
       : target(machine.target()), module(model) {
     if (!hasIntrinsics)
       return;
     scope.emplace(&module.context, intrinsics);
-    EXPECT_TRUE(succeeded(intrinsics->add(&module.context, "intrinsics.mlir", machine.intrinsics(), &target)))
+    EXPECT_TRUE(succeeded(intrinsics->add(&module.context, "intrinsics.mlir", machine.intrinsics(), &target,
+                                          /*needsCode=*/false)))
         << module.messages;
   }
 
@@ -213,7 +219,7 @@ private:
     }
   }
 
-  const target::TargetInfo target;
+  const target::Machine target;
   Module module;
   std::shared_ptr<tile::IntrinsicLibrary> intrinsics = std::make_shared<tile::IntrinsicLibrary>();
   std::optional<tile::IntrinsicScope> scope;
@@ -223,7 +229,7 @@ struct Case {
   const char *name, *model;
   Names used;
   int64_t n = 1;
-  Machine machine = {};
+  Accelerator machine = {};
   /// What is in the way of an intrinsic with memories of its own.
   const char *obstacle = "";
 };
@@ -260,10 +266,10 @@ const Case cases[] = {
     {"noRoomForSums", "attention", {}, 1, {16, 8192, 512}},
 };
 
-class Accelerator : public ::testing::TestWithParam<Case> {};
+class Accelerators : public ::testing::TestWithParam<Case> {};
 } // namespace
 
-TEST_P(Accelerator, runs) {
+TEST_P(Accelerators, runs) {
   const Case &tried = GetParam();
   Compilation compilation(textOf(tried.model + std::string(".mlir")), tried.machine);
   Random random;
@@ -275,7 +281,7 @@ TEST_P(Accelerator, runs) {
   EXPECT_TRUE(tried.used.empty() || bytes.count(most) == tried.machine.hasVectors);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Accelerator, ::testing::ValuesIn(cases),
+INSTANTIATE_TEST_SUITE_P(Models, Accelerators, ::testing::ValuesIn(cases),
                          [](const auto &info) { return std::string(info.param.name); });
 
 namespace {
@@ -290,8 +296,8 @@ void runRandomly(int rounds, llvm::function_ref<DrawnModel(Random &)> drawModel)
   Random random;
   for (int round = 0; round < rounds; ++round) {
     DrawnModel model = drawModel(random);
-    Machine machine{unsigned(1) << random.integer(1, 3), uint64_t(64) << random.integer(0, 5),
-                    uint64_t(64) << random.integer(0, 4), random.integer(0, 1) != 0};
+    Accelerator machine{unsigned(1) << random.integer(1, 3), uint64_t(64) << random.integer(0, 5),
+                        uint64_t(64) << random.integer(0, 4), random.integer(0, 1) != 0};
     SCOPED_TRACE(model.text + std::to_string(machine.extent) + " " + std::to_string(machine.inputBytes) + " " +
                  std::to_string(machine.accumulatorBytes));
     EXPECT_EQ(Compilation(model.text, machine).run(random).count("product"),
@@ -343,7 +349,7 @@ TEST(RandomAccelerators, runConvolutions) {
 TEST(PlainMachine, runs) {
   for (const char *name : {"product.mlir", "layer.mlir", "attention.mlir", "convolution.mlir"}) {
     SCOPED_TRACE(name);
-    Compilation compilation(textOf(name), Machine{.hasVectors = false}, /*hasIntrinsics=*/false);
+    Compilation compilation(textOf(name), Accelerator{.hasVectors = false}, /*hasIntrinsics=*/false);
     Random random;
     compilation.run(random, 37);
     EXPECT_TRUE(compilation.vectorBytes().empty());
@@ -351,7 +357,7 @@ TEST(PlainMachine, runs) {
 }
 
 TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
-  const target::TargetInfo target = Machine().target();
+  const target::Machine target = Accelerator().target();
   Module module(textOf("product.mlir"));
   auto go = [](const Phase &, double) { return mlir::success(); };
   ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
@@ -367,7 +373,7 @@ TEST(AcceleratorErrors, scheduleThatNeedsMoreMemory) {
 
 /// In a memory that has no size of its own: the host's scratch memory is not where the intrinsics read.
 TEST(AcceleratorErrors, buffersOfUnknownSizeInItsMemories) {
-  const target::TargetInfo target = Machine{.inputBytes = 0}.target();
+  const target::Machine target = Accelerator{.inputBytes = 0}.target();
   Module module(textOf("layer.mlir"));
   auto go = [](const Phase &, double) { return mlir::success(); };
   ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
@@ -382,19 +388,50 @@ TEST(AcceleratorErrors, buffersOfUnknownSizeInItsMemories) {
       << module.messages;
 }
 
+/// A level of this machine that no target divides kernels among is an error, and no loop that runs in order.
+TEST(AcceleratorErrors, loopsBoundToLevels) {
+  struct Bound {
+    const char *trace, *message;
+  };
+  const std::string before = "%product = get_block \"contract\"\n%i, %j, %k = get_loops %product\n";
+  for (const Bound &bound :
+       {Bound{"bind %i, \"cluster\"", ""},
+        {"bind %i, \"core\"", "bind %i: expected an extent of at most 8, as many as 'core' has, got 64"},
+        {"%o, %p = split %i, [_, 8]\nbind %p, \"core\"", "the target runs units of kernels at 'cluster' only\nhint: "},
+        {"bind %j, \"cluster\"", "is not the kernel's only outermost loop\nhint: "},
+        {"bind %i, \"thread\"", "expected one of the target's levels cluster, core, got 'thread'"},
+        {"bind %i, \"cluster\"\nbind %j, \"cluster\"", "the loop 'i0', which is bound to cluster, is around it"}}) {
+    const target::Machine target = Accelerator().target();
+    Module module(textOf("product.mlir"));
+    auto go = [](const Phase &, double) { return mlir::success(); };
+    ASSERT_TRUE(succeeded(runPhases(*module.module, PhaseContext{target}, "", "fuse", go))) << module.messages;
+    llvm::SmallVector<llvm::StringRef> lines;
+    std::string trace = before + bound.trace;
+    llvm::StringRef(trace).split(lines, '\n');
+    for (auto kernel : module.module->getOps<mlir::func::FuncOp>())
+      if (kernel.isPrivate())
+        kernel->setAttr(tile::traceAttribute, mlir::Builder(&module.context).getStrArrayAttr(lines));
+    bool isRun = succeeded(runPhases(*module.module, PhaseContext{target}, "schedule", "tile", go));
+    EXPECT_EQ(isRun, !*bound.message) << trace << module.messages;
+    EXPECT_NE(module.messages.find(bound.message), std::string::npos) << trace << "\n" << module.messages;
+  }
+}
+
 /// A processor of another architecture than the compiler's host: what its runtime cannot find is missing there, and an
 /// artifact that asks for nothing would run anywhere.
 TEST(Descriptor, hasEveryInstructionSet) {
   target::TargetInfo target;
-  target.isa = {"sve2", "matrix-unit"};
+  target.features = {"sve2", "matrix-unit"};
   std::string text = descriptorOf(ModelDescription(), target);
   EXPECT_NE(text.find(R"("isa":["sve2","matrix-unit"])"), std::string::npos) << text;
 }
 
 TEST(AcceleratorErrors, memoriesThatItHasNot) {
   Module module("");
-  const target::TargetInfo target;
-  EXPECT_FALSE(succeeded(tile::IntrinsicLibrary().add(&module.context, "text", Machine().intrinsics(), &target)));
+  target::Machine target = Accelerator().target();
+  target.memories = {{"local"}};
+  EXPECT_FALSE(succeeded(
+      tile::IntrinsicLibrary().add(&module.context, "text", Accelerator().intrinsics(), &target, /*needsCode=*/false)));
   EXPECT_NE(module.messages.find("intrinsic 'product': expected one of the target's memories local, got 'input'"),
             std::string::npos)
       << module.messages;

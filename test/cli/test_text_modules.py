@@ -321,24 +321,98 @@ def test_wrong_scratch_memory(tmp_path: Path, before: str, after: str, message: 
     assert message in reject("compile", "m.mlir", "-o", "x.so", "--start-from", "plan", folder=tmp_path)
 
 
+NO_SCRATCH = "C3: expected a room, or a buffer of"
+
+
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "expected"),
     [
-        ('tile.buffer_parts = #graph.shape<["n"]>', "tile.buffer_parts = #graph.shape<[1]>"),
-        ('tile.buffer_parts = #graph.shape<["n"]>, ', ""),
-        ('floordiv(m + 15, 16) + 64"', 'floordiv(m + 15, 16)"'),
-        ("tile.scratch_place = array<i64: 3, 0>", "tile.scratch_place = array<i64: 3, 1>"),
-        (", tile.scratch_place = array<i64: 3, 0>", ""),
-        (SCRATCH, 'tile.scratch = #graph.shape<["2*m"]>'),
-        ("tile.slots = 0 : i64", "tile.slots = 0 : i64, tile.offsets = array<i64: 0>, tile.arena_bytes = 4096 : i64"),
+        ("parts [n]", "parts [1]", NO_SCRATCH),
+        ("floordiv(m + 15, 16) + 64]", "floordiv(m + 15, 16)]", NO_SCRATCH),
+        (" scratch %0 : !host.memory<host>", "", NO_SCRATCH),
+        (" scratch %0 : !host.memory<host>", " scratch %arg0 : !host.place<[n, m] x f32>", NO_SCRATCH),
+        (SCRATCH, 'tile.scratch = #graph.shape<["2*m"]>', NO_SCRATCH),
+        ("live [0, 0]", "live [0, 0] at 0", "P2: an offset needs a size that is a number"),
+        ("live [0, 0]", "live [1, 1]", "P1: expected a buffer that lives in [0, 0], got [1, 1]"),
     ],
 )
-def test_wrong_plans_of_scratch_memory(tmp_path: Path, before: str, after: str) -> None:
+def test_wrong_plans_of_scratch_memory(tmp_path: Path, before: str, after: str, expected: str) -> None:
     text = stopped(tmp_path, rows(tmp_path), "plan")
     assert before in text, text
     write(tmp_path, text.replace(before, after))
     message = reject("compile", "m.mlir", "-o", "x.so", "--start-from", "lower", folder=tmp_path)
-    assert "is not what the phase 'plan' makes of this module" in message or "leave both out" in message
+    assert expected in message and "\nhint: " in message
+
+
+# --- Host programs ---------------------------------------------------------------------------------------------------
+
+
+def test_a_host_program_is_a_model(tmp_path: Path) -> None:
+    """It is compiled from where it is, and the interpreter runs it. Another plan than ours is as good."""
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("MatMul", ["a", "w"], ["y"])]
+    weights = [numpy_helper.from_array(np.eye(5, dtype=np.float32) * 2, "w")]
+    model = save(tmp_path / "two.onnx", nodes, [value("x", [3, 5])], [value("y", None)], weights)
+    text = stopped(tmp_path, model, "plan")
+    assert text.count("host.launch") == 2 and " at 0 : <host>" in text
+    for other in [
+        text,
+        text.replace(" at 0 : <host>", " at 4096 : <host>"),
+        text.replace(" at 0 : <host>", " : <host>"),
+    ]:
+        write(tmp_path, other)
+        assert "the outputs agree" in succeed("check", "m.mlir", folder=tmp_path)
+        succeed("compile", "m.mlir", "-o", "x.so", folder=tmp_path)
+        np.save(tmp_path / "x.npy", np.ones((3, 5), np.float32))
+        succeed("run", "x.so", "--input", "x.npy", "--output-dir", "out", folder=tmp_path)
+        np.testing.assert_array_equal(np.load(tmp_path / "out/y.npy"), np.full((3, 5), 4, np.float32))
+    assert "'m.mlir' is a host program\nhint: " in reject("inspect", "m.mlir", folder=tmp_path)
+    assert "define" in succeed("inspect", "m.mlir", "--stage", "llvm", folder=tmp_path)
+    message = reject("compile", "m.mlir", "--stop-after", "fuse", folder=tmp_path)
+    assert "does not run: the compilation starts from 'lower', because main is a host program" in message
+    assert "the outputs agree" in succeed("check", model, "--against", "plan", folder=tmp_path)
+
+
+VIEW = """host.entry @main(%x: !host.place<[n] x f32>, %c: !host.place<[] x i64>, %y: !host.room)
+    attributes {inputs = 2 : i64, output_types = [tensor<?xf32, #graph.shape<["k"]>>], symbols = ["n", "k"],
+                data_symbols = ["k"]} {
+  host.extent "n" of %x dim 0 times 1 plus 0 : !host.place<[n] x f32>
+  host.read "k" from %c : <[] x i64>
+  %o = host.reserve %y : !host.room to <[RESERVED] x f32>
+  %v = host.place %x [0] : !host.place<[n] x f32> to <[TAKEN] x f32>
+  host.copy %v to %o : <[TAKEN] x f32> to <[RESERVED] x f32>
+  %z = host.content %y : !host.room to <[k] x f32>
+  host.return
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("reserved", "taken", "most", "beyond", "expected"),
+    [
+        ("k", "k", 3, 4, "expected a value inside of its memory, got 16"),  # the place in the input
+        ("2", "k", 2, 3, "expected a target as large as the value, got 12"),
+        (
+            "2",
+            "1",
+            2,
+            10000,
+            "expected a value inside of its memory, got 40000",
+        ),  # the room, which may have spare bytes
+    ],
+)
+def test_places_that_only_a_run_can_refuse(
+    tmp_path: Path, reserved: str, taken: str, most: int, beyond: int, expected: str
+) -> None:
+    write(tmp_path, VIEW.replace("RESERVED", reserved).replace("TAKEN", taken))
+    succeed("compile", "m.mlir", "-o", "x.so", folder=tmp_path)
+    np.save(tmp_path / "x.npy", np.ones(3, np.float32))
+    for k in [0, 1, most, beyond]:
+        np.save(tmp_path / "c.npy", np.array(k, np.int64))
+        arguments = ["run", "x.so", "--input", "x.npy", "--input", "c.npy"]
+        if k <= most:
+            succeed(*arguments, folder=tmp_path)
+        else:
+            assert expected in reject(*arguments, folder=tmp_path)
 
 
 # --- Native code -----------------------------------------------------------------------------------------------------

@@ -163,10 +163,13 @@ def onnx_names() -> dict[str, int]:
     return {name: number for name, number in names.items() if not name.startswith("complex")}
 
 
+REGIONS = {"RoiAlign": 1, "MaxRoiPool": 1}  # the time that samples of a region take grows with it
+
+
 def is_data(form: Form, place: int) -> bool:
-    """Not an index, an axis or an extent."""
+    """Not an index, an axis, an extent or a region."""
     value = form.inputs[place]
-    if not isinstance(value, np.ndarray):
+    if not isinstance(value, np.ndarray) or REGIONS.get(form.schema.name) == place:
         return False
     allowed = allowed_types(form.schema, place)
     return len(allowed) > 2 or any(is_float(dtype) or is_text(dtype) or dtype == np.bool_ for dtype in allowed)

@@ -89,7 +89,8 @@ def samples_of(entry: Any, dtype: torch.dtype) -> list[Sample]:
             for drawn in islice(entry.sample_inputs("cpu", dtype, requires_grad=False), DRAWN):
                 process = getattr(drawn, "output_process_fn_grad", None)
                 sample = Sample(entry.op, (drawn.input, *drawn.args), drawn.kwargs, process)
-                found.setdefault(form_of(sample), sample)
+                if all(tensor.layout == torch.strided for tensor in tensors_of(sample)):
+                    found.setdefault(form_of(sample), sample)
         except (RuntimeError, TypeError, AttributeError, AssertionError, ValueError):
             pass  # what this machine's PyTorch cannot make
     every, count = list(found.values()), 8 if dtype in WITH_OPTIONS else 4

@@ -1,7 +1,11 @@
 """A compiled model whose file is damaged, before it is loaded or while it is: an error, and never another result."""
 
+import ctypes
 import os
+import shlex
+import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -88,6 +92,39 @@ def test_code_and_constants_of_a_program(artifacts: Path, tmp_path: Path) -> Non
         assert done.returncode != 0 and "code: checksum: expected" in done.stdout + done.stderr, section
 
 
+def start_with_breakpoint(program: Path, at: int, folder: Path) -> subprocess.Popen[bytes]:
+    """A program with another byte at an offset of its file, in memory alone and with nobody that traces it: as uprobes
+    leave it, and a debugger that has gone."""
+    traceMe, detach = 0, 17
+    libc = ctypes.CDLL(None, use_errno=True)
+    process = subprocess.Popen(
+        [program, "--input", "x=x.npy"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        cwd=folder,
+        preexec_fn=lambda: libc.ptrace(traceMe, 0, None, None),
+    )
+    os.waitpid(process.pid, 0)  # before its first instruction
+    for line in Path(f"/proc/{process.pid}/maps").read_text().splitlines():
+        addresses, _, offset, _, _, *name = line.split()
+        begin, end = (int(address, 16) for address in addresses.split("-"))
+        place = begin + at - int(offset, 16)
+        if name == [str(program)] and begin <= place < end:
+            with Path(f"/proc/{process.pid}/mem").open("r+b", buffering=0) as memory:
+                memory.seek(place)
+                memory.write(b"\x90")
+    libc.ptrace(detach, process.pid, None, None)
+    return process
+
+
+def test_breakpoints_in_a_program(artifacts: Path, tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", np.ones((2, 8), np.float32))
+    between_functions = (artifacts / "small").read_bytes().index(b"\xcc" * 8) + 4
+    process = start_with_breakpoint(artifacts / "small", between_functions, tmp_path)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+
+
 def test_another_tool_may_write_the_file_again(artifacts: Path, tmp_path: Path) -> None:
     """What it leaves out is not loaded."""
     x = np.ones((2, 8), np.float32)
@@ -142,6 +179,46 @@ def test_a_large_file_that_is_cut_short_while_it_is_loaded(artifacts: Path, tmp_
         model(x)
     with pytest.raises(RuntimeError, match="cut short"):
         model(np.ones((3, 8), np.float32))
+    assert model.input_list == [("x", "f32", ["n", 8])]  # what it says of itself is still there
+    assert '"kernels"' in model.descriptor
+
+
+def test_a_large_file_that_is_cut_short_and_whole_again(artifacts: Path, tmp_path: Path) -> None:
+    """What was lost does not come back, also not for another model from the same file, which shares it."""
+    x = np.ones((2, 8), np.float32)
+    path = tmp_path / "cut.so"
+    model, other = copied(artifacts / "large.so", path), perpend.load(path)
+    expected = model(x)
+    good = path.read_bytes()
+    os.truncate(path, len(good) // 2)
+    with pytest.raises(RuntimeError, match="cut short after it had been loaded: expected"):
+        model(x)
+    with path.open("r+b") as file:
+        file.write(good)
+    for lost in (model, other, model):
+        with pytest.raises(RuntimeError, match=r"cut short and is whole again after it .*hint: load it again"):
+            lost(x)
+    np.testing.assert_array_equal(perpend.load(path)(x), expected)
+    del model, other
+    np.testing.assert_array_equal(perpend.load(path)(x), expected)
+
+
+def test_a_large_file_that_is_copied_over_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
+    """By `cp`, which makes it empty first: with it go the addresses that the dynamic linker has written."""
+    x = np.ones((2, 8), np.float32)
+    path = tmp_path / "copied.so"
+    model = copied(artifacts / "large.so", path)
+    expected = model(x)
+    shutil.copyfile(artifacts / "large.so", path)
+    os.utime(path, (1, 1))
+    with pytest.raises(RuntimeError, match="cut short and is whole again"):
+        model(x)
+    again = perpend.load(path)
+    np.testing.assert_array_equal(again(x), expected)
+    shutil.copyfile(artifacts / "other.so", path)
+    other = perpend.load(path)  # beside what is mapped of the file before
+    np.testing.assert_array_equal(other(x), perpend.load(artifacts / "other.so")(x))
+    np.testing.assert_array_equal(again(x), expected)
 
 
 def test_a_large_file_that_is_written_again_while_it_is_loaded(artifacts: Path, tmp_path: Path) -> None:
@@ -187,3 +264,16 @@ def test_a_descriptor_that_is_another_file_by_now(artifacts: Path, tmp_path: Pat
     del model
     assert os.fstat(number).st_size == 0
     os.close(number)
+
+
+def test_a_folder_without_execution(artifacts: Path, tmp_path: Path) -> None:
+    """As hardened systems mount the folder of temporary files: an error that says so, and no way around it."""
+    mount = f"mount -t tmpfs -o noexec tmpfs {tmp_path}"
+    if subprocess.run(["unshare", "-rm", "sh", "-c", mount], capture_output=True).returncode:
+        pytest.skip("the system lets nobody mount")
+    for name in ("small", "large"):
+        file = artifacts / f"{name}.so"
+        program = f"import perpend; perpend.load('{tmp_path}/{name}.so')"
+        script = f"{mount} && cp {file} {tmp_path} && {sys.executable} -c {shlex.quote(program)}"
+        done = subprocess.run(["unshare", "-rm", "sh", "-c", script], capture_output=True, text=True)
+        assert "could not be loaded" in done.stderr and "(noexec): move it to another, or set TMPDIR" in done.stderr

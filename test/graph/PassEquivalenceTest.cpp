@@ -13,6 +13,8 @@
 
 #include "graph/Graph.h"
 #include "graph/passes/Passes.h"
+#include "host/passes/Passes.h"
+#include "target/TargetInfo.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -85,7 +87,7 @@ std::vector<Step> pipelineSteps() {
           {"tile_schedule_blocks", [](auto &passes) { passes.addPass(tile::createTileScheduleBlocks()); }},
           {"tile_flatten_blocks", [](auto &passes) { passes.addPass(tile::createTileFlattenBlocks()); }},
           {"canonicalize", [](auto &passes) { passes.addPass(mlir::createCanonicalizerPass()); }},
-          {"tile_plan_memory", [](auto &passes) { passes.addPass(tile::createTilePlanMemory()); }},
+          {"host_plan_memory", [](auto &passes) { passes.addPass(host::createHostPlanMemory()); }},
           {"tile_lower_intrinsics", [](auto &passes) { passes.addPass(tile::createTileLowerIntrinsics()); }},
           {"tile_expand_rounding", [](auto &passes) { passes.addPass(tile::createTileExpandRounding()); }},
           {"tile_expand_math", [](auto &passes) { passes.addPass(tile::createTileExpandMath()); }}};

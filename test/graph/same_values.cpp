@@ -16,6 +16,8 @@
 #include "graph/Graph.h"
 #include "graph/Shapes.h"
 #include "graph/passes/Passes.h"
+#include "host/Host.h"
+#include "host/passes/Passes.h"
 #include "interp/Evaluate.h"
 #include "interp/Interpreter.h"
 #include "tile/passes/Passes.h"
@@ -142,13 +144,17 @@ Tensor randomTensor(RankedTensorType type, const Symbols &symbols, std::mt19937 
 
 std::optional<std::vector<Tensor>> Part::run(StringRef function, const Symbols &symbols) {
   auto main = module->lookupSymbol<func::FuncOp>(function);
+  auto entry = module->lookupSymbol<host::EntryOp>(function); // behind memory planning
   std::mt19937 random(7);
   std::vector<Tensor> inputs;
-  for (Type type : main.getArgumentTypes())
+  for (unsigned i = 0, count = entry ? entry.inputCount() : main.getNumArguments(); i < count; ++i) {
+    Type type = entry ? entry.tensorOf(i) : main.getArgumentTypes()[i];
     inputs.push_back(randomTensor(cast<RankedTensorType>(type), symbols, random));
+  }
   interp::InterpreterOptions options;
   options.memoryLimitBytes = uint64_t{1} << 30;
-  FailureOr<SmallVector<Tensor>> results = interp::interpret(main, inputs, options);
+  FailureOr<SmallVector<Tensor>> results =
+      entry ? interp::interpret(entry, inputs, options) : interp::interpret(main, inputs, options);
   if (failed(results))
     return std::nullopt;
   return std::vector<Tensor>(results->begin(), results->end());
@@ -232,6 +238,7 @@ int main(int argc, char **argv) {
       return fail("expected --varied or --within=PART, got '" + option + "'");
   graph::registerGraphPasses();
   tile::registerTilePasses();
+  host::registerHostPasses();
   registerTransformsPasses();
   auto file = llvm::MemoryBuffer::getFile(options.file, /*IsText=*/true);
   if (!file)

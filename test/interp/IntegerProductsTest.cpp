@@ -9,6 +9,7 @@
 #include "Module.h"
 
 #include "graph/passes/Passes.h"
+#include "target/TargetInfo.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

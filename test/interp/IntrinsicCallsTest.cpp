@@ -66,8 +66,9 @@ TEST_P(IntrinsicCalls, computeWhatIsDescribed) {
   for (int64_t depth : {0, 1, 3, 4, 5}) {
     Module module(caller(depth));
     auto library = std::make_shared<IntrinsicLibrary>();
-    perpend::target::TargetInfo target; // no code is made for it
-    ASSERT_TRUE(mlir::succeeded(library->add(&module.context, "columns.mlir", columns(hasInit), &target)))
+    perpend::target::Machine target;
+    ASSERT_TRUE(
+        mlir::succeeded(library->add(&module.context, "columns.mlir", columns(hasInit), &target, /*needsCode=*/false)))
         << module.messages;
     IntrinsicScope scope(&module.context, library);
     Random random;

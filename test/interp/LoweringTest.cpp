@@ -158,7 +158,7 @@ func.func @main(%a: tensor<64x3xf32>) -> tensor<64xf32> {
 })",
        {{64, 3}}},
       {"firstOfColumns",
-       R"(
+       R"mlir(
 #s = #graph.shape<["n", 3]>
 #k = #graph.shape<["min(n, 5)", 3]>
 func.func @main(%a: tensor<?x3xf32, #s>) -> tensor<?x3xf32, #k> {
@@ -174,7 +174,7 @@ func.func @main(%a: tensor<?x3xf32, #s>) -> tensor<?x3xf32, #k> {
     graph.yield %y : f32
   }
   return %r : tensor<?x3xf32, #k>
-})",
+})mlir",
        {{41, 3}}},
       {"firstOfRows",
        R"(

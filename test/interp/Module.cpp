@@ -2,6 +2,8 @@
 
 #include "Module.h"
 
+#include "host/Host.h"
+
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Parser/Parser.h"
@@ -28,7 +30,9 @@ Type Module::type(StringRef text) { return parseType(text, &context); }
 std::vector<Tensor> Module::run(ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
   if (!module)
     return {};
-  FailureOr<SmallVector<Tensor>> results = interpret(main(), inputs, options);
+  auto entry = module->lookupSymbol<host::EntryOp>("main");
+  FailureOr<SmallVector<Tensor>> results =
+      entry ? interpret(entry, inputs, options) : interpret(main(), inputs, options);
   return succeeded(results) ? std::vector<Tensor>(results->begin(), results->end()) : std::vector<Tensor>();
 }
 

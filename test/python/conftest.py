@@ -33,7 +33,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def counting(program: perpend.Module, **options: Any) -> perpend.Model:
         made.append(str(program))
-        return perpend.compile(program, **options)
+        return perpend.compile_in_process(program, **options)
 
-    monkeypatch.setattr(torch_backend, "compile", counting)
+    monkeypatch.setattr(torch_backend, "compile_in_process", counting)
     return made

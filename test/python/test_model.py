@@ -292,6 +292,8 @@ def test_wrong_arguments_in_words() -> None:
         perpend.compile(onnx_model(), threads="2")  # type: ignore[arg-type]
     with pytest.raises(TypeError, match=r"threads: expected a whole number or None .*, got 1\.5"):
         perpend.load("model.so", threads=1.5)  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match=r"threads: expected a number of threads, got 1000000000000\nhint: "):
+        perpend.load("model.so", threads=10**12)
     with pytest.raises(perpend.CompileError, match=r"dims: 'n': expected a whole number or the name .*, got 3\.5"):
         perpend.compile(onnx_model(), dims={"n": 3.5})  # type: ignore[dict-item]
     with pytest.raises(TypeError, match=r"got function\nhint: .*torch\.nn\.Module.*torch\.compile\(f, backend="):
@@ -325,6 +327,11 @@ def test_errors_of_compilation(tmp_path: Path) -> None:
         perpend.compile(onnx_model(), opt_level="3")
     with pytest.raises(perpend.CompileError, match="option 'opt_level': expected int, got float"):
         perpend.compile(onnx_model(), opt_level=2.5)
+    with pytest.raises(perpend.CompileError, match=f"option 'opt_level': expected int, got {2**70}\nhint: opt_level"):
+        perpend.compile(onnx_model(), opt_level=2**70)
+    with pytest.raises(perpend.CompileError, match="the options are") as caught:
+        perpend.check_options(["zzz"], ("threads", "target"))
+    assert str(caught.value).count(" target") == 1
     with pytest.raises(perpend.CompileError, match=r"expected 0\.\.3, got 4"):
         perpend.compile(onnx_model(), opt_level=4)
     with pytest.raises(perpend.CompileError, match="nowhere"):
@@ -368,6 +375,20 @@ def test_report(relu: perpend.Model) -> None:
     assert relu.report.artifact_bytes > 1000
     assert "emit" in dict(relu.report.times)
     assert relu.description["inputs"][0]["name"] == "x"
+
+
+def test_every_phase_but_the_last_can_be_evaluated(tmp_path: Path) -> None:
+    module = perpend.import_model(two_outputs())
+    a, b = np.random.default_rng(3).standard_normal((2, 7, 3), np.float32)
+    expected = module.evaluate(a, b)
+    perpend.compile(module, dump_phases=str(tmp_path))
+    for phase in sorted(tmp_path.glob("[1-7]*.mlir")):
+        read = _perpend.Module.from_text(phase.read_text())
+        assert read.input_names == module.input_names, phase.name
+        for result, wanted in zip(read.evaluate(a, b), expected, strict=True):
+            np.testing.assert_allclose(result, wanted, rtol=1e-6)
+        with pytest.raises(perpend.CompileError, match="expected 2 inputs, got 1"):
+            read.evaluate(a)
 
 
 def test_reference_interpreter_agrees() -> None:

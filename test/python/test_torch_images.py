@@ -11,7 +11,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from onnx import TensorProto, helper
-from python.torch_functions import DYNAMIC, Function, agrees, check
+from python.torch_functions import DYNAMIC, Function, agrees, check, tensors
 from torch import nn
 
 torch.manual_seed(0)
@@ -149,6 +149,15 @@ def test_images_of_bytes(mode: str, options: dict[str, bool]) -> None:
         assert difference.max() <= 1 and (difference > 0).float().mean() < 0.05, difference
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_smaller_images_with_aligned_corners(mode: str) -> None:
+    """Corners say how wide the windows are. F.interpolate refuses them; the operator takes them."""
+    resize = getattr(torch.ops.aten, f"_upsample_{mode}2d_aa")
+    for size in ((3, 3), (5, 7), (1, 4), (1, 1), (10, 8)):
+        check(lambda x, s=size: resize(x, s, True), IMAGE)
+        check(lambda x, s=size: resize(x, s, True), IMAGE[:, :, :1])
+
+
 def test_volumes() -> None:
     check(
         lambda x: (
@@ -172,6 +181,31 @@ def test_positions_of_maxima() -> None:
         dynamic=[[0]],
         more=[[torch.randn(3, 3, 8, 8)]],
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_positions_of_the_last_nan(dtype: torch.dtype) -> None:
+    """Of those of a window, for all pools of maxima."""
+    nan = float("nan")
+    image = torch.tensor([[1, nan, 2, nan, 0], [nan, 1, 2, 3, 4], [5, 5, nan, 1, nan]], dtype=dtype)[None, None]
+    volume = torch.stack([image, image.flip(-1)], 2)
+    places = torch.tensor([[[0.3, 0.7]]], dtype=dtype)
+
+    def pools(x: torch.Tensor, y: torch.Tensor, places: torch.Tensor) -> Any:
+        return [
+            F.max_pool2d(x, 2, 1, return_indices=True),
+            F.max_pool1d(x[0], 3, 1, return_indices=True),
+            F.adaptive_max_pool1d(x[0], 2, return_indices=True),
+            F.adaptive_max_pool2d(x, 2, return_indices=True),
+            F.adaptive_max_pool2d(x, (1, 3), return_indices=True),
+            F.adaptive_max_pool3d(y, (1, 2, 2), return_indices=True),
+            F.fractional_max_pool2d(x, 2, output_size=(2, 3), return_indices=True, _random_samples=places),
+        ]
+
+    expected = pools(image, volume, places)
+    results = perpend.compile(Function(pools), example_inputs=(image, volume, places))(image, volume, places)
+    for got, wanted in zip(tensors(results), tensors(expected), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=0, atol=0, equal_nan=True)
 
 
 def test_pools_of_a_given_size() -> None:

@@ -146,3 +146,15 @@ def test_one_group_per_image(layer: Callable[..., torch.Tensor]) -> None:
     weight = torch.randn(4, 4, 3, 3)
     more = [(torch.randn(n, 4, 5, 6), weight, torch.randn(n, 4)) for n in (1, 3)]
     check(function, torch.randn(2, 4, 5, 6), weight, torch.randn(2, 4), dynamic=[[0], [], [0]], more=more)
+
+
+def test_groups_of_no_images() -> None:
+    """With their statistics, whose extents a reshape cannot find in no elements."""
+    norm = torch.ops.aten.native_group_norm
+    for shape in ((0, 4, 3), (2, 4, 3)):
+        ones = torch.ones(4)
+        check(lambda x, o=ones, s=shape: norm(x, o, o, s[0], s[1], s[2], 2, 1e-5), torch.randn(shape))
+
+
+def test_dropout_of_nothing() -> None:
+    check(lambda x: (torch.dropout(x, 0.0, True), *torch.native_dropout(x, 0.0, True)), torch.randn(3, 4))

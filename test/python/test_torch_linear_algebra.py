@@ -194,3 +194,19 @@ def test_exponentials() -> None:
     x = torch.empty(4, 5, 5).uniform_(-9, 9)  # small elements among large ones, which PyTorch has to three digits
     result = perpend.compile(Function(torch.linalg.matrix_exp), example_inputs=(x,))(x)
     torch.testing.assert_close(result, torch.linalg.matrix_exp(x.double()).float(), rtol=1e-6, atol=0)
+
+
+@pytest.mark.filterwarnings("ignore:torch.lu_solve is deprecated")
+@pytest.mark.parametrize("shape", [(0, 0, 4), (2, 0, 4), (0, 3, 4), (2, 3, 0)], ids=str)
+def test_matrices_without_elements(shape: tuple[int, int, int]) -> None:
+    """No loop of a kernel has an iteration, and no position a neighbour."""
+    batch, size, _ = shape
+    square = torch.eye(size).expand(batch, size, size).contiguous()
+    pivots = torch.arange(1, size + 1, dtype=torch.int32).expand(batch, size).contiguous()
+    right = torch.ones(shape)
+    check(lambda b, a, p: (torch.lu_solve(b, a, p), torch.linalg.solve(a, b), a.mT @ b), right, square, pivots)
+
+
+def test_products_of_no_reflections() -> None:
+    for batch in (0, 2):
+        check(torch.ormqr, torch.randn(batch, 2, 5), torch.rand(batch, 2), torch.randn(batch, 2, 5))

@@ -80,6 +80,20 @@ def test_models_are_not_pickled(model: Any) -> None:
         pickle.dumps(model)
 
 
+class Uncertain(nn.Module):  # type: ignore[misc]
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return nn.functional.scaled_dot_product_attention(x, x, x, dropout_p=0.5)
+
+
+def test_errors_are_pickled() -> None:
+    """Those about a node, too: multiprocessing and Ray send them to the process that waits."""
+    with pytest.raises(perpend.CompileError, match="dropout in attention") as caught:
+        perpend.compile(Uncertain(), example_inputs=(torch.ones(1, 2, 3, 4),))
+    again = pickle.loads(pickle.dumps(caught.value))
+    assert type(again) is perpend.CompileError and str(again) == str(caught.value)
+    assert not vars(caught.value)
+
+
 @dataclass
 class Both:
     """A dataclass among results."""
@@ -124,6 +138,7 @@ class Results(nn.Module):  # type: ignore[misc]
             "rest": [False, None],
         },
         lambda x: (x + 1, float("inf"), -0.0, 1e-320, "", -(2**62), "inf"),
+        lambda x: (x + 1, 2**63 - 1, -(2**63), 2**63, {-(2**70): 2**70}),
         lambda x: (x.shape[0] * 0.5, x.shape[0] > 3, x.shape[0] // 2, x + 1, True),
         lambda x: Both(x + 1, 0.5, {"texts": ("a", "b")}, Pair("c", x * 2)),
     ],

@@ -10,8 +10,10 @@ from typing import Any
 import pytest
 import torch
 from perpend.torch import backend as torch_backend
+from perpend.torch import frontend
 from torch import nn
 from torch._higher_order_ops.effects import _EffectType, _register_effectful_op
+from torch.fx.experimental.proxy_tensor import make_fx
 
 
 @pytest.fixture(autouse=True)
@@ -179,6 +181,28 @@ def test_graphs_of_nothing_but_operators_of_the_user(compilations: list[str], fu
 def test_as_few_parts_as_the_order_allows(compilations: list[str]) -> None:
     torch.compile(branches, backend="perpend")(torch.randn(3, 5))
     assert len(compilations) == 2
+
+
+def test_long_chains_are_divided_in_linear_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Complex numbers before an operator that PyTorch runs stay with it, one after the other."""
+    looks, length = 0, 200
+    sources: Any = torch.fx.Node.all_input_nodes
+
+    def counting(node: torch.fx.Node) -> Any:
+        nonlocal looks
+        looks += 1
+        return sources.fget(node)
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor]:
+        z = torch.complex(x, x)
+        for _ in range(length):
+            z = torch.ops.aten.exp(z)
+        return (torch.linalg.eigvals(z),)
+
+    graph = make_fx(function, tracing_mode="fake")(torch.randn(3, 3))
+    monkeypatch.setattr(torch.fx.Node, "all_input_nodes", property(counting))
+    assert len(frontend.unsupported_nodes(graph)) >= length
+    assert looks < 10 * length
 
 
 def test_effects_stay_in_order(compilations: list[str]) -> None:

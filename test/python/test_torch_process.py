@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import perpend
 import pytest
 import torch
+from perpend.torch import backend
 from torch import nn
 
 pytestmark = pytest.mark.usefixtures("fresh_caches")
@@ -166,3 +168,20 @@ def test_models_of_torch_compile_are_not_saved(monkeypatch: pytest.MonkeyPatch, 
         torch.compile(nn.Linear(64, 64), backend="perpend")(torch.ones(2, 64))
     with pytest.raises(ValueError, match=r"save: the model's weights are in this process.*\nhint: perpend.compile"):
         models[0].save(tmp_path / "model.so")
+
+
+def test_artifacts_of_torch_compile_are_of_one_process(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
+    """In another one, there is something else at the addresses of the weights."""
+    files: list[bytes] = []
+
+    def reading(module: perpend.Module, **options: Any) -> perpend.Model:
+        model = perpend.compile_in_process(module, **options)
+        files.append(Path(model.path).read_bytes())
+        return model
+
+    monkeypatch.setattr(backend, "compile_in_process", reading)
+    with torch.no_grad():
+        torch.compile(nn.Linear(64, 64), backend="perpend")(torch.ones(2, 64))
+    (tmp_path / "model.so").write_bytes(files[0])
+    with pytest.raises(AssertionError, match=r"RuntimeError: .*weights are in the memory of the process that compiled"):
+        run(f"import perpend; perpend.load({str(tmp_path / 'model.so')!r})")

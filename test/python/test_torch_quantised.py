@@ -116,6 +116,18 @@ def test_fake_quantisation() -> None:
         same(lambda x, s, z, on: switched(x, s, z, on, *ends), rows(), one, zero, torch.tensor([is_on]))
 
 
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_fake_quantisation_of_every_type(dtype: torch.dtype) -> None:
+    """The scale and its inverse are f32. NaN becomes the least level."""
+    ends, scale, zero = (0, 255), torch.tensor([0.037]), torch.tensor([3], dtype=torch.int32)
+    x = torch.cat([torch.linspace(-1, 11, 997), (torch.arange(-8, 300) + 0.5) * 0.037, torch.tensor([float("nan")])])
+    x = x.to(dtype)
+    same(lambda x: torch.fake_quantize_per_tensor_affine(x, 0.037, 3, *ends), x)
+    same(lambda x, s, z: torch.fake_quantize_per_tensor_affine(x, s, z, *ends), x, scale, zero)
+    same(lambda x, s, z: torch.fake_quantize_per_channel_affine(x[None], s, z, 0, *ends), x, scale, zero)
+    same(lambda x, s, z: torch.fake_quantize_per_channel_affine(x[None], s, z, 0, *ends), x, scale, zero + 0.25)
+
+
 def test_a_layer_between_bytes() -> None:
     """For every batch, exported and under torch.compile."""
     weight = torch.randint(-100, 100, (4, 8), dtype=torch.int8)

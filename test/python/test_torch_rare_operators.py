@@ -86,6 +86,54 @@ def test_incomplete_gamma_functions() -> None:
         torch.testing.assert_close(result, expected, rtol=1e-8, atol=1e-12, equal_nan=True)
 
 
+def test_incomplete_gamma_functions_of_special_values() -> None:
+    inf, nan = float("inf"), float("nan")
+    a, x = torch.tensor([0.0, nan, 1.0, inf, 0.0, 1e7]), torch.tensor([nan, 1.0, nan, nan, 0.0, nan])
+    results = perpend.compile(Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x))), example_inputs=(a, x))
+    for result, expected in zip(results(a, x), (torch.igamma(a, x), torch.igammac(a, x)), strict=True):
+        torch.testing.assert_close(result, expected, equal_nan=True)
+
+
+LARGE_GAMMAS = [
+    [
+        0.50013298082736302,
+        0.50013298076087259,
+        0.0013381041673135997,
+        0.99999970125098599,
+        0.99921704383804167,
+        0.17139112367528191,
+        0.50000001329807601,
+        0.97724986265272441,
+        0.15865525393145665,
+    ],
+    [
+        0.49986701917263698,
+        0.49986701923912741,
+        0.9986618958326864,
+        2.9874901401146349e-7,
+        0.00078295616195832682,
+        0.82860887632471809,
+        0.49999998670192399,
+        0.022750137347275589,
+        0.84134474606854335,
+    ],
+]
+
+
+def test_incomplete_gamma_functions_of_large_numbers() -> None:
+    """In a few steps. Some of eager PyTorch's are wrong beyond 1e10; these are of 40 digits (mpmath)."""
+    a = torch.tensor([999999.0, 1e6, 1e6, 1e6, 1e9, 1e9, 1e14, 1e14, 1e14], dtype=torch.float64)
+    far = torch.tensor([0.0, 0.0, -3000.0, 5000.0, 1e5, -3e4, 0.0, 2e7, -1e7], dtype=torch.float64)
+    function = Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x)))
+    results = perpend.compile(function, example_inputs=(a, a + far))(a, a + far)
+    for result, expected in zip(results, LARGE_GAMMAS, strict=True):
+        torch.testing.assert_close(result, torch.tensor(expected, dtype=torch.float64), rtol=1e-9, atol=1e-13)
+    ends = torch.tensor([float("inf"), 1e30, 3.6e16, 1e20]), torch.tensor([5.0, 1e29, 3.7e16, 1e20])
+    got = perpend.compile(function, example_inputs=ends)(*ends)
+    torch.testing.assert_close(got[0], torch.tensor([0.0, 0.0, 1.0, 0.5]))
+    torch.testing.assert_close(got[1], torch.tensor([1.0, 1.0, 0.0, 0.5]))
+
+
 def test_zeta_functions() -> None:
     s = torch.tensor([0.5, 1.0, 1.5, 2.0, 3.0, 11.0], dtype=torch.float64)[:, None]
     q = torch.tensor([-7.3, -2.0, -0.4, 0.0, 0.1, 1.0, 2.5, 90.0], dtype=torch.float64)

@@ -89,7 +89,7 @@ def with_corrections(name: str) -> list[Case]:
     function = getattr(torch, name)
     return [
         lambda x, c=c, dim=dim: function(x, dim=dim, correction=c, keepdim=dim == 0)
-        for c, dim in itertools.product((0, 0.5, 1, 1.5, 3, 4, 4.5, 11, None), (0, 1, (0, 1)))
+        for c, dim in itertools.product((0, 0.5, 1, 1.5, 3, 4, 4.5, 11, NAN, None), (0, 1, (0, 1)))
     ]
 
 
@@ -237,3 +237,48 @@ def test_nothing_and_one_element(shape: tuple[int, ...], dtype: torch.dtype) -> 
         cases += [lambda x, c=c: torch.var_mean(x, dim=0, correction=c) for c in (0, 0.5, 1, 2)]
         cases += [lambda x, p=p: torch.linalg.vector_norm(x, p, dim=0) for p in (0, 1, 2, 2.5)]
     check(cases, (torch.full(shape, 1).to(dtype),), is_compiled=dtype == torch.float32)
+
+
+@pytest.mark.parametrize("dtype", FLOATS, ids=str)
+def test_variances_of_large_numbers(dtype: torch.dtype) -> None:
+    """Neither do squares overflow, nor does a large mean take digits away."""
+    most = torch.finfo(dtype).max / (1 if dtype != torch.float64 else 1e200)
+    rows = [[most] * 4, [most / 2, most, most, most], [1000.0, 1000.5, 1001.0, 1004.0], [-most / 1e20, 0.0, 1.0, 2.0]]
+    x = torch.tensor(rows, dtype=dtype)
+    cases: list[Case] = [lambda x: (torch.std(x, 1), torch.var(x, 1), torch.std_mean(x[2:], 1, correction=0))]
+    check(cases, (x,))
+    if dtype == torch.float32:
+        check(cases, (torch.arange(4 * 37.0).reshape(4, 37) + 2.0**23,))
+
+
+def test_norms_of_large_numbers() -> None:
+    """Of any order, to the last digits: in f64, since neither f32 nor eager PyTorch has the digits of 1 / 1.7."""
+    x = torch.tensor([[2.0**57 + 2.0**40, 3.0, 2.0**55], [1e-20, 3e-20, 2e-21], [1e30, 1e29, 3e30]])
+    for order in (1.5, 1.7, 3, -2.5):
+        expected = torch.linalg.vector_norm(x.double(), order, dim=1).float()
+        model = perpend.compile(Function(lambda x, p=order: torch.linalg.vector_norm(x, p, dim=1)), example_inputs=(x,))
+        torch.testing.assert_close(model(x), expected, rtol=2e-7, atol=0)
+
+
+def test_distances_that_count() -> None:
+    x = torch.tensor([[[1.0, NAN], [INF, 2.0], [0.0, -0.0]]])
+    check([lambda x: (torch.cdist(x, x, p=0), torch.cdist(x, x[:, 1:], p=0))], (x,))
+    check([lambda x: torch.nn.functional.pdist(x[0], 0)], (x,))
+
+
+def test_bags_without_padding() -> None:
+    """A row of padding may be infinite."""
+    table = torch.tensor([[1.0, 2.0], [INF, NAN], [3.0, -1.0]])
+    bags, weights = torch.tensor([[0, 1, 2], [1, 2, 2], [1, 1, 1]]), torch.rand(3, 3)
+    embedding_bag = torch.nn.functional.embedding_bag
+    cases: list[Case] = [
+        lambda x, m=mode: embedding_bag(bags, x, padding_idx=1, mode=m) for mode in ("sum", "mean", "max")
+    ]
+    check([*cases, lambda x: embedding_bag(bags, x, padding_idx=1, mode="sum", per_sample_weights=weights)], (table,))
+
+
+def test_gradients_of_softmax() -> None:
+    """The sum comes before the product, so that an infinite gradient where the result is 0 stays there."""
+    grad = torch.tensor([[INF, 1.0, 2.0], [1.0, -INF, 0.0], [0.5, -0.0, 0.0]])
+    result = torch.tensor([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.0, 0.0, 1.0]])
+    check([lambda g, r: torch.ops.aten._softmax_backward_data(g, r, 1, torch.float32)], (grad, result))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import perpend
 import pytest
 import torch
 from python.torch_functions import check
@@ -123,3 +124,34 @@ def test_ranges_of_floats() -> None:
         return torch.arange(columns, -rows, -1.0), torch.arange(0, rows, 0.5), torch.arange(rows * 1.0)
 
     check(function, X, dynamic=[[0, 1]], more=[[torch.randn(7, 5)], [torch.randn(2, 3)]])
+
+
+def test_masks_of_more_elements() -> None:
+    """PyTorch asserts that no more elements are selected than the tensor has."""
+    for shape, mask in (((10,), (10, 10)), ((1,), (4,)), ((2, 1), (1, 3)), ((), (3,))):
+        check(lambda x, m: torch.masked_select(x, m), torch.randn(shape), torch.ones(mask, dtype=torch.bool))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+def test_slices_that_follow_one_another(dim: int) -> None:
+    x = torch.tensor([[1, 1, 2, 2], [1, 1, 3, 3], [1, 1, 3, 3], [0, 0, 1, 1]])
+    check(lambda x: torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=dim), x)
+    check(lambda x: torch.unique_consecutive(x, return_counts=True, dim=0), x[:, 0])
+
+
+def test_dimensions_counted_from_the_end() -> None:
+    """Which PyTorch traces with another rank."""
+    with pytest.raises(perpend.CompileError, match="hint: count it from 0"):
+        check(lambda x: torch.unique_consecutive(x, dim=-1), torch.tensor([1, 1, 2]))
+
+
+def test_ranges_of_the_elements() -> None:
+    for x in (torch.tensor([1.0, 2, 2.5, 3, 7, 7]), torch.tensor([4.0, 4.0]), torch.zeros(0)):
+        check(lambda x: (torch.histc(x, 7), torch.histc(x, 7, min=2, max=2)), x)
+
+
+def test_one_place_and_none() -> None:
+    x = torch.arange(12.0).reshape(3, 4)
+    check(lambda x, i: torch.take(x, i), x, torch.tensor(-2))
+    check(lambda x, i: torch.take(x, i), x, torch.tensor([[2, -1], [0, -12]]))
+    check(lambda x, i: torch.gather(x[0], 0, i), x, torch.zeros(2, 0, dtype=torch.long))

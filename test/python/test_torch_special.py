@@ -166,6 +166,39 @@ def test_losses_with_several_labels() -> None:
     check(lambda x: F.multilabel_margin_loss(x[0, 0, 0], target[0, 0] * 0), X)
 
 
+def test_multilabel_margins_of_special_values() -> None:
+    """Margins that are NaN do not count."""
+    inf, nan = float("inf"), float("nan")
+    scores = torch.tensor([[0.3, -inf, 0.2, 1.0], [0.3, inf, 0.2, 1.0], [0.3, nan, 0.2, 1.0], [inf, -inf, nan, 1.0]])
+    for labels in ([3, 0, -1, 1], [1, 0, -1, 1]):
+        target = torch.tensor([labels] * 4)
+        check(lambda x, t=target: F.multilabel_margin_loss(x, t, reduction="none"), scores)
+
+
+@pytest.mark.parametrize("p", [1, 2])
+def test_margins_of_special_values(p: int) -> None:
+    inf, nan = float("inf"), float("nan")
+    scores = torch.tensor(
+        [[0.1, -inf, 0.2, inf, 0.3], [nan, 1.0, 2.0, 3.0, -inf], [-inf] * 5, [0.1, 0.2, 0.3, 0.4, 0.5]]
+    )
+    target, weight = torch.tensor([0, 2, 4, 1]), torch.rand(5)
+    for reduction in ("none", "mean", "sum"):
+        options = {"p": p, "margin": 0.7, "reduction": reduction}
+        check(lambda x, o=options: F.multi_margin_loss(x, target, **o), scores)
+        check(lambda x, w, o=options: F.multi_margin_loss(x, target, weight=w, **o), scores[3:].expand(4, 5), weight)
+    check(lambda x: F.multi_margin_loss(x, torch.tensor(2)), X[0, 0])
+
+
+def test_slopes_of_any_number() -> None:
+    """At 0, too, a slope that is infinite or NaN gives NaN; a negative one another sign."""
+    x = torch.tensor([0.0, -0.0, 1.0, -1.0, float("nan"), float("inf"), -float("inf")])
+    for slope in (float("nan"), float("inf"), -1.0, 0.0, 0.3):
+        model = perpend.compile(Function(lambda x, s=slope: F.leaky_relu(x, s)), example_inputs=(x,))
+        got, expected = model(x), F.leaky_relu(x, slope)
+        torch.testing.assert_close(got, expected, equal_nan=True)
+        assert torch.equal(got.signbit()[~got.isnan()], expected.signbit()[~got.isnan()])
+
+
 def test_windows() -> None:
     names = ["hamming", "kaiser", "blackman", "bartlett", "hann"]
     check(lambda x: [x * getattr(torch, f"{name}_window")(5) for name in names], X)
@@ -193,6 +226,16 @@ def test_distributions() -> None:
     ]:
         got = moments(function)
         assert abs(got[0] - mean) < 0.05 * max(1, mean) and abs(got[1] - deviation) < 0.05 * max(1, deviation), got
+
+
+def test_trials_until_success() -> None:
+    """Of integers, too, and of halves with more numbers than these have between 0 and 1."""
+    types = [torch.int64, torch.int8, torch.float16, torch.bfloat16, torch.float64]
+    function = Function(lambda x: [torch.empty_like(x.to(kind)).geometric_(0.25) for kind in types])
+    x = torch.zeros(100, 200)
+    for kind, result in zip(types, perpend.compile(function, example_inputs=(x,))(x), strict=True):
+        assert result.dtype == kind and bool((result >= 1).all()) and bool((result == result.round()).all())
+        assert abs(float(result.double().mean()) - 4) < 0.2 and abs(float(result.double().std()) - 12**0.5) < 0.2
 
 
 def test_permutations_and_choices() -> None:
@@ -289,3 +332,28 @@ def test_core_aten_is_complete() -> None:
         if not torch_operators.is_supported(f"aten.{name}") and operator not in decomposed:
             missing.add(name)
     assert missing == set(NOT_OURS.split())
+
+
+@pytest.mark.filterwarnings("ignore:linear_cross_entropy")
+def test_losses_in_chunks() -> None:
+    """PyTorch's operators that compute a layer and its loss part by part."""
+    options = torch.nn.LinearCrossEntropyOptions()
+    x, layer, bias, weight = X[0], torch.randn(7, X.shape[-1]), torch.randn(7), torch.rand(7)
+    target = torch.arange(x.shape[0]) % 7
+    for reduction in ("mean", "sum", "none"):
+        check(
+            lambda x, w, b, v, r=reduction: F.linear_cross_entropy(
+                x, w, target, linear_bias=b, weight=v, reduction=r, ignore_index=2, options=options
+            ),
+            x,
+            layer,
+            bias,
+            weight,
+        )
+
+
+def test_powers_between_numbers() -> None:
+    """Of bases that are negative, of no steps, of every type."""
+    for options in ({"base": -1.0}, {"base": 2.5, "dtype": torch.float64}, {"dtype": torch.int64}):
+        check(lambda x, o=options: [torch.logspace(0, 3, steps, **o) + x[0, 0, 0] for steps in (0, 1, 4)], X)
+    check(lambda x: torch.logspace(x.new_zeros(()), x.new_ones(()), 0, base=-1.0), X)

@@ -1,12 +1,4 @@
-# cmake -DOBJECT=... -DSTRIP=... -DREADELF=... -DLIMIT=bytes -P CheckObject.cmake: the stripped size and the dependencies.
-set(stripped ${OBJECT}.stripped)
-execute_process(COMMAND ${STRIP} -o ${stripped} ${OBJECT} COMMAND_ERROR_IS_FATAL ANY)
-file(SIZE ${stripped} bytes)
-file(REMOVE ${stripped})
-message(STATUS "${OBJECT}: ${bytes} bytes stripped")
-if(bytes GREATER LIMIT)
-  message(FATAL_ERROR "${OBJECT}: expected at most ${LIMIT} bytes stripped, got ${bytes}")
-endif()
+# cmake -DOBJECT=... -DREADELF=... -P CheckObject.cmake: the dependencies.
 execute_process(COMMAND ${READELF} -d ${OBJECT} OUTPUT_VARIABLE dynamic COMMAND_ERROR_IS_FATAL ANY)
 string(REGEX MATCHALL "NEEDED[^\n]*" needed "${dynamic}")
 foreach(line ${needed})

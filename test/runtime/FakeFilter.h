@@ -2,14 +2,9 @@
 // of their own and then doubled into the output. A NaN is refused.
 #ifndef PERPEND_TEST_FAKE_FILTER_H
 #define PERPEND_TEST_FAKE_FILTER_H
-#include "perpend_module.h"
+#include "FakeTables.h"
 
 namespace fake_filter {
-
-inline constexpr char descriptor[] =
-    R"({"perpend":"0.1.0","abi":5,"name":"filter","symbols":["n","count"],"dataSymbols":["count"],)"
-    R"("inputs":[{"name":"x","type":"f32","shape":["n"]}],"outputs":[{"name":"kept","type":"f32","shape":["count"]}],)"
-    R"("kernels":[],"weightsBytes":0})";
 
 inline int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
   symbols[0] = dims[0][0];
@@ -40,13 +35,16 @@ inline int32_t run(perpend_frame *frame) {
 }
 
 inline perpend_module makeModule() {
-  perpend_module module{};
-  module.magic = PERPEND_MODULE_MAGIC;
-  module.abi = PERPEND_MODULE_ABI;
-  module.inputCount = module.outputCount = module.growingCount = 1;
-  module.symbolCount = 2;
-  module.descriptor = descriptor;
-  module.descriptorBytes = sizeof descriptor - 1;
+  static fake::Tables tables;
+  static perpend_module module;
+  if (module.magic)
+    return module;
+  fake::describe(tables, "filter");
+  tables.entry.symbols = tables.texts({"n", "count"});
+  tables.entry.inputs = tables.records({tables.tensor("x", PERPEND_F32, {"n"})});
+  tables.entry.outputs = tables.records({tables.tensor("kept", PERPEND_F32, {"count"})});
+  tables.entry.growingCount = 1;
+  tables.finish(module);
   module.bind = bind;
   module.sizes = sizes;
   module.run = run;

@@ -2,19 +2,11 @@
 // and y of shape [n, 3]. The sum is an intermediate value in the arena.
 #ifndef PERPEND_TEST_FAKE_MODEL_H
 #define PERPEND_TEST_FAKE_MODEL_H
-#include "perpend_module.h"
-
-#define FAKE_INPUTS R"("inputs":[{"name":"x","type":"f32","shape":["n",3]},{"name":"y","type":"f32","shape":["n",3]}],)"
-#define FAKE_OUTPUTS                                                                                                   \
-  R"("outputs":[{"name":"z","type":"f32","shape":["n",3]},{"name":"rows","type":"f32","shape":["n"]}],)"
-#define FAKE_HEAD R"({"perpend":"0.1.0","abi":5,"name":"fake","target":"x86-64","precision":"f32","symbols":["n"],)"
-#define FAKE_TAIL R"("kernels":["k0_add","k1_scale","k2_rows"],"weightsBytes":4)"
+#include "FakeTables.h"
 
 namespace fake {
 
-inline constexpr char descriptor[] = FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL "}";
 inline const float weights[1] = {2.0f};
-inline const perpend_buffer_lifetime lifetimes[2] = {{0, 2}, {1, 1}};
 
 inline int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error) {
   symbols[0] = dims[0][0];
@@ -70,23 +62,41 @@ inline int32_t run(perpend_frame *frame) {
   return PERPEND_OK;
 }
 
-inline perpend_module makeModule() {
+inline void describeOutputs(Tables &tables) {
+  tables.head.kernels = tables.texts({"k0_add", "k1_scale", "k2_rows"});
+  tables.entry.outputs =
+      tables.records({tables.tensor("z", PERPEND_F32, {"n", "3"}), tables.tensor("rows", PERPEND_F32, {"n"})});
+  tables.entry.lifetimes = tables.records<perpend_buffer_lifetime>({{0, 2}, {1, 1}});
+  tables.segment.bytes = sizeof weights;
+}
+
+inline void describe(Tables &tables) {
+  describe(tables, "fake");
+  describeOutputs(tables);
+  tables.entry.symbols = tables.texts({"n"});
+  tables.entry.inputs =
+      tables.records({tables.tensor("x", PERPEND_F32, {"n", "3"}), tables.tensor("y", PERPEND_F32, {"n", "3"})});
+}
+
+// Without tables.
+inline perpend_module makeCode() {
   perpend_module module{};
-  module.magic = PERPEND_MODULE_MAGIC;
-  module.abi = PERPEND_MODULE_ABI;
-  module.inputCount = 2;
-  module.outputCount = 2;
-  module.symbolCount = 1;
-  module.bufferCount = 2;
-  module.kernelCount = 3;
-  module.descriptor = descriptor;
-  module.descriptorBytes = sizeof descriptor - 1;
   module.weights = reinterpret_cast<const uint8_t *>(weights);
   module.weightsBytes = sizeof weights;
-  module.lifetimes = lifetimes;
   module.bind = bind;
   module.sizes = sizes;
   module.run = run;
+  return module;
+}
+
+inline perpend_module makeModule() {
+  static Tables written; // once, and then read by all modules
+  static perpend_module module;
+  if (!module.magic) {
+    module = makeCode();
+    describe(written);
+    written.finish(module);
+  }
   return module;
 }
 

@@ -3,7 +3,7 @@
 // Another one, with a text and numbers: letters = as many bytes as there are numbers, the text's and then dots.
 #ifndef PERPEND_TEST_FAKE_TEXTS_H
 #define PERPEND_TEST_FAKE_TEXTS_H
-#include "perpend_module.h"
+#include "FakeTables.h"
 #include "perpend_operator.h"
 
 extern "C" {
@@ -14,13 +14,6 @@ int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operator function,
 }
 
 namespace fake_texts {
-
-inline constexpr char descriptor[] =
-    R"({"perpend":"0.1.0","abi":5,"name":"texts","symbols":["n"],"inputs":[)"
-    R"({"name":"words","type":"string","shape":["n"]},{"name":"list","type":"sequence","shape":[]}],"outputs":[)"
-    R"({"name":"reversed","type":"string","shape":["n"]},{"name":"longer","type":"sequence","shape":[]}],)"
-    R"("kernels":[],"weightsBytes":0})";
-inline const perpend_string constants[] = {{"", 0}, {"refused", 7}};
 
 inline int32_t bind(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
   symbols[0] = dims[0][0];
@@ -40,11 +33,6 @@ inline int32_t run(perpend_frame *frame) {
   void *buffers[] = {const_cast<void *>(frame->inputs[1]), const_cast<void *>(frame->inputs[0]), frame->outputs[1]};
   return perpend_call_library_v1(frame, perpend_sequence_insert, "{}", "insert", signature, buffers, &n);
 }
-
-inline constexpr char spellingDescriptor[] =
-    R"({"perpend":"0.1.0","abi":5,"name":"spelling","symbols":["n"],"inputs":[)"
-    R"({"name":"word","type":"string","shape":[1]},{"name":"numbers","type":"u8","shape":["n"]}],"outputs":[)"
-    R"({"name":"letters","type":"u8","shape":["n"]}],"kernels":[],"weightsBytes":0})";
 
 inline int32_t bindSpelling(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
   symbols[0] = dims[1][0];
@@ -67,28 +55,42 @@ inline int32_t runSpelling(perpend_frame *frame) {
   return perpend_call_library_v1(frame, spell, "{}", "spell", signature, buffers, extents);
 }
 
+inline void describeTexts(fake::Tables &tables) {
+  tables.head.texts = tables.records<perpend_text_record>({{tables.text(""), 0}, {tables.text("refused"), 7}});
+  tables.entry.symbols = tables.texts({"n"});
+}
+
 inline perpend_module makeModule() {
-  perpend_module module{};
-  module.magic = PERPEND_MODULE_MAGIC;
-  module.abi = PERPEND_MODULE_ABI;
-  module.inputCount = module.outputCount = 2;
-  module.symbolCount = 1;
-  module.descriptor = descriptor;
-  module.descriptorBytes = sizeof descriptor - 1;
+  static fake::Tables tables;
+  static perpend_module module;
+  if (module.magic)
+    return module;
+  fake::describe(tables, "texts");
+  describeTexts(tables);
+  tables.entry.inputs =
+      tables.records({tables.tensor("words", PERPEND_STRING, {"n"}), tables.tensor("list", PERPEND_SEQUENCE, {})});
+  tables.entry.outputs =
+      tables.records({tables.tensor("reversed", PERPEND_STRING, {"n"}), tables.tensor("longer", PERPEND_SEQUENCE, {})});
+  tables.finish(module);
   module.bind = bind;
   module.sizes = sizes;
   module.run = run;
   module.handles = &perpend_handle_functions_v1;
-  module.texts = constants;
-  module.textCount = 2;
   return module;
 }
 
 inline perpend_module makeSpellingModule() {
-  perpend_module module = makeModule();
-  module.outputCount = 1;
-  module.descriptor = spellingDescriptor;
-  module.descriptorBytes = sizeof spellingDescriptor - 1;
+  static fake::Tables tables;
+  static perpend_module module;
+  if (module.magic)
+    return module;
+  fake::describe(tables, "spelling");
+  describeTexts(tables);
+  tables.entry.inputs =
+      tables.records({tables.tensor("word", PERPEND_STRING, {"1"}), tables.tensor("numbers", PERPEND_U8, {"n"})});
+  tables.entry.outputs = tables.records({tables.tensor("letters", PERPEND_U8, {"n"})});
+  module = makeModule();
+  tables.finish(module);
   module.bind = bindSpelling;
   module.run = runSpelling;
   return module;

@@ -15,8 +15,8 @@ using Words = std::vector<int64_t>;
 
 TEST(StringTable, EqualTextsHaveEqualIdentities) {
   StringTable table;
-  perpend_string constants[] = {{"", 0}, {"red", 3}};
-  ASSERT_TRUE(table.addConstants(constants, 2));
+  for (perpend_string constant : {perpend_string{"", 0}, perpend_string{"red", 3}})
+    ASSERT_TRUE(table.addConstant(constant));
   EXPECT_EQ(table.identityOf("red", 3), 1);
   EXPECT_EQ(table.identityOf("", 0), 0);
   std::vector<int64_t> identities;
@@ -199,6 +199,48 @@ TEST(Parameters, NumbersOfEitherKind) {
   EXPECT_TRUE(numberParameter(&call, "large", &number) && number == HUGE_VAL);
   EXPECT_TRUE(numberParameter(&call, "small", &number) && number == -HUGE_VAL);
   EXPECT_FALSE(numberParameter(&call, "text", &number) || numberParameter(&call, "none", &number));
+}
+
+// Reads the parameter "n" in each way. The text ends where its memory does.
+static bool readsInteger(const std::string &text) {
+  perpend_call call{};
+  std::vector<char> copy(text.begin(), text.end());
+  copy.push_back('\0');
+  call.parameters = copy.data();
+  int64_t integer = 0;
+  double number = 0;
+  char word[4];
+  numberParameter(&call, "n", &number);
+  wordParameter(&call, "n", word, sizeof word);
+  return integerParameter(&call, "n", &integer) && integer == 4;
+}
+
+TEST(Parameters, AllOfJson) {
+  EXPECT_TRUE(
+      readsInteger(R"({"note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} , "n": 4})"));
+  for (const char *bad :
+       {",", "\"a\"", "\"a\":", "\"a\":[1,],", "\"a\":\"\\x\",", "\"a\":\"\\ud800\",", "\"a\":\"\n\",",
+        "\"a\":\"\\u0000\",", "\"a\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]],", "\"n\":\"4\","})
+    EXPECT_FALSE(readsInteger(std::string("{") + bad + "\"n\":4}")) << bad;
+}
+
+TEST(Parameters, MutatedTextsNeverCrash) {
+  std::mt19937 random(11);
+  const std::string original = R"({"note":"\u00e9\n","list":[1,"two",{"b":-3e5}],"n":4,"isa":["sse3"]})";
+  const std::string alphabet = "\"\\{}[]:,0123456789-eun x\n";
+  size_t read = 0;
+  for (int round = 0; round < 20000; ++round) {
+    std::string text = original;
+    for (unsigned edits = 1 + random() % 4; edits; --edits) {
+      size_t at = random() % text.size();
+      if (random() % 3 == 0)
+        text.erase(at, 1 + random() % 8);
+      else
+        text[at] = random() % 2 ? alphabet[random() % alphabet.size()] : static_cast<char>(random());
+    }
+    read += readsInteger(text);
+  }
+  EXPECT_GT(read, 1000u);
 }
 
 TEST(Library, ConcatNormalizeMatch) {

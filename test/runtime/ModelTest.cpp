@@ -1,43 +1,42 @@
 #include "Checksum.h"
 #include "FakeModel.h"
 #include "Isa.h"
+#include "ReadModel.h"
+#include "perpend_process.h"
+#include <atomic>
 #include <gtest/gtest.h>
 #include <random>
 #include <string>
+#include <thread>
+#include <vector>
 
 using namespace perpend::runtime;
 
-// A module with another descriptor.
+// The fake model with other tables.
 struct Candidate {
-  explicit Candidate(std::string text) : descriptor(std::move(text)) {
-    module.descriptor = descriptor.c_str();
-    module.descriptorBytes = descriptor.size();
+  explicit Candidate(void (*change)(fake::Tables &tables) = nullptr) {
+    fake::describe(tables);
+    if (change)
+      change(tables);
+    tables.finish(module);
   }
-  perpend_status open() {
-    perpend_model *model = nullptr;
-    perpend_status status = perpend_model_from_module(&module, &model);
-    EXPECT_EQ(model != nullptr, status == PERPEND_OK);
-    perpend_model_free(model);
-    return status;
-  }
-  std::string descriptor;
-  perpend_module module = fake::makeModule();
-};
+  perpend_status open() { return fake::readModel(module); }
+  std::string bytes() { return {reinterpret_cast<const char *>(module.tables), module.tablesBytes}; }
 
-static std::string withTail(const std::string &extra) {
-  return FAKE_HEAD FAKE_INPUTS FAKE_OUTPUTS FAKE_TAIL + extra + "}";
-}
+  fake::Tables tables;
+  perpend_module module = fake::makeCode();
+};
 
 static void expectMessage(const char *part) {
   EXPECT_NE(std::string(perpend_error_message()).find(part), std::string::npos) << perpend_error_message();
 }
 
 TEST(Model, Introspection) {
-  Candidate candidate(fake::descriptor);
+  Candidate candidate;
   perpend_model *model = nullptr;
   ASSERT_EQ(perpend_model_from_module(&candidate.module, &model), PERPEND_OK) << perpend_error_message();
   EXPECT_STREQ(perpend_model_name(model), "fake");
-  EXPECT_STREQ(perpend_model_descriptor(model), fake::descriptor);
+  EXPECT_STREQ(perpend_model_descriptor(model), "{}");
   EXPECT_EQ(perpend_model_input_count(model), 2);
   EXPECT_EQ(perpend_model_output_count(model), 2);
   const perpend_tensor_info *y = perpend_model_input(model, 1);
@@ -60,6 +59,14 @@ TEST(Model, Introspection) {
   perpend_model_free(model);
 }
 
+TEST(Model, WeightsOfAnotherProcess) {
+  const auto here = [](fake::Tables &tables) { tables.head.process = perpend_process_number(); };
+  const auto elsewhere = [](fake::Tables &tables) { tables.head.process = perpend_process_number() ^ 1; };
+  EXPECT_EQ(Candidate(here).open(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(Candidate(elsewhere).open(), PERPEND_INCOMPATIBLE);
+  expectMessage("model 'fake': its weights are in the memory of the process that compiled it");
+}
+
 TEST(Model, TypeNamesAndSizes) {
   EXPECT_STREQ(perpend_type_name(PERPEND_BF16), "bf16");
   EXPECT_STREQ(perpend_type_name(PERPEND_BOOL), "bool");
@@ -73,20 +80,27 @@ TEST(Model, TypeNamesAndSizes) {
 }
 
 TEST(Model, RefusesAnotherMagicOrAbi) {
-  Candidate candidate(fake::descriptor);
+  Candidate candidate;
   candidate.module.magic ^= 1;
   EXPECT_EQ(candidate.open(), PERPEND_INCOMPATIBLE);
   expectMessage("magic: expected 444e505250455250");
   candidate.module.magic ^= 1;
   candidate.module.abi = 99;
   EXPECT_EQ(candidate.open(), PERPEND_INCOMPATIBLE);
-  expectMessage("ABI version: expected 5, got 99");
+  expectMessage("ABI version: expected 6, got 99");
 }
 
 TEST(Model, RefusesMissingInstructionSets) {
-  Candidate candidate(withTail(R"(,"isa":["sse4.2","quantum512"])"));
+  Candidate candidate([](fake::Tables &tables) { tables.head.isa = tables.texts({"sse4.2", "quantum512"}); });
   EXPECT_EQ(candidate.open(), PERPEND_UNSUPPORTED_CPU);
-  expectMessage("model 'fake' needs quantum512, which this machine lacks; hint: ");
+  expectMessage("model 'fake' needs quantum512, which this machine lacks; hint: compile it for this machine (target "
+                "x86-64 was asked for)");
+  Candidate other([](fake::Tables &tables) {
+    tables.head.isa = tables.texts({"quantum512"});
+    tables.head.hint = tables.text("wait some years");
+  });
+  EXPECT_EQ(other.open(), PERPEND_UNSUPPORTED_CPU);
+  expectMessage("model 'fake' needs quantum512; hint: wait some years");
 }
 
 #if defined(__x86_64__)
@@ -102,6 +116,27 @@ TEST(Model, KnowsTheInstructionSetsThatTheCompilerKnows) {
 }
 #endif
 
+TEST(Model, InstructionSetsAreTheSameInEachThread) {
+  static const char *const names[] = {"avx2",       "fma",      "avx512f", "avx512vnni",
+                                      "avx512bf16", "amx-tile", "lzcnt",   "none"};
+  std::atomic<int> waiting{8};
+  bool found[8][std::size(names)];
+  std::vector<std::thread> threads;
+  for (auto &row : found)
+    threads.emplace_back([&] {
+      for (--waiting; waiting;) {
+      }
+      for (size_t i = 0; i < std::size(names); ++i)
+        row[i] = hasInstructionSet(names[i]);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (auto &row : found)
+    for (size_t i = 0; i < std::size(names); ++i)
+      EXPECT_EQ(row[i], hasInstructionSet(names[i])) << names[i];
+  EXPECT_FALSE(found[0][std::size(names) - 1]);
+}
+
 TEST(Model, ChecksumIsCrc32c) {
   EXPECT_EQ(crc32c("123456789", 9), 0xe3069283u);
   EXPECT_EQ(crc32c("56789", 5, crc32c("1234", 4)), 0xe3069283u);
@@ -113,68 +148,217 @@ TEST(Model, ChecksumIsCrc32c) {
 }
 
 TEST(Model, VerifiesTheChecksum) {
-  char sum[16];
-  snprintf(sum, sizeof sum, "%08x", crc32c(fake::weights, sizeof fake::weights));
-  EXPECT_EQ(Candidate(withTail(R"(,"weightsChecksum":")" + std::string(sum) + "\"")).open(), PERPEND_OK)
-      << perpend_error_message();
-  EXPECT_EQ(Candidate(withTail(R"(,"weightsChecksum":"00000000")")).open(), PERPEND_CORRUPT);
+  Candidate candidate([](fake::Tables &tables) {
+    tables.segment.hasChecksum = 1;
+    tables.segment.checksum = crc32c(fake::weights, sizeof fake::weights);
+  });
+  EXPECT_EQ(candidate.open(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(Candidate([](fake::Tables &tables) { tables.segment.hasChecksum = 1; }).open(), PERPEND_CORRUPT);
   expectMessage("weights: checksum: expected 00000000, got ");
 }
 
-TEST(Model, RefusesDescriptorsThatDoNotMatchTheModule) {
-  EXPECT_EQ(Candidate(FAKE_HEAD R"("inputs":[],)" FAKE_OUTPUTS FAKE_TAIL "}").open(), PERPEND_CORRUPT);
-  expectMessage("number of inputs: expected 2, got 0");
-  EXPECT_EQ(Candidate(FAKE_HEAD FAKE_INPUTS FAKE_TAIL "}").open(), PERPEND_CORRUPT);
-  expectMessage("expected key \"outputs\", got none");
-  EXPECT_EQ(Candidate(withTail(R"(,"weightsBytes":4)")).open(), PERPEND_CORRUPT) << "a key twice";
-  Candidate other(fake::descriptor);
-  other.module.weightsBytes = 3;
-  EXPECT_EQ(other.open(), PERPEND_CORRUPT);
-  expectMessage("weightsBytes: expected 3, got 4");
-  other.module.kernelCount = 4000000000u;
-  EXPECT_EQ(other.open(), PERPEND_CORRUPT);
+TEST(Model, RefusesAModuleThatLacksSomething) {
+  Candidate candidate;
+  candidate.module.tables = nullptr;
+  EXPECT_EQ(candidate.open(), PERPEND_CORRUPT);
+  expectMessage("module: a required field is missing");
+  Candidate noWeights;
+  noWeights.module.weights = nullptr;
+  EXPECT_EQ(noWeights.open(), PERPEND_CORRUPT);
+  expectMessage("module: a required field is missing");
+  for (uint64_t bytes : {0, 3, 5}) {
+    Candidate other;
+    other.module.weightsBytes = bytes;
+    EXPECT_EQ(other.open(), PERPEND_CORRUPT);
+    expectMessage("tables: segments: ");
+  }
+  Candidate unaligned;
+  std::string moved = " " + unaligned.bytes();
+  unaligned.module.tables = reinterpret_cast<const perpend_tables *>(&moved[1]);
+  EXPECT_EQ(unaligned.open(), PERPEND_CORRUPT);
+  expectMessage("tables: expected at least ");
+}
+
+// One change, and the part that the error names.
+static void expectRefused(const char *part, void (*change)(fake::Tables &tables)) {
+  EXPECT_EQ(Candidate(change).open(), PERPEND_CORRUPT) << part;
+  expectMessage(
+      (std::string("tables: ") + part + ": expected the format of perpend_tables.h, got something else").c_str());
+}
+
+TEST(Model, RefusesPositionsOutsideOfTheTables) {
+  expectRefused("name", [](fake::Tables &tables) { tables.head.name = 0; });
+  expectRefused("name", [](fake::Tables &tables) { tables.head.name = 5000; });
+  expectRefused("target", [](fake::Tables &tables) { tables.head.target = UINT32_MAX; });
+  expectRefused("hint", [](fake::Tables &tables) { tables.head.hint = 5000; });
+  expectRefused("descriptor", [](fake::Tables &tables) { tables.head.descriptor = 0; });
+  expectRefused("isa", [](fake::Tables &tables) { tables.head.isa = {8, UINT32_MAX}; });
+  expectRefused("isa", [](fake::Tables &tables) { tables.head.isa = tables.records<uint32_t>({5000}); });
+  expectRefused("kernels", [](fake::Tables &tables) { tables.head.kernels.position += 1; });
+  expectRefused("kernels", [](fake::Tables &tables) { tables.head.kernels.count = 4000000000u; });
+  expectRefused("texts",
+                [](fake::Tables &tables) { tables.head.texts = tables.records<perpend_text_record>({{8, 1}}); });
+  expectRefused("texts", [](fake::Tables &tables) {
+    tables.head.texts = tables.records<perpend_text_record>({{8, 0}, {8, UINT32_MAX}});
+  });
+  expectRefused("entry", [](fake::Tables &tables) { tables.entry.name = 0; });
+  expectRefused("symbols", [](fake::Tables &tables) { tables.entry.symbols.position = UINT32_MAX - 3; });
+  expectRefused("inputs", [](fake::Tables &tables) { tables.entry.inputs.count = 1000000; });
+  expectRefused("outputs", [](fake::Tables &tables) { tables.entry.outputs.position = UINT32_MAX; });
+}
+
+template <typename Change> static void changeInput(fake::Tables &tables, Change change) {
+  perpend_tensor_record input = tables.tensor("x", PERPEND_F32, {"n", "3"});
+  change(input);
+  tables.entry.inputs = tables.records({input});
+}
+
+TEST(Model, RefusesTensorsThatAreNone) {
+  const auto expectInput = [](void (*change)(fake::Tables &tables)) { expectRefused("inputs", change); };
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.name = 0; }); });
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.type = PERPEND_TYPE_COUNT; }); });
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.type = UINT32_MAX; }); });
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.rank = -1; }); });
+  expectInput(
+      [](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.rank = PERPEND_MAX_RANK + 1; }); });
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.dims += 4; }); });
+  expectInput([](fake::Tables &tables) { changeInput(tables, [](auto &input) { input.dimTexts = 6000; }); });
+  expectInput([](fake::Tables &tables) {
+    changeInput(tables, [&](auto &input) { input.dims = tables.records<int64_t>({-2, 3}).position; });
+  });
+}
+
+static void nestElements(fake::Tables &tables, int depth) {
+  perpend_tensor_record record = tables.tensor("", PERPEND_SEQUENCE, {});
+  for (int i = 0; i < depth; ++i) {
+    record.name = 0;
+    record.element = tables.records({record}).position;
+  }
+  record.name = tables.text("list");
+  tables.entry.inputs = tables.records({record});
+}
+
+TEST(Model, ListsOfListsHaveAnEnd) {
+  EXPECT_EQ(Candidate([](fake::Tables &tables) { nestElements(tables, PERPEND_MAX_NESTING); }).open(), PERPEND_OK)
+      << perpend_error_message();
+  expectRefused("inputs", [](fake::Tables &tables) { nestElements(tables, PERPEND_MAX_NESTING + 1); });
+  expectRefused("inputs", [](fake::Tables &tables) { // its own element
+    perpend_tensor_record record = tables.tensor("list", PERPEND_SEQUENCE, {});
+    record.element = tables.records({record}).position;
+    record.element = tables.records({record}).position + sizeof record;
+    tables.entry.inputs = tables.records({record});
+  });
+}
+
+TEST(Model, AnElementOfAnyRank) {
+  Candidate candidate([](fake::Tables &tables) {
+    perpend_tensor_record element{0, PERPEND_I64, -1, 0, 0, 0}, list = tables.tensor("list", PERPEND_SEQUENCE, {});
+    list.element = tables.records({element}).position;
+    tables.entry.inputs = tables.records({list});
+  });
+  perpend_model *model = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&candidate.module, &model), PERPEND_OK) << perpend_error_message();
+  const perpend_tensor_info *list = perpend_model_input(model, 0);
+  EXPECT_EQ(list->rank, 0);
+  ASSERT_NE(list->element, nullptr);
+  EXPECT_EQ(list->element->rank, -1);
+  EXPECT_EQ(list->element->type, PERPEND_I64);
+  EXPECT_EQ(list->element->name, nullptr);
+  EXPECT_EQ(list->element->element, nullptr);
+  perpend_model_free(model);
 }
 
 TEST(Model, OnlySymbolsRepeat) {
-  auto open = [](const char *repeats) {
-    std::string text = fake::descriptor;
-    text.insert(text.find("\"type\""), std::string("\"repeats\":") + repeats + ",");
-    return Candidate(text).open();
-  };
-  EXPECT_EQ(open("[0]"), PERPEND_OK) << perpend_error_message();
-  EXPECT_EQ(open("[]"), PERPEND_OK) << perpend_error_message();
-  for (const char *bad : {"[1]", "[2]", "[31]"}) {
-    EXPECT_EQ(open(bad), PERPEND_CORRUPT) << bad;
-    expectMessage("which is no symbol");
+  Candidate good([](fake::Tables &tables) {
+    tables.entry.repeats = tables.records<perpend_repeat_record>({{0, 0, 0}, {1, 0, 0}});
+  });
+  EXPECT_EQ(good.open(), PERPEND_OK) << perpend_error_message();
+  static perpend_repeat_record bad[2];
+  for (const perpend_repeat_record &one :
+       {perpend_repeat_record{0, 1, 0}, {0, 2, 0}, {0, UINT32_MAX, 0}, {0, 0, 1}, {2, 0, 0}}) {
+    bad[0] = one;
+    expectRefused("repeats", [](fake::Tables &tables) { tables.entry.repeats = tables.records(bad, 1); });
   }
-  for (const char *bad : {"[-1]", "[32]", "0", "[\"n\"]"})
-    EXPECT_EQ(open(bad), PERPEND_CORRUPT) << bad;
+  for (uint32_t first : {0, 1}) { // twice, and in another order
+    bad[0] = {first, 0, 0};
+    bad[1] = {0, 0, 0};
+    expectRefused("repeats", [](fake::Tables &tables) { tables.entry.repeats = tables.records(bad, 2); });
+  }
 }
 
-TEST(Model, ReadsAllOfJson) {
-  EXPECT_EQ(Candidate(withTail(R"( , "note" : {"a": [1.5e-3, null, true, {"b": "\"\\\u00e9\ud83d\ude00"}], "c":{}} )"))
-                .open(),
-            PERPEND_OK)
-      << perpend_error_message();
-  for (const char *bad : {",", ",\"a\"", ",\"a\":", ",\"a\":1,", ",\"a\":[1,]", ",\"a\":\"\\x\"", ",\"a\":\"\\ud800\"",
-                          ",\"a\":\"\n\"", ",\"weightsBytes\":4", ",\"isa\":[1]", "}", ",\"a\":\"\\u0000\"",
-                          ",\"a\":[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]"})
-    EXPECT_EQ(Candidate(withTail(bad)).open(), PERPEND_CORRUPT) << bad;
+TEST(Model, PlacesInTheArenaLieInIt) {
+  static int64_t offsets[2];
+  const auto open = [](int64_t first, int64_t second) {
+    offsets[0] = first;
+    offsets[1] = second;
+    return Candidate([](fake::Tables &tables) {
+             tables.entry.offsets = tables.records(offsets, 2);
+             tables.entry.arenaBytes = 128;
+           })
+        .open();
+  };
+  EXPECT_EQ(open(0, 64), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(open(128, 0), PERPEND_OK) << "nothing may lie at the end";
+  for (int64_t bad : {INT64_MIN, int64_t{-64}, int64_t{32}, int64_t{192}}) {
+    EXPECT_EQ(open(0, bad), PERPEND_CORRUPT) << bad;
+    expectMessage("tables: plan: ");
+  }
+  expectRefused("plan", [](fake::Tables &tables) { // one of two
+    tables.entry.offsets = tables.records<int64_t>({0});
+    tables.entry.arenaBytes = 128;
+  });
+  expectRefused("plan", [](fake::Tables &tables) { tables.entry.offsets = tables.records<int64_t>({0, 0}); });
+  expectRefused("plan", [](fake::Tables &tables) { tables.entry.lifetimes.count = UINT32_MAX; });
 }
 
-TEST(Model, MutatedDescriptorsNeverCrash) {
-  std::mt19937 random(11);
-  const std::string original = withTail(R"(,"note":"\u00e9\n","isa":["sse3"],"weightsChecksum":"00000000")");
-  const std::string alphabet = "\"\\{}[]:,0123456789-eun x\n";
-  for (int round = 0; round < 20000; ++round) {
+TEST(Model, RefusesWhatALaterRuntimeMayHave) {
+  expectRefused("segments", [](fake::Tables &tables) { tables.segment.file = tables.text("weights.bin"); });
+  expectRefused("segments", [](fake::Tables &tables) { tables.segment.offset = 64; });
+  for (uint32_t entryCount : {0, 2}) {
+    Candidate candidate;
+    std::string bytes = candidate.bytes();
+    memcpy(&bytes[offsetof(perpend_tables, entries) + offsetof(perpend_records, count)], &entryCount,
+           sizeof entryCount);
+    EXPECT_EQ(fake::readModel(candidate.module, bytes.data(), bytes.size()), PERPEND_CORRUPT);
+    expectMessage("tables: entries: ");
+  }
+}
+
+TEST(Model, TablesCutShort) {
+  Candidate candidate;
+  const std::string bytes = candidate.bytes();
+  for (size_t size = 0; size + 1 < bytes.size(); ++size) // all records end before the last NUL
+    EXPECT_EQ(fake::readModel(candidate.module, bytes.data(), size), PERPEND_CORRUPT) << size;
+  EXPECT_EQ(fake::readModel(candidate.module, bytes.data(), bytes.size()), PERPEND_OK) << perpend_error_message();
+}
+
+TEST(Model, MutatedTablesNeverCrash) {
+  std::mt19937 generator(11);
+  auto random = [&] { return static_cast<uint32_t>(generator()); };
+  Candidate candidate([](fake::Tables &tables) {
+    tables.head.isa = tables.texts({"sse3"});
+    tables.head.texts = tables.records<perpend_text_record>({{8, 0}, {8, 4}});
+    nestElements(tables, 3);
+    tables.entry.offsets = tables.records<int64_t>({0, 64});
+    tables.entry.arenaBytes = 128;
+    tables.segment.hasChecksum = 1;
+    tables.segment.checksum = crc32c(fake::weights, sizeof fake::weights);
+  });
+  const std::string original = candidate.bytes();
+  const auto size = static_cast<uint32_t>(original.size());
+  size_t accepted = 0;
+  for (int round = 0; round < 50000; ++round) {
     std::string text = original;
     for (unsigned edits = 1 + random() % 4; edits; --edits) {
-      size_t at = random() % text.size();
-      if (random() % 3 == 0)
-        text.erase(at, 1 + random() % 8);
+      const uint32_t words[] = {0, 1, random() % size, size, size - 1, random() % 64, UINT32_MAX, INT32_MAX, random()};
+      const uint32_t word = words[random() % std::size(words)];
+      if (random() % 4)
+        memcpy(&text[random() % (size / 4) * 4], &word, sizeof word);
       else
-        text[at] = random() % 2 ? alphabet[random() % alphabet.size()] : static_cast<char>(random());
+        text[random() % size] = static_cast<char>(random());
     }
-    Candidate(text).open();
+    const size_t kept = random() % 8 ? size : random() % size;
+    accepted += fake::readModel(candidate.module, text.data(), kept) == PERPEND_OK;
   }
+  EXPECT_GT(accepted, 500u) << "most edits must not hit the same check";
 }

@@ -147,19 +147,19 @@ protected:
     return symbols[0] != symbols[1];
   }
   void SetUp() override {
-    module.descriptor = descriptor;
-    module.descriptorBytes = sizeof descriptor - 1;
-    module.symbolCount = 2;
+    fake::describe(tables, "fake");
+    fake::describeOutputs(tables);
+    tables.entry.symbols = tables.texts({"n", "m"});
+    tables.entry.inputs =
+        tables.records({tables.tensor("x", PERPEND_F32, {"n", "3"}), tables.tensor("y", PERPEND_F32, {"m", "3"})});
+    tables.entry.repeats = tables.records<perpend_repeat_record>({{0, 0, 0}, {1, 0, 1}});
+    tables.finish(module);
     module.bind = bind;
     Session::SetUp();
   }
-  static constexpr char descriptor[] =
-      R"({"perpend":"0.1.0","abi":5,"name":"fake","symbols":["n","m"],)"
-      R"("inputs":[{"name":"x","type":"f32","shape":["n",3],"repeats":[0]},)"
-      R"({"name":"y","type":"f32","shape":["m",3],"repeats":[0]}],)" FAKE_OUTPUTS FAKE_TAIL "}";
+  fake::Tables tables;
   int64_t one[2] = {1, 3};
 };
-constexpr char RepeatingSession::descriptor[];
 
 TEST_F(RepeatingSession, RepeatsInputsOfOneRow) {
   ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
@@ -255,12 +255,14 @@ TEST_F(Session, SaysHowManyThreadsItHas) {
 }
 
 TEST_F(Session, UsesOffsetsOfTheCompiler) {
-  static const int64_t offsets[] = {128, 0};
   static const uint8_t *arena, *sum;
-  static perpend_module planned; // outlives the model, which TearDown frees
+  static fake::Tables tables; // outlive the model, which TearDown frees
+  static perpend_module planned;
   planned = module;
-  planned.staticOffsets = offsets;
-  planned.staticArenaBytes = 128 + 12 * 4;
+  fake::describe(tables);
+  tables.entry.offsets = tables.records<int64_t>({128, 0});
+  tables.entry.arenaBytes = 128 + 12 * 4;
+  tables.finish(planned);
   planned.run = [](perpend_frame *frame) {
     arena = frame->arena;
     sum = frame->arena + frame->offsets[0];
@@ -277,15 +279,11 @@ TEST_F(Session, UsesOffsetsOfTheCompiler) {
 }
 
 TEST_F(Session, RunsModelsWithoutInputsAndOutputs) {
-  static const char text[] =
-      R"({"perpend":"0.1.0","abi":5,"name":"e","symbols":[],"inputs":[],"outputs":[],"kernels":[],
-    "weightsBytes":0})";
   static int runs = 0;
   perpend_module empty{};
-  empty.magic = PERPEND_MODULE_MAGIC;
-  empty.abi = PERPEND_MODULE_ABI;
-  empty.descriptor = text;
-  empty.descriptorBytes = sizeof text - 1;
+  fake::Tables tables;
+  fake::describe(tables, "e");
+  tables.finish(empty);
   empty.bind = [](const int64_t *const *, int64_t *, perpend_bind_error *) { return 0; };
   empty.sizes = [](const int64_t *, int64_t *, int64_t *) {};
   empty.run = [](perpend_frame *) {

@@ -4,12 +4,13 @@
 // linked in. Loaded and run through the C interface of another copy of the runtime, and as an executable.
 //
 //===----------------------------------------------------------------------===//
+#include "../runtime/FakeTables.h"
 #include "TestModules.h"
 #include "perpend.h"
 #include "target/WeightsObject.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Program.h"
 #include <cstdlib>
 
@@ -19,13 +20,11 @@ using namespace perpend::target;
 namespace {
 
 constexpr const char *moduleIr = R"(
-%module = type { i64, i32, i32, i32, i32, i32, i32, i32, ptr, i64, ptr, i64, ptr, ptr, i64, ptr, ptr, ptr }
+%module = type { i64, i32, i32, ptr, ptr, i64, ptr, ptr, ptr, ptr }
 @perpend_weights_sum = external hidden constant [16 x i8]
-@descriptor = private constant [{0} x i8] c"{1}\00"
-@offsets = private constant [1 x i64] zeroinitializer
-@module = internal constant %module { i64 4921959757226791504, i32 5, i32 1, i32 1, i32 0, i32 0, i32 0, i32 0,
-  ptr @descriptor, i64 {2}, ptr @perpend_weights_sum, i64 16, ptr null, ptr @offsets, i64 0,
-  ptr @bind, ptr @sizes, ptr @run }
+@tables = private constant [{0} x i8] c"{1}", align 8
+@module = internal constant %module { i64 4921959757226791504, i32 6, i32 {0}, ptr @tables, ptr @perpend_weights_sum, i64 16,
+  ptr @bind, ptr @sizes, ptr @run, ptr null }
 define ptr @perpend_module_main() {
   ret ptr @module
 }
@@ -52,36 +51,42 @@ define internal i32 @run(ptr %frame) {
 }
 )";
 
-/// The module's IR with this descriptor; formatv cannot be used on text full of braces.
-std::string irWithDescriptor(StringRef descriptor) {
+/// The module's IR with these tables.
+std::string irWithTables(StringRef tables) {
   std::string escaped, ir = moduleIr;
-  for (char c : descriptor)
-    escaped += c == '"' ? "\\22" : std::string(1, c);
-  const std::string values[] = {std::to_string(descriptor.size() + 1), escaped, std::to_string(descriptor.size())};
-  for (size_t i = 0; i < 3; ++i) {
-    const std::string mark = "{" + std::to_string(i) + "}";
-    ir.replace(ir.find(mark), mark.size(), values[i]);
+  for (char c : tables)
+    escaped += "\\" + toHex(StringRef(&c, 1));
+  const std::string values[] = {std::to_string(tables.size()), escaped};
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string mark = "{" + std::to_string(i) + "}"; // formatv cannot be used on text full of braces
+    for (size_t at; (at = ir.find(mark)) != std::string::npos;)
+      ir.replace(at, mark.size(), values[i]);
   }
   return ir;
 }
 
-/// Objects of the model, with `checksumChange` added to the checksum in the descriptor.
+/// Objects of the model, with `checksumChange` added to the checksum in the tables.
 LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &target, uint32_t checksumChange = 0) {
   const float weights[] = {10, 20, 30, 40};
   const WeightBlob blobs[] = {{0, ArrayRef(reinterpret_cast<const char *>(weights), sizeof(weights))}};
   LinkRequest request;
   request.objects = {folder.pathOf("weights.o")};
   const WeightsSummary summary = expectValue(writeWeightsObject(request.objects[0], "sum", blobs, 16, target));
-  std::string isa;
-  for (const std::string &name : target.isa)
-    isa += (isa.empty() ? "\"" : ", \"") + name + "\"";
-  const std::string descriptor =
-      R"({"perpend": "0.1.0", "abi": 5, "name": "sum", "target": ")" + target.name + R"(", "isa": [)" + isa +
-      R"(], "symbols": [], "kernels": [], "inputs": [{"name": "x", "type": "f32", "shape": [4]}], )" +
-      R"("outputs": [{"name": "y", "type": "f32", "shape": [4]}], "weightsBytes": 16, "weightsChecksum": ")" +
-      formatv("{0:x-8}", summary.checksum + checksumChange).str() + "\"}";
+  fake::Tables tables;
+  fake::describe(tables, "sum");
+  SmallVector<uint32_t> isa;
+  for (const std::string &name : target.features)
+    isa.push_back(tables.text(name.c_str()));
+  tables.head.isa = tables.records(isa.data(), static_cast<uint32_t>(isa.size()));
+  tables.entry.inputs = tables.records({tables.tensor("x", PERPEND_F32, {"4"})});
+  tables.entry.outputs = tables.records({tables.tensor("y", PERPEND_F32, {"4"})});
+  tables.entry.arenaBytes = 0;
+  tables.segment = {16, 0, 0, summary.checksum + checksumChange, 1, 0};
+  perpend_module module = {};
+  tables.finish(module);
+  const StringRef bytes(reinterpret_cast<const char *>(module.tables), module.tablesBytes);
   request.objects.push_back(
-      expectValue(folder.write("module.o", objectOf(irWithDescriptor(descriptor).c_str(), target.name.c_str()))));
+      expectValue(folder.write("module.o", objectOf(irWithTables(bytes).c_str(), target.name.c_str()))));
   return request;
 }
 

@@ -124,7 +124,7 @@ protected:
 };
 
 TEST_F(Lanes, PowersOfTwo) {
-  if (!target.scalesByPowers)
+  if (!target.hasFunction(scaleFunction))
     GTEST_SKIP() << "not an instruction of this machine";
   std::string source = loopOf("exp", "%y = math.exp %x : f32") + loopOf("exp2", "%y = math.exp2 %x : f32");
   auto instructions = compile(source, scaleFunction), meaning = compile(source, "");
@@ -142,7 +142,7 @@ TEST_F(Lanes, PowersOfTwo) {
 
 /// Of numbers that no function scales, subnormal ones above all.
 TEST_F(Lanes, PowersOfTwoRoundOnce) {
-  if (!target.scalesByPowers)
+  if (!target.hasFunction(scaleFunction))
     GTEST_SKIP() << "not an instruction of this machine";
   std::vector<float> numbers = edges();
   for (int n : {-151, -127, -30, -3, 0, 1, 40, 129}) {
@@ -158,7 +158,7 @@ TEST_F(Lanes, PowersOfTwoRoundOnce) {
 }
 
 TEST_F(Lanes, RoundingsToF16) {
-  if (!target.roundsToF16)
+  if (!target.hasFunction(roundToF16Function))
     GTEST_SKIP() << "not an instruction of this machine";
   auto jit = compile(roundingLoop("round", "f16"), roundToF16Function);
   std::vector<float> numbers = edges();
@@ -168,7 +168,7 @@ TEST_F(Lanes, RoundingsToF16) {
 
 /// Subnormal numbers are 0.
 TEST_F(Lanes, RoundingsToBF16) {
-  if (!target.roundsToBF16)
+  if (!target.hasFunction(roundToBF16Function))
     GTEST_SKIP() << "not an instruction of this machine";
   auto jit = compile(roundingLoop("round", "bf16", "{graph.flushes}"), roundToBF16Function);
   std::vector<float> numbers = edges();

@@ -279,7 +279,7 @@ TEST(Link, PartsOfAModuleWorkTogether) {
 TEST(Link, AnotherArchitectureIsAnError) {
   const ScratchDirectory folder = testFolder();
   TargetInfo target = portable();
-  target.triple = "riscv64-unknown-linux-gnu";
+  target.code.triple = "riscv64-unknown-linux-gnu";
   const LinkRequest request = requestFor(folder, addIr, "model.so");
   const std::string text = textOf(linkSharedLibrary(request, target));
   EXPECT_NE(text.find("cannot link for 'riscv64-unknown-linux-gnu'"), std::string::npos) << text;

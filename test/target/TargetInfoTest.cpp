@@ -27,15 +27,15 @@ TEST(TargetInfo, MeasuredMachines) {
   EXPECT_EQ(zen.vectorBytes, 64u);
   EXPECT_EQ(zen.vectorRegisters, 32u);
   EXPECT_EQ(zen.gemmRows, 8u);
-  EXPECT_EQ(zen.l1Bytes, 48u << 10);
+  EXPECT_EQ(zen.nearCacheBytes(), 48u << 10);
   EXPECT_NEAR(zen.flopsPerSecond(), 272e9, 1e9);
-  EXPECT_TRUE(zen.hasIsa("avx512bf16"));
-  EXPECT_TRUE(zen.hasIsa("avxvnni"));
-  EXPECT_FALSE(zen.hasIsa("amx-tile"));
+  EXPECT_TRUE(zen.hasFeature("avx512bf16"));
+  EXPECT_TRUE(zen.hasFeature("avxvnni"));
+  EXPECT_FALSE(zen.hasFeature("amx-tile"));
   const TargetInfo rapids = expectValue(resolveTarget("sapphirerapids"));
   EXPECT_EQ(rapids.gemmRows, 14u);
-  EXPECT_TRUE(rapids.hasIsa("amx-int8"));
-  EXPECT_TRUE(rapids.hasIsa("avx512fp16"));
+  EXPECT_TRUE(rapids.hasFeature("amx-int8"));
+  EXPECT_TRUE(rapids.hasFeature("avx512fp16"));
 }
 
 TEST(TargetInfo, GenericLevels) {
@@ -43,25 +43,26 @@ TEST(TargetInfo, GenericLevels) {
   const TargetInfo third = expectValue(resolveTarget("x86-64-v3"));
   EXPECT_EQ(third.vectorBytes, 32u);
   EXPECT_EQ(third.gemmRows, 6u);
-  EXPECT_TRUE(third.hasIsa("fma") && third.hasIsa("avx2") && third.hasIsa("f16c") && third.hasIsa("avx"));
-  EXPECT_FALSE(third.hasIsa("avx512f"));
+  EXPECT_TRUE(third.hasFeature("fma") && third.hasFeature("avx2") && third.hasFeature("f16c") &&
+              third.hasFeature("avx"));
+  EXPECT_FALSE(third.hasFeature("avx512f"));
   EXPECT_EQ(expectValue(resolveTarget("x86-64-v4")).gemmRows, 12u);
 }
 
 TEST(TargetInfo, FeaturesAddAndTakeAway) {
   const TargetInfo more = expectValue(resolveTarget("x86-64-v3,+avxvnni"));
   EXPECT_EQ(more.name, "x86-64-v3,+avxvnni");
-  EXPECT_TRUE(more.hasIsa("avxvnni"));
+  EXPECT_TRUE(more.hasFeature("avxvnni"));
   EXPECT_EQ(expectValue(resolveTarget(more.name)).describe(), more.describe());
   const TargetInfo tiles = expectValue(resolveTarget("sapphirerapids"));
-  EXPECT_TRUE(tiles.hasIsa("amx-tile") && tiles.hasIsa("amx-bf16") && tiles.hasIsa("amx-int8"));
+  EXPECT_TRUE(tiles.hasFeature("amx-tile") && tiles.hasFeature("amx-bf16") && tiles.hasFeature("amx-int8"));
   const TargetInfo without = expectValue(resolveTarget("sapphirerapids,-amx"));
-  EXPECT_FALSE(without.hasIsa("amx-tile") || without.hasIsa("amx-bf16") || without.hasIsa("amx-int8"));
-  EXPECT_TRUE(expectValue(resolveTarget("x86-64-v4,+amx-int8")).hasIsa("amx-tile")) << "what it is built on";
+  EXPECT_FALSE(without.hasFeature("amx-tile") || without.hasFeature("amx-bf16") || without.hasFeature("amx-int8"));
+  EXPECT_TRUE(expectValue(resolveTarget("x86-64-v4,+amx-int8")).hasFeature("amx-tile")) << "what it is built on";
   EXPECT_EQ(expectValue(resolveTarget("x86-64-v4,+amx")).name, "x86-64-v4,+amx-bf16,+amx-int8,+amx-tile");
   const TargetInfo less = expectValue(resolveTarget("znver5,-avx512f"));
   EXPECT_EQ(less.vectorBytes, 32u);
-  EXPECT_FALSE(less.hasIsa("avx512bf16")) << "what needs avx512f goes with it";
+  EXPECT_FALSE(less.hasFeature("avx512bf16")) << "what needs avx512f goes with it";
   EXPECT_LE(2 * less.gemmRows + 3, less.vectorRegisters);
 }
 
@@ -79,7 +80,7 @@ TEST(TargetInfo, HostIsAnEntryOfTheTable) {
   EXPECT_TRUE(is_contained(targetNames(), StringRef(host.name).split(',').first));
   EXPECT_EQ(expectValue(resolveTarget(host.name)).describe(), host.describe());
   const StringMap<bool> offered = sys::getHostCPUFeatures();
-  for (const std::string &extension : host.isa)
+  for (const std::string &extension : host.features)
     EXPECT_TRUE(offered.lookup(extension)) << extension;
 }
 
@@ -120,15 +121,15 @@ TEST(Host, DiffersFromTheEntryMostLikeIt) {
   EXPECT_EQ(virtualRapids.name, "sapphirerapids,l3=105M");
   EXPECT_EQ(describeHost(machineLike("znver5", {48, 1024, 32768}, {"movdiri", "movdir64b", "prefetchi", "invpcid"})),
             "znver5");
-  EXPECT_EQ(virtualRapids.l3Bytes, 105u << 20);
+  EXPECT_EQ(virtualRapids.lastCacheBytes(), 105u << 20);
   const TargetInfo withoutTiles =
       of(machineLike("sapphirerapids", {48, 2048, 32768}, {"amx-tile", "amx-int8", "amx-bf16"}));
-  EXPECT_EQ(withoutTiles.cpu, "sapphirerapids");
-  EXPECT_FALSE(withoutTiles.hasIsa("amx-tile"));
-  EXPECT_EQ(withoutTiles.l2Bytes, 2u << 20);
+  EXPECT_EQ(withoutTiles.code.cpu, "sapphirerapids");
+  EXPECT_FALSE(withoutTiles.hasFeature("amx-tile"));
+  EXPECT_EQ(withoutTiles.ownCacheBytes(), 2u << 20);
   EXPECT_EQ(of(machineLike("sapphirerapids", {48, 2048, 32768}, {}, {"amx-fp16"})).name, "sapphirerapids");
-  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).l2Bytes, 512u << 10);
-  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).cpu, "icelake-server");
+  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).ownCacheBytes(), 512u << 10);
+  EXPECT_EQ(of(machineLike("rocketlake", {48, 512, 16384})).code.cpu, "icelake-server");
   const TargetInfo cascade = of(machineLike("cascadelake", {32, 1024, 16384}));
   EXPECT_EQ(cascade.name, "skylake-avx512,+avx512vnni");
   const TargetInfo alder = of(machineLike("alderlake", {48, 1280, 30720}));
@@ -170,7 +171,7 @@ TEST(Host, UsesOnlyWhatIsThere) {
     for (StringRef hidden : names) {
       const HostFacts facts = machineLike(cpu, {32, 512, 8192}, hidden);
       const TargetInfo target = expectValue(resolveTarget(describeHost(facts)));
-      for (const std::string &extension : target.isa)
+      for (const std::string &extension : target.features)
         EXPECT_TRUE(facts.features.lookup(extension)) << cpu.str() << " without " << hidden.str() << ": " << extension;
     }
 }
@@ -178,8 +179,8 @@ TEST(Host, UsesOnlyWhatIsThere) {
 TEST(TargetInfo, CachesCanBeSaid) {
   const TargetInfo target = expectValue(resolveTarget("icelake-server,l2=2M,+avx512bf16, l1=32K"));
   EXPECT_EQ(target.name, "icelake-server,+avx512bf16,l1=32K,l2=2M");
-  EXPECT_EQ(target.l2Bytes, 2u << 20);
-  EXPECT_EQ(target.features, "+avx512bf16");
+  EXPECT_EQ(target.ownCacheBytes(), 2u << 20);
+  EXPECT_EQ(target.code.attributes, "+avx512bf16");
   EXPECT_EQ(expectValue(resolveTarget(target.name)).describe(), target.describe());
   EXPECT_EQ(expectValue(resolveTarget("haswell,l2=256K")).name, "haswell");
   for (StringRef wrong : {"haswell,l2", "haswell,l2=", "haswell,l2=M", "haswell,l2=0K", "haswell,l2=1",
@@ -197,10 +198,11 @@ TEST(TargetInfo, TheRuntimeAgreesWithLlvmAboutThisProcessor) {
 }
 
 TEST(TargetInfo, WhatACacheHoldsIsReadFromIt) {
-  TargetInfo info = cantFail(resolveTarget("znver5"));
-  EXPECT_EQ(info.bytesPerSecondOf(double(info.l2Bytes)), info.bytesPerCycleOfL2 * info.cyclesPerSecond);
-  EXPECT_EQ(info.bytesPerSecondOf(double(info.l3Bytes)), info.bytesPerCycleOfL3 * info.cyclesPerSecond);
-  EXPECT_EQ(info.bytesPerSecondOf(double(info.l3Bytes) + 1), info.bytesPerSecond);
+  const TargetInfo info = cantFail(resolveTarget("znver5"));
+  const double own = double(info.ownCacheBytes()), last = double(info.lastCacheBytes());
+  EXPECT_EQ(info.bytesPerSecondOf(own), 32 * info.cyclesPerSecond);
+  EXPECT_EQ(info.bytesPerSecondOf(last), 16 * info.cyclesPerSecond);
+  EXPECT_EQ(info.bytesPerSecondOf(last + 1), info.global.bytesPerSecond);
 }
 
 TEST(TargetInfo, UnknownNamesGetHints) {
@@ -243,7 +245,7 @@ TEST(TargetInfo, SeveralMachines) {
 namespace {
 /// A pass's options by themselves.
 struct Options : mlir::detail::PassOptions {
-  Option<TargetInfo> target{*this, "target", llvm::cl::desc("the machine"), llvm::cl::init(defaultTarget())};
+  Option<Machine> target{*this, "target", llvm::cl::desc("the machine"), llvm::cl::init(defaultTarget())};
 };
 
 std::string textOf(Options &options) {
@@ -256,7 +258,7 @@ std::string textOf(Options &options) {
 
 // Of few registers none is left for sums; the numbers must not wrap.
 TEST(TargetInfo, FewRegistersHoldNoTile) {
-  TargetInfo info;
+  Machine info;
   for (unsigned registers = 0; registers <= 4; ++registers) {
     info.vectorRegisters = registers;
     EXPECT_EQ(info.mostGemmRows(), 0u) << registers;

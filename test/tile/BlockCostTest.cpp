@@ -1,6 +1,7 @@
 // The cost model tells good schedules of a kernel from bad ones.
 #include "Module.h"
 
+#include "target/TargetInfo.h"
 #include "tile/cost/BlockCost.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Schedule.h"
@@ -16,9 +17,11 @@ using namespace perpend::tile;
 using Loops = llvm::SmallVector<KernelSchedule::Loop>;
 
 namespace {
-/// The cost of a kernel, on a Zen 5, after some steps.
+target::Machine usualMachine() { return llvm::cantFail(target::resolveTarget("znver5")); }
+
+/// The cost of a kernel, on a Zen 5 unless another machine is given, after some steps.
 BlockCost costAfter(const std::string &arguments, const std::string &result, const std::string &body,
-                    llvm::function_ref<void(KernelSchedule &)> steps) {
+                    llvm::function_ref<void(KernelSchedule &)> steps, const target::Machine &machine = usualMachine()) {
   interp::Module module("func.func private @k(" + arguments + ") -> " + result +
                         " attributes {graph.symbols = [], tile.kernel} {\n" + body + "\n  return %r : " + result +
                         "\n}\n");
@@ -28,7 +31,7 @@ BlockCost costAfter(const std::string &arguments, const std::string &result, con
   auto kernel = module.module->lookupSymbol<mlir::func::FuncOp>("k");
   KernelSchedule schedule(kernel);
   steps(schedule);
-  return costOf(kernel, llvm::cantFail(target::resolveTarget("znver5")));
+  return costOf(kernel, machine);
 }
 
 BlockCost productAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)> steps) {
@@ -38,10 +41,12 @@ BlockCost productAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)>
                    [&](KernelSchedule &s) { steps(s, *s.getLoops(*s.getBlock("contract"))); });
 }
 
-BlockCost transposeAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)> steps) {
+BlockCost transposeAfter(llvm::function_ref<void(KernelSchedule &, const Loops &)> steps,
+                         const target::Machine &machine = usualMachine()) {
   const std::string t = "tensor<2048x2048xf32>";
-  return costAfter("%a: " + t, t, "%r = graph.transpose %a [1, 0] : " + t + " -> " + t,
-                   [&](KernelSchedule &s) { steps(s, *s.getLoops(*s.getBlock("transpose"))); });
+  return costAfter(
+      "%a: " + t, t, "%r = graph.transpose %a [1, 0] : " + t + " -> " + t,
+      [&](KernelSchedule &s) { steps(s, *s.getLoops(*s.getBlock("transpose"))); }, machine);
 }
 
 void ok(mlir::LogicalResult result) { EXPECT_TRUE(mlir::succeeded(result)); }
@@ -81,8 +86,29 @@ TEST(BlockCost, seesWhatACacheHolds) {
     auto i = *s.split(l[0], 32), j = *s.split(l[1], 32);
     ok(s.reorder({i.first, j.first, i.second, j.second}));
   });
-  EXPECT_NEAR(tiles.fromL2 / columns.fromL2, 2.0 / 17, 0.02);
+  EXPECT_NEAR(tiles.fromOwnCaches / columns.fromOwnCaches, 2.0 / 17, 0.02);
   EXPECT_LT(tiles.seconds(), columns.seconds());
+}
+
+/// Of 32 MiB that are read and written; the machine's caches are all, none, or some of the usual ones.
+TEST(BlockCost, countsTheTrafficOfAnyCaches) {
+  auto costWith = [](llvm::ArrayRef<unsigned> kept) {
+    target::Machine machine = usualMachine();
+    std::vector<target::Memory> caches(machine.memories.begin(), machine.memories.begin() + 3);
+    caches[2].bytes /= 4; // holds neither operand
+    machine.memories = {{"local"}};
+    for (unsigned number : kept)
+      machine.memories.push_back(caches[number]);
+    return transposeAfter([](KernelSchedule &, const Loops &) {}, machine);
+  };
+  BlockCost all = costWith({0, 1, 2}), none = costWith({}), shared = costWith({2}), own = costWith({0, 1});
+  EXPECT_TRUE(all.fromOwnCaches > 0 && all.fromSharedCaches > 0 && all.fromMemory > 0);
+  EXPECT_TRUE(none.fromOwnCaches == 0 && none.fromSharedCaches == 0);
+  EXPECT_GE(none.fromMemory, own.fromMemory);
+  EXPECT_TRUE(shared.fromOwnCaches == 0 && shared.fromSharedCaches == 0); // loads and stores find it there
+  EXPECT_EQ(shared.fromMemory, all.fromMemory);
+  EXPECT_TRUE(own.fromOwnCaches == all.fromOwnCaches && own.fromSharedCaches == 0);
+  EXPECT_GE(own.fromMemory, all.fromMemory);
 }
 
 TEST(BlockCost, hasTheUnitsOfTheParallelLoop) {
@@ -105,7 +131,7 @@ func.func private @k(%x: !tile.buffer<[20, 320] x f32>, %y: !tile.buffer<[20, 32
   return
 })");
   target::TargetInfo machine = llvm::cantFail(target::resolveTarget("znver5"));
-  machine.lineBytes = 128;
+  machine.memories.front().lineBytes = 128;
   mlir::PassManager passes(&module.context);
   passes.addPass(createTileFlattenBlocks({machine}));
   ASSERT_TRUE(mlir::succeeded(passes.run(*module.module))) << module.messages;

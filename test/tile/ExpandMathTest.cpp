@@ -197,7 +197,7 @@ protected:
   using Binary = void(Buffer *, Buffer *, Buffer *);
 
   Jit compile(const std::string &source) {
-    perpend::target::TargetInfo target;
+    perpend::target::Machine target;
     target.fusesMultiplyAdds = GetParam();
     std::vector<std::unique_ptr<mlir::Pass>> passes;
     passes.push_back(createTileExpandMath({target}));

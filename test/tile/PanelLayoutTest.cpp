@@ -3,6 +3,7 @@
 #include "Module.h"
 
 #include "target/Intrinsics.h"
+#include "target/TargetInfo.h"
 #include "tile/intrinsics/Intrinsic.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -58,8 +59,9 @@ protected:
     }
     owner.context.loadDialect<TileDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect>();
     library = {};
-    perpend::target::TargetInfo machine; // without a triple: an intrinsic needs no code
-    EXPECT_TRUE(mlir::succeeded(library.add(&owner.context, "bytes.mlir", text, &machine))) << owner.messages;
+    perpend::target::Machine machine;
+    EXPECT_TRUE(mlir::succeeded(library.add(&owner.context, "bytes.mlir", text, &machine, /*needsCode=*/false)))
+        << owner.messages;
     return *library.list().front();
   }
 

@@ -325,11 +325,7 @@ Driver::Table Driver::blockSteps() {
       {"reindex_cache_write", [](Driver &d, Loop) { return d.reindexCache(true); }},
       {"read_at", [](Driver &d, Loop l) { return d.schedule.readAt(l, d.block(), d.random.integer(0, 1), d.scope()); }},
       {"write_at", [](Driver &d, Loop l) { return d.schedule.writeAt(l, d.block(), d.scope()); }},
-      {"bind",
-       [](Driver &d, Loop l) {
-         return d.schedule.bind(l, std::string(d.random.integer(0, 1) ? "blockIdx." : "threadIdx.") +
-                                       "xyz"[d.random.integer(0, 2)]);
-       }},
+      {"bind", [](Driver &d, Loop l) { return d.schedule.bind(l, "thread"); }},
       {"merge", [](Driver &d, Loop) { return d.merge(); }},
       {"loop_partition", [](Driver &d, Loop l) { return d.partition(l); }},
       {"reorder_block_iter_var", [](Driver &d, Loop) { return d.reorderIterators(); }},

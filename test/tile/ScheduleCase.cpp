@@ -3,6 +3,7 @@
 #include "ScheduleCase.h"
 #include "RandomSteps.h"
 
+#include "tile/Attributes.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/TraceText.h"
 
@@ -159,6 +160,11 @@ void ScheduleCase::check(mlir::ModuleOp scheduled, const KernelSchedule &schedul
   for (const Run &run : runs) {
     mlir::OwningOpRef<mlir::ModuleOp> flat(scheduled.clone());
     bindSizes(kernelOf(*flat), run.n);
+    kernelOf(*flat).walk([](ForOp loop) { // which a target may not be able to honour
+      mlir::NamedAttrList annotations(loop.getAnnotations());
+      annotations.erase(levelAnnotation);
+      loop.setAnnotationsAttr(annotations.getDictionary(loop.getContext()));
+    });
     ASSERT_TRUE(mlir::succeeded(::run(*flat, createTileFlattenBlocks()))) << module.messages << text;
     vectors += textOf(kernelOf(*flat)).find("vector<") != std::string::npos;
     for (unsigned parts : {1u, 3u}) {

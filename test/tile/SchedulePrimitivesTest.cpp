@@ -152,10 +152,10 @@ const Refusal refusals[] = {
     {"bind", "matmul",
      [](KernelSchedule &s) {
        Loops loops = loopsOf(s, "contract");
-       ASSERT_TRUE(mlir::succeeded(s.bind(loops[0], "threadIdx.x"))) << s.refusal().str();
-       (void)s.bind(loops[1], "threadIdx.x");
+       ASSERT_TRUE(mlir::succeeded(s.bind(loops[0], "thread"))) << s.refusal().str();
+       (void)s.bind(loops[1], "thread");
      },
-     "bind %i1: the loop 'i0', which is bound to threadIdx.x, is around it or inside of it"},
+     "bind %i1: the loop 'i0', which is bound to thread, is around it"},
     {"merge", "softmax",
      [](KernelSchedule &s) {
        Loops reduce = loopsOf(s, "reduce"), map = loopsOf(s, "map");
@@ -275,7 +275,9 @@ INSTANTIATE_TEST_SUITE_P(Refusals, SchedulePrimitives, ::testing::ValuesIn(refus
 
 TEST(SchedulePrimitivesScopes, areThoseOfTheTarget) {
   onBlocksOf("matmul", [](mlir::func::FuncOp kernel) {
-    KernelSchedule schedule(kernel, {"local", "l1"});
+    perpend::target::Machine machine;
+    machine.memories = {{"local"}, {"l1"}};
+    KernelSchedule schedule(kernel, machine);
     KernelSchedule::Block block = *schedule.getBlock("contract");
     KernelSchedule::Loop loop = (*schedule.getLoops(block))[0];
     for (llvm::StringRef scope : {"l2", "global", ""}) {

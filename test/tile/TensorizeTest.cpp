@@ -8,6 +8,7 @@
 #include "Module.h"
 #include "Workloads.h"
 
+#include "target/TargetInfo.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Schedule.h"
@@ -165,7 +166,9 @@ TEST_P(Tensorize, computesTheSame) {
     expected.push_back(module.run(inputs.back()));
   }
   run(*module.module, createTileBuildBlocks());
-  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"), {"local", "l1"});
+  perpend::target::Machine machine;
+  machine.memories = {{"local"}, {"l1"}};
+  KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"), machine);
   GetParam().apply(schedule);
   if (*GetParam().message) {
     EXPECT_NE(schedule.refusal().find(GetParam().message), llvm::StringRef::npos) << schedule.refusal().str();

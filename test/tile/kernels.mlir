@@ -2,23 +2,23 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v4 %s | FileCheck --check-prefix=SCHEDULE %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck --check-prefix=SMALL %s
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --canonicalize %s | FileCheck --check-prefix=LOOPS %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --tile-plan-memory --tile-lower-intrinsics --cpu-lower-main %s \
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --host-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 --tile-flatten-blocks --host-plan-memory --tile-lower-intrinsics --cpu-lower-main %s \
 // RUN:   | FileCheck --check-prefix=MAIN %s
 
 #x = #graph.shape<["n", 7]>
 #c = #graph.shape<["n", 16]>
 #n = #graph.shape<["n"]>
 
-// Inputs are space 0, outputs 1, weights 2, the arena 3. The second product may not overwrite what it reads: two buffers.
-// PLAN-LABEL: func.func @main
-// PLAN-SAME: tile.buffer_bytes = #graph.shape<["28*n", "28*n"]>
-// PLAN-SAME: tile.lifetimes = array<i64: 0, 1, 1, 2>
-// PLAN-SAME: tile.weight_bytes = 448
-// PLAN: graph.constant {{.*}} {tile.weight_offset = 0 : i64}
-// PLAN: @sign(%arg0) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 0, 0, 3, 0>}
-// PLAN: @sign(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 0, 3, 1>}
-// PLAN: @product(%{{.*}}) {graph.symbols = #{{.*}}, tile.buffers = array<i64: 3, 1, 2, 0, 1, 0>}
+// The second product may not overwrite what it reads: two buffers.
+// PLAN: host.segment @w0 at 0
+// PLAN-LABEL: host.entry @main
+// PLAN: host.buffer bytes [28*n] parts [1] live [0, 1] :
+// PLAN: host.buffer bytes [28*n] parts [1] live [1, 2] :
+// PLAN: host.constant @w0
+// PLAN: host.launch @sign(%arg0) -> (%[[FIRST:.*]]) symbols
+// PLAN: host.launch @sign(%[[FIRST]]) -> (%[[SECOND:.*]]) symbols
+// PLAN: host.launch @product(%[[SECOND]], %{{.*}}) -> (%arg1) symbols
 
 // MAIN-NOT: @main
 // MAIN: func.func private @registers_f32.block_

@@ -1,6 +1,6 @@
 // Kernels with several results: one nest of loops stores an element of each.
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --canonicalize --cse %s | FileCheck %s
-// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --tile-plan-memory %s | FileCheck --check-prefix=PLAN %s
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks --tile-flatten-blocks --host-plan-memory %s | FileCheck --check-prefix=PLAN %s
 // The interpreter on operators, and the compiled kernels with loops by each kind of schedule:
 // RUN: perpend check %s --against interpreter --symbol n=0
 // RUN: perpend check %s --against interpreter --symbol n=1
@@ -14,10 +14,10 @@
 #y = #graph.shape<["m", 7]>
 
 // Both results of @parts are read by others; one of those of @product is a result of main.
-// PLAN-LABEL: func.func @main
-// PLAN: @parts(%arg0) {{.*}}tile.buffers = array<i64: 0, 0, 3, 0, 3, 1>}
-// PLAN: @product(%{{.*}}) {{.*}}tile.buffers = array<i64: 3, 0, 2, 0, 1, 0, 1, 1>}
-// PLAN: @sums(%{{.*}}) {{.*}}tile.buffers = array<i64: 3, 1, 1, 2, 1, 3>}
+// PLAN-LABEL: host.entry @main
+// PLAN: host.launch @parts(%arg0) -> (%[[LEFT:.*]], %[[RIGHT:.*]]) symbols
+// PLAN: host.launch @product(%[[LEFT]], %{{.*}}) -> (%arg1, %arg2) symbols
+// PLAN: host.launch @sums(%[[RIGHT]]) -> (%arg3, %arg4) symbols
 func.func @main(%a: tensor<?x7xf32, #x> {graph.name = "a"})
     -> (tensor<?x16xf32, #c>, tensor<?x16xf32, #c>, tensor<7xf32>, tensor<7xf32>) {
   %w = graph.constant dense<0.5> : tensor<1x7x16xf32> : tensor<1x7x16xf32>

@@ -3,7 +3,7 @@
 // RUN: perpend-opt --help | FileCheck --check-prefix=HELP %s
 
 // HELP-DAG: --graph-fuse-kernels
-// HELP-DAG: --tile-plan-memory
+// HELP-DAG: --host-plan-memory
 // HELP-DAG: --cpu-lower-main
 // HELP-DAG: --convert-linalg-to-loops
 // HELP-DAG: --perpend-fuse

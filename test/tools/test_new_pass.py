@@ -19,14 +19,16 @@ def new_pass(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     assert spec and spec.loader
     script = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(script)
-    for folder in ("graph", "tile"):
+    for folder in ("graph", "tile", "host"):
         (tmp_path / "src" / folder / "passes").mkdir(parents=True)
         (tmp_path / "src" / folder / "passes" / "Passes.td").touch()
     monkeypatch.setattr(script, "ROOT", tmp_path)
     return script
 
 
-@pytest.mark.parametrize(("folder", "existing"), [("graph", "FuseMaps"), ("tile", "PlanMemory")])
+@pytest.mark.parametrize(
+    ("folder", "existing"), [("graph", "FuseMaps"), ("tile", "HoistDivisions"), ("host", "PlanMemory")]
+)
 def test_looks_like_an_existing_pass(
     new_pass: ModuleType, folder: str, existing: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -42,7 +44,7 @@ def test_looks_like_an_existing_pass(
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
-    [(["graph", "Things"], "is not verb + object"), (["runtime", "SplitThings"], "choose one of graph, tile")],
+    [(["graph", "Things"], "is not verb + object"), (["runtime", "SplitThings"], "choose one of graph, host, tile")],
 )
 def test_errors(new_pass: ModuleType, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert new_pass.main(arguments) == 1

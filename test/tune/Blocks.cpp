@@ -48,7 +48,7 @@ Trace Blocks::ruleTrace() {
 
 bool Blocks::takes(const Trace &trace) {
   OwningOpRef<func::FuncOp> copy = kernel().clone();
-  return succeeded(tile::KernelSchedule(*copy, target.scopes()).replay(trace));
+  return succeeded(tile::KernelSchedule(*copy, target).replay(trace));
 }
 
 Trace tiledProduct() {

@@ -6,6 +6,7 @@
 #include "Module.h"
 #include "Workloads.h"
 
+#include "target/TargetInfo.h"
 #include "tune/sketches/Sketches.h"
 
 namespace perpend::tune {

@@ -51,7 +51,7 @@ void Recorded::addPoint(const llvm::json::Array &numbers, const llvm::json::Arra
   std::optional<Point> point = space.pointOf(candidate);
   ASSERT_TRUE(point) << name << ": not of the space:\n" << llvm::join(linesOf(candidate), "\n");
   OwningOpRef<func::FuncOp> copy = kernel.clone();
-  if (failed(tile::KernelSchedule(*copy, target.scopes()).replay(candidate)))
+  if (failed(tile::KernelSchedule(*copy, target).replay(candidate)))
     return;
   tile::compactBuffers(*copy);
   double time = *numbers.back().getAsNumber();

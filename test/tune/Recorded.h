@@ -11,6 +11,7 @@
 
 #include "Module.h"
 
+#include "target/TargetInfo.h"
 #include "tune/Search.h"
 #include "tune/Trees.h"
 

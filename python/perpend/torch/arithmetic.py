@@ -43,20 +43,39 @@ def on_input(composite: str) -> Operator:
 
 
 def binary(composite: str, wide_numbers: bool = False) -> Operator:
-    """Converts both operands to the result's type; alpha scales the second. wide_numbers: with a Python number, f16 and
-    bf16 are computed in f32, where the number keeps its digits, and rounded once."""
+    """Converts both operands to the result's type; alpha, of that type, scales the second. With an alpha, f16 and bf16
+    are computed in f32 and rounded once. wide_numbers: with a number, too, which keeps its digits."""
 
     def convert(call: Call) -> Value:
-        if wide_numbers and call.dtype in (torch.float16, torch.bfloat16) and isinstance(call["other"], (int, float)):
-            wide = call.op(composite, call.tensor("self", torch.float32), call.number(call["other"], torch.float32))
-            return call.cast(wide, call.dtype)
-        other = call.tensor("other", call.dtype)
-        alpha = call.get("alpha", 1)
-        if alpha != 1:
-            other = call.op("mul", other, call.number(alpha, call.dtype))
-        return call.op(composite, call.tensor("self", call.dtype), other)
+        alpha, has_number = call.get("alpha", 1), wide_numbers and is_number(call.example("other"), call.dtype)
+        dtype = computing(call.dtype) if has_number or alpha != 1 else call.dtype
+        other = call.tensor("other", dtype if has_number else call.dtype)
+        other = scaled(call, call.cast(other, dtype), own_number(call, alpha))
+        return call.cast(call.op(composite, call.tensor("self", dtype), other), call.dtype)
 
     return convert
+
+
+def is_number(other: Any, dtype: torch.dtype) -> bool:
+    """A Python number, or a tensor of one that has another type than the result."""
+    return not isinstance(other, torch.Tensor) or (other.dim() == 0 and other.dtype != dtype)
+
+
+def own_number(call: Call, number: Any) -> Any:
+    """A number other than 1 with the digits of the result's type."""
+    return number if number == 1 else call.number(number, call.dtype)
+
+
+def scaled(call: Call, value: Value, factor: Any) -> Value:
+    return value if factor == 1 else call.op("mul", value, call.number(factor, torch_dtype(value.dtype)))
+
+
+def reversed_difference(call: Call) -> Value:
+    """other - alpha self"""
+    dtype = computing(call.dtype)
+    subtracted = scaled(call, call.tensor("self", dtype), own_number(call, call.get("alpha", 1)))
+    other = call.cast(call.tensor("other", call.dtype), dtype)
+    return call.cast(call.op("sub", other, subtracted), call.dtype)
 
 
 def common_dtype(call: Call) -> torch.dtype:
@@ -83,10 +102,9 @@ def logical(composite: str) -> Operator:
 
 def divide(call: Call) -> Value:
     mode = call.get("rounding_mode")
-    if mode is not None:
-        result: Value = whole_quotient(mode)(call)
-        return result
-    return binary("div", wide_numbers=True)(call)
+    convert = binary("div", wide_numbers=True) if mode is None else whole_quotient(mode)
+    result: Value = convert(call)
+    return result
 
 
 def whole_quotient(mode: str) -> Operator:
@@ -151,6 +169,17 @@ def elu(call: Call) -> Value:
     return result if scale == 1 else call.op("mul", result, call.number(scale, call.dtype))
 
 
+def leaky_relu(call: Call) -> Value:
+    """x, or where x is not greater than 0, the slope times x: of a slope that is no number, at 0, too."""
+    slope = float(call["negative_slope"])
+    if slope >= 0 and math.isfinite(slope):
+        return call.op("leaky_relu", call.tensor("self"), alpha=slope)
+    dtype = computing(call.dtype)
+    value = call.tensor("self", dtype)
+    result = call.op("where", call.op("greater", value, call.number(0, dtype)), value, scaled(call, value, slope))
+    return call.cast(result, call.dtype)
+
+
 def where(call: Call) -> Value:
     return call.op("where", call.tensor("condition"), call.tensor("self", call.dtype), call.tensor("other", call.dtype))
 
@@ -165,13 +194,15 @@ def round_even(call: Call) -> Value:
 
 def softplus(call: Call) -> Value:
     """log(1 + e^(beta x)) / beta; x if beta x is above the threshold (from 20 on the two are equal in f32)."""
-    value, beta, threshold = call.tensor("self"), call.get("beta", 1), call.get("threshold", 20)
-    scaled = value if beta == 1 else call.op("mul", value, call.number(beta, call.dtype))
-    result = call.op("softplus", scaled)
-    result = result if beta == 1 else call.op("div", result, call.number(beta, call.dtype))
-    if threshold >= 20 and call.dtype != torch.float64:
-        return result
-    return call.op("where", call.op("greater", scaled, call.number(threshold, call.dtype)), value, result)
+    beta, threshold, dtype = call.get("beta", 1), call.get("threshold", 20), computing(call.dtype)
+    value = call.tensor("self", dtype)
+    scaled_value = scaled(call, value, beta)
+    result = call.op("softplus", scaled_value)
+    result = result if beta == 1 else call.op("div", result, call.number(beta, dtype))
+    if threshold < 20 or dtype == torch.float64:
+        is_far = call.op("greater", scaled_value, call.number(threshold, dtype))
+        result = call.op("where", is_far, value, result)
+    return call.cast(result, call.dtype)
 
 
 def prelu(call: Call) -> Value:
@@ -274,23 +305,31 @@ def computing(dtype: torch.dtype) -> torch.dtype:
 
 
 def variance(call: Call) -> Value:
-    """The sum of squares around the mean over max(0, count - correction)."""
-    value = call.tensor("self", computing(call.dtype))
+    return variance_and_mean(call)[0]
+
+
+def variance_and_mean(call: Call) -> list[Value]:
+    """The sum of squares around the mean over max(0, count - correction), and the mean. In f64, as in PyTorch, where
+    neither squares of f32 overflow nor a large mean takes digits away."""
+    wide, keep = torch.float64, int(call.get("keepdim", False))
+    value = call.tensor("self", wide)
     axes = axes_of(call) or list(range(call.rank()))
-    centred = call.op("sub", value, call.op("reduce_mean", value, axes=axes, keepdims=1))
-    total = call.op("reduce_sum_square", centred, axes=axes, keepdims=int(call.get("keepdim", False)))
+    mean = call.op("reduce_mean", value, axes=axes, keepdims=1)
+    total = call.op("reduce_sum_square", call.op("sub", value, mean), axes=axes, keepdims=keep)
     count = " * ".join(f"({value.shape[axis]})" for axis in axes)
-    return call.cast(call.op("div", total, degrees_of_freedom(call, count)), call.dtype)
+    spread = call.op("div", total, degrees_of_freedom(call, count, wide))
+    mean = mean if keep else call.op("squeeze", mean, axes=axes)
+    return [call.cast(each, call.dtype) for each in (spread, mean)]
 
 
-def degrees_of_freedom(call: Call, count: str) -> Value:
-    correction, dtype = call.get("correction", 1), computing(call.dtype)
+def degrees_of_freedom(call: Call, count: str, dtype: torch.dtype) -> Value:
+    correction = call.get("correction", 1)
     if isinstance(correction, float) and correction.is_integer():
         correction = int(correction)
     if isinstance(correction, (int, str)):
         return call.number(f"max({count} - ({correction}), 0)", dtype)
-    left = call.op("sub", call.number(count, dtype), call.number(correction, dtype))
-    return call.op("max", left, call.number(0, dtype))
+    left, zero = call.op("sub", call.number(count, dtype), call.number(correction, dtype)), call.number(0, dtype)
+    return call.op("where", call.op("greater", left, zero), left, zero)  # of NaN, 0
 
 
 def vector_norm(call: Call) -> Value:
@@ -301,17 +340,12 @@ def vector_norm(call: Call) -> Value:
         return call.op("reduce_sum", value, axes=axes, keepdims=keep)
     if order in (1, 2):
         return call.op(f"reduce_l{int(order)}", value, axes=axes, keepdims=keep)
-    magnitude, dtype = call.op("abs", value), computing(call.dtype)
+    magnitude, dtype = call.op("abs", value), torch.float64  # f32 does not hold 1 / order, nor the powers
     if math.isinf(order):
         return call.op("reduce_max" if order > 0 else "reduce_min", magnitude, axes=axes, keepdims=keep)
     powers = call.op("pow", call.cast(magnitude, dtype), call.number(order, dtype))
     total = call.op("reduce_sum", powers, axes=axes, keepdims=keep)
     return call.cast(call.op("pow", total, call.number(1 / order, dtype)), call.dtype)
-
-
-def variance_and_mean(call: Call) -> list[Value]:
-    mean = call.op("reduce_mean", call.tensor("self"), axes=axes_of(call), keepdims=int(call["keepdim"]))
-    return [variance(call), mean]
 
 
 def softmax(composite: str) -> Operator:
@@ -375,8 +409,10 @@ def group_norm(call: Call) -> Value:
 
 
 def group_norm_with_statistics(call: Call) -> list[Value | None]:
-    value = call.tensor("input")
-    grouped = call.reshape(value, [value.shape[0], call["group"], -1]) if call.is_read(1) or call.is_read(2) else value
+    value, groups = call.tensor("input"), call["group"]
+    grouped = value
+    if call.is_read(1) or call.is_read(2):
+        grouped = call.reshape(value, [call["N"], groups, f"floordiv(({call['C']}) * ({call['HxW']}), {groups})"])
     return [_group_norm(call, call["group"]), *statistics(call, grouped, [2], keepdims=0)]
 
 
@@ -391,15 +427,19 @@ def _group_norm(call: Call, groups: int) -> Value:
 
 
 def add_product(call: Call) -> Value:
-    """beta self + alpha (mat1 mat2)"""
+    """beta self + alpha (mat1 mat2), rounded once."""
     names = ("mat1", "mat2") if "mat1" in call else ("batch1", "batch2") if "batch1" in call else ("mat", "vec")
-    product = call.op("matmul", call[names[0]], call[names[1]])
-    if call.get("alpha", 1) != 1:
-        product = call.op("mul", product, call.number(call["alpha"], call.dtype))
-    beta, addend = call.get("beta", 1), call.tensor("self", call.dtype)
-    if beta == 0:
-        return product
-    return call.op("add", product, addend if beta == 1 else call.op("mul", addend, call.number(beta, call.dtype)))
+    dtype, alpha, beta = computing(call.dtype), call.get("alpha", 1), call.get("beta", 1)
+    parts = []
+    if alpha != 0 or names[0] == "batch1":  # PyTorch's batches alone multiply by an alpha of 0
+        product = call.op("matmul", *(call.tensor(name, dtype) for name in names))
+        parts.append(scaled(call, product, alpha))
+    if beta != 0:
+        parts.append(scaled(call, call.tensor("self", dtype), beta))
+    if len(parts) == 2:
+        return call.cast(call.op("add", *parts), call.dtype)
+    alone = call.cast(parts[0] if parts else call.number(0, dtype), call.dtype)
+    return call.op("expand", alone, shape=[extent_of(extent) for extent in call.result.shape])
 
 
 def linear(call: Call) -> Value:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +29,8 @@ def end_unless_holds(call: Call) -> None:
     """_assert_scalar: a condition on extents and numbers that PyTorch could not decide during tracing, such as
     torch._check(mask.sum().item() > 3)."""
     condition = call.raw("self")
+    if limits_selection(condition):
+        return
     value = condition.meta["val"] if isinstance(condition, torch.fx.Node) else condition
     expression = sympy.sympify(value.node.expr if isinstance(value, torch.SymBool) else bool(value))
     parts = sympy.And.make_args(sympy.to_nnf(expression, simplify=False))
@@ -38,6 +42,21 @@ def end_unless_holds(call: Call) -> None:
         call.op("require_all", numbers.computed(call.converter, condition), message=message)
     elif not value:
         raise call.fail(f"{call['assert_msg']}\nhint: the assertion fails for all inputs; correct the model")
+
+
+def limits_selection(condition: Any) -> bool:
+    """Whether PyTorch asserts that masked_select takes no more elements than the tensor has, which may be fewer than
+    the mask has."""
+    aten = torch.ops.aten
+    if not isinstance(condition, torch.fx.Node) or condition.target is not operator.le:
+        return False
+    size, limit = condition.args
+    selection = size.args[0] if isinstance(size, torch.fx.Node) and size.target is aten.sym_size.int else None
+    if not isinstance(selection, torch.fx.Node) or selection.target is not aten.masked_select.default:
+        return False
+    shape, mask = (operand.meta["val"].shape for operand in selection.args[:2])
+    is_fixed = all(isinstance(extent, int) for extent in (limit, *shape, *mask))
+    return is_fixed and limit == math.prod(shape) < math.prod(torch.broadcast_shapes(shape, mask))
 
 
 def _readable(call: Call, expression: Any) -> str:

@@ -26,13 +26,13 @@ from torch._functorch._aot_autograd.schemas import PlainTensorMeta
 from torch._functorch.aot_autograd import make_boxed_func
 from torch._guards import TracingContext
 
-from .. import CompileError, Model, Module, check_options, compile, target_text
+from .. import CompileError, Model, Module, check_options, compile_in_process, target_text
 from .call import Complex, has_effect, place_of
 from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
 from .layouts import Layout
 from .numbers import result
-from .operators import decompositions
+from .operators import decompositions, own_formulas
 from .parts import Parts, split
 from .returned import Results, Returned, root_of
 from .scalars import Scalars, Sources
@@ -89,12 +89,14 @@ def perpend_backend(
         boxed: Function = make_boxed_func(function)
         return boxed
 
-    wrapped: Function = aot_autograd(
+    trace = aot_autograd(
         fw_compiler=_run_in_pytorch,
         bw_compiler=_run_in_pytorch,
         inference_compiler=compile_inference,
         decompositions=dict(decompositions()),
-    )(graph, example_inputs)
+    )
+    with own_formulas():
+        wrapped: Function = trace(graph, example_inputs)
     return _directly(alone[0], wrapped) if len(alone) == 1 else wrapped
 
 
@@ -222,17 +224,17 @@ class _Compiled:
             self.frozen = [index for index in self.frozen if index not in changed & self.changed]
             self.changed |= changed
             self.version = None
+            converter = Converter("compiled")
             try:
-                self.version = self._compile(inputs)
+                self.version = self._compile(converter, inputs)
             except CompileError as error:
-                self._refuse(error)
+                self._refuse(error, converter.failed)
             return self.version
 
-    def _refuse(self, error: CompileError) -> None:
+    def _refuse(self, error: CompileError, node: torch.fx.Node | None) -> None:
         """Leaves the node that the error is about to PyTorch, or else the whole graph."""
-        node = getattr(error, "node", None)
         try:
-            if node is not None and node.graph is self.module.graph:
+            if node is not None:
                 self.divide({node: str(error)})
         except CompileError:
             pass
@@ -257,7 +259,7 @@ class _Compiled:
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         return version.returned(results if isinstance(results, tuple) else (results,), inputs)
 
-    def _compile(self, inputs: Sequence[Any]) -> _Version:
+    def _compile(self, converter: Converter, inputs: Sequence[Any]) -> _Version:
         frozen = self.frozen
         kept = Frozen(inputs, frozen, self.reads_all)  # before they are read
         tensors = [
@@ -266,7 +268,6 @@ class _Compiled:
             if index not in frozen and isinstance(node.meta.get("val"), torch.Tensor) and not is_token(node)
         ]
         scalars = Scalars(self.placeholders, self.module.graph.nodes, tensors)
-        converter = Converter("compiled")
         converter.seeds = self.seeds
         for index, node in enumerate(self.placeholders):
             if index in frozen:
@@ -306,8 +307,7 @@ class _Compiled:
         key = (text, identity, tuple(sorted(self.settings.items())))
         model = _artifacts.get(key)
         if model is None:
-            program.is_of_process = True  # nobody saves the model
-            _artifacts[key] = model = compile(program, **self.settings)
+            _artifacts[key] = model = compile_in_process(program, **self.settings)
             model.allow_threads(torch.get_num_threads)
         return model
 

@@ -69,6 +69,7 @@ class Conversion:
         self.graph = GraphBuilder(name)
         self.values: dict[torch.fx.Node, Any] = {}
         self.seeds = 0  # the number of random operators so far
+        self.failed: torch.fx.Node | None = None  # the last whose conversion raised an error
         self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # keeps the tensor, so that its id is not reused
 
     def input(self, node: torch.fx.Node, name: str) -> None:

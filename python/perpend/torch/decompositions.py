@@ -123,7 +123,8 @@ def embedding_bag(
         result = torch.where(counts[:, None] > 0, result, 0.0)
         sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bag, result)
     else:
-        rows = rows * kept[:, None] if per_sample_weights is None else rows * (kept * per_sample_weights)[:, None]
+        rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]
+        rows = torch.where(kept[:, None] > 0, rows, 0.0)
         result = torch.zeros(shape, dtype=weight.dtype).index_add(0, bag, rows)
         result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
         sizes = counts.to(offsets.dtype) if mode == 1 else zeros if is_plain_sum else zeros[: offsets.shape[0]]
@@ -143,9 +144,14 @@ def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) 
 def distances(x: Tensor, y: Tensor, p: float, compute_mode: int | None = None) -> Tensor:
     """aten._cdist_forward: the p-norm of x[.., i, :] - y[.., j, :]."""
     difference = (x[..., :, None, :] - y[..., None, :, :]).abs()
+    return length(difference, p)
+
+
+def length(difference: Tensor, p: float) -> Tensor:
+    """The p-norm along the last dimension; p = 0 counts, and NaN as what it is."""
     if p == 0:
-        return (difference != 0).to(x.dtype).sum(-1)
-    return difference.norm(p=p, dim=-1)
+        return torch.where(difference != difference, difference, (difference != 0).to(difference.dtype)).sum(-1)
+    return torch.linalg.vector_norm(difference, p, dim=-1)
 
 
 def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
@@ -155,20 +161,37 @@ def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
     """aten._pdist_forward: the distances of rows i < j, in order."""
     first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
-    return torch.linalg.vector_norm(x[first] - x[second], p, dim=-1)
+    return length(x[first] - x[second], p)
 
 
 def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor, Tensor]:
-    """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes."""
+    """sum over targets j (those before the first -1) and all others i of max(0, 1 - x[j] + x[i]) / classes, without
+    those that are NaN."""
     rows, labels = (part.reshape(-1, part.shape[-1] if part.dim() else 1) for part in (x, target))
     classes = rows.shape[-1]
     is_given = (labels < 0).long().cumsum(-1) == 0
     is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes))).any(-2)
     wanted = rows.gather(-1, labels.clamp(min=0))
-    margins = (1 - wanted[..., :, None] + rows[..., None, :]).clamp(min=0)
-    losses = (margins * (is_given[..., :, None] & ~is_target[..., None, :])).sum((-2, -1)) / classes
+    margins = 1 - wanted[..., :, None] + rows[..., None, :]
+    counts = is_given[..., :, None] & ~is_target[..., None, :] & (margins > 0)
+    losses = torch.where(counts, margins, 0.0).sum((-2, -1)) / classes
     result = {0: losses.reshape(x.shape[:-1]), 1: losses.mean(), 2: losses.sum()}[reduction]
     return result, is_target.reshape(x.shape).to(x.dtype)
+
+
+def multi_margin(
+    x: Tensor, target: Tensor, p: int = 1, margin: float = 1, weight: Tensor | None = None, reduction: int = 1
+) -> Tensor:
+    """sum over i that are not the target t of weight[t] max(0, margin - x[t] + x[i])^p / classes, without those that
+    are NaN."""
+    rows, labels = x.reshape(-1, x.shape[-1] if x.dim() else 1), target.reshape(-1, 1)
+    classes = rows.shape[-1]
+    margins = margin - rows.gather(-1, labels) + rows
+    terms = margins if p == 1 else margins * margins
+    terms = terms if weight is None else terms * weight[labels]
+    counts = (margins > 0) & (labels != torch.arange(classes))
+    losses = torch.where(counts, terms, 0.0).sum(-1) / classes
+    return {0: losses.reshape(target.shape), 1: losses.mean(), 2: losses.sum()}[reduction]
 
 
 def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | None = None) -> Any:
@@ -200,9 +223,28 @@ def trilinear(
     return (parts[0] * parts[1] * parts[2]).sum(sumdim)
 
 
+def add_scaled(operator: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
+    """x + value y * z, or y / z. Floats of 16 bits are computed in f32; among integers, value loses its fraction."""
+
+    def function(x: Tensor, y: Tensor, z: Tensor, *, value: float = 1) -> Tensor:
+        dtype = torch.promote_types(torch.result_type(x, y), torch.result_type(x, z))
+        is_whole = not dtype.is_floating_point and not dtype.is_complex
+        wide = torch.promote_types(dtype, torch.float32) if dtype.is_floating_point else dtype
+        x, y, z = (each.to(wide) for each in (x, y, z))
+        factor = int(value) if is_whole else value
+        return (x + operator(y if factor == 1 else y * factor, z)).to(dtype)
+
+    return function
+
+
+def times_power_of_two(x: Tensor, exponent: Tensor) -> Tensor:
+    """aten.ldexp"""
+    return x * torch.pow(2.0, exponent)
+
+
 def add_sum_of_products(x: Tensor, y: Tensor, z: Tensor, *, beta: float = 1, alpha: float = 1) -> Tensor:
-    product = alpha * (y @ z).sum(0, dtype=x.dtype)
-    return product if beta == 0 else beta * x + product
+    """aten.addbmm: the batch becomes a part of what the product sums over."""
+    return torch.addmm(x, y.movedim(0, 1).flatten(1), z.flatten(0, 1), beta=beta, alpha=alpha)
 
 
 def scatter_reduce(
@@ -245,6 +287,12 @@ def index_reduce(
     return x.scatter_reduce(dim, index.reshape(shape).expand(source.shape), source, reduce, include_self=include_self)
 
 
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """Elements of the flattened tensor, counted from its end where an index is negative."""
+    index = torch.where(index < 0, index + x.numel(), index)
+    return x.reshape(-1).index_select(0, index.reshape(-1)).reshape(index.shape)
+
+
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
     """Writes elements of the flattened tensor."""
     flat = x.reshape(-1).index_put((index.reshape(-1),), source.reshape(-1), accumulate)
@@ -275,6 +323,20 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tenso
     results = (values.gather(-1, last), order.gather(-1, last))
     first, second = (part.movedim(-1, dim) if keepdim else part.squeeze(-1) for part in results)
     return first, second
+
+
+def deviation(
+    x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> Tensor:
+    """aten.std: the root of the variance before that is rounded, which may be too large for the type."""
+    return torch.var(x.double(), dim, correction=correction, keepdim=keepdim).sqrt().to(x.dtype)
+
+
+def deviation_and_mean(
+    x: Tensor, dim: list[int] | None = None, *, correction: float | None = None, keepdim: bool = False
+) -> tuple[Tensor, Tensor]:
+    variance, mean = torch.var_mean(x.double(), dim, correction=correction, keepdim=keepdim)
+    return variance.sqrt().to(x.dtype), mean.to(x.dtype)
 
 
 def least_common_multiple(x: Tensor, y: Tensor) -> Tensor:
@@ -336,6 +398,15 @@ def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | 
     return result
 
 
+def powers_between(
+    start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: torch.dtype | None = None, **others: Any
+) -> Tensor:
+    """aten.logspace, of any base."""
+    dtype = dtype or torch.get_default_dtype()
+    exponents = torch.linspace(start, end, steps, dtype=torch.float64)
+    return torch.pow(float(base), exponents).to(dtype)
+
+
 def randomised_relu(
     x: Tensor,
     noise: Tensor,
@@ -355,8 +426,6 @@ TABLE_OF_TORCH = [
     aten._native_batch_norm_legit_functional,
     aten._batch_norm_with_update_functional,
     aten.binary_cross_entropy,
-    aten.ldexp,
-    aten.take,
 ]
 
 DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
@@ -377,17 +446,28 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten._embedding_bag_forward_only.default: embedding_bag,
     aten._cdist_forward.default: distances,
     aten.mode.default: mode,
+    aten.std.correction: deviation,
+    aten.std_mean.correction: deviation_and_mean,
     aten.lcm.default: least_common_multiple,
     aten.index_reduce.default: index_reduce,
     aten.put.default: put,
+    aten.take.default: take,
     aten.resize.default: resize,
     aten.diagonal_scatter.default: diagonal_scatter,
     aten.dist.default: distance,
     aten._pdist_forward.default: distances_of_pairs,
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
+    aten.multi_margin_loss.default: multi_margin,
     aten._trilinear.default: trilinear,
     aten.addbmm.default: add_sum_of_products,
+    aten.addcmul.default: add_scaled(torch.mul),
+    aten.addcdiv.default: add_scaled(torch.true_divide),
+    aten.ldexp.Tensor: times_power_of_two,
     aten.linspace.default: evenly_spaced,
+    aten.logspace.default: powers_between,
+    aten.logspace.Tensor_Tensor: powers_between,
+    aten.logspace.Tensor_Scalar: powers_between,
+    aten.logspace.Scalar_Tensor: powers_between,
     aten.signbit.default: sign_bit,
     aten.copysign.Tensor: copy_sign,
     aten.copysign.Scalar: copy_sign,

@@ -204,7 +204,8 @@ def factored(call: Call) -> list[Value]:
 def product_of_reflections(call: Call, vectors: Term, scales: str) -> Term:
     """The product [n, rows, rows] of reflections 1 - tau[j] v v^T, with v = (0 .. 0, 1, vectors[j + 1 ..])."""
     rows = vectors.value.shape[1]
-    factors = Term(call, call.cast(call.tensor(scales), torch.float64)).shaped([vectors.value.shape[0], -1])
+    given = call.cast(call.tensor(scales), torch.float64)
+    factors = Term(call, given).shaped([vectors.value.shape[0], given.shape[-1]])
 
     def reflect(number: Term, product: Term) -> list[Term]:
         place, column = places(call, rows), vectors[number, 2]

@@ -7,7 +7,7 @@ the expressions of PyTorch's symbolic integers.
 from __future__ import annotations
 
 import warnings
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from inspect import signature
 from typing import Any, cast
@@ -24,7 +24,7 @@ from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
 from .saved_guards import saved_conditions
-from .structure import Arguments, Leaf, Result, Structure, output_names
+from .structure import Arguments, Leaf, Result, Structure, is_long, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
 from .types import DTYPES, is_unnamed, name_expression, named_expression, names_in_use, naming
 from .untouched import evaluated
@@ -44,8 +44,8 @@ class Converter(Conversion):
                 self.graph.set_location(node.name, str(node.target))
                 try:
                     self._convert(module, node)
-                except CompileError as error:
-                    error.node = node  # of the whole graph in the end: it holds the regions
+                except CompileError:
+                    self.failed = node  # of the whole graph in the end: it holds the regions
                     raise
 
     def _convert(self, module: torch.fx.GraphModule, node: torch.fx.Node) -> None:
@@ -141,20 +141,19 @@ def unsupported_nodes(module: torch.fx.GraphModule) -> dict[torch.fx.Node, str]:
     them and has other tensors than the compiler knows."""
     apart = {node: "it is not supported" for node in module.graph.nodes if not _is_convertible(module, node)}
     outside = {node for node in module.graph.nodes if node.op == "placeholder"} | apart.keys()
-    rest = [node for node in module.graph.nodes if node.op == "call_function" and node not in apart]
     results = {node for node in module.graph.output_node().all_input_nodes if node.op != "placeholder"}
-    goes_on = True
-    while goes_on:
-        goes_on = False
-        for node in rest:
-            near = {source for source in node.all_input_nodes if source in outside}
-            if node in results or any(user in outside for user in node.users):
-                near.add(node)
-            if strange := next(filter(None, map(strangeness, near)), None):
-                apart[node] = strange
-                outside.add(node)
-                goes_on = True
-        rest = [node for node in rest if node not in apart]
+    rest = deque(node for node in module.graph.nodes if node.op == "call_function")
+    while rest:
+        node = rest.popleft()
+        if node in apart or node.op != "call_function":
+            continue
+        near = [source for source in node.all_input_nodes if source in outside]
+        if node in results or any(user in outside for user in node.users):
+            near.append(node)
+        if strange := next(filter(None, map(strangeness, near)), None):
+            apart[node] = strange
+            outside.add(node)
+            rest += (*node.all_input_nodes, *node.users)
     return apart
 
 
@@ -316,7 +315,8 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
     with warnings.catch_warnings():  # PyTorch warns about its own copies of tree specs
         warnings.filterwarnings("ignore", ".*LeafSpec.* is deprecated", FutureWarning)
         try:
-            return program.run_decompositions(table)
+            with operators.own_formulas():
+                return program.run_decompositions(table)
         except CompileError:
             raise
         except Exception as error:
@@ -415,7 +415,7 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     leaves: list[Leaf | Result] = []
     for name, (node, spec) in zip(names, returned, strict=True):
         constant = spec.arg.value if isinstance(spec.arg, ConstantArgument) else 0
-        if constant is None or isinstance(constant, (bool, float, str)):
+        if constant is None or isinstance(constant, (bool, float, str)) or is_long(constant):
             leaves.append(Leaf.NONE if constant is None else Result(constant))
             continue
         value = numbers.result(converter, node)

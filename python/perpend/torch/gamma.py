@@ -14,7 +14,8 @@ from .factorisations import Term, choose, loop
 from .movement import result_shape
 from .special import BERNOULLI
 
-WITHIN = 1e5  # limit of a; beyond it the sum would have too many terms
+WITHIN = 1e5  # limit of a count; beyond it a sum would have too many terms
+LARGE = 1e6  # of incomplete gamma functions: an expansion holds from this a on
 
 
 def operands(call: Call, first: str, second: str) -> tuple[Term, Term]:
@@ -58,14 +59,40 @@ def zeta(call: Call) -> Value:
     return call.cast(choose(s < 1.0, math.nan, total).value, call.dtype)
 
 
+def horner(x: Term, coefficients: list[float]) -> Term:
+    """coefficients[0] + coefficients[1] x + ..."""
+    result = x * 0.0 + coefficients[-1]
+    for coefficient in reversed(coefficients[:-1]):
+        result = result * x + coefficient
+    return result
+
+
+def of_large(a: Term, x: Term, is_upper: bool) -> Term:
+    """Temme's expansion. m = (x - a) / a; h = m - log(1 + m) is half the square of e, which has m's sign. The upper
+    function is erfc(e sqrt(a / 2)) / 2 + e^(-a h) / sqrt(2 pi a) (1 / m - 1 / e - 1 / (540 a))."""
+    m = (x - a) / a
+    series = horner(m, [(-1) ** k / (k + 2) for k in range(9)]) * m * m
+    h = choose(m.op("abs") < 0.01, series, m - m.op("log1p"))
+    size = (h * 2.0).op("sqrt")
+    e = choose(m < 0.0, size * -1.0, size)
+    first = horner(e, [-1 / 3, 1 / 12, -2 / 135, 1 / 864, 1 / 2835, -139 / 777600, 1 / 25515])
+    first = choose(size < 0.05, first, m.op("reciprocal") - e.op("reciprocal"))
+    rest = (a * h * -1.0).op("exp") / (a * (2 * math.pi)).op("sqrt") * (first - (a * 540.0).op("reciprocal"))
+    end = e * (a / 2.0).op("sqrt")
+    if is_upper:
+        return end.op("erfc") / 2.0 + rest
+    return (end * -1.0).op("erfc") / 2.0 - rest
+
+
 def incomplete_gamma(is_upper: bool) -> Callable[[Call], Any]:
     """If x < a + 1: x^a e^-x / gamma(a) times the sum of x^n / (a .. (a + n)). Otherwise times a continued fraction,
-    which yields the complement."""
+    which yields the complement. Both take some sqrt(a) steps."""
 
     def convert(call: Call) -> Value:
         a, x = operands(call, "self", "other")
         is_plain = (a.op("greater", 0.0)).op("logical_and", x.op("greater", 0.0)).op("logical_and", x < math.inf)
-        a_used, x_used = choose(is_plain, a, 1.0), choose(is_plain, x, 1.0)
+        is_summed = is_plain.op("logical_and", a < LARGE)
+        a_used, x_used = choose(is_summed, a, 1.0), choose(is_summed, x, 1.0)
         is_near = x_used < a_used + 1.0
         near_x, far_x = choose(is_near, x_used, a_used), choose(is_near, a_used + 1.0, x_used)
         count = greatest(call, a_used.op("sqrt"), 1.0) * 8 + 100
@@ -86,7 +113,10 @@ def incomplete_gamma(is_upper: bool) -> Callable[[Call], Any]:
             value, at_zero, at_end = choose(is_near, lower * -1.0 + 1.0, upper), 1.0, 0.0
         else:
             value, at_zero, at_end = choose(is_near, lower, upper * -1.0 + 1.0), 0.0, 1.0
+        value = choose(a < LARGE, value, choose(a.is_(math.inf), at_zero, of_large(a, x, is_upper)))
         rest = choose(x.is_(0.0), at_zero, choose((a.is_(0.0)).op("logical_or", x.is_(math.inf)), at_end, math.nan))
+        rest = choose(a.is_(a).op("logical_and", x.is_(x)), rest, math.nan)
+        rest = choose(a.is_(math.inf), at_zero, rest)
         rest = choose((x < 0.0).op("logical_or", a < 0.0), math.nan, rest)
         rest = choose(a.is_(x).op("logical_and", a.is_(0.0).op("logical_or", a.is_(math.inf))), math.nan, rest)
         return call.cast(choose(is_plain, value, rest).value, call.dtype)

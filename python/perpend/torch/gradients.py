@@ -12,6 +12,12 @@ from torch import Tensor
 aten: Any = torch.ops.aten
 
 
+def softmax_backward(grad: Tensor, result: Tensor, dim: int, dtype: torch.dtype) -> Tensor:
+    """The sum of both comes before the product with the result, as in eager PyTorch."""
+    total = (grad * result).sum(dim, keepdim=True)
+    return ((grad - total) * result).to(dtype)
+
+
 # ----------------------------------------------------------------------------------------------------------------------
 # Convolutions
 # ----------------------------------------------------------------------------------------------------------------------
@@ -157,6 +163,7 @@ GRADIENTS: dict[Any, Callable[..., Any]] = {
     aten._adaptive_avg_pool3d_backward.default: adaptive_average_pool_backward(3),
     aten.max_pool2d_with_indices_backward.default: max_pool_backward(2),
     aten.max_pool3d_with_indices_backward.default: max_pool_backward(3),
+    aten._softmax_backward_data.default: softmax_backward,
     aten.adaptive_max_pool2d_backward.default: max_pool_backward(2),
     aten.adaptive_max_pool3d_backward.default: max_pool_backward(3),
 }

@@ -35,7 +35,8 @@ def cast(call: Call) -> Value:
 
 
 def dropout(call: Call) -> Any:
-    if call["train"] is None or call["train"]:
+    is_trained = call["train"] is None or call["train"]
+    if is_trained and call["p"] != 0:
         raise call.fail("dropout in training mode\nhint: use model.eval()")
     value = call.tensor("input")
     if not isinstance(call.result, (list, tuple)):
@@ -387,4 +388,7 @@ def index_select(call: Call) -> Value:
 
 
 def gather(call: Call) -> Value:
+    """An index without elements may have any rank."""
+    if any(isinstance(extent, int) and extent == 0 for extent in call.result.shape):
+        return call.op("expand", call.number(0, call.dtype), shape=result_shape(call))
     return call.op("gather_elements", call.tensor("self"), call.tensor("index"), axis=call["dim"])

@@ -5,8 +5,9 @@ Decompositions leave core ATen and the operators that composites express directl
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import torch
@@ -31,6 +32,7 @@ from .arithmetic import (
     instance_norm,
     layer_norm,
     layer_norm_with_statistics,
+    leaky_relu,
     linear,
     logical,
     masked_fill,
@@ -40,6 +42,7 @@ from .arithmetic import (
     prelu,
     reduction,
     remainder,
+    reversed_difference,
     rms_norm,
     round_even,
     sign,
@@ -62,6 +65,7 @@ from .factorisations import FACTORISATIONS
 from .gamma import GAMMA
 from .groups import GROUPED
 from .linear_algebra import LINEAR_ALGEBRA
+from .losses import chunked_losses
 from .movement import (
     arange,
     as_strided,
@@ -166,7 +170,24 @@ def is_final(node: torch.fx.Node, table: Any) -> bool:
 def decompositions() -> Mapping[Any, Any]:
     """Core ATen's decompositions, without those of the operators that stay."""
     registered = torch._C._dispatch_get_registrations_for_dispatch_key("CompositeImplicitAutograd")
-    return _decompositions(tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::")))
+    others = tuple(_operator_of(name) for name in sorted(registered) if not name.startswith("aten::"))
+    return {**_decompositions(others), **chunked_losses()}
+
+
+@contextlib.contextmanager
+def own_formulas() -> Iterator[None]:
+    """Inside, formulas of DECOMPOSITIONS come before those that PyTorch has for derivatives of the same operators."""
+    key = torch._C.DispatchKey.Autograd
+    theirs = {operator: operator.py_kernels.pop(key, None) for operator in DECOMPOSITIONS}
+    changed = {operator: kernel for operator, kernel in theirs.items() if kernel is not None}
+    for operator in changed:
+        operator._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for operator, kernel in changed.items():
+            operator.py_kernels[key] = kernel
+            operator._dispatch_cache.clear()
 
 
 def _operator_of(name: str) -> Any:
@@ -231,7 +252,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.hardswish": unary("hard_swish"),
     "aten.softplus": softplus,
     "aten.elu": elu,
-    "aten.leaky_relu": lambda call: call.op("leaky_relu", call.tensor("self"), alpha=float(call["negative_slope"])),
+    "aten.leaky_relu": leaky_relu,
     "aten.hardtanh": clamp,
     "aten.clamp": clamp,
     "aten.clamp_min": clamp,
@@ -245,7 +266,7 @@ OPERATORS: dict[str, Operator] = {
     ),
     "aten.add": binary("add"),
     "aten.sub": binary("sub"),
-    "aten.rsub": lambda call: call.op("sub", call.tensor("other", call.dtype), call.tensor("self", call.dtype)),
+    "aten.rsub": reversed_difference,
     "aten.mul": binary("mul", wide_numbers=True),
     "aten.div": divide,
     "aten.true_divide": divide,
@@ -387,6 +408,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.new_full": filled(),
     "aten.fill": filled(),
     "aten.scalar_tensor": filled(),
+    "prims.scalar_tensor": filled(),
     **{f"aten.{name}": filled(0) for name in ZEROS.split()},
     **{f"aten.{name}": filled(1) for name in ["ones", "ones_like", "new_ones"]},
     "aten.arange": arange,

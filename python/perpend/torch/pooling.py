@@ -23,8 +23,8 @@ def places_of(sample: Tensor, extent: int, size: int, count: int) -> Tensor:
 
 
 def fractional_max(x: Tensor, sizes: Sequence[int], counts: Sequence[int], samples: Tensor) -> tuple[Tensor, Tensor]:
-    """The maxima of windows, and their positions among the flattened elements. samples: [batch, channels, dims]; those
-    of images begin with the columns'."""
+    """The maxima of windows, and their positions among the flattened elements, or that of a window's last NaN. samples:
+    [batch, channels, dims]; those of images begin with the columns'."""
     dims = len(sizes)
     extents = x.shape[-dims:]
     own = samples.reshape(*x.shape[:-dims], dims)
@@ -38,6 +38,8 @@ def fractional_max(x: Tensor, sizes: Sequence[int], counts: Sequence[int], sampl
     elements, windows = x.flatten(-dims), flat.flatten(-dims).flatten(-dims - 1, -2)
     found = elements.gather(-1, windows.flatten(-2)).reshape(windows.shape)
     values, which = found.max(-1)
+    last = found.shape[-1] - 1 - (found != found).flip(-1).long().argmax(-1)
+    which = torch.where(values != values, last, which)
     positions = windows.gather(-1, which[..., None])[..., 0]
     shape = [*x.shape[:-dims], *counts]
     return values.reshape(shape), positions.reshape(shape)

@@ -7,6 +7,7 @@ quantisation has ATen's fake_quantize.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable
 from typing import Any
 
@@ -167,16 +168,26 @@ def fake_quant_per_channel(x: Tensor, scales: Tensor, zero_points: Tensor, axis:
     return (levels - zero_points) * scales
 
 
-def fake_quantize(x: Tensor, scale: Any, zero_point: Any, low: int, high: int) -> tuple[Tensor, Tensor]:
-    """aten.fake_quantize_per_tensor_affine: to a level and back. Zero points that are floats are added before rounding,
-    and what comes back is rounded once."""
-    inverse = 1.0 / scale.to(torch.float32) if isinstance(scale, Tensor) else _inverse(scale)
+def _single(number: float) -> float:
+    """With the digits of f32."""
+    return float(struct.unpack("f", struct.pack("f", number))[0])
+
+
+def fake_quantize(
+    x: Tensor, scale: Any, zero_point: Any, low: int, high: int, back_in: torch.dtype = torch.float32
+) -> tuple[Tensor, Tensor]:
+    """aten.fake_quantize_per_tensor_affine: to a level, the least one for NaN, and back, with a scale and an inverse of
+    f32. Zero points that are floats are added before rounding."""
+    single = scale.to(torch.float32) if isinstance(scale, Tensor) else _single(scale)
+    inverse = 1.0 / single if isinstance(single, Tensor) else _single(1.0 / single)
+    scaled = x.to(torch.promote_types(x.dtype, torch.float32)) * inverse
     if isinstance(zero_point, Tensor) and zero_point.is_floating_point():
-        level = torch.round(zero_point + x * inverse)
-        back = (level.clamp(low, high).to(torch.float64) - zero_point) * scale
+        level = torch.round(zero_point + scaled)
     else:
-        level = torch.round(x * inverse) + zero_point
-        back = (level.clamp(low, high) - zero_point) * scale
+        level = torch.round(scaled) + zero_point
+    level = level.to(back_in)
+    kept = torch.where(level != level, low, level.clamp(low, high))
+    back = (kept - zero_point) * single
     return back.to(x.dtype), (level >= low) & (level <= high)
 
 
@@ -192,7 +203,8 @@ def fake_quantize_of_tensors(
 def fake_quantize_channels(
     x: Tensor, scale: Tensor, zero_point: Tensor, axis: int, low: int, high: int
 ) -> tuple[Tensor, Tensor]:
-    return fake_quantize(x, _along(scale, axis, x.dim()), _along(zero_point, axis, x.dim()), low, high)
+    """Back in f64."""
+    return fake_quantize(x, _along(scale, axis, x.dim()), _along(zero_point, axis, x.dim()), low, high, torch.float64)
 
 
 def fake_quantize_learnable(

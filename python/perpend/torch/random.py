@@ -52,8 +52,9 @@ def exponential(x: Tensor, rate: float = 1.0, generator: Any = None) -> Tensor:
 
 
 def geometric(x: Tensor, p: float, generator: Any = None) -> Tensor:
-    """The number of trials until the first success."""
-    return torch.ceil(torch.log1p(-torch.rand_like(x)) / math.log1p(-p)).clamp(min=1)
+    """The number of trials until the first success, of every type."""
+    drawn = torch.rand_like(x, dtype=drawn_type(x))
+    return torch.ceil(torch.log1p(-drawn) / math.log1p(-p)).clamp(min=1).to(x.dtype)
 
 
 def cauchy(x: Tensor, median: float = 0.0, sigma: float = 1.0, generator: Any = None) -> Tensor:

@@ -9,7 +9,8 @@ from typing import Any
 import torch
 
 from .._perpend import Value
-from .call import Call
+from .arithmetic import scaled
+from .call import Call, is_float
 from .movement import slice_between
 from .types import Extent, extent_of, torch_dtype
 
@@ -57,6 +58,8 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
         else:
             sizes = [extent_of(extent) for extent in call.result.shape[2:]]
         chosen: dict[str, Any] = {"mode": mode, "coordinate_transformation_mode": coordinates, **attributes}
+        if call.get("align_corners", False) and "antialias" in attributes:
+            return without_aliases(call, value, sizes, chosen)
         if call.get("align_corners", False):
             chosen["coordinate_transformation_mode"] = "align_corners"  # the extents alone decide
             factors = None
@@ -66,6 +69,26 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
         return call.op("resize", value, sizes=[*value.shape[:2], *sizes], **scales, **chosen)
 
     return convert
+
+
+def without_aliases(call: Call, value: Value, sizes: list[Extent], chosen: dict[str, Any]) -> Value:
+    """align_corners says how wide the windows are, (in - 1) / (out - 1), but not where they begin. That of an only
+    element has no width: it is about the first one, and a cubic one reaches the second."""
+    scales = [1.0, 1.0]
+    for axis, size in enumerate(sizes, 2):
+        extent = value.shape[axis]
+        if not isinstance(size, int) or not isinstance(extent, int):
+            raise call.fail("expected numbers as extents\nhint: export with these dimensions fixed")
+        has_width = size > 1 and extent > 1
+        scales.append((size - 1) / (extent - 1) if has_width else float(size))
+        if not has_width:
+            weights = (1.125, -0.125) if chosen["mode"] == "cubic" and extent > 1 else (1.0,)
+            parts = [call.op("slice", value, starts=[k], ends=[k + 1], axes=[axis], steps=[1]) for k in range(2)]
+            weighted = [scaled(call, part, weight) for part, weight in zip(parts, weights, strict=False)]
+            value = call.op("add", *weighted) if len(weighted) == 2 else weighted[0]
+    if call.dtype == torch.uint8:
+        return resized_bytes(call, value, sizes, scales[2:], chosen)
+    return call.op("resize", value, sizes=[*value.shape[:2], *sizes], scales=scales, **chosen)
 
 
 def resized_bytes(
@@ -223,7 +246,7 @@ def adaptive_max_pool(call: Call) -> list[Value | None]:
 
 def adaptive_maxima(call: Call) -> list[Value | None]:
     """And their positions in the image: along one dimension after the other, from the last on, the first maximum of
-    each window."""
+    each window, or its last NaN."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
     image = value.shape
     place = call.op("expand", call.number(0, torch.int64), shape=image)
@@ -237,13 +260,23 @@ def adaptive_maxima(call: Call) -> list[Value | None]:
             )
         windows, own_places = (adaptive_windows(call, x, axis, size) for x in (value, place))
         for (begin, window), (_, own) in zip(windows, own_places, strict=True):
-            at = call.op("argmax", window, axis=axis, keepdims=1)
+            at = place_of_maximum(call, window, axis)
             along = call.op("mul", call.op("add", at, scalar(call, begin)), scalar(call, row))
             maxima.append(call.op("gather_elements", window, at, axis=axis))
             places.append(call.op("add", call.op("gather_elements", own, at, axis=axis), along))
         value, place = (call.op("concat", *parts, axis=axis) for parts in (maxima, places))
         row = f"({row}) * ({image[axis]})"
     return [value, place]
+
+
+def place_of_maximum(call: Call, window: Value, axis: int) -> Value:
+    """The position of the first maximum along a dimension, or of the last NaN."""
+    first = call.op("argmax", window, axis=axis, keepdims=1)
+    if not is_float(window):
+        return first
+    is_nan = call.cast(call.op("isnan", window), torch.uint8)
+    has_nan = call.cast(call.op("reduce_max", is_nan, axes=[axis], keepdims=1), torch.bool)
+    return call.op("where", has_nan, call.op("argmax", is_nan, axis=axis, keepdims=1, select_last_index=1), first)
 
 
 def scalar(call: Call, number: Extent) -> Value:

@@ -109,21 +109,29 @@ def wanted(call: Call, inverse: Value, counts: Value) -> list[Value | None]:
 
 
 def unique_consecutive(call: Call) -> list[Value | None]:
-    if call.get("dim") is not None and call.rank() != 1:
-        raise call.fail("a dimension is not supported\nhint: leave it out for a vector")
-    value = call.tensor("self")
-    flat = call.reshape(value, [-1])
-    number = iota(call, flat.shape[0])
-    before = call.op("gather", flat, call.op("max", call.op("sub", number, call.number(1, torch.int64)), zero(call)))
-    differs = call.op("not_equal", flat, before)
+    """Elements, or slices along a dimension, that differ from the one before."""
+    value, dim = call.tensor("self"), call.get("dim")
+    if dim is not None and dim < 0 and call.rank():
+        raise call.fail("PyTorch traces a wrong shape for a dimension counted from the end\nhint: count it from 0")
+    is_flat = dim is None or not call.rank()
+    axis = 0 if is_flat else normal(dim, call.rank())
+    items = call.reshape(value, [-1]) if is_flat else value
+    number = iota(call, items.shape[axis])
+    before = call.op("max", call.op("sub", number, call.number(1, torch.int64)), zero(call))
+    differs = call.op("not_equal", items, call.op("gather", items, before, axis=axis))
+    others = [other for other in range(len(items.shape)) if other != axis]
+    if others:
+        differs = call.op("reduce_max", call.cast(differs, torch.uint8), axes=others, keepdims=0)
+        differs = call.cast(differs, torch.bool)
     begins = call.op("logical_or", differs, call.op("equal", number, zero(call)))
     inverse = call.op("cumsum", call.cast(differs, torch.int64), axis=0)
     first = call.op("compress", number, begins, axis=0)
-    end = call.converter.graph.dims([flat.shape[0]])
+    end = call.converter.graph.dims([items.shape[axis]])
     following = call.op("concat", slice_between(call, first, 0, 1, END), end, axis=0)
     following = slice_between(call, following, 0, 0, first.shape[0])  # of no elements, none
     counts = call.op("sub", following, first)
-    return [call.op("gather", flat, first), *wanted(call, call.reshape(inverse, value.shape), counts)]
+    inverse = call.reshape(inverse, value.shape) if is_flat else inverse
+    return [call.op("gather", items, first, axis=axis), *wanted(call, inverse, counts)]
 
 
 def zero(call: Call) -> Value:
@@ -159,13 +167,23 @@ def repeat_interleave(call: Call) -> Value:
     return slice_between(call, call.op("cumsum", counts, axis=0), 0, 0, extent)
 
 
+def range_of(call: Call, value: Value) -> tuple[Value, Value, Value]:
+    """Its ends and its width: those of the elements if both ends are the same number, and one to each side if they
+    still are."""
+    low, high = float(call["min"]), float(call["max"])
+    if low != high:
+        return call.number(low, call.dtype), call.number(high, call.dtype), call.number(high - low, call.dtype)
+    ends = [call.op(name, value, axes=[0], keepdims=0) for name in ("reduce_min", "reduce_max")]
+    is_point = call.op("equal", *ends)
+    moved = [call.op("add", end, call.number(step, call.dtype)) for end, step in zip(ends, (-1, 1), strict=True)]
+    first, last = (call.op("where", is_point, far, end) for far, end in zip(moved, ends, strict=True))
+    return first, last, call.op("sub", last, first)
+
+
 def histogram(call: Call) -> Value:
     value, bins = call.reshape(call.tensor("self"), [-1]), call["bins"]
-    low, high = float(call["min"]), float(call["max"])
-    if low == high:
-        raise call.fail("expected a range\nhint: give min and max")
-    low_number, high_number = call.number(low, call.dtype), call.number(high, call.dtype)
-    share = call.op("div", call.op("sub", value, low_number), call.number(high - low, call.dtype))
+    low_number, high_number, width = range_of(call, value)
+    share = call.op("div", call.op("sub", value, low_number), width)
     position = call.op("floor", call.op("mul", share, call.number(bins, call.dtype)))
     position = call.op("min", position, call.number(bins - 1, call.dtype))
     above, below = call.op("greater_equal", value, low_number), call.op("less_equal", value, high_number)

@@ -116,7 +116,15 @@ def polygamma(n: int, x: Tensor) -> Tensor:
     return result.to(real_type(x.dtype))
 
 
+def soft_shrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """Moves x by lambd towards 0, which it does not cross. Floats of 16 bits are rounded once."""
+    wide = x.to(torch.promote_types(x.dtype, torch.float32))
+    moved = torch.where(wide > lambd, wide - lambd, torch.where(wide < -lambd, wide + lambd, wide * 0))
+    return moved.to(x.dtype)
+
+
 SPECIAL: dict[Any, Callable[..., Any]] = {
+    aten.softshrink.default: soft_shrink,
     aten.i0.default: bessel(0, is_scaled=False),
     aten.special_i0e.default: bessel(0, is_scaled=True),
     aten.special_i1.default: bessel(1, is_scaled=False),

@@ -203,17 +203,24 @@ def _same(value: Any) -> Any:
     return value
 
 
+def is_long(value: Any) -> bool:
+    """Whether it is an integer that an output, or a number of the descriptor, has no room for."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+
 def _described(spec: Any, leaves: Iterator[Leaf | Result]) -> Any:
     if spec.is_leaf():
         leaf = next(leaves)
         if isinstance(leaf, Leaf):
             return leaf.name.lower()
-        value = leaf.value  # JSON has no infinity
-        return {"float": value.hex()} if isinstance(value, float) else {"constant": value}
+        value = leaf.value
+        if isinstance(value, float):
+            return {"float": value.hex()}  # JSON has no infinity
+        return {"integer": str(value)} if is_long(value) else {"constant": value}
     children = [_described(child, leaves) for child in spec.children()]
     if spec.type in (tuple, list):
         return {spec.type.__name__: children}
-    if spec.type is dict and all(type(key) in (str, int) for key in spec.context):
+    if spec.type is dict and all(type(key) in (str, int) and not is_long(key) for key in spec.context):
         return {"dict": [list(pair) for pair in zip(spec.context, children, strict=True)]}
     node = pytree.TreeSpec(spec.type, spec.context, [pytree.treespec_leaf() for _ in children])
     return {"pytree": pytree.treespec_dumps(node), "of": children}

@@ -77,9 +77,11 @@ static Value likelihoodLoss(Builder &b, Value scores, Value target, Value weight
   Type compute = computeType(elementTypeOf(scores));
   Value weights = targetWeights(b, target, weight, picking, compute);
   Value picked = targetScores(b, b.cast(scores, compute), target, picking);
-  // An ignored score may be infinite, which 0 does not hide.
-  Value losses = pointwise(b, {picked, weights},
-                           [](ArrayRef<Scalar> v) { return select(equal(v[1], 0), v[1].constant(0), -v[0] * v[1]); });
+  Value losses = pointwise(b, {picked, weights}, [](ArrayRef<Scalar> v) { return -v[0] * v[1]; });
+  if (losses && picking.ignored) { // an ignored score may be infinite, which a weight of 0 does not hide
+    Value ignored = b.scalar(static_cast<double>(*picking.ignored), elementTypeOf(target));
+    losses = where(b, applyComposite(b, "equal", {target, ignored})[0], b.scalar(0, compute), losses);
+  }
   StringRef reduction = a.getString("reduction", "mean");
   if (reduction == "none")
     return losses;

@@ -71,12 +71,21 @@ Results rms_norm(Builder &b, Values in, const Attributes &a) {
   return {affine(b, scaled, optionalInput(in, 1), {}, in[0])};
 }
 
+/// x in the type that it is computed in, that of the statistics where these are wider.
+static Value besideStatistics(Builder &b, Values in) {
+  Type type = computeType(elementTypeOf(in[0]));
+  for (Value value : in.drop_front())
+    if (value && elementTypeOf(value).isF64() && isFloat(in[0]))
+      type = elementTypeOf(value);
+  return b.cast(in[0], type);
+}
+
 /// in: x, scale, shift, mean, variance.
 Results batch_norm(Builder &b, Values in, const Attributes &a) {
   if (rankOf(in[0]) < 2)
     return {
         b.contradict("batch_norm: expected a tensor with a channel dimension, got shape " + toString(shapeOf(in[0])))};
-  Value x = toCompute(b, in[0]);
+  Value x = besideStatistics(b, in);
   SmallVector<Value> statistics;
   for (Value value : in.drop_front())
     statistics.push_back(castLike(b, value, x));

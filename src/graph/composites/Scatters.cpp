@@ -26,6 +26,9 @@ static Results scatterReduced(Builder &b, Value input, Value indices, Value upda
                   .Case("max", ReductionKind::Max)
                   .Case("min", ReductionKind::Min)
                   .Default(std::nullopt);
+  if (kind && input && isa<StringType>(elementTypeOf(input)))
+    return {b.fail("expected numbers for the reduction '" + name.str() +
+                   "', got texts\nhint: texts are scattered without a reduction")};
   if (!kind || !input || !updates)
     return {kind ? Value() : b.fail("expected a reduction of none, add, mul, max or min, got '" + name.str() + "'")};
   Type type = elementTypeOf(input), computed = computeType(type);

@@ -43,23 +43,30 @@ void FoldedConstants::note(ArrayRef<Attribute> operands, Attribute result) {
     owned.insert(made);
 }
 
-/// Others may be the same bytes with another shape.
-static bool isRead(ModuleOp module, AsmResourceBlob *blob) {
-  return module
-      .walk([&](ConstantOp constant) {
-        bool isOther = constant->use_empty() || blobOf(constant.getValue()) != blob;
-        return isOther ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
-}
-
 void FoldedConstants::release(ArrayRef<ConstantOp> constants) {
-  constexpr size_t leastBytes = 64 << 10; // smaller ones are not worth looking for others
+  constexpr size_t leastBytes = 64 << 10;  // smaller ones are not worth looking for others
+  constexpr uint64_t mostBytes = 16 << 20; // to copy them takes longer than to look at all constants
   for (ConstantOp constant : constants) {
     AsmResourceBlob *blob = blobOf(constant.getValue());
-    if (own(blob) && blob->getData().size() >= leastBytes && constant->use_empty() &&
-        !isRead(constant->getParentOfType<ModuleOp>(), blob))
-      *blob = AsmResourceBlob();
+    if (own(blob) && blob->getData().size() >= leastBytes && constant->use_empty() && unread.insert(blob))
+      unreadBytes += blob->getData().size();
   }
+  if (unreadBytes >= mostBytes)
+    releaseUnread(constants.front()->getParentOfType<ModuleOp>());
+}
+
+void FoldedConstants::releaseUnread(ModuleOp module) {
+  if (unread.empty())
+    return;
+  DenseSet<AsmResourceBlob *> read;
+  module.walk([&](ConstantOp constant) {
+    if (!constant->use_empty())
+      read.insert(blobOf(constant.getValue()));
+  });
+  for (AsmResourceBlob *blob : unread)
+    if (own(blob) && !read.contains(blob))
+      *blob = AsmResourceBlob();
+  unread.clear();
+  unreadBytes = 0;
 }
 } // namespace perpend::graph

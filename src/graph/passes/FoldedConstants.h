@@ -13,6 +13,7 @@
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace perpend::graph {
 
@@ -27,13 +28,18 @@ public:
 
   /// An expression of constants has been folded.
   void note(llvm::ArrayRef<mlir::Attribute> operands, mlir::Attribute result);
-  /// Frees the memory of those that nothing reads any more.
+  /// Constants that the result was made of. Frees the memory of those that nothing reads any more, once they are many
+  /// megabytes.
   void release(llvm::ArrayRef<ConstantOp> constants);
+  /// Frees the rest.
+  void releaseUnread(mlir::ModuleOp module);
   /// Whether its memory was made for it, and no other constant lies in it.
   bool own(const mlir::AsmResourceBlob *blob) const { return owned.contains(blob); }
 
 private:
   llvm::DenseSet<const mlir::AsmResourceBlob *> owned;
+  llvm::SetVector<mlir::AsmResourceBlob *> unread; ///< perhaps: others may be the same bytes with another shape
+  uint64_t unreadBytes = 0;
   FoldedConstants *previous;
 };
 } // namespace perpend::graph

@@ -8,11 +8,14 @@
 // Constant folding is bounded: what is larger than its operands and than 64 KiB
 // stays an expression, and so does a broadcast, which is computed with its users
 // instead: repeated elements do not become weights. So does what takes long to
-// evaluate for what it reads and makes, such as a product of large constants.
+// evaluate for what it reads and makes, such as a product of large constants, with
+// a warning.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/ErrorKind.h"
+#include "graph/NodeNames.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Work.h"
 #include "graph/builder/Builder.h"
@@ -88,6 +91,45 @@ static ConstantOp constantBehind(Value value) {
   return value.getDefiningOp<ConstantOp>();
 }
 
+/// Whether all operands are constants, and the result is no weight that the model does not have.
+static bool isFoldable(ElementInterface op, bool keepsNarrow) {
+  Value result = op->getResult(0);
+  bool isScalarMap = isa<MapOp>(*op) && tensorTypeOf(result).getRank() == 0; // its operands become immediates
+  if (!tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
+      op->hasAttr(computedByUsersAttribute))
+    return false;
+  int64_t operandBytes = 0, repeatedBytes = 0;
+  bool repeats = isa<BroadcastOp>(*op);
+  for (Value operand : op->getOperands()) {
+    ConstantOp constant = constantBehind(operand);
+    if (!constant || !tensorTypeOf(operand).hasStaticShape())
+      return false;
+    if (constant.getResult() != operand)
+      repeatedBytes = std::max(repeatedBytes, bytesOf(operand));
+    operandBytes += bytesOf(constant);
+    repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;
+  }
+  if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
+    return false;
+  // Padding weights to whole panels may at most double them; repeated elements do not count as weights.
+  if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
+    return false;
+  if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
+    return false;
+  std::set<std::string> symbols;
+  collectSymbols(op, symbols);
+  return symbols.empty(); // otherwise the elements depend on sizes
+}
+
+/// Tells of an expression of constants that stays because it takes too long, so that each run computes it.
+static void warnOfWork(ElementInterface op) {
+  std::string node = nodeName(op).empty() ? op->getName().getStringRef().str() : "node '" + nodeName(op).str() + "'";
+  emitWarning(op->getLoc())
+      << node << ": each run computes it, although it depends on constants alone: to fold it takes more than "
+      << int64_t(mostWorkAtOnce) << " operations, or that and others more than " << int64_t(mostWork)
+      << Hint("compute it before the model is exported, and export the result");
+}
+
 namespace {
 struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
   /// \p workLeft: what may be spent on operators that take longer than a pass over their elements.
@@ -96,33 +138,8 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
 
   LogicalResult matchAndRewrite(ElementInterface op, PatternRewriter &rewriter) const override {
     auto *dialect = getContext()->getLoadedDialect<GraphDialect>();
-    Value result = op->getResult(0);
-    bool isScalarMap = isa<MapOp>(op) && tensorTypeOf(result).getRank() == 0; // its operands become immediates
-    if (!dialect->evaluator || !tensorTypeOf(result).hasStaticShape() || (op->getNumOperands() == 0 && !isScalarMap) ||
-        op->hasAttr(computedByUsersAttribute))
+    if (!dialect->evaluator || !isFoldable(op, keepsNarrow))
       return failure();
-    int64_t operandBytes = 0, repeatedBytes = 0;
-    bool repeats = isa<BroadcastOp>(op);
-    for (Value operand : op->getOperands()) {
-      ConstantOp constant = constantBehind(operand);
-      if (!constant || !tensorTypeOf(operand).hasStaticShape())
-        return failure();
-      if (constant.getResult() != operand)
-        repeatedBytes = std::max(repeatedBytes, bytesOf(operand));
-      operandBytes += bytesOf(constant);
-      repeats |= op.elementKind() == ElementKind::View && constant.getResult() != operand;
-    }
-    if (repeatedBytes > std::max(mostRepeatedBytes, operandBytes))
-      return failure();
-    // Padding weights to whole panels may at most double them; repeated elements do not count as weights.
-    if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
-      return failure();
-    if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
-      return failure();
-    std::set<std::string> symbols;
-    collectSymbols(op, symbols);
-    if (!symbols.empty())
-      return failure(); // the elements depend on sizes
     double work = workBesideElements(op);
     if (work > std::min(mostWorkAtOnce, workLeft))
       return failure();
@@ -136,7 +153,7 @@ struct FoldConstants : OpInterfaceRewritePattern<ElementInterface> {
     }
     if (failed(dialect->evaluator(op, operands, results)))
       return failure();
-    rewriter.replaceOpWithNewOp<ConstantOp>(op, result.getType(), cast<ElementsAttr>(results[0]));
+    rewriter.replaceOpWithNewOp<ConstantOp>(op, op->getResult(0).getType(), cast<ElementsAttr>(results[0]));
     if (FoldedConstants *folded = FoldedConstants::current()) {
       folded->note(operands, results[0]);
       folded->release(constants);
@@ -437,6 +454,13 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
       if (isOpTriviallyDead(op))
         op->erase();
     });
+    getOperation().walk([&](ElementInterface op) {
+      if (dialect->evaluator && isFoldable(op, keepsNarrow) &&
+          workBesideElements(op) > std::min(mostWorkAtOnce, workLeft))
+        warnOfWork(op);
+    });
+    if (FoldedConstants *folded = FoldedConstants::current())
+      folded->releaseUnread(getOperation());
   }
 };
 } // namespace

@@ -8,6 +8,7 @@
 
 #include "support/InternalError.h"
 #include "target/Attributes.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/Lanes.h"
 
@@ -18,7 +19,6 @@
 #include "llvm/MC/TargetRegistry.h"
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/Transforms/IPO/AlwaysInliner.h"
 #include "llvm/Transforms/IPO/GlobalDCE.h"
@@ -35,11 +35,8 @@ namespace {
 void initializeBackend() {
   static std::once_flag once;
   std::call_once(once, [] {
-    LLVMInitializeX86TargetInfo();
-    LLVMInitializeX86Target();
-    LLVMInitializeX86TargetMC();
-    LLVMInitializeX86AsmPrinter();
-    LLVMInitializeX86AsmParser();
+    for (const Architecture *architecture : architectures())
+      architecture->initialise();
   });
 }
 
@@ -52,29 +49,30 @@ CodeGenOptLevel codeGenLevel(unsigned optLevel) {
 Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, unsigned optLevel) {
   initializeBackend();
   std::string reason;
-  const Target *backend = TargetRegistry::lookupTarget(target.triple, reason);
+  const Target *backend = TargetRegistry::lookupTarget(target.code.triple, reason);
   if (!backend)
-    return createStringError(
-        formatv("target '{0}': this LLVM cannot generate code for '{1}': {2}", target.name, target.triple, reason));
+    return createStringError(formatv("target '{0}': this LLVM cannot generate code for '{1}': {2}", target.name,
+                                     target.code.triple, reason));
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
   options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
-  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(
-      target.triple, target.cpu, target.features, options, Reloc::PIC_, CodeModel::Small, codeGenLevel(optLevel)));
+  return std::unique_ptr<TargetMachine>(backend->createTargetMachine(target.code.triple, target.code.cpu,
+                                                                     target.code.attributes, options, Reloc::PIC_,
+                                                                     CodeModel::Small, codeGenLevel(optLevel)));
 }
 
 void setFunctionAttributes(Function &function, const TargetInfo &target) {
-  function.addFnAttr("target-cpu", target.cpu);
-  if (!target.features.empty())
-    function.addFnAttr("target-features", target.features);
+  function.addFnAttr("target-cpu", target.code.cpu);
+  if (!target.code.attributes.empty())
+    function.addFnAttr("target-features", target.code.attributes);
   function.addFnAttr("prefer-vector-width", std::to_string(target.vectorBytes * 8));
   function.addFnAttr("frame-pointer", "none");
   function.setDoesNotThrow();
 }
 
-/// LLVM takes time that is quadratic in the length of a function. That of a long main, a few hundred kernels, is straight
-/// code that runs once, so it is not optimised.
+/// LLVM takes time that is quadratic in the length of a function. That of a long main, a few hundred kernels, is
+/// straight code that runs once, so it is not optimised.
 void limitTime(Function &function) {
   constexpr unsigned manyInstructions = 4000;
   if (!function.hasFnAttribute(mainAttribute) || function.getInstructionCount() < manyInstructions)
@@ -84,7 +82,7 @@ void limitTime(Function &function) {
 }
 
 void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
-  module.setTargetTriple(target.triple);
+  module.setTargetTriple(target.code.triple);
   module.setDataLayout(machine.createDataLayout());
   module.setPICLevel(PICLevel::BigPIC);
   defineLaneFunctions(module, target);
@@ -96,7 +94,7 @@ void prepare(Module &module, const TargetInfo &target, const TargetMachine &mach
     }
 }
 
-void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
+void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, unsigned optLevel) {
   const std::array levels = {OptimizationLevel::O0, OptimizationLevel::O1, OptimizationLevel::O2,
                              OptimizationLevel::O3};
   PipelineTuningOptions tuning;
@@ -128,7 +126,7 @@ void optimise(Module &module, TargetMachine &machine, unsigned optLevel) {
   ModulePassManager passes =
       optLevel == 0 ? builder.buildO0DefaultPipeline(level) : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
-  if (!releaseLaneFunctions(module))
+  if (!releaseLaneFunctions(module, target))
     return;
   ModulePassManager last;
   last.addPass(AlwaysInlinerPass());
@@ -184,7 +182,7 @@ Error emitObject(Module &module, const TargetInfo &target, unsigned optLevel, ra
   if (Error error = verifyIr(module))
     return error;
   prepare(module, target, **machine);
-  optimise(module, **machine, optLevel);
+  optimise(module, target, **machine, optLevel);
   if (texts.optimisedIr)
     *texts.optimisedIr << module;
   if (texts.assembly)

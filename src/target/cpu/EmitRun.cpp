@@ -2,11 +2,10 @@
 
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/RunEmitter.h"
-#include "tile/Attributes.h"
 
 #include "graph/KernelSymbols.h"
-#include "graph/Symbols.h"
-#include "support/Inequality.h"
+#include "tile/Attributes.h"
+#include "tile/Buffers.h"
 #include "tile/CheckedAccesses.h"
 #include "tile/KernelAbi.h"
 #include "tile/Schedule.h"
@@ -24,18 +23,8 @@ using namespace perpend;
 using namespace perpend::target;
 using graph::shapeOf;
 using graph::SymbolicInt;
-using tile::Place;
-using tile::Space;
 
-void perpend::target::emitRun(func::FuncOp main) { RunEmitter(main).run(); }
-
-SmallVector<Place> perpend::target::placesIn(Operation *op, StringRef attribute) {
-  ArrayRef<int64_t> pairs = op->getAttrOfType<DenseI64ArrayAttr>(attribute);
-  SmallVector<Place> list;
-  for (size_t i = 0; i < pairs.size(); i += 2)
-    list.push_back({static_cast<Space>(pairs[i]), pairs[i + 1]});
-  return list;
-}
+void perpend::target::emitRun(host::EntryOp entry) { RunEmitter(entry).run(); }
 
 //===----------------------------------------------------------------------===//
 // The function
@@ -53,40 +42,16 @@ static FunctionType runType(ModuleOp module) {
   return FunctionType::get(context, {FunctionEmitter::pointerType(module)}, {IntegerType::get(context, 32)});
 }
 
-RunEmitter::RunEmitter(func::FuncOp main)
-    : main(main), module(main->getParentOfType<ModuleOp>()), names(graph::symbolsOf(main)),
-      f(module, "perpend_run", runType(module), main.getLoc()), leave(new Block) {
+RunEmitter::RunEmitter(host::EntryOp entry)
+    : entry(entry), module(entry->getParentOfType<ModuleOp>()), names(entry.symbolNames()),
+      f(module, "perpend_run", runType(module), entry.getLoc()), leave(new Block) {
   leave->addArgument(f.builder.getI32Type(), f.loc);
   frame = f.argument(0);
   loadFrame();
-  int64_t most = 1, mostExtents = 1, mostSymbols = 1;
-  main.walk([&](Operation *op) {
-    if (!isa<graph::CallKernelOp, graph::CallLibraryOp>(op))
-      return;
-    int64_t scratch = 0;
-    if (auto call = dyn_cast<graph::CallKernelOp>(op))
-      for (func::FuncOp function : functionsOf(call))
-        scratch = std::max<int64_t>(scratch, tile::KernelAbi::scratchCountOf(function));
-    most = std::max<int64_t>(most, op->getNumOperands() + op->getNumResults() + scratch);
-    mostSymbols = std::max<int64_t>(mostSymbols, graph::symbolValuesAt(op).size());
-    int64_t ranks = 0;
-    for (TypeRange types : {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
-      for (Type type : types)
-        ranks += cast<RankedTensorType>(type).getRank();
-    mostExtents = std::max(mostExtents, ranks);
-  });
-  int64_t slotCount = main->getAttrOfType<IntegerAttr>(tile::slotsAttribute).getInt();
-  int64_t listed = most + 3; // plus symbols, address of scratch memory, number of its parts
-  if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
-    record = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64,
-                                              f.integer(tile::recordedMemories(most) * tile::recordWords));
-    listed += 1 + most; // plus the record, and an extent for each buffer
-  }
-  list = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(listed));
-  kernelSymbols = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostSymbols));
-  extents = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(mostExtents));
-  slots = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.pointer, f.integer(slotCount + 1));
-  counters = f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, f.i64, f.integer(slotCount + 1));
+  numberSymbols();
+  allocateLists();
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
+    bufferNumbers.try_emplace(buffer, static_cast<int64_t>(bufferNumbers.size()));
 }
 
 void RunEmitter::loadFrame() {
@@ -101,80 +66,133 @@ void RunEmitter::loadFrame() {
     *value = f.loadPointer(frame, static_cast<int64_t>(offset / sizeof(void *)));
 }
 
+void RunEmitter::numberSymbols() {
+  for (const std::string &name : names)
+    numbers.try_emplace(name, static_cast<int64_t>(numbers.size()));
+  auto add = [&](StringRef name) { numbers.try_emplace(name, static_cast<int64_t>(numbers.size())); };
+  entry.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case([&](host::ReadOp read) { add(read.getSymbol()); })
+        .Case([&](host::LoopOp loop) { add(loop.getIteration()); })
+        .Case([&](host::SetOp set) { llvm::for_each(set.getSymbols().getAsRange<StringAttr>(), add); });
+  });
+}
+
+/// Memory that calls share, large enough for each.
+void RunEmitter::allocateLists() {
+  int64_t most = 1, mostExtents = 1, mostSymbols = 1, scalarPlaces = 0;
+  entry.walk([&](Operation *op) {
+    scalarPlaces += isa<host::ScalarOp>(op);
+    if (auto launch = dyn_cast<host::LaunchOp>(op)) {
+      int64_t scratch = 0;
+      for (func::FuncOp function : functionsOf(launch))
+        scratch = std::max<int64_t>(scratch, tile::KernelAbi::scratchCountOf(function));
+      most = std::max<int64_t>(most, op->getNumOperands() + scratch);
+      mostSymbols = std::max<int64_t>(mostSymbols, launch.getSymbols().getDims().size());
+    } else if (auto call = dyn_cast<host::CallOp>(op)) {
+      int64_t ranks = 0;
+      for (Value input : call.getInputs())
+        ranks += cast<host::PlaceType>(input.getType()).getTensor().getRank();
+      for (auto type : call.getTypes().getAsValueRange<TypeAttr>())
+        ranks += cast<RankedTensorType>(type).getRank();
+      most = std::max<int64_t>(most, op->getNumOperands());
+      mostExtents = std::max(mostExtents, ranks);
+    }
+  });
+  auto allocate = [&](Type type, int64_t count) -> Value {
+    return f.builder.create<LLVM::AllocaOp>(f.loc, f.pointer, type, f.integer(count));
+  };
+  int64_t listed = most + 3; // plus symbols, address of scratch memory, number of its parts
+  if (llvm::any_of(module.getOps<func::FuncOp>(), tile::isChecked)) {
+    record = allocate(f.i64, tile::recordedMemories(most) * tile::recordWords);
+    listed += 1 + most; // plus the record, and an extent for each buffer
+  }
+  list = allocate(f.pointer, listed);
+  kernelSymbols = allocate(f.i64, mostSymbols);
+  extents = allocate(f.i64, mostExtents);
+  ownSymbols = allocate(f.i64, static_cast<int64_t>(numbers.size() - names.size()) + 1);
+  scalars = allocate(f.i64, scalarPlaces + 1);
+}
+
 void RunEmitter::run() {
-  Block &body = main.getBody().front();
-  emitOperators(body);
-  emitResults(body.getTerminator());
+  emitBlock(entry.getBody().front());
   f.builder.create<func::ReturnOp>(f.loc, f.half(0));
   f.function.getBody().push_back(leave);
   f.builder.setInsertionPointToStart(leave);
   f.builder.create<func::ReturnOp>(f.loc, leave->getArgument(0));
 }
 
-void RunEmitter::emitOperators(Block &block) {
-  for (Operation &op : block.without_terminator())
+void RunEmitter::emitBlock(Block &block) {
+  for (Operation &op : block)
     llvm::TypeSwitch<Operation *>(&op)
-        .Case([&](graph::CallKernelOp call) { emitCall(call); })
-        .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
-        .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
-        .Case([&](graph::RequireOp require) { emitRequire(require); })
-        .Case([&](graph::IfOp op) { emitIf(op); })
-        .Case([&](graph::LoopOp loop) { emitLoop(loop); });
+        .Case([&](host::LaunchOp launch) { emitLaunch(launch); })
+        .Case([&](host::CallOp call) { emitCall(call); })
+        .Case([&](host::ReserveOp reserve) { emitReserve(reserve); })
+        .Case([&](host::PlaceOp place) { emitPlace(place); })
+        .Case([&](host::ContentOp content) { emitContent(content); })
+        .Case([&](host::ScalarOp scalar) { emitScalar(scalar); })
+        .Case([&](host::CopyOp copy) { emitCopy(copy); })
+        .Case([&](host::ExchangeOp exchange) { emitExchange(exchange); })
+        .Case([&](host::ReadOp read) { emitRead(read); })
+        .Case([&](host::SetOp set) { emitSet(set); })
+        .Case([&](host::CheckOp check) { emitCheck(check); })
+        .Case([&](host::IfOp op) { emitIf(op); })
+        .Case([&](host::LoopOp loop) { emitLoop(loop); })
+        .Case([&](host::ReturnOp) { emitReturn(); });
 }
 
-/// Copies results that could not be computed in place, and reports the sizes of those whose extents depend on data.
-void RunEmitter::emitResults(Operation *terminator) {
-  std::vector<std::string> dataSymbols = graph::dataSymbolsOf(main);
-  SmallVector<Place> sources = placesIn(terminator);
+/// Reports the sizes of outputs whose extents depend on data.
+void RunEmitter::emitReturn() {
   int64_t dim = 0;
-  for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
-    graph::Shape shape = shapeOf(cast<RankedTensorType>(type));
-    bool isFromData = graph::mentionsAny(shape, dataSymbols);
-    copy({isFromData ? Space::Growing : Space::Output, static_cast<int64_t>(number)}, sources[number], type);
-    for (const SymbolicInt &extent : shape) {
-      if (isFromData)
+  for (unsigned output = 0; output < entry.outputCount(); ++output) {
+    bool isRoom = isa<host::RoomType>(entry.output(output).getType());
+    for (const SymbolicInt &extent : shapeOf(entry.tensorOf(entry.inputCount() + output))) {
+      if (isRoom)
         f.store(evaluate(extent), outputDims, dim);
       ++dim;
     }
   }
 }
 
+//===----------------------------------------------------------------------===//
+// Launches
+//===----------------------------------------------------------------------===//
+
 /// The kernel's variants in order, then the kernel.
-SmallVector<func::FuncOp, 2> RunEmitter::functionsOf(graph::CallKernelOp call) {
-  auto kernel = module.lookupSymbol<func::FuncOp>(call.getKernel());
+SmallVector<func::FuncOp, 2> RunEmitter::functionsOf(host::LaunchOp launch) {
+  auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernel());
   SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
   functions.push_back(kernel);
   return functions;
 }
 
-void RunEmitter::emitCall(graph::CallKernelOp call) {
-  SmallVector<Place> places = placesIn(call);
-  for (auto [output, place] : llvm::zip(call.getOutputs(), ArrayRef(places).take_back(call.getOutputs().size())))
-    prepare(place, output.getType());
-  for (auto [number, place] : llvm::enumerate(places))
-    f.store(addressOf(place), list, number);
-  for (auto [number, value] : llvm::enumerate(graph::symbolValuesAt(call)))
-    f.store(evaluate(value), kernelSymbols, number);
-  f.store(kernelSymbols, list, places.size()); // order of tile/KernelAbi.h
-  SmallVector<func::FuncOp, 2> functions = functionsOf(call);
+void RunEmitter::emitLaunch(host::LaunchOp launch) {
+  int64_t number = 0;
+  for (ValueRange places : {ValueRange(launch.getInputs()), ValueRange(launch.getOutputs())})
+    for (Value place : places)
+      f.store(addressOf(place), list, number++);
+  for (auto [position, value] : llvm::enumerate(launch.getSymbols().values()))
+    f.store(evaluate(value), kernelSymbols, position);
+  f.store(kernelSymbols, list, number); // order of tile/KernelAbi.h
+  SmallVector<func::FuncOp, 2> functions = functionsOf(launch);
   Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
   for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
     Block *otherwise = f.function.addBlock();
-    f.proceedIf(isInRange(call, variant), otherwise);
-    emitCall(call, variant);
+    f.proceedIf(isInRange(launch, variant), otherwise);
+    emitLaunch(launch, variant);
     f.builder.create<cf::BranchOp>(f.loc, after);
     f.builder.setInsertionPointToStart(otherwise);
   }
-  emitCall(call, functions.back());
+  emitLaunch(launch, functions.back());
   if (after) {
     f.builder.create<cf::BranchOp>(f.loc, after);
     f.builder.setInsertionPointToStart(after);
   }
 }
 
-Value RunEmitter::isInRange(graph::CallKernelOp call, func::FuncOp variant) {
+Value RunEmitter::isInRange(host::LaunchOp launch, func::FuncOp variant) {
   support::SymbolRange range = tile::rangeOf(variant);
-  Value value = evaluate(graph::symbolsAt(call, variant).lookup(range.symbol));
+  Value value = evaluate(launch.symbolsOf(variant).lookup(range.symbol));
   Value holds = f.compare(arith::CmpIPredicate::sge, value, f.integer(range.least));
   if (!range.most)
     return holds;
@@ -182,114 +200,95 @@ Value RunEmitter::isInRange(graph::CallKernelOp call, func::FuncOp variant) {
   return f.builder.create<arith::AndIOp>(f.loc, holds, isBelow);
 }
 
-/// The argument list already has the addresses and symbols.
-void RunEmitter::emitCall(graph::CallKernelOp call, func::FuncOp kernel) {
+/// Its addresses and symbols are in the list.
+void RunEmitter::emitLaunch(host::LaunchOp launch, func::FuncOp kernel) {
   if (tile::isChecked(kernel))
-    prepareRecord(call, kernel);
+    prepareRecord(launch, kernel);
   SymbolicInt extent = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
-  Value units = evaluate(extent.substitute(graph::symbolsAt(call, kernel)));
+  Value units = evaluate(extent.substitute(launch.symbolsOf(kernel)));
   if (tile::hasScratch(kernel))
-    prepareScratch(call, kernel, units);
+    prepareScratch(launch, kernel, units);
   std::string entryName = (kernel.getSymName() + "_entry").str();
-  auto entry = module.lookupSymbol<func::FuncOp>(entryName);
-  Value function = f.builder.create<func::ConstantOp>(f.loc, entry.getFunctionType(), entryName);
-  Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, function).getResult(0);
+  auto function = module.lookupSymbol<func::FuncOp>(entryName);
+  Value constant = f.builder.create<func::ConstantOp>(f.loc, function.getFunctionType(), entryName);
+  Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, constant).getResult(0);
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
-  tile::Schedule numbers = tile::Schedule::of(kernel);
-  int64_t grain = std::max<int64_t>(1, numbers.grain);
-  this->call(parallel, LLVM::LLVMVoidType::get(main.getContext()),
-             {frame, index, address, list, units, f.integer(numbers.isEstimate ? -grain : grain)});
+  tile::Schedule schedule = tile::Schedule::of(kernel);
+  int64_t grain = std::max<int64_t>(1, schedule.grain);
+  call(parallel, LLVM::LLVMVoidType::get(entry.getContext()),
+       {frame, index, address, list, units, f.integer(schedule.isEstimate ? -grain : grain)});
   if (tile::isChecked(kernel))
-    checkRecord(call, kernel);
+    checkRecord(launch, kernel);
 }
 
 /// Appends the address of the kernel's scratch memory and the number of its parts to the argument list; marks all parts
 /// free.
-void RunEmitter::prepareScratch(graph::CallKernelOp call, func::FuncOp kernel, Value units) {
-  Place place = placesIn(call, tile::scratchPlaceAttribute)[0];
-  Value count = f.partCount(units, f.threads(symbols, names));
-  if (place.space == Space::Growing) {
-    SymbolicInt bytes = tile::Scratch::of(kernel).plannedBytes().substitute(graph::symbolsAt(call, kernel));
-    reserve(place, f.partedBytes(f.evaluateOr(bytes, symbols, names, -1), count), f.integer(0));
+void RunEmitter::prepareScratch(host::LaunchOp launch, func::FuncOp kernel, Value units) {
+  Value count = f.partCount(units, f.threads(symbols, names)), memory = addressOf(launch.getScratch());
+  if (isa<host::RoomType>(launch.getScratch().getType())) {
+    SymbolicInt bytes = tile::Scratch::of(kernel).plannedBytes().substitute(launch.symbolsOf(kernel));
+    reserve(memory, f.partedBytes(evaluateOr(bytes, -1), count), f.integer(0));
+    memory = f.loadPointer(memory, 0);
   }
-  Value address = addressOf(place);
-  int64_t position = call.getNumOperands() + call.getNumResults() + 1;
-  f.store(address, list, position);
+  auto position = static_cast<int64_t>(launch.getInputs().size() + launch.getOutputs().size()) + 1;
+  f.store(memory, list, position);
   f.store(count, list, position + 1);
   Value isFree = f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8);
-  f.builder.create<LLVM::MemsetOp>(f.loc, address, isFree, count, /*isVolatile=*/false);
+  f.builder.create<LLVM::MemsetOp>(f.loc, memory, isFree, count, /*isVolatile=*/false);
 }
 
 //===----------------------------------------------------------------------===//
 // Symbols
 //===----------------------------------------------------------------------===//
 
+std::pair<Value, int64_t> RunEmitter::wordOf(StringRef symbol) {
+  int64_t number = numbers.at(symbol), listed = static_cast<int64_t>(names.size());
+  return number < listed ? std::pair(symbols, number) : std::pair(ownSymbols, number - listed);
+}
+
 void RunEmitter::setSymbol(StringRef name, Value value) {
-  f.store(value, symbols, llvm::find(names, name) - names.begin());
+  auto [base, number] = wordOf(name);
+  f.store(value, base, number);
 }
 
-void RunEmitter::emitMeasure(graph::MeasureOp measure) {
-  Value value = f.load(f.i64, addressOf(placesIn(measure)[0]), 0);
-  check(f.compare(arith::CmpIPredicate::sge, value, f.integer(0)), measure,
-        "expected a size of at least 0 for " + measure.getSymbol(), value);
-  setSymbol(measure.getSymbol(), value);
+Value RunEmitter::evaluate(const SymbolicInt &value, Value *isTooLarge) {
+  auto symbol = [&](StringRef name) {
+    auto [base, number] = wordOf(name);
+    return f.toIndex(f.load(f.i64, base, number));
+  };
+  return f.toInteger(graph::emitSymbolicInt(f.builder, f.loc, value, symbol, isTooLarge));
 }
 
-void RunEmitter::emitRequire(graph::RequireOp require) {
-  SymbolicInt expression = require.getValue().values()[0];
-  support::Inequality inequality(expression);
-  check(f.compare(arith::CmpIPredicate::sge, evaluate(expression), f.integer(0)), require,
-        require.getMessage() + ": expected " + inequality.text, evaluate(inequality.left));
+Value RunEmitter::evaluateOr(const SymbolicInt &value, int64_t otherwise) {
+  Value isTooLarge, result = evaluate(value, &isTooLarge);
+  return isTooLarge ? f.builder.create<arith::SelectOp>(f.loc, isTooLarge, f.integer(otherwise), result) : result;
 }
 
-namespace {
-/// An extent that replaces another.
-struct ExtentPair {
-  unsigned value, dim;
-  SymbolicInt given, expected;
-  std::string text() const {
-    return ("value " + Twine(value) + ", dimension " + Twine(dim) + ": expected " + expected.str()).str();
+void RunEmitter::emitRead(host::ReadOp read) {
+  Type element = read.getPlace().getType().getTensor().getElementType();
+  Value address = addressOf(read.getPlace());
+  if (element.isInteger(64))
+    return setSymbol(read.getSymbol(), f.load(f.i64, address, 0));
+  Value byte = f.load(f.builder.getI8Type(), address, 0);
+  setSymbol(read.getSymbol(), f.builder.create<arith::ExtUIOp>(f.loc, f.i64, byte));
+}
+
+void RunEmitter::emitSet(host::SetOp set) {
+  SmallVector<Value> values;
+  for (const SymbolicInt &value : set.getValues().values())
+    values.push_back(evaluate(value));
+  for (auto [symbol, value] : llvm::zip_equal(set.getSymbols().getAsRange<StringAttr>(), values))
+    setSymbol(symbol, value);
+}
+
+void RunEmitter::emitCheck(host::CheckOp op) {
+  auto predicate = op.getIsEqual() ? arith::CmpIPredicate::eq : arith::CmpIPredicate::sge;
+  Value holds = f.compare(predicate, evaluate(op.getValue()), evaluate(op.getExpected()));
+  if (auto unless = op.getUnless()) {
+    Value isZero = f.compare(arith::CmpIPredicate::eq, evaluate(*unless), f.integer(0));
+    holds = f.builder.create<arith::OrIOp>(f.loc, holds, isZero);
   }
-};
-} // namespace
-
-static SmallVector<ExtentPair> pairsOf(TypeRange given, TypeRange expected) {
-  SmallVector<ExtentPair> pairs;
-  for (unsigned value = 0; value < given.size(); ++value) {
-    graph::Shape from = shapeOf(cast<RankedTensorType>(given[value]));
-    graph::Shape to = shapeOf(cast<RankedTensorType>(expected[value]));
-    for (unsigned dim = 0; dim < from.size(); ++dim)
-      pairs.push_back({value, dim, from[dim], to[dim]});
-  }
-  return pairs;
-}
-
-void RunEmitter::checkExtents(Operation *op, TypeRange given, TypeRange expected, Names follow, Value exempt) {
-  for (const ExtentPair &pair : pairsOf(given, expected))
-    if (pair.given != pair.expected && !graph::mentionsAny(pair.expected, follow)) {
-      Value got = evaluate(pair.given);
-      Value isRight = f.compare(arith::CmpIPredicate::eq, got, evaluate(pair.expected));
-      if (exempt)
-        isRight = f.builder.create<arith::OrIOp>(f.loc, isRight, exempt);
-      check(isRight, op, pair.text(), got);
-    }
-}
-
-void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expected, Names follow) {
-  SmallVector<std::pair<ExtentPair, Value>> values; // all are computed before any symbol changes
-  for (const ExtentPair &pair : pairsOf(given, expected))
-    if (graph::mentionsAny(pair.expected, follow))
-      values.emplace_back(pair, evaluate(pair.given));
-  llvm::StringMap<SymbolicInt> defined;
-  for (auto &[pair, value] : values)
-    for (StringAttr symbol : follow)
-      if (pair.expected == SymbolicInt::symbol(symbol.str()) && defined.try_emplace(symbol, pair.given).second)
-        setSymbol(symbol, value);
-  for (auto &[pair, value] : values) {
-    auto known = defined.find(pair.expected.str());
-    if (known == defined.end() || known->second != pair.given)
-      check(f.compare(arith::CmpIPredicate::eq, value, evaluate(pair.expected)), op, pair.text(), value);
-  }
+  check(holds, op, op.getMessage(), evaluate(op.getGot()));
 }
 
 //===----------------------------------------------------------------------===//
@@ -299,28 +298,66 @@ void RunEmitter::followExtents(Operation *op, TypeRange given, TypeRange expecte
 /// A perpend_buffer is two words: the address, then the capacity.
 static_assert(offsetof(perpend_buffer, data) == 0 && offsetof(perpend_buffer, capacityBytes) == 8 &&
               sizeof(perpend_buffer) == 16);
-Value RunEmitter::growingEntry(Place place) { return f.element(growing, f.i64, 2 * place.number); }
 
-Value RunEmitter::addressOf(Place place) {
-  switch (place.space) {
-  case Space::Input:
-    return f.loadPointer(inputs, place.number);
-  case Space::Output:
-    return f.loadPointer(outputs, place.number);
-  case Space::Weights:
-    return f.bytesAfter(weights, f.integer(place.number));
-  case Space::Arena:
-    return f.bytesAfter(arena, f.load(f.i64, offsets, place.number));
-  case Space::Growing:
-    return f.loadPointer(growingEntry(place), 0);
-  case Space::Slot:
-    return f.loadPointer(slots, place.number);
-  }
-  llvm_unreachable("a buffer space");
+Value RunEmitter::addressOf(BlockArgument argument) {
+  unsigned number = argument.getArgNumber();
+  if (number < entry.inputCount())
+    return f.loadPointer(inputs, number);
+  unsigned output = number - entry.inputCount();
+  return isa<host::RoomType>(argument.getType()) ? f.element(growing, f.i64, 2 * output)
+                                                 : f.loadPointer(outputs, output);
 }
 
-Value RunEmitter::bytesOf(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
+Value RunEmitter::addressOf(Value value) {
+  if (Value known = addresses.lookup(value))
+    return known;
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return addressOf(argument);
+  return llvm::TypeSwitch<Operation *, Value>(value.getDefiningOp())
+      .Case(
+          [&](host::BufferOp buffer) { return f.bytesAfter(arena, f.load(f.i64, offsets, bufferNumbers.at(buffer))); })
+      .Case([&](host::RoomOp room) { return f.element(growing, f.i64, 2 * static_cast<int64_t>(room.getNumber())); })
+      .Case([&](host::ConstantOp constant) {
+        auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
+        return f.bytesAfter(weights, f.integer(static_cast<int64_t>(segment.getOffset())));
+      })
+      .Case([&](host::ContentOp content) { return f.loadPointer(addressOf(content.getRoom()), 0); })
+      .Case([&](host::ReserveOp reserve) { return f.loadPointer(addressOf(reserve.getRoom()), 0); })
+      .Case([&](host::PlaceOp place) {
+        SymbolicInt offset = place.getOffset().values()[0];
+        Value source = addressOf(place.getSource());
+        return offset == SymbolicInt(0) ? source : f.bytesAfter(source, evaluate(offset));
+      })
+      .Default([](Operation *) -> Value { llvm_unreachable("an operation that gives memory"); });
+}
+
+/// An offset that symbols decide is computed here, since they may change before a use.
+void RunEmitter::emitPlace(host::PlaceOp place) {
+  if (auto source = dyn_cast<host::PlaceType>(place.getSource().getType()); source && !place.isWithinSource()) {
+    Value offset = evaluate(place.getOffset()), bytes = bytesOf(place.getPlace().getType());
+    Value rest = f.builder.create<arith::SubIOp>(f.loc, bytesOf(source), offset);
+    Value isBehind = f.compare(arith::CmpIPredicate::sge, offset, f.integer(0));
+    Value ends = f.compare(arith::CmpIPredicate::sle, bytes, rest);
+    check(f.builder.create<arith::AndIOp>(f.loc, isBehind, ends), place, "expected a value inside of its memory",
+          bytes);
+  }
+  if (!place.getOffset().values()[0].isConstant())
+    addresses[place] = addressOf(place.getPlace());
+}
+
+void RunEmitter::emitContent(host::ContentOp content) {
+  Value bytes = bytesOf(content.getPlace().getType()), capacity = f.load(f.i64, addressOf(content.getRoom()), 1);
+  check(f.compare(arith::CmpIPredicate::sle, bytes, capacity), content, "expected a value inside of its memory", bytes);
+}
+
+void RunEmitter::emitScalar(host::ScalarOp scalar) {
+  Value address = f.element(scalars, f.i64, scalarCount++);
+  f.store(evaluate(scalar.getValue()), address, 0);
+  addresses[scalar] = address;
+}
+
+Value RunEmitter::bytesOf(host::PlaceType place) {
+  RankedTensorType tensor = place.getTensor();
   int64_t constant = tile::elementBytes(tensor.getElementType());
   for (int64_t extent : tensor.getShape())
     constant *= ShapedType::isDynamic(extent) ? 1 : extent;
@@ -342,31 +379,51 @@ Value RunEmitter::bytesOf(Type type) {
   return b.create<arith::SelectOp>(f.loc, isBad, f.integer(std::numeric_limits<int64_t>::max()), product);
 }
 
-void RunEmitter::reserve(Place place, Value bytes, Value keptBytes) {
-  Value status = call(reserveFunction, f.builder.getI32Type(), {growingEntry(place), bytes, keptBytes});
+void RunEmitter::reserve(Value room, Value bytes, Value keptBytes) {
+  Value status = call(reserveFunction, f.builder.getI32Type(), {room, bytes, keptBytes});
   f.proceedIf(f.compare(arith::CmpIPredicate::eq, status, f.half(0)), leave, status);
 }
 
-void RunEmitter::prepare(Place place, Type type) {
-  if (place.space == Space::Growing)
-    reserve(place, bytesOf(type), f.integer(0));
+void RunEmitter::emitReserve(host::ReserveOp op) {
+  host::PlaceType type = op.getPlace().getType();
+  Value kept = f.integer(0);
+  if (auto slices = op.getKept()) {
+    graph::Shape shape = type.extents();
+    shape[0] = slices->values()[0];
+    kept = bytesOf(host::PlaceType::get(graph::tensorType(shape, type.getTensor().getElementType())));
+  }
+  reserve(addressOf(op.getRoom()), bytesOf(type), kept);
 }
 
-void RunEmitter::copyBytes(Value target, Value source, Value bytes) {
+void RunEmitter::emitCopy(host::CopyOp copy) {
+  Value source = addressOf(copy.getSource()), target = addressOf(copy.getTarget());
+  bool mayMeet =
+      isa<BlockArgument>(copy.getSource()) || isa_and_nonnull<host::LoopOp>(copy.getSource().getDefiningOp());
+  Block *after = mayMeet ? f.function.addBlock() : nullptr;
+  if (mayMeet) {
+    Value differ = f.builder.create<LLVM::ICmpOp>(f.loc, LLVM::ICmpPredicate::ne, source, target);
+    f.proceedIf(differ, after);
+  }
+  host::PlaceType from = copy.getSource().getType(), to = copy.getTarget().getType();
+  Value bytes = bytesOf(from);
+  if (!(to.bytes() - from.bytes()).knownNonNegative())
+    check(f.compare(arith::CmpIPredicate::sle, bytes, bytesOf(to)), copy, "expected a target as large as the value",
+          bytes);
   f.builder.create<LLVM::MemcpyOp>(f.loc, target, source, bytes, /*isVolatile=*/false);
-}
-
-void RunEmitter::copy(Place target, Place source, Type type) {
-  if (target == source)
+  if (!mayMeet)
     return;
-  prepare(target, type);
-  copyBytes(addressOf(target), addressOf(source), bytesOf(type));
+  f.builder.create<cf::BranchOp>(f.loc, after);
+  f.builder.setInsertionPointToStart(after);
 }
 
-Value RunEmitter::loadFlag(Place place) {
-  Value byte = f.load(f.builder.getI8Type(), addressOf(place), 0);
-  Value zero = f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8);
-  return f.compare(arith::CmpIPredicate::ne, byte, zero);
+/// The two words of each room.
+void RunEmitter::emitExchange(host::ExchangeOp exchange) {
+  Value first = addressOf(exchange.getFirst()), second = addressOf(exchange.getSecond());
+  for (int64_t word : {0, 1}) {
+    Value a = f.load(f.i64, first, word), b = f.load(f.i64, second, word);
+    f.store(b, first, word);
+    f.store(a, second, word);
+  }
 }
 
 //===----------------------------------------------------------------------===//

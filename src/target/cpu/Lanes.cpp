@@ -2,11 +2,10 @@
 #include "target/cpu/Lanes.h"
 
 #include "target/TargetInfo.h"
+#include "target/cpu/Architecture.h"
 #include "tile/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
-#include "llvm/IR/IRBuilder.h"
-#include "llvm/IR/IntrinsicsX86.h"
 #include "llvm/IR/MDBuilder.h"
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -16,52 +15,11 @@ using namespace llvm;
 namespace perpend::target {
 namespace {
 
-Value *scale(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes) {
-  const Intrinsic::ID instruction = lanes == 16  ? Intrinsic::x86_avx512_mask_scalef_ps_512
-                                    : lanes == 8 ? Intrinsic::x86_avx512_mask_scalef_ps_256
-                                                 : Intrinsic::x86_avx512_mask_scalef_ps_128;
-  SmallVector<Value *> arguments(operands);
-  arguments.push_back(operands[0]);
-  arguments.push_back(builder.getIntN(std::max(lanes, 8u), lanes == 4 ? 0xf : lanes == 8 ? 0xff : 0xffff));
-  if (lanes == 16)
-    arguments.push_back(builder.getInt32(4)); // rounds by the control register
-  return builder.CreateIntrinsic(instruction, {}, arguments);
-}
-
-Value *roundToBF16(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes) {
-  if (lanes == 4) {
-    Value *wide = builder.CreateShuffleVector(operands[0], {0, 1, 2, 3, -1, -1, -1, -1});
-    return builder.CreateShuffleVector(roundToBF16(builder, wide, 8), {0, 1, 2, 3});
-  }
-  const Intrinsic::ID instruction =
-      lanes == 16 ? Intrinsic::x86_avx512bf16_cvtneps2bf16_512 : Intrinsic::x86_avx512bf16_cvtneps2bf16_256;
-  return builder.CreateBitCast(builder.CreateIntrinsic(instruction, {}, operands[0]),
-                               FixedVectorType::get(builder.getInt16Ty(), lanes));
-}
-
-Value *roundToF16(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes) {
-  Value *nearestEven = builder.getInt32(0);
-  if (lanes == 16)
-    return builder.CreateIntrinsic(Intrinsic::x86_avx512_mask_vcvtps2ph_512, {},
-                                   {operands[0], nearestEven,
-                                    Constant::getNullValue(FixedVectorType::get(builder.getInt16Ty(), lanes)),
-                                    builder.getInt16(0xffff)});
-  if (lanes == 8)
-    return builder.CreateIntrinsic(Intrinsic::x86_vcvtps2ph_256, {}, {operands[0], nearestEven});
-  Value *numbers = builder.CreateIntrinsic(Intrinsic::x86_vcvtps2ph_128, {}, {operands[0], nearestEven});
-  return builder.CreateShuffleVector(numbers, {0, 1, 2, 3});
-}
-
-struct LaneFunction {
-  StringRef name;
-  Value *(*emit)(IRBuilder<> &builder, ArrayRef<Value *> operands, unsigned lanes);
+struct LaneFunction : InstructionFunction {
   Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/FarFunctions.h
 };
-constexpr LaneFunction laneFunctions[] = {{scaleFunction, scale},
-                                          {roundToBF16Function, roundToBF16},
-                                          {roundToF16Function, roundToF16},
-                                          {tile::farSineFunction, nullptr, Intrinsic::sin},
-                                          {tile::farCosineFunction, nullptr, Intrinsic::cos}};
+constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, Intrinsic::sin},
+                                         {{tile::farCosineFunction, nullptr}, Intrinsic::cos}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;
 constexpr unsigned leastLanesOfCalls = 2; // beside two numbers of f64, where vectors have 16 bytes
 
@@ -142,8 +100,17 @@ void defineScalar(Function &scalar, const LaneFunction &function) {
 }
 } // namespace
 
+/// The architecture's instructions, and those that rare numbers alone need a call for.
+static SmallVector<LaneFunction> laneFunctionsOf(const Architecture *architecture) {
+  SmallVector<LaneFunction> all;
+  for (const InstructionFunction &function : architecture ? architecture->functions : ArrayRef<InstructionFunction>())
+    all.push_back({function});
+  append_range(all, farFunctions);
+  return all;
+}
+
 void defineLaneFunctions(Module &module, const TargetInfo &target) {
-  for (const LaneFunction &function : laneFunctions) {
+  for (const LaneFunction &function : laneFunctionsOf(architectureOf(target.code))) {
     Function *scalar = module.getFunction(function.name);
     if (!scalar || scalar->use_empty())
       continue;
@@ -162,7 +129,7 @@ void defineLaneFunctions(Module &module, const TargetInfo &target) {
   }
 }
 
-bool releaseLaneFunctions(Module &module) {
+bool releaseLaneFunctions(Module &module, const TargetInfo &target) {
   bool isUsed = false;
   auto release = [&](StringRef name) {
     Function *function = module.getFunction(name);
@@ -173,7 +140,7 @@ bool releaseLaneFunctions(Module &module) {
     function->addFnAttr(Attribute::AlwaysInline);
     isUsed = true;
   };
-  for (const LaneFunction &function : laneFunctions) {
+  for (const LaneFunction &function : laneFunctionsOf(architectureOf(target.code))) {
     release(function.name);
     for (unsigned lanes = leastLanesOfCalls; lanes <= mostLanes; lanes *= 2)
       release(variantName(function, lanes));

@@ -15,11 +15,11 @@ class Module;
 namespace perpend::target {
 struct TargetInfo;
 
-/// Those of TargetInfo.h and FarFunctions.h that are called get their code, for numbers and for vectors, before LLVM
+/// Those of Machine.h and FarFunctions.h that are called get their code, for numbers and for vectors, before LLVM
 /// optimises the module.
 void defineLaneFunctions(llvm::Module &module, const TargetInfo &target);
 /// Allows inlining, after the vectoriser. False if there are no such functions.
-bool releaseLaneFunctions(llvm::Module &module);
+bool releaseLaneFunctions(llvm::Module &module, const TargetInfo &target);
 
 } // namespace perpend::target
 

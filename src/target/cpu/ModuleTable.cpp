@@ -15,17 +15,6 @@ using namespace llvm;
 
 namespace perpend::target {
 
-static Constant *constantArray(Module &module, Type *elementType, ArrayRef<int64_t> values, const Twine &name) {
-  if (values.empty())
-    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
-  SmallVector<Constant *> elements;
-  for (int64_t value : values)
-    elements.push_back(ConstantInt::getSigned(elementType, value));
-  auto *type = ArrayType::get(elementType, elements.size());
-  return new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::PrivateLinkage,
-                            ConstantArray::get(type, elements), name);
-}
-
 /// A variable that another object defines; declared once.
 static Constant *hiddenVariable(Module &module, StringRef name) {
   if (GlobalVariable *known = module.getNamedGlobal(name))
@@ -52,28 +41,6 @@ static Constant *handleFunctions(Module &module, const ModuleTable &table) {
   return hiddenVariable(module, "perpend_handle_functions_v1");
 }
 
-static_assert(offsetof(perpend_string, data) == 0 && sizeof(perpend_string) == 16);
-static_assert(offsetof(perpend_buffer_lifetime, first) == 0 && offsetof(perpend_buffer_lifetime, last) == 4 &&
-              sizeof(perpend_buffer_lifetime) == 8);
-
-/// An array of perpend_string.
-static Constant *textTable(Module &module, const ModuleTable &table) {
-  LLVMContext &context = module.getContext();
-  auto *pointer = PointerType::getUnqual(context);
-  if (table.texts.empty())
-    return ConstantPointerNull::get(pointer);
-  auto *type = StructType::get(pointer, Type::getInt64Ty(context));
-  std::vector<Constant *> entries;
-  for (const std::string &text : table.texts) {
-    auto *bytes = ConstantDataArray::getString(context, text, /*AddNull=*/true);
-    auto *global = new GlobalVariable(module, bytes->getType(), true, GlobalValue::PrivateLinkage, bytes, "text");
-    entries.push_back(ConstantStruct::get(type, {global, ConstantInt::get(Type::getInt64Ty(context), text.size())}));
-  }
-  auto *array = ArrayType::get(type, entries.size());
-  return new GlobalVariable(module, array, /*isConstant=*/true, GlobalValue::PrivateLinkage,
-                            ConstantArray::get(array, entries), "texts");
-}
-
 namespace {
 /// A field of perpend_module, with its offset.
 struct Field {
@@ -82,13 +49,14 @@ struct Field {
 };
 } // namespace
 
-/// The text of the descriptor. In a shared library or program, the first one has a symbol by which it can be found in
-/// the file. Each library refers to its own.
-static Constant *descriptorText(Module &module, const ModuleTable &table) {
-  auto *text = ConstantDataArray::getString(module.getContext(), table.descriptor);
-  auto *global = new GlobalVariable(module, text->getType(), true, GlobalValue::PrivateLinkage, text, "descriptor");
-  if (table.isMain && !module.getNamedGlobal(descriptorSymbol)) {
-    global->setName(descriptorSymbol);
+/// In a shared library or program, the first tables have a symbol by which they can be found in the file. Each library
+/// refers to its own.
+static Constant *tablesOf(Module &module, const ModuleTable &table) {
+  auto *bytes = ConstantDataArray::getString(module.getContext(), table.tables, /*AddNull=*/false);
+  auto *global = new GlobalVariable(module, bytes->getType(), true, GlobalValue::PrivateLinkage, bytes, "tables");
+  global->setAlignment(Align(alignof(int64_t)));
+  if (table.isMain && !module.getNamedGlobal(tablesSymbol)) {
+    global->setName(tablesSymbol);
     global->setLinkage(GlobalValue::ExternalLinkage);
     global->setVisibility(GlobalValue::ProtectedVisibility);
   }
@@ -98,36 +66,16 @@ static Constant *descriptorText(Module &module, const ModuleTable &table) {
 static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
   LLVMContext &context = module.getContext();
   Type *i64 = Type::getInt64Ty(context), *i32 = Type::getInt32Ty(context);
-  auto word = [&](uint64_t value) { return ConstantInt::get(i64, value); };
-  auto half = [&](uint32_t value) { return ConstantInt::get(i32, value); };
-  Constant *descriptor = descriptorText(module, table);
-  Constant *offsets = table.staticOffsets ? constantArray(module, i64, *table.staticOffsets, "offsets")
-                                          : ConstantPointerNull::get(PointerType::getUnqual(context));
-  // If there are static offsets but no buffers, any non-null address will do.
-  if (table.staticOffsets && table.staticOffsets->empty())
-    offsets = descriptor;
-  uint32_t bufferCount = table.lifetimes.size() / 2;
-  return {{offsetof(perpend_module, magic), word(PERPEND_MODULE_MAGIC)},
-          {offsetof(perpend_module, abi), half(PERPEND_MODULE_ABI)},
-          {offsetof(perpend_module, inputCount), half(table.inputCount)},
-          {offsetof(perpend_module, outputCount), half(table.outputCount)},
-          {offsetof(perpend_module, symbolCount), half(table.symbolCount)},
-          {offsetof(perpend_module, bufferCount), half(bufferCount)},
-          {offsetof(perpend_module, kernelCount), half(table.kernelCount)},
-          {offsetof(perpend_module, growingCount), half(table.growingCount)},
-          {offsetof(perpend_module, descriptor), descriptor},
-          {offsetof(perpend_module, descriptorBytes), word(table.descriptor.size())},
+  return {{offsetof(perpend_module, magic), ConstantInt::get(i64, PERPEND_MODULE_MAGIC)},
+          {offsetof(perpend_module, abi), ConstantInt::get(i32, PERPEND_MODULE_ABI)},
+          {offsetof(perpend_module, tablesBytes), ConstantInt::get(i32, table.tables.size())},
+          {offsetof(perpend_module, tables), tablesOf(module, table)},
           {offsetof(perpend_module, weights), weightsAddress(module, table)},
-          {offsetof(perpend_module, weightsBytes), word(table.weightsBytes)},
-          {offsetof(perpend_module, lifetimes), constantArray(module, i32, table.lifetimes, "lifetimes")},
-          {offsetof(perpend_module, staticOffsets), offsets},
-          {offsetof(perpend_module, staticArenaBytes), ConstantInt::getSigned(i64, table.staticArenaBytes)},
+          {offsetof(perpend_module, weightsBytes), ConstantInt::get(i64, table.weightsBytes)},
           {offsetof(perpend_module, bind), module.getFunction("perpend_bind" + table.suffix)},
           {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes" + table.suffix)},
           {offsetof(perpend_module, run), module.getFunction("perpend_run" + table.suffix)},
-          {offsetof(perpend_module, handles), handleFunctions(module, table)},
-          {offsetof(perpend_module, texts), textTable(module, table)},
-          {offsetof(perpend_module, textCount), word(table.texts.size())}};
+          {offsetof(perpend_module, handles), handleFunctions(module, table)}};
 }
 
 /// Builds an LLVM struct from the fields, which must have the layout of the C struct.

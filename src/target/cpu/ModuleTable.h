@@ -22,14 +22,15 @@ class Module;
 
 namespace perpend::target {
 
-/// The symbol of the descriptor's text in a shared library or program; of several, the first. No function of a model
-/// has this name.
-constexpr llvm::StringLiteral descriptorSymbol = "perpend_module.descriptor";
+/// The symbol of the tables in a shared library or program; of several, the first. No function of a model has this
+/// name.
+constexpr llvm::StringLiteral tablesSymbol = "perpend_module.tables";
 
 struct ModuleTable {
   std::string name;            ///< an identifier
   bool isMain = true;          ///< found by perpend_module_main, too: the one model of a shared library or a program
   std::string descriptor;      ///< JSON, see perpend_module.h
+  std::string tables;          ///< see perpend_tables.h; all else here is what they say, too
   std::string weightsSymbol;   ///< empty: no weights, or those of the process
   uint64_t weightsAddress = 0; ///< in the process that makes the artifact for itself; 0: of weightsSymbol
   uint64_t weightsBytes = 0;

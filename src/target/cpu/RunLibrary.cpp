@@ -7,8 +7,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "graph/Symbols.h"
 #include "target/cpu/RunEmitter.h"
+
+#include "graph/ElementTypes.h"
+#include "graph/Symbols.h"
 
 #include "perpend.h"
 #include "runtime/Types.h"
@@ -21,8 +23,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::target;
 using graph::SymbolicInt;
-using tile::Place;
-using tile::Space;
 
 /// For example perpend_string_concat for string.concat.
 static std::string symbolOf(StringRef function) {
@@ -40,24 +40,30 @@ static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef na
   return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
 }
 
+static SmallVector<RankedTensorType> tensorsOf(host::CallOp op) {
+  SmallVector<RankedTensorType> types;
+  for (Value input : op.getInputs())
+    types.push_back(cast<host::PlaceType>(input.getType()).getTensor());
+  for (Type type : op.getTypes().getAsValueRange<TypeAttr>())
+    types.push_back(cast<RankedTensorType>(type));
+  return types;
+}
+
 /// A CallCounts, then a CallTensor for each operand and result.
-static SmallVector<int32_t> signatureOf(graph::CallLibraryOp op, ArrayRef<Place> places) {
+static SmallVector<int32_t> signatureOf(host::CallOp op) {
   SmallVector<int32_t> signature;
   auto append = [&](auto entry) {
     std::array<int32_t, sizeof(entry) / sizeof(int32_t)> words;
     std::memcpy(words.data(), &entry, sizeof entry);
     llvm::append_range(signature, words);
   };
-  append(library::CallCounts{static_cast<int32_t>(op->getNumOperands()), static_cast<int32_t>(op->getNumResults())});
-  SmallVector<Type> types(op->getOperandTypes());
-  llvm::append_range(types, op->getResultTypes());
-  for (auto [number, type] : llvm::enumerate(types)) {
-    auto tensor = cast<RankedTensorType>(type);
+  append(
+      library::CallCounts{static_cast<int32_t>(op.getInputs().size()), static_cast<int32_t>(op.getOutputs().size())});
+  for (auto [place, tensor] : llvm::zip_equal(op->getOperands(), tensorsOf(op))) {
     perpend_type code = PERPEND_F32;
     (void)runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), code);
-    bool isGrowing = number >= op->getNumOperands() && places[number].space == Space::Growing;
     append(library::CallTensor{static_cast<int32_t>(code), static_cast<int32_t>(tensor.getRank()),
-                               isGrowing ? library::Growing : library::Fixed});
+                               isa<host::RoomType>(place.getType()) ? library::Growing : library::Fixed});
   }
   return signature;
 }
@@ -73,11 +79,11 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
 }
 
 /// Symbols that the call defines get the extents that it returned; other extents that use them are checked.
-void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t position) {
-  SmallVector<StringAttr> symbols = op.definedSymbols();
+void RunEmitter::readExtents(host::CallOp op, int64_t position) {
+  SmallVector<StringAttr> symbols(op.getDefines().getAsRange<StringAttr>());
   std::set<std::string> defined;
   SmallVector<std::pair<SymbolicInt, Value>> others;
-  for (Type type : op.getResultTypes())
+  for (Type type : op.getTypes().getAsValueRange<TypeAttr>())
     for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type))) {
       Value got = f.load(f.i64, extents, position++);
       bool isSymbol =
@@ -91,30 +97,22 @@ void RunEmitter::readExtents(graph::CallLibraryOp op, Value extents, int64_t pos
     check(f.compare(arith::CmpIPredicate::eq, got, evaluate(extent)), op, "expected an extent of " + extent.str(), got);
 }
 
-void RunEmitter::emitLibrary(graph::CallLibraryOp op) {
-  SmallVector<Place> places = placesIn(op);
-  SmallVector<StringAttr> symbols = op.definedSymbols();
+void RunEmitter::emitCall(host::CallOp op) {
+  SmallVector<StringAttr> symbols(op.getDefines().getAsRange<StringAttr>());
   int64_t position = 0, resultsAt = 0;
-  auto storeExtents = [&](Type type, bool isResult) {
-    for (const SymbolicInt &extent : graph::shapeOf(cast<RankedTensorType>(type)))
+  for (auto [number, place, type] : llvm::enumerate(op->getOperands(), tensorsOf(op))) {
+    bool isResult = number >= op.getInputs().size();
+    if (number == op.getInputs().size())
+      resultsAt = position;
+    f.store(addressOf(place), list, static_cast<int64_t>(number));
+    for (const SymbolicInt &extent : graph::shapeOf(type))
       f.store(isResult && graph::mentionsAny(extent, symbols) ? f.integer(-1) : evaluate(extent), extents, position++);
-  };
-  for (auto [number, type] : llvm::enumerate(op->getOperandTypes())) {
-    f.store(addressOf(places[number]), list, number);
-    storeExtents(type, false);
-  }
-  resultsAt = position;
-  for (auto [number, type] : llvm::enumerate(op->getResultTypes())) {
-    Place place = places[op->getNumOperands() + number];
-    f.store(place.space == Space::Growing ? growingEntry(place) : addressOf(place), list,
-            op->getNumOperands() + number);
-    storeExtents(type, true);
   }
   // Arguments in the order of library::CallLibrary.
   Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
                       {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
                        f.text(graph::parametersText(op.getParameters())), f.text(nodeText(op)),
-                       constantTable(signatureOf(op, places)), list, extents});
+                       constantTable(signatureOf(op)), list, extents});
   f.proceedIf(f.compare(arith::CmpIPredicate::eq, status, f.half(0)), leave, status);
-  readExtents(op, extents, resultsAt);
+  readExtents(op, resultsAt);
 }

@@ -18,9 +18,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// Approximate figures of the processors in Targets.def: sustained loads and stores per cycle, and latency of an
-/// addition.
-static constexpr double accessesPerCycle = 2, cyclesOfSum = 4;
 /// Number of partial sums that LLVM uses for a sum carried by a loop.
 static constexpr double interleavedSums = 4;
 /// Fraction of the peak that the code of an intrinsic reaches.
@@ -31,15 +28,15 @@ namespace {
 struct Instances {
   double count = 1; ///< number of executions, of vectors or scalars
   double lanes = 1;
-  double registersOf(int64_t elementBytes, const target::TargetInfo &target) const {
+  double registersOf(int64_t elementBytes, const target::Machine &target) const {
     return std::ceil(lanes / target.vectorLanes(elementBytes));
   }
 };
 
 class CostFinder {
 public:
-  CostFinder(func::FuncOp kernel, const target::TargetInfo &target)
-      : kernel(kernel), target(target), footprints(kernel) {}
+  CostFinder(func::FuncOp kernel, const target::Machine &target)
+      : kernel(kernel), target(target), lineBytes(target.lineBytes()), footprints(kernel) {}
 
   BlockCost run() {
     Block &body = kernel.getBody().front();
@@ -48,14 +45,7 @@ public:
       if (!isInner)
         addBlock(block);
     });
-    double cycles = target.cyclesPerSecond;
-    cost.fromL2 = moved(body, double(target.l1Bytes)) / (target.bytesPerCycleOfL2 * cycles);
-    cost.fromL3 = moved(body, double(target.l2Bytes)) / (target.bytesPerCycleOfL3 * cycles);
-    cost.fromMemory = moved(body, double(target.l3Bytes)) / target.bytesPerSecond;
-    if (footprints.of(body).bytes(target.lineBytes) <= double(target.l3Bytes))
-      cost.fromMemory = 0; // the previous kernel left it in the cache
-    if (footprints.of(body).bytes(target.lineBytes) <= double(target.l2Bytes))
-      cost.fromL3 = 0;
+    addTraffic(body);
     for (Operation &statement : body)
       if (auto loop = dyn_cast<ForOp>(statement); loop && loop.getKind() == LoopKind::Parallel)
         cost.units = std::max(cost.units, footprints.trips(loop));
@@ -63,15 +53,29 @@ public:
   }
 
 private:
+  /// What a cache does not hold moves between it and the next memory.
+  void addTraffic(Block &body) {
+    auto caches = target.caches();
+    double all = footprints.of(body).bytes(lineBytes);
+    for (size_t i = 0; i == 0 || i < caches.size(); ++i) {
+      double bytes = i < caches.size() ? double(caches[i]->bytes) : 0;
+      if (i > 0 && all <= bytes)
+        continue; // the previous kernel left it in this cache
+      const target::Memory *next = i + 1 < caches.size() ? caches[i + 1] : nullptr;
+      double &time = !next ? cost.fromMemory : target.isOwn(*next) ? cost.fromOwnCaches : cost.fromSharedCaches;
+      time = std::max(time, moved(body, bytes) / (next ? *next : target.global).bytesPerSecond);
+    }
+  }
+
   /// Bytes that move into or out of a cache of this size.
   double moved(Block &body, double cacheBytes) {
     Footprint all = footprints.of(body);
-    if (double bytes = all.bytes(target.lineBytes); bytes <= cacheBytes)
+    if (double bytes = all.bytes(lineBytes); bytes <= cacheBytes)
       return bytes;
     double sum = 0;
     for (Operation &statement : body) {
       if (isa<BlockOp>(statement))
-        sum += footprints.of(&statement).bytes(target.lineBytes);
+        sum += footprints.of(&statement).bytes(lineBytes);
       if (auto loop = dyn_cast<ForOp>(statement))
         sum += moved(loop, cacheBytes);
     }
@@ -81,13 +85,12 @@ private:
   double moved(ForOp loop, double cacheBytes) {
     Footprint one = footprints.of(*loop.body());
     double trips = footprints.trips(loop);
-    if (one.bytes(target.lineBytes) > cacheBytes)
+    if (one.bytes(lineBytes) > cacheBytes)
       return trips * moved(*loop.body(), cacheBytes);
     double sum = 0; // data read by one iteration is still cached in the next
     for (const auto &[buffer, whole] : footprints.of(loop).boxes) {
       auto type = cast<BufferType>(buffer.getType());
-      sum +=
-          std::min(whole.bytes(type, target.lineBytes), trips * one.boxes.lookup(buffer).bytes(type, target.lineBytes));
+      sum += std::min(whole.bytes(type, lineBytes), trips * one.boxes.lookup(buffer).bytes(type, lineBytes));
     }
     return sum;
   }
@@ -185,7 +188,7 @@ private:
       for (ForOp loop : loops)
         if (loop.getKind() == LoopKind::Unrolled)
           chains *= footprints.trips(loop);
-      cycles = std::max(cycles, instances.count * registers * cyclesOfSum / std::max(chains, interleavedSums));
+      cycles = std::max(cycles, instances.count * registers * target.cyclesOfSum / std::max(chains, interleavedSums));
     }
     cost.arithmetic += cycles / target.cyclesPerSecond;
   }
@@ -206,7 +209,7 @@ private:
       for (ForOp loop : loops) // the copies of an unrolled body share loads
         if (loop.getKind() == LoopKind::Unrolled && along(access, loop).isUniform())
           vectors /= footprints.trips(loop);
-      cycles += vectors * accessesOf(access, loops, lanes, instances) / accessesPerCycle;
+      cycles += vectors * accessesOf(access, loops, lanes, instances) / target.accessesPerCycle;
     }
     cost.accesses += cycles / target.cyclesPerSecond;
   }
@@ -231,13 +234,14 @@ private:
   bool isKept(const Access &access, ArrayRef<ForOp> loops) { return along(access, loops.front()).isUniform(); }
 
   func::FuncOp kernel;
-  const target::TargetInfo &target;
+  const target::Machine &target;
+  double lineBytes;
   FootprintFinder footprints;
   llvm::DenseMap<Operation *, SymbolicInt> positions;
   BlockCost cost;
 };
 } // namespace
 
-BlockCost perpend::tile::costOf(func::FuncOp kernel, const target::TargetInfo &target) {
+BlockCost perpend::tile::costOf(func::FuncOp kernel, const target::Machine &target) {
   return CostFinder(kernel, target).run();
 }

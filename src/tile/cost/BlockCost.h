@@ -11,7 +11,7 @@
 #ifndef PERPEND_TILE_COST_BLOCKCOST_H
 #define PERPEND_TILE_COST_BLOCKCOST_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/Tile.h"
 
 namespace perpend::tile {
@@ -19,20 +19,21 @@ namespace perpend::tile {
 /// All times in seconds.
 struct BlockCost {
   double arithmetic = 0;
-  double accesses = 0;                           ///< time of loads and stores that hit the first cache
-  double fromL2 = 0, fromL3 = 0, fromMemory = 0; ///< time of traffic from and to each level
-  double units = 1;                              ///< number of parallel units
+  double accesses = 0; ///< time of loads and stores that hit the innermost cache
+  /// Time of traffic from and to the other caches of a thread, those that threads share, and the caller's memory.
+  double fromOwnCaches = 0, fromSharedCaches = 0, fromMemory = 0;
+  double units = 1; ///< number of parallel units
 
   /// How many units take about this long.
   int64_t unitsForSeconds(double wanted) const {
     constexpr double most = 1e15;
     return seconds() > 0 ? static_cast<int64_t>(std::min(wanted * units / seconds(), most)) + 1 : 1;
   }
-  double seconds() const { return std::max({arithmetic, accesses, fromL2, fromL3, fromMemory}); }
+  double seconds() const { return std::max({arithmetic, accesses, fromOwnCaches, fromSharedCaches, fromMemory}); }
 };
 
 /// Symbolic extents count as 32 (CostModel.h). Accurate to about a factor of two.
-BlockCost costOf(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+BlockCost costOf(mlir::func::FuncOp kernel, const target::Machine &target);
 } // namespace perpend::tile
 
 #endif

@@ -61,7 +61,6 @@ public:
 
 private:
   // Loops and blocks
-  ForOp parallelLoop();
   void separateInits();
   SymbolicInt emitKernel(mlir::OpBuilder &builder);
   void eraseUnread();

@@ -11,6 +11,7 @@
 
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
+#include "tile/Levels.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/schedule/Nests.h"
 
@@ -83,7 +84,7 @@ void Flattener::emitPrefetchesOfRow(OpBuilder &builder, ForOp loop) {
   ForOp around = loop->getParentOfType<ForOp>();
   while (around && !around.getAnnotations().contains(prefetchAnnotation))
     around = around->getParentOfType<ForOp>();
-  if (!around || around == parallelLoop())
+  if (!around || around == loopOfUnits(kernel))
     return;
   llvm::DenseSet<Value> done;
   for (const Access &access : accessesIn(loop)) {

@@ -6,11 +6,11 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-std::string perpend::tile::missingFeatures(const Features &features, const target::TargetInfo &target) {
+std::string perpend::tile::missingFeatures(const Features &features, const target::Machine &target) {
   std::string text;
   for (const std::vector<std::string> &needed : features) {
     std::vector<std::string> missing;
-    llvm::copy_if(needed, std::back_inserter(missing), [&](const auto &name) { return !target.hasIsa(name); });
+    llvm::copy_if(needed, std::back_inserter(missing), [&](const auto &name) { return !target.hasFeature(name); });
     if (missing.empty())
       return "";
     text += (text.empty() ? "" : ", nor ") + llvm::join(missing, ", ");
@@ -35,7 +35,7 @@ bool Intrinsic::allows(ArrayRef<SymbolicInt> extents) const {
   return true;
 }
 
-std::optional<double> Intrinsic::cyclesPerPoint(ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const {
+std::optional<double> Intrinsic::cyclesPerPoint(ArrayRef<SymbolicInt> extents, const target::Machine &target) const {
   constexpr int64_t longExtent = 256;
   Shape numbers;
   double points = 1;

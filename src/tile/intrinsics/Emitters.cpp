@@ -1,24 +1,22 @@
-//===- Emitters.cpp - the list of emitters --------------------------------===//
+//===- Emitters.cpp - questions to emitters -------------------------------===//
 
 #include "tile/intrinsics/Emitters.h"
 
 using namespace perpend::tile;
 
-static const Emitter *const emitters[] = {&registersEmitter, &groupsEmitter, &tilesEmitter};
-
 const Emitter *perpend::tile::findEmitter(llvm::StringRef name) {
-  auto known = llvm::find_if(emitters, [&](const Emitter *emitter) { return emitter->name == name; });
-  return known == std::end(emitters) ? nullptr : *known;
+  auto known = llvm::find_if(emitters(), [&](const Emitter *emitter) { return emitter->name == name; });
+  return known == emitters().end() ? nullptr : *known;
 }
 
 std::string perpend::tile::emitterNames() {
-  return llvm::join(llvm::map_range(emitters, [](const Emitter *emitter) { return emitter->name; }), ", ");
+  return llvm::join(llvm::map_range(emitters(), [](const Emitter *emitter) { return emitter->name; }), ", ");
 }
 
 int64_t perpend::tile::rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
-                                  const target::TargetInfo &target) {
+                                  const target::Machine &target) {
   const Emitter *emitter = findEmitter(intrinsic.emitter);
-  return (emitter ? emitter : &registersEmitter)->rowsAtOnce(intrinsic, panel, rows, target);
+  return (emitter ? emitter : emitters().front())->rowsAtOnce(intrinsic, panel, rows, target);
 }
 
 int64_t perpend::tile::blocksAtOnce(const Intrinsic &intrinsic) {

@@ -3,7 +3,6 @@
 #include "tile/intrinsics/Expand.h"
 
 #include "tile/Attributes.h"
-#include "tile/intrinsics/BlockCode.h"
 #include "tile/intrinsics/Emitters.h"
 
 #include "graph/Shapes.h"

@@ -12,7 +12,7 @@
 #ifndef PERPEND_TILE_INTRINSICS_GROUPLAYOUT_H
 #define PERPEND_TILE_INTRINSICS_GROUPLAYOUT_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/KernelIndices.h"
 
 namespace perpend::tile {

@@ -4,6 +4,7 @@
 
 #include "graph/ElementTypes.h"
 #include "graph/ErrorKind.h"
+#include "target/Intrinsics.h"
 #include "tile/Attributes.h"
 #include "tile/KernelEmitter.h"
 #include "tile/intrinsics/Emitters.h"
@@ -26,7 +27,8 @@ static constexpr StringLiteral usualHint = "docs/howto/add-an-intrinsic.md shows
 namespace {
 class Reader {
 public:
-  Reader(func::FuncOp function, const target::TargetInfo *target) : function(function), target(target) {
+  Reader(func::FuncOp function, const target::Machine *target, bool needsCode)
+      : function(function), target(target), needsCode(needsCode) {
     intrinsic.description = function;
   }
 
@@ -75,7 +77,8 @@ private:
   bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
   func::FuncOp function;
-  const target::TargetInfo *target;
+  const target::Machine *target;
+  bool needsCode;
   Intrinsic intrinsic;
 };
 } // namespace
@@ -242,7 +245,8 @@ bool Reader::readFeatureList(ArrayAttr texts, Features &features) {
     auto text = dyn_cast<StringAttr>(entry);
     if (!text)
       return fail("features: expected a list of texts, or of lists of texts");
-    if (llvm::Error error = target::checkFeature(text.getValue())) {
+    bool isOfTarget = target && target->hasFeature(text.getValue());
+    if (llvm::Error error = isOfTarget ? llvm::Error::success() : target::checkFeature(text.getValue())) {
       std::string all = llvm::toString(std::move(error));
       auto [message, hint] = StringRef(all).split("\nhint: ");
       return fail("features: " + message, nullptr, hint);
@@ -480,7 +484,7 @@ bool Reader::areSteps() {
 bool Reader::isImplemented() {
   if (intrinsic.implementation)
     return isImplementation();
-  if (target && target->triple.empty())
+  if (!needsCode)
     return true;
   if (target)
     return fail("expected the entry implementation, the name of a function");
@@ -490,6 +494,7 @@ bool Reader::isImplemented() {
   return emitter->takes(intrinsic) || fail("the emitter makes no code for such a description");
 }
 
-FailureOr<Intrinsic> perpend::tile::readIntrinsic(func::FuncOp description, const target::TargetInfo *target) {
-  return Reader(description, target).run();
+FailureOr<Intrinsic> perpend::tile::readIntrinsic(func::FuncOp description, const target::Machine *target,
+                                                  bool needsCode) {
+  return Reader(description, target, needsCode).run();
 }

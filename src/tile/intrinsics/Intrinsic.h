@@ -6,7 +6,7 @@
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is arbitrary
 //     where = ["rows <= 64"],        conditions on the extents
-//     features = ["avx2"],           required processor features, as --target names them; or
+//     features = ["matrix-unit"],    required features of the machine, as --target names them; or
 //                                    a list of such lists, one of which must be present
 //     cycles = "2 * rows",           cost of a call; may use `lanes` (of 4 bytes) and
 //                                    `fmas`, the vector multiply-adds per cycle
@@ -23,7 +23,7 @@
 // nest may have other shapes than the description's. The last buffer is the output. A buffer's scope names the memory
 // of the target in which it must lie; without one it is in the memory of the kernel's caller, or local.
 //
-// For a machine without code generation (its TargetInfo has no triple), an intrinsic needs no implementation: the
+// For a machine without code generation (needsCode is false), an intrinsic needs no implementation: the
 // interpreter executes the description. Otherwise the implementation takes one memref per buffer, with the
 // description's memory space and its constant extents and strides, and consists of operations that the phase `lower`
 // can lower:
@@ -68,7 +68,7 @@ namespace perpend::tile {
 /// Alternative lists of required processor features; no list: every processor will do.
 using Features = llvm::SmallVector<std::vector<std::string>>;
 /// Features that the target lacks; empty: usable.
-std::string missingFeatures(const Features &features, const target::TargetInfo &target);
+std::string missingFeatures(const Features &features, const target::Machine &target);
 
 struct Intrinsic {
   /// A function of the text.
@@ -120,11 +120,11 @@ struct Intrinsic {
   /// The accumulators of one column of a panel: one; or one per element of a word, if elements have the type of the
   /// sums and no step adds their products. These are added up at the end.
   int64_t sumsOfColumn() const;
-  std::string missingOn(const target::TargetInfo &target) const { return missingFeatures(features, target); }
+  std::string missingOn(const target::Machine &target) const { return missingFeatures(features, target); }
   /// Whether it accepts iterators of these extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
   /// Unknown extents are assumed to be long. nullopt if no cycles are given.
-  std::optional<double> cyclesPerPoint(llvm::ArrayRef<SymbolicInt> extents, const target::TargetInfo &target) const;
+  std::optional<double> cyclesPerPoint(llvm::ArrayRef<SymbolicInt> extents, const target::Machine &target) const;
   /// The memref type that the implementation takes for a buffer.
   mlir::MemRefType memoryType(unsigned buffer) const;
 };
@@ -136,9 +136,9 @@ public:
   static IntrinsicLibrary &of(mlir::MLIRContext *context);
 
   /// Adds all intrinsics of a text, or none: errors go to the context's handler, with the file's name. Without a target
-  /// they are the compiler's own.
+  /// they are the compiler's own. `needsCode`: what the description says is not enough, an implementation is required.
   mlir::LogicalResult add(mlir::MLIRContext *context, llvm::StringRef file, llvm::StringRef text,
-                          const target::TargetInfo *target = nullptr);
+                          const target::Machine *target = nullptr, bool needsCode = true);
   const Intrinsic *find(llvm::StringRef name) const;
   /// In the order of addition.
   llvm::ArrayRef<std::shared_ptr<const Intrinsic>> list() const { return intrinsics; }
@@ -161,7 +161,8 @@ private:
 };
 
 /// Parses the function and its attribute. Errors are emitted at the function: "intrinsic 'x': …".
-mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description, const target::TargetInfo *target = nullptr);
+mlir::FailureOr<Intrinsic> readIntrinsic(mlir::func::FuncOp description, const target::Machine *target = nullptr,
+                                         bool needsCode = true);
 } // namespace perpend::tile
 
 #endif

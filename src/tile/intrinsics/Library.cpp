@@ -52,8 +52,8 @@ static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<con
   return success();
 }
 
-LogicalResult IntrinsicLibrary::add(MLIRContext *context, StringRef file, StringRef text,
-                                    const target::TargetInfo *target) {
+LogicalResult IntrinsicLibrary::add(MLIRContext *context, StringRef file, StringRef text, const target::Machine *target,
+                                    bool needsCode) {
   auto module = std::make_shared<OwningOpRef<ModuleOp>>(parseSourceString<ModuleOp>(text, context, file));
   if (!*module)
     return failure();
@@ -61,7 +61,7 @@ LogicalResult IntrinsicLibrary::add(MLIRContext *context, StringRef file, String
   for (auto function : (*module)->getOps<func::FuncOp>()) {
     if (!function->hasAttr(intrinsicAttribute))
       continue;
-    FailureOr<Intrinsic> intrinsic = readIntrinsic(function, target);
+    FailureOr<Intrinsic> intrinsic = readIntrinsic(function, target, needsCode);
     if (failed(intrinsic))
       return failure();
     if (find(intrinsic->name))

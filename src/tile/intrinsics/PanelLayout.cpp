@@ -213,8 +213,7 @@ int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtent
 }
 
 std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,
-                                                 int64_t panel, int64_t mostRows,
-                                                 const target::TargetInfo &target) const {
+                                                 int64_t panel, int64_t mostRows, const target::Machine &target) const {
   constexpr double cyclesInLoops = 1; // for rows that do not fill a block
   Shape described(intrinsic.block.getDomain().values()), domain;
   for (const SymbolicInt &extent : described)

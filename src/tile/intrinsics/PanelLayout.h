@@ -13,7 +13,7 @@
 #ifndef PERPEND_TILE_INTRINSICS_PANELLAYOUT_H
 #define PERPEND_TILE_INTRINSICS_PANELLAYOUT_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/KernelIndices.h"
 
 namespace perpend::tile {
@@ -49,7 +49,7 @@ struct PanelLayout {
   };
   /// nullopt if the intrinsic does not accept the extents, or gives no cycles.
   std::optional<Fit> fit(const Intrinsic &intrinsic, const ProductExtents &extents, int64_t panel, int64_t mostRows,
-                         const target::TargetInfo &target) const;
+                         const target::Machine &target) const;
 
 private:
   friend class PanelLayoutReader;

@@ -155,7 +155,7 @@ public:
 
 private:
   func::FuncOp scaling() {
-    if (!target.scalesByPowers)
+    if (!target.hasFunction(perpend::target::scaleFunction))
       return nullptr;
     Type f32 = Float32Type::get(&getContext());
     return numberFunction(getOperation(), perpend::target::scaleFunction, {f32, f32}, f32,

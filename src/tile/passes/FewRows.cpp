@@ -11,19 +11,17 @@ using namespace perpend::tile;
 
 /// The number of rows if it is small, otherwise 0. With more than half a vector of rows, packed products and softmax of
 /// attention share one kernel, which is better.
-static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target) {
+static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
   int64_t rows = matrices.extents.rows.constant().value_or(0);
   return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
-bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices,
-                                 const target::TargetInfo &target) {
+bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   return fewRows(op, matrices, target) > 1 && matrices.hasTransposedRight(op->getOperand(1));
 }
 
-bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &matrices,
-                                 const target::TargetInfo &target) {
+bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   int64_t rows = fewRows(op, matrices, target);
   Value right = op->getOperand(1);
   if (rows == 0 || target.cyclesPerSecond == 0)

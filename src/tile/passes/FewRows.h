@@ -19,9 +19,9 @@ namespace perpend::tile {
 
 /// Whether to use the transposed product, provided that an intrinsic accepts it: there are few rows, and the right
 /// operand's dimensions are in that order in memory.
-bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target);
 /// Whether reading the operand in place, once for each of few rows, is faster than packing it.
-bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::TargetInfo &target);
+bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target);
 
 /// Values computed from constants only. They are folded, so packing them costs nothing at run time.
 llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);

@@ -12,6 +12,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
+#include "tile/Levels.h"
 #include "tile/VerifyKernel.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/intrinsics/Expand.h"
@@ -82,13 +83,6 @@ Value Flattener::emitValue(OpBuilder &builder, const SymbolicInt &expression) {
 // Loops and blocks
 //===----------------------------------------------------------------------===//
 
-/// The loop whose iterations are the units; null if the kernel is one unit.
-ForOp Flattener::parallelLoop() {
-  auto body = kernel.getBody().front().without_terminator();
-  auto loop = llvm::hasSingleElement(body) ? dyn_cast<ForOp>(*body.begin()) : ForOp();
-  return loop && loop.getKind() == LoopKind::Parallel ? loop : ForOp();
-}
-
 /// An empty reduction yields the value of its init. So if no loop carries the sum in a register, the init becomes a
 /// nest of its own.
 void Flattener::separateInits() {
@@ -129,7 +123,7 @@ SymbolicInt Flattener::run(OpBuilder &builder) {
 }
 
 SymbolicInt Flattener::emitKernel(OpBuilder &builder) {
-  if (ForOp parallel = parallelLoop()) {
+  if (ForOp parallel = loopOfUnits(kernel)) {
     emitUnits(builder, parallel);
     return indices.extentOf(parallel);
   }
@@ -369,9 +363,17 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
       if (kernel->hasAttr(graph::kernelAttribute) && isOnBlocks(kernel)) {
         compactBuffers(kernel);
         joinBitCasts(kernel);
-        if (failed(checkAllocations(kernel)) || failed(checkAccesses(kernel)) || failed(flatten(kernel)))
+        if (failed(checkBindings(kernel)) || failed(checkAllocations(kernel)) || failed(checkAccesses(kernel)) ||
+            failed(flatten(kernel)))
           return signalPassFailure();
       }
+  }
+
+  LogicalResult checkBindings(func::FuncOp kernel) {
+    std::string unmet = unmetBinding(kernel, target);
+    return unmet.empty()
+               ? success()
+               : kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
   }
 
   static LogicalResult checkAllocations(func::FuncOp kernel) {
@@ -415,7 +417,7 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     SymbolicInt units;
     {
       SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes);
+      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes());
       builder.setInsertionPoint(end);
       units = flattener.run(builder);
     }

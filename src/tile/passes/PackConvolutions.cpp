@@ -6,7 +6,7 @@
 #include "graph/composites/Formulas.h"
 #include "tile/Buffers.h"
 #include "tile/Tile.h"
-#include "tile/intrinsics/WordProducts.h"
+#include "tile/intrinsics/Words.h"
 
 #include <numeric>
 
@@ -36,14 +36,14 @@ Value Packer::convolution(graph::ConvOp op) {
   return op.isDepthwise() ? depthwiseConv(op) : windowConv(op);
 }
 
-/// Computes in elements of words of products (FuseProducts.cpp). Those are integers without zero points, whose
+/// Computes in elements of words of products (tile/intrinsics/Words.h). Those are integers without zero points, whose
 /// contribution is added to the sum afterwards.
 Value Packer::depthwiseConv(graph::ConvOp op) {
   if (!isa<IntegerType>(sum))
     return {};
   int64_t lanes = target.vectorLanes(elementBytes(sum));
   Type own = graph::elementTypeOf(op.getInput()), ownFilter = graph::elementTypeOf(op.getFilter());
-  for (auto [left, right] : WordProducts::betterFactors(own, ownFilter, sum, lanes, target)) {
+  for (auto [left, right] : betterFactors(own, ownFilter, sum, lanes, target)) {
     std::optional<CentredNumbers> filter = asNumbersOf(builder, op.getFilter(), right);
     std::optional<CentredNumbers> input =
         filter && !filter->zero ? asNumbersOf(builder, op.getInput(), left) : std::nullopt;

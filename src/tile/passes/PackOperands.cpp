@@ -116,7 +116,7 @@ Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
 
 /// Panel width for weights in groups: the widest whose sums, group copies and numbers fit the registers, since all rows
 /// share the cost of unpacking.
-static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::TargetInfo &target) {
+static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::Machine &target) {
   int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
   SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
   int64_t best = sizes.front();

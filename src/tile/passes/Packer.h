@@ -14,7 +14,7 @@ namespace perpend::tile {
 class Packer {
 public:
   /// `folded`: values whose packing costs nothing at run time (FewRows.h).
-  Packer(mlir::OpBuilder &operations, mlir::Operation *op, const target::TargetInfo &target, mlir::Type precision,
+  Packer(mlir::OpBuilder &operations, mlir::Operation *op, const target::Machine &target, mlir::Type precision,
          const llvm::DenseSet<mlir::Value> &folded)
       : operations(operations), builder(operations, op->getLoc()), target(target), precision(precision), folded(folded),
         sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
@@ -47,7 +47,7 @@ private:
 
   mlir::OpBuilder &operations;
   graph::Builder builder;
-  const target::TargetInfo &target;
+  const target::Machine &target;
   mlir::Type precision;
   const llvm::DenseSet<mlir::Value> &folded;
   mlir::Type sum;

@@ -29,7 +29,7 @@ SmallVector<int64_t> perpend::tile::panelSizes(const SymbolicInt &columns, int64
 }
 
 /// Cycles for reading the packed operand, per product of two elements; they dominate with few rows.
-static double cyclesOfReading(Type element, const ProductExtents &extents, const target::TargetInfo &target) {
+static double cyclesOfReading(Type element, const ProductExtents &extents, const target::Machine &target) {
   std::optional<int64_t> rows = extents.rows.constant();
   if (!rows || *rows < 1 || target.cyclesPerSecond == 0)
     return 0;
@@ -40,7 +40,7 @@ static double cyclesOfReading(Type element, const ProductExtents &extents, const
 }
 
 static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const ProductExtents &extents,
-                                           const target::TargetInfo &target) {
+                                           const target::Machine &target) {
   const PanelLayout &panels = *intrinsic.panels;
   SmallVector<int64_t> sizes{panels.columns.constant().value_or(0)};
   if (!panels.columns.isConstant())
@@ -56,7 +56,7 @@ static std::optional<PanelChoice> choiceOf(const Intrinsic &intrinsic, const Pro
 }
 
 SmallVector<PanelChoice> perpend::tile::panelChoices(Type sum, const ProductExtents &extents,
-                                                     const target::TargetInfo &target, Type precision) {
+                                                     const target::Machine &target, Type precision) {
   SmallVector<PanelChoice> choices;
   auto isBetter = [&](const PanelChoice &a, const PanelChoice &b) {
     auto key = [&](const PanelChoice &choice) {

@@ -23,7 +23,7 @@ llvm::SmallVector<int64_t> panelSizes(const SymbolicInt &columns, int64_t lanes,
 
 /// Sorted: those of the requested precision first, then by cost, then by bytes read, then by work.
 llvm::SmallVector<PanelChoice> panelChoices(mlir::Type sum, const ProductExtents &extents,
-                                            const target::TargetInfo &target, mlir::Type precision);
+                                            const target::Machine &target, mlir::Type precision);
 } // namespace perpend::tile
 
 #endif

@@ -36,10 +36,6 @@ def TileFlattenBlocks : Pass<"tile-flatten-blocks", "::mlir::ModuleOp"> {
                            "::mlir::vector::VectorDialect"];
 }
 
-def TilePlanMemory : Pass<"tile-plan-memory", "::mlir::ModuleOp"> {
-  let summary = "Gives every value of main a place: input, output, weights or arena";
-}
-
 def TileHoistDivisions : Pass<"tile-hoist-divisions", "::mlir::ModuleOp"> {
   let summary = "Moves index divisions out of conditions, under which LLVM's vectoriser computes one lane only";
   let dependentDialects = ["::mlir::arith::ArithDialect"];
@@ -66,12 +62,6 @@ def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {
   let summary = "Generates the code of each tensor intrinsic once, and calls it";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::LLVM::LLVMDialect",
                            "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-  let options = [TargetOption];
-}
-
-def TileFuseProducts : Pass<"tile-fuse-products", "::mlir::ModuleOp"> {
-  let summary = "Sums several products of narrow integers per lane at once, in words built in registers";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::vector::VectorDialect"];
   let options = [TargetOption];
 }
 

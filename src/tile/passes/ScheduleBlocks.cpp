@@ -9,6 +9,7 @@
 
 #include "tile/Attributes.h"
 #include "tile/CostModel.h"
+#include "tile/Levels.h"
 #include "tile/Schedule.h"
 #include "tile/Scratch.h"
 #include "tile/VerifyKernel.h"
@@ -49,9 +50,9 @@ static bool isUnitKnown(func::FuncOp kernel) {
 
 /// Applies a tuning record. If it is refused, leaves the kernel unchanged, warns, and stores the reason as an
 /// attribute.
-static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
+static bool applyRecord(func::FuncOp kernel, const target::Machine &target) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
-  KernelSchedule schedule(*trial, target.scopes());
+  KernelSchedule schedule(*trial, target);
   std::string why;
   bool isReplayed = false;
   {
@@ -65,6 +66,8 @@ static bool applyRecord(func::FuncOp kernel, const target::TargetInfo &target) {
   if (isReplayed) {
     compactBuffers(*trial);
     why = exceededMemory(*trial, target);
+    if (why.empty())
+      why = unmetBinding(*trial, target);
   }
   kernel->removeAttr(recordAttribute);
   kernel->removeAttr(traceAttribute);
@@ -96,7 +99,7 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
           applyRule(kernel, target);
         } else if (kernel->hasAttr(scheduledAttribute)) {
           // Scheduled by its record.
-        } else if (KernelSchedule schedule(kernel, target.scopes()); succeeded(replayTrace(kernel, schedule))) {
+        } else if (KernelSchedule schedule(kernel, target); succeeded(replayTrace(kernel, schedule))) {
           setTrace(kernel, schedule);
         } else {
           return signalPassFailure();
@@ -107,6 +110,10 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
         kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
                                      << graph::Hint(
                                             "give its schedule smaller blocks, or compute them at an inner loop");
+        return signalPassFailure();
+      }
+      if (std::string unmet = unmetBinding(kernel, target); !unmet.empty()) {
+        kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
         return signalPassFailure();
       }
       if (Schedule numbers = Schedule::of(kernel); !numbers.grain)

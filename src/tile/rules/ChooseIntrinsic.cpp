@@ -25,7 +25,7 @@ using namespace perpend::tile;
 namespace {
 class IntrinsicChoice {
 public:
-  IntrinsicChoice(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer, const target::TargetInfo &target)
+  IntrinsicChoice(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer, const target::Machine &target)
       : schedule(schedule), block(block), outer(outer), target(target) {}
 
   LogicalResult run();
@@ -56,7 +56,7 @@ private:
   KernelSchedule::Block block;
   /// The number of loops outside the nest.
   size_t outer;
-  const target::TargetInfo &target;
+  const target::Machine &target;
 };
 } // namespace
 
@@ -136,7 +136,7 @@ static SmallVector<Type> typesOf(BlockOp block) {
   return types;
 }
 
-SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const target::TargetInfo &target) {
+SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const target::Machine &target) {
   SmallVector<const Intrinsic *> known;
   for (const auto &intrinsic : IntrinsicLibrary::of(block.getContext()).list())
     if (intrinsic->missingOn(target).empty() && typesOf(intrinsic->block) == typesOf(block))
@@ -145,7 +145,7 @@ SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const
 }
 
 RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents,
-                                       int64_t panel, int64_t group, Type sum, const target::TargetInfo &target) {
+                                       int64_t panel, int64_t group, Type sum, const target::Machine &target) {
   std::optional<PanelLayout::Fit> best;
   int64_t together = 1;
   for (const Intrinsic *intrinsic : intrinsics) {
@@ -210,11 +210,11 @@ LogicalResult IntrinsicChoice::run() {
 }
 
 LogicalResult perpend::tile::chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
-                                             const target::TargetInfo &target) {
+                                             const target::Machine &target) {
   return IntrinsicChoice(schedule, block, outer, target).run();
 }
 
 LogicalResult perpend::tile::giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
-                                             const Intrinsic &intrinsic, const target::TargetInfo &target) {
+                                             const Intrinsic &intrinsic, const target::Machine &target) {
   return IntrinsicChoice(schedule, block, outer, target).give(intrinsic);
 }

@@ -40,7 +40,7 @@ namespace {
 /// The sum of products, its epilogue, and how the rule divides them.
 class ContractionRule {
 public:
-  ContractionRule(func::FuncOp kernel, const target::TargetInfo &target) : kernel(kernel), target(target) {}
+  ContractionRule(func::FuncOp kernel, const target::Machine &target) : kernel(kernel), target(target) {}
 
   /// Whether the kernel is a contraction. If only its types or layouts are unsuitable, `why` says so.
   bool analyse(std::string &why) { return findBlocks() && findOperands() && findPanel(why); }
@@ -66,7 +66,7 @@ private:
   int64_t resultBytes();
   bool keepsPanels();
   int64_t blockOf(unsigned dim, int64_t multiple);
-  /// Divisor of the second-level cache for the plain operand of a unit; more if products take as long as reading it.
+  /// Divisor of a thread's own caches for the plain operand of a unit; more if products take as long as reading it.
   int64_t cacheParts() const { return height || together > 1 ? 4 : 2; }
 
   LogicalResult divide();
@@ -75,7 +75,7 @@ private:
   std::optional<Loop> loopOf(ArrayRef<Loop> loops, BlockOp block, unsigned iterator);
 
   func::FuncOp kernel;
-  const target::TargetInfo &target;
+  const target::Machine &target;
   KernelSchedule *schedule = nullptr;
   /// May be the same block.
   BlockOp product, root;
@@ -203,7 +203,7 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   together = block.together;
   bool isNarrow =
       height && block.rows < fewRows &&
-      estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.l2Bytes) / cacheParts();
+      estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.ownCacheBytes()) / cacheParts();
   RowsOfBlock others = isNarrow ? rowsAlong(height, rows) : RowsOfBlock{0};
   if (others.rows > block.rows) {
     std::swap(rows, height);
@@ -214,12 +214,12 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   joinBlocks();
 }
 
-/// If the first-level cache does not hold a panel, a call gets several blocks of rows, for which it divides the depth.
+/// If the innermost cache does not hold a panel, a call gets several blocks of rows, for which it divides the depth.
 /// It then stores sums and reloads them, work that a single block does not have if the product has no epilogue.
 void ContractionRule::joinBlocks() {
   blockRows = rowsAtOnce;
   std::optional<double> bytes = panelBytes();
-  double least = double(target.l1Bytes) * (root == product ? 2 : 2. / 3);
+  double least = double(target.nearCacheBytes()) * (root == product ? 2 : 2. / 3);
   if (height || !rows || !bytes || *bytes <= least)
     return;
   int64_t count = estimate(extentOf(*rows)), blocks = llvm::divideCeil(count, rowsAtOnce);
@@ -270,7 +270,7 @@ bool ContractionRule::holdsPanel(unsigned dim, int64_t blocks) {
   if (rank() != 2 || dim != rows || !count || !bytes)
     return false;
   auto panels = double(llvm::divideCeil(*extentOf(rank() - 1).constant(), panel));
-  return *bytes <= double(target.l2Bytes) / 2 &&
+  return *bytes <= double(target.ownCacheBytes()) / 2 &&
          (panels - 1) * double(*count * stepBytes(dim)) <= memoryOverCache * double(blocks - 1) * panels * *bytes;
 }
 
@@ -279,23 +279,24 @@ int64_t ContractionRule::resultBytes() {
   return estimate(graph::elementCount(result.extents())) * elementBytes(result.getElementType());
 }
 
-/// Whether the second-level cache holds all panels, but not the operands of the epilogue as well. Then few rows are
+/// Whether a thread's own caches hold all panels, but not the operands of the epilogue as well. Then few rows are
 /// completed for all panels, so that rows of the result are written and read contiguously.
 bool ContractionRule::keepsPanels() {
   std::optional<double> bytes = panelBytes();
   if (height || !rows || rank() != 2 || !bytes)
     return false;
   auto panels = double(llvm::divideCeil(*extentOf(rank() - 1).constant(), panel));
-  return panels * *bytes <= double(target.l2Bytes) / 8 && resultBytes() > static_cast<int64_t>(target.l2Bytes) / 2;
+  return panels * *bytes <= double(target.ownCacheBytes()) / 8 &&
+         resultBytes() > static_cast<int64_t>(target.ownCacheBytes()) / 2;
 }
 
-/// Size of a unit along a dimension: what the second-level cache holds of the plain operand, or less if there would be
+/// Size of a unit along a dimension: what a thread's own caches hold of the plain operand, or less if there would be
 /// too few units.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim));
-  auto held = static_cast<int64_t>(target.l2Bytes) / cacheParts() / stepBytes(dim);
+  auto held = static_cast<int64_t>(target.ownCacheBytes()) / cacheParts() / stepBytes(dim);
   if (keepsPanels())
-    held = std::min<int64_t>(held, target.l2Bytes / 32 * count / resultBytes());
+    held = std::min<int64_t>(held, target.ownCacheBytes() / 32 * count / resultBytes());
   held = std::max<int64_t>(1, held / multiple) * multiple;
   if (!keepsPanels() && holdsPanel(dim, llvm::divideCeil(count, held)))
     held = llvm::alignTo(count, multiple);
@@ -362,12 +363,13 @@ LogicalResult ContractionRule::divide() {
 /// which accesses a part of each row; hardware prefetchers do not predict that.
 LogicalResult ContractionRule::askAhead(Loop unit) {
   bool isReadAgain = !inUnit.empty() || (rows && together > 1 && rowsAtOnce > blockRows);
-  if (!isReadAgain || !target.l2Bytes || keepsPanels())
+  if (!isReadAgain || !target.ownCacheBytes() || keepsPanels())
     return success();
   Attribute next = Builder(kernel.getContext()).getI64IntegerAttr(1);
   if (failed(schedule->annotate(unit, prefetchAnnotation, next)))
     return failure();
-  bool isCached = inUnit.empty() || root == product || resultBytes() <= static_cast<int64_t>(target.l2Bytes) / 2;
+  bool isCached =
+      inUnit.empty() || root == product || resultBytes() <= static_cast<int64_t>(target.ownCacheBytes()) / 2;
   return isCached ? success() : schedule->annotate(inUnit.back(), prefetchAnnotation, next);
 }
 
@@ -407,12 +409,11 @@ LogicalResult ContractionRule::run(KernelSchedule &kernelSchedule) {
   return tensorize();
 }
 
-static bool isContraction(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static bool isContraction(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   return ContractionRule(kernel, target).analyse(why);
 }
 
-static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel,
-                                         const target::TargetInfo &target) {
+static LogicalResult scheduleContraction(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   ContractionRule rule(kernel, target);
   std::string why;
   return rule.analyse(why) ? rule.run(schedule) : failure();

@@ -92,7 +92,7 @@ bool perpend::tile::isContiguousAlong(ForOp loop, KernelIndices &indices) {
   });
 }
 
-int64_t perpend::tile::lanesOf(ForOp loop, const target::TargetInfo &target) {
+int64_t perpend::tile::lanesOf(ForOp loop, const target::Machine &target) {
   static constexpr int64_t leastLanes = 2;
   unsigned widest = 1;
   KernelIndices indices;

@@ -87,13 +87,13 @@ static void findPanels(Across &across) {
 /// If the operand exceeds the core's caches, tiles are processed in runs of some cache lines per row: hardware
 /// prefetchers track only a few rows, and single lines of many rows do not help them. Rows of the result must be short
 /// then, so that the output of a run lies together. Runs divide the extent, so that there is no remainder.
-static int64_t runOf(const Across &across, const target::TargetInfo &target) {
+static int64_t runOf(const Across &across, const target::Machine &target) {
   constexpr int64_t mostRun = 16, leastRun = 4, leastUnits = 16, mostRowBytes = 512;
   KernelIndices indices;
   double elements = 1;
   for (ForOp loop : across.loops)
     elements *= static_cast<double>(indices.extentOf(loop).constant().value_or(0));
-  if (across.isPadded || elements * static_cast<double>(across.bytes) <= static_cast<double>(target.l2Bytes))
+  if (across.isPadded || elements * static_cast<double>(across.bytes) <= static_cast<double>(target.ownCacheBytes()))
     return 1;
   int64_t side = *indices.extentOf(across.loops[across.side]).constant();
   int64_t columns = *indices.extentOf(across.loops.back()).constant();
@@ -105,7 +105,7 @@ static int64_t runOf(const Across &across, const target::TargetInfo &target) {
   return 1;
 }
 
-static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.size() != 1 || blocks.front().isReduction())
     return std::nullopt;
@@ -113,6 +113,8 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
   if (across.loops.size() < 2)
     return std::nullopt;
   KernelIndices indices;
+  if (llvm::any_of(across.loops, [&](ForOp loop) { return indices.extentOf(loop) == SymbolicInt(0); }))
+    return std::nullopt; // no position is contiguous or strided
   ForOp last = across.loops.back();
   int64_t widest = 1;
   StringRef obstacle;
@@ -155,7 +157,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::TargetI
   return across;
 }
 
-static bool liesAcross(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static bool liesAcross(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   return acrossOf(kernel, target, why).has_value();
 }
 
@@ -181,7 +183,7 @@ static LogicalResult transposeWhole(KernelSchedule &schedule, KernelSchedule::Lo
   return transposeTile(schedule, *schedule.getLoops(blocks->front()));
 }
 
-static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
+static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   std::string why;
   Across across = *acrossOf(kernel, target, why);
   FailureOr<KernelSchedule::Block> block = schedule.getBlock(across.block.getName());
@@ -189,7 +191,10 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
     auto mayJoin = [](ForOp, unsigned, const SymbolicInt &) { return true; };
     if (failed(joinLoops(schedule, *block, mayJoin)))
       return failure();
-    across = *acrossOf(kernel, target, why);
+    std::optional<Across> joined = acrossOf(kernel, target, why);
+    if (!joined)
+      return failure();
+    across = *joined;
   }
   SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*block), outer, tiles;
   for (auto [i, loop] : llvm::enumerate(ArrayRef(loops).drop_back()))

@@ -265,7 +265,7 @@ LogicalResult Pointwise::run() {
 }
 
 /// No value is a reduction, and all have the loops of the first.
-static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
+static bool isPointwise(func::FuncOp kernel, const target::Machine &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return !blocks.empty() && llvm::all_of(blocks, [&](BlockOp block) {
     return !block.isReduction() && block.getDomain() == blocks.front().getDomain() &&
@@ -276,8 +276,7 @@ static bool isPointwise(func::FuncOp kernel, const target::TargetInfo &, std::st
   });
 }
 
-static LogicalResult schedulePointwise(KernelSchedule &schedule, func::FuncOp kernel,
-                                       const target::TargetInfo &target) {
+static LogicalResult schedulePointwise(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   return Pointwise(schedule, kernel, target).run();
 }
 

@@ -310,13 +310,12 @@ LogicalResult ReductionRule::run() {
   return lanes ? scheduleColumns() : scheduleElements();
 }
 
-static bool isReduction(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static bool isReduction(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   KernelSchedule none(kernel);
   return ReductionRule(none, kernel, target).find(why);
 }
 
-static LogicalResult scheduleReduction(KernelSchedule &schedule, func::FuncOp kernel,
-                                       const target::TargetInfo &target) {
+static LogicalResult scheduleReduction(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   ReductionRule rule(schedule, kernel, target);
   std::string why;
   return success(rule.find(why) && succeeded(rule.run()));

@@ -13,7 +13,7 @@
 //   tensorize %i1, "f32.block"
 //   parallel %u
 //
-// So the rows of a block (scores and what is computed from them) stay in the second-level cache, while the right
+// So the rows of a block (scores and what is computed from them) stay in a thread's own caches, while the right
 // operands are read again for each block.
 //
 //===----------------------------------------------------------------------===//
@@ -39,7 +39,7 @@ struct Product {
   int64_t columnsOfPanel, group;
 
   /// Rows of a register tile, if the block has this many.
-  int64_t rowsAtOnce(SymbolicInt rows, const target::TargetInfo &target) const {
+  int64_t rowsAtOnce(SymbolicInt rows, const target::Machine &target) const {
     Shape domain(block.getDomain().values());
     ProductExtents extents{rows, domain[domain.size() - 2], domain.back()};
     Type sum = cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType();
@@ -146,7 +146,7 @@ bool RowBlocksRule::isReadByProduct(BlockOp block) const {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// Values kept per block take half of the second-level cache; rows are distributed evenly over the blocks.
+/// Values kept per block take half of a thread's own caches; rows are distributed evenly over the blocks.
 int64_t RowBlocksRule::chooseRows() {
   int64_t rowBytes = 0;
   kernel.walk([&](AllocOp alloc) {
@@ -154,7 +154,7 @@ int64_t RowBlocksRule::chooseRows() {
     if (type.rank() > rowDims)
       rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
-  int64_t fitting = rowBytes ? static_cast<int64_t>(target.l2Bytes) / 2 / rowBytes : usualRows;
+  int64_t fitting = rowBytes ? static_cast<int64_t>(target.ownCacheBytes()) / 2 / rowBytes : usualRows;
   int64_t inRegisters = products.front().rowsAtOnce(SymbolicInt::symbol("rows"), target);
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
@@ -274,13 +274,12 @@ LogicalResult RowBlocksRule::run() {
   return success(llvm::all_of(products, [&](const Product &product) { return succeeded(divide(product)); }));
 }
 
-static bool hasProducts(func::FuncOp kernel, const target::TargetInfo &target, std::string &) {
+static bool hasProducts(func::FuncOp kernel, const target::Machine &target, std::string &) {
   KernelSchedule none(kernel);
   return RowBlocksRule(none, kernel, target).find();
 }
 
-static LogicalResult scheduleRowBlocks(KernelSchedule &schedule, func::FuncOp kernel,
-                                       const target::TargetInfo &target) {
+static LogicalResult scheduleRowBlocks(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   RowBlocksRule rule(schedule, kernel, target);
   return success(rule.find() && succeeded(rule.run()));
 }

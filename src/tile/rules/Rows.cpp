@@ -38,16 +38,16 @@ static bool readsAgain(BlockOp block) {
 }
 
 /// Reductions whose results or operands are read row by row.
-static bool isChain(func::FuncOp kernel, const target::TargetInfo &, std::string &) {
+static bool isChain(func::FuncOp kernel, const target::Machine &, std::string &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   return llvm::any_of(blocks, [](BlockOp block) { return block.isReduction(); }) && llvm::any_of(blocks, readsAgain);
 }
 
-/// Whether rows are worth prefetching: they come from memory and do not fill the first-level cache.
-static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const target::TargetInfo &target) {
+/// Whether rows are worth prefetching: they come from memory and do not fill the innermost cache.
+static bool areWorthAsking(func::FuncOp kernel, const SymbolicInt &rows, const target::Machine &target) {
   std::optional<int64_t> bytes = workOf(kernel).bytes.constant(), count = rows.constant();
-  return bytes && count && *count > 1 && *bytes > static_cast<int64_t>(target.l3Bytes) / 2 && target.l3Bytes &&
-         *bytes / *count < static_cast<int64_t>(target.l1Bytes) / 2;
+  auto last = static_cast<int64_t>(target.lastCacheBytes()), near = static_cast<int64_t>(target.nearCacheBytes());
+  return bytes && count && *count > 1 && last && *bytes > last / 2 && *bytes / *count < near / 2;
 }
 
 /// Whether the loop indexes a kept value: compute_at derives the needed elements from these loops, so they must stay.
@@ -58,7 +58,7 @@ static bool isAlongKept(ForOp loop) {
   });
 }
 
-static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
+static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   unsigned rowLoops = leadingSpatialLoops(blocks.back());
   for (BlockOp block : blocks)

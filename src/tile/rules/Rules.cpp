@@ -29,7 +29,7 @@ static AllocOp computedAgain(func::FuncOp scheduled, func::FuncOp kernel) {
 }
 
 /// Why the result of a rule is unusable; empty: it is usable.
-static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const target::TargetInfo &target) {
+static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const target::Machine &target) {
   if (accessWithoutPlace(scheduled))
     return "the index of an element is too long an expression";
   if (AllocOp again = computedAgain(scheduled, kernel))
@@ -38,10 +38,10 @@ static std::string fault(func::FuncOp scheduled, func::FuncOp kernel, const targ
 }
 
 /// Null if the rule is refused or its result is unusable.
-static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, const target::TargetInfo &target,
+static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, const target::Machine &target,
                                          std::string &why) {
   OwningOpRef<func::FuncOp> trial = kernel.clone();
-  KernelSchedule schedule(*trial, target.scopes());
+  KernelSchedule schedule(*trial, target);
   if (failed(rule.schedule(schedule, *trial, target))) {
     why = schedule.refusal().split('\n').first; // hints address authors of traces
     return {};
@@ -53,7 +53,7 @@ static OwningOpRef<func::FuncOp> tryRule(const Rule &rule, func::FuncOp kernel, 
   return trial;
 }
 
-void perpend::tile::applyRule(func::FuncOp kernel, const target::TargetInfo &target) {
+void perpend::tile::applyRule(func::FuncOp kernel, const target::Machine &target) {
   static const Rule *const list[] = {
 #define RULE(name, sentence) &name,
 #include "tile/rules/Rules.def"

@@ -8,7 +8,7 @@
 #ifndef PERPEND_TILE_RULES_RULES_H
 #define PERPEND_TILE_RULES_RULES_H
 
-#include "target/TargetInfo.h"
+#include "target/Machine.h"
 #include "tile/intrinsics/PanelLayout.h"
 #include "tile/schedule/Schedule.h"
 
@@ -18,16 +18,15 @@ struct Intrinsic;
 struct Rule {
   llvm::StringLiteral name;
   /// Whether the rule handles this kernel. If the kernel is of its kind but unsuitable, `why` gives the reason.
-  bool (*applies)(mlir::func::FuncOp kernel, const target::TargetInfo &target, std::string &why);
+  bool (*applies)(mlir::func::FuncOp kernel, const target::Machine &target, std::string &why);
   /// Fails, with the reason in the schedule, if a primitive refuses or a step is impossible.
-  mlir::LogicalResult (*schedule)(KernelSchedule &schedule, mlir::func::FuncOp kernel,
-                                  const target::TargetInfo &target);
+  mlir::LogicalResult (*schedule)(KernelSchedule &schedule, mlir::func::FuncOp kernel, const target::Machine &target);
 };
 
 /// The state of a rule while it schedules.
 class RuleBody {
 public:
-  RuleBody(KernelSchedule &schedule, mlir::func::FuncOp kernel, const target::TargetInfo &target)
+  RuleBody(KernelSchedule &schedule, mlir::func::FuncOp kernel, const target::Machine &target)
       : schedule(schedule), kernel(kernel), target(target) {}
 
 protected:
@@ -37,18 +36,18 @@ protected:
 
   KernelSchedule &schedule;
   mlir::func::FuncOp kernel;
-  const target::TargetInfo &target;
+  const target::Machine &target;
 };
 
 /// Schedules the kernel by the first rule that applies and is not refused, and stores the trace. rulesAttribute records
 /// which rule that was, and why others were refused.
-void applyRule(mlir::func::FuncOp kernel, const target::TargetInfo &target);
+void applyRule(mlir::func::FuncOp kernel, const target::Machine &target);
 
 #define RULE(name, sentence) extern const Rule name;
 #include "tile/rules/Rules.def"
 
 /// ChooseIntrinsic.cpp: the machine's intrinsics for the block's types.
-llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::TargetInfo &target);
+llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::Machine &target);
 /// ChooseIntrinsic.cpp: the rows of a block for the cheapest of these intrinsics, given panels of so many columns and
 /// words of `group` elements. If none gives costs, as many rows of sums as fit into registers. `together`: the most
 /// blocks per call; `lines`: lines of an image per block, each with all these rows.
@@ -56,14 +55,14 @@ struct RowsOfBlock {
   int64_t rows, together = 1, lines = 1;
 };
 RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
-                        int64_t group, mlir::Type sum, const target::TargetInfo &target);
+                        int64_t group, mlir::Type sum, const target::Machine &target);
 /// ChooseIntrinsic.cpp: lets the cheapest suitable intrinsic compute the nest of a sum, its loops inside the first
 /// `outer`. Fails and changes nothing if none is suitable.
 mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
-                                    const target::TargetInfo &target);
+                                    const target::Machine &target);
 /// The same with a given intrinsic, whatever its cost.
 mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
-                                    const Intrinsic &intrinsic, const target::TargetInfo &target);
+                                    const Intrinsic &intrinsic, const target::Machine &target);
 
 /// The blocks of a kernel, in order.
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
@@ -82,7 +81,7 @@ mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block bl
 /// Whether accesses along the loop are contiguous or invariant, so that whole vectors are loaded and stored.
 bool isContiguousAlong(ForOp loop, KernelIndices &indices);
 /// Lanes of a vector along the loop; 0: it cannot be vectorised.
-int64_t lanesOf(ForOp loop, const target::TargetInfo &target);
+int64_t lanesOf(ForOp loop, const target::Machine &target);
 /// The number of iterations of all loops together.
 SymbolicInt countOf(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> loops);
 /// The outer loops that become units: as many as needed.

@@ -448,13 +448,12 @@ LogicalResult ScratchpadRule::run() {
   return success();
 }
 
-static bool wantsMemories(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
-  KernelSchedule none(kernel, target.scopes());
+static bool wantsMemories(func::FuncOp kernel, const target::Machine &target, std::string &why) {
+  KernelSchedule none(kernel, target);
   return ScratchpadRule(none, kernel, target).find(why);
 }
 
-static LogicalResult scheduleScratchpads(KernelSchedule &schedule, func::FuncOp kernel,
-                                         const target::TargetInfo &target) {
+static LogicalResult scheduleScratchpads(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   ScratchpadRule rule(schedule, kernel, target);
   std::string why;
   return success(rule.find(why) && succeeded(rule.run()));

@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-static bool isAny(func::FuncOp, const target::TargetInfo &, std::string &) { return true; }
+static bool isAny(func::FuncOp, const target::Machine &, std::string &) { return true; }
 
-static LogicalResult scheduleUnits(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &) {
+static LogicalResult scheduleUnits(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   FailureOr<KernelSchedule::Block> root = schedule.getBlock(blocks.back().getName());
   SmallVector<KernelSchedule::Loop> loops = *schedule.getLoops(*root);

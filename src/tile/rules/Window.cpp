@@ -3,7 +3,7 @@
 // For depthwise convolutions with channels last, and pools: along the last dimension of
 // the result, each operand is contiguous or invariant. A tile of a few positions by one
 // vector of that dimension is summed in registers, and the epilogue runs on it. Windows
-// of neighbouring rows read the same elements. If the first-level cache does not hold
+// of neighbouring rows read the same elements. If the innermost cache does not hold
 // them for all columns, the rows of a block are processed for one vector of columns after
 // another, so that threads, which take blocks, share few cache lines. Vectors whose
 // distance is a power of two fall into few sets of that cache. If it holds half of each
@@ -97,10 +97,10 @@ static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForO
   return found;
 }
 
-/// The number of loops outside those along which windows overlap; all, if the first-level cache holds the input of all
+/// The number of loops outside those along which windows overlap; all, if the innermost cache holds the input of all
 /// columns.
 static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp> tile, ArrayRef<ForOp> summed,
-                             int64_t elementBytes, const target::TargetInfo &target) {
+                             int64_t elementBytes, const target::Machine &target) {
   unsigned outside = 0;
   while (outside < outer.size() && overlapsAlong(sum, outer[outside], summed).empty())
     ++outside;
@@ -111,13 +111,13 @@ static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp>
   for (ForOp loop : outer.drop_front(outside))
     for (ForOp other : overlapsAlong(sum, loop, summed))
       bytes *= double(estimate(indices.extentOf(other)));
-  return bytes > double(target.l1Bytes) / 2 ? outside : outer.size();
+  return bytes > double(target.nearCacheBytes()) / 2 ? outside : outer.size();
 }
 
-/// The number of lines of the first-level cache that vectors at this distance can occupy; a way has 4 KiB.
-static int64_t linesApart(int64_t bytes, const target::TargetInfo &target) {
-  constexpr int64_t line = 64, setsOfWay = 4096 / line;
-  int64_t ways = std::max<int64_t>(1, static_cast<int64_t>(target.l1Bytes) / (line * setsOfWay));
+/// The number of lines of the innermost cache that vectors at this distance can occupy; a way has 4 KiB.
+static int64_t linesApart(int64_t bytes, const target::Machine &target) {
+  const int64_t line = target.lineBytes(), setsOfWay = 4096 / line;
+  int64_t ways = std::max<int64_t>(1, static_cast<int64_t>(target.nearCacheBytes()) / (line * setsOfWay));
   return ways * setsOfWay / (bytes % line == 0 ? std::gcd(bytes / line, setsOfWay) : 1);
 }
 
@@ -132,7 +132,7 @@ static int64_t product(ArrayRef<ForOp> loops) {
 /// The number of positions of a row to process for a block of rows, such that what the windows of one row have read is
 /// still in the cache for the next. Results are written there, too.
 static std::optional<int64_t> positionsThatStay(BlockOp sum, ForOp row, ForOp position, ArrayRef<ForOp> summed,
-                                                const target::TargetInfo &target) {
+                                                const target::Machine &target) {
   SmallVector<ForOp> high = overlapsAlong(sum, row, summed), wide = overlapsAlong(sum, position, summed);
   if (high.empty() || wide.size() != 1)
     return std::nullopt;
@@ -164,7 +164,7 @@ static int64_t positionsOfTile(std::optional<int64_t> count, int64_t usual, int6
   return std::min(*count, best);
 }
 
-/// A sum in i32 of values read as bytes: several contiguous products can be added at once (passes/FuseProducts.cpp).
+/// A sum in i32 of values read as bytes: several contiguous products can be added at once (tile/intrinsics/Words.h).
 static bool isOfBytes(BlockOp sum) {
   return llvm::all_of(accessesIn(sum), [](const Access &access) {
     Type element = cast<BufferType>(access.buffer().getType()).getElementType();
@@ -173,7 +173,7 @@ static bool isOfBytes(BlockOp sum) {
   });
 }
 
-static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static std::optional<Window> windowOf(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
       blocks.back().isReduction() == (blocks.size() == 2))
@@ -227,7 +227,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::TargetI
   return window;
 }
 
-static bool isWindow(func::FuncOp kernel, const target::TargetInfo &target, std::string &why) {
+static bool isWindow(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   return windowOf(kernel, target, why).has_value();
 }
 
@@ -317,7 +317,7 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
   return Order{outer, window.fillsVectors ? outer.size() - (window.tiles ? 3 : 1) : window.outside + 1};
 }
 
-static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::TargetInfo &target) {
+static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
   std::string why;
   Window window = *windowOf(kernel, target, why);
   FailureOr<BlockHandle> sum = schedule.getBlock(window.sum.getName());

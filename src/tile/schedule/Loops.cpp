@@ -335,39 +335,50 @@ LogicalResult KernelSchedule::unroll(Loop handle) {
   return setKind(handle, LoopKind::Unrolled, "unroll");
 }
 
-/// Whether a loop can be bound to this name.
-static bool isThread(StringRef name) {
-  for (StringRef axis : {"x", "y", "z"})
-    if (name == ("blockIdx." + axis).str() || name == ("threadIdx." + axis).str() || name == ("vthread." + axis).str())
-      return true;
-  return name == "vthread";
+/// Why a loop cannot be bound to the level at this position; empty if it can. Instances of the outermost level share
+/// any number of iterations; those of a level inside take one each.
+static std::string obstacleOfBinding(func::FuncOp kernel, ForOp loop, ArrayRef<target::Level> levels, size_t own) {
+  const target::Level &level = levels[own];
+  SymbolicInt extent = loop.getExtent().values().front();
+  if (own > 0 && level.count && !(SymbolicInt(int64_t(level.count)) - extent).knownNonNegative())
+    return "expected an extent of at most " + std::to_string(level.count) + ", as many as '" + level.name +
+           "' has, got " + extent.str();
+  std::string why;
+  kernel.walk([&](ForOp other) {
+    auto bound = other.getAnnotations().getAs<StringAttr>(levelAnnotation);
+    if (other == loop || !bound)
+      return;
+    size_t theirs = llvm::find_if(levels, [&](const auto &each) { return each.name == bound; }) - levels.begin();
+    std::string name = "the loop '" + other.getName().str() + "', which is bound to " + bound.str();
+    if (other->isAncestor(loop) && theirs >= own)
+      why = name + ", is around it";
+    else if (loop->isAncestor(other) && theirs <= own)
+      why = name + ", is inside of it";
+    else if (theirs == own && other.getExtent() != loop.getExtent())
+      why = name + ", has another extent: " + other.getExtent().values().front().str();
+  });
+  return why;
 }
 
-LogicalResult KernelSchedule::bind(Loop handle, StringRef thread) {
+LogicalResult KernelSchedule::bind(Loop handle, StringRef level) {
   FailureOr<ForOp> loop = find(handle);
   if (failed(loop))
     return failure();
-  std::string title = "bind " + nameOf(handle) + ": ", why;
-  if (!isThread(thread))
-    return refuse(title + "expected blockIdx.x, .y or .z, threadIdx.x, .y or .z, or vthread, got '" + thread + "'");
-  kernel.walk([&](ForOp other) {
-    auto bound = other.getAnnotations().getAs<StringAttr>(threadAnnotation);
-    if (other == *loop || !bound || bound.getValue() != thread)
-      return;
-    std::string name = "the loop '" + other.getName().str() + "'";
-    if (other->isAncestor(*loop) || loop->getOperation()->isAncestor(other))
-      why = name + ", which is bound to " + thread.str() + ", is around it or inside of it";
-    else if (thread.starts_with("threadIdx") && other.getExtent() != loop->getExtent())
-      why = name + ", which is bound to " + thread.str() +
-            ", has another extent: " + other.getExtent().values().front().str();
-  });
-  if (!why.empty())
+  std::string title = "bind " + nameOf(handle) + ": ";
+  auto known = llvm::find_if(levels, [&](const target::Level &each) { return each.name == level; });
+  if (levels.empty())
+    return refuse(title + "the target has no levels");
+  if (known == levels.end())
+    return refuse(title + "expected one of the target's levels " +
+                  llvm::join(llvm::map_range(levels, [](const target::Level &each) { return each.name; }), ", ") +
+                  ", got '" + level + "'");
+  if (std::string why = obstacleOfBinding(kernel, *loop, levels, known - levels.begin()); !why.empty())
     return refuse(title + why);
   if (failed(setKind(handle, LoopKind::Parallel, "bind")))
     return failure();
   NamedAttrList list(loop->getAnnotations());
-  list.set(threadAnnotation, StringAttr::get(kernel.getContext(), thread));
+  list.set(levelAnnotation, StringAttr::get(kernel.getContext(), level));
   loop->setAnnotationsAttr(list.getDictionary(kernel.getContext()));
-  instructions.back().operands.push_back(quotedText(thread));
+  instructions.back().operands.push_back(quotedText(level));
   return success();
 }

@@ -11,6 +11,7 @@
 #ifndef PERPEND_TILE_SCHEDULE_SCHEDULE_H
 #define PERPEND_TILE_SCHEDULE_SCHEDULE_H
 
+#include "target/Machine.h"
 #include "tile/KernelIndices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -36,9 +37,9 @@ inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' |
 
 class KernelSchedule {
 public:
-  /// `scopes`: the memories of the target.
-  explicit KernelSchedule(mlir::func::FuncOp kernel, std::vector<std::string> scopes = {"local"})
-      : kernel(kernel), scopes(std::move(scopes)) {}
+  /// The target's memories and levels are what primitives can name.
+  explicit KernelSchedule(mlir::func::FuncOp kernel, const target::Machine &target = {})
+      : kernel(kernel), scopes(target.scopes()), levels(target.levels) {}
 
   /// A handle of a block or a loop; valid until a primitive consumes it.
   struct Block {
@@ -172,6 +173,7 @@ private:
 
   mlir::func::FuncOp kernel;
   std::vector<std::string> scopes;
+  std::vector<target::Level> levels;
   llvm::SmallVector<mlir::Operation *> handles;
   llvm::SmallVector<std::string> handleNames;
   /// Whether each handle is or was a loop.

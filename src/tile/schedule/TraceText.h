@@ -10,7 +10,7 @@
 // A file of schedules gives for each trace its kernel, identified by what it computes (docs/decisions/0014),
 // and the machine that it is for:
 //
-//   schedule @reduce_map_88e5 structure "88e5f1..." for "x86-64-v3" { ... }
+//   schedule @reduce_map_88e5 structure "88e5f1..." for "some-machine" { ... }
 //
 // An optional `where "n <= 16"` restricts it to a range of a symbol; a schedule without one covers all other
 // values.

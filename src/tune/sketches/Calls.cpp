@@ -30,13 +30,13 @@ using Loops = SmallVector<Loop>;
 
 namespace perpend::tune {
 
-static SmallVector<const Intrinsic *> implementedFor(BlockOp block, const target::TargetInfo &target) {
+static SmallVector<const Intrinsic *> implementedFor(BlockOp block, const target::Machine &target) {
   SmallVector<const Intrinsic *> known = tile::intrinsicsFor(block, target);
   llvm::erase_if(known, [](const Intrinsic *intrinsic) { return !intrinsic->implementation; });
   return known;
 }
 
-static bool isImplemented(BlockOp block, const target::TargetInfo &target) {
+static bool isImplemented(BlockOp block, const target::Machine &target) {
   return isUntouched(block) && !implementedFor(block, target).empty();
 }
 
@@ -64,7 +64,7 @@ static FailureOr<size_t> divide(KernelSchedule &schedule, KernelSchedule::Block 
 }
 
 static LogicalResult callInUnits(KernelSchedule &schedule, KernelSchedule::Block block, const Intrinsic &intrinsic,
-                                 bool byColumns, int64_t size, const target::TargetInfo &target) {
+                                 bool byColumns, int64_t size, const target::Machine &target) {
   FailureOr<size_t> outer = divide(schedule, block, byColumns, size);
   return failed(outer) ? failure() : tile::giveToIntrinsic(schedule, block, *outer, intrinsic, target);
 }
@@ -81,7 +81,7 @@ static std::string rowsOfPanels(tile::BufferType type) {
 
 /// Gives the whole nest to the intrinsic, with a copy of one operand.
 static LogicalResult callOnCopy(KernelSchedule &schedule, KernelSchedule::Block block, const Intrinsic &intrinsic,
-                                const target::TargetInfo &target) {
+                                const target::Machine &target) {
   for (auto [number, buffer] : llvm::enumerate(tile::buffersOf(schedule.operation(block), /*isWritten=*/false))) {
     std::string map = rowsOfPanels(cast<tile::BufferType>(buffer.getType()));
     auto steps = [&, number = number](KernelSchedule &trial) {
@@ -97,7 +97,7 @@ static LogicalResult callOnCopy(KernelSchedule &schedule, KernelSchedule::Block 
 }
 
 static LogicalResult callWhole(KernelSchedule &schedule, KernelSchedule::Block block, const Intrinsic &intrinsic,
-                               const target::TargetInfo &target) {
+                               const target::Machine &target) {
   auto whole = [&](KernelSchedule &trial) {
     return tile::giveToIntrinsic(trial, block, /*outer=*/0, intrinsic, target);
   };
@@ -105,7 +105,7 @@ static LogicalResult callWhole(KernelSchedule &schedule, KernelSchedule::Block b
 }
 
 static LogicalResult callOnColumns(KernelSchedule &schedule, KernelSchedule::Block block, const Intrinsic &intrinsic,
-                                   const target::TargetInfo &target) {
+                                   const target::Machine &target) {
   for (int64_t columns : columnsOfUnit) {
     auto steps = [&](KernelSchedule &trial) {
       return callInUnits(trial, block, intrinsic, /*byColumns=*/true, columns, target);
@@ -119,7 +119,7 @@ static LogicalResult callOnColumns(KernelSchedule &schedule, KernelSchedule::Blo
 static constexpr unsigned mostIntrinsics = 6, ways = 3;
 
 static LogicalResult callImplementation(KernelSchedule &schedule, KernelSchedule::Block block, unsigned form,
-                                        const target::TargetInfo &target) {
+                                        const target::Machine &target) {
   SmallVector<const Intrinsic *> known = implementedFor(schedule.operation(block), target);
   if (form / ways >= known.size())
     return failure();

@@ -34,7 +34,7 @@ static SmallVector<BlockOp> readersOf(BlockOp block) {
   return readers;
 }
 
-static bool isReadOnce(BlockOp block, const target::TargetInfo &) {
+static bool isReadOnce(BlockOp block, const target::Machine &) {
   SmallVector<BlockOp> readers = readersOf(block);
   return readers.size() == 1 && !block.isReduction() && isUntouched(block) &&
          readers.front().getDomain().values().size() == block.getDomain().values().size() &&
@@ -42,7 +42,7 @@ static bool isReadOnce(BlockOp block, const target::TargetInfo &) {
 }
 
 static LogicalResult inlineBlock(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
-                                 const target::TargetInfo &) {
+                                 const target::Machine &) {
   return schedule.computeInline(block);
 }
 
@@ -55,7 +55,7 @@ const SketchRule inlineRule = {"inline", isReadOnce, inlineBlock};
 /// Multiples of a vector's lanes.
 static SmallVector<int64_t> lanesFor(int64_t lanes) { return {lanes, 2 * lanes, 4 * lanes}; }
 
-static bool isAlongNeighbours(BlockOp block, const target::TargetInfo &target) {
+static bool isAlongNeighbours(BlockOp block, const target::Machine &target) {
   SmallVector<tile::ForOp> loops = tile::loopsAround(block);
   if (!block.init() || !isUntouched(block) || reusesData(block) || loops.empty())
     return false;
@@ -69,7 +69,7 @@ static bool isAlongNeighbours(BlockOp block, const target::TargetInfo &target) {
 }
 
 static LogicalResult sumInParts(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
-                                const target::TargetInfo &target) {
+                                const target::Machine &target) {
   SmallVector<Loop> loops = *schedule.getLoops(block);
   int64_t extent = *tile::countOf(schedule, loops.back()).constant();
   auto sum = cast<tile::BufferType>(tile::buffersOf(schedule.operation(block), /*isWritten=*/true).front().getType());
@@ -94,13 +94,13 @@ static bool isInUnits(BlockOp block) {
 
 static bool isResult(BlockOp block) { return readersOf(block).empty(); }
 
-static bool hasNoUnits(BlockOp block, const target::TargetInfo &) {
+static bool hasNoUnits(BlockOp block, const target::Machine &) {
   return isResult(block) && !isInUnits(block) && !block->getParentOfType<BlockOp>();
 }
 
 /// Makes parts of the only loop, or outer loops, parallel.
 static LogicalResult runInParallel(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
-                                   const target::TargetInfo &) {
+                                   const target::Machine &) {
   SmallVector<Loop> loops = spatialLoops(schedule, block);
   if (loops.empty())
     return failure();
@@ -120,10 +120,10 @@ static LogicalResult runInParallel(KernelSchedule &schedule, KernelSchedule::Blo
 
 const SketchRule parallelRule = {"parallel", hasNoUnits, runInParallel};
 
-static bool isForOthers(BlockOp block, const target::TargetInfo &) { return isUntouched(block) && !isResult(block); }
+static bool isForOthers(BlockOp block, const target::Machine &) { return isUntouched(block) && !isResult(block); }
 
 static LogicalResult moveToReader(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
-                                  const target::TargetInfo &) {
+                                  const target::Machine &) {
   for (int64_t decision = 0; decision < mostLocations; ++decision)
     if (FailureOr<Loop> loop = schedule.sampleComputeLocation(block, decision); succeeded(loop))
       return schedule.computeAt(block, *loop);
@@ -136,19 +136,19 @@ const SketchRule locationRule = {"compute location", isForOthers, moveToReader};
 // Vectors
 //===----------------------------------------------------------------------===//
 
-static bool isVector(tile::ForOp loop, const target::TargetInfo &target) {
+static bool isVector(tile::ForOp loop, const target::Machine &target) {
   return loop.getKind() == tile::LoopKind::Serial && tile::lanesOf(loop, target) > 0;
 }
 
 /// Whether the block is a sum over a vector's lanes of partial sums, whose loops are outside.
-static bool sumsLanes(BlockOp block, const target::TargetInfo &target) {
+static bool sumsLanes(BlockOp block, const target::Machine &target) {
   SmallVector<tile::ForOp> loops = tile::loopsAround(block);
   tile::KernelIndices indices;
   return block.init() && loops.size() >= 2 && indices.extentOf(loops[loops.size() - 2]).isConstant() &&
          isVector(loops[loops.size() - 2], target);
 }
 
-static bool hasVectors(BlockOp block, const target::TargetInfo &target) {
+static bool hasVectors(BlockOp block, const target::Machine &target) {
   SmallVector<tile::ForOp> loops = tile::loopsAround(block);
   return !block->getParentOfType<BlockOp>() && !loops.empty() &&
          (isVector(loops.back(), target) || sumsLanes(block, target));
@@ -164,7 +164,7 @@ static LogicalResult sumLanes(KernelSchedule &schedule, KernelSchedule::Block bl
 }
 
 static LogicalResult runAsVectors(KernelSchedule &schedule, KernelSchedule::Block block, unsigned,
-                                  const target::TargetInfo &target) {
+                                  const target::Machine &target) {
   constexpr int64_t leastLanes = 4;
   Loop last = schedule.getLoops(block)->back();
   if (!isVector(schedule.operation(last), target))

@@ -28,8 +28,8 @@ llvm::ArrayRef<const SketchRule *> sketchRules() {
 namespace {
 /// A kernel after a trace has been applied.
 struct State {
-  State(func::FuncOp plain, const target::TargetInfo &target, const Trace &trace)
-      : kernel(plain.clone()), schedule(*kernel, target.scopes()) {
+  State(func::FuncOp plain, const target::Machine &target, const Trace &trace)
+      : kernel(plain.clone()), schedule(*kernel, target) {
     isValid = succeeded(schedule.replay(trace));
   }
   Trace trace() const { return schedule.trace().vec(); }
@@ -42,7 +42,7 @@ struct State {
 
 /// nullopt: the rule does not apply.
 static std::optional<Trace> applied(const SketchRule &rule, unsigned form, func::FuncOp kernel,
-                                    const target::TargetInfo &target, Trace trace) {
+                                    const target::Machine &target, Trace trace) {
   State before(kernel, target, trace);
   auto names = llvm::map_to_vector(tile::blocksOf(*before.kernel), [](BlockOp block) { return block.getName().str(); });
   std::reverse(names.begin(), names.end());
@@ -59,7 +59,7 @@ static std::optional<Trace> applied(const SketchRule &rule, unsigned form, func:
   return isAny ? std::optional(trace) : std::nullopt;
 }
 
-static std::vector<Trace> next(const SketchRule &rule, func::FuncOp kernel, const target::TargetInfo &target,
+static std::vector<Trace> next(const SketchRule &rule, func::FuncOp kernel, const target::Machine &target,
                                const Trace &trace) {
   std::vector<Trace> traces;
   for (unsigned form = 0; form < rule.forms; ++form)
@@ -70,14 +70,14 @@ static std::vector<Trace> next(const SketchRule &rule, func::FuncOp kernel, cons
   return traces;
 }
 
-static bool fits(func::FuncOp kernel, const target::TargetInfo &target, const Trace &trace) {
+static bool fits(func::FuncOp kernel, const target::Machine &target, const Trace &trace) {
   State state(kernel, target, trace);
   tile::compactBuffers(*state.kernel);
   return state.isValid && !tile::accessWithoutPlace(*state.kernel) &&
          tile::exceededMemory(*state.kernel, target).empty();
 }
 
-std::vector<Trace> sketchesOf(func::FuncOp kernel, const target::TargetInfo &target,
+std::vector<Trace> sketchesOf(func::FuncOp kernel, const target::Machine &target,
                               llvm::ArrayRef<const SketchRule *> rules) {
   ScopedDiagnosticHandler quiet(kernel.getContext(), [](Diagnostic &) { return success(); });
   std::vector<Trace> sketches(1);
@@ -95,18 +95,18 @@ std::vector<Trace> sketchesOf(func::FuncOp kernel, const target::TargetInfo &tar
 // Spaces
 //===----------------------------------------------------------------------===//
 
-static Space withSketches(Space space, func::FuncOp kernel, const target::TargetInfo &target) {
+static Space withSketches(Space space, func::FuncOp kernel, const target::Machine &target) {
   std::vector<Space> all = {std::move(space)};
   for (Trace &trace : sketchesOf(kernel, target))
     all.push_back(Space::ofTrace(kernel, target, std::move(trace)));
   return Space::unionOf(std::move(all));
 }
 
-static Space spaceOfRules(func::FuncOp kernel, const target::TargetInfo &target, Trace given) {
+static Space spaceOfRules(func::FuncOp kernel, const target::Machine &target, Trace given) {
   return withSketches(Space::ofOne(std::move(given)), kernel, target);
 }
 
-static Space spaceOfAll(func::FuncOp kernel, const target::TargetInfo &target, Trace given) {
+static Space spaceOfAll(func::FuncOp kernel, const target::Machine &target, Trace given) {
   return withSketches(Space::ofTrace(kernel, target, std::move(given)), kernel, target);
 }
 

@@ -16,10 +16,10 @@ namespace perpend::tune {
 
 struct SketchRule {
   llvm::StringLiteral name;
-  bool (*applies)(tile::BlockOp block, const target::TargetInfo &target);
+  bool (*applies)(tile::BlockOp block, const target::Machine &target);
   /// Applies one form of the rule. Fails if a primitive refuses; the result is discarded then.
   mlir::LogicalResult (*apply)(tile::KernelSchedule &schedule, tile::KernelSchedule::Block block, unsigned form,
-                               const target::TargetInfo &target);
+                               const target::Machine &target);
   unsigned forms = 1;
   /// The input of the rule remains a sketch, too.
   bool isOptional = false;
@@ -32,13 +32,13 @@ llvm::ArrayRef<const SketchRule *> sketchRules();
 /// Applies the rules to a kernel of unscheduled blocks: one rule after another, each to all blocks to which it applies,
 /// last blocks first. A rule with several forms multiplies the sketches. All results are accepted by the primitives and
 /// fit into the machine's memory.
-std::vector<Trace> sketchesOf(mlir::func::FuncOp kernel, const target::TargetInfo &target,
+std::vector<Trace> sketchesOf(mlir::func::FuncOp kernel, const target::Machine &target,
                               llvm::ArrayRef<const SketchRule *> rules = sketchRules());
 
 /// A way to make the space of a kernel of unscheduled blocks, whose given point is a trace that the kernel accepts.
 struct SpaceInfo {
   llvm::StringLiteral name, sentence;
-  Space (*make)(mlir::func::FuncOp kernel, const target::TargetInfo &target, Trace given);
+  Space (*make)(mlir::func::FuncOp kernel, const target::Machine &target, Trace given);
 };
 llvm::ArrayRef<SpaceInfo> spaces();
 

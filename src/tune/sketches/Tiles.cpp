@@ -36,7 +36,7 @@ namespace {
 /// The sum's loops, and those of its reader.
 class Tiling {
 public:
-  Tiling(KernelSchedule &schedule, KernelSchedule::Block sum, const target::TargetInfo &target)
+  Tiling(KernelSchedule &schedule, KernelSchedule::Block sum, const target::Machine &target)
       : schedule(schedule), sum(sum), target(target) {}
 
   /// Divides into blocks of this many columns.
@@ -50,7 +50,7 @@ private:
 
   KernelSchedule &schedule;
   KernelSchedule::Block sum;
-  const target::TargetInfo &target;
+  const target::Machine &target;
   size_t outside = 0; ///< number of loops around the innermost block
 };
 } // namespace
@@ -143,14 +143,14 @@ LogicalResult Tiling::sumInRegisters() {
 // Rules
 //===----------------------------------------------------------------------===//
 
-static bool isSumOfReused(BlockOp block, const target::TargetInfo &) { return isUntouched(block) && reusesData(block); }
+static bool isSumOfReused(BlockOp block, const target::Machine &) { return isUntouched(block) && reusesData(block); }
 
 /// Widths to try: lanes of the widest vectors, several vectors, or the panels of an operand.
 static constexpr int64_t columnCounts[] = {64, 48, 32, 16, 8, 4, 2, 1};
 
 /// The intrinsic accepts the panel width of the operands; a trial finds which one.
 static LogicalResult tileForIntrinsic(KernelSchedule &schedule, KernelSchedule::Block sum, unsigned form,
-                                      const target::TargetInfo &target) {
+                                      const target::Machine &target) {
   BlockOp op = schedule.operation(sum);
   Type type = cast<tile::BufferType>(tile::buffersOf(op, /*isWritten=*/true).front().getType()).getElementType();
   SmallVector<Loop> spatial = spatialLoops(schedule, sum);
@@ -174,7 +174,7 @@ static LogicalResult tileForIntrinsic(KernelSchedule &schedule, KernelSchedule::
 const SketchRule tensorTilesRule = {"tiles of an intrinsic", isSumOfReused, tileForIntrinsic, 2};
 
 static LogicalResult tileForRegisters(KernelSchedule &schedule, KernelSchedule::Block sum, unsigned form,
-                                      const target::TargetInfo &target) {
+                                      const target::Machine &target) {
   SmallVector<Loop> spatial = spatialLoops(schedule, sum);
   int64_t lanes = target.vectorLanes(4);
   std::optional<int64_t> extent = spatial.empty() ? std::nullopt : tile::countOf(schedule, spatial.back()).constant();

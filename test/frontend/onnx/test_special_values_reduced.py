@@ -140,3 +140,38 @@ def test_distinct_elements():
     expected = np.unique(ROWS.astype(np.float32), return_index=True, return_inverse=True, return_counts=True)
     for results in results_of("Unique", {"x": ROWS.astype(np.float32)}, outputs=4):
         agree(results, [expected[0], expected[1], expected[2].reshape(-1), expected[3]])
+
+
+@pytest.mark.parametrize("ignored", [None, 2])
+@pytest.mark.parametrize("reduction", ["none", "sum"])
+def test_losses_of_infinities(reduction, ignored):
+    """A weight of 0 does not hide an infinite score; a target that is ignored does."""
+    scores = np.array([[-INF, 1.0, 2.0], [NAN, 0.5, -1.0], [3.0, 2.0, -INF], [0.5, INF, NAN]], np.float32)
+    weights, target = np.array([0.0, 2.0, 0.5], np.float32), np.array([0, 1, 2, 2])
+    options = {} if ignored is None else {"ignore_index": ignored}
+    with np.errstate(invalid="ignore"):
+        losses = -scores[np.arange(4), target] * weights[target]
+    losses = losses if ignored is None else np.where(target == ignored, 0, losses)
+    expected = (losses if reduction == "none" else losses.sum()).astype(np.float32)
+    inputs = {"x": scores, "target": target, "weight": weights}
+    for results in results_of("NegativeLogLikelihoodLoss", inputs, reduction=reduction, **options):
+        agree(results, [expected])
+
+
+def test_statistics_that_f32_does_not_hold():
+    """Of x in f32 beside a mean and a variance in f64."""
+    x = np.array([[1e30, -2.0], [0.0, 5.0]], np.float32)
+    scale, shift = np.array([1e25, 2.0], np.float32), np.array([0.5, -1.0], np.float32)
+    mean, spread = np.array([1e60, 0.25]), np.array([1e150, 4.0])
+    expected = ((x - mean) / np.sqrt(spread + 1e-5) * scale + shift).astype(np.float32)
+    inputs = {"x": x, "scale": scale, "shift": shift, "mean": mean, "spread": spread}
+    for results in results_of("BatchNormalization", inputs, epsilon=1e-5):
+        agree(results, [expected], 1e-6)
+
+
+@pytest.mark.parametrize("op", ["ScatterND", "ScatterElements"])
+def test_texts_are_scattered_without_a_reduction(op):
+    places = np.array([[1], [1]]) if op == "ScatterND" else np.array([1, 1])
+    inputs = {"x": np.array(["a", "b"], object), "places": places, "updates": np.array(["c", "d"], object)}
+    with pytest.raises(perpend.CompileError, match="hint: texts are scattered without a reduction"):
+        list(results_of(op, inputs, reduction="add"))

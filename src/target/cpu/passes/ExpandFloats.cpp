@@ -94,10 +94,12 @@ private:
   StringRef roundingOf(arith::TruncFOp op) {
     if (!op.getIn().getType().isF32())
       return "";
-    if (op.getType().isF16() && target.roundsToF16)
+    if (op.getType().isF16() && target.hasFunction(perpend::target::roundToF16Function))
       return perpend::target::roundToF16Function;
     bool flushes = op->hasAttr(perpend::graph::flushesAttribute);
-    return op.getType().isBF16() && flushes && target.roundsToBF16 ? perpend::target::roundToBF16Function : "";
+    return op.getType().isBF16() && flushes && target.hasFunction(perpend::target::roundToBF16Function)
+               ? perpend::target::roundToBF16Function
+               : "";
   }
 
   void callRounding(arith::TruncFOp op, StringRef name) {

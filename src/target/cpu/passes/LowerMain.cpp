@@ -20,7 +20,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
-#include "graph/Symbols.h"
 #include "target/Attributes.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -133,11 +132,9 @@ namespace {
 struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = module.lookupSymbol<func::FuncOp>("main");
+    auto main = module.lookupSymbol<host::EntryOp>("main");
     if (!main)
       return;
-    if (failed(graph::checkSymbolOrder(main)))
-      return signalPassFailure();
     emitBind(main);
     emitSizes(main);
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))
@@ -145,6 +142,8 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
         emitEntry(module, kernel);
     emitRun(main);
     main.erase();
+    for (auto segment : llvm::make_early_inc_range(module.getOps<host::SegmentOp>()))
+      segment.erase();
   }
 };
 } // namespace

@@ -1,0 +1,332 @@
+//===- BuildProgram.cpp - main as a host program ----------------------------===//
+//
+// Runs with a memory plan: writes main as launches, calls and copies on places,
+// with the checks and the values of symbols that graph operators imply.
+//
+//===----------------------------------------------------------------------===//
+
+#include "host/ProgramBuilder.h"
+
+#include "graph/Attributes.h"
+#include "graph/KernelSymbols.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "host/BuildBinding.h"
+#include "host/LiveRanges.h"
+#include "support/Inequality.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::host;
+using graph::shapeOf;
+
+EntryOp perpend::host::buildProgram(func::FuncOp main, const MemoryPlan &plan) {
+  return ProgramBuilder(main, plan).run();
+}
+
+ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan)
+    : main(main), plan(plan), b(main.getContext()) {
+  for (const std::string &name : graph::symbolsOf(main))
+    symbols.insert(name);
+}
+
+EntryOp ProgramBuilder::run() {
+  entry = createEntry();
+  b.setInsertionPointToStart(&entry.getBody().front());
+  buildBinding(b, main, entry);
+  createMemory();
+  Block &body = main.getBody().front();
+  for (BlockArgument argument : body.getArguments())
+    places[argument] = entry.input(argument.getArgNumber());
+  emitOperators(body);
+  emitResults(body.getTerminator());
+  b.create<ReturnOp>(main.getLoc());
+  main.erase();
+  for (auto &[buffer, range] : liveRangesOf(entry))
+    BufferOp(buffer).setLive({range.first, range.last});
+  return entry;
+}
+
+//===----------------------------------------------------------------------===//
+// The entry and its memory
+//===----------------------------------------------------------------------===//
+
+EntryOp ProgramBuilder::createEntry() {
+  std::vector<std::string> dataSymbols = graph::dataSymbolsOf(main);
+  SmallVector<Type> types;
+  SmallVector<DictionaryAttr> attributes;
+  SmallVector<Attribute> outputs;
+  for (unsigned i = 0; i < main.getNumArguments(); ++i) {
+    types.push_back(PlaceType::get(cast<RankedTensorType>(main.getArgumentTypes()[i])));
+    attributes.push_back(main.getArgAttrDict(i));
+  }
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (graph::mentionsAny(shapeOf(tensor), dataSymbols))
+      types.push_back(RoomType::get(b.getContext()));
+    else
+      types.push_back(PlaceType::get(tensor));
+    attributes.push_back(main.getResultAttrDict(number));
+    outputs.push_back(TypeAttr::get(type));
+  }
+  b.setInsertionPoint(main);
+  auto texts = [&](const std::vector<std::string> &names) {
+    return b.getStrArrayAttr(
+        llvm::to_vector(llvm::map_range(names, [](const std::string &name) { return StringRef(name); })));
+  };
+  auto created = b.create<EntryOp>(main.getLoc(), main.getSymName(), b.getFunctionType(types, {}), ArrayAttr(),
+                                   ArrayAttr(), main.getNumArguments(), b.getArrayAttr(outputs),
+                                   texts(graph::symbolsOf(main)), texts(dataSymbols));
+  created.setAllArgAttrs(attributes);
+  for (StringLiteral name : {graph::requirementsAttribute, graph::requirementSubjectsAttribute})
+    if (Attribute value = main->getAttr(name))
+      created->setAttr(name, value);
+  Block &body = created.getBody().emplaceBlock();
+  body.addArguments(types, SmallVector<Location>(types.size(), main.getLoc()));
+  return created;
+}
+
+void ProgramBuilder::createMemory() {
+  auto type = MemoryType::get(b.getContext(), b.getStringAttr(hostMemory));
+  for (auto [number, buffer] : llvm::enumerate(plan.arena)) {
+    IntegerAttr offset = plan.arenaBytes >= 0 ? b.getI64IntegerAttr(plan.offsets[number]) : IntegerAttr();
+    memories.push_back(b.create<BufferOp>(main.getLoc(), type, list(buffer.bytes), list(buffer.parts),
+                                          b.getDenseI64ArrayAttr({buffer.first, buffer.last}), offset));
+  }
+  arenaPlaces.resize(memories.size());
+  auto outputs = static_cast<int64_t>(main.getNumResults());
+  for (int64_t i = 0; i < outputs; ++i)
+    rooms.push_back(entry.output(static_cast<unsigned>(i)));
+  for (int64_t i = 0; i < plan.rooms; ++i)
+    rooms.push_back(b.create<RoomOp>(main.getLoc(), RoomType::get(b.getContext()), outputs + i));
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+Value ProgramBuilder::typedPlace(Location loc, Value source, RankedTensorType type, const SymbolicInt &offset) {
+  PlaceType wanted = PlaceType::get(type);
+  if (source.getType() == wanted && offset == SymbolicInt(0))
+    return source;
+  return b.create<PlaceOp>(loc, wanted, source, list(offset));
+}
+
+Value ProgramBuilder::typedPlace(Location loc, Storage storage, RankedTensorType type) {
+  switch (storage.space) {
+  case Space::Input:
+    return typedPlace(loc, entry.input(static_cast<unsigned>(storage.number)), type);
+  case Space::Output:
+    return typedPlace(loc, entry.output(static_cast<unsigned>(storage.number)), type);
+  case Space::Arena: {
+    // One place is the buffer's value, whatever its type is called later.
+    Value &place = arenaPlaces[storage.number];
+    if (place)
+      return typedPlace(loc, place, type);
+    return place = b.create<PlaceOp>(loc, PlaceType::get(type), memories[storage.number], list(0));
+  }
+  case Space::Slot:
+    return typedPlace(loc, slots.at(storage.number), type);
+  case Space::Room:
+    return b.create<ContentOp>(loc, PlaceType::get(type), roomOf(storage));
+  case Space::Segment:
+    break; // what is constant is not written
+  }
+  llvm_unreachable("storage that can be written");
+}
+
+Value ProgramBuilder::placeForWriting(Location loc, Storage storage, RankedTensorType type) {
+  if (storage.space == Space::Room)
+    return b.create<ReserveOp>(loc, PlaceType::get(type), roomOf(storage), ShapeAttr());
+  return typedPlace(loc, storage, type);
+}
+
+void ProgramBuilder::copyTo(Location loc, Storage target, Storage source, Value value) {
+  if (target == source)
+    return;
+  Value place = placeOf(value);
+  b.create<CopyOp>(loc, place, placeForWriting(loc, target, cast<RankedTensorType>(value.getType())));
+}
+
+//===----------------------------------------------------------------------===//
+// Symbols
+//===----------------------------------------------------------------------===//
+
+std::string ProgramBuilder::freshSymbol(StringRef prefix) {
+  for (unsigned number = 0;; ++number)
+    if (std::string name = (prefix + Twine(number)).str(); symbols.insert(name).second)
+      return name;
+}
+
+void ProgramBuilder::set(Location loc, ArrayRef<std::string> names, ArrayRef<SymbolicInt> values) {
+  SmallVector<StringRef> texts(names.begin(), names.end());
+  b.create<SetOp>(loc, b.getStrArrayAttr(texts), ShapeAttr::get(b.getContext(), values));
+}
+
+std::string ProgramBuilder::read(Location loc, StringRef prefix, Value place) {
+  std::string name = freshSymbol(prefix);
+  b.create<ReadOp>(loc, b.getStringAttr(name), place);
+  return name;
+}
+
+void ProgramBuilder::check(Location loc, const SymbolicInt &value, bool isEqual, const SymbolicInt &expected,
+                           const Twine &message, const SymbolicInt &got, std::optional<SymbolicInt> unless) {
+  b.create<CheckOp>(loc, list(value), b.getBoolAttr(isEqual), list(expected), list(got), b.getStringAttr(message),
+                    unless ? list(*unless) : ShapeAttr());
+}
+
+namespace {
+/// An extent that takes the place of another.
+struct ExtentPair {
+  unsigned value, dim;
+  SymbolicInt given, expected;
+  std::string text() const {
+    return ("value " + Twine(value) + ", dimension " + Twine(dim) + ": expected " + expected.str()).str();
+  }
+};
+} // namespace
+
+static SmallVector<ExtentPair> pairsOf(TypeRange given, TypeRange expected) {
+  SmallVector<ExtentPair> pairs;
+  for (unsigned value = 0; value < given.size(); ++value) {
+    graph::Shape from = shapeOf(cast<RankedTensorType>(given[value]));
+    graph::Shape to = shapeOf(cast<RankedTensorType>(expected[value]));
+    for (unsigned dim = 0; dim < from.size(); ++dim)
+      pairs.push_back({value, dim, from[dim], to[dim]});
+  }
+  return pairs;
+}
+
+void ProgramBuilder::checkExtents(Location loc, TypeRange given, TypeRange expected, Names follow,
+                                  std::optional<SymbolicInt> unless) {
+  for (const ExtentPair &pair : pairsOf(given, expected))
+    if (pair.given != pair.expected && !graph::mentionsAny(pair.expected, follow))
+      check(loc, pair.given, /*isEqual=*/true, pair.expected, pair.text(), pair.given, unless);
+}
+
+void ProgramBuilder::followExtents(Location loc, TypeRange given, TypeRange expected, Names follow) {
+  SmallVector<ExtentPair> pairs;
+  for (const ExtentPair &pair : pairsOf(given, expected))
+    if (graph::mentionsAny(pair.expected, follow))
+      pairs.push_back(pair);
+  std::vector<std::string> names;
+  SmallVector<SymbolicInt> values;
+  llvm::StringMap<SymbolicInt> defined;
+  for (const ExtentPair &pair : pairs)
+    for (StringAttr symbol : follow)
+      if (pair.expected == SymbolicInt::symbol(symbol.str()) && defined.try_emplace(symbol, pair.given).second) {
+        names.push_back(symbol.str());
+        values.push_back(pair.given);
+      }
+  // Other given extents are compared behind the change, but computed before it.
+  SmallVector<std::pair<ExtentPair, SymbolicInt>> compared;
+  for (const ExtentPair &pair : pairs) {
+    auto known = defined.find(pair.expected.str());
+    if (known != defined.end() && known->second == pair.given)
+      continue;
+    std::string name = freshSymbol("extent");
+    names.push_back(name);
+    values.push_back(pair.given);
+    compared.emplace_back(pair, SymbolicInt::symbol(name));
+  }
+  if (!names.empty())
+    set(loc, names, values);
+  for (auto &[pair, value] : compared)
+    check(loc, value, /*isEqual=*/true, pair.expected, pair.text(), value);
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+void ProgramBuilder::emitOperators(Block &block) {
+  for (Operation &op : block.without_terminator())
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](graph::ConstantOp constant) { emitConstant(constant); })
+        .Case([&](graph::ReshapeOp reshape) { emitReshape(reshape); })
+        .Case([&](graph::CallKernelOp call) { emitCall(call); })
+        .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
+        .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
+        .Case([&](graph::RequireOp require) { emitRequire(require); })
+        .Case([&](graph::IfOp op) { emitIf(op); })
+        .Case([&](graph::LoopOp loop) { emitLoop(loop); });
+}
+
+void ProgramBuilder::emitConstant(graph::ConstantOp constant) {
+  auto found = plan.segments.find(constant);
+  if (found == plan.segments.end())
+    return; // not used
+  std::string name = "w" + std::to_string(segments++);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPoint(entry);
+    b.create<SegmentOp>(constant.getLoc(), name, found->second, constant.getValue());
+  }
+  places[constant] =
+      b.create<ConstantOp>(constant.getLoc(), PlaceType::get(cast<RankedTensorType>(constant.getType())), name);
+}
+
+void ProgramBuilder::emitReshape(graph::ReshapeOp reshape) {
+  if (!reshape->use_empty())
+    places[reshape] =
+        typedPlace(reshape.getLoc(), placeOf(reshape.getInput()), cast<RankedTensorType>(reshape.getType()));
+}
+
+void ProgramBuilder::emitCall(graph::CallKernelOp call) {
+  ArrayRef<Storage> storages(plan.values.at(call));
+  SmallVector<Value> inputs = llvm::map_to_vector(call.getInputs(), [&](Value value) { return placeOf(value); }),
+                     outputs;
+  for (auto [result, storage] : llvm::zip_equal(call.getOutputs(), storages.take_back(call.getNumResults()))) {
+    outputs.push_back(placeForWriting(call.getLoc(), storage, cast<RankedTensorType>(result.getType())));
+    places[result] = outputs.back();
+  }
+  Value scratch;
+  if (auto found = plan.scratch.find(call); found != plan.scratch.end())
+    scratch = found->second.space == Space::Room ? roomOf(found->second) : memories[found->second.number];
+  b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
+                     ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
+}
+
+void ProgramBuilder::emitLibrary(graph::CallLibraryOp call) {
+  ArrayRef<Storage> storages(plan.values.at(call));
+  ArrayRef<Storage> results = storages.take_back(call.getNumResults());
+  SmallVector<Value> inputs = llvm::map_to_vector(call.getInputs(), [&](Value value) { return placeOf(value); }),
+                     outputs;
+  SmallVector<Attribute> types;
+  for (auto [result, storage] : llvm::zip_equal(call.getOutputs(), results)) {
+    auto type = cast<RankedTensorType>(result.getType());
+    types.push_back(TypeAttr::get(type));
+    outputs.push_back(storage.space == Space::Room ? roomOf(storage) : typedPlace(call.getLoc(), storage, type));
+  }
+  b.create<CallOp>(call.getLoc(), call.getFunctionAttr(), inputs, outputs, call.getParameters(), b.getArrayAttr(types),
+                   call.getSymbols());
+  for (auto [result, storage, output] : llvm::zip_equal(call.getOutputs(), results, outputs))
+    places[result] = storage.space == Space::Room
+                         ? typedPlace(call.getLoc(), storage, cast<RankedTensorType>(result.getType()))
+                         : output;
+}
+
+void ProgramBuilder::emitMeasure(graph::MeasureOp measure) {
+  b.create<ReadOp>(measure.getLoc(), measure.getSymbolAttr(), placeOf(measure.getCount()));
+  auto symbol = SymbolicInt::symbol(measure.getSymbol());
+  check(measure.getLoc(), symbol, /*isEqual=*/false, 0, "expected a size of at least 0 for " + measure.getSymbol(),
+        symbol);
+}
+
+void ProgramBuilder::emitRequire(graph::RequireOp require) {
+  SymbolicInt expression = require.getValue().values()[0];
+  support::Inequality inequality(expression);
+  check(require.getLoc(), expression, /*isEqual=*/false, 0, require.getMessage() + ": expected " + inequality.text,
+        inequality.left);
+}
+
+void ProgramBuilder::emitResults(Operation *terminator) {
+  ArrayRef<Storage> sources(plan.values.at(terminator));
+  for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
+    bool isRoom = isa<RoomType>(entry.output(static_cast<unsigned>(number)).getType());
+    copyTo(value.getLoc(), {isRoom ? Space::Room : Space::Output, static_cast<int64_t>(number)}, sources[number],
+           value);
+  }
+}

@@ -1,0 +1,412 @@
+//===- MemoryPlan.cpp - assigns a place to every value of main ------------===//
+//
+// Runs on main when it consists of constants, reshapes (aliases), kernel calls
+// and control flow. Results of main go to the caller's memory, constants to
+// segments. Every other value gets a buffer with a lifetime: in the arena if its
+// size is known once inputs are bound, otherwise a room. Offsets in the arena are
+// chosen here if all sizes are constant, otherwise at run time by the same
+// planner. Values with disjoint lifetimes share rooms.
+//
+// A value that a region yields is computed directly in its destination if
+// possible: a result of main or of an if, the next carried value or an element of
+// a loop. Otherwise it is copied there. A carried value has two buffers that swap
+// roles after each iteration, so that it need not be copied.
+//
+// A value lives from the step that writes it to the last step that reads it; if
+// defined outside a loop that reads it, until the end of the loop.
+//
+//===----------------------------------------------------------------------===//
+
+#include "host/MemoryPlan.h"
+
+#include "graph/ErrorKind.h"
+#include "graph/KernelSymbols.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "host/Host.h"
+#include "tile/Attributes.h"
+#include "tile/Buffers.h"
+#include "tile/Scratch.h"
+#include "tile/Variants.h"
+
+#include "../runtime/Planner.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::host;
+using tile::elementBytes;
+using tile::Scratch;
+
+namespace {
+/// The destination of a yielded value.
+struct Target {
+  Storage place;
+  Type type;        ///< the type at the destination
+  bool mayBeFilled; ///< can be written early; otherwise it is known only when it is copied
+};
+
+class MemoryPlanner {
+public:
+  explicit MemoryPlanner(func::FuncOp main) : main(main), dataSymbols(graph::dataSymbolsOf(main)) {}
+
+  LogicalResult run();
+
+  MemoryPlan plan;
+
+private:
+  bool dependsOnData(Type type) const {
+    return graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols);
+  }
+  static Value originOf(Value value);
+  static SymbolicInt bytesOf(Type type);
+  SymbolicInt roomFor(Value value);
+  bool mayFill(Value value, const Target &target);
+
+  Storage createBuffer(bool isGrowing, const SymbolicInt &bytes);
+  PlannedBuffer *bufferAt(Storage place);
+  void touch(Storage place);
+  Storage placeOf(Value value) { return places.at(originOf(value)); }
+  Storage placeResult(Value result);
+  void placeOperands(Operation *op, SmallVector<Storage> &list);
+
+  void planBlock(Block &block, ArrayRef<Target> targets);
+  void planConstant(graph::ConstantOp constant);
+  void planCall(graph::CallKernelOp call);
+  void planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions);
+  void planOperands(Operation *op, ValueRange results);
+  void planIf(graph::IfOp op);
+  void planLoop(graph::LoopOp loop);
+  Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Storage> &spares);
+  Target planElement(graph::LoopOp loop, unsigned number);
+
+  void shareRooms();
+  void chooseOffsets();
+
+  func::FuncOp main;
+  std::vector<std::string> dataSymbols;
+  llvm::DenseMap<Value, Storage> places;
+  std::vector<PlannedBuffer> growing; ///< rooms before they are shared; those of outputs first
+  /// For each enclosing loop, the outside buffers that it reads.
+  std::vector<SmallVector<Storage>> loops;
+  int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
+  bool hasFailed = false;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Values and buffers
+//===----------------------------------------------------------------------===//
+
+Value MemoryPlanner::originOf(Value value) {
+  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
+SymbolicInt MemoryPlanner::bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return graph::elementCount(graph::shapeOf(tensor)) * SymbolicInt(elementBytes(tensor.getElementType()));
+}
+
+static SymbolicInt atLeastZero(const SymbolicInt &value) {
+  return value.knownNonNegative() ? value : max(value, SymbolicInt(0));
+}
+
+/// Like bytesOf(). In a region that does not run, requirements on extents may be violated; negative sizes count as 0.
+SymbolicInt MemoryPlanner::roomFor(Value value) {
+  if (value.getParentBlock() == &main.getBody().front())
+    return bytesOf(value.getType());
+  auto tensor = cast<RankedTensorType>(value.getType());
+  graph::Shape shape = graph::shapeOf(tensor);
+  for (SymbolicInt &extent : shape)
+    extent = atLeastZero(extent);
+  return graph::elementCount(shape) * SymbolicInt(elementBytes(tensor.getElementType()));
+}
+
+/// Whether the operator that computes a yielded value can write to its destination.
+bool MemoryPlanner::mayFill(Value value, const Target &target) {
+  Value origin = originOf(value);
+  Operation *producer = origin.getDefiningOp();
+  if (!target.mayBeFilled || !producer || isa<graph::ConstantOp>(producer) || places.contains(origin))
+    return false;
+  if (producer->getBlock() != value.getParentBlock())
+    return false;
+  return target.place.space == Space::Room || bytesOf(origin.getType()) == bytesOf(target.type);
+}
+
+Storage MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes) {
+  std::vector<PlannedBuffer> &buffers = isGrowing ? growing : plan.arena;
+  buffers.push_back({bytes, step, step, loops.size()});
+  return {isGrowing ? Space::Room : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
+}
+
+PlannedBuffer *MemoryPlanner::bufferAt(Storage place) {
+  if (place.space == Space::Arena)
+    return &plan.arena[place.number];
+  return place.space == Space::Room ? &growing[place.number] : nullptr;
+}
+
+/// Extends the lifetime of a place to the current step.
+void MemoryPlanner::touch(Storage place) {
+  PlannedBuffer *buffer = bufferAt(place);
+  if (!buffer)
+    return;
+  buffer->last = std::max(buffer->last, step);
+  if (buffer->depth < loops.size())
+    loops[buffer->depth].push_back(place);
+}
+
+Storage MemoryPlanner::placeResult(Value result) {
+  auto [known, isNew] = places.try_emplace(result, Storage{});
+  if (isNew) {
+    SymbolicInt bytes = roomFor(result);
+    if (bytes.isPoison()) {
+      tile::reportTooLarge(result);
+      hasFailed = true;
+    }
+    known->second = createBuffer(dependsOnData(result.getType()), bytes);
+  }
+  touch(known->second);
+  return known->second;
+}
+
+void MemoryPlanner::placeOperands(Operation *op, SmallVector<Storage> &list) {
+  for (Value operand : op->getOperands()) {
+    list.push_back(placeOf(operand));
+    touch(list.back());
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Operators
+//===----------------------------------------------------------------------===//
+
+void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
+  Operation *terminator = block.getTerminator();
+  for (auto [value, target] : llvm::zip_equal(terminator->getOperands(), targets))
+    if (mayFill(value, target))
+      places[originOf(value)] = target.place;
+  for (Operation &op : block) {
+    llvm::TypeSwitch<Operation *>(&op)
+        .Case([&](graph::ConstantOp constant) { planConstant(constant); })
+        .Case([&](graph::CallKernelOp call) { planCall(call); })
+        .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
+        .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
+        .Case([&](graph::IfOp op) { planIf(op); })
+        .Case([&](graph::LoopOp loop) { planLoop(loop); });
+    step += isa<graph::ConstantOp, graph::ReshapeOp>(op) ? 0 : 1;
+  }
+  SmallVector<Storage> sources;
+  placeOperands(terminator, sources);
+  plan.values[terminator] = sources;
+}
+
+void MemoryPlanner::planConstant(graph::ConstantOp constant) {
+  if (constant->use_empty())
+    return;
+  auto type = cast<RankedTensorType>(constant.getType());
+  plan.segments[constant] = weightBytes;
+  places[constant] = {Space::Segment, weightBytes};
+  weightBytes =
+      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), PERPEND_ALIGNMENT);
+}
+
+void MemoryPlanner::planCall(graph::CallKernelOp call) {
+  planOperands(call, call.getOutputs());
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+  SmallVector<func::FuncOp, 2> functions = tile::variantsOf(kernel);
+  functions.push_back(kernel);
+  for (func::FuncOp function : functions)
+    if (!function->hasAttr(tile::numberAttribute))
+      function->setAttr(tile::numberAttribute, Builder(main.getContext()).getI64IntegerAttr(kernelCount++));
+  if (llvm::any_of(functions, [](func::FuncOp function) { return tile::hasScratch(function); }))
+    planScratch(call, functions);
+}
+
+/// Scratch memory lives during the call and is as large as the most demanding function needs, of which one runs. As in
+/// roomFor(), extents may be negative if the call does not run.
+void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions) {
+  func::FuncOp kernel = functions.back();
+  llvm::StringMap<SymbolicInt> values = graph::symbolsAt(call, kernel);
+  SymbolicInt bytes = 0, parts = 0;
+  for (func::FuncOp function : functions)
+    if (tile::hasScratch(function)) {
+      Scratch scratch = Scratch::of(function);
+      bytes = max(bytes, scratch.plannedBytes().substitute(values));
+      parts = max(parts, scratch.mostParts.substitute(values));
+    }
+  if (bytes.isPoison() || parts.isPoison()) {
+    call.emitError("the size of the scratch memory of kernel '")
+        << kernel.getSymName() << "' is too long an expression" << graph::ErrorKind::Unsupported
+        << graph::Hint("give dimensions as numbers (--dim)");
+    hasFailed = true;
+    return;
+  }
+  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes);
+  bufferAt(place)->parts = parts;
+  plan.scratch[call] = place;
+}
+
+/// For operators without regions: plans each operand, then each result.
+void MemoryPlanner::planOperands(Operation *op, ValueRange results) {
+  SmallVector<Storage> list;
+  placeOperands(op, list);
+  for (Value result : results)
+    list.push_back(placeResult(result));
+  plan.values[op] = list;
+}
+
+void MemoryPlanner::planIf(graph::IfOp op) {
+  SmallVector<Storage> list;
+  placeOperands(op, list);
+  SmallVector<Target> targets;
+  for (Value result : op.getResults()) {
+    list.push_back(placeResult(result));
+    targets.push_back({list.back(), result.getType(), true});
+  }
+  plan.values[op] = list;
+  for (Region *region : op.getRegions())
+    planBlock(region->front(), targets);
+  for (const Target &target : targets)
+    touch(target.place);
+}
+
+/// A carried value and its successor. If both have a fixed size, two slots hold their addresses, which swap.
+Target MemoryPlanner::planCarried(graph::LoopOp loop, unsigned number, SmallVector<Storage> &spares) {
+  Value argument = loop.carriedArguments()[number], result = loop.carriedResults()[number];
+  Storage place = places.at(result);
+  if (originOf(loop.yieldedCarried()[number]) == argument) { // it never changes
+    places[argument] = place;
+    spares.push_back(place);
+    return {place, result.getType(), false};
+  }
+  spares.push_back(createBuffer(place.space == Space::Room, roomFor(result)));
+  if (place.space == Space::Room) {
+    places[argument] = place;
+    return {spares.back(), result.getType(), true};
+  }
+  places[argument] = {Space::Slot, slots++};
+  return {{Space::Slot, slots++}, result.getType(), true};
+}
+
+/// An element of a scan result. A slot holds its address if that is known before the element is computed; otherwise the
+/// element is appended.
+Target MemoryPlanner::planElement(graph::LoopOp loop, unsigned number) {
+  Value result = loop.scanResults()[number];
+  Type element = loop.yieldedElements()[number].getType();
+  SmallVector<std::string> inner;
+  loop->walk([&](graph::SymbolInterface op) {
+    for (StringAttr name : op.definedSymbols())
+      inner.push_back(name.str());
+  });
+  if (graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(element)), inner))
+    return {places.at(result), element, false};
+  return {{Space::Slot, slots++}, element, true};
+}
+
+void MemoryPlanner::planLoop(graph::LoopOp loop) {
+  SmallVector<Storage> list, arguments, spares;
+  placeOperands(loop, list);
+  for (Value result : loop.getResults())
+    list.push_back(placeResult(result));
+  places[loop.getBody().getArgument(0)] = {Space::Slot, slots++};
+  SmallVector<Target> targets;
+  if (Value condition = loop.yieldedCondition())
+    targets.push_back({{}, condition.getType(), false});
+  for (unsigned i = 0; i < loop.carriedCount(); ++i)
+    targets.push_back(planCarried(loop, i, spares));
+  for (unsigned i = 0; i < loop.scanResults().size(); ++i)
+    targets.push_back(planElement(loop, i));
+  for (BlockArgument argument : loop.getBody().getArguments())
+    arguments.push_back(places.at(argument));
+  plan.values[loop] = list;
+  auto yielded = ArrayRef<Target>(targets).drop_front(loop.getCondition() ? 1 : 0);
+  plan.loops[loop] = {arguments, llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }),
+                      spares};
+  loops.emplace_back();
+  planBlock(loop.getBody().front(), targets);
+  SmallVector<Storage> used = loops.back();
+  loops.pop_back();
+  llvm::for_each(used, [&](Storage place) { touch(place); });
+  llvm::for_each(spares, [&](Storage place) { touch(place); });
+  llvm::for_each(loop.getResults(), [&](Value result) { touch(places.at(result)); });
+}
+
+//===----------------------------------------------------------------------===//
+// The plan
+//===----------------------------------------------------------------------===//
+
+LogicalResult MemoryPlanner::run() {
+  for (BlockArgument argument : main.getArguments())
+    places[argument] = {Space::Input, argument.getArgNumber()};
+  SmallVector<Target> targets;
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
+    growing.push_back({bytesOf(type), 0, 0, 0});
+    targets.push_back({{dependsOnData(type) ? Space::Room : Space::Output, static_cast<int64_t>(number)}, type, true});
+  }
+  planBlock(main.getBody().front(), targets);
+  if (hasFailed)
+    return failure();
+  shareRooms();
+  chooseOffsets();
+  return success(!hasFailed);
+}
+
+/// Numbers rooms: in order of first use, each takes the first number that is free by then. Those of outputs keep
+/// theirs.
+void MemoryPlanner::shareRooms() {
+  std::vector<int64_t> numbers(growing.size()), lasts; // lasts: last use of each shared number, without outputs
+  size_t outputs = main.getNumResults();
+  for (size_t i = 0; i < outputs; ++i)
+    numbers[i] = static_cast<int64_t>(i);
+  for (size_t i = outputs; i < growing.size(); ++i) {
+    auto free = llvm::find_if(lasts, [&](int64_t last) { return last < growing[i].first; });
+    numbers[i] = static_cast<int64_t>(outputs) + (free - lasts.begin());
+    if (free == lasts.end())
+      lasts.push_back(growing[i].last);
+    else
+      *free = growing[i].last;
+  }
+  plan.rooms = static_cast<int64_t>(lasts.size());
+  auto rename = [&](MemoryPlan::Storages &list) {
+    for (Storage &location : list)
+      if (location.space == Space::Room)
+        location.number = numbers[location.number];
+  };
+  for (auto &[op, list] : plan.values)
+    rename(list);
+  for (auto &[op, loop] : plan.loops)
+    for (MemoryPlan::Storages *list : {&loop.arguments, &loop.targets, &loop.spares})
+      rename(*list);
+  for (auto &[op, location] : plan.scratch)
+    if (location.space == Space::Room)
+      location.number = numbers[location.number];
+}
+
+/// Left to binding where a size depends on symbols or threads.
+void MemoryPlanner::chooseOffsets() {
+  std::vector<int64_t> sizes, offsets(plan.arena.size());
+  std::vector<perpend_buffer_lifetime> lifetimes;
+  for (const PlannedBuffer &buffer : plan.arena) {
+    if (!buffer.bytes.isConstant() || buffer.parts != SymbolicInt(1))
+      return;
+    sizes.push_back(*buffer.bytes.constant());
+    lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
+  }
+  plan.arenaBytes = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
+  plan.offsets = std::move(offsets);
+  if (plan.arenaBytes >= 0)
+    return;
+  main.emitError("the intermediate values do not fit in memory")
+      << graph::Hint("check the dimensions of the model's inputs");
+  hasFailed = true;
+}
+
+FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main) {
+  MemoryPlanner planner(main);
+  if (failed(planner.run()))
+    return failure();
+  return std::move(planner.plan);
+}

@@ -1,0 +1,62 @@
+//===- MemoryPlan.h - where the values of main lie --------------*- C++ -*-===//
+//
+// What memory planning decides, before BuildProgram.cpp writes it down as
+// buffers, rooms and places.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_HOST_MEMORYPLAN_H
+#define PERPEND_HOST_MEMORYPLAN_H
+
+#include "graph/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
+
+namespace perpend::host {
+
+/// What the number of a storage counts: inputs, outputs, bytes from the start of the segments, buffers of the arena,
+/// rooms (those of outputs first), and slots: addresses that change from one iteration of a loop to the next.
+enum class Space { Input, Output, Segment, Arena, Room, Slot };
+
+struct Storage {
+  Space space = Space::Input;
+  int64_t number = 0;
+  bool operator==(const Storage &) const = default;
+};
+
+/// A buffer of the arena, or a room before rooms are shared.
+struct PlannedBuffer {
+  graph::SymbolicInt bytes;
+  int64_t first, last;          ///< steps
+  size_t depth;                 ///< loops around it
+  graph::SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
+};
+
+struct MemoryPlan {
+  using Storages = llvm::SmallVector<Storage>;
+  struct Loop {
+    Storages arguments; ///< of the body
+    Storages targets;   ///< where the next carried values and the elements of scan results are wanted
+    Storages spares;    ///< the second storage of each carried value
+  };
+
+  std::vector<PlannedBuffer> arena;
+  std::vector<int64_t> offsets; ///< of the arena's buffers; empty: binding chooses them
+  int64_t arenaBytes = -1;      ///< with offsets
+  int64_t rooms = 0;            ///< beside those of outputs
+  /// Of an operator, each operand, then each result; of a terminator its operands.
+  llvm::DenseMap<mlir::Operation *, Storages> values;
+  llvm::DenseMap<mlir::Operation *, Loop> loops;
+  llvm::DenseMap<mlir::Operation *, Storage> scratch;  ///< of calls of kernels with scratch memory
+  llvm::DenseMap<mlir::Operation *, int64_t> segments; ///< where each constant that is used begins
+
+  /// Numbers the kernels, too (tile.number). Errors: a size or a sum of sizes has more than 63 bits.
+  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main);
+};
+} // namespace perpend::host
+
+#endif

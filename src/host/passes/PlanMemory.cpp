@@ -1,0 +1,32 @@
+//===- PlanMemory.cpp - main becomes a host program --------------------------===//
+//
+// Runs when main consists of constants, reshapes, calls and control flow, and
+// kernels are loops on buffers: decides where values lie (MemoryPlan.cpp) and
+// writes the program down (BuildProgram.cpp).
+//
+//===----------------------------------------------------------------------===//
+
+#include "host/BuildProgram.h"
+#include "host/passes/Passes.h"
+
+namespace perpend::host {
+#define GEN_PASS_DEF_HOSTPLANMEMORY
+#include "host/HostPasses.h.inc"
+} // namespace perpend::host
+
+using namespace mlir;
+using namespace perpend::host;
+
+namespace {
+struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      return;
+    FailureOr<MemoryPlan> plan = MemoryPlan::of(main);
+    if (failed(plan))
+      return signalPassFailure();
+    buildProgram(main, *plan);
+  }
+};
+} // namespace

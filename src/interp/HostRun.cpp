@@ -1,0 +1,353 @@
+//===- HostRun.cpp - one run of a host program ----------------------------===//
+
+#include "interp/HostRun.h"
+
+#include "graph/Shapes.h"
+
+#include "../runtime/Planner.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cstring>
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace perpend::interp {
+
+/// All bits set: NaN for floats, -1 for integers.
+static constexpr int poison = 0xff;
+
+//===----------------------------------------------------------------------===//
+// Memory
+//===----------------------------------------------------------------------===//
+
+FailureOr<HostRun::Bytes> HostRun::allocate(Operation *op, int64_t size) {
+  if (size < 0)
+    return op->emitError("expected a size of at least 0 bytes, got ") << size;
+  FailureOr<Tensor> tensor = environment.allocate(op, IntegerType::get(op->getContext(), 8), {size});
+  if (failed(tensor))
+    return failure();
+  std::memset(tensor->mutableData(), poison, size);
+  return Bytes{tensor->bytes, size};
+}
+
+/// Offsets are those of the plan, or what binding would choose for one thread.
+LogicalResult HostRun::createArena() {
+  std::vector<int64_t> sizes, offsets;
+  std::vector<perpend_buffer_lifetime> lifetimes;
+  bool isPlanned = true;
+  auto buffers = entry.getBody().getOps<host::BufferOp>();
+  for (host::BufferOp buffer : buffers) {
+    FailureOr<int64_t> size = evaluate(buffer, buffer.getBytes());
+    if (failed(size))
+      return failure();
+    sizes.push_back(*size);
+    offsets.push_back(buffer.getOffset().value_or(0));
+    isPlanned &= buffer.getOffset().has_value();
+    lifetimes.push_back({static_cast<int32_t>(buffer.getLive()[0]), static_cast<int32_t>(buffer.getLive()[1])});
+  }
+  int64_t total = 0;
+  if (!isPlanned)
+    total = runtime::planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data());
+  for (auto [size, offset] : llvm::zip_equal(sizes, offsets))
+    total = std::max(total, offset + size);
+  FailureOr<Bytes> arena = allocate(entry, total);
+  if (failed(arena))
+    return failure();
+  size_t number = 0;
+  for (host::BufferOp buffer : buffers) {
+    std::shared_ptr<std::byte> data(arena->data, arena->data.get() + offsets[number]);
+    memories[buffer] = {{data, sizes[number++]}};
+  }
+  return success();
+}
+
+FailureOr<Tensor> HostRun::tensorAt(Operation *op, Value place) {
+  RankedTensorType type = cast<host::PlaceType>(place.getType()).getTensor();
+  FailureOr<Extents> shape = environment.shapeOf(op, type);
+  if (failed(shape))
+    return failure();
+  const Bytes &bytes = memories.at(place).bytes;
+  Tensor tensor{type.getElementType(), *shape, bytes.data};
+  if (tensor.sizeBytes() > static_cast<uint64_t>(bytes.size))
+    return op->emitError("expected a place of ") << tensor.sizeBytes() << " bytes, got memory of " << bytes.size;
+  return tensor;
+}
+
+FailureOr<Tensors> HostRun::tensorsAt(Operation *op, ValueRange places) {
+  Tensors tensors;
+  for (Value place : places) {
+    FailureOr<Tensor> tensor = tensorAt(op, place);
+    if (failed(tensor))
+      return failure();
+    tensors.push_back(*tensor);
+  }
+  return tensors;
+}
+
+LogicalResult HostRun::defineConstant(host::ConstantOp op) {
+  auto segment = SymbolTable::lookupNearestSymbolFrom<host::SegmentOp>(op, op.getSegmentAttr());
+  std::optional<Tensor> tensor = segment ? Tensor::fromAttribute(segment.getValue()) : std::nullopt;
+  if (!tensor)
+    return op.emitError("expected a segment with dense elements, got '") << op.getSegment() << "'";
+  memories[op] = {{tensor->bytes, static_cast<int64_t>(tensor->sizeBytes())}};
+  return success();
+}
+
+LogicalResult HostRun::definePlace(host::PlaceOp op) {
+  FailureOr<int64_t> offset = evaluate(op, op.getOffset());
+  if (failed(offset))
+    return failure();
+  const Bytes source = memories.at(op.getSource()).bytes;
+  if (*offset < 0 || *offset > source.size)
+    return op.emitError("expected an offset inside ") << source.size << " bytes, got " << *offset;
+  memories[op] = {{std::shared_ptr<std::byte>(source.data, source.data.get() + *offset), source.size - *offset}};
+  return success();
+}
+
+LogicalResult HostRun::defineScalar(host::ScalarOp op) {
+  FailureOr<int64_t> value = evaluate(op, op.getValue());
+  FailureOr<Bytes> bytes = allocate(op, sizeof(int64_t));
+  if (failed(value) || failed(bytes))
+    return failure();
+  std::memcpy(bytes->data.get(), &*value, sizeof(int64_t));
+  memories[op] = {*bytes};
+  return success();
+}
+
+LogicalResult HostRun::reserve(host::ReserveOp op) {
+  host::PlaceType type = op.getPlace().getType();
+  FailureOr<Extents> shape = environment.shapeOf(op, type.getTensor());
+  if (failed(shape))
+    return failure();
+  Tensor wanted{type.getTensor().getElementType(), *shape, nullptr};
+  FailureOr<Bytes> bytes = allocate(op, static_cast<int64_t>(wanted.sizeBytes()));
+  if (failed(bytes))
+    return failure();
+  Bytes &held = room(op.getRoom());
+  if (op.getKept()) {
+    FailureOr<int64_t> kept = evaluate(op, *op.getKept());
+    if (failed(kept))
+      return failure();
+    int64_t rows = shape->front(), size = rows ? bytes->size / rows * *kept : 0;
+    if (size > held.size || size > bytes->size)
+      return op.emitError("expected at most ") << held.size << " bytes to keep, got " << size;
+    std::memcpy(bytes->data.get(), held.data.get(), size);
+  }
+  held = *bytes;
+  memories[op] = {held};
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// What runs
+//===----------------------------------------------------------------------===//
+
+LogicalResult HostRun::launch(host::LaunchOp op) {
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
+  if (!kernel || kernel.isExternal())
+    return op.emitError("no kernel named '") << op.getKernel() << "' with a body in this module";
+  Environment own = environment;
+  FailureOr<func::FuncOp> entered = enterKernel(op, kernel, op.symbolsOf(kernel), environment, own);
+  FailureOr<Tensors> inputs = tensorsAt(op, op.getInputs()), outputs = tensorsAt(op, op.getOutputs());
+  if (failed(entered) || failed(inputs) || failed(outputs))
+    return failure();
+  for (Tensor &output : *outputs) // what the kernel does not write is poison
+    std::memset(output.mutableData(), poison, output.sizeBytes());
+  return runKernel(*entered, *inputs, *outputs, own);
+}
+
+LogicalResult HostRun::call(host::CallOp op) {
+  FailureOr<Tensors> inputs = tensorsAt(op, op.getInputs());
+  if (failed(inputs))
+    return failure();
+  LibraryCall described(op);
+  FailureOr<Tensors> results = callLibrary(described, *inputs, environment);
+  if (failed(results))
+    return failure();
+  for (auto [type, result] : llvm::zip_equal(described.results, *results))
+    for (auto [extent, value] : llvm::zip_equal(shapeOf(type), result.shape))
+      for (StringAttr symbol : described.symbols)
+        if (extent == SymbolicInt::symbol(symbol.str()))
+          environment.symbols[symbol] = value;
+  for (auto [type, result, output] : llvm::zip_equal(described.results, *results, op.getOutputs())) {
+    FailureOr<Extents> expected = environment.shapeOf(op, type);
+    if (failed(expected))
+      return failure();
+    if (ArrayRef<int64_t>(*expected) != ArrayRef<int64_t>(result.shape))
+      return op.emitError("expected a result of shape ") << describe(*expected) << ", got " << describe(result.shape);
+    Bytes given{result.bytes, static_cast<int64_t>(result.sizeBytes())};
+    if (isa<host::RoomType>(output.getType())) {
+      room(output) = given;
+      continue;
+    }
+    FailureOr<Tensor> target = tensorAt(op, output);
+    if (failed(target))
+      return failure();
+    std::memcpy(target->mutableData(), given.data.get(), given.size);
+  }
+  return success();
+}
+
+LogicalResult HostRun::copy(host::CopyOp op) {
+  FailureOr<Tensor> source = tensorAt(op, op.getSource());
+  if (failed(source))
+    return failure();
+  const Bytes &target = memories.at(op.getTarget()).bytes;
+  if (source->sizeBytes() > static_cast<uint64_t>(target.size))
+    return op.emitError("expected a target of ") << source->sizeBytes() << " bytes, got " << target.size;
+  std::memmove(target.data.get(), source->data(), source->sizeBytes());
+  return success();
+}
+
+LogicalResult HostRun::read(host::ReadOp op) {
+  FailureOr<Tensor> tensor = tensorAt(op, op.getPlace());
+  if (failed(tensor))
+    return failure();
+  int64_t value = 0;
+  readElements(tensor->format(), tensor->data(), 1, &value);
+  bool isFlag = op.getPlace().getType().getTensor().getElementType().isInteger(1);
+  environment.symbols[op.getSymbol()] = isFlag ? value != 0 : value;
+  return success();
+}
+
+LogicalResult HostRun::set(host::SetOp op) {
+  FailureOr<Extents> values = environment.evaluate(op, op.getValues().values());
+  if (failed(values))
+    return failure();
+  for (auto [symbol, value] : llvm::zip_equal(op.getSymbols().getAsRange<StringAttr>(), *values))
+    environment.symbols[symbol] = value;
+  return success();
+}
+
+LogicalResult HostRun::check(host::CheckOp op) {
+  if (op.getUnless()) {
+    FailureOr<int64_t> unless = evaluate(op, *op.getUnless());
+    if (failed(unless) || *unless == 0)
+      return LogicalResult(unless);
+  }
+  FailureOr<int64_t> value = evaluate(op, op.getValue()), expected = evaluate(op, op.getExpected());
+  FailureOr<int64_t> got = evaluate(op, op.getGot());
+  if (failed(value) || failed(expected) || failed(got))
+    return failure();
+  if (op.getIsEqual() ? *value == *expected : *value >= *expected)
+    return success();
+  return op.emitError() << op.getMessage() << ", got " << *got;
+}
+
+LogicalResult HostRun::choose(host::IfOp op) {
+  FailureOr<int64_t> condition = evaluate(op, op.getCondition());
+  if (failed(condition))
+    return failure();
+  return runBlock((*condition ? op.getThen() : op.getOtherwise()).front());
+}
+
+LogicalResult HostRun::loop(host::LoopOp op) {
+  std::optional<int64_t> limit;
+  if (op.getBelow()) {
+    FailureOr<int64_t> below = evaluate(op, *op.getBelow());
+    if (failed(below))
+      return failure();
+    limit = *below;
+  }
+  SmallVector<Memory> carried = llvm::map_to_vector(op.getInitial(), [&](Value place) { return memories.at(place); });
+  Block &body = op.getBody().front();
+  int64_t iteration = 0;
+  for (;; ++iteration) {
+    environment.symbols[op.getIteration()] = iteration;
+    if (op.getCondition()) {
+      FailureOr<int64_t> condition = evaluate(op, *op.getCondition());
+      if (failed(condition))
+        return failure();
+      if (!*condition)
+        break;
+    }
+    if (limit && iteration >= *limit)
+      break;
+    for (auto [argument, memory] : llvm::zip_equal(body.getArguments(), carried))
+      memories[argument] = memory;
+    if (failed(runBlock(body)))
+      return failure();
+    carried = llvm::map_to_vector(body.getTerminator()->getOperands(), [&](Value place) { return memories.at(place); });
+  }
+  for (auto [result, memory] : llvm::zip_equal(op.getResults(), carried))
+    memories[result] = memory;
+  return success();
+}
+
+LogicalResult HostRun::execute(Operation &op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
+      .Case([&](host::ConstantOp op) { return defineConstant(op); })
+      .Case([&](host::PlaceOp op) { return definePlace(op); })
+      .Case([&](host::ScalarOp op) { return defineScalar(op); })
+      .Case([&](host::ReserveOp op) { return reserve(op); })
+      .Case([&](host::ContentOp op) { return memories[op] = {room(op.getRoom())}, success(); })
+      .Case([&](host::RoomOp op) {
+        rooms.emplace_back();
+        return memories[op] = {{}, rooms.size() - 1}, success();
+      })
+      .Case([&](host::ExchangeOp op) { return std::swap(room(op.getFirst()), room(op.getSecond())), success(); })
+      .Case([&](host::LaunchOp op) { return launch(op); })
+      .Case([&](host::CallOp op) { return call(op); })
+      .Case([&](host::CopyOp op) { return copy(op); })
+      .Case([&](host::ReadOp op) { return read(op); })
+      .Case([&](host::SetOp op) { return set(op); })
+      .Case([&](host::CheckOp op) { return check(op); })
+      .Case([&](host::IfOp op) { return choose(op); })
+      .Case([&](host::LoopOp op) { return loop(op); })
+      .Default([](Operation *) { return success(); }); // binding, buffers and terminators
+}
+
+LogicalResult HostRun::runBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(execute(op)))
+      return failure();
+  return success();
+}
+
+FailureOr<Tensors> HostRun::results() {
+  Tensors list;
+  for (unsigned i = 0; i < entry.outputCount(); ++i) {
+    RankedTensorType type = entry.tensorOf(entry.inputCount() + i);
+    FailureOr<Extents> shape = environment.shapeOf(entry, type);
+    if (failed(shape))
+      return failure();
+    Value output = entry.output(i);
+    const Bytes &bytes = isa<host::RoomType>(output.getType()) ? room(output) : memories.at(output).bytes;
+    list.push_back({type.getElementType(), *shape, bytes.data});
+    if (list.back().sizeBytes() > static_cast<uint64_t>(bytes.size))
+      return entry.emitError("output ") << i << ": expected " << list.back().sizeBytes() << " bytes, got "
+                                        << bytes.size;
+  }
+  return list;
+}
+
+FailureOr<Tensors> HostRun::run(ArrayRef<Tensor> given) {
+  Tensors inputs(given);
+  if (failed(bindInputs(entry, inputs, environment)) || failed(createArena()))
+    return failure();
+  for (auto [number, input] : llvm::enumerate(inputs))
+    memories[entry.input(number)] = {{input.bytes, static_cast<int64_t>(input.sizeBytes())}};
+  for (unsigned i = 0; i < entry.outputCount(); ++i) {
+    Value output = entry.output(i);
+    if (isa<host::RoomType>(output.getType())) {
+      rooms.emplace_back();
+      memories[output] = {{}, rooms.size() - 1};
+      continue;
+    }
+    FailureOr<Extents> shape = environment.shapeOf(entry, entry.tensorOf(entry.inputCount() + i));
+    if (failed(shape))
+      return failure();
+    Tensor wanted{entry.tensorOf(entry.inputCount() + i).getElementType(), *shape, nullptr};
+    FailureOr<Bytes> bytes = allocate(entry, static_cast<int64_t>(wanted.sizeBytes()));
+    if (failed(bytes))
+      return failure();
+    memories[output] = {*bytes};
+  }
+  if (failed(runBlock(entry.getBody().front())))
+    return failure();
+  return results();
+}
+} // namespace perpend::interp

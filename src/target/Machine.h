@@ -1,0 +1,132 @@
+//===- Machine.h - what the compiler knows about a machine ------*- C++ -*-===//
+//
+// A machine is data: rules, cost model, planner, tuner and report read these facts and never test a name. What makes
+// code for it is apart (CodeGenerator.h), so a machine that no compiler knows, such as test/accelerator's, is described
+// by this and a text of intrinsics.
+//
+// Code asks the memories for what it wants to know ("what can a thread keep near?"), not for a cache by number: one
+// machine has three caches, another has one, and a third has none.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_MACHINE_H
+#define PERPEND_TARGET_MACHINE_H
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace perpend::target {
+
+/// A level of execution, such as the threads of a processor. The primitive `bind` names it.
+struct Level {
+  std::string name;
+  uint64_t count = 0;        ///< instances in one of the level outside; 0: as many as a run has
+  double barrierSeconds = 0; ///< a barrier among them
+};
+
+enum class MemoryKind {
+  Addressed, ///< buffers of kernels can be placed in it by name
+  Cache,     ///< keeps what was last used of `global`
+};
+
+struct Memory {
+  std::string name;
+  uint64_t bytes = 0; ///< 0: unlimited, in the same memory as `global`
+  MemoryKind kind = MemoryKind::Addressed;
+  std::string level = "";    ///< each instance of this level has one; empty: the machine has one
+  unsigned lineBytes = 64;   ///< bytes that move together
+  double bytesPerSecond = 0; ///< sustained by one thread
+};
+
+/// A part of the machine that works beside the others; intrinsics are its instructions.
+struct Unit {
+  std::string name;
+  bool hasQueue = false; ///< it takes work and returns before the work is done
+};
+
+/// Moves bytes from memory to memory.
+struct Link {
+  std::string from, to;
+  double bytesPerSecond = 0;
+  unsigned granuleBytes = 1;
+  bool isAsynchronous = false;
+};
+
+/// Scalar functions that kernels call where the machine has a single instruction, by the names in Machine::functions.
+/// (x: f32, n: f32) -> f32: x * 2^n, rounded once, for integers n.
+inline constexpr llvm::StringLiteral scaleFunction = "perpend.scale";
+/// (x: f32) -> i16: the bits of x as bf16, rounded to nearest even; subnormal numbers become 0.
+inline constexpr llvm::StringLiteral roundToBF16Function = "perpend.round_to_bf16";
+/// (x: f32) -> i16: the bits of x as f16, rounded to nearest even.
+inline constexpr llvm::StringLiteral roundToF16Function = "perpend.round_to_f16";
+
+struct Machine {
+  std::string name;
+  std::vector<std::string> features;  ///< what intrinsics may require
+  std::vector<std::string> functions; ///< scalar functions that are one instruction
+
+  std::vector<Level> levels = {{"thread"}}; ///< from the outermost inwards
+  /// Without `global`: caches from the innermost outwards, and the memories that schedules can name. Intrinsics say in
+  /// which of these their operands must be.
+  std::vector<Memory> memories = {{"local"}};
+  Memory global = {"global"}; ///< holds the buffers of a kernel's caller
+  std::vector<Unit> units;
+  std::vector<Link> links;
+
+  unsigned pointerBytes = 8;
+  unsigned vectorBytes = 0; ///< 0: no vectors
+  unsigned vectorRegisters = 0;
+  bool fusesMultiplyAdds = false; ///< has fused multiply-add instructions
+  unsigned fmaPerCycle = 0;       ///< vector multiply-adds per cycle
+  double accessesPerCycle = 2;    ///< sustained loads and stores of vectors per cycle
+  double cyclesOfSum = 4;         ///< latency of an addition
+  unsigned gemmRows = 0;          ///< rows of a register tile of f32, two vectors wide; 0: none
+  double cyclesPerSecond = 0;
+
+  bool hasFeature(llvm::StringRef feature) const { return llvm::is_contained(features, feature); }
+  bool hasFunction(llvm::StringRef function) const { return llvm::is_contained(functions, function); }
+
+  /// The names of the memories that schedules can name, and of the levels.
+  std::vector<std::string> scopes() const;
+  std::vector<std::string> levelNames() const;
+
+  /// The caches, from the innermost outwards.
+  llvm::SmallVector<const Memory *, 4> caches() const;
+  /// Whether each instance of the innermost level has one.
+  bool isOwn(const Memory &memory) const { return memory.level == (levels.empty() ? "" : levels.back().name); }
+  /// Bytes of the innermost cache; 0: there is none.
+  uint64_t nearCacheBytes() const;
+  /// Bytes of the outermost cache that an instance of the innermost level has to itself; 0: there is none.
+  uint64_t ownCacheBytes() const;
+  /// Bytes of the outermost cache, which is in front of `global`; 0: there is none.
+  uint64_t lastCacheBytes() const;
+  /// The innermost cache that holds so many bytes; `global` if none does.
+  const Memory &innermostHolding(double bytes) const;
+  /// Bandwidth of one thread reading this many bytes repeatedly: what fits a cache is read from there.
+  double bytesPerSecondOf(double bytes) const { return innermostHolding(bytes).bytesPerSecond; }
+  /// The line of the innermost cache; of `global` without caches.
+  unsigned lineBytes() const;
+
+  /// At least 1, also without vectors.
+  unsigned vectorLanes(unsigned elementBytes) const { return std::max(1u, vectorBytes / elementBytes); }
+  /// Rows of a product's register tile for which there are registers: accumulators, two vectors of B, one of A.
+  unsigned mostGemmRows() const { return (std::max(vectorRegisters, 3u) - 3) / 2; }
+  /// Vectors of sums, where the other half of the registers and two more hold operands.
+  unsigned mostSums() const { return std::max(vectorRegisters / 2, 3u) - 2; }
+  /// Peak of one thread in 32-bit floating point.
+  double flopsPerCycle() const { return 2.0 * fmaPerCycle * vectorLanes(4); }
+  double flopsPerSecond() const { return flopsPerCycle() * cyclesPerSecond; }
+
+  /// One line for users, without features.
+  std::string describe() const;
+};
+
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,10 @@
+//===- Emitters.cpp - the list of emitters --------------------------------===//
+
+#include "target/vector/Emitters.h"
+
+using namespace perpend;
+
+llvm::ArrayRef<const tile::Emitter *> tile::emitters() {
+  static const Emitter *const list[] = {&target::registersEmitter, &target::groupsEmitter, &target::tilesEmitter};
+  return list;
+}

@@ -1,0 +1,22 @@
+//===- Emitters.h - the code of intrinsics on vectors -----------*- C++ -*-===//
+//
+// Code and heuristics for processors with vector registers that execute out of order. Each emitter has its own file.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_VECTOR_EMITTERS_H
+#define PERPEND_TARGET_VECTOR_EMITTERS_H
+
+#include "tile/intrinsics/Emitters.h"
+
+namespace perpend::target {
+
+/// Register tiles (Registers.cpp).
+extern const tile::Emitter registersEmitter;
+/// Register tiles of products with grouped numbers (Groups.cpp).
+extern const tile::Emitter groupsEmitter;
+/// Blocks of sums in matrix registers (Tiles.cpp).
+extern const tile::Emitter tilesEmitter;
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,301 @@
+//===- Registers.cpp - register tiles of contractions ---------------------===//
+//
+// The emitter of register tiles: blocks of sums in vector registers (PanelCall.h). A call costs a few nanoseconds,
+// compared to a microsecond of work.
+//
+// The function holds the whole tile of c in vector registers while it iterates over the window and the depth. For each
+// k it loads one row of packed b and multiplies it by the broadcast word of each row of a (WordProducts.h). If the tile
+// has too few vectors to cover the latency of the multiply-add, consecutive steps use separate sets of accumulators,
+// which are added at the end.
+//
+// With few columns of f32, vectors would be mostly empty. So intrinsics with words of f32 keep one sum per element of a
+// word: the lanes are columns times elements, and the depth takes correspondingly fewer steps.
+//
+// A block with one column uses lanes along the depth, for the rows and the column alike, and adds up the lanes at the
+// end. Remaining words are loaded a few at a time into the first lanes.
+//
+//   tile.call_intrinsic "f32.block" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
+// becomes
+//   func.call @registers_f32.block_8x32(%a, %ao, %as, %b, %bo, %c, %co, %cs, %k, %h, %w, %ah, %aw, %bh, %bw)
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/vector/Emitters.h"
+#include "target/vector/PanelCall.h"
+#include "target/vector/WordProducts.h"
+#include "tile/Buffers.h"
+#include "tile/intrinsics/Words.h"
+
+#include "graph/ElementTypes.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include "llvm/Support/FormatVariadic.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using namespace perpend::tile;
+
+namespace {
+
+/// Independent multiply-adds that keep two pipes of latency 4 busy, with some slack.
+constexpr int64_t minAccumulators = 10;
+/// Steps along k in the body of the main loop. LLVM's scheduler interleaves the steps of a body, and then spills
+/// accumulators or row addresses of tall tiles. A step of a tall tile is long enough to hide the loop's own
+/// instructions.
+constexpr int64_t unrollFactor = 4;
+constexpr int64_t maxUnrolledRows = 8;
+/// Distance of the prefetch, in rows of b.
+constexpr int64_t prefetchDistance = 32;
+/// At most this many calls share the prefetching of a panel; with more, lines are requested repeatedly.
+constexpr int64_t mostParts = 8;
+/// Words per step at the end of a column, where they do not fill a vector.
+constexpr int64_t fewLanes = 4;
+/// Limits of rows per tile: more rows add code but no speed. With one column, each row ends with a sum over lanes.
+constexpr int64_t mostRows = 24, mostColumnRows = 8;
+/// If no multiply-add takes a word directly from memory, LLVM spills the accumulators of more rows than this.
+constexpr int64_t mostRowsOfSums = 16;
+
+int64_t columnsOfVector(Type sum, int64_t sumsOfColumn, const target::Machine &target) {
+  return std::max<int64_t>(1, target.vectorLanes(elementBytes(sum)) / sumsOfColumn);
+}
+
+/// Registers per logical vector: words may be wider than a register's lane.
+int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::Machine &target) {
+  return llvm::divideCeil(sumsOfColumn, target.vectorLanes(elementBytes(sum)));
+}
+
+/// The register allocation of a tile.
+struct RegisterBlock {
+  int64_t rows, cols;
+  int64_t lanes;   //  words per vector
+  int64_t vectors; // vectors per row
+  int64_t words;   //  words of the depth per step
+  int64_t unroll;  // steps along k in the body of the main loop
+  int64_t sets;    // independent copies of the accumulators; divides unroll
+
+  /// `isFused`: one instruction multiplies and adds. If not, LLVM first adds up the products of neighbouring steps,
+  /// which needs registers for all of them.
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
+      : rows(rows), cols(cols), sets(1) {
+    lanes = lanesOf(cols, registerLanes);
+    vectors = llvm::divideCeil(cols, lanes);
+    words = isColumn() ? lanes : 1;
+    auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
+    unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
+    while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
+      sets *= 2;
+  }
+
+  /// Lanes of a vector: the most that divide the columns; all, for a single column.
+  static int64_t lanesOf(int64_t cols, int64_t registerLanes) {
+    return cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
+  }
+  int64_t accumulators() const { return rows * vectors; }
+  bool isColumn() const { return cols == 1; }
+};
+
+class MicroKernelEmitter : PanelCode {
+public:
+  MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
+                     const target::Machine &target, int64_t parts)
+      : PanelCode(builder, arguments, target), block(block), words(words), parts(parts) {}
+
+  void emit();
+
+private:
+  Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
+  void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
+  void emitPrefetchAhead(Value bIndex);
+  Values addSets(ValueRange accumulators);
+  void emitStores(ValueRange accumulators);
+
+  RegisterBlock block;
+  WordProducts words;
+  int64_t parts; ///< number of calls that share the prefetching
+};
+
+/// Accumulates one position of the window: the sum over k.
+MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBase, ValueRange accumulators) {
+  Values rowBases;
+  for (int64_t row = 0; row < block.rows; ++row)
+    rowBases.push_back(add(aBase, multiply(arguments.aStride, constant(row))));
+  using Steps = function_ref<void(ValueRange aIndices, Value bIndex, MutableArrayRef<Value> sums)>;
+  Values sums(accumulators);
+  Value from = constant(0);
+  // Emits steps of `count` words while as many remain.
+  auto emitSteps = [&](int64_t count, Steps emitBody) {
+    int64_t elements = count * words.group;
+    Value to = arguments.depth;
+    if (count > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(elements)), constant(elements));
+    sums = emitLoop(from, to, elements, sums, [&](Value k, ValueRange current) {
+      Values aIndices, next(current);
+      for (Value base : rowBases)
+        aIndices.push_back(add(base, k));
+      emitBody(aIndices, add(bBase, multiply(k, constant(block.cols))), next);
+      return next;
+    });
+    from = to;
+  };
+  auto emitWhole = [&](int64_t count) {
+    emitSteps(count * block.words, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+      if (arguments.ahead && count == block.unroll)
+        emitPrefetchAhead(bIndex);
+      for (int64_t step = 0; step < count; ++step)
+        emitStep(aIndices, bIndex, step, next);
+    });
+  };
+  emitWhole(block.unroll);
+  if (block.unroll > 1)
+    emitWhole(1);
+  for (int64_t lanes : {fewLanes, int64_t(1)})
+    if (lanes < block.words)
+      emitSteps(lanes, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+        emitFirstLanes(aIndices, bIndex, lanes, next);
+      });
+  return sums;
+}
+
+/// Adds the last few words of a column, for all rows.
+void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes,
+                                        MutableArrayRef<Value> accumulators) {
+  Value column = words.loadFirst(arguments.b, bIndex, lanes);
+  for (auto [index, accumulator] : llvm::zip(aIndices, accumulators))
+    accumulator = words.multiplyAdd(words.loadFirst(arguments.a, index, lanes), column, accumulator);
+}
+
+/// Emits one word along k for all rows and columns. The indices belong to the first step of the loop's body.
+void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
+                                  MutableArrayRef<Value> accumulators) {
+  if (!block.isColumn())
+    prefetch(arguments.b, bIndex, (step + prefetchDistance) * block.cols * words.group, block.cols * words.group);
+  Values bRow;
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
+    int64_t position = (step * block.words * block.cols + vector * block.lanes) * words.group;
+    bRow.push_back(words.loadVector(arguments.b, add(bIndex, position)));
+  }
+  MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value index = add(aIndices[row], step * block.words * words.group);
+    Value word = block.isColumn() ? words.loadRow(arguments.a, index) : words.loadWord(arguments.a, index);
+    for (int64_t vector = 0; vector < block.vectors; ++vector) {
+      Value &accumulator = set[row * block.vectors + vector];
+      accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
+    }
+  }
+}
+
+/// Prefetches this iteration's share into the second-level cache. All at once would stall the multiply-adds.
+void MicroKernelEmitter::emitPrefetchAhead(Value bIndex) {
+  Value read = builder.create<arith::SubIOp>(bIndex, arguments.bOffset);
+  Value first = add(arguments.ahead, builder.create<arith::DivUIOp>(read, constant(parts)));
+  int64_t elements = block.unroll * block.words * block.cols * words.group / parts;
+  prefetch(arguments.b, first, 0, std::max<int64_t>(1, elements), /*cache=*/2);
+}
+
+MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) {
+  Values sums(accumulators);
+  for (int64_t sets = block.sets; sets > 1; sets /= 2) {
+    int64_t half = sets / 2 * block.accumulators();
+    for (int64_t i = 0; i < half; ++i)
+      sums[i] = words.add(sums[i], sums[i + half]);
+  }
+  sums.resize(block.accumulators());
+  return sums;
+}
+
+void MicroKernelEmitter::emitStores(ValueRange accumulators) {
+  for (int64_t row = 0; row < block.rows; ++row) {
+    Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
+    if (block.isColumn()) {
+      builder.create<memref::StoreOp>(words.sum(accumulators[row]), arguments.c, rowIndex);
+      continue;
+    }
+    for (int64_t vector = 0; vector < block.vectors; ++vector)
+      builder.create<vector::StoreOp>(words.columns(accumulators[row * block.vectors + vector]), arguments.c,
+                                      add(rowIndex, vector * block.lanes));
+  }
+}
+
+void MicroKernelEmitter::emit() {
+  Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(words.sumType));
+  Values accumulators(block.sets * block.accumulators(), zero);
+  Values sums =
+      emitWindow(accumulators, [&](Value a, Value b, ValueRange current) { return emitDepth(a, b, current); });
+  emitStores(addSets(sums));
+}
+
+//===----------------------------------------------------------------------===//
+// Calls
+//===----------------------------------------------------------------------===//
+
+/// Whether one instruction multiplies and adds, that is, the step does not end with an addition.
+bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target) {
+  const Intrinsic::Step *step = stepFor(intrinsic, lanes, target);
+  if (!step)
+    return isa<FloatType>(intrinsic.panels->sum);
+  Value next = step->code.getBody().front().getTerminator()->getOperand(0);
+  return !isa_and_nonnull<arith::AddIOp, arith::AddFOp>(next.getDefiningOp());
+}
+
+LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
+  PanelCall call(op, intrinsic);
+  std::optional<int64_t> rows = getConstantIntValue(call.rows()), cols = getConstantIntValue(call.columns());
+  if (failed(call.check(rows, cols)))
+    return failure();
+  FailureOr<SmallVector<Value>> operands = call.operands();
+  if (failed(operands))
+    return failure();
+  std::string name = llvm::formatv("registers_{0}_{1}x{2}", intrinsic.name, *rows, *cols);
+  int64_t parts = 0; // a power of 2
+  if (op.getAhead()) {
+    parts = std::min<int64_t>(mostParts, llvm::bit_floor<uint64_t>(*op.getParts()));
+    name += "_ahead" + std::to_string(parts);
+    operands->push_back(op.getAhead());
+  }
+  auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
+    int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
+    int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
+    RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
+                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
+    WordProducts words(code, intrinsic, block.lanes, target);
+    MicroKernelEmitter(code, block, PanelArguments(arguments), words, target, parts).emit();
+  };
+  call.replace(name, *operands, emit);
+  return success();
+}
+
+int64_t rowsAtOnceInRegisters(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,
+                              const target::Machine &target) {
+  return rowsInRegisters(intrinsic.panels->sum, panel, intrinsic.panels->group, rows, target, intrinsic.sumsOfColumn());
+}
+
+} // namespace
+
+/// On some targets, products of integers need a register before they can be added.
+int64_t perpend::tile::rowsInRegisters(Type sum, int64_t panel, int64_t group, std::optional<int64_t> rows,
+                                       const target::Machine &target, int64_t sumsOfColumn) {
+  int64_t lanes = columnsOfVector(sum, sumsOfColumn, target);
+  int64_t vectors = std::max<int64_t>(1, panel / lanes), others = vectors + (group > 1 ? 2 : 1);
+  int64_t registers = target.vectorRegisters / registersOfVector(sum, sumsOfColumn, target);
+  int64_t most = std::min<int64_t>(mostRows, (registers - others) / vectors);
+  if (vectors == 2)
+    most = std::min<int64_t>(most, target.gemmRows);
+  if (sumsOfColumn > 1)
+    most = std::min<int64_t>(most, mostRowsOfSums);
+  if (panel == 1)
+    most = std::min<int64_t>(most, mostColumnRows);
+  most = std::max<int64_t>(most, 1);
+  return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
+}
+
+const Emitter perpend::target::registersEmitter = {"registers", PanelCall::takes, lowerCall, rowsAtOnceInRegisters,
+                                                   /*takesAnyRows=*/false};

@@ -1,0 +1,51 @@
+//===- WordProducts.h - multiply-add of words -------------------*- C++ -*-===//
+//
+// Multiplies one word of the operand in rows with a vector of words of the
+// operand in panels: each lane adds the products of the word's elements to a sum.
+// Uses a step of the intrinsic's text with as many lanes or fewer; without one,
+// expands the description on vectors.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_VECTOR_WORDPRODUCTS_H
+#define PERPEND_TARGET_VECTOR_WORDPRODUCTS_H
+
+#include "tile/intrinsics/Intrinsic.h"
+
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace perpend::target {
+
+class WordProducts {
+public:
+  /// For an intrinsic with panels, on vectors of `lanes` words.
+  WordProducts(mlir::ImplicitLocOpBuilder &builder, const tile::Intrinsic &intrinsic, int64_t lanes,
+               const Machine &target);
+
+  /// Elements per word, sums per column, and the type of the vector of sums.
+  int64_t group, parts;
+  mlir::VectorType sumType;
+
+  mlir::Value loadWord(mlir::Value buffer, mlir::Value index);   ///< broadcasts a word to all lanes
+  mlir::Value loadRow(mlir::Value buffer, mlir::Value index);    ///< loads consecutive words of the operand in rows,
+  mlir::Value loadVector(mlir::Value buffer, mlir::Value index); ///< and of the operand in panels
+  mlir::Value loadFirst(mlir::Value buffer, mlir::Value index, int64_t words); ///< `words` words, then zeros
+  mlir::Value multiplyAdd(mlir::Value word, mlir::Value vector, mlir::Value sums);
+  mlir::Value add(mlir::Value x, mlir::Value y);
+  mlir::Value sum(mlir::Value sums);     ///< the sum of all lanes
+  mlir::Value columns(mlir::Value sums); ///< one sum per column
+
+private:
+  mlir::VectorType leftWords(int64_t words) const { return mlir::VectorType::get(words * group, left); }
+  mlir::Value inSteps(mlir::Value word, mlir::Value vector, mlir::Value sums);
+  mlir::Value described(mlir::Value word, mlir::Value vector, mlir::Value sums);
+
+  mlir::ImplicitLocOpBuilder &builder;
+  const tile::Intrinsic &intrinsic;
+  const tile::Intrinsic::Step *step;
+  mlir::Type left, right;
+  int64_t lanes;
+};
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,28 @@
+//===- Words.h - what the words of intrinsics can hold ----------*- C++ -*-===//
+//
+// A step of an intrinsic (Intrinsic.h) adds the products of a word's elements to a sum. Passes ask here which types
+// such steps multiply; the target emits the code.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_INTRINSICS_WORDS_H
+#define PERPEND_TILE_INTRINSICS_WORDS_H
+
+#include "tile/intrinsics/Intrinsic.h"
+
+namespace perpend::tile {
+
+/// The first step that the target supports and that divides this number of lanes; null if there is none.
+const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
+
+/// Intrinsics with a step on the target that adds products of several elements to each of `lanes` sums of this type.
+llvm::SmallVector<const Intrinsic *> intrinsicsOfWords(mlir::Type sum, int64_t lanes, const target::Machine &target);
+/// Pairs of factor types for which these intrinsics add more products at once than for `left` and `right`, or as many
+/// with narrower elements; the most first.
+llvm::SmallVector<std::pair<mlir::Type, mlir::Type>> betterFactors(mlir::Type left, mlir::Type right, mlir::Type sum,
+                                                                   int64_t lanes, const target::Machine &target);
+/// Whether the words of an intrinsic can hold all such factors, in this order.
+bool wordsHold(const Intrinsic &intrinsic, mlir::Type left, mlir::Type right);
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,185 @@
+//===- PlanTest.cpp - plans by properties -----------------------------------===//
+//
+// Random graphs of kernels are planned; the program computes what the graph
+// does, and a plan with one flaw is found.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../interp/Module.h"
+
+#include "host/LiveRanges.h"
+#include "host/VerifyProgram.h"
+#include "host/passes/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+
+using namespace mlir;
+using namespace perpend;
+
+namespace {
+/// A main of `count` calls of kernels, each of which adds two earlier values of [n, 4] or negates one; some in a branch
+/// or a loop.
+std::string randomProgram(unsigned seed) {
+  std::mt19937 random(seed);
+  auto below = [&](unsigned limit) { return random() % limit; };
+  bool isStatic = below(2);
+  std::string type = isStatic ? "tensor<16x4xf32>" : "tensor<?x4xf32, #s>",
+              symbols = isStatic ? "" : " {graph.symbols = #n}";
+  std::string text = "#s = #graph.shape<[\"n\", 4]>\n#n = #graph.shape<[\"n\"]>\nfunc.func @main(%v0: " + type +
+                     ", %c: tensor<i1>) -> (" + type + ", " + type + ") {\n";
+  unsigned next = 1;
+  auto earlier = [&](unsigned count) { return "%v" + std::to_string(count - 1 - below(std::min(count, 4u))); };
+  auto call = [&](const std::string &indent, unsigned known) {
+    bool adds = below(2);
+    std::string operands = earlier(known), types = type;
+    if (adds) {
+      operands += ", " + earlier(known);
+      types += ", " + type;
+    }
+    text += indent + "%v" + std::to_string(next++) + " = graph.call_kernel @" + (adds ? "add" : "negate") + "(" +
+            operands + ")" + symbols + " : (" + types + ") -> " + type + "\n";
+  };
+  unsigned count = 3 + below(8);
+  for (unsigned i = 0; i < count; ++i) {
+    unsigned kind = below(8), known = next;
+    if (kind == 0) {
+      std::string inner = earlier(known), number = std::to_string(next++);
+      text += "  %v" + number + " = graph.if %c symbols [] : tensor<i1> -> (" + type + ") {\n    %t" + number +
+              " = graph.call_kernel @negate(" + inner + ")" + symbols + " : (" + type + ") -> " + type +
+              "\n    graph.yield %t" + number + " : " + type + "\n  } else {\n    graph.yield " + earlier(known) +
+              " : " + type + "\n  }\n";
+    } else if (kind == 1) {
+      std::string number = std::to_string(next++);
+      text += "  %v" + number + " = graph.loop count <[" + std::to_string(below(4)) + "]> carried (" + earlier(known) +
+              " : " + type + ") symbols [] -> (" + type + ") {\n  ^bb0(%i" + number + ": tensor<i64>, %a" + number +
+              ": " + type + "):\n    %l" + number + " = graph.call_kernel @add(%a" + number + ", " + earlier(known) +
+              ")" + symbols + " : (" + type + ", " + type + ") -> " + type + "\n    graph.yield %l" + number + " : " +
+              type + "\n  }\n";
+    } else {
+      call("  ", known);
+    }
+  }
+  text += "  return %v" + std::to_string(next - 1) + ", " + earlier(next) + " : " + type + ", " + type + "\n}\n";
+  std::string attributes = isStatic ? "tile.kernel, graph.symbols = [], tile.extent = #graph.shape<[16]>"
+                                    : "tile.kernel, graph.symbols = [\"n\"], tile.extent = #graph.shape<[\"n\"]>";
+  auto kernel = [&](const std::string &name, bool adds) {
+    text += "func.func private @" + name + "(%a: memref<?xf32>, " + (adds ? "%b: memref<?xf32>, " : "") +
+            "%r: memref<?xf32>, %s: memref<?xi64>, %begin: index, %end: index) attributes {" + attributes +
+            "} {\n  %c1 = arith.constant 1 : index\n  %c4 = arith.constant 4 : index\n  scf.for %i = %begin to %end "
+            "step %c1 {\n"
+            "    %base = arith.muli %i, %c4 : index\n    %last = arith.addi %base, %c4 : index\n"
+            "    scf.for %j = %base to %last step %c1 {\n      %x = memref.load %a[%j] : memref<?xf32>\n" +
+            (adds ? "      %y = memref.load %b[%j] : memref<?xf32>\n      %z = arith.addf %x, %y : f32\n"
+                  : "      %z = arith.negf %x : f32\n") +
+            "      memref.store %z, %r[%j] : memref<?xf32>\n    }\n  }\n  return\n}\n";
+  };
+  kernel("add", true);
+  kernel("negate", false);
+  return text;
+}
+
+struct PlannedModule : interp::Module {
+  explicit PlannedModule(unsigned seed) : Module(randomProgram(seed)) {}
+  bool plan() {
+    PassManager passes(&context);
+    passes.addPass(host::createHostPlanMemory());
+    return succeeded(passes.run(*module));
+  }
+  host::EntryOp entry() { return module->lookupSymbol<host::EntryOp>("main"); }
+  bool isRight() {
+    messages.clear();
+    return succeeded(host::verifyPrograms(*module));
+  }
+};
+
+std::vector<interp::Tensor> inputsOf(interp::Module &module, bool condition) {
+  std::vector<float> values(64);
+  std::iota(values.begin(), values.end(), 1.0f);
+  int8_t flag = condition;
+  return {interp::Tensor::of<float>(module.type("f32"), {16, 4}, values),
+          interp::Tensor::of<int8_t>(module.type("i1"), {}, flag)};
+}
+} // namespace
+
+TEST(Plan, programsComputeWhatTheGraphDoes) {
+  for (unsigned seed = 0; seed < 300; ++seed)
+    for (bool condition : {false, true}) {
+      PlannedModule graph(seed), program(seed);
+      std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, condition));
+      ASSERT_EQ(expected.size(), 2u) << graph.messages;
+      ASSERT_TRUE(program.plan()) << program.messages;
+      ASSERT_TRUE(program.isRight()) << program.messages;
+      std::vector<interp::Tensor> got = program.run(inputsOf(program, condition));
+      ASSERT_EQ(got.size(), 2u) << program.messages;
+      for (unsigned i : {0u, 1u})
+        ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>())) << "seed " << seed;
+    }
+}
+
+TEST(Plan, aShorterLifetimeIsFound) {
+  unsigned tried = 0;
+  for (unsigned seed = 0; tried < 100; ++seed) {
+    PlannedModule module(seed);
+    ASSERT_TRUE(module.plan());
+    for (auto &[buffer, range] : host::liveRangesOf(module.entry())) {
+      host::BufferOp planned(buffer);
+      for (auto [first, last] : {std::pair(range.first + 1, range.last), {range.first, range.last - 1}}) {
+        planned.setLive({first, last});
+        EXPECT_FALSE(module.isRight()) << "seed " << seed;
+        EXPECT_NE(module.messages.find("P1"), std::string::npos) << module.messages;
+        ++tried;
+      }
+      planned.setLive({range.first, range.last});
+    }
+    EXPECT_TRUE(module.isRight()) << module.messages;
+  }
+}
+
+/// Two buffers of one size that live at one time, at each other's offset, are the same plan; at one offset they are
+/// not.
+TEST(Plan, buffersThatOverlapAreFound) {
+  unsigned tried = 0;
+  for (unsigned seed = 0; tried < 100; ++seed) {
+    PlannedModule module(seed);
+    ASSERT_TRUE(module.plan());
+    auto ranges = host::liveRangesOf(module.entry());
+    for (auto &[first, firstRange] : ranges)
+      for (auto &[second, secondRange] : ranges) {
+        host::BufferOp a(first), b(second);
+        bool meet = firstRange.first <= secondRange.last && secondRange.first <= firstRange.last;
+        if (a == b || !meet || !a.getOffset())
+          continue;
+        uint64_t before = *b.getOffset();
+        b.setOffset(*a.getOffset());
+        EXPECT_FALSE(module.isRight());
+        EXPECT_NE(module.messages.find("P3"), std::string::npos) << module.messages;
+        b.setOffset(before);
+        ++tried;
+      }
+  }
+}
+
+TEST(Plan, placesThatAreExchangedAreFound) {
+  unsigned tried = 0;
+  for (unsigned seed = 0; tried < 100; ++seed) {
+    PlannedModule module(seed);
+    ASSERT_TRUE(module.plan());
+    std::vector<host::LaunchOp> launches;
+    module.entry().walk([&](host::LaunchOp launch) { launches.push_back(launch); });
+    for (host::LaunchOp launch : launches) {
+      auto isOwn = [](Value place) {
+        auto op = place.getDefiningOp<host::PlaceOp>();
+        return op && op.getSource().getDefiningOp<host::BufferOp>();
+      };
+      Value input = launch.getInputs()[0], output = launch.getOutputs()[0];
+      if (!isOwn(input) || !isOwn(output) || launch->getParentOp() != module.entry())
+        continue;
+      launch.getInputsMutable()[0].set(output);
+      launch.getOutputsMutable()[0].set(input);
+      EXPECT_FALSE(module.isRight()) << "seed " << seed;
+      launch.getInputsMutable()[0].set(input);
+      launch.getOutputsMutable()[0].set(output);
+      ++tried;
+    }
+  }
+}
