@@ -204,7 +204,8 @@ perpend_status planArena(perpend_session &session) {
   int64_t arenaBytes = entry.arenaBytes;
   if (arenaBytes < 0) {
     auto count = static_cast<int32_t>(entry.bufferCount);
-    arenaBytes = planOffsets(session.bufferBytes, entry.lifetimes, count, session.offsets);
+    arenaBytes = planOffsets(session.bufferBytes, entry.lifetimes, count, session.offsets,
+                             static_cast<Strategy>(entry.strategy));
     if (arenaBytes < 0)
       return fail(PERPEND_OUT_OF_MEMORY,
                   "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "

@@ -13,12 +13,10 @@ struct Item {
   int32_t first, last, index, placed; // placed: scratch, the index of the k-th placed item in order of offsets
 };
 
-enum class Order { BySize, ByBreadth, ByFirstUse };
-
-bool comesBefore(const Item &a, const Item &b, Order order) {
-  if (order == Order::ByFirstUse && a.first != b.first)
+bool comesBefore(const Item &a, const Item &b, Strategy order) {
+  if (order == Strategy::ByUse && a.first != b.first)
     return a.first < b.first;
-  if (order == Order::ByBreadth && a.breadth != b.breadth)
+  if (order == Strategy::ByBreadth && a.breadth != b.breadth)
     return a.breadth > b.breadth;
   if (a.size != b.size)
     return a.size > b.size;
@@ -76,13 +74,13 @@ int64_t bestGap(const Item *items, int32_t next) {
   return best < 0 ? gapStart : best;
 }
 
-int64_t place(Item *items, int32_t count, Order order) {
+int64_t place(Item *items, int32_t count, Strategy order) {
   auto isBefore = [order](const Item &a, const Item &b) { return comesBefore(a, b, order); };
   std::make_heap(items, items + count, isBefore); // a third of std::sort's code size
   std::sort_heap(items, items + count, isBefore);
   int64_t arena = 0;
   for (int32_t i = 0; i < count; ++i) {
-    items[i].offset = items[i].size ? bestGap(items, i) : 0;
+    items[i].offset = order == Strategy::Apart ? arena : items[i].size ? bestGap(items, i) : 0;
     arena = std::max(arena, items[i].offset + items[i].size);
     int32_t k = i;
     for (; k > 0 && items[items[k - 1].placed].offset > items[i].offset; --k)
@@ -94,14 +92,18 @@ int64_t place(Item *items, int32_t count, Order order) {
 
 } // namespace
 
-int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets) {
+int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets,
+                    Strategy strategy) {
   if (count <= 0)
     return 0;
   auto *items = static_cast<Item *>(malloc(static_cast<size_t>(count) * sizeof(Item)));
   int64_t best = -1;
   if (items && readItems(sizes, lifetimes, count, items)) {
     int64_t bound = measureBreadth(items, count);
-    for (Order order : {Order::ByBreadth, Order::BySize, Order::ByFirstUse}) {
+    for (Strategy order : {Strategy::ByBreadth, Strategy::BySize, Strategy::ByUse, Strategy::Apart}) {
+      const bool isTried = strategy == Strategy::Best ? order != Strategy::Apart : strategy == order;
+      if (!isTried)
+        continue;
       int64_t arena = place(items, count, order);
       if (best < 0 || arena < best) {
         best = arena;

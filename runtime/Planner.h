@@ -6,10 +6,20 @@
 
 namespace perpend::runtime {
 
+// Greedy strategies place one buffer after the other into the smallest gap that it fits. Tables contain these numbers.
+enum class Strategy : uint32_t {
+  Best,      // of the next three: the smallest arena
+  BySize,    // largest buffer first
+  ByBreadth, // first the buffers that live when most bytes are alive
+  ByUse,     // in order of first use
+  Apart,     // no two buffers share memory
+};
+constexpr uint32_t strategyCount = 5;
+
 // Writes an offset, a multiple of 64, for each buffer such that buffers alive at the same time do not overlap. Returns
 // the bytes of the arena, or -1 (negative size, first > last, more than 2^62 bytes, no memory). Quadratic in count.
-// The best of three greedy orders: largest first; largest at the broadest point first; first use first.
-int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets);
+int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count, int64_t *offsets,
+                    Strategy strategy = Strategy::Best);
 
 // The most bytes alive at any time, with sizes rounded up to 64: a lower bound of every plan. -1 as above.
 int64_t lowerBound(const int64_t *sizes, const perpend_buffer_lifetime *lifetimes, int32_t count);

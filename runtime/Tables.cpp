@@ -2,6 +2,7 @@
 // after the first one every function returns something harmless, so callers check once at the end.
 #include "Tables.h"
 #include "Errors.h"
+#include "Planner.h"
 #include <cstring>
 
 namespace perpend::runtime {
@@ -138,6 +139,8 @@ void Reader::plan(const perpend_entry_record &record, Entry &entry) {
   entry.bufferCount = record.lifetimes.count;
   entry.arenaBytes = isPlanned ? record.arenaBytes : -1;
   entry.growingCount = record.growingCount;
+  entry.strategy = record.strategy;
+  expect(record.strategy < strategyCount);
   expect(record.lifetimes.count <= INT32_MAX && record.offsets.count == (isPlanned ? record.lifetimes.count : 0));
   for (uint32_t i = 0; i < record.offsets.count && isGood(); ++i)
     expect(entry.offsets[i] >= 0 && entry.offsets[i] <= record.arenaBytes && entry.offsets[i] % PERPEND_ALIGNMENT == 0);

@@ -31,6 +31,7 @@ struct Entry {
   const int64_t *offsets = nullptr; // valid with arenaBytes
   int64_t arenaBytes = -1;          // -1: the runtime plans
   uint32_t bufferCount = 0, growingCount = 0;
+  uint32_t strategy = 0; // with which the runtime plans
 };
 
 struct Tables {

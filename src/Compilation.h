@@ -67,7 +67,7 @@ private:
   mlir::LogicalResult afterKernelsAreScheduled() override;
   mlir::LogicalResult afterMemoryIsPlanned() override;
   PhaseContext context() const {
-    return {target, options.optLevel, options.checked, options.unpacked, options.precision};
+    return {target, options.optLevel, options.checked, options.unpacked, options.precision, options.plan};
   }
   mlir::LogicalResult dump(const Phase &phase);
   mlir::LogicalResult replaceModule(llvm::StringRef file);

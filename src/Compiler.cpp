@@ -18,6 +18,7 @@
 #include "graph/passes/FoldedConstants.h"
 #include "graph/passes/Passes.h"
 #include "host/Memory.h"
+#include "host/Strategy.h"
 #include "support/InternalError.h"
 #include "support/WriteFile.h"
 #include "target/cpu/EmitObject.h"
@@ -73,6 +74,9 @@ StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
 LogicalResult Compilation::checkOptions() {
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
+  if (!host::strategyOf(options.plan))
+    return module.emitError("memory plan (--plan): expected one of ")
+           << host::strategyNames() << ", got '" << options.plan << "'";
   auto numberOf = [](StringRef name) {
     return llvm::find_if(phases(), [&](auto &phase) { return phase.name == name; });
   };

@@ -7,6 +7,7 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "host/Memory.h"
+#include "host/Strategy.h"
 #include "support/MappedFile.h"
 #include "support/ReadableText.h"
 #include "tile/Buffers.h"
@@ -141,6 +142,7 @@ static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
   }
   if (table.staticOffsets)
     table.staticArenaBytes = host::arenaBytesOf(entry);
+  table.strategy = static_cast<uint32_t>(host::strategyOf(entry));
 }
 
 LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {

@@ -139,6 +139,7 @@ static perpend_entry_record entryOf(const ModelDescription &description, TableWr
   entry.repeats = repeatsOf(description, writer);
   entry.lifetimes = writer.records<perpend_buffer_lifetime>(lifetimes);
   entry.arenaBytes = -1;
+  entry.strategy = table.strategy;
   if (table.staticOffsets) {
     entry.offsets = writer.records<int64_t>(*table.staticOffsets);
     entry.arenaBytes = table.staticArenaBytes;

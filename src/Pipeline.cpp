@@ -109,7 +109,9 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createCSEPass());
 }
 
-static void buildPlan(OpPassManager &passes, const PhaseContext &) { passes.addPass(host::createHostPlanMemory()); }
+static void buildPlan(OpPassManager &passes, const PhaseContext &context) {
+  passes.addPass(host::createHostPlanMemory({context.plan.str()}));
+}
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileLowerIntrinsics({context.target}));

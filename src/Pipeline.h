@@ -18,6 +18,7 @@ struct PhaseContext {
   int64_t optLevel = 3;
   bool isChecked = false, isUnpacked = false; ///< see CompileOptions
   llvm::StringRef precision = "f32";
+  llvm::StringRef plan = "best";
 };
 
 /// Who has to do something between phases.

@@ -59,6 +59,7 @@ typedef struct perpend_entry_record {
   perpend_records lifetimes; /* perpend_buffer_lifetime, one for each planned buffer */
   perpend_records offsets;   /* int64_t, in the arena, one for each planned buffer; none if the runtime plans */
   int64_t arenaBytes;        /* -1 if the runtime plans, because sizes depend on symbols */
+  uint32_t strategy, unused; /* how the runtime plans: a Strategy of runtime/Planner.h */
 } perpend_entry_record;
 
 /* Constant bytes. */

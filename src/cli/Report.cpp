@@ -10,13 +10,11 @@
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
-#include "host/Host.h"
+#include "host/Strategy.h"
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
 #include "tile/Attributes.h"
 #include "tile/Buffers.h"
-
-#include "../runtime/Planner.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Format.h"
@@ -153,8 +151,8 @@ static void collectBuffers(host::EntryOp entry, ModelReport &report) {
         {size.str(), parts == graph::SymbolicInt(1) ? "" : parts.str(), bytes.back(), 0, first, last});
   }
   std::vector<int64_t> offsets(bytes.size());
-  report.arenaBytes =
-      runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()), offsets.data());
+  report.arenaBytes = runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()),
+                                           offsets.data(), host::strategyOf(entry));
   for (auto [buffer, offset] : llvm::zip_equal(report.buffers, offsets))
     buffer.offset = offset;
 }

@@ -29,8 +29,6 @@
 #include "tile/Scratch.h"
 #include "tile/Variants.h"
 
-#include "../runtime/Planner.h"
-
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -49,7 +47,8 @@ struct Target {
 
 class MemoryPlanner {
 public:
-  explicit MemoryPlanner(func::FuncOp main) : main(main), dataSymbols(graph::dataSymbolsOf(main)) {}
+  MemoryPlanner(func::FuncOp main, runtime::Strategy strategy)
+      : main(main), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {}
 
   LogicalResult run();
 
@@ -85,6 +84,7 @@ private:
   void chooseOffsets();
 
   func::FuncOp main;
+  runtime::Strategy strategy;
   std::vector<std::string> dataSymbols;
   llvm::DenseMap<Value, Storage> places;
   std::vector<PlannedBuffer> growing; ///< rooms before they are shared; those of outputs first
@@ -395,7 +395,7 @@ void MemoryPlanner::chooseOffsets() {
     sizes.push_back(*buffer.bytes.constant());
     lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
   }
-  plan.arenaBytes = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data());
+  plan.arenaBytes = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data(), strategy);
   plan.offsets = std::move(offsets);
   if (plan.arenaBytes >= 0)
     return;
@@ -404,8 +404,8 @@ void MemoryPlanner::chooseOffsets() {
   hasFailed = true;
 }
 
-FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main) {
-  MemoryPlanner planner(main);
+FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main, runtime::Strategy strategy) {
+  MemoryPlanner planner(main, strategy);
   if (failed(planner.run()))
     return failure();
   return std::move(planner.plan);

@@ -10,6 +10,8 @@
 
 #include "graph/Graph.h"
 
+#include "../runtime/Planner.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/DenseMap.h"
@@ -55,7 +57,7 @@ struct MemoryPlan {
   llvm::DenseMap<mlir::Operation *, int64_t> segments; ///< where each constant that is used begins
 
   /// Numbers the kernels, too (tile.number). Errors: a size or a sum of sizes has more than 63 bits.
-  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main);
+  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, runtime::Strategy strategy = runtime::Strategy::Best);
 };
 } // namespace perpend::host
 

@@ -3,8 +3,7 @@
 #include "interp/HostRun.h"
 
 #include "graph/Shapes.h"
-
-#include "../runtime/Planner.h"
+#include "host/Strategy.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -50,7 +49,8 @@ LogicalResult HostRun::createArena() {
   }
   int64_t total = 0;
   if (!isPlanned)
-    total = runtime::planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data());
+    total = runtime::planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data(),
+                                 host::strategyOf(entry));
   for (auto [size, offset] : llvm::zip_equal(sizes, offsets))
     total = std::max(total, offset + size);
   FailureOr<Bytes> arena = allocate(entry, total);

@@ -80,9 +80,9 @@ std::string randomProgram(unsigned seed) {
 
 struct PlannedModule : interp::Module {
   explicit PlannedModule(unsigned seed) : Module(randomProgram(seed)) {}
-  bool plan() {
+  bool plan(const char *strategy = "best") {
     PassManager passes(&context);
-    passes.addPass(host::createHostPlanMemory());
+    passes.addPass(host::createHostPlanMemory({strategy}));
     return succeeded(passes.run(*module));
   }
   host::EntryOp entry() { return module->lookupSymbol<host::EntryOp>("main"); }
@@ -102,12 +102,13 @@ std::vector<interp::Tensor> inputsOf(interp::Module &module, bool condition) {
 } // namespace
 
 TEST(Plan, programsComputeWhatTheGraphDoes) {
+  const char *const strategies[] = {"best", "greedy-by-size", "greedy-by-breadth", "greedy-by-use", "apart"};
   for (unsigned seed = 0; seed < 300; ++seed)
     for (bool condition : {false, true}) {
       PlannedModule graph(seed), program(seed);
       std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, condition));
       ASSERT_EQ(expected.size(), 2u) << graph.messages;
-      ASSERT_TRUE(program.plan()) << program.messages;
+      ASSERT_TRUE(program.plan(strategies[seed % std::size(strategies)])) << program.messages;
       ASSERT_TRUE(program.isRight()) << program.messages;
       std::vector<interp::Tensor> got = program.run(inputsOf(program, condition));
       ASSERT_EQ(got.size(), 2u) << program.messages;

@@ -7,9 +7,9 @@ using namespace perpend::runtime;
 using Lifetime = perpend_buffer_lifetime;
 
 static int64_t plan(const std::vector<int64_t> &sizes, const std::vector<Lifetime> &lifetimes,
-                    std::vector<int64_t> &offsets) {
+                    std::vector<int64_t> &offsets, Strategy strategy = Strategy::Best) {
   offsets.assign(sizes.size(), -1);
-  return planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data());
+  return planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data(), strategy);
 }
 
 static void expectValid(const std::vector<int64_t> &sizes, const std::vector<Lifetime> &lifetimes,
@@ -42,6 +42,17 @@ TEST(Planner, RandomLifetimesAreValidAndAtLeastTheLowerBound) {
     expectValid(sizes, lifetimes, offsets, arena);
     int64_t bound = lowerBound(sizes.data(), lifetimes.data(), static_cast<int32_t>(count));
     EXPECT_GE(arena, bound);
+    int64_t smallest = INT64_MAX, all = 0;
+    for (Strategy strategy : {Strategy::BySize, Strategy::ByBreadth, Strategy::ByUse, Strategy::Apart}) {
+      all = plan(sizes, lifetimes, offsets, strategy);
+      expectValid(sizes, lifetimes, offsets, all);
+      smallest = std::min(smallest, all);
+    }
+    EXPECT_EQ(arena, smallest);
+    int64_t sum = 0;
+    for (int64_t size : sizes)
+      sum += (size + 63) / 64 * 64;
+    EXPECT_EQ(all, sum);
     if (bound)
       worst = std::max(worst, static_cast<double>(arena) / static_cast<double>(bound));
   }

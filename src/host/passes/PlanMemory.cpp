@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "host/BuildProgram.h"
+#include "host/Strategy.h"
 #include "host/passes/Passes.h"
 
 namespace perpend::host {
@@ -19,14 +20,23 @@ using namespace perpend::host;
 
 namespace {
 struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
+  using HostPlanMemoryBase::HostPlanMemoryBase;
+
   void runOnOperation() override {
     auto main = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!main)
       return;
-    FailureOr<MemoryPlan> plan = MemoryPlan::of(main);
+    std::optional<perpend::runtime::Strategy> known = strategyOf(strategy);
+    if (!known) {
+      main.emitError("memory planning: unknown strategy '") << strategy << "', expected one of " << strategyNames();
+      return signalPassFailure();
+    }
+    FailureOr<MemoryPlan> plan = MemoryPlan::of(main, *known);
     if (failed(plan))
       return signalPassFailure();
-    buildProgram(main, *plan);
+    EntryOp entry = buildProgram(main, *plan);
+    if (plan->arenaBytes < 0 && *known != perpend::runtime::Strategy::Best)
+      entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
   }
 };
 } // namespace

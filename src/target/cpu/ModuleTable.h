@@ -38,6 +38,7 @@ struct ModuleTable {
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
   std::optional<std::vector<int64_t>> staticOffsets;
   int64_t staticArenaBytes = 0;
+  uint32_t strategy = 0;          ///< with which the runtime plans (runtime/Planner.h)
   std::vector<std::string> texts; ///< constant strings, the first is ""; empty list: no strings, lists or library calls
   std::string suffix;             ///< suffix of the functions' names
 };

@@ -1,0 +1,37 @@
+"""Strategies of memory planning: one result, other arenas."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import perpend as api
+import pytest
+from cli.tool import DIGITS, perpend, reject, succeed
+
+GREEDY = ["greedy-by-size", "greedy-by-breadth", "greedy-by-use"]
+
+
+def test_best_is_the_smallest_arena_and_apart_the_largest(tmp_path: Path) -> None:
+    image = np.random.default_rng(0).random((4, 1, 8, 8), np.float32)
+    arenas, results = {}, {}
+    for name in ["best", "apart", *GREEDY]:
+        said = succeed("compile", DIGITS, "--dim", "n=4", "--plan", name, "-o", f"{name}.so", folder=tmp_path)
+        arenas[name] = float(re.findall(r"arena ([0-9.]+) kB", said)[0])
+        results[name] = np.asarray(api.load(str(tmp_path / f"{name}.so"))(image))
+    assert arenas["best"] == min(arenas[name] for name in GREEDY) < arenas["apart"]
+    assert all(np.array_equal(result, results["best"]) for result in results.values())
+
+
+@pytest.mark.parametrize("name", ["apart", *GREEDY])
+def test_binding_plans_with_the_same_strategy(name: str, tmp_path: Path) -> None:
+    """The size is known when inputs are bound: the interpreter, too, plans then."""
+    plan = succeed("inspect", DIGITS, "--stage", "plan", "--plan", name, folder=tmp_path)
+    assert f'host.strategy = "{name}"' in plan
+    succeed("check", DIGITS, "--against", "plan", "--plan", name, "--symbol", "n=5", folder=tmp_path)
+
+
+def test_an_unknown_strategy(tmp_path: Path) -> None:
+    error = reject("compile", DIGITS, "--plan", "first-fit", "-o", "digits.so", folder=tmp_path)
+    assert "memory plan (--plan): expected one of best, greedy-by-size, " in error and "got 'first-fit'" in error
+    assert not (tmp_path / "digits.so").exists()
+    assert perpend("compile", "--help", folder=tmp_path).stdout.count("--plan") == 1
