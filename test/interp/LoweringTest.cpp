@@ -94,32 +94,8 @@ func.func @main(%a: tensor<2x3x7xf32>) -> tensor<2x3x4xf32> {
   };
 }
 
-std::vector<Lowering> sequences() {
+std::vector<Lowering> sorts() {
   return {
-      {"scatter",
-       R"(
-func.func @main(%a: tensor<5x70xf32>, %i: tensor<7x1xf32>, %u: tensor<7x70xf32>) -> tensor<5x70xf32> {
-  %j = graph.map (%i) : (tensor<7x1xf32>) -> tensor<7x1xi64> {
-  ^bb0(%x: f32):
-    %y = arith.fptosi %x : f32 to i64
-    graph.yield %y : i64
-  }
-  %r = graph.scatter %a [%j] to %u : (tensor<5x70xf32>, tensor<7x1xi64>, tensor<7x70xf32>) -> tensor<5x70xf32>
-  return %r : tensor<5x70xf32>
-})",
-       {{5, 70}, {7, 1}, {7, 70}}},
-      {"scatterOfSums",
-       R"(
-func.func @main(%a: tensor<5x3x2xf32>, %i: tensor<2x13x2xf32>, %u: tensor<2x13x2xf32>) -> tensor<5x3x2xf32> {
-  %j = graph.map (%i) : (tensor<2x13x2xf32>) -> tensor<2x13x2xi64> {
-  ^bb0(%x: f32):
-    %y = arith.fptosi %x : f32 to i64
-    graph.yield %y : i64
-  }
-  %r = graph.scatter %a [%j] by sum to %u : (tensor<5x3x2xf32>, tensor<2x13x2xi64>, tensor<2x13x2xf32>) -> tensor<5x3x2xf32>
-  return %r : tensor<5x3x2xf32>
-})",
-       {{5, 3, 2}, {2, 13, 2}, {2, 13, 2}}},
       {"sort",
        R"(
 func.func @main(%a: tensor<3x37xf32>) -> tensor<3x37xf32> {
@@ -188,6 +164,35 @@ func.func @main(%a: tensor<64x3xf32>) -> tensor<7xf32> {
   return %r : tensor<7xf32>
 })",
        {{64, 3}}},
+  };
+}
+
+std::vector<Lowering> sequences() {
+  return {
+      {"scatter",
+       R"(
+func.func @main(%a: tensor<5x70xf32>, %i: tensor<7x1xf32>, %u: tensor<7x70xf32>) -> tensor<5x70xf32> {
+  %j = graph.map (%i) : (tensor<7x1xf32>) -> tensor<7x1xi64> {
+  ^bb0(%x: f32):
+    %y = arith.fptosi %x : f32 to i64
+    graph.yield %y : i64
+  }
+  %r = graph.scatter %a [%j] to %u : (tensor<5x70xf32>, tensor<7x1xi64>, tensor<7x70xf32>) -> tensor<5x70xf32>
+  return %r : tensor<5x70xf32>
+})",
+       {{5, 70}, {7, 1}, {7, 70}}},
+      {"scatterOfSums",
+       R"(
+func.func @main(%a: tensor<5x3x2xf32>, %i: tensor<2x13x2xf32>, %u: tensor<2x13x2xf32>) -> tensor<5x3x2xf32> {
+  %j = graph.map (%i) : (tensor<2x13x2xf32>) -> tensor<2x13x2xi64> {
+  ^bb0(%x: f32):
+    %y = arith.fptosi %x : f32 to i64
+    graph.yield %y : i64
+  }
+  %r = graph.scatter %a [%j] by sum to %u : (tensor<5x3x2xf32>, tensor<2x13x2xi64>, tensor<2x13x2xf32>) -> tensor<5x3x2xf32>
+  return %r : tensor<5x3x2xf32>
+})",
+       {{5, 3, 2}, {2, 13, 2}, {2, 13, 2}}},
       {"scan",
        R"(
 func.func @main(%a: tensor<3x13xf32>) -> tensor<3x13xf32> {
@@ -239,4 +244,6 @@ TEST_P(LoweringTest, keepsTheValues) {
 INSTANTIATE_TEST_SUITE_P(Lowering, LoweringTest, ::testing::ValuesIn(lowerings()),
                          [](const auto &info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Sequences, LoweringTest, ::testing::ValuesIn(sequences()),
+                         [](const auto &info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Sorts, LoweringTest, ::testing::ValuesIn(sorts()),
                          [](const auto &info) { return std::string(info.param.name); });
