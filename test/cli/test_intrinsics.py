@@ -419,7 +419,7 @@ WRONG = {
         "%first = arith.constant 0 : index\n"
         "  func.call @columns.code(%a, %b, %c) : (memref<?xf32, strided<[1], offset: ?>>, "
         "memref<?x8xf32, strided<[?, 1], offset: ?>>, memref<8xf32, strided<[1], offset: ?>>) -> ()\n",
-        "columns.mlir:29:3: intrinsic 'columns': 'func.call' is no operation of an implementation: expected some of ar",
+        "columns.mlir:29:3: intrinsic 'columns': 'func.call' is no operation of an implementation: expected only ar",
     ),
     "an instruction": (
         "vector.fma %x, %y, %sum : vector<8xf32>",

@@ -55,7 +55,7 @@ def test_misspelt_words_get_a_suggestion(tmp_path: Path, tiny: Path) -> None:
 def test_the_level_has_the_name_that_python_gives_it(tmp_path: Path, tiny: Path) -> None:
     made = []
     for number, words in enumerate([["-O0"], ["--opt-level", "0"], ["--opt-level=0"], ["-O3"]]):
-        succeed("compile", tiny, "-o", f"{number}.so", *words, folder=tmp_path)
+        succeed("compile", tiny, "-o", f"{number}.so", "--name", "tiny", *words, folder=tmp_path)
         made.append((tmp_path / f"{number}.so").read_bytes())
     assert made[0] == made[1] == made[2] != made[3]
     message = reject("compile", tiny, "-o", "x.so", "--opt-level", "7", folder=tmp_path, code=USAGE_ERROR)

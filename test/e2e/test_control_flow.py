@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import onnx
 import perpend
 import pytest
 from e2e.models import CLANG, ROOT, run_tool
@@ -472,3 +473,14 @@ def test_executable(tmp_path: Any) -> None:
     done = subprocess.run([*command, "--output-dir", tmp_path], capture_output=True, text=True, check=True, timeout=60)
     assert "y: f32 [2, 3]" in done.stdout
     np.testing.assert_array_equal(np.load(tmp_path / "y.npy"), floats(6, 3)[:2])
+
+
+@pytest.mark.parametrize("level", [0, 3])
+def test_a_scan_of_nothing(level: int) -> None:
+    """Its body has places in memory of 0 bytes, and never runs."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+    g (float[0, 2, 4] x) => (float[0, 2, 4] y) {
+      y = Scan <num_scan_inputs = 1, body = b (float[2, 4] e) => (float[2, 4] f) { t = Neg(e)  f = Softmax(t) }> (x)
+    }"""
+    compiled = perpend.compile(onnx.parser.parse_model(text), opt_level=level)
+    assert np.asarray(compiled(np.zeros((0, 2, 4), np.float32))).shape == (0, 2, 4)
