@@ -132,8 +132,8 @@ planner with the compiler.
 
 ## Phases
 
-The table in `src/Pipeline.cpp`. A function checks each guarantee after its phase. `-O0` skips the first three phases and
-all fusion.
+The table in `src/Pipeline.cpp`. A function checks each guarantee after its phase. `-O0` skips the first three phases
+and all fusion.
 
 {table(("", "phase", "what holds afterwards", "passes, in order"), phase_rows)}
 

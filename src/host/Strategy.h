@@ -15,7 +15,7 @@
 #include "../runtime/Planner.h"
 
 namespace perpend::host {
-/// On an entry whose offsets binding chooses: the strategy's name; the default one if there is none.
+/// On an entry: the name of its plan's strategy; the default one if there is none.
 inline constexpr llvm::StringLiteral strategyAttribute = "host.strategy";
 inline constexpr llvm::StringLiteral defaultStrategy = "best";
 

@@ -35,3 +35,11 @@ def test_an_unknown_strategy(tmp_path: Path) -> None:
     assert "memory plan (--plan): expected one of best, greedy-by-size, " in error and "got 'first-fit'" in error
     assert not (tmp_path / "digits.so").exists()
     assert perpend("compile", "--help", folder=tmp_path).stdout.count("--plan") == 1
+
+
+def test_the_report_has_the_arena_of_the_plan(tmp_path: Path) -> None:
+    arenas = {}
+    for name in ["best", "apart"]:
+        succeed("inspect", DIGITS, "--dim", "n=4", "--plan", name, "--html", f"{name}.html", folder=tmp_path)
+        arenas[name] = re.findall(r"<p>(\d+) bytes between kernels", (tmp_path / f"{name}.html").read_text())
+    assert int(arenas["best"][0]) < int(arenas["apart"][0])

@@ -35,7 +35,7 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
     if (failed(plan))
       return signalPassFailure();
     EntryOp entry = buildProgram(main, *plan);
-    if (plan->arenaBytes < 0 && *known != perpend::runtime::Strategy::Best)
+    if (*known != perpend::runtime::Strategy::Best)
       entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
   }
 };
