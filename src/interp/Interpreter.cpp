@@ -199,12 +199,17 @@ LogicalResult SymbolBinder::bind() {
   return failure(failed(checkExtents()) || failed(checkRequirements()));
 }
 
-FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
+static Environment environmentOf(const InterpreterOptions &options) {
   Environment environment(options.memoryLimitBytes);
   environment.kernelParts = options.kernelParts;
   environment.checksInstances = options.checksInstances;
   if (options.lists)
     environment.lists = options.lists;
+  return environment;
+}
+
+FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
+  Environment environment = environmentOf(options);
   if (main.isExternal())
     return main.emitError("expected a function with a body");
   SymbolBinder binder(main, inputs, environment);
@@ -217,11 +222,7 @@ FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const I
 }
 
 FailureOr<Tensors> interpret(host::EntryOp entry, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
-  Environment environment(options.memoryLimitBytes);
-  environment.kernelParts = options.kernelParts;
-  environment.checksInstances = options.checksInstances;
-  if (options.lists)
-    environment.lists = options.lists;
+  Environment environment = environmentOf(options);
   return HostRun(entry, environment).run(inputs);
 }
 

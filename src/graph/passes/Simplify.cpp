@@ -71,13 +71,15 @@ static double workBesideElements(ElementInterface op) {
   return std::max(0.0, workOfElements(op) - workOfElement * elements);
 }
 
-/// Of numbers that floats of fewer bits are.
-static bool extendsFloats(MapOp map) {
-  Block &body = map.getBody().front();
-  return map.getInputs().size() == 1 && body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
+/// Whether an operator does nothing but convert the elements of its operand to floats of more bits.
+static bool extendsFloats(Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumRegions() != 1)
+    return false;
+  Block &body = op->getRegion(0).front();
+  return body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
 }
 
-/// Whether nothing else reads a value, or what is only moved of it, than a product.
+/// Whether only products read a value, directly or behind operators that move its elements.
 static bool isMultiplied(Value value) {
   return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
     return isa<ProductInterface>(user) || (isa<TransposeOp, ReshapeOp>(user) && isMultiplied(user->getResult(0)));
@@ -114,7 +116,7 @@ static bool isFoldable(ElementInterface op, bool keepsNarrow) {
   // Padding weights to whole panels may at most double them; repeated elements do not count as weights.
   if (leastBytesOf(result) > std::max(repeats ? 0 : alwaysFoldedBytes, 2 * operandBytes))
     return false;
-  if (auto map = dyn_cast<MapOp>(*op); keepsNarrow && map && extendsFloats(map) && isMultiplied(result))
+  if (keepsNarrow && extendsFloats(op) && isMultiplied(result))
     return false;
   std::set<std::string> symbols;
   collectSymbols(op, symbols);
