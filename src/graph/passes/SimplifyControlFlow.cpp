@@ -256,8 +256,7 @@ static std::string complaintAbout(Operation *op) {
 }
 
 /// The other branch is the only one; a run whose condition chooses this one ends with an error.
-static void leaveOut(Region &branch, StringRef complaint) {
-  auto op = cast<IfOp>(branch.getParentOp());
+static void leaveOut(IfOp op, Region &branch, StringRef complaint) {
   const bool isThen = &branch == &op.getThenRegion();
   StringRef name = isThen ? "then" : "else";
   OpBuilder operations(op);
@@ -282,10 +281,11 @@ FailureOr<bool> perpend::graph::leaveOutContradictions(func::FuncOp main) {
   if (!wrong)
     return false;
   Region *region = wrong->getParentRegion();
-  while (region && !isa<IfOp>(region->getParentOp()))
+  IfOp choice;
+  while (region && !(choice = dyn_cast<IfOp>(region->getParentOp())))
     region = region->getParentRegion();
   if (region)
-    return leaveOut(*region, complaint), true;
+    return leaveOut(choice, *region, complaint), true;
   wrong->emitError() << complaint << Hint(whatHelps);
   return failure();
 }
