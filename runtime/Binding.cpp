@@ -108,7 +108,7 @@ perpend_status checkInput(const Entry &entry, const perpend_tensor_info &info, c
   return PERPEND_OK;
 }
 
-// Copies the shapes; returns whether they equal those of the current binding.
+// Copies the shapes, of states too; returns whether they equal those of the current binding.
 bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_t count) {
   bool isSame = session.isBound;
   for (int32_t i = 0; i < count; ++i) {
@@ -118,6 +118,10 @@ bool recordShapes(perpend_session &session, const perpend_tensor *inputs, int32_
       dims[d] = inputs[i].shape[d];
     }
   }
+  const EntryStates &states = session.model->tables.entry.states;
+  if (session.states)
+    isSame &= session.model->module->states->bind(session.states, states.entries, states.count,
+                                                  session.inputDims + count) != 0;
   return isSame;
 }
 

@@ -74,18 +74,23 @@ int32_t refuse(const char *text, int64_t got) {
 // Passes on messages of code in artifacts.
 int32_t note(int32_t status, const char *text) { return fail(static_cast<perpend_status>(status), "%s", text); }
 
-// Allocates one array of all extents, and one pointer into it per tensor.
-int64_t **allocateDims(Region &region, const TensorList &list) {
+// Allocates one array of all extents, and one pointer into it per tensor and then per state of the entry.
+int64_t **allocateDims(Region &region, const TensorList &list, const Tables &tables) {
+  const EntryStates &states = tables.entry.states;
+  const auto rankOf = [&](uint32_t i) {
+    return i < list.count ? list.tensors[i].rank : tables.states.tensors[states.entries[i - list.count].state].rank;
+  };
+  const uint32_t count = list.count + states.count;
   size_t total = 0;
-  for (uint32_t i = 0; i < list.count; ++i)
-    total += static_cast<size_t>(list.tensors[i].rank);
-  auto **pointers = region.allocate<int64_t *>(list.count + 1); // entry 0 exists even without tensors
+  for (uint32_t i = 0; i < count; ++i)
+    total += static_cast<size_t>(rankOf(i));
+  auto **pointers = region.allocate<int64_t *>(count + 1); // entry 0 exists even without tensors
   auto *dims = region.allocate<int64_t>(total);
   if (!pointers || !dims)
     return nullptr;
   pointers[0] = dims;
-  for (uint32_t i = 0; i < list.count; ++i)
-    pointers[i + 1] = pointers[i] + list.tensors[i].rank;
+  for (uint32_t i = 0; i < count; ++i)
+    pointers[i + 1] = pointers[i] + rankOf(i);
   return pointers;
 }
 
@@ -94,8 +99,9 @@ bool allocateTables(perpend_session &session) {
   const uint32_t inputCount = entry.inputs.count, outputCount = entry.outputs.count;
   const uint32_t kernelCount = session.model->tables.kernels.count;
   Region &region = session.region;
-  session.inputDims = allocateDims(region, entry.inputs);
-  session.outputDims = allocateDims(region, entry.outputs);
+  const uint32_t stateCount = entry.states.count;
+  session.inputDims = allocateDims(region, entry.inputs, session.model->tables);
+  session.outputDims = allocateDims(region, entry.outputs, session.model->tables);
   session.inputBytes = region.allocate<int64_t>(inputCount);
   session.outputBytes = region.allocate<int64_t>(outputCount);
   session.symbols = region.allocate<int64_t>(size_t{entry.symbols.count} + 1);
@@ -104,11 +110,11 @@ bool allocateTables(perpend_session &session) {
   session.offsets = region.allocate<int64_t>(entry.bufferCount);
   session.isCallers = region.allocate<bool>(outputCount);
   session.isFromData = region.allocate<bool>(outputCount);
-  session.growingCount = uint64_t{outputCount} + entry.growingCount;
+  session.growingCount = uint64_t{outputCount} + stateCount + entry.growingCount;
   session.growing = region.allocate<perpend_buffer>(session.growingCount);
   session.repeated = region.allocate<perpend_buffer>(inputCount);
-  session.inputPointers = region.allocate<const void *>(inputCount);
-  session.outputPointers = region.allocate<void *>(outputCount);
+  session.inputPointers = region.allocate<const void *>(size_t{inputCount} + stateCount);
+  session.outputPointers = region.allocate<void *>(size_t{outputCount} + stateCount);
   session.kernelTimes = region.allocate<KernelTime>(kernelCount);
   session.paces = region.allocate<Pace>(kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
@@ -154,6 +160,29 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
   return PERPEND_OK;
 }
 
+perpend_status runEntry(perpend_session &session, perpend_tensor *outputs, int32_t outputCount) {
+  auto status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
+  return status == PERPEND_OK ? returnOutputs(session, outputs, outputCount) : status;
+}
+
+// The states change when everything else has succeeded.
+perpend_status runWithStates(perpend_session &session, perpend_tensor *outputs, int32_t outputCount) {
+  const Entry &entry = session.model->tables.entry;
+  if (!session.states)
+    return runEntry(session, outputs, outputCount);
+  const perpend_state_functions &functions = *session.model->module->states;
+  const EntryStates &list = entry.states;
+  auto status = static_cast<perpend_status>(functions.begin(session.states, list.entries, list.count,
+                                                            session.inputPointers + entry.inputs.count,
+                                                            session.outputPointers + entry.outputs.count));
+  if (status != PERPEND_OK)
+    return status;
+  status = runEntry(session, outputs, outputCount);
+  functions.end(session.states, list.entries, list.count, status == PERPEND_OK,
+                session.outputDims + entry.outputs.count);
+  return status;
+}
+
 perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32_t inputCount, perpend_tensor *outputs,
                    int32_t outputCount) {
   perpend_status status = checkFile(*session.model);
@@ -174,9 +203,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
     repeatInputs(session);
   session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
   if (status == PERPEND_OK)
-    status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
-  if (status == PERPEND_OK)
-    status = returnOutputs(session, outputs, outputCount);
+    status = runWithStates(session, outputs, outputCount);
   if (status == PERPEND_OK)
     session.isComplete = true;
   else
@@ -192,8 +219,12 @@ void destroy(perpend_session *session) {
   for (uint32_t i = 0; session->repeated && i < session->model->tables.entry.inputs.count; ++i)
     free(session->repeated[i].data);
   free(session->arena.data);
-  if (session->handles && checkFile(*session->model) == PERPEND_OK)
-    session->model->module->handles->destroy(session->handles);
+  if ((session->handles || session->states) && checkFile(*session->model) == PERPEND_OK) {
+    if (session->handles)
+      session->model->module->handles->destroy(session->handles);
+    if (session->states)
+      session->model->module->states->destroy(session->states);
+  }
   perpend_model *model = session->model;
   session->~perpend_session();
   free(session);
@@ -226,7 +257,10 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   retain(model);
   if (const perpend_handle_functions *functions = model->module->handles)
     created->handles = functions->create(model->module, note);
-  if (!allocateTables(*created) || (model->module->handles && !created->handles)) {
+  if (const perpend_state_functions *functions = model->module->states)
+    created->states = functions->create(model->module, note);
+  if (!allocateTables(*created) || (model->module->handles && !created->handles) ||
+      (model->tables.states.count && !created->states)) {
     destroy(created);
     return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
   }
@@ -235,6 +269,15 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   *session = created;
   return PERPEND_OK;
 }
+
+perpend_status perpend_session_lend(perpend_session *session, perpend_session_loan *loan) {
+  if (session->isBusy.exchange(true, std::memory_order_acquire))
+    return failBusy();
+  *loan = {session->model, session->threads, session->states, session->model->module->states};
+  return PERPEND_OK;
+}
+
+void perpend_session_give_back(perpend_session *session) { session->isBusy.store(false, std::memory_order_release); }
 
 void perpend_session_free(perpend_session *session) {
   if (session)

@@ -35,6 +35,7 @@ struct perpend_session {
   mutable std::atomic<bool> isBusy{false};
   perpend::runtime::Region region;
 
+  // Behind those of inputs and outputs come those of states.
   int64_t **inputDims = nullptr; // shapes of the latest binding
   int64_t *inputBytes = nullptr, *symbols = nullptr;
   int64_t *bufferBytes = nullptr, *plannedBytes = nullptr, *offsets = nullptr; // per planned buffer
@@ -48,6 +49,7 @@ struct perpend_session {
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;
   perpend_handles *handles = nullptr; // strings and lists
+  perpend_states *states = nullptr;   // values that runs keep
   perpend::runtime::KernelTime *kernelTimes = nullptr;
   perpend::runtime::Pace *paces = nullptr; // per kernel
   perpend::runtime::SessionFrame frame{};

@@ -20,7 +20,7 @@ public:
   const char *optionalText(uint32_t position, const char *otherwise); // 0: otherwise
   NameList names(perpend_records place);
   TensorList tensors(perpend_records place);
-  Entry entry(perpend_records place);
+  Entry entry(perpend_records place, uint32_t stateCount);
   void checkTexts(perpend_records place);
   perpend_segment_record weights(perpend_records place, uint64_t sectionBytes);
 
@@ -146,7 +146,7 @@ void Reader::plan(const perpend_entry_record &record, Entry &entry) {
     expect(entry.offsets[i] >= 0 && entry.offsets[i] <= record.arenaBytes && entry.offsets[i] % PERPEND_ALIGNMENT == 0);
 }
 
-Entry Reader::entry(perpend_records place) {
+Entry Reader::entry(perpend_records place, uint32_t stateCount) {
   Entry entry;
   expect(place.count == 1);
   const auto *record = records<perpend_entry_record>(place);
@@ -156,6 +156,9 @@ Entry Reader::entry(perpend_records place) {
   entry.symbols = in("symbols").names(record->symbols);
   entry.inputs = in("inputs").tensors(record->inputs);
   entry.outputs = in("outputs").tensors(record->outputs);
+  entry.states = {in("entry's states").records<perpend_entry_state_record>(record->states), record->states.count};
+  for (uint32_t i = 0; i < entry.states.count && isGood(); ++i)
+    expect(entry.states.entries[i].state < stateCount && entry.states.entries[i].update <= PERPEND_UPDATE_WRITTEN);
   entry.repeats = in("repeats").repeats(record->repeats, entry);
   in("plan").plan(*record, entry);
   return entry;
@@ -210,7 +213,9 @@ perpend_status readTables(const perpend_module &module, bool isCopied, Region &r
   tables.kernels = reader.in("kernels").names(head->kernels);
   reader.in("texts").checkTexts(head->texts);
   tables.weights = reader.in("segments").weights(head->segments, module.weightsBytes);
-  tables.entry = reader.in("entries").entry(head->entries);
+  tables.states = reader.in("states").tensors(head->states);
+  reader.records<perpend_state_record>(head->stateFacts);
+  tables.entry = reader.in("entries").entry(head->entries, tables.states.count);
   tables.process = head->process;
   return reader.status();
 }

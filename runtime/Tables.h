@@ -23,9 +23,15 @@ struct RepeatList {
   uint32_t count = 0;
 };
 
+struct EntryStates {
+  const perpend_entry_state_record *entries = nullptr;
+  uint32_t count = 0;
+};
+
 struct Entry {
   NameList symbols;
   TensorList inputs, outputs;
+  EntryStates states;
   RepeatList repeats;
   const perpend_buffer_lifetime *lifetimes = nullptr;
   const int64_t *offsets = nullptr; // valid with arenaBytes
@@ -38,6 +44,7 @@ struct Tables {
   const char *name = nullptr, *target = "", *descriptor = nullptr;
   const char *hint = nullptr; // for a model that this machine cannot run
   NameList kernels, isa;
+  TensorList states; // dims: the largest extents
   Entry entry;
   perpend_segment_record weights = {};
   uint64_t process = 0; // whose memory has the weights; 0: the artifact has them

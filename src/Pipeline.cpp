@@ -13,6 +13,7 @@
 
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
 #include "host/Host.h"
@@ -92,9 +93,11 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
     passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
     passes.addPass(createCSEPass());
   }
+  passes.addPass(graph::createGraphPlaceStates());
   graph::GraphFuseKernelsOptions options;
   options.isEnabled = context.optLevel > 0;
   passes.addPass(graph::createGraphFuseKernels(options));
+  passes.addPass(graph::createGraphScheduleUpdates());
 }
 
 static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
@@ -209,7 +212,7 @@ static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
       module,
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
-        return !function || function.getSymName() != "main" ||
+        return !function || function.getSymName() != "main" || op->hasAttr(graph::inPlaceAttribute) ||
                isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::CallLibraryOp, graph::MeasureOp,
                    graph::RequireOp, graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
       },

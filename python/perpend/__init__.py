@@ -59,7 +59,10 @@ class Model(_perpend.Model):
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
     An input that is a map takes a dict.
-    Threads: calls from several Python threads may run at once.
+    States: a model that has some (`states`) continues with each call where the last one ended. reset() gives the first
+    values again, truncate(length) shortens what has grown, save_states() and load_states(data) are them as bytes,
+    session() is the model with states of its own, and fork() one with a copy of these.
+    Threads: calls from several Python threads may run at once; those of a model with states take turns.
     """
 
     report: Report | None = None
@@ -114,17 +117,27 @@ class Model(_perpend.Model):
         if header.exists():
             _copy(header, target.with_suffix(".h"))
 
-    def _again(self) -> Model:
-        return type(self)(self.path, self.threads)
-
-    def __copy__(self) -> Model:
-        """A model with its own sessions; it shares the code, which never changes."""
+    def session(self) -> Model:
+        """The model with states of its own, at their first values; it shares the code, which never changes."""
         copy = self._again()
         copy.report, copy.operators, copy.folder = self.report, self.operators, self.folder
         return copy
 
+    def fork(self) -> Model:
+        """The model with a copy of the states, which goes its own way from here."""
+        copy = self.session()
+        if "states" in self.description:
+            copy.load_states(self.save_states())
+        return copy
+
+    def _again(self) -> Model:
+        return type(self)(self.path, self.threads)
+
+    def __copy__(self) -> Model:
+        return self.fork()
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Model:
-        return self.__copy__()
+        return self.fork()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise TypeError(f"{self!r} cannot be pickled\nhint: use save(path) and perpend.load(path)")
@@ -172,8 +185,24 @@ def import_model(
     operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    states: Mapping[str, str] | None = None,
 ) -> Module:
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
+    module = _imported(model, dims, operators, example_inputs, dynamic_shapes)
+    if states and hasattr(module, "structure"):
+        raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
+    if states:
+        module.make_states([f"{name}={output}" for name, output in states.items()])
+    return module
+
+
+def _imported(
+    model: Any,
+    dims: Mapping[str, int | str] | None,
+    operators: Operators,
+    example_inputs: Sequence[Any] | Mapping[str, Any] | None,
+    dynamic_shapes: Any,
+) -> Module:
     if isinstance(model, Module):
         return model
     if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
@@ -221,7 +250,7 @@ def target_text(target: str | Sequence[str]) -> str:
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
 
 
-ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "threads")
+ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "states", "threads")
 
 
 def compile(
@@ -232,6 +261,7 @@ def compile(
     operators: Operators = (),
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
+    states: Mapping[str, str] | None = None,
     threads: int | None = None,
     **options: bool | int | str,
 ) -> Model:
@@ -243,6 +273,9 @@ def compile(
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; a dict gives inputs by name.
+    states: inputs of an ONNX model and the outputs that are their next values, which the model keeps from call to call:
+        {"past_*": "present_*"}, or "present_*:4096" with the most rows. Buffers that a torch.nn.Module changes are
+        states, too.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
@@ -251,7 +284,12 @@ def compile(
     check_options(options, ARGUMENTS)
     limit = _limit(threads)
     module = import_model(
-        model, dims=dims, operators=operators, example_inputs=example_inputs, dynamic_shapes=dynamic_shapes
+        model,
+        dims=dims,
+        operators=operators,
+        example_inputs=example_inputs,
+        dynamic_shapes=dynamic_shapes,
+        states=states,
     )
     return _made(Module.compile, module, limit, {"target": target_text(target), **options})
 

@@ -31,7 +31,8 @@ typedef enum perpend_status {
   PERPEND_OUT_OF_MEMORY = 9,    /* an allocation failed, or a size overflows 64 bits */
   PERPEND_BUSY = 10,            /* another thread is using the session */
   PERPEND_INVALID_DATA = 11,    /* the values of the inputs are invalid, such as a negative size */
-  PERPEND_SHAPE_UNKNOWN = 12    /* the shape depends on the values of the inputs: only a run computes it */
+  PERPEND_SHAPE_UNKNOWN = 12,   /* the shape depends on the values of the inputs: only a run computes it */
+  PERPEND_STATE_LOST = 13       /* a run that failed had begun to overwrite a state: reset the session, or load one */
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
@@ -187,6 +188,39 @@ PERPEND_API perpend_status perpend_session_output_shape(perpend_session *session
  * if nothing was touched: pass either to the next run as it is. */
 PERPEND_API perpend_status perpend_session_run(perpend_session *session, const perpend_tensor *inputs,
                                                int32_t inputCount, perpend_tensor *outputs, int32_t outputCount);
+
+/* States: values that a session keeps and its runs update. They are no inputs and no outputs. A run that fails leaves
+ * all states as they were, or, if it had begun to overwrite one in its memory, makes the next run fail (STATE_LOST)
+ * until the session is reset or loaded. A growing state has a length, the extent of one dimension, of which it has so
+ * many elements; its memory is address space until a run writes it. The functions below are part of a model that has
+ * states and of libperpend; a model without states has them not. Errors of all: BUSY, INVALID_ARGUMENT. */
+
+/* The declaration of one state; its dims are the largest extents. NULL for an index out of range. */
+PERPEND_API int32_t perpend_model_state_count(const perpend_model *model);
+PERPEND_API const perpend_tensor_info *perpend_model_state(const perpend_model *model, int32_t index);
+
+/* A state as it is now, for reading: its extents, too. Ownership: the session's; valid until the session is used. */
+PERPEND_API perpend_status perpend_session_state(perpend_session *session, int32_t index, perpend_tensor *tensor);
+
+/* Gives every state its first value again. */
+PERPEND_API perpend_status perpend_session_reset(perpend_session *session);
+
+/* Shortens every growing state to `length`. Errors: INVALID_ARGUMENT if one is shorter, or none grows. */
+PERPEND_API perpend_status perpend_session_truncate(perpend_session *session, int64_t length);
+
+/* A new session on the same model with a copy of the states. Ownership: the caller frees *copy. Errors: as
+ * perpend_session_create. */
+PERPEND_API perpend_status perpend_session_fork(perpend_session *session, perpend_session **copy);
+
+/* Writes the states to `data`, which has capacityBytes; *sizeBytes is how many are needed (data may be NULL to ask).
+ * Errors: INVALID_ARGUMENT if there are too few, STATE_LOST. */
+PERPEND_API perpend_status perpend_session_save(perpend_session *session, void *data, int64_t capacityBytes,
+                                                int64_t *sizeBytes);
+
+/* Reads what perpend_session_save wrote, of this model or one with the same states; where one grows, its capacity may
+ * be another. Errors: CORRUPT, INCOMPATIBLE (another version), SHAPE_MISMATCH, TYPE_MISMATCH; the states are as before.
+ */
+PERPEND_API perpend_status perpend_session_load(perpend_session *session, const void *data, int64_t sizeBytes);
 
 /* Starts (enable != 0: from zero) or stops measuring every kernel. */
 PERPEND_API perpend_status perpend_session_profile(perpend_session *session, int32_t enable);

@@ -9,7 +9,7 @@
  * object for people and tools, which the runtime only hands out. Keys are in any order; all are there except those
  * marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 6                      equals perpend_module.abi
+ *   "abi": 7                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -31,6 +31,9 @@
  *                                 have extent 1 if bind writes another value of the symbol; the runtime then repeats
  *                                 the input
  *   "outputs": [...]              likewise; "labels": the columns of a list of maps
+ *   "states": [{"name": "k", "type": "f32", "shape": [4096, 64], "growing": 0}]
+ *                                 optional; what a session keeps from run to run. The shape has the largest extents;
+ *                                 "growing": the dimension whose extent is the length
  *   "kernels": ["k0_conv"]        by kernelIndex
  *   "checked": true               optional; an access outside of a tensor's memory ends the run with an error
  *   "variants": [{"target": "x86-64-v3", "isa": ["avx2"], "codeBytes": 100, "weightsBytes": 100}]
@@ -51,7 +54,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 6u
+#define PERPEND_MODULE_ABI 7u
 
 /* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
 #define PERPEND_ALIGNMENT 64
@@ -91,16 +94,56 @@ typedef struct perpend_handle_functions {
   int32_t (*owns)(perpend_handles *handles, const void *data); /* whether give returned this data */
 } perpend_handle_functions;
 
+/* The states of a session (perpend_tables.h): values that runs read and update. */
+typedef struct perpend_states perpend_states;
+
+/* Operations on states. Only libperpend_state.a implements them. Functions that return int32_t return a
+ * perpend_status. */
+typedef struct perpend_state_functions {
+  /* All states of a model with their first values; fail: as in perpend_handle_functions. NULL if out of memory. */
+  perpend_states *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
+  void (*destroy)(perpend_states *states);
+  /* Writes the extents of each state of an entry; returns whether they had been the same. */
+  int32_t (*bind)(const perpend_states *states, const perpend_entry_state_record *list, uint32_t count,
+                  int64_t *const *dims);
+  /* Before a run: writes where each state of the entry is, and where its next value goes. Errors: STATE_LOST. */
+  int32_t (*begin)(perpend_states *states, const perpend_entry_state_record *list, uint32_t count, const void **inputs,
+                   void **outputs);
+  /* After it. succeeded: the next values, of these extents, become the states. */
+  void (*end)(perpend_states *states, const perpend_entry_state_record *list, uint32_t count, int32_t succeeded,
+              const int64_t *const *dims);
+  /* What the functions perpend_session_… of these names do (perpend.h). */
+  int32_t (*reset)(perpend_states *states);
+  int32_t (*copy)(perpend_states *states, const perpend_states *from);
+  int32_t (*truncate)(perpend_states *states, int64_t length);
+  int32_t (*save)(const perpend_states *states, void *data, int64_t capacityBytes, int64_t *sizeBytes);
+  int32_t (*load)(perpend_states *states, const void *data, int64_t sizeBytes);
+  int32_t (*view)(perpend_states *states, int32_t index, perpend_tensor *tensor);
+} perpend_state_functions;
+
+/* What libperpend_state.a needs of a session, whose layout only its runtime knows. */
+typedef struct perpend_session_loan {
+  perpend_model *model;
+  int32_t threads;
+  perpend_states *states; /* NULL for a model without */
+  const perpend_state_functions *functions;
+} perpend_session_loan;
+
+/* Marks the session as in use until it is given back. Errors: BUSY. */
+PERPEND_API perpend_status perpend_session_lend(perpend_session *session, perpend_session_loan *loan);
+PERPEND_API void perpend_session_give_back(perpend_session *session);
+
 /* The state of a run. Created by the runtime, read by generated code. */
 typedef struct perpend_frame perpend_frame;
 struct perpend_frame {
-  const void *const *inputs; /* one pointer per model input, 64-byte aligned or not */
-  void *const *outputs;      /* one pointer per model output; NULL where sizes said PERPEND_EXTENT_FROM_DATA */
-  const uint8_t *weights;    /* start of the module's constant section */
-  uint8_t *arena;            /* 64-byte aligned */
-  const int64_t *offsets;    /* byte offset in the arena of each planned buffer */
-  int64_t *symbols;          /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
-                              * After them: the maximal number of threads of a kernel, at least 1 */
+  const void *const *inputs; /* one pointer per model input, 64-byte aligned or not; then one per state of the entry */
+  void *const *outputs;   /* one pointer per model output; NULL where sizes said PERPEND_EXTENT_FROM_DATA; then one for
+                           * the next value of each state, the same as in inputs where that is updated in place */
+  const uint8_t *weights; /* start of the module's constant section */
+  uint8_t *arena;         /* 64-byte aligned */
+  const int64_t *offsets; /* byte offset in the arena of each planned buffer */
+  int64_t *symbols;       /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
+                           * After them: the maximal number of threads of a kernel, at least 1 */
   /* Every kernel, serial ones too, runs through this function, which also profiles. Runs kernel over [0, extent), split
    * into parts if threads are available: of at least grain units at first, then of a size that measurements determine.
    * grain < 0: the compiler did not know the extents; -grain is an estimate, so the first part is measured every time.
@@ -137,16 +180,18 @@ struct perpend_module {
   const perpend_tables *tables;
   const uint8_t *weights; /* the section of weights; may be NULL if it has no bytes */
   uint64_t weightsBytes;
-  /* dims[i] points at the extents of the caller's input i. Writes the symbols of inputs. Returns 0, or 1 with *error
-   * filled. */
+  /* dims[i] points at the extents of the caller's input i, then of the entry's states. Writes the symbols of inputs.
+   * Returns 0, or 1 with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
-   * of all outputs; an extent that depends on a symbol of "dataSymbols" is PERPEND_EXTENT_FROM_DATA.
-   * bufferBytes is never NULL, even if the tables have the offsets. Must not fail; a negative size means overflow. */
+   * of all outputs, then of all next values of states; an extent that depends on a symbol of "dataSymbols" is
+   * PERPEND_EXTENT_FROM_DATA. bufferBytes is never NULL, even if the tables have the offsets. Must not fail; a negative
+   * size means overflow. */
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
   int32_t (*run)(perpend_frame *frame);
   const perpend_handle_functions *handles; /* NULL for models without texts, lists and library calls */
+  const perpend_state_functions *states;   /* NULL for models without states */
 };
 
 #ifdef __cplusplus

@@ -44,6 +44,25 @@ typedef struct perpend_text_record {
   uint32_t position, bytes;
 } perpend_text_record;
 
+/* How a state begins, and which dimension grows. */
+typedef struct perpend_state_record {
+  uint64_t initialOffset; /* in the section of weights: the first value, if it has bytes */
+  uint64_t initialBytes;  /* 0: zeros, and no elements in the dimension that grows */
+  uint32_t growing;       /* its extent is the length of the state; it follows dims of 1 only; the rank: none grows */
+  uint32_t unused;
+} perpend_state_record;
+
+/* A state that an entry reads and updates. */
+typedef struct perpend_entry_state_record {
+  uint32_t state;
+  uint32_t update; /* perpend_update */
+} perpend_entry_state_record;
+typedef enum perpend_update {
+  PERPEND_UPDATE_COMPUTED = 0, /* a run computes the next value in a second memory, which then becomes the state's */
+  PERPEND_UPDATE_APPENDED = 1, /* a run writes behind the value in its memory */
+  PERPEND_UPDATE_WRITTEN = 2   /* a run overwrites parts of the value */
+} perpend_update;
+
 typedef struct perpend_buffer_lifetime {
   int32_t first, last; /* the kernels of the first write and the last read, inclusive, in order of execution */
 } perpend_buffer_lifetime;
@@ -55,6 +74,8 @@ typedef struct perpend_entry_record {
   perpend_records symbols;   /* texts, in the order of perpend_frame.symbols */
   perpend_records inputs;    /* perpend_tensor_record, as is the next */
   perpend_records outputs;   /* */
+  perpend_records states;    /* perpend_entry_state_record; they are further inputs and outputs of the functions, behind
+                              * those of the caller */
   perpend_records repeats;   /* perpend_repeat_record, by input, then dimension */
   perpend_records lifetimes; /* perpend_buffer_lifetime, one for each planned buffer */
   perpend_records offsets;   /* int64_t, in the arena, one for each planned buffer; none if the runtime plans */
@@ -83,8 +104,11 @@ typedef struct perpend_tables {
   perpend_records texts;    /* perpend_text_record; the first is the empty text, unless there are none */
   perpend_records segments; /* perpend_segment_record; this runtime knows one, all of the section of weights,
                              * or none if that has no bytes */
-  perpend_records entries;  /* perpend_entry_record; this runtime knows one */
-  uint64_t process;         /* the process (perpend_process.h) whose memory has the weights; 0: the artifact has them */
+  perpend_records
+      states; /* perpend_tensor_record: what a session keeps from run to run; the dims are the largest extents */
+  perpend_records stateFacts; /* perpend_state_record, one for each; only libperpend_state.a reads them */
+  perpend_records entries;    /* perpend_entry_record; this runtime knows one */
+  uint64_t process; /* the process (perpend_process.h) whose memory has the weights; 0: the artifact has them */
 } perpend_tables;
 
 #ifdef __cplusplus

@@ -161,6 +161,8 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
     if (!session)
       return UserError;
     auto execution = std::make_unique<Execution>(model.get(), session.get(), inputs->arrays, inputs->advice());
+    if (perpend_model_state_count(model.get()))
+      execution->forgetGrowth();
     lanes.push_back({count, std::move(session), std::move(execution), {}});
   }
   int64_t milliseconds =
@@ -193,10 +195,11 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler,
                    {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked", "plan"});
-  list.needSource({"dim", "operators"});
+  list.needSource({"dim", "operators", "state"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -19,15 +19,19 @@ struct CheckOptions {
   CompileOptions compiler;
   InputOptions inputs;
   std::string against = "interpreter";
+  unsigned runs = 1;
 };
 } // namespace
 
-static std::optional<std::vector<Array>> interpretSource(const ModelSource &source, ArrayRef<Array> inputs) {
+/// A model with states runs so often, so that the values of one run are those that the next one reads.
+static constexpr unsigned runsWithStates = 3;
+
+static std::optional<std::vector<Array>> interpretSource(const CheckOptions &options, ArrayRef<Array> inputs) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(source);
+  OwningOpRef<ModuleOp> module = workspace.load(options.source);
   if (!module)
     return std::nullopt;
-  return interpretModule(*module, inputs);
+  return interpretModule(*module, inputs, options.runs);
 }
 
 /// The host program that the phase `plan` makes, in the interpreter.
@@ -39,14 +43,14 @@ static std::optional<std::vector<Array>> interpretPlan(const CheckOptions &optio
   bool isPlanned = module && module->lookupSymbol<host::EntryOp>("main");
   if (!module || (!isPlanned && !compileGuarded(*module, upTo, ArtifactKind::SharedLibrary, "")))
     return std::nullopt;
-  return interpretModule(*module, inputs);
+  return interpretModule(*module, inputs, options.runs);
 }
 
 static std::optional<std::vector<Array>> referenceOf(StringRef name, const CheckOptions &options,
                                                      ArrayRef<Array> inputs, const perpend_model *model,
                                                      bool isOptimised = true) {
   if (name == "interpreter")
-    return interpretSource(options.source, inputs);
+    return interpretSource(options, inputs);
   if (name == "plan")
     return interpretPlan(options, inputs);
   if (options.source.kind == ModelKind::Onnx)
@@ -61,7 +65,10 @@ struct Agreement {
   Agreement(const perpend_model *model, ArrayRef<Array> outputs, ArrayRef<Array> reference, StringRef precision) {
     for (size_t i = 0; i < outputs.size(); ++i) {
       arrays::Comparison comparison = arrays::compare(outputs[i], reference[i], precision);
-      StringRef name = perpend_model_output(model, static_cast<int32_t>(i))->name;
+      const auto number = static_cast<int32_t>(i), outputCount = perpend_model_output_count(model);
+      const perpend_tensor_info *info =
+          number < outputCount ? perpend_model_output(model, number) : perpend_model_state(model, number - outputCount);
+      StringRef name = info->name;
       lines += "  " + describe(name, comparison, outputs[i], reference[i]) + "\n";
       isGood &= comparison.isGood;
       hasNumbers &= comparison.problem.empty();
@@ -117,14 +124,27 @@ struct Variant {
 };
 } // namespace
 
+/// The outputs of the last run, then the states. nullopt, printed: a run failed.
+static std::optional<std::vector<Array>> runOften(perpend_model *model, const Inputs &inputs, unsigned runs) {
+  SessionOwner session = createSession(model, 0);
+  std::optional<std::vector<Array>> outputs;
+  for (unsigned run = 0; session && run < runs; ++run)
+    if (outputs = runOnce(model, session.get(), inputs.arrays, inputs.advice()); !outputs)
+      return std::nullopt;
+  for (int32_t state = 0; outputs && state < perpend_model_state_count(model); ++state) {
+    perpend_tensor view{};
+    if (perpend_session_state(session.get(), state, &view) != PERPEND_OK)
+      return fail(perpend_error_message()), std::nullopt;
+    outputs->push_back(Array::copyOf(view));
+  }
+  return outputs;
+}
+
 /// Empty, printed, if a run failed.
-static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs) {
+static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs, unsigned runs) {
   std::vector<Variant> variants;
   for (auto &[target, variant] : comparedVariantsOf(std::move(model), path)) {
-    SessionOwner session = createSession(variant.get(), 0);
-    std::optional<std::vector<Array>> outputs;
-    if (session)
-      outputs = runOnce(variant.get(), session.get(), inputs.arrays, inputs.advice());
+    std::optional<std::vector<Array>> outputs = runOften(variant.get(), inputs, runs);
     if (!outputs)
       return {};
     variants.push_back({target, std::move(variant), std::move(*outputs)});
@@ -162,7 +182,10 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   if (!made)
     return UserError;
-  std::vector<Variant> variants = runVariants(std::move(model), libraryPathOf(options.source, folder), *made);
+  if (perpend_model_state_count(model.get()))
+    options.runs = runsWithStates;
+  std::vector<Variant> variants =
+      runVariants(std::move(model), libraryPathOf(options.source, folder), *made, options.runs);
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
@@ -188,6 +211,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
            "onnxruntime");
   options.inputs.addTo(list);
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
                                       "intrinsics", "unpacked", "checked", "plan"});

@@ -175,6 +175,10 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program that runs the model on .npy files");
   list.add("dim", source.dimensions, "NAME=VALUE", "a dimension of the inputs: a number, or another symbol");
+  list.add(
+      "state", source.states, "INPUT=OUTPUT[:N]",
+      "keep the output in the session as the next value of the input, of at most N rows where it grows; * matches any "
+      "text, the same in both");
   list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
   list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");

@@ -123,6 +123,8 @@ Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Ar
 bool Execution::run() {
   for (perpend_tensor &output : outputs)
     output = {}; // the session's memory
+  if (forgets)
+    (void)perpend_session_truncate(session, 0); // an error if none grows
   if (perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                           static_cast<int32_t>(outputs.size())) == PERPEND_OK)
     return true;

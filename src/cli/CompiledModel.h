@@ -62,6 +62,8 @@ class Execution {
 public:
   /// `advice`: appended to the hint of a failed run.
   Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays, StringRef advice = "");
+  /// Before each run, states that grow lose what earlier runs have added, so that all runs take as long.
+  void forgetGrowth() { forgets = true; }
   /// False: printed.
   bool run();
   /// Valid until the next run.
@@ -71,6 +73,7 @@ private:
   perpend_session *session;
   std::vector<perpend_tensor> inputs, outputs;
   std::string advice;
+  bool forgets = false;
 };
 
 /// Runs once. Errors: nullopt, printed.

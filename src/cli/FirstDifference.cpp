@@ -10,7 +10,7 @@
 #include "arrays/Compare.h"
 #include "cli/References.h"
 #include "graph/Attributes.h"
-#include "graph/Graph.h"
+#include "graph/States.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -120,6 +120,8 @@ std::string findFirstDifference(const ModelSource &source, const CompileOptions 
     return "";
   if (!mainOf(*module))
     return "not known, since the model is a host program";
+  if (!graph::statesOf(mainOf(*module)).empty())
+    return "not known, since the model has states: --against plan tells whether the plan of memory is wrong";
   llvm::SmallVector<Operation *> operators = operatorsOf(*module);
   Search search(*module, options, inputs);
   size_t low = 0, high = operators.size();

@@ -97,6 +97,8 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
     rows.push_back({"input", input.name, input.type});
   for (const TensorReport &output : report.outputs)
     rows.push_back({"output", output.name, output.type});
+  for (const TensorReport &state : report.states)
+    rows.push_back({"state", state.name, state.type});
   for (const std::string &symbol : report.symbols)
     rows.push_back({"symbol", symbol, "integer, at least 0"});
   for (const std::string &requirement : report.requirements)

@@ -64,9 +64,10 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("schedules", wantsSchedules, "", "print the traces of kernels, as `perpend compile --schedules` reads them");
   list.addOutputFile("html", html, "FILE", "write everything as a self-contained page");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "unpacked", "plan"});
-  list.needSource({"stage", "schedules", "dim", "operators"});
+  list.needSource({"stage", "schedules", "dim", "operators", "state"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

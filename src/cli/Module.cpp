@@ -6,8 +6,10 @@
 #include "compiler/VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
+#include "graph/MakeStates.h"
 #include "graph/NodeNames.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "host/Host.h"
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
@@ -17,6 +19,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
@@ -154,6 +157,18 @@ static OwningOpRef<ModuleOp> loadText(MLIRContext &context, const ModelSource &s
   return failed(verifyModule(*module)) || failed(loadOperators(*module)) ? OwningOpRef<ModuleOp>() : std::move(module);
 }
 
+static LogicalResult makeStates(func::FuncOp main, ArrayRef<std::string> texts) {
+  std::vector<graph::StateOption> states;
+  for (const std::string &text : texts) {
+    std::optional<graph::StateOption> state = graph::StateOption::parse(text);
+    if (!state)
+      return fail("option '--state': expected INPUT=OUTPUT, such as 'past_*=present_*:4096', got '" + text + "'"),
+             failure();
+    states.push_back(*state);
+  }
+  return failure(failed(graph::makeStates(main, states)) || failed(verify(main)) || failed(graph::verifyStates(main)));
+}
+
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   if (source.kind == ModelKind::Library) {
     fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
@@ -184,7 +199,8 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     fail("'" + source.path + "' has no function @main", "a module is one function @main of graph operators");
     return {};
   }
-  return failed(checkSizes(main)) ? OwningOpRef<ModuleOp>() : std::move(module);
+  return failed(checkSizes(main)) || failed(makeStates(main, source.states)) ? OwningOpRef<ModuleOp>()
+                                                                             : std::move(module);
 }
 
 void printElided(Operation *op, llvm::raw_ostream &out) {

@@ -26,6 +26,7 @@ struct ModelSource {
   std::string path;
   std::vector<std::string> dimensions;
   std::vector<std::string> operators; ///< descriptions of the user's operators
+  std::vector<std::string> states;    ///< inputs and outputs that become states (graph/MakeStates.h)
   ModelKind kind = ModelKind::Onnx;
   /// False for modules that were dumped after the graph level.
   bool isGraphLevel = true;

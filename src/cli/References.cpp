@@ -15,7 +15,8 @@ using namespace mlir;
 namespace perpend::cli {
 
 /// `main` is a function of graph operators, or an entry of the host level.
-template <typename Main> static std::optional<std::vector<Array>> interpretMain(Main main, ArrayRef<Array> inputs) {
+template <typename Main>
+static std::optional<std::vector<Array>> interpretMain(Main main, ArrayRef<Array> inputs, unsigned runs) {
   interp::Boundary boundary(main);
   llvm::SmallVector<interp::Tensor> tensors;
   for (auto [number, input] : llvm::enumerate(inputs)) {
@@ -26,8 +27,16 @@ template <typename Main> static std::optional<std::vector<Array>> interpretMain(
   }
   interp::InterpreterOptions options;
   options.lists = boundary.listTable();
-  FailureOr<SmallVector<interp::Tensor>> results = interp::interpret(main, tensors, options);
-  if (failed(results))
+  FailureOr<SmallVector<interp::Tensor>> states = interp::firstStatesOf(main), results = states;
+  for (unsigned run = 0; run < runs && succeeded(states); ++run) {
+    SmallVector<interp::Tensor> all(tensors);
+    llvm::append_range(all, *states);
+    results = interp::interpret(main, all, options);
+    if (failed(results))
+      return std::nullopt;
+    states = SmallVector<interp::Tensor>(ArrayRef(*results).take_back(states->size()));
+  }
+  if (failed(states))
     return std::nullopt;
   std::vector<Array> arrays;
   for (const interp::Tensor &tensor : *results)
@@ -35,10 +44,10 @@ template <typename Main> static std::optional<std::vector<Array>> interpretMain(
   return arrays;
 }
 
-std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs) {
+std::optional<std::vector<Array>> interpretModule(ModuleOp module, ArrayRef<Array> inputs, unsigned runs) {
   if (auto entry = module.lookupSymbol<host::EntryOp>("main"))
-    return interpretMain(entry, inputs);
-  return interpretMain(module.lookupSymbol<func::FuncOp>("main"), inputs);
+    return interpretMain(entry, inputs, runs);
+  return interpretMain(module.lookupSymbol<func::FuncOp>("main"), inputs, runs);
 }
 
 static constexpr StringRef onnxRuntimeProgram = R"(

@@ -7,8 +7,9 @@
 
 namespace perpend::cli {
 
-/// The interpreter's outputs. Errors: nullopt, in the module's diagnostics.
-std::optional<std::vector<Array>> interpretModule(mlir::ModuleOp module, ArrayRef<Array> inputs);
+/// The interpreter's outputs, then the states, after the last of so many runs on the same inputs. Errors: nullopt, in
+/// the module's diagnostics.
+std::optional<std::vector<Array>> interpretModule(mlir::ModuleOp module, ArrayRef<Array> inputs, unsigned runs = 1);
 
 /// The outputs of ONNX Runtime, run in Python, in the compiled model's form: a list of maps is a matrix. Without its
 /// graph optimisations, operators compute what ONNX defines. Errors: nullopt, printed.

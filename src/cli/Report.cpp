@@ -9,6 +9,7 @@
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "host/Strategy.h"
 #include "support/ReadableText.h"
@@ -89,17 +90,24 @@ static std::string textOfRepeats(ArrayRef<int64_t> dims) {
          llvm::join(llvm::map_range(dims, [](int64_t dim) { return std::to_string(dim); }), ", ");
 }
 
+/// Describes a state, whose largest shape is given.
+static std::string textOfGrowth(std::optional<int64_t> growing) {
+  return growing ? "; dimension " + std::to_string(*growing) + " grows, this is the most" : "";
+}
+
 static void collectSignature(func::FuncOp main, ModelReport &report) {
   std::vector<SmallVector<int64_t>> repeats(main.getNumArguments());
   for (const graph::Repeat &repeat : graph::repeatsOf(main))
     repeats[repeat.input].push_back(repeat.dim);
-  for (BlockArgument argument : main.getArguments()) {
+  for (BlockArgument argument : main.getArguments().take_front(graph::inputCountOf(main))) {
     unsigned input = argument.getArgNumber();
     report.inputs.push_back(
         {nameOf(main.getArgAttrDict(input), "input"), textOf(argument.getType()) + textOfRepeats(repeats[input])});
   }
-  for (auto [i, type] : llvm::enumerate(main.getResultTypes()))
+  for (auto [i, type] : llvm::enumerate(main.getResultTypes().take_front(graph::outputCountOf(main))))
     report.outputs.push_back({nameOf(main.getResultAttrDict(static_cast<unsigned>(i)), "output"), textOf(type)});
+  for (const graph::State &state : graph::statesOf(main))
+    report.states.push_back({support::readable(state.name), textOf(state.capacity) + textOfGrowth(state.growing)});
   report.symbols = graph::symbolsOf(main);
   report.dataSymbols = graph::dataSymbolsOf(main);
 }
@@ -225,12 +233,17 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     add(report.inputs, perpend_model_input(model.get(), i));
   for (int32_t i = 0; i < perpend_model_output_count(model.get()); ++i)
     add(report.outputs, perpend_model_output(model.get(), i));
+  for (int32_t i = 0; i < perpend_model_state_count(model.get()); ++i)
+    add(report.states, perpend_model_state(model.get(), i));
   for (int32_t i = 0; i < perpend_model_kernel_count(model.get()); ++i)
     report.kernels.push_back({perpend_model_kernel_name(model.get(), i), "", "", "", ""});
   const llvm::json::Object facts = descriptionOf(model.get());
   if (const llvm::json::Array *inputs = facts.getArray("inputs"))
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(objectOf(input), "repeats"));
+  if (const llvm::json::Array *states = facts.getArray("states"))
+    for (auto [state, entry] : llvm::zip(*states, report.states))
+      entry.type += textOfGrowth(objectOf(state).getInteger("growing"));
   if (report.refusal.empty() || !facts.getArray("variants"))
     report.target = facts.getString("target").value_or("").str();
   report.precision = facts.getString("precision").value_or("").str();
@@ -276,6 +289,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
     out << "input    " << input.name << ": " << input.type << "\n";
   for (const TensorReport &output : report.outputs)
     out << "output   " << output.name << ": " << output.type << "\n";
+  for (const TensorReport &state : report.states)
+    out << "state    " << state.name << ": " << state.type << "\n";
   if (!report.symbols.empty())
     out << "symbols  " << llvm::join(report.symbols, ", ")
         << (report.dataSymbols.empty() ? "" : "; a run finds " + llvm::join(report.dataSymbols, ", ")) << "\n";

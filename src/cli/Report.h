@@ -48,7 +48,7 @@ struct ModelReport {
   std::string refusal; ///< why it does not run on this machine; empty: it does, or is uncompiled
   bool isChecked = false;
   std::string precision; ///< precision of the operands of products; empty: f32
-  std::vector<TensorReport> inputs, outputs;
+  std::vector<TensorReport> inputs, outputs, states;
   std::vector<std::string> symbols, dataSymbols; ///< dataSymbols: those whose values a run determines
   std::vector<std::string> requirements;         ///< requirements on extents of inputs
   std::vector<OperatorReport> operators;

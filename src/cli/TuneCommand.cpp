@@ -378,6 +378,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("list", options.wantsList, "",
            "print the kernels, their times and the fraction of the roof that they reach");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
+  list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;

@@ -90,6 +90,8 @@ private:
   /// Links the artifact and writes its C header.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
+  /// Gives constants, first values of states included, other offsets than memory planning did.
+  void moveConstants(llvm::function_ref<int64_t(int64_t)> offsetOf);
   void shareWeights();
   mlir::LogicalResult keepWeights();
 

@@ -256,6 +256,13 @@ static target::WeightMemory::Piece pieceOf(AsmResourceBlob &blob) {
   return piece;
 }
 
+void Compilation::moveConstants(llvm::function_ref<int64_t(int64_t)> offsetOf) {
+  host::moveSegments(module, offsetOf);
+  for (StateDescription &state : description.states)
+    if (state.initialBytes)
+      state.initialOffset = offsetOf(state.initialOffset);
+}
+
 /// Behind `plan`: constants stay in the process, and code finds them at their distances from the first.
 LogicalResult Compilation::keepWeights() {
   std::map<int64_t, uintptr_t> addresses;
@@ -276,7 +283,7 @@ LogicalResult Compilation::keepWeights() {
     report->weights.push_back(std::move(piece));
   }
   description.table.weightsAddress = addresses.empty() ? 0 : first;
-  host::moveSegments(module, [&](int64_t offset) {
+  moveConstants([&](int64_t offset) {
     auto found = addresses.find(offset);
     return found == addresses.end() ? 0 : static_cast<int64_t>(found->second - first); // one without bytes is anywhere
   });

@@ -8,6 +8,7 @@
 #include "graph/Shapes.h"
 #include "host/Segments.h"
 #include "host/Strategy.h"
+#include "host/VerifyProgram.h"
 #include "support/MappedFile.h"
 #include "support/ReadableText.h"
 #include "tile/kernel/Buffers.h"
@@ -129,6 +130,30 @@ static void describeConstants(host::EntryOp entry, ModelDescription &description
   description.needsHandles = calls || hasHandles;
 }
 
+/// States follow inputs and outputs, and have no names there.
+static void describeStates(host::EntryOp entry, ModelDescription &description) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  const unsigned count = entry.stateCount();
+  description.inputs.resize(description.inputs.size() - count);
+  description.outputs.resize(description.outputs.size() - count);
+  for (unsigned number = 0; number < count; ++number) {
+    auto op = module.lookupSymbol<host::StateOp>(entry.stateOf(entry.inputCount() - count + number));
+    StateDescription state;
+    state.tensor = describeTensor(op.tensor(), {}, op.getName().str());
+    if (op.getGrowing())
+      state.growing = static_cast<int64_t>(*op.getGrowing());
+    if (op.getInitially()) {
+      auto segment = module.lookupSymbol<host::SegmentOp>(*op.getInitially());
+      auto type = segment.getValue().getShapedType();
+      state.initialOffset = static_cast<int64_t>(segment.getOffset());
+      state.initialBytes = type.getNumElements() * tile::elementBytes(type.getElementType());
+    }
+    if (entry.isInPlace(number))
+      state.update = host::overwrites(entry, number) ? PERPEND_UPDATE_WRITTEN : PERPEND_UPDATE_APPENDED;
+    description.states.push_back(std::move(state));
+  }
+}
+
 static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
   table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(entry->getParentOfType<ModuleOp>()));
   table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
@@ -159,11 +184,12 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
     (isInput ? description.inputs : description.outputs)
         .push_back(describeTensor(entry.tensorOf(i), entry.getArgAttrDict(i), fallback));
   }
-  for (unsigned input = 0; input < entry.inputCount(); ++input)
+  for (unsigned input = 0; input < description.inputs.size(); ++input)
     if (auto dims = entry.getArgAttrOfType<ArrayAttr>(input, graph::repeatsAttribute))
       for (auto [dim, others] : llvm::enumerate(dims.getAsRange<graph::ShapeAttr>()))
         if (!others.getDims().empty())
           description.inputs[input].repeats.push_back(static_cast<int64_t>(dim));
+  describeStates(entry, description);
   description.symbols = entry.symbolNames();
   description.dataSymbols = entry.dataSymbolNames();
   for (StringRef requirement : graph::describeRequirements(entry, /*eachEquationOnce=*/true))
@@ -171,6 +197,7 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
   describeKernels(module, description);
   describeConstants(entry, description);
   describeMemory(entry, description.table);
+  description.table.hasStates = !description.states.empty();
   description.table.inputCount = description.inputs.size();
   description.table.outputCount = description.outputs.size();
   description.table.symbolCount = description.symbols.size();
@@ -220,6 +247,17 @@ static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
   return array;
 }
 
+static llvm::json::Array toJson(ArrayRef<StateDescription> states) {
+  llvm::json::Array array;
+  for (const StateDescription &state : states) {
+    llvm::json::Object object = toJson(state.tensor);
+    if (state.growing)
+      object["growing"] = *state.growing;
+    array.push_back(std::move(object));
+  }
+  return array;
+}
+
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
                             {"isa", llvm::json::Array(machine.target.features)},
@@ -240,6 +278,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"outputs", toJson(description.outputs)},
                             {"kernels", llvm::json::Array(description.kernels)},
                             {"weightsBytes", description.table.weightsBytes}};
+  if (!description.states.empty())
+    object["states"] = toJson(description.states);
   if (!description.dataSymbols.empty())
     object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
   if (!description.requirements.empty())
@@ -286,6 +326,10 @@ void printHeader(const ModelDescription &description, llvm::raw_ostream &stream)
   };
   printTensors("input", description.inputs);
   printTensors("output", description.outputs);
+  std::vector<TensorDescription> states;
+  for (const StateDescription &state : description.states)
+    states.push_back(state.tensor);
+  printTensors("state", states);
   stream << "#ifdef __cplusplus\nextern \"C\" {\n#endif\nconst perpend_module *perpend_module_" << name
          << "(void);\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
 }

@@ -24,10 +24,19 @@ struct TensorDescription {
   mlir::ArrayAttr labels{};       ///< column labels of an output that is a list of maps; otherwise null
 };
 
+/// A value that a session keeps from run to run.
+struct StateDescription {
+  TensorDescription tensor;       ///< its shape is the largest one
+  std::optional<int64_t> growing; ///< the dimension whose extent is the length
+  int64_t initialOffset = 0, initialBytes = 0;
+  uint32_t update = 0; ///< perpend_update
+};
+
 /// Facts read from main after memory planning.
 struct ModelDescription {
   target::ModuleTable table;
-  std::vector<TensorDescription> inputs, outputs;
+  std::vector<TensorDescription> inputs, outputs; ///< without states
+  std::vector<StateDescription> states;
   std::vector<std::string> symbols, dataSymbols, requirements, kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::vector<std::string> texts; ///< constant strings by identity; empty if the model has no strings

@@ -125,6 +125,32 @@ static perpend_records segmentsOf(const ModelDescription &description, TableWrit
   return writer.records<perpend_segment_record>(segment);
 }
 
+static perpend_records statesOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<TensorDescription> tensors;
+  for (const StateDescription &state : description.states)
+    tensors.push_back(state.tensor);
+  return recordsOf(tensors, writer);
+}
+
+static perpend_records stateFactsOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_state_record> records;
+  for (const StateDescription &state : description.states) {
+    perpend_state_record record = {};
+    record.growing = static_cast<uint32_t>(state.growing.value_or(static_cast<int64_t>(state.tensor.shape.size())));
+    record.initialOffset = static_cast<uint64_t>(state.initialOffset);
+    record.initialBytes = static_cast<uint64_t>(state.initialBytes);
+    records.push_back(record);
+  }
+  return writer.records<perpend_state_record>(records);
+}
+
+static perpend_records entryStatesOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_entry_state_record> records;
+  for (auto [number, state] : llvm::enumerate(description.states))
+    records.push_back({static_cast<uint32_t>(number), state.update});
+  return writer.records<perpend_entry_state_record>(records);
+}
+
 static perpend_entry_record entryOf(const ModelDescription &description, TableWriter &writer) {
   const target::ModuleTable &table = description.table;
   SmallVector<perpend_buffer_lifetime> lifetimes;
@@ -136,6 +162,7 @@ static perpend_entry_record entryOf(const ModelDescription &description, TableWr
   entry.symbols = writer.texts(description.symbols);
   entry.inputs = recordsOf(description.inputs, writer);
   entry.outputs = recordsOf(description.outputs, writer);
+  entry.states = entryStatesOf(description, writer);
   entry.repeats = repeatsOf(description, writer);
   entry.lifetimes = writer.records<perpend_buffer_lifetime>(lifetimes);
   entry.arenaBytes = -1;
@@ -161,6 +188,8 @@ llvm::Error writeTables(ModelDescription &description, const target::TargetInfo 
   perpend_tables head = {};
   head.entries = writer.records<perpend_entry_record>(entryOf(description, writer));
   head.segments = segmentsOf(description, writer);
+  head.states = statesOf(description, writer);
+  head.stateFacts = stateFactsOf(description, writer);
   head.name = writer.text(table.name);
   head.target = writer.text(target.name);
   head.isa = writer.texts(target.features);

@@ -40,7 +40,7 @@ void Compilation::shareWeights() {
     if (!blob.bytes.empty())
       offset = static_cast<int64_t>(shared->place(blob.bytes));
   }
-  host::moveSegments(module, [&](int64_t offset) {
+  moveConstants([&](int64_t offset) {
     auto found = offsets.find(offset);
     if (found == offsets.end()) // modules of users cannot start this late
       llvm::report_fatal_error("perpend bug: the plan has a constant where none lies");

@@ -11,6 +11,7 @@
 #include "graph/Attributes.h"
 #include "graph/Repeats.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "host/VerifyProgram.h"
 #include "tile/ir/VerifyKernel.h"
@@ -107,7 +108,7 @@ static LogicalResult verifyOperators(Block &block) {
 /// runtime's.
 static LogicalResult verifyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody()) {
-    if (isa<host::EntryOp, host::SegmentOp>(op))
+    if (isa<host::EntryOp, host::SegmentOp, host::StateOp>(op))
       continue;
     auto function = dyn_cast<func::FuncOp>(op);
     if (!function || (function.getSymName() != "main" && !function->hasAttr(graph::kernelAttribute)))
@@ -211,7 +212,8 @@ LogicalResult verifyModule(ModuleOp module) {
     if (failed(verifyTensor(main, type, "output " + Twine(number))))
       return failure();
   if (failed(verifyKernels(module)) || failed(verifyOperators(main.getBody().front())) || failed(verifyCalls(main)) ||
-      failed(verifySymbols(main)) || failed(graph::checkSymbolOrder(main)) || failed(graph::verifyRepeats(main)))
+      failed(verifySymbols(main)) || failed(graph::checkSymbolOrder(main)) || failed(graph::verifyRepeats(main)) ||
+      failed(graph::verifyStates(main)))
     return failure();
   return verifyAttributes(main);
 }

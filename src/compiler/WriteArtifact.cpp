@@ -155,6 +155,8 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const Artif
       return failure();
   if (kind == ArtifactKind::Executable && failed(addArchive("libperpend_main.a", request.archives)))
     return failure();
+  if (description.table.hasStates && failed(addArchive("libperpend_state.a", request.archives)))
+    return failure();
   if (failed(addArchive("libperpend_runtime.a", request.archives)))
     return failure();
   llvm::Error error = kind == ArtifactKind::SharedLibrary   ? target::linkSharedLibrary(request, target)

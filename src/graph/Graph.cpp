@@ -1,6 +1,7 @@
 //===- Graph.cpp - dialect registration and attributes --------------------===//
 
 #include "graph/Graph.h"
+#include "graph/Updates.h"
 #include "graph/gradients/LinearCalls.h"
 
 #include "mlir/IR/DialectImplementation.h"
@@ -31,6 +32,11 @@ void GraphDialect::initialize() {
 #define GET_OP_LIST
 #include "graph/GraphOps.cpp.inc"
       >();
+  addOperations<
+#define GET_OP_LIST
+#include "graph/GraphUpdates.cpp.inc"
+      >();
+  attachUpdates(getContext());
   registerLinearCalls(*getContext());
 }
 

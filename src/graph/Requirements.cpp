@@ -4,6 +4,7 @@
 #include "graph/Attributes.h"
 #include "graph/NodeNames.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
 
@@ -116,8 +117,10 @@ std::vector<std::string> perpend::graph::describeRequirements(Operation *main, b
       continue;
     StringRef subject = subjects && index < subjects.size() ? cast<StringAttr>(subjects[index]).getValue() : "";
     bool isEquality = llvm::is_contained(all, -requirement);
-    texts.push_back((subject.empty() ? "the model" : "node '" + subject.str() + "'") + " needs " +
-                    support::Inequality(requirement, isEquality).text);
+    std::string who = subject.empty() ? "the model" : "node '" + subject.str() + "'";
+    if (subject.consume_front(stateSubject))
+      who = "state '" + subject.str() + "'";
+    texts.push_back(who + " needs " + support::Inequality(requirement, isEquality).text);
   }
   return texts;
 }

@@ -5,6 +5,7 @@
 #include "graph/ErrorKind.h"
 
 #include "graph/Shapes.h"
+#include "graph/States.h"
 
 using namespace mlir;
 using perpend::graph::shapeOf;
@@ -181,7 +182,8 @@ std::vector<std::optional<perpend::graph::SymbolSource>> perpend::graph::symbolS
         auto linear = linearIn(extent, symbol);
         bool isBare = linear && linear->first == 1 && linear->second == 0;
         bool hasBare = best && best->factor == 1 && best->offset == 0;
-        if (linear && (!best || (isBare && !hasBare)))
+        bool isState = main.getArgAttr(argument.getArgNumber(), perpend::graph::stateAttribute) != nullptr;
+        if (linear && (!best || (isBare && (!hasBare || isState))))
           best = SymbolSource{argument.getArgNumber(), static_cast<unsigned>(dim), linear->first, linear->second};
       }
     sources.push_back(best);

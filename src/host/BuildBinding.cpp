@@ -13,6 +13,7 @@
 #include "graph/Repeats.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "support/Inequality.h"
 
@@ -91,7 +92,8 @@ private:
     for (size_t number = symbols.size(); number-- > 0;)
       for (int64_t sign : {1, -1}) {
         SymbolicInt symbol = SymbolicInt::symbol(symbols[number]), rest = requirement - symbol * SymbolicInt(sign);
-        if (!sources[number] || !requirement.uses(symbols[number]) || rest.uses(symbols[number]))
+        if (!sources[number] || isState(sources[number]->input) || !requirement.uses(symbols[number]) ||
+            rest.uses(symbols[number]))
           continue;
         SymbolicInt bound = sign > 0 ? -rest : rest;
         if (!bound.isConstant() && !llvm::is_contained(all, -requirement))
@@ -102,6 +104,9 @@ private:
       }
     return std::nullopt;
   }
+
+  /// Callers do not choose its extents.
+  bool isState(unsigned input) { return main.getArgAttr(input, graph::stateAttribute) != nullptr; }
 
   /// At most `limit` bytes of a name, in a text whose braces stand for numbers.
   static std::string literal(StringRef name, size_t limit) {
@@ -120,7 +125,7 @@ private:
       if (!mentioned.count(symbol) || where.size() > 200)
         continue;
       where += (where.empty() ? ", where " : ", ") + literal(symbol, 60) + " = {" + std::to_string(number) + "}";
-      if (!source || source->factor != 1 || source->offset != 0)
+      if (!source || source->factor != 1 || source->offset != 0 || isState(source->input))
         continue;
       auto given = main.getArgAttrOfType<StringAttr>(source->input, graph::nameAttribute);
       std::string name = given ? given.str() : "input" + std::to_string(source->input), shape;

@@ -10,10 +10,12 @@
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "host/BuildBinding.h"
 #include "host/LiveRanges.h"
 #include "support/Inequality.h"
+#include "tile/kernel/Buffers.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -34,6 +36,7 @@ ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan)
 
 EntryOp ProgramBuilder::run() {
   entry = createEntry();
+  createStates();
   b.setInsertionPointToStart(&entry.getBody().front());
   buildBinding(b, main, entry);
   createMemory();
@@ -88,6 +91,28 @@ EntryOp ProgramBuilder::createEntry() {
   return created;
 }
 
+/// The arguments name their states, whose declarations have the rest.
+void ProgramBuilder::createStates() {
+  for (auto [number, state] : llvm::enumerate(graph::statesOf(main))) {
+    std::string name = "s" + std::to_string(number);
+    FlatSymbolRefAttr initially;
+    if (state.initial) {
+      SegmentOp segment = createSegment(main.getLoc(), plan.initial.lookup(state.name), state.initial);
+      initially = FlatSymbolRefAttr::get(segment.getSymNameAttr());
+    }
+    b.setInsertionPoint(entry);
+    b.create<StateOp>(main.getLoc(), name, state.name, PlaceType::get(state.capacity),
+                      state.growing ? b.getI64IntegerAttr(*state.growing) : IntegerAttr(), initially);
+    for (unsigned argument : {state.argument, main.getNumArguments() + state.result}) {
+      for (StringLiteral attribute : {graph::stateAttribute, graph::capacityAttribute, graph::initialAttribute})
+        entry.removeArgAttr(argument, attribute);
+      entry.setArgAttr(argument, stateAttribute, FlatSymbolRefAttr::get(b.getContext(), name));
+      if (entry.removeArgAttr(argument, graph::inPlaceAttribute))
+        entry.setArgAttr(argument, inPlaceAttribute, b.getUnitAttr());
+    }
+  }
+}
+
 void ProgramBuilder::createMemory() {
   auto type = MemoryType::get(b.getContext(), b.getStringAttr(hostMemory));
   for (auto [number, buffer] : llvm::enumerate(plan.arena)) {
@@ -128,13 +153,22 @@ Value ProgramBuilder::typedPlace(Location loc, Storage storage, RankedTensorType
     return place = b.create<PlaceOp>(loc, PlaceType::get(type), memories[storage.number], list(0));
   }
   case Space::Slot:
-    return typedPlace(loc, slots.at(storage.number), type);
+    return slotPlace(loc, storage.number, type);
   case Space::Room:
     return b.create<ContentOp>(loc, PlaceType::get(type), roomOf(storage));
   case Space::Segment:
     break; // what is constant is not written
   }
   llvm_unreachable("storage that can be written");
+}
+
+/// A part of a state has its place from its first use on.
+Value ProgramBuilder::slotPlace(Location loc, int64_t slot, RankedTensorType type) {
+  Value &place = slots[slot];
+  if (place)
+    return typedPlace(loc, place, type);
+  const MemoryPlan::Part &part = plan.parts.at(slot);
+  return place = typedPlace(loc, entry.output(static_cast<unsigned>(part.result)), type, part.offset);
 }
 
 Value ProgramBuilder::placeForWriting(Location loc, Storage storage, RankedTensorType type) {
@@ -248,6 +282,7 @@ void ProgramBuilder::emitOperators(Block &block) {
         .Case([&](graph::ReshapeOp reshape) { emitReshape(reshape); })
         .Case([&](graph::CallKernelOp call) { emitCall(call); })
         .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
+        .Case([&](graph::UpdateInterface update) { emitUpdate(update); })
         .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
         .Case([&](graph::RequireOp require) { emitRequire(require); })
         .Case([&](graph::IfOp op) { emitIf(op); })
@@ -258,14 +293,45 @@ void ProgramBuilder::emitConstant(graph::ConstantOp constant) {
   auto found = plan.segments.find(constant);
   if (found == plan.segments.end())
     return; // not used
-  std::string name = "w" + std::to_string(segments++);
-  {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPoint(entry);
-    b.create<SegmentOp>(constant.getLoc(), name, found->second, constant.getValue());
+  SegmentOp segment = createSegment(constant.getLoc(), found->second, constant.getValue());
+  places[constant] = b.create<ConstantOp>(constant.getLoc(), PlaceType::get(cast<RankedTensorType>(constant.getType())),
+                                          segment.getSymName());
+}
+
+SegmentOp ProgramBuilder::createSegment(Location loc, int64_t offset, ElementsAttr value) {
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPoint(entry);
+  return b.create<SegmentOp>(loc, "w" + std::to_string(segments++), offset, value);
+}
+
+/// What is not there yet is copied. Along the first dimension a block is contiguous, else it has rows.
+void ProgramBuilder::emitUpdate(graph::UpdateInterface update) {
+  Location loc = update.getLoc();
+  ArrayRef<Storage> storages(plan.values.at(update));
+  auto type = cast<RankedTensorType>(update->getResult(0).getType());
+  Value whole = places[update->getResult(0)] = typedPlace(loc, storages.back(), type);
+  if (auto positions = update.positionsOperand()) {
+    Value block = update->getOperand(update.updatedBlocks().front().operand);
+    b.create<CopySlicesOp>(loc, placeOf(block), placeOf(update->getOperand(*positions)), whole);
+    return;
   }
-  places[constant] =
-      b.create<ConstantOp>(constant.getLoc(), PlaceType::get(cast<RankedTensorType>(constant.getType())), name);
+  graph::Shape shape = shapeOf(type);
+  SymbolicInt row = graph::elementCount(ArrayRef(shape).drop_front(update.updatedDim() + 1)) *
+                    SymbolicInt(tile::elementBytes(type.getElementType()));
+  SymbolicInt count = graph::elementCount(ArrayRef(shape).take_front(update.updatedDim()));
+  for (const graph::UpdatedBlock &block : update.updatedBlocks()) {
+    if (auto part = plan.parts.find(storages[block.operand].number);
+        storages[block.operand].space == Space::Slot && part != plan.parts.end() && part->second.update == update &&
+        part->second.operand == block.operand)
+      continue; // computed there
+    Value source = placeOf(update->getOperand(block.operand));
+    if (count == SymbolicInt(1))
+      b.create<CopyOp>(loc, source,
+                       typedPlace(loc, whole, cast<PlaceType>(source.getType()).getTensor(), block.offset * row));
+    else
+      b.create<CopyRowsOp>(loc, source, whole, list(count), list(block.offset * row),
+                           list(shape[update.updatedDim()] * row));
+  }
 }
 
 void ProgramBuilder::emitReshape(graph::ReshapeOp reshape) {
@@ -325,6 +391,8 @@ void ProgramBuilder::emitRequire(graph::RequireOp require) {
 void ProgramBuilder::emitResults(Operation *terminator) {
   ArrayRef<Storage> sources(plan.values.at(terminator));
   for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
+    if (entry.getArgAttr(entry.inputCount() + number, inPlaceAttribute))
+      continue;
     bool isRoom = isa<RoomType>(entry.output(static_cast<unsigned>(number)).getType());
     copyTo(value.getLoc(), {isRoom ? Space::Room : Space::Output, static_cast<int64_t>(number)}, sources[number],
            value);

@@ -141,6 +141,43 @@ LogicalResult SegmentOp::verify() {
   return emitOpError("C1: expected an offset that is a multiple of ") << PERPEND_ALIGNMENT << ", got " << getOffset();
 }
 
+LogicalResult StateOp::verify() {
+  auto place = dyn_cast<PlaceType>(getCapacity());
+  if (!place || !place.getTensor().hasStaticShape())
+    return emitOpError("C1: expected a place whose extents are numbers, got ") << getCapacity();
+  ArrayRef<int64_t> extents = place.getTensor().getShape();
+  uint64_t growing = getGrowing().value_or(0);
+  bool isFirst = growing <= extents.size() &&
+                 llvm::all_of(extents.take_front(growing), [](int64_t extent) { return extent == 1; });
+  if (getGrowing() && (growing >= extents.size() || !isFirst))
+    return emitOpError("C2: expected a dimension of ") << place << " that follows extents of 1, got " << growing;
+  return success();
+}
+
+LogicalResult CopyRowsOp::verify() {
+  for (ShapeAttr list : {getCount(), getOffset(), getDistance()})
+    if (list.getDims().size() != 1)
+      return emitOpError("C1: expected one expression, got ") << list.getDims().size();
+  return success();
+}
+
+LogicalResult CopySlicesOp::verify() {
+  Shape positions = getPositions().getType().extents();
+  std::optional<int64_t> depth = positions.empty() ? std::nullopt : positions.back().constant();
+  auto element = dyn_cast<IntegerType>(getPositions().getType().getTensor().getElementType());
+  if (element && element.getWidth() >= 8 && depth && *depth > 0 &&
+      *depth <= static_cast<int64_t>(getTarget().getType().extents().size()))
+    return success();
+  return emitOpError("C1: expected positions in a value of type ")
+         << getTarget().getType() << ", got " << getPositions().getType();
+}
+
+PlaceType CopySlicesOp::slice() {
+  Shape shape = getTarget().getType().extents();
+  return PlaceType::get(graph::tensorType(ArrayRef<SymbolicInt>(shape).drop_front(depth()),
+                                          getTarget().getType().getTensor().getElementType()));
+}
+
 /// C1: a dimension of an input of the entry.
 static LogicalResult verifyInput(Operation *op, Value input, uint64_t dim) {
   auto argument = dyn_cast<BlockArgument>(input);
@@ -284,6 +321,19 @@ static std::vector<std::string> textsIn(ArrayAttr list) {
 
 std::vector<std::string> EntryOp::symbolNames() { return textsIn(getSymbols()); }
 std::vector<std::string> EntryOp::dataSymbolNames() { return textsIn(getDataSymbols()); }
+
+StringRef EntryOp::stateOf(unsigned argument) {
+  auto state = getArgAttrOfType<FlatSymbolRefAttr>(argument, stateAttribute);
+  return state ? state.getValue() : StringRef();
+}
+
+unsigned EntryOp::stateCount() {
+  return llvm::count_if(llvm::seq(inputCount()), [&](unsigned input) { return !stateOf(input).empty(); });
+}
+
+bool EntryOp::isInPlace(unsigned state) {
+  return getArgAttr(getNumArguments() - stateCount() + state, inPlaceAttribute) != nullptr;
+}
 
 LogicalResult EntryOp::verify() {
   if (inputCount() > getNumArguments())

@@ -21,6 +21,10 @@ using graph::SymbolicInt;
 
 /// The memory of the process.
 inline constexpr llvm::StringLiteral hostMemory = "host";
+/// Of an argument of an entry, a symbol: the state (host.state) whose value it is, before or after the run.
+inline constexpr llvm::StringLiteral stateAttribute = "host.state";
+/// Unit, of an output that is a state: it lies in the memory of the input.
+inline constexpr llvm::StringLiteral inPlaceAttribute = "host.in_place";
 } // namespace perpend::host
 
 #include "host/HostDialect.h.inc"

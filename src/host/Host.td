@@ -73,12 +73,31 @@ def SegmentOp : Host_Op<"segment", [Symbol]> {
   let hasVerifier = 1;
 }
 
+def StateOp : Host_Op<"state", [Symbol]> {
+  let summary = "Bytes of a session, which runs read and update";
+  let description = [{
+    `capacity` is the largest value; along the dimension `growing`, if there is one, a value may have fewer elements, its length. The first value is that of
+    the segment `initially`, or zeros, without elements along `growing`. A reset gives it again.
+    Example: `host.state @s0 "k" : !host.place<[4096, 64] x f32> growing 0`. Errors: C1 the capacity is no number, C2 the growing dimension is none, or
+    behind one that is not 1.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, TypeAttr:$capacity, OptionalAttr<I64Attr>:$growing,
+                       OptionalAttr<FlatSymbolRefAttr>:$initially);
+  let assemblyFormat = "$sym_name $name `:` $capacity (`growing` $growing^)? (`initially` $initially^)? attr-dict";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType tensor() { return ::llvm::cast<PlaceType>(getCapacity()).getTensor(); }
+  }];
+}
+
 def EntryOp : Host_Op<"entry", [FunctionOpInterface, IsolatedFromAbove, SingleBlock]> {
   let summary = "A program that callers run";
   let description = [{
     Arguments are the places of the inputs, then those of the outputs (a room for an output whose size a run decides), which have the types `output_types`.
     `symbols` names the integers that callers see, in the order of every symbols buffer; `data_symbols` are those of them that a run
     gives values to. Other names are integers of the run alone.
+    The last inputs and outputs may be states (`host.state = @s0` of both): an input is the state's value before the run, and the output of the same state its
+    value after it, in the same memory with `host.in_place`, else in another one, which becomes the state's when the run has succeeded.
     First come operations that bind symbols to extents of inputs, then those that name memory, then what runs.
     Errors: C1 an argument is neither place nor room or does not fit its type, C2 a symbol is used before it has a value.
   }];
@@ -94,6 +113,12 @@ def EntryOp : Host_Op<"entry", [FunctionOpInterface, IsolatedFromAbove, SingleBl
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     unsigned inputCount() { return static_cast<unsigned>(getInputs()); }
     unsigned outputCount() { return getNumArguments() - inputCount(); }
+    /// How many of the inputs, and of the outputs, are states.
+    unsigned stateCount();
+    /// The state of an argument; empty: it is the caller's.
+    ::llvm::StringRef stateOf(unsigned argument);
+    /// Whether a state (by its number among those of the entry) keeps its memory.
+    bool isInPlace(unsigned state);
     ::mlir::BlockArgument input(unsigned number) { return getBody().getArgument(number); }
     ::mlir::BlockArgument output(unsigned number) { return getBody().getArgument(inputCount() + number); }
     /// Of an input or an output.
@@ -255,6 +280,39 @@ def CopyOp : Host_Op<"copy"> {
   let description = [{ As many bytes as the source has; nothing where both are the same memory. }];
   let arguments = (ins PlaceType:$source, PlaceType:$target);
   let assemblyFormat = "$source `to` $target attr-dict `:` type($source) `to` type($target)";
+}
+
+def CopyRowsOp : Host_Op<"copy_rows"> {
+  let summary = "Copies the rows of a value to equal distances in another";
+  let description = [{
+    The source has `count` rows of equal size, one after the other. Row i goes to the byte `offset` + i * `distance` of the target. Errors: C1 one expression
+    each. Where a row ends outside of the target, the run ends with an error.
+  }];
+  let arguments = (ins PlaceType:$source, PlaceType:$target, ShapeAttr:$count, ShapeAttr:$offset, ShapeAttr:$distance);
+  let assemblyFormat = [{
+    custom<Expressions>($count) `of` $source `to` $target `at` custom<Expressions>($offset) `every` custom<Expressions>($distance) attr-dict
+    `:` type($source) `to` type($target)
+  }];
+  let hasVerifier = 1;
+}
+
+def CopySlicesOp : Host_Op<"copy_slices"> {
+  let summary = "Copies slices of a value to positions in another";
+  let description = [{
+    As graph.scatter: `positions` are integers [k..., r], the slices of the source [k..., rest...] go to the elements [position..., rest...] of the target, in
+    order; a position outside is left out. Errors: C1 the positions are no integers whose last extent is a number of at most the target's rank.
+  }];
+  let arguments = (ins PlaceType:$source, PlaceType:$positions, PlaceType:$target);
+  let assemblyFormat = [{
+    $source `by` $positions `to` $target attr-dict `:` type($source) `,` type($positions) `,` type($target)
+  }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// How many dimensions a position addresses.
+    unsigned depth() { return *getPositions().getType().extents().back().constant(); }
+    /// A slice of the target behind a position.
+    PlaceType slice();
+  }];
 }
 
 def ExchangeOp : Host_Op<"exchange"> {

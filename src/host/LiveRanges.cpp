@@ -38,7 +38,7 @@ public:
 
   void visit(Block &block) {
     for (Operation &op : block) {
-      bool touches = isa<LaunchOp, CallOp, CopyOp, ReadOp, LoopOp, IfOp>(op);
+      bool touches = isa<LaunchOp, CallOp, CopyOp, CopyRowsOp, CopySlicesOp, ReadOp, LoopOp, IfOp>(op);
       step += touches;
       if (touches)
         for (Value operand : op.getOperands())

@@ -12,6 +12,10 @@
 // a loop. Otherwise it is copied there. A carried value has two buffers that swap
 // roles after each iteration, so that it need not be copied.
 //
+// A state that is updated in place (graph/passes/PlaceStates.cpp) is one result of
+// main from its first update on. Blocks that are written into it are computed there
+// where that is possible, and copied there otherwise.
+//
 // A value lives from the step that writes it to the last step that reads it; if
 // defined outside a loop that reads it, until the end of the loop.
 //
@@ -19,9 +23,11 @@
 
 #include "host/MemoryPlan.h"
 
+#include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "host/Host.h"
 #include "tile/Attributes.h"
@@ -58,7 +64,7 @@ private:
   bool dependsOnData(Type type) const {
     return graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols);
   }
-  static Value originOf(Value value);
+  static Value originOf(Value value) { return graph::originOf(value); }
   static SymbolicInt bytesOf(Type type);
   SymbolicInt roomFor(Value value);
   bool mayFill(Value value, const Target &target);
@@ -71,6 +77,10 @@ private:
   void placeOperands(Operation *op, SmallVector<Storage> &list);
 
   void planBlock(Block &block, ArrayRef<Target> targets);
+  void planStates();
+  void planBlocks(graph::UpdateInterface update, const graph::State &state);
+  bool mayFill(graph::UpdateInterface update, const graph::UpdatedBlock &block);
+  int64_t planSegment(RankedTensorType type);
   void planConstant(graph::ConstantOp constant);
   void planCall(graph::CallKernelOp call);
   void planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions);
@@ -98,12 +108,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Values and buffers
 //===----------------------------------------------------------------------===//
-
-Value MemoryPlanner::originOf(Value value) {
-  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
 
 SymbolicInt MemoryPlanner::bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
@@ -193,6 +197,7 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
         .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
+        .Case([&](graph::UpdateInterface update) { planOperands(update, update->getResults()); })
         .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
@@ -206,11 +211,14 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
 void MemoryPlanner::planConstant(graph::ConstantOp constant) {
   if (constant->use_empty())
     return;
-  auto type = cast<RankedTensorType>(constant.getType());
-  plan.segments[constant] = weightBytes;
-  places[constant] = {Space::Segment, weightBytes};
-  weightBytes =
-      llvm::alignTo(weightBytes + type.getNumElements() * elementBytes(type.getElementType()), PERPEND_ALIGNMENT);
+  int64_t begin = planSegment(cast<RankedTensorType>(constant.getType()));
+  plan.segments[constant] = begin;
+  places[constant] = {Space::Segment, begin};
+}
+
+int64_t MemoryPlanner::planSegment(RankedTensorType type) {
+  int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
+  return std::exchange(weightBytes, llvm::alignTo(weightBytes + bytes, PERPEND_ALIGNMENT));
 }
 
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
@@ -335,6 +343,61 @@ void MemoryPlanner::planLoop(graph::LoopOp loop) {
 }
 
 //===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+/// Whether the operator that computes a block can write to the state, into which the update puts the block. Until then
+/// nothing may read what lies there.
+bool MemoryPlanner::mayFill(graph::UpdateInterface update, const graph::UpdatedBlock &block) {
+  Value base = originOf(update->getOperand(0)), value = update->getOperand(block.operand), origin = originOf(value);
+  auto producer = origin.getDefiningOp<graph::CallKernelOp>();
+  graph::Shape shape = graph::shapeOf(update->getOperand(0));
+  bool isContiguous = llvm::all_of(ArrayRef(shape).take_front(update.updatedDim()),
+                                   [](const SymbolicInt &extent) { return extent == SymbolicInt(1); });
+  if (!producer || !isContiguous || places.contains(origin) || producer->getBlock() != update->getBlock() ||
+      graph::mentionsAny(block.offset, dataSymbols) || dependsOnData(value.getType()))
+    return false;
+  if ((block.offset - shape[update.updatedDim()]).knownNonNegative())
+    return true; // behind all that the state has
+  if (Operation *before = base.getDefiningOp(); before && !before->isBeforeInBlock(producer))
+    return false;
+  bool isReadMeanwhile = llvm::any_of(base.getUses(), [&](OpOperand &use) {
+    Operation *reader = update->getBlock()->findAncestorOpInBlock(*use.getOwner());
+    return reader != update && (isa<graph::ReshapeOp>(reader) || !reader->isBeforeInBlock(producer));
+  });
+  return !isReadMeanwhile && origin.hasOneUse() && value.hasOneUse();
+}
+
+void MemoryPlanner::planBlocks(graph::UpdateInterface update, const graph::State &state) {
+  if (update.positionsOperand())
+    return;
+  auto type = cast<RankedTensorType>(update->getResult(0).getType());
+  graph::Shape shape = graph::shapeOf(type);
+  SymbolicInt row = graph::elementCount(ArrayRef(shape).drop_front(update.updatedDim() + 1)) *
+                    SymbolicInt(elementBytes(type.getElementType()));
+  for (const graph::UpdatedBlock &block : update.updatedBlocks()) {
+    if (!mayFill(update, block))
+      continue;
+    places[originOf(update->getOperand(block.operand))] = {Space::Slot, slots};
+    plan.parts[slots++] = {state.result, block.offset * row, update, block.operand};
+  }
+}
+
+void MemoryPlanner::planStates() {
+  for (const graph::State &state : graph::statesOf(main)) {
+    if (state.initial)
+      plan.initial[state.name] = planSegment(cast<RankedTensorType>(state.initial.getType()));
+    if (!main.getResultAttr(state.result, graph::inPlaceAttribute))
+      continue;
+    auto updates = graph::updatesOf(main, state);
+    for (graph::UpdateInterface update : *updates) {
+      places[update->getResult(0)] = {Space::Output, state.result};
+      planBlocks(update, state);
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // The plan
 //===----------------------------------------------------------------------===//
 
@@ -346,6 +409,7 @@ LogicalResult MemoryPlanner::run() {
     growing.push_back({bytesOf(type), 0, 0, 0});
     targets.push_back({{dependsOnData(type) ? Space::Room : Space::Output, static_cast<int64_t>(number)}, type, true});
   }
+  planStates();
   planBlock(main.getBody().front(), targets);
   if (hasFailed)
     return failure();

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/StringMap.h"
 
 #include <vector>
 
@@ -46,6 +47,14 @@ struct MemoryPlan {
     Storages spares;    ///< the second storage of each carried value
   };
 
+  /// A part of a state into which an operator computes a block of an update (graph::UpdateInterface).
+  struct Part {
+    int64_t result;            ///< of main: the state
+    graph::SymbolicInt offset; ///< in bytes
+    mlir::Operation *update;
+    unsigned operand;
+  };
+
   std::vector<PlannedBuffer> arena;
   std::vector<int64_t> offsets; ///< of the arena's buffers; empty: binding chooses them
   int64_t arenaBytes = -1;      ///< with offsets
@@ -55,6 +64,8 @@ struct MemoryPlan {
   llvm::DenseMap<mlir::Operation *, Loop> loops;
   llvm::DenseMap<mlir::Operation *, Storage> scratch;  ///< of calls of kernels with scratch memory
   llvm::DenseMap<mlir::Operation *, int64_t> segments; ///< where each constant that is used begins
+  llvm::DenseMap<int64_t, Part> parts;                 ///< of states, by the number of the slot
+  llvm::StringMap<int64_t> initial;                    ///< where the first value of each state that has one begins
 
   /// Numbers the kernels, too (tile.number). Errors: a size or a sum of sizes has more than 63 bits.
   static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, runtime::Strategy strategy = runtime::Strategy::Best);

@@ -8,6 +8,7 @@
 #ifndef PERPEND_HOST_PROGRAMBUILDER_H
 #define PERPEND_HOST_PROGRAMBUILDER_H
 
+#include "graph/Updates.h"
 #include "host/BuildProgram.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -24,6 +25,8 @@ private:
 
   // The entry and its memory
   EntryOp createEntry();
+  void createStates();
+  SegmentOp createSegment(mlir::Location loc, int64_t offset, mlir::ElementsAttr value);
   void createMemory();
 
   // Operators
@@ -32,6 +35,7 @@ private:
   void emitReshape(graph::ReshapeOp reshape);
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
+  void emitUpdate(graph::UpdateInterface update);
   void emitMeasure(graph::MeasureOp measure);
   void emitRequire(graph::RequireOp require);
   void emitIf(graph::IfOp op);
@@ -42,6 +46,7 @@ private:
   mlir::Value placeOf(mlir::Value value) { return places.at(value); }
   /// Where a value of this type lies in storage; a room must hold it.
   mlir::Value typedPlace(mlir::Location loc, Storage storage, mlir::RankedTensorType type);
+  mlir::Value slotPlace(mlir::Location loc, int64_t slot, mlir::RankedTensorType type);
   mlir::Value typedPlace(mlir::Location loc, mlir::Value source, mlir::RankedTensorType type,
                          const SymbolicInt &offset = 0);
   /// Where an operator writes a result: rooms are made large enough.

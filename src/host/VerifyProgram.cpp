@@ -58,24 +58,21 @@ static LogicalResult verifyScratch(LaunchOp launch, func::FuncOp kernel) {
   return success();
 }
 
-/// P6: what a launch writes shares no memory with its other operands. A place of a loop's argument counts as memory of
-/// its own.
+/// P6: what a launch writes shares no memory with its other operands; parts of a state may lie apart in it. A place of
+/// a loop's argument counts as memory of its own.
 static LogicalResult verifyDisjoint(LaunchOp launch) {
-  auto memoryOf = [](Value value) {
-    while (Operation *op = value.getDefiningOp()) {
-      if (!isa<PlaceOp, ContentOp, ReserveOp>(op))
-        break;
-      value = op->getOperand(0);
-    }
-    return value;
-  };
-  llvm::SmallPtrSet<Value, 8> read, written;
+  SmallVector<PlaceRange> others;
   for (Value input : launch.getInputs())
-    read.insert(memoryOf(input));
-  for (Value output : launch.getOutputs())
-    if (Value memory = memoryOf(output); read.contains(memory) || !written.insert(memory).second)
+    others.push_back(rangeOf(input));
+  for (Value output : launch.getOutputs()) {
+    PlaceRange range = rangeOf(output);
+    if (llvm::any_of(others, [&](const PlaceRange &other) {
+          return other.memory == range.memory && !(range.isState && range.isApartFrom(other));
+        }))
       return launch.emitOpError("P6: writes memory that another of its operands is in")
              << graph::Hint("give each output memory of its own");
+    others.push_back(range);
+  }
   return success();
 }
 
@@ -205,6 +202,10 @@ public:
               .Case([&](LaunchOp launch) { return step(op, launch.getInputs(), launch.getOutputs()); })
               .Case([&](CallOp call) { return step(op, call.getInputs(), call.getOutputs()); })
               .Case([&](CopyOp copy) { return step(op, copy.getSource(), copy.getTarget()); })
+              .Case([&](CopyRowsOp copy) { return step(op, copy.getSource(), copy.getTarget()); })
+              .Case([&](CopySlicesOp scatter) {
+                return step(op, {scatter.getSource(), scatter.getPositions()}, scatter.getTarget());
+              })
               .Case([&](ReadOp read) { return step(op, read.getPlace(), {}); })
               .Case([&](IfOp branch) { return visitBranches(branch); })
               .Case([&](LoopOp loop) { return visitLoop(loop); })
@@ -232,7 +233,7 @@ private:
     return llvm::TypeSwitch<Operation *, ValueRange>(op)
         .Case([](LaunchOp launch) { return launch.getOutputs(); })
         .Case([](CallOp call) { return call.getOutputs(); })
-        .Case([](CopyOp copy) { return copy->getOperands().drop_front(); })
+        .Case<CopyOp, CopyRowsOp, CopySlicesOp>([](Operation *copy) { return copy->getOperands().take_back(); })
         .Default([](Operation *) { return ValueRange(); });
   }
 
@@ -296,7 +297,7 @@ static LogicalResult verifyProgram(EntryOp entry) {
                              .Default([](Operation *) { return success(); });
     return failed(fits) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return failure(result.wasInterrupted() || failed(verifyArena(entry)) ||
+  return failure(result.wasInterrupted() || failed(verifyStates(entry)) || failed(verifyArena(entry)) ||
                  failed(WrittenValues().visit(entry.getBody().front())));
 }
 

@@ -15,6 +15,25 @@ mlir::LogicalResult verifyPrograms(mlir::ModuleOp module);
 
 /// The part of it that is about names: binding, symbols, outputs and rooms. VerifyEntry.cpp
 mlir::LogicalResult verifyEntry(EntryOp entry);
+
+/// The part that is about states: their arguments, and that nothing reads an old value of which a part has been
+/// overwritten. VerifyStates.cpp
+mlir::LogicalResult verifyStates(EntryOp entry);
+
+/// Whether a run may overwrite elements that a state has before it, in its memory; else it only appends.
+bool overwrites(EntryOp entry, unsigned state);
+
+/// Bytes of a place, from the start of the memory that it is in: a buffer, a room, or an argument. A state that is
+/// updated in place is one memory, that of its input.
+struct PlaceRange {
+  mlir::Value memory;
+  SymbolicInt begin, end;
+  bool isState = false;
+
+  /// Whether two ranges of one memory provably share no byte.
+  bool isApartFrom(const PlaceRange &other) const;
+};
+PlaceRange rangeOf(mlir::Value place);
 } // namespace perpend::host
 
 #endif

@@ -202,6 +202,51 @@ LogicalResult HostRun::copy(host::CopyOp op) {
   return success();
 }
 
+LogicalResult HostRun::copyRows(host::CopyRowsOp op) {
+  FailureOr<Tensor> source = tensorAt(op, op.getSource());
+  FailureOr<int64_t> count = evaluate(op, op.getCount()), offset = evaluate(op, op.getOffset()),
+                     distance = evaluate(op, op.getDistance());
+  if (failed(source) || failed(count) || failed(offset) || failed(distance))
+    return failure();
+  const Bytes &target = memories.at(op.getTarget()).bytes;
+  auto bytes = static_cast<int64_t>(source->sizeBytes()), row = *count > 0 ? bytes / *count : 0;
+  if (!row)
+    return success();
+  if (*offset < 0 || *distance < row || *offset > target.size - row ||
+      (*count - 1) > (target.size - row - *offset) / *distance)
+    return op->emitError("expected ") << *count << " rows of " << row << " bytes inside of " << target.size
+                                      << " bytes, got them at " << *offset << " and every " << *distance;
+  for (int64_t i = 0; i < *count; ++i)
+    std::memcpy(target.data.get() + *offset + i * *distance, source->data() + i * row, row);
+  return success();
+}
+
+LogicalResult HostRun::copySlices(host::CopySlicesOp op) {
+  FailureOr<Tensor> source = tensorAt(op, op.getSource()), positions = tensorAt(op, op.getPositions()),
+                    target = tensorAt(op, op.getTarget());
+  if (failed(source) || failed(positions) || failed(target))
+    return failure();
+  std::vector<int64_t> numbers(positions->elementCount());
+  readElements(positions->format(), positions->data(), static_cast<int64_t>(numbers.size()), numbers.data());
+  unsigned depth = op.depth();
+  int64_t elements = *countElements(ArrayRef(target->shape).drop_front(depth));
+  uint64_t slice = static_cast<uint64_t>(elements) * target->format().bytes(), tuples = numbers.size() / depth;
+  if (slice * tuples != source->sizeBytes())
+    return op->emitError("expected ") << tuples << " slices of " << slice << " bytes, got " << source->sizeBytes();
+  for (uint64_t tuple = 0; tuple < tuples; ++tuple) {
+    bool isInside = true;
+    int64_t number = 0;
+    for (unsigned dim = 0; dim < depth; ++dim) {
+      int64_t position = numbers[tuple * depth + dim];
+      isInside &= position >= 0 && position < target->shape[dim];
+      number = isInside ? number * target->shape[dim] + position : 0;
+    }
+    if (isInside)
+      std::memcpy(target->mutableData() + number * slice, source->data() + tuple * slice, slice);
+  }
+  return success();
+}
+
 LogicalResult HostRun::read(host::ReadOp op) {
   FailureOr<Tensor> tensor = tensorAt(op, op.getPlace());
   if (failed(tensor))
@@ -292,6 +337,8 @@ LogicalResult HostRun::execute(Operation &op) {
       .Case([&](host::LaunchOp op) { return launch(op); })
       .Case([&](host::CallOp op) { return call(op); })
       .Case([&](host::CopyOp op) { return copy(op); })
+      .Case([&](host::CopyRowsOp op) { return copyRows(op); })
+      .Case([&](host::CopySlicesOp op) { return copySlices(op); })
       .Case([&](host::ReadOp op) { return read(op); })
       .Case([&](host::SetOp op) { return set(op); })
       .Case([&](host::CheckOp op) { return check(op); })
@@ -324,12 +371,7 @@ FailureOr<Tensors> HostRun::results() {
   return list;
 }
 
-FailureOr<Tensors> HostRun::run(ArrayRef<Tensor> given) {
-  Tensors inputs(given);
-  if (failed(bindInputs(entry, inputs, environment)) || failed(createArena()))
-    return failure();
-  for (auto [number, input] : llvm::enumerate(inputs))
-    memories[entry.input(number)] = {{input.bytes, static_cast<int64_t>(input.sizeBytes())}};
+LogicalResult HostRun::createOutputs() {
   for (unsigned i = 0; i < entry.outputCount(); ++i) {
     Value output = entry.output(i);
     if (isa<host::RoomType>(output.getType())) {
@@ -346,6 +388,34 @@ FailureOr<Tensors> HostRun::run(ArrayRef<Tensor> given) {
       return failure();
     memories[output] = {*bytes};
   }
+  return success();
+}
+
+LogicalResult HostRun::shareState(unsigned state) {
+  unsigned count = entry.stateCount();
+  Memory &input = memories[entry.input(entry.inputCount() - count + state)],
+         &output = memories[entry.output(entry.outputCount() - count + state)];
+  int64_t size = input.bytes.size;
+  if (output.bytes.size < size) {
+    FailureOr<Bytes> larger = allocate(entry, size);
+    if (failed(larger))
+      return failure();
+    output.bytes.data = larger->data;
+  }
+  std::memcpy(output.bytes.data.get(), input.bytes.data.get(), size);
+  input.bytes.data = output.bytes.data;
+  return success();
+}
+
+FailureOr<Tensors> HostRun::run(ArrayRef<Tensor> given) {
+  Tensors inputs(given);
+  if (failed(bindInputs(entry, inputs, environment)) || failed(createArena()) || failed(createOutputs()))
+    return failure();
+  for (auto [number, input] : llvm::enumerate(inputs))
+    memories[entry.input(number)] = {{input.bytes, static_cast<int64_t>(input.sizeBytes())}};
+  for (unsigned state = 0; state < entry.stateCount(); ++state)
+    if (entry.isInPlace(state) && failed(shareState(state)))
+      return failure();
   if (failed(runBlock(entry.getBody().front())))
     return failure();
   return results();

@@ -35,6 +35,9 @@ private:
   };
 
   mlir::LogicalResult createArena();
+  mlir::LogicalResult createOutputs();
+  /// An input and an output in one memory, that of the input first.
+  mlir::LogicalResult shareState(unsigned state);
   mlir::FailureOr<Bytes> allocate(mlir::Operation *op, int64_t size);
   mlir::FailureOr<int64_t> evaluate(mlir::Operation *op, graph::ShapeAttr expression) {
     return environment.evaluate(op, expression.values()[0]);
@@ -53,6 +56,8 @@ private:
   mlir::LogicalResult launch(host::LaunchOp op);
   mlir::LogicalResult call(host::CallOp op);
   mlir::LogicalResult copy(host::CopyOp op);
+  mlir::LogicalResult copyRows(host::CopyRowsOp op);
+  mlir::LogicalResult copySlices(host::CopySlicesOp op);
   mlir::LogicalResult read(host::ReadOp op);
   mlir::LogicalResult set(host::SetOp op);
   mlir::LogicalResult check(host::CheckOp op);

@@ -62,6 +62,11 @@ llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(mlir::func::FuncOp main, ll
 llvm::FailureOr<llvm::SmallVector<Tensor>> interpret(host::EntryOp entry, llvm::ArrayRef<Tensor> inputs,
                                                      const InterpreterOptions &options = {});
 
+/// The first values of the states of main: its last arguments (graph/States.h). Errors: an initial value without
+/// elements.
+llvm::FailureOr<llvm::SmallVector<Tensor>> firstStatesOf(mlir::func::FuncOp main);
+llvm::FailureOr<llvm::SmallVector<Tensor>> firstStatesOf(host::EntryOp entry);
+
 /// Whether the runtime has a function of this name ("library.name") for library calls.
 bool isRuntimeFunction(llvm::StringRef name);
 /// Registers a perpend_operator for library calls of this name in modules whose graph.objects is that list, replacing

@@ -9,6 +9,7 @@
 #include "interp/Environment.h"
 
 #include "graph/Shapes.h"
+#include "graph/Updates.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 #include <cstring>
@@ -119,6 +120,7 @@ struct Move {
   LogicalResult run(SliceOp op);
   LogicalResult run(PadOp op);
   LogicalResult run(ConcatOp op);
+  LogicalResult run(UpdateOp op);
   LogicalResult run(GatherOp op);
 };
 } // namespace
@@ -239,6 +241,32 @@ LogicalResult Move::run(ConcatOp op) {
   return success();
 }
 
+LogicalResult Move::run(UpdateOp op) {
+  size_t axis = op.getAxis();
+  FailureOr<int64_t> offset = environment.evaluate(op, op.getOffset().values()[0]);
+  if (failed(offset))
+    return failure();
+  const Tensor &input = operands[0], &block = operands[1];
+  Extents expected(result.shape), expectedBlock(result.shape), targetStrides = rowMajorStrides(result.shape);
+  expected[axis] = input.shape[axis];
+  expectedBlock[axis] = block.shape[axis];
+  if (!llvm::equal(expected, input.shape) || !llvm::equal(expectedBlock, block.shape))
+    return mismatch(op, llvm::equal(expected, input.shape) ? block.shape : input.shape);
+  int64_t whole = result.shape[axis], end = 0;
+  bool isInside = *offset >= 0 && !llvm::AddOverflow(*offset, block.shape[axis], end) && end <= whole &&
+                  input.shape[axis] <= whole &&
+                  (whole == input.shape[axis] || (end == whole && *offset <= input.shape[axis]));
+  if (!isInside)
+    return op->emitError("expected a block that fits, got ")
+           << block.shape[axis] << " elements at " << *offset << " for a result of " << whole << " from an input of "
+           << input.shape[axis];
+  copyStrided(result.mutableData(), targetStrides, input.data(), rowMajorStrides(input.shape), input.shape,
+              elementBytes);
+  copyStrided(result.mutableData() + *offset * targetStrides[axis] * elementBytes, targetStrides, block.data(),
+              rowMajorStrides(block.shape), block.shape, elementBytes);
+  return success();
+}
+
 LogicalResult Move::run(GatherOp op) {
   const Tensor &input = operands[0], &indices = operands[1];
   size_t axis = op.getAxis();
@@ -287,6 +315,7 @@ Evaluated evaluateMove(Operation *op, Operands operands, const Environment &envi
     Move move{operands, environment, *result, result->format().bytes()};
     return failed(move.run(specific)) ? FailureOr<Tensor>(failure()) : result;
   };
-  return evaluateOneOf<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, GatherOp>(op, evaluate);
+  return evaluateOneOf<DimsOp, BroadcastOp, TransposeOp, ReshapeOp, SliceOp, PadOp, ConcatOp, UpdateOp, GatherOp>(
+      op, evaluate);
 }
 } // namespace perpend::interp

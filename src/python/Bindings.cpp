@@ -209,6 +209,12 @@ static Report compileInProcess(const Program &program, const std::string &path, 
   return compileFor(/*isOfProcess=*/true, program, path, values, /*wantsExecutable=*/false);
 }
 
+static void makeStates(Program &program, const std::vector<std::string> &states) {
+  std::string error;
+  if (!program.makeStates(states, error))
+    throw CompileError(error);
+}
+
 static void setResults(Program &program, const std::string &json) {
   nb::gil_scoped_release unlocked;
   auto lock = program.lock();
@@ -233,6 +239,7 @@ static void bindProgram(nb::module_ &module) {
       .def("__str__", &textOf)
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
+      .def("make_states", &makeStates, "states"_a)
       .def("evaluate", &evaluate, "inputs"_a)
       .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
   module.def("compile_in_process", &compileInProcess, "module"_a, "path"_a, "options"_a);
@@ -391,7 +398,9 @@ static nb::object measure(BuilderHandle &handle, const Value &value) {
   return extentObject(*number);
 }
 
-static std::unique_ptr<Program> finish(BuilderHandle &handle, nb::sequence names, nb::sequence values) {
+static std::unique_ptr<Program>
+finish(BuilderHandle &handle, nb::sequence names, nb::sequence values,
+       const std::vector<std::tuple<std::string, std::string, std::string, nb::object>> &states) {
   if (nb::len(names) != nb::len(values))
     throw CompileError("expected as many names as outputs");
   std::vector<std::pair<std::string, GraphBuilder::Handle>> outputs;
@@ -400,8 +409,11 @@ static std::unique_ptr<Program> finish(BuilderHandle &handle, nb::sequence names
       throw CompileError("output '" + nb::cast<std::string>(names[i]) + "': expected a value, got None");
     outputs.emplace_back(nb::cast<std::string>(names[i]), handleOf(handle, values[i]));
   }
+  std::vector<GraphBuilder::StateNames> made;
+  for (const auto &[input, output, name, initial] : states)
+    made.push_back({input, output, name, arrayOf(initial, "state")});
   std::string error;
-  return orThrow(builderOf(handle).finish(outputs, error), error);
+  return orThrow(builderOf(handle).finish(outputs, made, error), error);
 }
 
 static nb::object contentsOf(const Value &value) {
@@ -438,7 +450,16 @@ static void bindBuilder(nb::module_ &module) {
             builderOf(self).setLocation(name, kind);
           },
           "name"_a, "kind"_a = "")
-      .def("finish", &finish, "names"_a, "values"_a);
+      .def(
+          "update",
+          [](BuilderHandle &self, const Value &input, const Value &block, nb::object offset, int64_t axis) {
+            std::string error;
+            return valueOf(self, builderOf(self).update(input.handle, block.handle, extentText(offset), axis, error),
+                           error);
+          },
+          "input"_a, "block"_a, "offset"_a, "axis"_a)
+      .def("finish", &finish, "names"_a, "values"_a,
+           "states"_a = std::vector<std::tuple<std::string, std::string, std::string, nb::object>>());
 }
 
 //===----------------------------------------------------------------------===//
@@ -467,6 +488,11 @@ static void bindModel(nb::module_ &module) {
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
       .def("allow_threads", &Model::allowThreads, "count"_a)
+      .def("reset", &Model::reset)
+      .def("truncate", &Model::truncate, "length"_a)
+      .def("save_states", &Model::saveStates)
+      .def("load_states", &Model::loadStates, "data"_a)
+      .def_prop_ro("states", &Model::states)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
       .def_prop_ro("name", &Model::name)

@@ -2,6 +2,8 @@
 
 #include "python/GraphBuilder.h"
 #include "graph/Attributes.h"
+#include "graph/MakeStates.h"
+#include "graph/Updates.h"
 #include "python/ProgramState.h"
 
 #include "graph/composites/Composites.h"
@@ -192,6 +194,19 @@ std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::composite(const s
   return handles;
 }
 
+std::optional<GraphBuilder::Handle> GraphBuilder::update(Handle input, Handle block, const std::string &offset,
+                                                         int64_t axis, std::string &error) {
+  std::optional<graph::Shape> begin = state->parse({offset}, error);
+  if (!begin)
+    return std::nullopt;
+  Value result =
+      graph::update(state->builder, state->valueOf(input), state->valueOf(block), begin->front(), axis);
+  if (result && !state->builder.hasFailed())
+    return state->add(result);
+  error = state->errors.take(state->builder.subject + "update failed");
+  return std::nullopt;
+}
+
 std::optional<std::vector<GraphBuilder::Handle>> GraphBuilder::State::handles(ArrayRef<Value> results,
                                                                               std::string &error) {
   if (builder.hasFailed() || llvm::is_contained(results, Value())) {
@@ -303,8 +318,19 @@ static void eraseUnused(Block &block) {
       operation.erase();
 }
 
+/// Zeros are the first value of a state that has none.
+static graph::StateOption optionOf(MLIRContext &context, const GraphBuilder::StateNames &state) {
+  graph::StateOption option{state.input, state.output};
+  option.name = state.name;
+  ArrayRef<char> bytes(static_cast<const char *>(state.initial.data), state.initial.sizeBytes);
+  Type elementType = graph::elementTypeNamed(&context, state.initial.type);
+  if (elementType && llvm::any_of(bytes, [](char byte) { return byte != 0; }))
+    option.initial = elements(RankedTensorType::get(state.initial.shape, elementType), state.initial);
+  return option;
+}
+
 std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::string, Handle>> &outputs,
-                                              std::string &error) {
+                                              const std::vector<StateNames> &states, std::string &error) {
   SmallVector<Value> results;
   SmallVector<mlir::Attribute> names;
   for (const auto &[name, handle] : outputs) {
@@ -317,6 +343,13 @@ std::unique_ptr<Program> GraphBuilder::finish(const std::vector<std::pair<std::s
   state->function.setFunctionType(
       FunctionType::get(&state->context, state->function.getArgumentTypes(), TypeRange(ValueRange(results))));
   state->function.setAllResultAttrs(names);
+  std::vector<graph::StateOption> options;
+  for (const StateNames &names : states)
+    options.push_back(optionOf(state->context, names));
+  if (failed(graph::makeStates(state->function, options))) {
+    error = state->errors.take("the states do not fit");
+    return nullptr;
+  }
   eraseUnused(state->function.getBody().front());
   if (failed(verify(*state->program->internals().module))) {
     error = state->errors.take("the graph is malformed");

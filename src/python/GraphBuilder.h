@@ -52,6 +52,8 @@ public:
   std::optional<Handle> constant(const Array &array, std::string &error);
   std::optional<std::vector<Handle>> composite(const std::string &name, const std::vector<Handle> &inputs,
                                                const AttributeList &attributes, std::string &error);
+  /// `input` with `block` written along `axis` from `offset` on.
+  std::optional<Handle> update(Handle input, Handle block, const std::string &offset, int64_t axis, std::string &error);
   /// Runs one of two regions, depending on the condition at run time.
   std::optional<std::vector<Handle>> branch(Handle condition, const Region &thenBody, const Region &elseBody,
                                             std::string &error);
@@ -74,8 +76,14 @@ public:
   std::optional<std::vector<std::string>> contents(Handle value);
   /// Names the model's node for the operations that follow; `kind` is its operator.
   void setLocation(const std::string &name, const std::string &kind);
+  /// An input and an output that are a state, and its first value.
+  struct StateNames {
+    std::string input, output, name;
+    Array initial;
+  };
   /// Returns the program; the builder is empty afterwards.
-  std::unique_ptr<Program> finish(const std::vector<std::pair<std::string, Handle>> &outputs, std::string &error);
+  std::unique_ptr<Program> finish(const std::vector<std::pair<std::string, Handle>> &outputs,
+                                  const std::vector<StateNames> &states, std::string &error);
   bool isFinished() const { return !state; }
 
 private:

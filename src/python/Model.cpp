@@ -88,7 +88,7 @@ std::unique_ptr<Session> Model::acquire() {
   if (!idle.empty()) {
     std::unique_ptr<Session> session = std::move(idle.back());
     idle.pop_back();
-    if (session->threads == threads)
+    if (session->threads == threads || hasStates())
       return session;
   }
   perpend_session_options options = {threads};
@@ -98,6 +98,66 @@ std::unique_ptr<Session> Model::acquire() {
 }
 
 void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+class Model::Turn {
+public:
+  explicit Turn(Model &model) : model(model) {
+    if (model.hasStates()) {
+      nb::gil_scoped_release unlocked; // who has the turn may need it to end
+      lock = std::unique_lock(model.turn);
+    }
+    session = model.acquire();
+  }
+  Turn(const Turn &) = delete;
+  Turn &operator=(const Turn &) = delete;
+  ~Turn() { model.release(std::move(session)); }
+
+  Model &model;
+  std::unique_lock<std::mutex> lock;
+  std::unique_ptr<Session> session;
+};
+
+void Model::reset() {
+  Turn turn(*this);
+  check(perpend_session_reset(turn.session->session));
+  turn.session->isKnown = false;
+}
+
+void Model::truncate(int64_t length) {
+  Turn turn(*this);
+  check(perpend_session_truncate(turn.session->session, length));
+  turn.session->isKnown = false;
+}
+
+nb::bytes Model::saveStates() {
+  Turn turn(*this);
+  int64_t bytes = 0;
+  check(perpend_session_save(turn.session->session, nullptr, 0, &bytes));
+  nb::bytes data(nullptr, static_cast<size_t>(bytes));
+  check(perpend_session_save(turn.session->session, PyBytes_AS_STRING(data.ptr()), bytes, &bytes));
+  return data;
+}
+
+void Model::loadStates(nb::bytes data) {
+  Turn turn(*this);
+  check(perpend_session_load(turn.session->session, data.c_str(), static_cast<int64_t>(data.size())));
+  turn.session->isKnown = false;
+}
+
+nb::dict Model::states() {
+  Turn turn(*this);
+  nb::dict values;
+  for (int32_t i = 0; i < perpend_model_state_count(model); ++i) {
+    perpend_tensor view{};
+    check(perpend_session_state(turn.session->session, i, &view));
+    values[perpend_model_state(model, i)->name] = valueOf(nullptr, view);
+  }
+  return values;
+}
 
 /// The reusable state of a call: up to this many inputs and outputs need no allocation.
 struct Model::Call {
@@ -299,6 +359,7 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
     status = perpend_session_run(session.session, call.inputs.data(), static_cast<int32_t>(call.inputs.size()),
                                  call.outputs.data(), static_cast<int32_t>(call.outputs.size()));
   }
+  session.isKnown &= !hasStates(); // the next run may find other lengths
   if (status != PERPEND_OK)
     errors.fail(kindOf(status), errorMessage().c_str());
   size_t count = call.outputs.size(), next = 0;
@@ -316,20 +377,15 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
 }
 
 nb::object Model::call(nb::args positional, nb::kwargs named) {
-  std::unique_ptr<Session> session = acquire();
-  nb::object results;
-  try {
-    results = run(*session, positional, named);
-  } catch (...) {
-    release(std::move(session));
-    throw;
-  }
-  release(std::move(session));
-  return results;
+  Turn turn(*this);
+  return run(*turn.session, positional, named);
 }
 
 Model::KernelTimes Model::profile(nb::args positional, nb::kwargs named) {
-  std::unique_ptr<Session> session = acquire(); // not reused, because it keeps measuring
+  perpend_session_options options = {threadsNow()};
+  perpend_session *created = nullptr; // of its own, because it keeps measuring
+  check(perpend_session_create(model, &options, &created));
+  auto session = std::make_unique<Session>(created, options.threads);
   run(*session, positional, named);
   check(perpend_session_profile(session->session, 1));
   run(*session, positional, named);

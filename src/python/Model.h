@@ -8,6 +8,7 @@
 #include "perpend.h"
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ struct Session {
   bool isKnown = false;
 };
 
-/// Thread-safe: calls from several Python threads run concurrently, each in its own session.
+/// Thread-safe: calls from several Python threads run concurrently, each in its own session. A model with states has
+/// one session, which its calls continue one after the other.
 class Model {
 public:
   /// threads: the most per call; 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's message.
@@ -54,12 +56,23 @@ public:
   /// From now on calls ask `count` how many threads they may use, where the model has no limit of its own.
   void allowThreads(nanobind::callable count);
 
+  // What the functions perpend_session_… do with the states.
+  void reset();
+  void truncate(int64_t length);
+  nanobind::bytes saveStates();
+  void loadStates(nanobind::bytes data);
+  /// Copies of the states, by name.
+  nanobind::dict states();
+
   using KernelTimes = std::vector<std::tuple<std::string, int64_t, int64_t>>;
   /// Name, time in ns and number of calls of every kernel in one run.
   KernelTimes profile(nanobind::args positional, nanobind::kwargs named);
 
 private:
   struct Call;
+  /// The only session of a model with states, in use by one thread.
+  class Turn;
+  bool hasStates() const { return perpend_model_state_count(model) > 0; }
   int threadsNow() const;
   std::unique_ptr<Session> acquire();
   void release(std::unique_ptr<Session> session);
@@ -79,6 +92,7 @@ private:
   int cores = 0;                   ///< of the machine, where there is one
   perpend_model *model = nullptr;
   std::vector<std::unique_ptr<Session>> idle;
+  std::mutex turn;                                  ///< of threads that call a model with states
   std::vector<std::pair<std::string, size_t>> maps; ///< names, and the indices of the inputs with their keys
   std::vector<nanobind::object> labels; ///< per output; null for plain arrays, may be shorter than the outputs
 };

@@ -9,12 +9,15 @@
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
+#include "graph/MakeStates.h"
+#include "graph/States.h"
 #include "host/Host.h"
 #include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -132,6 +135,25 @@ std::unique_ptr<Program> Program::fromText(std::string_view text, std::string &e
     return program;
   error = errors.take("the text is no module");
   return nullptr;
+}
+
+bool Program::makeStates(const std::vector<std::string> &texts, std::string &error) {
+  std::vector<graph::StateOption> states;
+  for (const std::string &text : texts) {
+    std::optional<graph::StateOption> option = graph::StateOption::parse(text);
+    if (!option)
+      return error =
+                 "states: expected an input and an output such as \"past_*\": \"present_*:4096\", got '" + text + "'",
+             false;
+    states.push_back(*option);
+  }
+  auto main = state->module->lookupSymbol<func::FuncOp>("main");
+  ErrorText errors(state->context);
+  if (main && succeeded(graph::makeStates(main, states)) && succeeded(verify(*state->module)) &&
+      succeeded(graph::verifyStates(main)))
+    return true;
+  error = main ? errors.take("the states do not fit") : "states: expected a module at graph level";
+  return false;
 }
 
 std::string Program::text() const {

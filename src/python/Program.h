@@ -76,6 +76,8 @@ public:
   /// Every use of a finished program holds this lock. A thread that waits for it must not hold the interpreter lock,
   /// which a kernel in Python acquires while its program is locked.
   std::unique_lock<std::recursive_mutex> lock() const;
+  /// Makes states of inputs and outputs (graph/MakeStates.h): "past_*=present_*:4096".
+  bool makeStates(const std::vector<std::string> &states, std::string &error);
   std::string text() const;
   /// Serialises the program with its weights, for another process.
   std::string bytes() const;

@@ -146,6 +146,46 @@ func.func @concat_c3(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi6
 
 // -----
 
+func.func @update_c1(%a: tensor<3x4xf32>, %b: tensor<1x4xf32>) {
+  // expected-error @+1 {{C1: axis 2 of a tensor of rank 2}}
+  %r = graph.update %a, %b at <["0"]> axis 2 : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @update_c2(%a: tensor<3x4xf32>, %b: tensor<1x5xf32>) {
+  // expected-error @+1 {{C2: expected a block and a result that differ from}}
+  %r = graph.update %a, %b at <["0"]> axis 0 : (tensor<3x4xf32>, tensor<1x5xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @update_c3(%a: tensor<3x4xf32>, %b: tensor<1x4xf32>) {
+  // expected-error @+1 {{C3: expected one offset, got 2}}
+  %r = graph.update %a, %b at <["0", "0"]> axis 0 : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @update_c4(%a: tensor<3x4xf32>, %b: tensor<1x4xf32>) {
+  // expected-error @+1 {{C4: expected a block inside of 3 elements, got one that ends at 4}}
+  %r = graph.update %a, %b at <["3"]> axis 0 : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<3x4xf32>
+  return
+}
+
+// -----
+
+func.func @update_longer_c4(%a: tensor<3x4xf32>, %b: tensor<1x4xf32>) {
+  // expected-error @+1 {{C4: expected a block that ends with the result, at 5, got one that ends at 4}}
+  %r = graph.update %a, %b at <["3"]> axis 0 : (tensor<3x4xf32>, tensor<1x4xf32>) -> tensor<5x4xf32>
+  return
+}
+
+// -----
+
 func.func @gather_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4x2xi64>, %x: tensor<1x4x5x5xf32>, %w: tensor<6x2x3x3xf32>) {
   // expected-error @+1 {{C1: axis 2 of a tensor of rank 2}}
   %r = graph.gather %a[%i] axis 2 : (tensor<3x4xf32>, tensor<4x2xi64>) -> tensor<4x2x4xf32>

@@ -56,6 +56,45 @@ func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64
 func.func private @other(%a: memref<?xf32>) { return }
 )";
 
+// "rows" grows, "ring" is overwritten in its memory, "sum" is computed into another.
+constexpr const char *programWithStates = R"(
+#more = #graph.shape<["length + n", 4]>
+host.state @s0 "rows" : !host.place<[16, 4] x f32> growing 0
+host.state @s1 "ring" : !host.place<[8, 4] x f32>
+host.state @s2 "sum" : !host.place<[4] x f32>
+host.entry @main(%x: !host.place<[n, 4] x f32>, %p: !host.place<[1, 1] x i64>, %rows: !host.place<[length, 4] x f32> {host.state = @s0},
+    %ring: !host.place<[8, 4] x f32> {host.state = @s1}, %sum: !host.place<[4] x f32> {host.state = @s2},
+    %y: !host.place<[4] x f32>, %more: !host.place<[length + n, 4] x f32> {host.state = @s0, host.in_place},
+    %ring1: !host.place<[8, 4] x f32> {host.state = @s1, host.in_place}, %sum1: !host.place<[4] x f32> {host.state = @s2})
+    attributes {inputs = 5 : i64, output_types = [tensor<4xf32>, tensor<?x4xf32, #more>, tensor<8x4xf32>, tensor<4xf32>],
+                symbols = ["n", "length"], data_symbols = []} {
+  host.extent "n" of %x dim 0 times 1 plus 0 : !host.place<[n, 4] x f32>
+  host.extent "length" of %rows dim 0 times 1 plus 0 : !host.place<[length, 4] x f32>
+  host.expect %x dim 1 is [4] : !host.place<[n, 4] x f32>
+  host.expect %p dim 0 is [1] : !host.place<[1, 1] x i64>
+  host.expect %p dim 1 is [1] : !host.place<[1, 1] x i64>
+  host.expect %rows dim 1 is [4] : !host.place<[length, 4] x f32>
+  host.expect %ring dim 0 is [8] : !host.place<[8, 4] x f32>
+  host.expect %ring dim 1 is [4] : !host.place<[8, 4] x f32>
+  host.expect %sum dim 0 is [4] : !host.place<[4] x f32>
+  %last = host.place %rows [0] : !host.place<[length, 4] x f32> to <[4] x f32>
+  %new = host.place %more [16*length] : !host.place<[length + n, 4] x f32> to <[n, 4] x f32>
+  host.launch @negate(%x) -> (%new) symbols [n] : (!host.place<[n, 4] x f32>) -> (!host.place<[n, 4] x f32>)
+  host.launch @negate(%rows) -> (%y) symbols [4] : (!host.place<[length, 4] x f32>) -> (!host.place<[4] x f32>)
+  host.launch @negate(%sum) -> (%sum1) symbols [4] : (!host.place<[4] x f32>) -> (!host.place<[4] x f32>)
+  %third = host.place %ring1 [48] : !host.place<[8, 4] x f32> to <[4] x f32>
+  %second = host.place %ring [32] : !host.place<[8, 4] x f32> to <[4] x f32>
+  host.copy %last to %third : <[4] x f32> to <[4] x f32>
+  host.copy_rows [2] of %last to %ring1 at [64] every [16] : <[4] x f32> to <[8, 4] x f32>
+  host.copy_slices %sum by %p to %ring1 : <[4] x f32>, <[1, 1] x i64>, <[8, 4] x f32>
+  host.return
+}
+func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %begin: index, %end: index)
+    attributes {tile.kernel, graph.symbols = ["n"], tile.extent = #graph.shape<["n"]>} {
+  return
+}
+)";
+
 struct Flaw {
   const char *before, *after, *message;
 };
@@ -123,6 +162,28 @@ constexpr Flaw flaws[] = {
     {"negate(%x) -> (%p)", "negate(%x) -> (%y)", "P4: reads a place that nothing was written to"},
 };
 
+constexpr Flaw flawsOfStates[] = {
+    {": !host.place<[16, 4] x f32> growing 0", ": !host.place<[n, 4] x f32> growing 0", "C1: expected a place whose"},
+    {"growing 0", "growing 1", "C2: expected a dimension of"},
+    {"growing 0", "growing 9", "C2: expected a dimension of"},
+    {"host.copy_rows [2]", "host.copy_rows [2, 3]", "C1: expected one expression, got 2"},
+    {"host.copy_slices %sum by %p", "host.copy_slices %sum by %sum", "host.copy_slices"},
+    {"%sum: !host.place<[4] x f32> {host.state = @s2}", "%sum: !host.place<[4] x f32>",
+     "S1: expected the states behind"},
+    {"%sum1: !host.place<[4] x f32> {host.state = @s2}", "%sum1: !host.place<[4] x f32> {host.state = @s1}",
+     "S1: expected a state, the same"},
+    {"%ring: !host.place<[8, 4] x f32> {host.state = @s1}", "%ring: !host.place<[8, 4] x f32> {host.state = @s9}",
+     "S1: expected a state, the same"},
+    {"host.state @s1 \"ring\" : !host.place<[8, 4]", "host.state @s1 \"ring\" : !host.place<[9, 4]",
+     "S1: expected a place for the state 'ring'"},
+    {"host.launch @negate(%x) -> (%new)", "host.launch @negate(%x) -> (%rows)",
+     "S2: reads the old value of state 'rows'"},
+    {"%more [16*length]", "%more [0]", "S2: reads the old value of state 'rows' behind an update"},
+    {"host.return", "host.copy %second to %y : <[4] x f32> to <[4] x f32>\n  host.return",
+     "S2: reads the old value of state 'ring' behind an update"},
+    {"launch @negate(%sum) -> (%sum1)", "launch @negate(%sum) -> (%sum)", "P6: writes memory that another"},
+};
+
 /// Errors of parser and verifier; empty if the text is a program that can run.
 std::string errorsOf(const std::string &text) {
   DialectRegistry registry;
@@ -136,8 +197,7 @@ std::string errorsOf(const std::string &text) {
   return messages.empty() ? "an error without a message" : messages;
 }
 
-std::string replaced(const Flaw &flaw) {
-  std::string text = program;
+std::string replaced(const Flaw &flaw, std::string text = program) {
   size_t at = text.find(flaw.before);
   EXPECT_NE(at, std::string::npos) << flaw.before;
   return text.replace(at, std::string(flaw.before).size(), flaw.after);
@@ -149,6 +209,15 @@ TEST(VerifyProgram, acceptsAProgram) { EXPECT_EQ(errorsOf(program), ""); }
 TEST(VerifyProgram, findsEachFlaw) {
   for (const Flaw &flaw : flaws) {
     std::string said = errorsOf(replaced(flaw));
+    EXPECT_NE(said.find(flaw.message), std::string::npos)
+        << flaw.after << "\n  expected: " << flaw.message << "\n  got: " << said;
+  }
+}
+
+TEST(VerifyProgram, findsEachFlawOfStates) {
+  EXPECT_EQ(errorsOf(programWithStates), "");
+  for (const Flaw &flaw : flawsOfStates) {
+    std::string said = errorsOf(replaced(flaw, programWithStates));
     EXPECT_NE(said.find(flaw.message), std::string::npos)
         << flaw.after << "\n  expected: " << flaw.message << "\n  got: " << said;
   }

@@ -145,6 +145,21 @@ TEST(Moves, concat) {
           });
 }
 
+TEST(Moves, update) {
+  for (int64_t n : {0, 1, 3})
+    for (int64_t offset : {0, 2, 5})
+      for (int64_t length : {int64_t{8}, offset + n}) {
+        if (length < 5)
+          continue; // no result is shorter than its input
+        int64_t input = length == 8 ? 8 : 5;
+        check({{2, input, 3}, {2, n, 3}}, {2, length, 3},
+              "graph.update %a, %b at <[" + std::to_string(offset) + "]> axis 1", [&](auto i, auto &inputs) {
+                bool isInside = i[1] >= offset && i[1] < offset + n;
+                return isInside ? at(inputs[1], {i[0], i[1] - offset, i[2]}) : at(inputs[0], {i[0], i[1], i[2]});
+              });
+      }
+}
+
 TEST(Moves, gatherClamps) {
   for (const char *type : {"i64", "i32", "i8", "ui8"}) {
     std::string indices = std::string("tensor<2x2x") + type + ">";

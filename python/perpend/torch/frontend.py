@@ -333,6 +333,7 @@ def _convert(
     converter = Converter(name)
     if limits:
         converter.graph.require(limits)
+    mutated = _mutated(program)
     placeholders = [node for node in program.graph.nodes if node.op == "placeholder"]
     for node, spec in zip(placeholders, program.graph_signature.input_specs, strict=True):
         if spec.kind == InputKind.TOKEN:
@@ -342,7 +343,10 @@ def _convert(
                 converter.input(node, node.name)
             elif isinstance(spec.arg, SymIntArgument):
                 converter.values[node] = converter.graph.input(node.name, [], "i64")
-        elif spec.kind in (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR):
+        elif spec.kind in STATES and str(spec.target) in mutated:
+            converter.input(node, _state_name(spec.target))
+            converter.kept.add(node)
+        elif spec.kind in STATES:
             converter.graph.set_location(str(spec.target))
             converter.values[node] = converter.constant(_stored(program, spec))
         else:
@@ -379,21 +383,27 @@ def _stored(program: ExportedProgram, spec: Any) -> torch.Tensor:
     return cast(torch.Tensor, program.constants[spec.target])
 
 
+STATES = (InputKind.PARAMETER, InputKind.BUFFER, InputKind.CONSTANT_TENSOR)
+MUTATIONS = tuple(kind for kind in OutputKind if kind.name in ("BUFFER_MUTATION", "PARAMETER_MUTATION"))
+
+
 def _check_mutations(program: ExportedProgram) -> None:
-    """Errors: a compiled model is a function that many threads may call at once, so it has no state between calls."""
-    allowed = (OutputKind.USER_OUTPUT, OutputKind.TOKEN)
+    """Errors: what a model changes must be its own, so that a session can keep it."""
+    allowed = (OutputKind.USER_OUTPUT, OutputKind.TOKEN, *MUTATIONS)
     mutated = [spec for spec in program.graph_signature.output_specs if spec.kind not in allowed]
-    names = ", ".join(sorted(f"'{spec.target or spec.arg.name}'" for spec in mutated))
-    if any(spec.kind == OutputKind.USER_INPUT_MUTATION for spec in mutated):
-        raise CompileError(
-            f"the model changes its inputs or buffers in place: {names}\nhint: return new tensors instead"
-        )
     if mutated:
-        raise CompileError(
-            f"the model changes its buffers in place: {names}; a compiled model keeps nothing between calls\n"
-            "hint: export it in eval mode (model.eval()), or return the new values and take them as arguments of the "
-            'next call, or use torch.compile(model, backend="perpend"), which keeps buffers'
-        )
+        names = ", ".join(sorted(f"'{spec.target or spec.arg.name}'" for spec in mutated))
+        raise CompileError(f"the model changes its inputs in place: {names}\nhint: return new tensors instead")
+
+
+def _mutated(program: ExportedProgram) -> set[str]:
+    """The names of buffers that the module changes: states of the compiled model."""
+    return {str(spec.target) for spec in program.graph_signature.output_specs if spec.kind in MUTATIONS}
+
+
+def _state_name(target: object) -> str:
+    """Of a state among inputs and outputs, where no name of the module's has a space."""
+    return f"state {target}"
 
 
 def _leaf_of(node: Any, value: Any) -> Leaf:
@@ -407,7 +417,7 @@ def _leaf_of(node: Any, value: Any) -> Leaf:
 
 def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
-    pairs = zip(outputs, program.graph_signature.output_specs, strict=True)
+    pairs = list(zip(outputs, program.graph_signature.output_specs, strict=True))
     returned = [pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT]
     examples = [node.meta["val"] if isinstance(node, torch.fx.Node) else node for node, _ in returned]
     names = output_names(program.call_spec.out_spec, examples)
@@ -426,7 +436,14 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
         results[name] = value if isinstance(value, Value) else converter.graph.dims([value], scalar=True)
     if not results:
         raise CompileError("the model has no outputs\nhint: return a tensor from its forward")
-    module = converter.graph.finish(list(results), list(results.values()))
+    stored = {str(spec.target): spec for spec in program.graph_signature.input_specs if spec.kind in STATES}
+    states = []
+    for node, spec in pairs:
+        if spec.kind in MUTATIONS:
+            name, target = _state_name(spec.target), str(spec.target)
+            results[name] = cast(Value, numbers.result(converter, node))
+            states.append((name, name, target, _stored(program, stored[target]).detach().cpu().contiguous()))
+    module = converter.graph.finish(list(results), list(results.values()), states)
     structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
     module.structure = structure
     if text := structure.to_json():

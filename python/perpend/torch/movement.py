@@ -154,15 +154,35 @@ def unbind(call: Call) -> list[Value]:
     return [call.op("squeeze", part, axes=[axis]) for part in parts]
 
 
+def is_kept(call: Call) -> bool:
+    """Whether the tensor is a state, or a state that has been written to."""
+    node = call.raw("self")
+    while node not in call.converter.kept and node.op == "call_function":
+        node = next((argument for argument in node.args if isinstance(argument, torch.fx.Node)), None)
+        if node is None:
+            return False
+    return node in call.converter.kept
+
+
+def written(call: Call, part: Value, begin: Extent, axis: int) -> Value:
+    """The tensor with a part at `begin`. Of a state nothing else is written."""
+    value = call.tensor("self")
+    if is_kept(call):
+        extent = value.shape[axis]
+        first = min(begin, extent) if isinstance(begin, int) and isinstance(extent, int) else begin
+        return call.converter.graph.update(value, part, first, axis)
+    head = slice_between(call, value, axis, 0, begin)
+    tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
+    return call.op("concat", head, part, tail, axis=axis)
+
+
 def slice_scatter(call: Call) -> Value:
     value, axis = call.tensor("self"), normal(call["dim"], call.rank())
     part = call.tensor("src", call.dtype)
     if call.get("step", 1) != 1:
         return strided_scatter(call, value, part, axis)
     begin = from_front(call, "start", value.shape[axis]) if call.get("start") is not None else 0
-    head = slice_between(call, value, axis, 0, begin)
-    tail = slice_between(call, value, axis, f"({begin}) + ({part.shape[axis]})", END)
-    return call.op("concat", head, part, tail, axis=axis)
+    return written(call, part, begin, axis)
 
 
 def strided_scatter(call: Call, value: Value, part: Value, axis: int) -> Value:
@@ -232,9 +252,7 @@ def as_strided_scatter(call: Call) -> Value:
 def select_scatter(call: Call) -> Value:
     value, axis = call.tensor("self"), normal(call["dim"], call.rank())
     begin = from_front(call, "index", value.shape[axis])
-    part = call.op("unsqueeze", call.tensor("src", call.dtype), axes=[axis])
-    head = slice_between(call, value, axis, 0, begin)
-    return call.op("concat", head, part, slice_between(call, value, axis, f"({begin}) + 1", END), axis=axis)
+    return written(call, call.op("unsqueeze", call.tensor("src", call.dtype), axes=[axis]), begin, axis)
 
 
 def diagonal(call: Call) -> Value:

@@ -28,6 +28,7 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Work.h"
 #include "graph/passes/Passes.h"
@@ -153,6 +154,8 @@ static bool isWiderReduction(Value value, Value other) {
 
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
+  if (user->hasAttr(inPlaceAttribute))
+    return false;
   if (auto sequence = dyn_cast<SequenceInterface>(user))
     return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
            (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
@@ -275,7 +278,8 @@ void KernelFuser::run(Block &block) {
 /// Searches from the end, so that chains are as long as possible.
 void KernelFuser::findChains(Block &block) {
   for (Operation &op : llvm::reverse(block)) {
-    if (!isa<ElementInterface>(op) || op.getNumResults() != 1 || computations.contains(op.getResult(0)))
+    if (!isa<ElementInterface>(op) || op.hasAttr(inPlaceAttribute) || op.getNumResults() != 1 ||
+        computations.contains(op.getResult(0)))
       continue;
     std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes);
     if (!chain)
@@ -291,6 +295,8 @@ void KernelFuser::visit(Block &block) {
   if (isEnabled)
     findChains(block);
   for (Operation &op : block) {
+    if (op.hasAttr(inPlaceAttribute))
+      continue; // stays
     if (isa<ElementInterface>(op)) {
       operators.push_back(&op);
       decide(&op);
@@ -334,24 +340,23 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
   static void numberResults(func::FuncOp main) {
     OpBuilder builder(main.getContext());
     for (OpOperand &operand : main.getBody().front().getTerminator()->getOpOperands()) {
-      Value origin = operand.get();
-      while (auto reshape = origin.getDefiningOp<ReshapeOp>())
-        origin = reshape.getInput();
-      if (auto call = origin.getDefiningOp<CallKernelOp>())
+      if (auto call = originOf(operand.get()).getDefiningOp<CallKernelOp>())
         call->setAttr(resultAttribute, builder.getI64IntegerAttr(operand.getOperandNumber()));
     }
   }
 
-  /// Every result of main needs its own memory, so inputs, constants and values returned twice are copied.
+  /// Every result of main needs its own memory, so inputs, constants and values returned twice are copied. A state that
+  /// is updated in place has its memory.
   static void storeResults(func::FuncOp main) {
     Operation *terminator = main.getBody().front().getTerminator();
     OpBuilder builder(terminator);
     SmallPtrSet<Value, 8> returned;
     for (OpOperand &operand : terminator->getOpOperands()) {
-      Value origin = operand.get();
-      while (auto reshape = origin.getDefiningOp<ReshapeOp>())
-        origin = reshape.getInput();
-      bool isOwn = origin.getDefiningOp() && !matchPattern(origin, m_Constant());
+      if (main.getResultAttr(operand.getOperandNumber(), inPlaceAttribute))
+        continue;
+      Value origin = originOf(operand.get());
+      Operation *producer = origin.getDefiningOp();
+      bool isOwn = producer && !producer->hasAttr(inPlaceAttribute) && !matchPattern(origin, m_Constant());
       if (isOwn && returned.insert(origin).second)
         continue;
       operand.set(copy(builder, terminator->getLoc(), operand.get()));

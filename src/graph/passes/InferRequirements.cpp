@@ -18,6 +18,7 @@
 #include "graph/NodeNames.h"
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
 
@@ -35,6 +36,7 @@ struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<Infe
     auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
     if (!main)
       return;
+    requireCapacities(main);
     BindingRequirements requirements(main);
     addBlock(main.getBody().front(), requirements);
     requirements.declare();

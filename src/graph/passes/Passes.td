@@ -41,6 +41,14 @@ def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "Merges an elementwise operator into its only user, if that is elementwise too";
 }
 
+def GraphPlaceStates : Pass<"graph-place-states", "::mlir::ModuleOp"> {
+  let summary = "Marks the updates that happen in the memory of a state";
+}
+
+def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
+  let summary = "Moves updates of states behind the readers of the value that they overwrite";
+}
+
 def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Moves every operator into a kernel function, together with the operators that it fuses with";
   let dependentDialects = ["::mlir::func::FuncDialect"];

@@ -132,6 +132,8 @@ void RunEmitter::emitBlock(Block &block) {
         .Case([&](host::ContentOp content) { emitContent(content); })
         .Case([&](host::ScalarOp scalar) { emitScalar(scalar); })
         .Case([&](host::CopyOp copy) { emitCopy(copy); })
+        .Case([&](host::CopyRowsOp copy) { emitCopyRows(copy); })
+        .Case([&](host::CopySlicesOp scatter) { emitCopySlices(scatter); })
         .Case([&](host::ExchangeOp exchange) { emitExchange(exchange); })
         .Case([&](host::ReadOp read) { emitRead(read); })
         .Case([&](host::SetOp set) { emitSet(set); })

@@ -40,7 +40,8 @@ struct ModuleTable {
   int64_t staticArenaBytes = 0;
   uint32_t strategy = 0;          ///< with which the runtime plans (runtime/Planner.h)
   std::vector<std::string> texts; ///< constant strings, the first is ""; empty list: no strings, lists or library calls
-  std::string suffix;             ///< suffix of the functions' names
+  bool hasStates = false;
+  std::string suffix; ///< suffix of the functions' names
 };
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);

@@ -41,6 +41,10 @@ private:
   void emitContent(host::ContentOp content);
   void emitScalar(host::ScalarOp scalar);
   void emitCopy(host::CopyOp copy);
+  void emitCopyRows(host::CopyRowsOp copy);
+  void emitCopySlices(host::CopySlicesOp scatter);
+  /// Emits a loop from 0 to `count`; the body gets the number.
+  void emitFor(mlir::Value count, llvm::function_ref<void(mlir::Value)> body);
   void emitExchange(host::ExchangeOp exchange);
   void emitRead(host::ReadOp read);
   void emitSet(host::SetOp set);

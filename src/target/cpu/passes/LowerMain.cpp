@@ -142,8 +142,9 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
         emitEntry(module, kernel);
     emitRun(main);
     main.erase();
-    for (auto segment : llvm::make_early_inc_range(module.getOps<host::SegmentOp>()))
-      segment.erase();
+    for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
+      if (isa<host::SegmentOp, host::StateOp>(op))
+        op.erase();
   }
 };
 } // namespace

@@ -1,0 +1,75 @@
+//===- States.h - values that a session keeps from run to run ---*- C++ -*-===//
+//
+// A state is functional here: an argument of main is its value before the run, and
+// a result of the same name its value after it. So the order of its updates is the
+// order of values, and whoever runs main may keep the value where it wants.
+//
+//   func.func @main(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>,
+//       %k: tensor<?x64xf32, #graph.shape<["length", 64]>> {graph.state = "k", graph.capacity = 4096 : i64})
+//       -> (…, tensor<?x64xf32, #graph.shape<["length + n", 64]>> {graph.state = "k"})
+//
+// A state grows if an extent of its argument is a symbol: its length, which is 0 at
+// first, and which a run replaces by the result's extent.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_STATES_H
+#define PERPEND_GRAPH_STATES_H
+
+#include "graph/Updates.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace perpend::graph {
+
+/// String, on an argument and a result of main: the state whose value they are before and after a run.
+inline constexpr llvm::StringLiteral stateAttribute = "graph.state";
+/// Integer, on the argument of a state that grows: the most rows.
+inline constexpr llvm::StringLiteral capacityAttribute = "graph.capacity";
+/// Elements, on the argument of a state: its value before the first run; without it, zeros or no rows.
+inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";
+/// Unit, on an operator that updates a state (UpdateInterface), and on the state's result: it happens in the state's
+/// memory.
+inline constexpr llvm::StringLiteral inPlaceAttribute = "graph.in_place";
+/// Begins the subject of a requirement that a state has, in place of a node's name.
+inline constexpr llvm::StringLiteral stateSubject = "state ";
+
+struct State {
+  std::string name;
+  unsigned argument, result;       ///< numbers
+  mlir::RankedTensorType capacity; ///< the largest value; all extents are numbers
+  mlir::ElementsAttr initial;      ///< null: zeros, or no rows
+  std::optional<unsigned> growing; ///< the dimension whose extent is the length; all before it are 1
+};
+
+/// The states of main, in the order of their arguments, which are its last ones. Main must have passed verifyStates().
+std::vector<State> statesOf(mlir::func::FuncOp main);
+
+/// The number of arguments, or of results, that are no states.
+unsigned inputCountOf(mlir::func::FuncOp main);
+unsigned outputCountOf(mlir::func::FuncOp main);
+
+/// Errors: S1 a name that is not on one argument and one result, S2 states are not the last arguments and results, in
+/// one order, S3 extents that cannot be those of a state, S4 a capacity that is none, S5 an initial value that does not
+/// fit.
+mlir::LogicalResult verifyStates(mlir::func::FuncOp main);
+
+/// Declares as requirements of main (Requirements.h) that states which grow stay within their capacities.
+void requireCapacities(mlir::func::FuncOp main);
+
+/// The first value of a state, with the extents that it has then.
+mlir::RankedTensorType initialTypeOf(const State &state);
+
+/// The operators that update a state from its argument to its result, first to last; nullopt: the result is computed
+/// from other values. The argument may be its own result.
+std::optional<llvm::SmallVector<UpdateInterface>> updatesOf(mlir::func::FuncOp main, const State &state);
+
+/// The value behind reshapes.
+mlir::Value originOf(mlir::Value value);
+} // namespace perpend::graph
+
+#endif

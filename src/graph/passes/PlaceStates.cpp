@@ -1,0 +1,44 @@
+//===- PlaceStates.cpp - marks what happens in the memory of states -------===//
+//
+// A state whose result is made from its argument by updates alone is updated in its
+// own memory: only the blocks are written. The updates stay in main, beside calls
+// of kernels, and memory planning gives their blocks places in the state. Any other
+// state is computed as a whole, into a second memory that changes roles with the
+// first when the run has succeeded.
+//
+// Runs right before fusion, so that no later pass moves a reader over an update.
+//
+//   return %y, graph.update %k, %rows … {graph.state = "k"}   =>   … {graph.in_place}
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Attributes.h"
+#include "graph/States.h"
+#include "graph/passes/Passes.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHPLACESTATES
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace {
+struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main)
+      return;
+    auto mark = UnitAttr::get(&getContext());
+    for (const State &state : statesOf(main)) {
+      auto updates = updatesOf(main, state);
+      if (!updates)
+        continue;
+      main.setResultAttr(state.result, inPlaceAttribute, mark);
+      for (UpdateInterface update : *updates)
+        update->setAttr(inPlaceAttribute, mark);
+    }
+  }
+};
+} // namespace
