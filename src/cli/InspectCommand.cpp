@@ -65,7 +65,8 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("html", html, "FILE", "write everything as a self-contained page");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "unpacked", "plan"});
+  list.addCompiler(options,
+                   {"target", "O", "precision", "database", "intrinsics", "unpacked", "batch-invariant", "plan"});
   list.needSource({"stage", "schedules", "dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

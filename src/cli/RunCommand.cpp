@@ -50,8 +50,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("repeat", repetitions, "N", "run N times and print the times (default 1: without times)", 1);
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options,
-                   {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked", "checked"});
+  list.addCompiler(options, {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked",
+                             "batch-invariant", "checked"});
   list.needSource({"dim", "operators"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

@@ -12,6 +12,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/BatchInvariance.h"
 #include "target/vector/BlockCode.h"
 #include "target/vector/Emitters.h"
 #include "tile/intrinsics/Words.h"
@@ -44,18 +45,22 @@ struct GroupBlock {
   int64_t rows, lanes, vectors;
   int64_t sets = 1;        //  independent accumulators of the group's sums
   bool holdsTotals = true; // the block's totals are in registers
+  bool isOneChain;         //  each of the group's sums is one chain of multiply-adds, whatever the number of rows
 
-  GroupBlock(int64_t rows, int64_t cols, const target::Machine &target)
-      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+  GroupBlock(int64_t rows, int64_t cols, const target::Machine &target, bool isOneChain)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes),
+        isOneChain(isOneChain) {
     auto fits = [&](int64_t copies) { return copies * accumulators() + 2 * vectors + 2 <= target.vectorRegisters; };
     holdsTotals = fits(2);
-    if (accumulators() < minAccumulators && fits(3))
+    if (!isOneChain && accumulators() < minAccumulators && fits(3))
       sets = 2;
   }
   int64_t accumulators() const { return rows * vectors; }
-  /// Unpack all numbers of a word in straight-line code. Zero points are then multiplied by the rows' sums at the end
-  /// of the group. With more rows, which share the cost of unpacking, the zero point is subtracted from each number.
+  /// Unpack all numbers of a word in straight-line code.
   bool isUnrolled() const { return rows <= maxUnrolledRows; }
+  /// Zero points are multiplied by the rows' sums at the end of the group. With more rows, which share the cost of
+  /// unpacking, they are subtracted from each number.
+  bool addsRows() const { return isUnrolled() && !isOneChain; }
 };
 
 /// A buffer: its base, and the strides of its dimensions.
@@ -250,7 +255,7 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
   int64_t atOnce = block.isUnrolled() ? std::max<int64_t>(1, numbersAtOnce / groups.perWord) : 1;
-  bool addsRows = groups.zero && block.isUnrolled();
+  bool addsRows = groups.zero && block.addsRows();
   if (addsRows) {
     auto lanes = VectorType::get(atOnce * groups.perWord, groups.real);
     sums.append(block.rows, builder.create<arith::ConstantOp>(builder.getZeroAttr(lanes)));
@@ -378,9 +383,10 @@ LogicalResult GroupCall::lower(const target::Machine &target) {
   FailureOr<SmallVector<Value>> buffers = plainBuffers();
   if (failed(buffers) || failed(check(rows, cols)))
     return failure();
+  const bool isOneChain = graph::isBatchInvariant(op);
   replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(*buffers),
           [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-            GroupBlock block(*rows, *cols, target);
+            GroupBlock block(*rows, *cols, target, isOneChain);
             GroupEmitter(code, intrinsic, block, argumentsOf(arguments), target).emit();
           });
   return success();

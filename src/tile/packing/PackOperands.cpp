@@ -13,6 +13,7 @@
 
 #include "tile/packing/PackOperands.h"
 #include "graph/Attributes.h"
+#include "graph/BatchInvariance.h"
 #include "graph/ElementTypes.h"
 #include "tile/ir/Tile.h"
 #include "tile/packing/FewRows.h"
@@ -165,6 +166,8 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   ProductExtents extents = matrices.extents;
   if (isTransposed)
     std::swap(extents.rows, extents.columns);
+  if (graph::isBatchInvariant(op)) // an intrinsic for few rows may add up in another order
+    extents.rows = SymbolicInt::symbol("any");
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
   for (const PanelChoice &choice : choicesFor(extents, left, right)) {
     if (isTransposed && !readsInPlace(choice, left, extents.depth))
