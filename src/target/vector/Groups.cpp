@@ -13,15 +13,13 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/BatchInvariance.h"
-#include "target/vector/BlockCode.h"
 #include "target/vector/Emitters.h"
+#include "target/vector/GroupCall.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include "llvm/Support/FormatVariadic.h"
 
 #include <numeric>
 
@@ -63,20 +61,9 @@ struct GroupBlock {
   bool addsRows() const { return isUnrolled() && !isOneChain; }
 };
 
-/// A buffer: its base, and the strides of its dimensions.
-struct Operand {
-  Value buffer, base, stride, outerStride;
-};
-
-/// The arguments of the emitted function, in order.
-struct Arguments {
-  Operand rows, words, scales, zeros, sums;
-  Value depth, outer;
-};
-
 class GroupEmitter : BlockCode {
 public:
-  GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
+  GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, GroupArguments arguments,
                const target::Machine &target)
       : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
         step(stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
@@ -85,13 +72,13 @@ public:
 
 private:
   Value zeroVector() { return builder.create<arith::ConstantOp>(builder.getZeroAttr(real)); }
-  Value load(const Operand &operand, Value index, Type element) {
+  Value load(const GroupArguments::Operand &operand, Value index, Type element) {
     return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
   }
   Value asReal(Value numbers) {
     return numbers.getType() == real ? numbers : builder.create<arith::SIToFPOp>(real, numbers);
   }
-  Value vectorIndex(const Operand &operand, Value position, int64_t vector) {
+  Value vectorIndex(const GroupArguments::Operand &operand, Value position, int64_t vector) {
     return add(position, vector * block.lanes);
   }
   Value sumIndex(int64_t row, int64_t vector) {
@@ -114,7 +101,7 @@ private:
 
   const GroupLayout &groups;
   GroupBlock block;
-  Arguments arguments;
+  GroupArguments arguments;
   const Intrinsic::Step *step;
   VectorType real;
   /// Zero points of the current group.
@@ -296,7 +283,9 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
 
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
-  auto positionIn = [&](const Operand &operand) { return offset(operand.base, group, operand.outerStride); };
+  auto positionIn = [&](const GroupArguments::Operand &operand) {
+    return offset(operand.base, group, operand.outerStride);
+  };
   Values sums = emitDepth(group), results;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     Value scale =
@@ -332,78 +321,18 @@ void GroupEmitter::emit() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// The arguments of a block's function, for a call whose buffers are those of GroupLayout.h.
-class GroupCall : BlockCall {
-public:
-  using BlockCall::BlockCall;
-
-  LogicalResult lower(const target::Machine &target);
-
-private:
-  bool hasZeros() { return bool(intrinsic.groups->zero); }
-  SmallVector<Value> operands(ValueRange buffers);
-  Arguments argumentsOf(ValueRange values);
-};
-
-/// In the order of argumentsOf().
-SmallVector<Value> GroupCall::operands(ValueRange buffers) {
-  SmallVector<Value> values;
-  for (auto [number, buffer] : llvm::enumerate(buffers)) {
-    values.append({buffer, op.getBases()[number], stride(number, 0)});
-    if (number == 0)
-      values.push_back(stride(number, 1));
-  }
-  values.append({extent("depth"), extent("outer")});
-  return values;
-}
-
-Arguments GroupCall::argumentsOf(ValueRange values) {
-  size_t at = 0;
-  auto take = [&] { return values[at++]; };
-  Arguments arguments;
-  auto read = [&](Operand &operand, bool isWalked) {
-    operand.buffer = take();
-    operand.base = take();
-    (isWalked ? operand.outerStride : operand.stride) = take();
-  };
-  read(arguments.rows, true);
-  arguments.rows.stride = take();
-  read(arguments.words, true);
-  read(arguments.scales, true);
-  if (hasZeros())
-    read(arguments.zeros, true);
-  read(arguments.sums, false);
-  arguments.depth = take();
-  arguments.outer = take();
-  return arguments;
-}
-
-LogicalResult GroupCall::lower(const target::Machine &target) {
-  std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
-  FailureOr<SmallVector<Value>> buffers = plainBuffers();
-  if (failed(buffers) || failed(check(rows, cols)))
-    return failure();
-  const bool isOneChain = graph::isBatchInvariant(op);
-  replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(*buffers),
-          [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-            GroupBlock block(*rows, *cols, target, isOneChain);
-            GroupEmitter(code, intrinsic, block, argumentsOf(arguments), target).emit();
-          });
-  return success();
-}
-
 /// Checks the strides of sums and elements that the code assumes.
 bool takesGroups(const Intrinsic &intrinsic) {
-  if (!intrinsic.groups)
-    return false;
-  int64_t perWord = intrinsic.groups->perWord;
-  return BlockCall::shapesOf(intrinsic) == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") +
-                                               "; outer depth cols ; " + "outer cols ; " +
-                                               (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
+  return GroupCall::takes(intrinsic) && !intrinsic.groups->hasBytes() && intrinsic.groups->isInOrder();
 }
 
 LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
-  return GroupCall(op, intrinsic).lower(target);
+  const bool isOneChain = graph::isBatchInvariant(op);
+  return GroupCall(op, intrinsic)
+      .lower("groups", [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t rows, int64_t columns) {
+        GroupBlock block(rows, columns, target, isOneChain);
+        GroupEmitter(code, intrinsic, block, arguments, target).emit();
+      });
 }
 
 int64_t rowsAtOnceOfGroups(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,

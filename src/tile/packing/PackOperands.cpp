@@ -130,16 +130,20 @@ static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const targ
   return best;
 }
 
-/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null.
+/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null. Rows that bytes
+/// were converted to are read as these.
 Value Packer::groupedProduct(Value rows, Value matrix) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
   if (!weights)
     return {};
-  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups))
-      return weights->multiply(builder, rows, *intrinsic,
-                               groupedPanel(weights->columns, shapeOf(rows).front(), target));
+  Value bytes = bytesBehindFloats(builder, rows);
+  for (Value left : {bytes, rows})
+    for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+      if (left && intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups) &&
+          intrinsic->groups->hasBytes() == (left == bytes))
+        return weights->multiply(builder, left, *intrinsic,
+                                 groupedPanel(weights->columns, shapeOf(rows).front(), target));
   return {};
 }
 

@@ -167,6 +167,9 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
       together = blocksAtOnce(*intrinsic);
     }
   }
+  for (const Intrinsic *intrinsic : intrinsics)
+    if (!best && intrinsic->groups)
+      return {rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target)};
   if (!best)
     return {rowsInRegisters(sum, panel, group, extents.rows.constant(), target)};
   return {best->rows, together, best->lines};
