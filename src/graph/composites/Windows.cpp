@@ -231,12 +231,83 @@ static Value cutPart(Builder &b, Value whole, const TransposedPart &part) {
   return whole;
 }
 
+/// Whether each position of the result takes as many elements of the filter as each other.
+static bool hasEvenPhases(const Window &window, ArrayRef<SymbolicInt> kernel, const TransposedPart &part) {
+  bool isStrided = false, isEven = true;
+  for (auto [stride, dilation, extent, low] : llvm::zip(window.strides, window.dilations, kernel, part.low)) {
+    isStrided |= stride > 1;
+    isEven &= dilation == 1 && low.isConstant() && extent.isConstant() && *extent.constant() % stride == 0;
+  }
+  return isStrided && isEven;
+}
+
+/// [c, o/group, k...] becomes [o * phases, c/group, k/stride...]: the filters of all phases, the elements r, r +
+/// stride, r + 2 stride, ... of each dimension, in reverse order.
+static Value phaseFilters(Builder &b, Value filter, const Window &window) {
+  Shape shape = shapeOf(filter);
+  std::optional<SymbolicInt> perGroup = divideEvenly(shape[0], SymbolicInt(window.groups));
+  if (!perGroup)
+    return b.fail("conv_transpose: " + shape[0].str() + " channels do not divide into " + Twine(window.groups) +
+                  " groups");
+  Shape apart{SymbolicInt(window.groups), *perGroup, shape[1]};
+  Shape together{shape[1] * window.groups, apart[1]};
+  SmallVector<int64_t> permutation{0, 2}, taps{1}, steps(3, 1);
+  Shape starts(3, SymbolicInt(0));
+  for (auto [extent, stride] : llvm::zip(ArrayRef(shape).drop_front(2), window.strides)) {
+    SymbolicInt count(*extent.constant() / stride);
+    taps.push_back(apart.size());
+    permutation.push_back(apart.size() + 1);
+    apart.append({count, SymbolicInt(stride)});
+    starts.append({count - 1, SymbolicInt(0)});
+    steps.append({-1, 1});
+    together[0] *= SymbolicInt(stride);
+    together.push_back(count);
+  }
+  permutation.append(taps);
+  Value reversed = b.slice(b.reshape(filter, apart), starts, apart, steps);
+  return b.reshape(b.transpose(reversed, permutation), together);
+}
+
+/// y[a * stride + r - low] = sum over t of x[a - t] filter[t * stride + r]: for each phase r a convolution without
+/// stride. All phases together are one convolution with more channels, whose results are interleaved.
+static Value convByPhases(Builder &b, Value x, Value filter, Window window, const TransposedPart &part) {
+  size_t dims = window.strides.size();
+  Value filters = phaseFilters(b, filter, window);
+  if (!x || !filters)
+    return {};
+  Shape taps(ArrayRef(shapeOf(filters)).drop_front(2)), positions, starts(2, SymbolicInt(0)), result(2, SymbolicInt(0));
+  Shape apart{shapeOf(x)[0], shapeOf(filter)[1] * window.groups};
+  SmallVector<int64_t> strides = window.strides, permutation{0, 1};
+  for (size_t i = 0; i < dims; ++i) {
+    int64_t first = *part.low[i].constant() / strides[i], rest = *part.low[i].constant() % strides[i];
+    window.padLow[i] = *taps[i].constant() - 1 - first;
+    positions.push_back(ceilDiv(part.extents[i] + rest, SymbolicInt(strides[i])));
+    starts.emplace_back(rest);
+    apart.emplace_back(strides[i]);
+  }
+  window.strides.assign(dims, 1);
+  window.padHigh.assign(dims, 0);
+  Value phases = b.conv(x, filters, window, positions);
+  apart.append(positions);
+  Shape joined{apart[0], apart[1]};
+  for (size_t i = 0; i < dims; ++i) {
+    permutation.append({static_cast<int64_t>(2 + dims + i), static_cast<int64_t>(2 + i)});
+    joined.push_back(positions[i] * SymbolicInt(strides[i]));
+  }
+  Value whole = b.reshape(b.transpose(b.reshape(phases, apart), permutation), joined);
+  result = {apart[0], apart[1]};
+  result.append(part.extents);
+  return b.slice(whole, starts, result, SmallVector<int64_t>(2 + dims, 1));
+}
+
 /// Computes in the compute type. Constant amounts become padding of the convolution; with symbolic ones, the full sum
 /// is computed.
 static Value convTransposed(Builder &b, Value x, Value filter, Window window, ArrayRef<SymbolicInt> kernel,
                             const TransposedPart &part) {
   size_t dims = kernel.size();
   auto isNumber = [](const SymbolicInt &value) { return value.isConstant(); };
+  if (hasEvenPhases(window, kernel, part))
+    return convByPhases(b, x, filter, window, part);
   filter = transposedFilter(b, filter, window.groups);
   SmallVector<int64_t> ones(dims, 1), none(dims, 0);
   window.padHigh = none;
