@@ -1,4 +1,5 @@
-"""Derives the polynomial coefficients of src/tile/passes/MathFunctions.cpp and prints them as C++ tables.
+"""Derives the polynomial coefficients of src/tile/passes/{Math,Double}Functions.cpp and of erfinv in
+src/graph/composites/Special.cpp, and prints them as C++ tables.
 
 Method: interpolation of the wanted function, in 60 digits, at the Chebyshev nodes of its interval, which is within a small factor of the minimax
 polynomial; where errors weigh differently along the interval, least squares whose weights are adapted. The leading terms that the evaluation keeps exact (the 1 + r of exp, say) are taken out first. The comment of a table gives the
@@ -172,3 +173,72 @@ table(
 )
 split("ln2Parts", mp.log(2), [12])
 split("halfPiParts", mp.pi / 2, [25, 25])
+
+# Functions of f64.
+table(
+    "expDoubleTerms",
+    "(exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2, for f64",
+    series(lambda r: (mp.exp(r) - 1 - r) / r**2, 0.5),
+    -half_ln2,
+    half_ln2,
+    10,
+    to_f64,
+)
+table(
+    "logDoubleTerms",
+    "(log((1 + s) / (1 - s)) - 2 s) / s^3 in s^2, for f64, (1 + s) / (1 - s) in [sqrt(1/2), sqrt(2)]",
+    lambda z: (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z))) - 2 * mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    s_squared * mpf("1.001"),
+    6,
+    to_f64,
+)
+table(
+    "sinDoubleTerms",
+    "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4, for f64",
+    lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    quarter_pi_squared,
+    5,
+    to_f64,
+)
+table(
+    "cosDoubleTerms",
+    "(cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4, for f64",
+    lambda z: (mp.cos(mp.sqrt(z)) - 1 + z / 2) / z**2,
+    mpf(10) ** -12,
+    quarter_pi_squared,
+    5,
+    to_f64,
+)
+split("ln2DoubleParts", mp.log(2), [32])
+split("halfPiDoubleParts", mp.pi / 2, [33, 33, 33])
+split("log2eParts", 1 / mp.log(2), [53])
+split("log10eParts", 1 / mp.log(10), [53])
+split("log10Of2", mp.log(2) / mp.log(10), [32])
+
+
+def inverse_erf_slope(w):
+    """erfinv(y) / y, w = -log(1 - y^2)."""
+    y = mp.sqrt(-mp.expm1(-w))
+    return mp.erfinv(y) / y
+
+
+table(
+    "inverseErfTerms",
+    "erfinv(y) / y in w - 3.125, w = -log(1 - y^2) <= 6.25",
+    lambda t: inverse_erf_slope(t + mpf("3.125")),
+    mpf("-3.1249999"),
+    3.125,
+    12,
+    to_f64,
+)
+table(
+    "inverseErfFarTerms",
+    "erfinv(y) / y in sqrt(w) - 3.25, 6.25 <= w <= 16.7",
+    lambda t: inverse_erf_slope((t + mpf("3.25")) ** 2),
+    -0.75,
+    0.85,
+    10,
+    to_f64,
+)

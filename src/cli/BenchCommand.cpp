@@ -118,6 +118,8 @@ static std::optional<std::vector<std::string>> optionsForModels(const BenchOptio
     arguments.push_back("--compile-option=--intrinsics=" + options.compiler.intrinsics);
   if (options.compiler.unpacked)
     arguments.push_back("--compile-option=--unpacked");
+  if (options.compiler.batchInvariant)
+    arguments.push_back("--compile-option=--batch-invariant");
   arguments.push_back("--compile-option=--plan=" + options.compiler.plan);
   return arguments;
 }
@@ -197,8 +199,8 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
-  list.addCompiler(options.compiler,
-                   {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked", "plan"});
+  list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked",
+                                      "batch-invariant", "plan"});
   list.needSource({"dim", "operators", "state"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))

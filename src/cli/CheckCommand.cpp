@@ -214,7 +214,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
-                                      "intrinsics", "unpacked", "checked", "plan"});
+                                      "intrinsics", "unpacked", "batch-invariant", "checked", "plan"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

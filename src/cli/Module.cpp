@@ -315,6 +315,7 @@ void writeReproducer(const ModelSource &source, const CompileOptions &given) {
                << start << " --target " << options.target << " -O" << options.optLevel
                << (options.intrinsics.empty() ? "" : " --intrinsics " + options.intrinsics)
                << (options.precision == "f32" ? "" : " --precision " + options.precision)
-               << (options.unpacked ? " --unpacked" : "") << (options.checked ? " --checked\n" : "\n");
+               << (options.unpacked ? " --unpacked" : "") << (options.batchInvariant ? " --batch-invariant" : "")
+               << (options.checked ? " --checked\n" : "\n");
 }
 } // namespace perpend::cli

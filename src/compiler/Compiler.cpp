@@ -13,6 +13,7 @@
 #include "compiler/UserOperators.h"
 #include "compiler/VerifyModule.h"
 #include "graph/Attributes.h"
+#include "graph/BatchInvariance.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/passes/FoldedConstants.h"
@@ -106,6 +107,8 @@ LogicalResult Compilation::prepareModule() {
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (failed(verifyModule(module)))
     return failure();
+  if (options.batchInvariant)
+    graph::setBatchInvariant(module);
   first = firstPhase(module, options);
   return checkOptions();
 }

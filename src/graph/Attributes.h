@@ -22,6 +22,8 @@ inline constexpr llvm::StringLiteral modelNameAttribute = "graph.model_name";
 inline constexpr llvm::StringLiteral resultsAttribute = "graph.results";
 /// Array of strings: object files and archives that define the functions of library calls.
 inline constexpr llvm::StringLiteral objectsAttribute = "graph.objects";
+/// Unit: results do not depend on the batch (BatchInvariance.h).
+inline constexpr llvm::StringLiteral batchInvariantAttribute = "graph.batch_invariant";
 
 //===----------------------------------------------------------------------===//
 // Of main, its arguments and its results

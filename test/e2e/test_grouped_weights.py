@@ -102,6 +102,53 @@ def test_rows_of_any_number(target: str, bits: int) -> None:
         compare(run, matrix, rows)
 
 
+def whole_rows(rows: int, depth: int) -> np.ndarray:
+    """Whole numbers with 127 in each row, which are their own quantised form."""
+    x = RANDOM.integers(-127, 128, (rows, depth)).astype(np.float32)
+    x[:, :1] = 127
+    return x
+
+
+@pytest.mark.parametrize("target", ["host", "alderlake", "x86-64-v3"])
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed", "floats"])
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int, int, int]) -> None:
+    """Sums of whole numbers, also where no instruction multiplies bytes; what lies between them is rounded."""
+    model, matrix = nbits("n", *shape, bits, zeros)
+    run = perpend.compile(model, target=target, precision="int8")
+    for rows in (0, 1, 2, 11, 40):
+        x = whole_rows(rows, matrix.shape[0])
+        result = np.array(run(x))
+        assert (np.abs(result - x.astype(np.float64) @ matrix) <= 2e-6 * (np.abs(x) @ np.abs(matrix)) + 1e-6).all()
+        noise = RANDOM.uniform(-0.49, 0.49, x.shape).astype(np.float32) * (np.abs(x) < 127)
+        assert np.array_equal(run(x + noise), result)
+
+
+@pytest.mark.parametrize("bits", [2, 4, 8])
+def test_the_extremes_of_eight_bits(bits: int) -> None:
+    """The largest sums of a group: all rows 127 or -127, all numbers the least or the greatest."""
+    model, matrix = nbits("n", 64, 4096, 4096, bits, "none")
+    tensors = {tensor.name: tensor for tensor in model.graph.initializer}
+    numbers = np.zeros((64, 1, 4096), np.uint8)
+    numbers[::2] = 2**bits - 1
+    tensors["b"].CopyFrom(numpy_helper.from_array(packed(numbers, bits), "b"))
+    scales = numpy_helper.to_array(tensors["s"])
+    matrix = ((numbers[:, 0] - float(2 ** (bits - 1))) * scales).T
+    x = np.stack([np.full(4096, 127.0), np.full(4096, -127.0)]).astype(np.float32)
+    run = perpend.compile(model, precision="int8")
+    np.testing.assert_allclose(run(x), x.astype(np.float64) @ matrix, rtol=1e-6)
+
+
+def test_bits_of_rows_in_eight_bits_do_not_depend_on_others() -> None:
+    model, matrix = nbits("n", 160, 192, 32, 4, "packed")
+    run = perpend.compile(model, precision="int8")
+    x = RANDOM.standard_normal((40, matrix.shape[0])).astype(np.float32)
+    whole = np.array(run(x))
+    for first, count in ((0, 1), (39, 1), (3, 5), (10, 11), (17, 23)):
+        assert np.array_equal(run(x[first : first + count]), whole[first : first + count])
+
+
 IN_ORDER = np.repeat(np.arange(16), 32)
 
 

@@ -158,3 +158,35 @@ def test_groups_of_no_images() -> None:
 
 def test_dropout_of_nothing() -> None:
     check(lambda x: (torch.dropout(x, 0.0, True), *torch.native_dropout(x, 0.0, True)), torch.randn(3, 4))
+
+
+PHASES = [  # kernel, stride: all phases have as many elements of the filter, or not, or some have none
+    ((4,), (2,)),
+    ((6,), (3,)),
+    ((2, 2), (2, 2)),
+    ((4, 3), (2, 1)),
+    ((4, 6), (4, 3)),
+    ((2, 4, 3), (2, 2, 1)),
+    ((3,), (2,)),
+    ((5, 3), (2, 2)),
+    ((2, 3), (3, 1)),
+    ((3, 1, 2), (2, 2, 1)),
+]
+
+
+@pytest.mark.parametrize(("kernel", "stride"), PHASES, ids=str)
+@pytest.mark.parametrize("groups", [1, 2, 4])
+def test_transposed_convolutions_by_phases(kernel: tuple[int, ...], stride: tuple[int, ...], groups: int) -> None:
+    """Of any padding, with dimensions that are symbolic; an infinity stays where it belongs."""
+    function = getattr(nn.functional, f"conv_transpose{len(kernel)}d")
+    filters, bias = torch.randn(4, {1: 6, 2: 3, 4: 2}[groups], *kernel), torch.randn({1: 6, 2: 6, 4: 8}[groups])
+    images, others = (torch.randn(2, 4, *extents[: len(kernel)]) for extents in ((7, 6, 5), (5, 8, 4)))
+    images.view(-1)[7] = torch.inf
+    for padding, extra in ((0, 0), (1, 1), (2, 0)):
+        output_padding = [min(extra, step - 1) for step in stride]
+        check(
+            lambda x, p=padding, e=output_padding: function(x, filters, bias, stride, p, e, groups),
+            images,
+            dynamic=[range(2, 2 + len(kernel))],
+            more=[(others,)],
+        )

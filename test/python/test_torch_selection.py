@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import perpend
@@ -97,6 +98,20 @@ def test_positions_among_boundaries() -> None:
         ),
         values,
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.uint8])
+@pytest.mark.parametrize("count", [65, 127, 128, 1000])
+@pytest.mark.parametrize("rows", [(), (3,)], ids=["one row", "rows"])
+def test_positions_among_many_boundaries(dtype: torch.dtype, count: int, rows: tuple[int, ...]) -> None:
+    """By binary search; many boundaries are equal, and some values lie before, behind or on all of them."""
+    limits = torch.randint(0, 100, (*rows, count)).to(dtype).sort(-1).values
+    values = torch.randint(0, 110, (*rows, 40)).to(dtype)
+    if dtype.is_floating_point:
+        values[..., :4] = torch.tensor([math.nan, math.inf, -math.inf, -1.0])
+        limits[..., -1] = math.inf
+    for right in (False, True):
+        check(lambda x, y, right=right: torch.searchsorted(x, y, right=right), limits, values)
 
 
 def test_numbers_of_tensors() -> None:

@@ -96,21 +96,26 @@ func.func @far(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
-// CHECK-LABEL: func.func @near_zero
-// CHECK: call @log1p
-// CHECK: call @expm1
-func.func @near_zero(%x: f64) -> (f64, f64) {
+// Functions of f64 are arithmetic of f64; far numbers are libm's.
+// CHECK-LABEL: func.func @wide
+// CHECK-NOT: math.log1p
+// CHECK-NOT: math.expm1
+// CHECK-NOT: fastmath
+// CHECK: call @perpend.far_sine_double(%{{.*}}, %{{.*}}) : (f64, f64) -> f64
+// CHECK: return
+func.func @wide(%x: f64) -> (f64, f64, f64) {
   %0 = math.log1p %x : f64
   %1 = math.expm1 %x : f64
-  return %0, %1 : f64, f64
+  %2 = math.sin %x : f64
+  return %0, %1, %2 : f64, f64, f64
 }
 
 // Left to libm, or to an instruction.
 // CHECK-LABEL: func.func @left
-// CHECK: math.exp %{{.*}} : f64
+// CHECK: math.erf %{{.*}} : f64
 // CHECK: math.floor
 func.func @left(%x: f64, %y: f32) -> (f64, f32) {
-  %0 = math.exp %x : f64
+  %0 = math.erf %x : f64
   %1 = math.floor %y : f32
   return %0, %1 : f64, f32
 }

@@ -201,12 +201,16 @@ def boundaries_before(boundaries: str, values: str) -> Operator:
         limits, value = call.cast(limits, dtype), call.cast(value, dtype)
         if call.get("sorter") is not None:
             limits = call.op("gather_elements", limits, call.tensor("sorter"), axis=-1)
-        if len(limits.shape) > 1:
-            limits = call.op("unsqueeze", limits, axes=[-2])
-        last = call.op("unsqueeze", value, axes=[-1])
         is_right = call.get("right", False) or call.get("side") == "right"
-        before = call.op("less_equal" if is_right else "less", limits, last)
-        count = call.op("reduce_sum", call.cast(before, torch.int64), axes=[-1], keepdims=0)
+        extent = limits.shape[-1]
+        if isinstance(extent, int) and extent > 64:  # fewer are compared one by one, in vectors
+            count = call.op("count_before", limits, value, right=int(is_right))
+        else:
+            if len(limits.shape) > 1:
+                limits = call.op("unsqueeze", limits, axes=[-2])
+            last = call.op("unsqueeze", value, axes=[-1])
+            before = call.op("less_equal" if is_right else "less", limits, last)
+            count = call.op("reduce_sum", call.cast(before, torch.int64), axes=[-1], keepdims=0)
         if dtype.is_floating_point:
             every = call.converter.graph.dims([limits.shape[-1]], scalar=True)
             count = call.op("where", call.op("isnan", value), every, count)

@@ -133,5 +133,29 @@ Results unique(Builder &b, Values in, const Attributes &a) {
   counts = counts ? sliceAxis(b, counts, 0, SymbolicInt(0), groups.count) : counts;
   return {b.gather(x, first, axis), first, inverse, counts};
 }
+
+/// in: rows [k] or [b.., k], x [b.., n]. Binary search, a bit of the count after the other; NaN comes before nothing.
+Results count_before(Builder &b, Values in, const Attributes &a) {
+  Shape rows = shapeOf(in[0]), result = shapeOf(in[1]);
+  std::optional<int64_t> extent = rows.empty() ? std::nullopt : rows.back().constant();
+  if (!extent || *extent < 1 || elementTypeOf(in[0]) != elementTypeOf(in[1]) ||
+      (rows.size() > 1 && rows.size() != result.size()))
+    return {
+        b.fail("count_before: expected rows of a known number of elements and values of the same type, got shapes " +
+               toString(rows) + " and " + toString(result))};
+  return {b.generate(in, result, b.i64(), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+    Scalar x(builder, loc, load(builder, loc, tensors[1], index), isUnsigned(elementTypeOf(in[1])));
+    Scalar count(builder, loc, builder.create<arith::ConstantIndexOp>(loc, 0));
+    for (int64_t step = int64_t(1) << llvm::Log2_64(*extent); step > 0; step /= 2) {
+      Scalar next = count + count.integer(step), last = min(next, count.integer(*extent)) - count.integer(1);
+      SmallVector<Value> at(rows.size() > 1 ? index.drop_back() : ValueRange());
+      at.push_back(last.value);
+      Scalar element(builder, loc, load(builder, loc, tensors[0], at), x.noSign);
+      Scalar isBefore = a.getInt("right") ? element <= x : element < x;
+      count = select((next <= count.integer(*extent)) & isBefore, next, count);
+    }
+    return count.to(builder.getI64Type()).value;
+  })};
+}
 } // namespace composites
 } // namespace perpend::graph

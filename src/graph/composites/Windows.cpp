@@ -12,7 +12,7 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes &a) {
+std::optional<Window> windowOf(Builder &b, size_t dims, const Attributes &a) {
   SmallVector<int64_t> ones(dims, 1), pads = a.getInts("pads", SmallVector<int64_t>(2 * dims, 0));
   Window window{a.getInts("strides", ones), {}, {}, a.getInts("dilations", ones), ones};
   window.groups = a.getInt("group", 1);
@@ -61,13 +61,13 @@ static std::optional<WindowInput> resolveAutoPad(Builder &b, Value input, Window
   return WindowInput{input, window};
 }
 
-static Value addBias(Builder &b, Value result, Value bias) {
+Value addBias(Builder &b, Value result, Value bias) {
   if (!result || !bias)
     return result;
   return add(b, result, b.cast(alongAxis(b, bias, 1, shapeOf(result)), elementTypeOf(result)));
 }
 
-static bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attributes &a) {
+bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attributes &a) {
   SmallVector<int64_t> wanted = a.getInts("kernel_shape");
   bool fits = wanted.empty() || wanted.size() == kernel.size();
   for (size_t i = 0; fits && i < wanted.size(); ++i)
@@ -77,7 +77,7 @@ static bool checkKernel(Builder &b, ArrayRef<SymbolicInt> kernel, const Attribut
   return fits;
 }
 
-static bool checkFilter(Builder &b, Value input, Value filter) {
+bool checkFilter(Builder &b, Value input, Value filter) {
   if (rankOf(input) >= 3 && rankOf(filter) == rankOf(input))
     return true;
   b.contradict("expected an input of rank 3 or more and a filter of the same rank, got shapes " +
@@ -109,26 +109,6 @@ double lowestValue(Type elementType) {
   return isUnsigned(elementType) ? 0 : -std::ldexp(1.0, static_cast<int>(bitWidth(elementType)) - 1);
 }
 
-Value transposedFilter(Builder &b, Value filter, int64_t groups) {
-  Shape shape = shapeOf(filter);
-  std::optional<SymbolicInt> perGroup = divideEvenly(shape[0], SymbolicInt(groups));
-  if (!perGroup)
-    return b.fail("conv_transpose: " + shape[0].str() + " channels do not divide into " + Twine(groups) + " groups");
-  Shape grouped{SymbolicInt(groups), *perGroup}, merged{shape[1] * groups, *perGroup};
-  grouped.append(shape.begin() + 1, shape.end());
-  merged.append(shape.begin() + 2, shape.end());
-  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, grouped.size()));
-  std::swap(permutation[1], permutation[2]);
-  Value result = b.reshape(b.transpose(b.reshape(filter, grouped), permutation), merged);
-  Shape starts(merged.size(), SymbolicInt(0));
-  SmallVector<int64_t> steps(merged.size(), 1);
-  for (size_t i = 2; i < merged.size(); ++i) {
-    starts[i] = merged[i] - 1;
-    steps[i] = -1;
-  }
-  return b.slice(result, starts, merged, steps);
-}
-
 bool hasChannels(Builder &b, Value x) {
   if (rankOf(x) < 2)
     b.contradict("expected batch and channels, then the window's dimensions, got " + toString(shapeOf(x)));
@@ -152,127 +132,6 @@ Results conv(Builder &b, Values in, const Attributes &a) {
   Value result = b.conv(resolved->input, toCompute(b, in[1]), resolved->window, accumulator);
   result = addBias(b, result, optionalInput(in, 2));
   return {result ? b.cast(result, accumulator ? accumulator : elementTypeOf(in[0])) : result};
-}
-
-namespace {
-/// For each window dimension of a transposed convolution: the extents of the full sum, and the part of it that is the
-/// result.
-struct TransposedPart {
-  Shape full, low, extents;
-};
-} // namespace
-
-static std::optional<TransposedPart> transposedPart(Builder &b, ArrayRef<SymbolicInt> input,
-                                                    ArrayRef<SymbolicInt> kernel, const Window &window,
-                                                    const Attributes &a) {
-  size_t dims = kernel.size();
-  SmallVector<int64_t> outputPadding = a.getInts("output_padding", SmallVector<int64_t>(dims, 0));
-  SmallVector<int64_t> wanted = a.getInts("output_shape");
-  StringRef mode = a.getString("auto_pad", "NOTSET");
-  bool isSame = mode.starts_with("SAME");
-  if (wanted.size() == dims + 2)
-    wanted.erase(wanted.begin(), wanted.begin() + 2);
-  if (outputPadding.size() != dims || (!wanted.empty() && wanted.size() != dims)) {
-    b.fail("conv_transpose: expected output_padding and output_shape of " + Twine(dims) + " numbers, got " +
-           toString(outputPadding) + " and " + toString(wanted));
-    return std::nullopt;
-  }
-  TransposedPart part;
-  for (size_t i = 0; i < dims; ++i) {
-    SymbolicInt full =
-        (input[i] - 1) * window.strides[i] + outputPadding[i] + (kernel[i] - 1) * window.dilations[i] + 1;
-    part.full.push_back(full);
-    if (wanted.empty() && !isSame) {
-      int64_t low = mode == "VALID" ? 0 : window.padLow[i], high = mode == "VALID" ? 0 : window.padHigh[i];
-      part.low.emplace_back(low);
-      part.extents.push_back(full - low - high);
-      continue;
-    }
-    SymbolicInt extent = wanted.empty() ? input[i] * window.strides[i] : SymbolicInt(wanted[i]);
-    SymbolicInt total = max(full - extent, SymbolicInt(0)), half = floorDiv(total, SymbolicInt(2));
-    part.low.push_back(mode == "SAME_UPPER" ? half : total - half);
-    part.extents.push_back(extent);
-  }
-  return part;
-}
-
-/// The input with stride - 1 zeros after each element, and padded with zeros by the filter's extent: its convolution
-/// is the full sum of the transposed one, for any extents of the filter.
-static Value spreadForFilter(Builder &b, Value x, ArrayRef<SymbolicInt> kernel, ArrayRef<SymbolicInt> full,
-                             const Window &window) {
-  for (auto [index, stride] : llvm::enumerate(window.strides)) {
-    int64_t dim = 2 + static_cast<int64_t>(index);
-    Shape shape = shapeOf(x), low(shape.size() + 1, SymbolicInt(0)), high = low;
-    SymbolicInt around = (kernel[index] - 1) * window.dilations[index], needed = full[index] + around;
-    high[dim + 1] = SymbolicInt(stride - 1);
-    Value spread = stride == 1 ? x : padTensor(b, b.unsqueeze(x, dim + 1), low, high, "constant");
-    shape[dim] *= SymbolicInt(stride);
-    low.pop_back();
-    high.assign(low.size(), SymbolicInt(0));
-    low[dim] = around;
-    high[dim] = max(needed - around - shape[dim], SymbolicInt(0));
-    x = padTensor(b, b.reshape(spread, shape), low, high, "constant");
-    x = sliceAxis(b, x, dim, SymbolicInt(0), needed);
-    if (!x)
-      return {};
-  }
-  return x;
-}
-
-/// Cuts out the result, with zeros where it extends beyond the full sum.
-static Value cutPart(Builder &b, Value whole, const TransposedPart &part) {
-  for (auto [index, low, extent] : llvm::enumerate(part.low, part.extents)) {
-    if (!whole)
-      return {};
-    Shape none(rankOf(whole), SymbolicInt(0)), behind = none;
-    behind[2 + index] = max(extent + low - part.full[index], SymbolicInt(0));
-    whole = sliceAxis(b, padTensor(b, whole, none, behind, "constant"), 2 + static_cast<int64_t>(index), low, extent);
-  }
-  return whole;
-}
-
-/// Computes in the compute type. Constant amounts become padding of the convolution; with symbolic ones, the full sum
-/// is computed.
-static Value convTransposed(Builder &b, Value x, Value filter, Window window, ArrayRef<SymbolicInt> kernel,
-                            const TransposedPart &part) {
-  size_t dims = kernel.size();
-  auto isNumber = [](const SymbolicInt &value) { return value.isConstant(); };
-  filter = transposedFilter(b, filter, window.groups);
-  SmallVector<int64_t> ones(dims, 1), none(dims, 0);
-  window.padHigh = none;
-  if (!llvm::all_of(kernel, isNumber)) {
-    x = spreadForFilter(b, x, kernel, part.full, window);
-    window.strides = window.inputDilation = ones;
-    window.padLow = none;
-    return cutPart(b, b.conv(x, filter, window, part.full), part);
-  }
-  window.inputDilation = window.strides;
-  window.strides = ones;
-  bool isWhole = !llvm::all_of(part.low, isNumber);
-  for (size_t i = 0; i < dims; ++i)
-    window.padLow[i] = window.dilations[i] * (*kernel[i].constant() - 1) - (isWhole ? 0 : *part.low[i].constant());
-  Value result = b.conv(x, filter, window, isWhole ? part.full : part.extents);
-  return isWhole ? cutPart(b, result, part) : result;
-}
-
-/// in: x [n, c, x...], filter [c, o/group, k...], bias [o] (optional).
-Results conv_transpose(Builder &b, Values in, const Attributes &a) {
-  if (!checkFilter(b, in[0], in[1]))
-    return {};
-  Shape shape = shapeOf(in[0]), filterShape = shapeOf(in[1]);
-  ArrayRef<SymbolicInt> kernel = ArrayRef(filterShape).drop_front(2);
-  std::optional<Window> window = windowOf(b, kernel.size(), a);
-  if (!window || !checkKernel(b, kernel, a))
-    return {};
-  if (window->groups < 1 || provablyDiffer(shape[1], filterShape[0]))
-    return {b.contradict("conv_transpose: expected an input with " + filterShape[0].str() + " channels, for a filter " +
-                         toString(filterShape) + ", got " + shape[1].str() + " in " + toString(shape))};
-  auto part = transposedPart(b, ArrayRef(shape).drop_front(2), kernel, *window, a);
-  if (!part)
-    return {};
-  Value result = convTransposed(b, toCompute(b, in[0]), toCompute(b, in[1]), *window, kernel, *part);
-  result = addBias(b, result, optionalInput(in, 2));
-  return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }
 
 Results max_pool(Builder &b, Values in, const Attributes &a) {

@@ -24,6 +24,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/BatchInvariance.h"
 #include "graph/KernelIdentity.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Rows.h"
@@ -214,6 +215,8 @@ func::FuncOp KernelFuser::createKernel(Operation *root, ArrayRef<Operation *> op
   auto kernel = builder.create<func::FuncOp>(root->getLoc(), "kernel", type);
   kernel.setPrivate();
   kernel->setAttr(kernelAttribute, builder.getUnitAttr());
+  if (isBatchInvariant(module))
+    setBatchInvariant(kernel); // it is also transformed outside of its module
   Block *body = kernel.addEntryBlock();
   builder.setInsertionPointToStart(body);
   IRMapping mapping;

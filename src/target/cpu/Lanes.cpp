@@ -19,7 +19,9 @@ struct LaneFunction : InstructionFunction {
   Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/passes/FarFunctions.h
 };
 constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, Intrinsic::sin},
-                                         {{tile::farCosineFunction, nullptr}, Intrinsic::cos}};
+                                         {{tile::farCosineFunction, nullptr}, Intrinsic::cos},
+                                         {{tile::farSineFunctionDouble, nullptr}, Intrinsic::sin},
+                                         {{tile::farCosineFunctionDouble, nullptr}, Intrinsic::cos}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;
 constexpr unsigned leastLanesOfCalls = 2; // beside two numbers of f64, where vectors have 16 bytes
 
@@ -37,8 +39,8 @@ void setAttributes(Function &function) {
 }
 
 Value *isFar(IRBuilder<> &builder, Value *x) {
-  return builder.CreateFCmpOGE(builder.CreateUnaryIntrinsic(Intrinsic::fabs, x),
-                               ConstantFP::get(x->getType(), tile::leastFar));
+  double least = x->getType()->getScalarType()->isDoubleTy() ? tile::leastFarDouble : tile::leastFar;
+  return builder.CreateFCmpOGE(builder.CreateUnaryIntrinsic(Intrinsic::fabs, x), ConstantFP::get(x->getType(), least));
 }
 
 /// (x, near) -> of each number, in a function of its own, which is not written in place: loops keep no registers for

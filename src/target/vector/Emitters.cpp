@@ -5,6 +5,7 @@
 using namespace perpend;
 
 llvm::ArrayRef<const tile::Emitter *> tile::emitters() {
-  static const Emitter *const list[] = {&target::registersEmitter, &target::groupsEmitter, &target::tilesEmitter};
+  static const Emitter *const list[] = {&target::registersEmitter, &target::groupsEmitter, &target::bytesEmitter,
+                                        &target::tilesEmitter};
   return list;
 }

@@ -15,6 +15,8 @@ namespace perpend::target {
 extern const tile::Emitter registersEmitter;
 /// Register tiles of products with grouped numbers (Groups.cpp).
 extern const tile::Emitter groupsEmitter;
+/// The same for rows of bytes (ByteGroups.cpp).
+extern const tile::Emitter bytesEmitter;
 /// Blocks of sums in matrix registers (Tiles.cpp).
 extern const tile::Emitter tilesEmitter;
 } // namespace perpend::target

@@ -12,15 +12,14 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "target/vector/BlockCode.h"
+#include "graph/BatchInvariance.h"
 #include "target/vector/Emitters.h"
+#include "target/vector/GroupCall.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-
-#include "llvm/Support/FormatVariadic.h"
 
 #include <numeric>
 
@@ -44,34 +43,27 @@ struct GroupBlock {
   int64_t rows, lanes, vectors;
   int64_t sets = 1;        //  independent accumulators of the group's sums
   bool holdsTotals = true; // the block's totals are in registers
+  bool isOneChain;         //  each of the group's sums is one chain of multiply-adds, whatever the number of rows
 
-  GroupBlock(int64_t rows, int64_t cols, const target::Machine &target)
-      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+  GroupBlock(int64_t rows, int64_t cols, const target::Machine &target, bool isOneChain)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes),
+        isOneChain(isOneChain) {
     auto fits = [&](int64_t copies) { return copies * accumulators() + 2 * vectors + 2 <= target.vectorRegisters; };
     holdsTotals = fits(2);
-    if (accumulators() < minAccumulators && fits(3))
+    if (!isOneChain && accumulators() < minAccumulators && fits(3))
       sets = 2;
   }
   int64_t accumulators() const { return rows * vectors; }
-  /// Unpack all numbers of a word in straight-line code. Zero points are then multiplied by the rows' sums at the end
-  /// of the group. With more rows, which share the cost of unpacking, the zero point is subtracted from each number.
+  /// Unpack all numbers of a word in straight-line code.
   bool isUnrolled() const { return rows <= maxUnrolledRows; }
-};
-
-/// A buffer: its base, and the strides of its dimensions.
-struct Operand {
-  Value buffer, base, stride, outerStride;
-};
-
-/// The arguments of the emitted function, in order.
-struct Arguments {
-  Operand rows, words, scales, zeros, sums;
-  Value depth, outer;
+  /// Zero points are multiplied by the rows' sums at the end of the group. With more rows, which share the cost of
+  /// unpacking, they are subtracted from each number.
+  bool addsRows() const { return isUnrolled() && !isOneChain; }
 };
 
 class GroupEmitter : BlockCode {
 public:
-  GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, Arguments arguments,
+  GroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, GroupBlock block, GroupArguments arguments,
                const target::Machine &target)
       : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
         step(stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)) {}
@@ -80,13 +72,13 @@ public:
 
 private:
   Value zeroVector() { return builder.create<arith::ConstantOp>(builder.getZeroAttr(real)); }
-  Value load(const Operand &operand, Value index, Type element) {
+  Value load(const GroupArguments::Operand &operand, Value index, Type element) {
     return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
   }
   Value asReal(Value numbers) {
     return numbers.getType() == real ? numbers : builder.create<arith::SIToFPOp>(real, numbers);
   }
-  Value vectorIndex(const Operand &operand, Value position, int64_t vector) {
+  Value vectorIndex(const GroupArguments::Operand &operand, Value position, int64_t vector) {
     return add(position, vector * block.lanes);
   }
   Value sumIndex(int64_t row, int64_t vector) {
@@ -109,7 +101,7 @@ private:
 
   const GroupLayout &groups;
   GroupBlock block;
-  Arguments arguments;
+  GroupArguments arguments;
   const Intrinsic::Step *step;
   VectorType real;
   /// Zero points of the current group.
@@ -250,7 +242,7 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
   int64_t atOnce = block.isUnrolled() ? std::max<int64_t>(1, numbersAtOnce / groups.perWord) : 1;
-  bool addsRows = groups.zero && block.isUnrolled();
+  bool addsRows = groups.zero && block.addsRows();
   if (addsRows) {
     auto lanes = VectorType::get(atOnce * groups.perWord, groups.real);
     sums.append(block.rows, builder.create<arith::ConstantOp>(builder.getZeroAttr(lanes)));
@@ -291,7 +283,9 @@ GroupEmitter::Values GroupEmitter::emitDepth(Value group) {
 
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
-  auto positionIn = [&](const Operand &operand) { return offset(operand.base, group, operand.outerStride); };
+  auto positionIn = [&](const GroupArguments::Operand &operand) {
+    return offset(operand.base, group, operand.outerStride);
+  };
   Values sums = emitDepth(group), results;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     Value scale =
@@ -327,77 +321,18 @@ void GroupEmitter::emit() {
 // Calls
 //===----------------------------------------------------------------------===//
 
-/// The arguments of a block's function, for a call whose buffers are those of GroupLayout.h.
-class GroupCall : BlockCall {
-public:
-  using BlockCall::BlockCall;
-
-  LogicalResult lower(const target::Machine &target);
-
-private:
-  bool hasZeros() { return bool(intrinsic.groups->zero); }
-  SmallVector<Value> operands(ValueRange buffers);
-  Arguments argumentsOf(ValueRange values);
-};
-
-/// In the order of argumentsOf().
-SmallVector<Value> GroupCall::operands(ValueRange buffers) {
-  SmallVector<Value> values;
-  for (auto [number, buffer] : llvm::enumerate(buffers)) {
-    values.append({buffer, op.getBases()[number], stride(number, 0)});
-    if (number == 0)
-      values.push_back(stride(number, 1));
-  }
-  values.append({extent("depth"), extent("outer")});
-  return values;
-}
-
-Arguments GroupCall::argumentsOf(ValueRange values) {
-  size_t at = 0;
-  auto take = [&] { return values[at++]; };
-  Arguments arguments;
-  auto read = [&](Operand &operand, bool isWalked) {
-    operand.buffer = take();
-    operand.base = take();
-    (isWalked ? operand.outerStride : operand.stride) = take();
-  };
-  read(arguments.rows, true);
-  arguments.rows.stride = take();
-  read(arguments.words, true);
-  read(arguments.scales, true);
-  if (hasZeros())
-    read(arguments.zeros, true);
-  read(arguments.sums, false);
-  arguments.depth = take();
-  arguments.outer = take();
-  return arguments;
-}
-
-LogicalResult GroupCall::lower(const target::Machine &target) {
-  std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
-  FailureOr<SmallVector<Value>> buffers = plainBuffers();
-  if (failed(buffers) || failed(check(rows, cols)))
-    return failure();
-  replace(llvm::formatv("groups_{0}_{1}x{2}", intrinsic.name, *rows, *cols).str(), operands(*buffers),
-          [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-            GroupBlock block(*rows, *cols, target);
-            GroupEmitter(code, intrinsic, block, argumentsOf(arguments), target).emit();
-          });
-  return success();
-}
-
 /// Checks the strides of sums and elements that the code assumes.
 bool takesGroups(const Intrinsic &intrinsic) {
-  if (!intrinsic.groups)
-    return false;
-  int64_t perWord = intrinsic.groups->perWord;
-  return BlockCall::shapesOf(intrinsic) == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") +
-                                               "; outer depth cols ; " + "outer cols ; " +
-                                               (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
+  return GroupCall::takes(intrinsic) && !intrinsic.groups->hasBytes() && intrinsic.groups->isInOrder();
 }
 
 LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
-  return GroupCall(op, intrinsic).lower(target);
+  const bool isOneChain = graph::isBatchInvariant(op);
+  return GroupCall(op, intrinsic)
+      .lower("groups", [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t rows, int64_t columns) {
+        GroupBlock block(rows, columns, target, isOneChain);
+        GroupEmitter(code, intrinsic, block, arguments, target).emit();
+      });
 }
 
 int64_t rowsAtOnceOfGroups(const Intrinsic &intrinsic, int64_t panel, std::optional<int64_t> rows,

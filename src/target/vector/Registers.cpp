@@ -20,6 +20,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/BatchInvariance.h"
 #include "target/vector/Emitters.h"
 #include "target/vector/PanelCall.h"
 #include "target/vector/WordProducts.h"
@@ -82,14 +83,15 @@ struct RegisterBlock {
 
   /// `isFused`: one instruction multiplies and adds. If not, LLVM first adds up the products of neighbouring steps,
   /// which needs registers for all of them.
-  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused)
+  /// `isOneChain`: each sum is one chain of multiply-adds, whatever the number of rows.
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused, bool isOneChain)
       : rows(rows), cols(cols), sets(1) {
     lanes = lanesOf(cols, registerLanes);
     vectors = llvm::divideCeil(cols, lanes);
     words = isColumn() ? lanes : 1;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
-    while (sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
+    while (!isOneChain && sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
       sets *= 2;
   }
 
@@ -261,11 +263,12 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     name += "_ahead" + std::to_string(parts);
     operands->push_back(op.getAhead());
   }
+  const bool isOneChain = graph::isBatchInvariant(op);
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
     int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
     int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
     RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
-                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target));
+                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target), isOneChain);
     WordProducts words(code, intrinsic, block.lanes, target);
     MicroKernelEmitter(code, block, PanelArguments(arguments), words, target, parts).emit();
   };

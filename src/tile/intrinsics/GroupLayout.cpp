@@ -21,6 +21,8 @@ private:
   enum Buffer : unsigned { Rows, Words, Scales, Zeros };
 
   bool readSum();
+  bool readRow(Value value);
+  bool readPositions(Value shift);
   bool readFactor(Value value);
   bool readNumber(Value value);
   bool isLoadOf(Value value, unsigned buffer) {
@@ -40,12 +42,25 @@ bool GroupReader::readSum() {
   auto store = *block.body()->getOps<StoreOp>().begin();
   auto sum = as<arith::AddFOp>(store.getValue());
   auto product = sum ? as<arith::MulFOp>(sum.getRhs()) : arith::MulFOp();
-  if (!product || !block.init() || buffers < 4 || buffers > 5 || !isLoadOf(sum.getLhs(), buffers - 1) ||
-      !isLoadOf(product.getLhs(), Rows))
+  if (!product || !block.init() || buffers < 4 || buffers > 5 || !isLoadOf(sum.getLhs(), buffers - 1))
     return false;
   layout.real = product.getType();
+  layout.row = product.getLhs();
   layout.factor = product.getRhs();
-  return readFactor(layout.factor);
+  return readRow(layout.row) && readFactor(layout.factor);
+}
+
+/// Accepts an element, or an unsigned byte minus 128.
+bool GroupReader::readRow(Value value) {
+  auto centred = as<arith::SubFOp>(value);
+  auto widened = centred ? as<arith::UIToFPOp>(centred.getLhs()) : arith::UIToFPOp();
+  APFloat offset(0.0f);
+  if (widened && matchPattern(centred.getRhs(), m_ConstantFloat(&offset)) &&
+      offset.convertToDouble() == double(GroupLayout::byteOffset))
+    value = widened.getIn();
+  auto row = as<LoadOp>(value);
+  layout.left = row ? cast<BufferType>(row.getBuffer().getType()).getElementType() : Type();
+  return isLoadOf(value, Rows) && (!widened || layout.left.isUnsignedInteger(8));
 }
 
 bool GroupReader::readFactor(Value value) {
@@ -63,25 +78,70 @@ bool GroupReader::readFactor(Value value) {
   return readNumber(centred.getLhs());
 }
 
+/// The value of an integer that is computed from the last iterator and constants; nullopt if it is not.
+static std::optional<int64_t> valueAt(Value value, Value iterator, int64_t place) {
+  if (value == iterator)
+    return place;
+  APInt constant;
+  if (matchPattern(value, m_ConstantInt(&constant)))
+    return constant.getSExtValue();
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<arith::IndexCastOp>(op))
+    return valueAt(op->getOperand(0), iterator, place);
+  if (!isa_and_nonnull<arith::AddIOp, arith::MulIOp, arith::DivUIOp, arith::RemUIOp>(op))
+    return std::nullopt;
+  std::optional<int64_t> x = valueAt(op->getOperand(0), iterator, place),
+                         y = valueAt(op->getOperand(1), iterator, place);
+  if (!x || !y || *x < 0 || *y < 0 || (*y == 0 && isa<arith::DivUIOp, arith::RemUIOp>(op)))
+    return std::nullopt;
+  return isa<arith::AddIOp>(op)    ? *x + *y
+         : isa<arith::MulIOp>(op)  ? *x * *y
+         : isa<arith::DivUIOp>(op) ? *x / *y
+                                   : *x % *y;
+}
+
+/// The numbers of a word must be its parts.
+bool GroupReader::readPositions(Value shift) {
+  int64_t bits = layout.number.getIntOrFloatBitWidth();
+  for (int64_t place = 0; place < layout.perWord; ++place) {
+    std::optional<int64_t> position = valueAt(shift, block.iterators().back(), place);
+    if (!position || *position % bits || *position >= layout.perWord * bits ||
+        llvm::is_contained(layout.positions, *position))
+      return false;
+    layout.positions.push_back(*position);
+  }
+  return true;
+}
+
 /// Accepts a bit field of a word, at a multiple of its width, or the whole word.
 bool GroupReader::readNumber(Value value) {
   auto number = as<arith::SIToFPOp>(value);
   if (!number)
     return false;
   layout.number = layout.word = number.getIn().getType();
+  layout.positions.clear();
   if (isLoadOf(number.getIn(), Words))
-    return true;
+    return layout.positions.push_back(0), true;
   auto part = as<arith::TruncIOp>(number.getIn());
   auto shifted = part ? as<arith::ShRUIOp>(part.getIn()) : arith::ShRUIOp();
-  auto shift = shifted ? as<arith::MulIOp>(shifted.getRhs()) : arith::MulIOp();
-  auto place = shift ? as<arith::IndexCastOp>(shift.getLhs()) : arith::IndexCastOp();
-  APInt bits;
-  if (!place || !isLoadOf(shifted.getLhs(), Words) || !matchPattern(shift.getRhs(), m_ConstantInt(&bits)) ||
-      bits != layout.number.getIntOrFloatBitWidth() || place.getIn() != block.iterators().back())
+  if (!shifted || !isLoadOf(shifted.getLhs(), Words))
     return false;
   layout.word = shifted.getType();
   layout.perWord = layout.word.getIntOrFloatBitWidth() / layout.number.getIntOrFloatBitWidth();
-  return block.getDomain().values().back() == SymbolicInt(layout.perWord);
+  return block.getDomain().values().back() == SymbolicInt(layout.perWord) && readPositions(shifted.getRhs());
+}
+
+bool GroupLayout::isInOrder() const {
+  int64_t bits = number.getIntOrFloatBitWidth();
+  return llvm::all_of(llvm::enumerate(positions), [&](auto at) { return at.value() == int64_t(at.index()) * bits; });
+}
+
+bool GroupLayout::isByBytes() const {
+  int64_t bits = number.getIntOrFloatBitWidth(), inByte = 8;
+  return llvm::all_of(llvm::enumerate(positions), [&](auto at) {
+    int64_t place = at.index(), bytes = word.getIntOrFloatBitWidth() / inByte;
+    return at.value() == place % bytes * inByte + place / bytes * bits;
+  });
 }
 
 std::optional<GroupLayout> GroupLayout::of(const Intrinsic &intrinsic) { return GroupReader(intrinsic).run(); }

@@ -5,6 +5,8 @@
 //
 //   sum over o, k, e of a[o, i, k, e] * ((number e of b[o, k, j]) - z[o, j]) * s[o, j]
 //
+// Elements of a are floats, or bytes that mean the byte minus 128.
+//
 // The buffers, in this order: a, b, s, z (if there is one), and the sums [rows, cols].
 //
 //===----------------------------------------------------------------------===//
@@ -19,13 +21,24 @@ namespace perpend::tile {
 struct Intrinsic;
 
 struct GroupLayout {
-  /// The signed number, and the word that holds one or several, lowest bits first.
+  /// The signed number, and the word that holds one or several.
   mlir::Type number, word;
   int64_t perWord = 1;
+  /// For each number of a word, the position of its lowest bit.
+  llvm::SmallVector<int64_t> positions;
+  /// Element type of a as it is stored.
+  mlir::Type left;
   /// Element types of a, s and the sums; and of zero points, or null.
   mlir::Type real, zero;
-  /// The multiplication in the description, its iterators, and the loads of b, s and z.
-  mlir::Value factor;
+  /// The factors of the product in the description, which is computed from its iterators and the loads of a, and of b,
+  /// s and z.
+  mlir::Value row, factor;
+  static constexpr int64_t byteOffset = 128;
+
+  bool hasBytes() const { return !mlir::isa<mlir::FloatType>(left); }
+  /// Whether number e is at bit e * bits, and whether it is in byte e mod 4.
+  bool isInOrder() const;
+  bool isByBytes() const;
 
   /// The layout that a description implies; nullopt if it computes something else.
   static std::optional<GroupLayout> of(const Intrinsic &intrinsic);

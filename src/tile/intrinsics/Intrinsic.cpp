@@ -73,6 +73,7 @@ private:
   // How it is computed
   bool isImplemented();
   bool isImplementation();
+  FunctionType typeOfStep(int64_t lanes);
   bool areSteps();
   bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
@@ -455,27 +456,34 @@ bool Reader::isImplementation() {
   return !result.wasInterrupted();
 }
 
-/// A step maps vectors of words to a vector of sums, or one vector of words to numbers.
+/// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
+/// products of four unsigned and four signed bytes to each sum.
+FunctionType Reader::typeOfStep(int64_t lanes) {
+  auto vectorOf = [&](Type element, int64_t elements) -> Type {
+    return VectorType::get(lanes * elements, graph::scalarType(element));
+  };
+  const std::optional<PanelLayout> &panels = intrinsic.panels;
+  const std::optional<GroupLayout> &groups = intrinsic.groups;
+  SmallVector<Type> arguments;
+  if (panels)
+    arguments = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
+                 vectorOf(panels->sum, 1)};
+  else if (groups->hasBytes())
+    arguments = {vectorOf(groups->left, 4), vectorOf(groups->left, 4), vectorOf(groups->word, 1)};
+  else
+    arguments = {vectorOf(groups->word, 1)};
+  Type result = arguments.size() > 1 ? arguments.back() : vectorOf(groups->real, 1);
+  return FunctionType::get(function.getContext(), arguments, result);
+}
+
 bool Reader::areSteps() {
   for (const Intrinsic::Step &step : intrinsic.steps) {
-    const std::optional<PanelLayout> &panels = intrinsic.panels;
-    const std::optional<GroupLayout> &groups = intrinsic.groups;
     auto result = step.code.getNumResults() == 1 ? dyn_cast<VectorType>(step.code.getResultTypes()[0]) : VectorType();
-    if (!(panels || groups) || !result || result.getRank() != 1)
+    if (!(intrinsic.panels || intrinsic.groups) || !result || result.getRank() != 1)
       return fail("expected each step to return one vector: of sums, if the operands are in panels, or of the numbers "
                   "that words hold, if they are in groups",
                   step.code);
-    auto vectorOf = [&](Type element, int64_t elements) -> Type {
-      return VectorType::get(result.getNumElements() * elements, graph::scalarType(element));
-    };
-    SmallVector<Type> arguments;
-    if (panels)
-      arguments = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
-                   vectorOf(panels->sum, 1)};
-    else
-      arguments = {vectorOf(groups->word, 1)};
-    Type next = vectorOf(panels ? panels->sum : groups->real, 1);
-    if (!hasType(step.code, "a step", FunctionType::get(function.getContext(), arguments, next)))
+    if (!hasType(step.code, "a step", typeOfStep(result.getNumElements())))
       return false;
   }
   return true;

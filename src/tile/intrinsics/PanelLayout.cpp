@@ -2,6 +2,7 @@
 
 #include "tile/intrinsics/PanelLayout.h"
 
+#include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/schedule/Nests.h"
 
@@ -210,6 +211,13 @@ int64_t PanelLayout::linesAtOnce(const Intrinsic &intrinsic, const ProductExtent
       return lines;
   }
   return 1;
+}
+
+Shape PanelLayout::withFullRows(const Intrinsic &intrinsic, Shape extents, const target::Machine &target) const {
+  std::optional<int64_t> panel = extents[columnIterator].constant();
+  if (rowIterator && panel && !intrinsic.block.getDomain().values()[*rowIterator].isConstant())
+    extents[*rowIterator] = SymbolicInt(rowsAtOnce(intrinsic, *panel, std::nullopt, target));
+  return extents;
 }
 
 std::optional<PanelLayout::Fit> PanelLayout::fit(const Intrinsic &intrinsic, const ProductExtents &extents,

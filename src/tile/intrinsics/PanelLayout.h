@@ -50,6 +50,8 @@ struct PanelLayout {
   /// nullopt if the intrinsic does not accept the extents, or gives no cycles.
   std::optional<Fit> fit(const Intrinsic &intrinsic, const ProductExtents &extents, int64_t panel, int64_t mostRows,
                          const target::Machine &target) const;
+  /// The extents of a call, but with as many rows as the intrinsic's code processes at once.
+  Shape withFullRows(const Intrinsic &intrinsic, Shape extents, const target::Machine &target) const;
 
 private:
   friend class PanelLayoutReader;

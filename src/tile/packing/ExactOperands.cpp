@@ -145,6 +145,25 @@ static Value shifted(graph::Builder &builder, Value numbers, Type type) {
   });
 }
 
+Value perpend::tile::unsignedBytes(graph::Builder &builder, Value bytes) {
+  return shifted(builder, bytes, builder.operations.getIntegerType(8, /*isSigned=*/false));
+}
+
+Value perpend::tile::bytesBehindFloats(graph::Builder &builder, Value operand) {
+  auto bytes = behindMoves(builder, operand, [&](Value value) -> std::optional<CentredNumbers> {
+    auto element = value.getDefiningOp<graph::ElementInterface>();
+    if (!element || element.elementKind() != graph::ElementKind::Pointwise || element->getNumOperands() != 1 ||
+        !elementTypeOf(element->getOperand(0)).isSignlessInteger(8) || element->getNumRegions() != 1)
+      return std::nullopt;
+    Block &body = element->getRegion(0).front();
+    auto conversion = body.getTerminator()->getOperand(0).getDefiningOp<arith::SIToFPOp>();
+    if (!conversion || conversion.getIn() != body.getArgument(0))
+      return std::nullopt;
+    return CentredNumbers{element->getOperand(0), {}};
+  });
+  return bytes ? bytes->numbers : Value();
+}
+
 static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Value operand) {
   std::optional<CentredNumbers> bytes = centredBytes(builder, operand);
   if (!bytes || elementTypeOf(bytes->numbers).isUnsignedInteger())

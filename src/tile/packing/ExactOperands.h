@@ -27,6 +27,12 @@ bool onlyMoves(mlir::Operation *op);
 /// operators that only move elements; for constants only the values matter. Bytes can become ui8 or i8.
 std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
 
+/// x + 128 as ui8, for x of i8.
+mlir::Value unsignedBytes(graph::Builder &builder, mlir::Value bytes);
+
+/// The tensor of i8 of which the operand's elements are the values as floats, moved as it is; null: there is none.
+mlir::Value bytesBehindFloats(graph::Builder &builder, mlir::Value operand);
+
 /// The type of floats that were extended and then moved; null: they were not.
 mlir::Type extendedFloats(mlir::Value operand);
 

@@ -2,6 +2,7 @@
 
 #include "tile/packing/FewRows.h"
 
+#include "graph/BatchInvariance.h"
 #include "graph/ElementTypes.h"
 #include "tile/kernel/Buffers.h"
 
@@ -14,7 +15,7 @@ using namespace perpend::tile;
 static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
   int64_t rows = matrices.extents.rows.constant().value_or(0);
-  return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
+  return sum && !graph::isBatchInvariant(op) && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {

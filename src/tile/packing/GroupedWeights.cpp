@@ -10,6 +10,7 @@
 #include "tile/ir/BlockEmitter.h"
 #include "tile/ir/KernelIndices.h"
 #include "tile/kernel/Buffers.h"
+#include "tile/packing/ExactOperands.h"
 
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/IR/IRMapping.h"
@@ -339,6 +340,7 @@ private:
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, Value)>;
   Value ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert);
   Value decoded(Value packed, Value scales, Value zeros);
+  Value floatsOf(Value bytes);
   Value clone(Code code, Value factor, ValueRange index, ValueRange tensors);
 
   graph::Builder &builder;
@@ -381,7 +383,7 @@ Value GroupPacker::packWords() {
           if (number.getType() != word)
             number = b.create<arith::ExtUIOp>(loc, word, number);
           if (e > 0) {
-            Value shift = b.create<arith::ConstantIntOp>(loc, int64_t(e * bits), word);
+            Value shift = b.create<arith::ConstantIntOp>(loc, layout.positions[e], word);
             number = b.create<arith::ShLIOp>(loc, number, shift);
           }
           result = result ? b.create<arith::OrIOp>(loc, result, number) : number;
@@ -455,6 +457,24 @@ Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
   return result;
 }
 
+/// The numbers that bytes stand for, by a copy of the description's code.
+Value GroupPacker::floatsOf(Value bytes) {
+  Value floats = builder.map({bytes}, layout.real, [&](OpBuilder &b, Location loc, ValueRange v) -> Value {
+    IRMapping mapping;
+    auto copy = [&](auto &&copy, Value value) -> Value {
+      Operation *op = value.getDefiningOp();
+      if (isa<LoadOp>(op))
+        return v[0];
+      for (Value operand : op->getOperands())
+        mapping.map(operand, copy(copy, operand));
+      return b.clone(*op, mapping)->getResult(0);
+    };
+    return copy(copy, layout.row);
+  });
+  floats.getDefiningOp()->setAttr(graph::computedByUsersAttribute, builder.operations.getUnitAttr());
+  return floats;
+}
+
 Value GroupPacker::multiply(Value rows) {
   SymbolicInt count = shapeOf(rows).front();
   int64_t depth = groups * words * layout.perWord;
@@ -462,7 +482,9 @@ Value GroupPacker::multiply(Value rows) {
     rows = builder.gather(rows, builder.integers(weights.order), 1);
   if (depth > weights.depth)
     rows = builder.pad(rows, {SymbolicInt(0), SymbolicInt(0)}, {SymbolicInt(0), SymbolicInt(depth - weights.depth)},
-                       builder.operations.getZeroAttr(layout.real));
+                       builder.operations.getZeroAttr(elementTypeOf(rows)));
+  if (layout.hasBytes())
+    rows = unsignedBytes(builder, rows);
   Shape left{count, SymbolicInt(groups), SymbolicInt(words)};
   SmallVector<int64_t> leftDims{1, 2}, rightDims{1, 2};
   if (layout.perWord > 1) {
@@ -471,7 +493,10 @@ Value GroupPacker::multiply(Value rows) {
     rightDims.push_back(4);
   }
   Value right = decoded(packWords(), packScales(), layout.zero ? packZeros() : Value());
-  Value product = builder.contract(builder.reshape(rows, left), right, {}, {}, leftDims, rightDims, layout.real);
+  rows = builder.reshape(rows, left);
+  if (layout.hasBytes())
+    rows = floatsOf(rows);
+  Value product = builder.contract(rows, right, {}, {}, leftDims, rightDims, layout.real);
   product = builder.reshape(product, {count, SymbolicInt(panels * cols)});
   if (panels * cols == weights.columns)
     return product;

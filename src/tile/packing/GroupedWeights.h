@@ -38,7 +38,8 @@ struct GroupedWeights {
   static std::optional<GroupedWeights> of(mlir::Value matrix);
   /// Whether an intrinsic reads such numbers with such zero points.
   bool fits(const GroupLayout &layout) const;
-  /// rows[m, k] times the matrix, for an intrinsic that fits, with panels of this many columns.
+  /// rows[m, k] times the matrix, for an intrinsic that fits, with panels of this many columns. For an intrinsic that
+  /// reads bytes, rows are of i8.
   mlir::Value multiply(graph::Builder &builder, mlir::Value rows, const Intrinsic &intrinsic,
                        int64_t panelColumns) const;
 

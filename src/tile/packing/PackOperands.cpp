@@ -13,6 +13,7 @@
 
 #include "tile/packing/PackOperands.h"
 #include "graph/Attributes.h"
+#include "graph/BatchInvariance.h"
 #include "graph/ElementTypes.h"
 #include "tile/ir/Tile.h"
 #include "tile/packing/FewRows.h"
@@ -129,16 +130,20 @@ static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const targ
   return best;
 }
 
-/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null.
+/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null. Rows that bytes
+/// were converted to are read as these.
 Value Packer::groupedProduct(Value rows, Value matrix) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
   if (!weights)
     return {};
-  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups))
-      return weights->multiply(builder, rows, *intrinsic,
-                               groupedPanel(weights->columns, shapeOf(rows).front(), target));
+  Value bytes = bytesBehindFloats(builder, rows);
+  for (Value left : {bytes, rows})
+    for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+      if (left && intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups) &&
+          intrinsic->groups->hasBytes() == (left == bytes))
+        return weights->multiply(builder, left, *intrinsic,
+                                 groupedPanel(weights->columns, shapeOf(rows).front(), target));
   return {};
 }
 
@@ -165,6 +170,8 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   ProductExtents extents = matrices.extents;
   if (isTransposed)
     std::swap(extents.rows, extents.columns);
+  if (graph::isBatchInvariant(op)) // an intrinsic for few rows may add up in another order
+    extents.rows = SymbolicInt::symbol("any");
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
   for (const PanelChoice &choice : choicesFor(extents, left, right)) {
     if (isTransposed && !readsInPlace(choice, left, extents.depth))

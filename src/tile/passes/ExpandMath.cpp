@@ -3,8 +3,7 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// f64 is left to libm, as is what LLVM has instructions for (floor, sqrt, ...); what the conversion would take apart,
-// with no digit left near 0 (log1p, expm1), calls libm from here on.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, atan, atan2 and powers of f64 are libm's.
 //
 // sin and cos of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as vectors.
 //
@@ -16,15 +15,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "tile/passes/DoubleFunctions.h"
 #include "tile/passes/FarFunctions.h"
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 
-#include "mlir/Conversion/MathToLibm/MathToLibm.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Transforms/DialectConversion.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 namespace perpend::tile {
@@ -39,20 +37,25 @@ namespace {
 
 using UnaryFunction = Real (*)(Real);
 
-UnaryFunction unaryFunctionOf(Operation *op) {
-  return TypeSwitch<Operation *, UnaryFunction>(op)
-      .Case([](math::ExpOp) { return emitExp; })
-      .Case([](math::Exp2Op) { return emitExp2; })
-      .Case([](math::ExpM1Op) { return emitExpM1; })
-      .Case([](math::LogOp) { return emitLog; })
-      .Case([](math::Log2Op) { return emitLog2; })
-      .Case([](math::Log10Op) { return emitLog10; })
-      .Case([](math::Log1pOp) { return emitLog1p; })
-      .Case([](math::TanhOp) { return emitTanh; })
-      .Case([](math::ErfOp) { return emitErf; })
-      .Case([](math::AtanOp) { return emitAtan; })
-      .Case([](math::RsqrtOp) { return emitRsqrt; })
-      .Default([](Operation *) { return nullptr; });
+/// Of f32 and of f64; null: libm's.
+struct UnaryFunctions {
+  UnaryFunction single, wide;
+};
+
+UnaryFunctions unaryFunctionsOf(Operation *op) {
+  return TypeSwitch<Operation *, UnaryFunctions>(op)
+      .Case([](math::ExpOp) { return UnaryFunctions{emitExp, doubles::emitExp}; })
+      .Case([](math::Exp2Op) { return UnaryFunctions{emitExp2, doubles::emitExp2}; })
+      .Case([](math::ExpM1Op) { return UnaryFunctions{emitExpM1, doubles::emitExpM1}; })
+      .Case([](math::LogOp) { return UnaryFunctions{emitLog, doubles::emitLog}; })
+      .Case([](math::Log2Op) { return UnaryFunctions{emitLog2, doubles::emitLog2}; })
+      .Case([](math::Log10Op) { return UnaryFunctions{emitLog10, doubles::emitLog10}; })
+      .Case([](math::Log1pOp) { return UnaryFunctions{emitLog1p, doubles::emitLog1p}; })
+      .Case([](math::TanhOp) { return UnaryFunctions{emitTanh, doubles::emitTanh}; })
+      .Case([](math::ErfOp) { return UnaryFunctions{emitErf, nullptr}; })
+      .Case([](math::AtanOp) { return UnaryFunctions{emitAtan, nullptr}; })
+      .Case([](math::RsqrtOp) { return UnaryFunctions{emitRsqrt, emitRsqrt}; })
+      .Default([](Operation *) { return UnaryFunctions{nullptr, nullptr}; });
 }
 
 /// An operation on numbers, for each of a vector.
@@ -114,11 +117,13 @@ OnePlusFunction onePlusFunctionOf(Operation *op) {
       .Default([](Operation *) { return OnePlusFunction(); });
 }
 
-bool isExpandable(Type type) {
+/// The type that functions of this one are computed in; null: they are not expanded.
+FloatType computedIn(Type type) {
   if (isa<ShapedType>(type) && !isa<VectorType>(type))
-    return false;
+    return {};
   auto element = dyn_cast<FloatType>(getElementTypeOrSelf(type));
-  return element && (element.getWidth() == 32 || element.getWidth() == 16);
+  bool isNarrow = element && (element.getWidth() == 32 || element.getWidth() == 16);
+  return isNarrow ? FloatType::getF32(type.getContext()) : element && element.isF64() ? element : FloatType();
 }
 
 class ExpandMath : public perpend::tile::impl::TileExpandMathBase<ExpandMath> {
@@ -128,32 +133,43 @@ public:
   void runOnOperation() override {
     getOperation()->walk([&](arith::AddFOp sum) {
       Operation *op = addedToOne(sum);
-      if (!op || !isExpandable(sum.getType()))
+      FloatType computed = computedIn(sum.getType());
+      if (!op || !computed || !computed.isF32())
         return;
       if (OnePlusFunction function = onePlusFunctionOf(op); function.emit) {
         expand(sum, function.argument, [&](ArrayRef<Real> x) { return function.emit(x[0]); });
         op->erase();
       }
     });
+    SmallVector<Operation *> functions; // without those of far numbers, which are libm's
     getOperation()->walk([&](Operation *op) {
-      if (!isa<math::MathDialect>(op->getDialect()) || !isExpandable(op->getResult(0).getType()))
-        return;
-      if (UnaryFunction function = unaryFunctionOf(op))
-        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
-      else if (isa<math::SinOp>(op))
-        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::SinOp>(x[0], emitSin(x[0])); });
-      else if (isa<math::CosOp>(op))
-        expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::CosOp>(x[0], emitCos(x[0])); });
-      else if (isa<math::PowFOp>(op))
-        expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
-      else if (isa<math::Atan2Op>(op))
-        expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitAtan2(x[0], x[1]); });
+      if (isa<math::MathDialect>(op->getDialect()) && computedIn(op->getResult(0).getType()))
+        functions.push_back(op);
     });
-    if (failed(callLibm()))
-      signalPassFailure();
+    for (Operation *op : functions)
+      expandFunction(op);
   }
 
 private:
+  void expandFunction(Operation *op) {
+    const bool isWide = computedIn(op->getResult(0).getType()).isF64();
+    UnaryFunctions functions = unaryFunctionsOf(op);
+    if (UnaryFunction function = isWide ? functions.wide : functions.single)
+      expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
+    else if (isa<math::SinOp>(op))
+      expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
+        return withFar<math::SinOp>(x[0], isWide ? doubles::emitSin(x[0]) : emitSin(x[0]));
+      });
+    else if (isa<math::CosOp>(op))
+      expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
+        return withFar<math::CosOp>(x[0], isWide ? doubles::emitCos(x[0]) : emitCos(x[0]));
+      });
+    else if (isa<math::PowFOp>(op) && !isWide)
+      expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
+    else if (isa<math::Atan2Op>(op) && !isWide)
+      expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitAtan2(x[0], x[1]); });
+  }
+
   func::FuncOp scaling() {
     if (!target.hasFunction(perpend::target::scaleFunction))
       return nullptr;
@@ -170,7 +186,7 @@ private:
   template <typename Op> Real withFar(Real x, Real near) {
     ImplicitLocOpBuilder &builder = x.emitter->builder;
     auto choose = [&](ValueRange x) -> Value {
-      return builder.create<func::CallOp>(farFunction<Op>(), x).getResult(0);
+      return builder.create<func::CallOp>(farFunction<Op>(x[0].getType()), x).getResult(0);
     };
     auto type = dyn_cast<VectorType>(x.type());
     if (!type)
@@ -186,15 +202,17 @@ private:
   }
 
   /// (x, near) -> near, or Op(x) where x is far.
-  template <typename Op> func::FuncOp farFunction() {
-    Type f32 = Float32Type::get(&getContext());
-    StringRef name = std::is_same_v<Op, math::SinOp> ? farSineFunction : farCosineFunction;
-    return numberFunction(getOperation(), name, {f32, f32}, f32, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+  template <typename Op> func::FuncOp farFunction(Type type) {
+    const bool isWide = type.isF64(), isSine = std::is_same_v<Op, math::SinOp>;
+    StringRef name = isSine ? (isWide ? farSineFunctionDouble : farSineFunction)
+                            : (isWide ? farCosineFunctionDouble : farCosineFunction);
+    return numberFunction(getOperation(), name, {type, type}, type, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
       MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
-      auto choice = builder.create<scf::IfOp>(f32, isFar({&emitter, x[0]}).value, /*withElseRegion=*/true);
+      auto choice = builder.create<scf::IfOp>(type, isFar({&emitter, x[0]}).value, /*withElseRegion=*/true);
       builder.setInsertionPointToStart(choice.thenBlock());
-      Value far = builder.create<Op>(builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]));
-      builder.create<scf::YieldOp>(builder.create<arith::TruncFOp>(f32, far).getResult());
+      Value wide = isWide ? x[0] : builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]).getResult();
+      Value far = builder.create<Op>(wide);
+      builder.create<scf::YieldOp>(isWide ? far : builder.create<arith::TruncFOp>(type, far).getResult());
       builder.setInsertionPointToStart(choice.elseBlock());
       builder.create<scf::YieldOp>(x[1]);
       builder.setInsertionPointAfter(choice);
@@ -202,27 +220,11 @@ private:
     });
   }
 
-  LogicalResult callLibm() {
-    SmallVector<Operation *> ops;
-    getOperation()->walk([&](Operation *op) {
-      if (isa<math::Log1pOp, math::ExpM1Op>(op))
-        ops.push_back(op); // of f64: others are arithmetic by now
-    });
-    if (ops.empty())
-      return success();
-    RewritePatternSet patterns(&getContext());
-    populateMathToLibmConversionPatterns(patterns);
-    ConversionTarget legal(getContext());
-    legal.addIllegalOp<math::Log1pOp, math::ExpM1Op>();
-    legal.markUnknownOpDynamicallyLegal([](Operation *) { return true; });
-    return applyPartialConversion(ops, legal, std::move(patterns));
-  }
-
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {
     auto scalingOf = [&] { return scaling(); };
     MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds, scalingOf};
     Type type = op->getResult(0).getType();
-    Type computed = MathEmitter::like(type, emitter.builder.getF32Type());
+    Type computed = MathEmitter::like(type, computedIn(type));
     SmallVector<Real> reals;
     for (Value value : operands)
       reals.push_back(

@@ -15,6 +15,10 @@ inline constexpr llvm::StringLiteral farSineFunction = "perpend.far_sine";
 inline constexpr llvm::StringLiteral farCosineFunction = "perpend.far_cosine";
 /// From here on, products of pi / 2 with the number of quarter turns are not exact in f64.
 inline constexpr double leastFar = 0x1p28;
+/// The same for functions of f64, whose products have fewer bits.
+inline constexpr llvm::StringLiteral farSineFunctionDouble = "perpend.far_sine_double";
+inline constexpr llvm::StringLiteral farCosineFunctionDouble = "perpend.far_cosine_double";
+inline constexpr double leastFarDouble = 0x1p20;
 
 } // namespace perpend::tile
 

@@ -12,6 +12,10 @@
 //   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
+// Weights that are small numbers in groups keep these, so only the rows are quantised:
+//
+//   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)), (q - z) s) sx
+//
 // Integer sums are exact. The scales of a constant w fold; those of x are computed at run time.
 // An attribute of the module counts what stays in f32, and why.
 //
@@ -25,6 +29,7 @@
 #include "tile/ir/Tile.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/packing/ExactOperands.h"
+#include "tile/packing/GroupedWeights.h"
 #include "tile/packing/Matrices.h"
 #include "tile/packing/PackOperands.h"
 #include "tile/passes/Passes.h"
@@ -170,6 +175,8 @@ class Quantisation {
 public:
   static StringRef whyNot(graph::ProductInterface op);
   static void apply(graph::ProductInterface op);
+  /// Replaces a product with grouped weights; false if it is none.
+  static bool applyToGroups(graph::ProductInterface op);
 
 private:
   /// With fewer columns, or shorter sums, quantising the rows does not pay.
@@ -225,6 +232,24 @@ void Quantisation::apply(graph::ProductInterface op) {
   op->erase();
 }
 
+bool Quantisation::applyToGroups(graph::ProductInterface op) {
+  std::optional<Matrices> matrices = Matrices::of(op);
+  Value right = op->getOperand(1);
+  if (!matrices || matrices->hasBatch() || constantBehind(right) || !isComputedOfConstants(right))
+    return false;
+  OpBuilder operations(op);
+  graph::Builder b(operations, op->getLoc());
+  Value weights = matrices->right(b, right);
+  std::optional<GroupedWeights> groups = GroupedWeights::of(weights);
+  if (!groups || groups->depth < least || groups->columns < least || groups->groupSize > mostDepth)
+    return false;
+  Quantised x = quantised(b, matrices->left(b, op->getOperand(0)), 1);
+  Value product = b.contract(b.cast(x.numbers, b.f32()), weights, {}, {}, {1}, {0}, b.f32());
+  op->replaceAllUsesWith(ValueRange(matrices->result(b, graph::mul(b, product, x.scale))));
+  op->erase();
+  return true;
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -252,6 +277,10 @@ struct LowerPrecision : perpend::tile::impl::TileLowerPrecisionBase<LowerPrecisi
     int64_t taken = 0;
     for (graph::ProductInterface op : operators) {
       StringRef why = whyKept(op);
+      if (why.empty() && !rounding && Quantisation::applyToGroups(op)) {
+        ++taken;
+        continue;
+      }
       if (why.empty())
         why = rounding ? rounding->whyNot(op) : Quantisation::whyNot(op);
       if (!why.empty()) {

@@ -10,6 +10,7 @@
 
 #include "tile/passes/MathFunctions.h"
 
+#include "tile/passes/ArgumentReduction.h"
 #include "tile/passes/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
@@ -68,56 +69,10 @@ constexpr double ln2Parts[] = {0.693115234375, 3.1946184945309415e-5};
 /// pi / 2 as a sum; the first two parts times integers below 2^28 are exact.
 constexpr double halfPiParts[] = {1.5707963109016418, 1.5893254712295857e-8, 6.123233995736766e-17};
 
-constexpr double infinity = std::numeric_limits<double>::infinity();
-constexpr double notANumber = std::numeric_limits<double>::quiet_NaN();
 constexpr double smallestNormal = 0x1p-126;
-
-int64_t mantissaBits(Real x) { return x.width() == 32 ? 23 : 52; }
-int64_t exponentBias(Real x) { return x.width() == 32 ? 127 : 1023; }
-int64_t bitsOf(Real x, double number) {
-  return x.width() == 32 ? llvm::bit_cast<uint32_t>(static_cast<float>(number)) : llvm::bit_cast<uint64_t>(number);
-}
-
-/// A number whose unit in the last place is 1, with room for both signs: adding it rounds to an integer in the low
-/// bits. It includes twice the bias of exponents, so that half of these bits are a biased exponent.
-double integerOffset(Real x) { return (x.width() == 32 ? 0x1.8p23 : 0x1.8p52) + 2 * exponentBias(x); }
 
 /// The same with the bias once: the low bits are a biased exponent.
 double exponentOffset(Real x) { return integerOffset(x) - exponentBias(x); }
-
-struct Rounded {
-  Real value;
-  Integer number;
-};
-
-/// x * factor to the nearest integer, for products well below the largest integer that the type holds exactly.
-Rounded roundToInteger(Real x, double factor = 1) {
-  Real offset = x.constant(integerOffset(x));
-  Real shifted = factor == 1 ? x + offset : multiplyAdd(x, x.constant(factor), offset);
-  return {shifted - integerOffset(x), shifted.bits() - bitsOf(x, integerOffset(x))};
-}
-
-Real toReal(Integer number, Real like) {
-  return like.fromBits(number + bitsOf(like, integerOffset(like))) - integerOffset(like);
-}
-
-/// 2^number, for numbers in the range of normal exponents.
-Real powerOfTwo(Integer number, Real like) {
-  return like.fromBits((number + exponentBias(like)) << mantissaBits(like));
-}
-
-/// min(x, high), but NaN stays NaN.
-Real atMost(Real x, double high) { return select(x > high, x.constant(high), x); }
-
-Real clamp(Real x, double low, double high) { return atMost(select(x < low, x.constant(low), x), high); }
-
-/// x * 2^number in two steps, so that 2^number itself may overflow or underflow. For x near 1 the first step is exact,
-/// so the result is rounded once.
-Real scaleInSteps(Real x, Integer number) {
-  Integer sum = number + bitsOf(x, integerOffset(x)), half = sum.shiftRightSigned(1);
-  auto power = [&](Integer exponent) { return x.fromBits(exponent << mantissaBits(x)); };
-  return x * power(half) * power(sum - half);
-}
 
 /// In one step, if there is an instruction.
 Real scale(Real x, Rounded n) {
@@ -178,19 +133,6 @@ Real oneMinusErfc(Real x, double factor) {
   return multiplyAdd(-fraction, x.fromBits(shifted.bits() << mantissaBits(x)), x.constant(1));
 }
 
-struct Decomposed {
-  Real exponent; // an integer
-  Real mantissa; // in [sqrt(1/2), sqrt(2))
-};
-
-/// x = mantissa * 2^exponent, for positive normal x.
-Decomposed decompose(Real x) {
-  int64_t one = bitsOf(x, 1), root = bitsOf(x, std::numbers::sqrt2 / 2);
-  Integer biased = (x.bits() + (one - root)).shiftRightUnsigned(mantissaBits(x));
-  Integer exponent = biased - exponentBias(x);
-  return {toReal(exponent, x), x.fromBits(x.bits() - (exponent << mantissaBits(x)))};
-}
-
 /// log2(x) of a positive f64 x; `minusOne` is x - 1, possibly more accurate than x.
 Real log2Wide(Real x, Real minusOne) {
   Decomposed parts = decompose(x);
@@ -205,13 +147,6 @@ Real exp2Wide(Real x) {
   Rounded n = roundToInteger(x);
   Real r = x - n.value;
   return multiplyAdd(r, polynomial(exp2WideTerms, r), x.constant(1)) * powerOfTwo(n.number, x);
-}
-
-/// Handles special values of logarithms: -infinity at `pole`, NaN below it, otherwise `result`.
-Real withLogarithmSpecials(Real x, double pole, Real result) {
-  result = select(x < infinity, result, x);
-  result = select(x == pole, x.constant(-infinity), result);
-  return select(x < pole, x.constant(notANumber), result);
 }
 
 Real logarithm(Real x, double scaleFromLog2) {
@@ -239,13 +174,6 @@ Real angleOf(Real t, Condition isSteep) {
   Real z = t * t;
   Real angle = multiplyAdd(t * z, polynomial(atanTerms, z), t);
   return select(isSteep, t.constant(std::numbers::pi / 2) - angle, angle);
-}
-
-/// A function that is 0 below `least`. It is not computed there, what a mask hides, say: processors may take a hundred
-/// times as long for a result that is too small for the type.
-Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {
-  auto isBelow = x < least;
-  return select(isBelow, x.constant(0), function(select(isBelow, x.constant(0), x)));
 }
 
 } // namespace
@@ -333,7 +261,7 @@ Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
 
 Condition perpend::tile::isFar(Real x) {
-  Real limit = x.constant(leastFar);
+  Real limit = x.constant(x.width() == 64 ? leastFarDouble : leastFar);
   return x.absolute().compare(mlir::arith::CmpFPredicate::OGE, limit);
 }
 

@@ -31,7 +31,7 @@ Real emitTanh(Real x);
 Real emitErf(Real x);
 Real emitSin(Real x);    // where x is not far
 Real emitCos(Real x);    // likewise
-Condition isFar(Real x); // |x| >= 2^28
+Condition isFar(Real x); // |x| >= 2^28, or 2^20 for f64
 Real emitAtan(Real x);
 Real emitAtan2(Real y, Real x);
 Real emitRsqrt(Real x);

@@ -8,7 +8,8 @@ include "target/TargetOption.td"
 
 def TileLowerPrecision : Pass<"tile-lower-precision", "::mlir::ModuleOp"> {
   let summary = "Rounds the f32 operands of products and convolutions to a smaller float type, or quantises them";
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::perpend::graph::GraphDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect", "::perpend::graph::GraphDialect",
+                           "::perpend::tile::TileDialect"];
   let options = [Option<"precision", "precision", "std::string", "\"f32\"", "type of floats, or int8">];
 }
 

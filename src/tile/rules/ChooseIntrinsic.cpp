@@ -12,6 +12,7 @@
 
 #include "tile/rules/Rules.h"
 
+#include "graph/BatchInvariance.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/Match.h"
 #include "tile/schedule/Nests.h"
@@ -116,13 +117,18 @@ LogicalResult IntrinsicChoice::inParts(KernelSchedule &schedule, const Intrinsic
   return schedule.tensorize(loops[outside], intrinsic.name);
 }
 
-/// Cycles per point of the tensorized block; infinite if the intrinsic gives no cost.
+/// Cycles per point of the tensorized block; infinite if the intrinsic gives no cost. A batch-invariant kernel must
+/// not choose by the number of its rows, because intrinsics may add up in different orders.
 double IntrinsicChoice::cyclesPerPoint(KernelSchedule &schedule, const Intrinsic &intrinsic) {
   KernelIndices indices;
   std::string why;
   auto around = schedule.operation(block)->getParentOfType<BlockOp>();
   std::optional<IntrinsicMatch> match = matchIntrinsic(around, intrinsic, indices, why);
-  std::optional<double> cycles = match ? intrinsic.cyclesPerPoint(match->extents, target) : std::nullopt;
+  if (!match)
+    return std::numeric_limits<double>::infinity();
+  const bool isForAnyRows = intrinsic.panels && graph::isBatchInvariant(around);
+  Shape extents = isForAnyRows ? intrinsic.panels->withFullRows(intrinsic, match->extents, target) : match->extents;
+  std::optional<double> cycles = intrinsic.cyclesPerPoint(extents, target);
   return cycles.value_or(std::numeric_limits<double>::infinity());
 }
 
@@ -161,6 +167,9 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
       together = blocksAtOnce(*intrinsic);
     }
   }
+  for (const Intrinsic *intrinsic : intrinsics)
+    if (!best && intrinsic->groups)
+      return {rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target)};
   if (!best)
     return {rowsInRegisters(sum, panel, group, extents.rows.constant(), target)};
   return {best->rows, together, best->lines};

@@ -1,0 +1,283 @@
+//===- ByteGroups.cpp - products of bytes with grouped numbers ------------===//
+//
+// The emitter for rows of bytes times numbers packed into words (GroupLayout.h). A step of the intrinsic's text
+// multiplies four unsigned bytes with four signed ones in each lane, and adds them to a sum of 32 bits. The rows are
+// the unsigned bytes x + 128, since one register holds them for all columns; the numbers become the signed ones, less
+// their zero point:
+//
+//   sum of x (q - z) = sum of (x + 128) (q - z) - sum of 128 (q - z)
+//
+// All rows of a block share the second sum. Sums of a group are exact; they are scaled once and added to the block's
+// totals, group by group. So a row has the same bits in a block of any height.
+//
+//   tile.call_intrinsic "i4.bytes.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
+// becomes
+//   func.call @bytes_i4.bytes.groups_1x32(%a, %ao, …)
+//
+//===----------------------------------------------------------------------===//
+
+#include "target/vector/Emitters.h"
+#include "target/vector/GroupCall.h"
+#include "tile/intrinsics/Words.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using namespace perpend::tile;
+
+namespace {
+
+/// Bytes of a word, and independent sums that keep two pipes busy.
+constexpr int64_t bytesOfWord = 4, minAccumulators = 10, mostSets = 4;
+/// Approximate latency of memory under full load.
+constexpr double secondsAhead = 230e-9;
+
+/// The register allocation of a block.
+struct ByteBlock {
+  int64_t rows, lanes, vectors;
+  int64_t sets = 1;        //  independent accumulators of the group's sums
+  bool holdsTotals = true; // the block's totals are in registers
+
+  ByteBlock(int64_t rows, int64_t cols, const target::Machine &target)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+    auto fits = [&](int64_t count) { return count <= int64_t(target.vectorRegisters) - vectors - 4; };
+    holdsTotals = fits(sums() + rows * vectors);
+    int64_t totals = holdsTotals ? rows * vectors : 0;
+    while (sets < mostSets && sets * sums() < minAccumulators && fits(2 * sets * sums() + totals))
+      sets *= 2;
+  }
+  /// Those of the rows, then the one that the rows share.
+  int64_t sums() const { return (rows + 1) * vectors; }
+};
+
+class ByteGroupEmitter : BlockCode {
+public:
+  ByteGroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, ByteBlock block, GroupArguments arguments,
+                   const target::Machine &target)
+      : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
+        step(*stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)),
+        sum(VectorType::get(block.lanes, builder.getI32Type())),
+        bytes(VectorType::get(block.lanes * bytesOfWord, builder.getI8Type())) {}
+
+  void emit();
+
+private:
+  using Operand = GroupArguments::Operand;
+
+  Value splat(VectorType type, int64_t value) {
+    auto element = builder.getIntegerAttr(type.getElementType(), value);
+    return builder.create<arith::ConstantOp>(DenseElementsAttr::get(type, element));
+  }
+  Value load(const Operand &operand, Value position, int64_t vector, Type element) {
+    Value index = add(position, vector * block.lanes);
+    return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
+  }
+  Value sumIndex(int64_t row, int64_t vector) {
+    return add(add(arguments.sums.base, multiply(arguments.sums.stride, constant(row))), vector * block.lanes);
+  }
+  int64_t columns() const { return block.vectors * block.lanes; }
+  int64_t bits() const { return groups.number.getIntOrFloatBitWidth(); }
+  int64_t planes() const { return groups.perWord / bytesOfWord; }
+
+  Value multiplyAdd(Value x, Value y, Value sums);
+  Values zerosOf(Value group);
+  Value numbersOf(Value words, int64_t plane, Value zeros);
+  Value rowWord(Value index);
+  void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums);
+  Values emitDepth(Value group);
+  Values emitGroup(Value group, ValueRange totals);
+  void emitPrefetch(Value bIndex);
+
+  const GroupLayout &groups;
+  ByteBlock block;
+  GroupArguments arguments;
+  const Intrinsic::Step &step;
+  VectorType real, sum, bytes;
+};
+} // namespace
+
+/// In steps of as many lanes as the text has.
+Value ByteGroupEmitter::multiplyAdd(Value x, Value y, Value sums) {
+  int64_t count = step.lanes();
+  if (count == block.lanes)
+    return step.inlined(builder, {x, y, sums});
+  Value result = sums;
+  for (int64_t first = 0; first < block.lanes; first += count) {
+    auto part = [&](Value whole, int64_t elements) -> Value {
+      return builder.create<vector::ExtractStridedSliceOp>(whole, first * elements, count * elements, int64_t(1));
+    };
+    Value next = step.inlined(builder, {part(x, bytesOfWord), part(y, bytesOfWord), part(sums, 1)});
+    result = builder.create<vector::InsertStridedSliceOp>(next, result, first, int64_t(1));
+  }
+  return result;
+}
+
+/// What numbersOf() subtracts from each byte: half of the numbers' range, and the zero point of its column.
+ByteGroupEmitter::Values ByteGroupEmitter::zerosOf(Value group) {
+  int64_t half = int64_t(1) << (bits() - 1);
+  if (!groups.zero)
+    return Values(block.vectors, bits() == 8 ? Value() : splat(bytes, half));
+  Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
+  Values vectors;
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
+    Value zero = builder.create<arith::ExtSIOp>(sum, load(arguments.zeros, position, vector, groups.zero));
+    Value byte = builder.create<arith::AndIOp>(builder.create<arith::AddIOp>(zero, splat(sum, half)), splat(sum, 0xff));
+    Value everywhere = builder.create<arith::MulIOp>(byte, splat(sum, 0x01010101));
+    vectors.push_back(builder.create<vector::BitCastOp>(bytes, everywhere));
+  }
+  return vectors;
+}
+
+/// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as signed bytes, less their zero points. Flipping
+/// the highest bit of a number adds half of its range.
+Value ByteGroupEmitter::numbersOf(Value words, int64_t plane, Value zeros) {
+  if (bits() == 8)
+    return builder.create<vector::BitCastOp>(bytes, words);
+  if (plane > 0)
+    words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
+  int64_t mask = ((int64_t(1) << bits()) - 1) * 0x01010101, highest = (int64_t(1) << (bits() - 1)) * 0x01010101;
+  words = builder.create<arith::XOrIOp>(builder.create<arith::AndIOp>(words, splat(sum, mask)), splat(sum, highest));
+  return builder.create<arith::SubIOp>(builder.create<vector::BitCastOp>(bytes, words), zeros);
+}
+
+/// Four bytes of a row, in all lanes.
+Value ByteGroupEmitter::rowWord(Value index) {
+  Value four =
+      builder.create<vector::LoadOp>(VectorType::get(bytesOfWord, builder.getI8Type()), arguments.rows.buffer, index);
+  Value word = builder.create<vector::BitCastOp>(VectorType::get(1, builder.getI32Type()), four);
+  return builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word));
+}
+
+/// As far ahead as memory delivers within its latency.
+void ByteGroupEmitter::emitPrefetch(Value bIndex) {
+  auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
+  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes() / bytesOfWord, columns());
+}
+
+/// Adds the products of one word of each column, the `number`-th after the indices.
+void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
+                                MutableArrayRef<Value> sums) {
+  Value first = add(bIndex, number * columns()), shared = splat(bytes, -GroupLayout::byteOffset);
+  emitPrefetch(first);
+  Values words;
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    words.push_back(load(arguments.words, first, vector, groups.word));
+  for (int64_t plane = 0; plane < planes(); ++plane) {
+    Values numbers;
+    for (int64_t vector = 0; vector < block.vectors; ++vector)
+      numbers.push_back(numbersOf(words[vector], plane, zeros[vector]));
+    for (int64_t row = 0; row <= block.rows; ++row) {
+      bool isShared = row == block.rows;
+      Value x = isShared ? shared : rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord));
+      for (int64_t vector = 0; vector < block.vectors; ++vector) {
+        Value &total = sums[row * block.vectors + vector];
+        total = multiplyAdd(x, numbers[vector], total);
+      }
+    }
+  }
+}
+
+/// Emits the sums of one group, of the numbers themselves.
+ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
+  Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
+  Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
+  Values rowBases, zeros = zerosOf(group), sums(block.sets * block.sums(), splat(sum, 0));
+  for (int64_t row = 0; row < block.rows; ++row)
+    rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
+  Value from = constant(0);
+  auto emitSteps = [&](int64_t count) {
+    Value to = arguments.depth;
+    if (count > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(count)), constant(count));
+    sums = emitLoop(from, to, count, sums, [&](Value k, ValueRange current) {
+      Values aIndices, next(current);
+      for (Value base : rowBases)
+        aIndices.push_back(add(base, multiply(k, constant(groups.perWord))));
+      Value bIndex = add(bBase, multiply(k, constant(columns())));
+      for (int64_t number = 0; number < count; ++number)
+        emitWord(aIndices, bIndex, number, zeros, MutableArrayRef(next).slice(number * block.sums(), block.sums()));
+      return next;
+    });
+    from = to;
+  };
+  if (block.sets > 1)
+    emitSteps(block.sets);
+  emitSteps(1);
+  for (int64_t set = 1; set < block.sets; ++set)
+    for (int64_t i = 0; i < block.sums(); ++i)
+      sums[i] = builder.create<arith::AddIOp>(sums[i], sums[set * block.sums() + i]);
+  for (int64_t i = 0; i < block.rows * block.vectors; ++i)
+    sums[i] = builder.create<arith::SubIOp>(sums[i], sums[block.rows * block.vectors + i % block.vectors]);
+  sums.resize(block.rows * block.vectors);
+  return sums;
+}
+
+/// Adds the group's sums times its scales to the totals, in registers if they are held there.
+ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange totals) {
+  Values sums = emitDepth(group);
+  Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
+    Value scale = load(arguments.scales, position, vector, groups.real);
+    for (int64_t row = 0; row < block.rows; ++row) {
+      int64_t i = row * block.vectors + vector;
+      Value total = block.holdsTotals
+                        ? totals[i]
+                        : builder.create<vector::LoadOp>(real, arguments.sums.buffer, sumIndex(row, vector));
+      sums[i] = builder.create<vector::FMAOp>(scale, builder.create<arith::SIToFPOp>(real, sums[i]), total);
+      if (!block.holdsTotals)
+        builder.create<vector::StoreOp>(sums[i], arguments.sums.buffer, sumIndex(row, vector));
+    }
+  }
+  return block.holdsTotals ? sums : Values();
+}
+
+void ByteGroupEmitter::emit() {
+  auto storeAll = [&](llvm::function_ref<Value(int64_t)> value) {
+    for (int64_t row = 0; row < block.rows; ++row)
+      for (int64_t vector = 0; vector < block.vectors; ++vector)
+        builder.create<vector::StoreOp>(value(row * block.vectors + vector), arguments.sums.buffer,
+                                        sumIndex(row, vector));
+  };
+  Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(real));
+  Values totals(block.holdsTotals ? block.rows * block.vectors : 0, zero);
+  if (!block.holdsTotals)
+    storeAll([&](int64_t) { return zero; });
+  totals = emitLoop(constant(0), arguments.outer, 1, totals,
+                    [&](Value group, ValueRange current) { return emitGroup(group, current); });
+  if (block.holdsTotals)
+    storeAll([&](int64_t i) { return totals[i]; });
+}
+
+/// Words of 32 bits, with numbers less than bytes or whole bytes without zero points, so that a byte holds a
+/// difference.
+static bool takesBytes(const Intrinsic &intrinsic) {
+  if (!GroupCall::takes(intrinsic))
+    return false;
+  const GroupLayout &groups = *intrinsic.groups;
+  bool fitsByte = groups.number.getIntOrFloatBitWidth() < 8 || !groups.zero;
+  return groups.hasBytes() && groups.isByBytes() && groups.word.isInteger(32) && groups.real.isF32() && fitsByte &&
+         (!groups.zero || groups.zero.isInteger(8)) && !intrinsic.steps.empty();
+}
+
+static LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
+  return GroupCall(op, intrinsic)
+      .lower("bytes", [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t rows, int64_t columns) {
+        ByteGroupEmitter(code, intrinsic, ByteBlock(rows, columns, target), arguments, target).emit();
+      });
+}
+
+/// Sums take five eighths of the registers; others hold the shared sums, numbers and constants.
+static int64_t rowsOfBytes(const Intrinsic &, int64_t panel, std::optional<int64_t> rows,
+                           const target::Machine &target) {
+  int64_t vectors = std::max<int64_t>(1, panel / int64_t(target.vectorLanes(4)));
+  int64_t most = std::max<int64_t>(1, int64_t(target.vectorRegisters) * 5 / 8 / vectors);
+  return rows && *rows > 0 ? llvm::divideCeil(*rows, llvm::divideCeil(*rows, most)) : most;
+}
+
+const Emitter perpend::target::bytesEmitter = {"bytes", takesBytes, lowerCall, rowsOfBytes, /*takesAnyRows=*/false};

@@ -1,0 +1,43 @@
+//===- GroupCall.h - calls of products with grouped numbers -----*- C++ -*-===//
+//
+// Shared by emitters of intrinsics in the layout of GroupLayout.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_VECTOR_GROUPCALL_H
+#define PERPEND_TARGET_VECTOR_GROUPCALL_H
+
+#include "target/vector/BlockCode.h"
+
+namespace perpend::target {
+
+/// The arguments of a block's function, in order.
+struct GroupArguments {
+  /// A buffer: its base, and the strides of its dimensions.
+  struct Operand {
+    mlir::Value buffer, base, stride, outerStride;
+  };
+  Operand rows, words, scales, zeros, sums;
+  mlir::Value depth, outer;
+};
+
+class GroupCall : BlockCall {
+public:
+  using BlockCall::BlockCall;
+
+  /// Whether the intrinsic's buffers have the shapes and strides that the code assumes.
+  static bool takes(const tile::Intrinsic &intrinsic);
+
+  using EmitBlock =
+      llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, const GroupArguments &, int64_t rows, int64_t columns)>;
+  /// Replaces the call by one of the block's function, whose name begins with `prefix`. Emits errors.
+  mlir::LogicalResult lower(llvm::StringRef prefix, EmitBlock emit);
+
+private:
+  bool hasZeros() { return bool(intrinsic.groups->zero); }
+  llvm::SmallVector<mlir::Value> operands(mlir::ValueRange buffers);
+  GroupArguments argumentsOf(mlir::ValueRange values);
+};
+} // namespace perpend::target
+
+#endif

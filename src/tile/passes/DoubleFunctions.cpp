@@ -1,0 +1,192 @@
+//===- DoubleFunctions.cpp - elementary functions of f64 ------------------===//
+//
+// As in MathFunctions.cpp: reduce the argument, evaluate a polynomial, undo the reduction. There is no wider type to
+// compute in, so what rounding takes from a reduced argument or a sum is kept as a second, small term.
+//
+// docs/derive_math_coefficients.py computes the coefficients of the polynomials.
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/passes/DoubleFunctions.h"
+
+#include "tile/passes/ArgumentReduction.h"
+
+using namespace perpend::tile;
+
+namespace {
+
+/// (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2, for f64; relative error 2^-57.6.
+constexpr double expDoubleTerms[] = {0.5,
+                                     0.16666666666666671,
+                                     0.041666666666666671,
+                                     0.0083333333333260838,
+                                     0.0013888888888883711,
+                                     0.00019841269875002279,
+                                     2.4801587325677461e-5,
+                                     2.7557255170000888e-6,
+                                     2.7557273478718582e-7,
+                                     2.5105312729622103e-8,
+                                     2.0914755325893202e-9};
+/// (log((1 + s) / (1 - s)) - 2 s) / s^3 in s^2, for f64, (1 + s) / (1 - s) in [sqrt(1/2), sqrt(2)]; relative error
+/// 2^-50.9.
+constexpr double logDoubleTerms[] = {0.66666666666666696, 0.39999999999898889, 0.28571428626253836, 0.22222211089379493,
+                                     0.18182892432537032, 0.15331611722050653, 0.14617807153462828};
+/// (sin(r) - r) / r^3 in r^2, |r| <= pi / 4, for f64; relative error 2^-52.2.
+constexpr double sinDoubleTerms[] = {-0.16666666666666666,  0.0083333333333309358,  -0.00019841269836740532,
+                                     2.7557316093198404e-6, -2.5051129896450181e-8, 1.5917988979397204e-10};
+/// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4, for f64; relative error 2^-54.0.
+constexpr double cosDoubleTerms[] = {0.041666666666666664,   -0.0013888888888887389, 2.48015872987544e-5,
+                                     -2.7557317265878082e-7, 2.0876145049413178e-9,  -1.1382544645349108e-11};
+/// ln(2) as a sum; the first part times an exponent is exact.
+constexpr double ln2DoubleParts[] = {0.69314718060195446, -4.2009150726810846e-11};
+/// pi / 2 as a sum; each of the first three parts times integers below 2^20 is exact.
+constexpr double halfPiDoubleParts[] = {1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21,
+                                        8.4784276603688996e-32};
+/// 1 / ln(2) and 1 / ln(10), each as a sum of its double and what that lacks.
+constexpr double log2eParts[] = {1.4426950408889634, 2.0355273740931033e-17};
+constexpr double log10eParts[] = {0.43429448190325182, 1.098319650216765e-17};
+constexpr double ln2Double = std::numbers::ln2;
+
+constexpr double smallestNormal = 0x1p-1022;
+
+/// A number as a sum; the second part is small.
+struct Pair {
+  Real high, low;
+};
+
+/// exp(r) - 1 = r + r^2 polynomial(r)
+Real expMinusOne(Pair r) { return multiplyAdd(r.high * r.high, polynomial(expDoubleTerms, r.high), r.low) + r.high; }
+
+struct ReducedExp {
+  Pair rest;
+  Rounded power;
+};
+
+/// x = power * ln(2) + rest
+ReducedExp reduceExp(Real x) {
+  Rounded n = roundToInteger(x, std::numbers::log2e);
+  Real high = multiplyAdd(n.value, x.constant(-ln2DoubleParts[0]), x), low = n.value * -ln2DoubleParts[1];
+  Real r = high + low;
+  return {{r, low - (r - high)}, n};
+}
+
+/// log(1 + f) = f - f^2/2 + s (f^2/2 + R(s^2)), s = f / (2 + f); the two terms without f.
+Pair logarithmTail(Real f) {
+  Real s = f / (f + 2);
+  Real z = s * s, half = f * f * 0.5;
+  return {half, s * multiplyAdd(z, polynomial(logDoubleTerms, z), half)};
+}
+
+struct Split {
+  Real exponent, minusOne;
+};
+
+/// x = 2^exponent (1 + minusOne), for x > 0.
+Split split(Real x) {
+  Condition isTiny = x < smallestNormal;
+  Decomposed parts = decompose(select(isTiny, x * 0x1p54, x));
+  return {select(isTiny, parts.exponent - 54, parts.exponent), parts.mantissa - 1};
+}
+
+/// exponent * ln(2) + log(1 + f) + correction
+Real logarithmOf(Split x, Real correction) {
+  Pair tail = logarithmTail(x.minusOne);
+  Real low = multiplyAdd(x.exponent, correction.constant(ln2DoubleParts[1]), tail.low + correction);
+  return multiplyAdd(x.exponent, correction.constant(ln2DoubleParts[0]), x.minusOne - (tail.high - low));
+}
+
+/// exponent * scale(2) + log(1 + f) * factor, with what rounding takes from the products.
+Real scaledLogarithm(Real x, llvm::ArrayRef<double> factor, llvm::ArrayRef<double> ofTwo) {
+  Split parts = split(x);
+  Pair tail = logarithmTail(parts.minusOne);
+  Real low = tail.low - tail.high;
+  Real sum = parts.minusOne + low;
+  Real rest = low - (sum - parts.minusOne);
+  Real small = multiplyAdd(sum, x.constant(factor[1]), rest * factor[0]);
+  Real result = multiplyAdd(sum, x.constant(factor[0]), small);
+  if (ofTwo.size() > 1)
+    result = multiplyAdd(parts.exponent, x.constant(ofTwo[1]), result);
+  return withLogarithmSpecials(x, 0, multiplyAdd(parts.exponent, x.constant(ofTwo[0]), result));
+}
+
+/// sin of x + quarterTurns * pi / 2. Each step keeps what it rounds off.
+Real sineOfSum(Real x, int64_t quarterTurns) {
+  Rounded n = roundToInteger(x, 2 * std::numbers::inv_pi);
+  Real high = x - n.value * halfPiDoubleParts[0], low = x.constant(0);
+  for (double part : llvm::ArrayRef(halfPiDoubleParts).slice(1, 2)) {
+    Real product = n.value * part, next = high - product;
+    low = low + ((high - next) - product);
+    high = next;
+  }
+  low = multiplyAdd(n.value, x.constant(-halfPiDoubleParts[3]), low);
+  Real r = high + low, rest = low - (r - high);
+  Real z = r * r;
+  // sin(r + rest) = sin(r) + rest cos(r), cos(r + rest) = cos(r) - rest sin(r)
+  Real sine = multiplyAdd(r * z, polynomial(sinDoubleTerms, z), multiplyAdd(z * -0.5, rest, rest)) + r;
+  sine = select(x == 0.0, x, sine);
+  Real half = z * 0.5, one = x.constant(1), head = one - half;
+  Real tail = multiplyAdd(z * z, polynomial(cosDoubleTerms, z), (one - head) - half - r * rest);
+  Real cosine = head + tail;
+  Integer quadrant = n.number + quarterTurns;
+  Real magnitude = select((quadrant & 1) == 0, sine, cosine);
+  return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 62));
+}
+
+} // namespace
+
+Real doubles::emitExp(Real x) {
+  return aboveZero(x, -746, [](Real x) {
+    ReducedExp reduced = reduceExp(atMost(x, 710));
+    return scaleInSteps(expMinusOne(reduced.rest) + 1, reduced.power.number);
+  });
+}
+
+Real doubles::emitExp2(Real x) {
+  return aboveZero(x, -1076, [](Real x) {
+    x = atMost(x, 1025);
+    Rounded n = roundToInteger(x);
+    Real r = x - n.value;
+    Real high = r * ln2Double;
+    Real low = x.emitter->fma ? multiplyAdd(r, x.constant(ln2Double), -high) : x.constant(0);
+    return scaleInSteps(expMinusOne({high, low}) + 1, n.number);
+  });
+}
+
+/// Scales half of the result first, since 2^number may just overflow.
+Real doubles::emitExpM1(Real x) {
+  ReducedExp reduced = reduceExp(clamp(x, -60, 710));
+  Real half = powerOfTwo(reduced.power.number - 1, x);
+  Real result = multiplyAdd(half, expMinusOne(reduced.rest), half - 0.5) * 2;
+  return select(x.absolute() < 0x1p-54, x, result);
+}
+
+Real doubles::emitLog(Real x) { return withLogarithmSpecials(x, 0, logarithmOf(split(x), x.constant(0))); }
+Real doubles::emitLog2(Real x) { return scaledLogarithm(x, log2eParts, {1.0}); }
+Real doubles::emitLog10(Real x) {
+  /// log10(2); the first part times an exponent is exact.
+  constexpr double log10Of2[] = {0.30102999566588551, -1.9043128467164274e-12};
+  return scaledLogarithm(x, log10eParts, log10Of2);
+}
+
+/// Of 1 + x, and of what rounding took from it.
+Real doubles::emitLog1p(Real x) {
+  Real sum = x + 1;
+  Split parts = split(sum);
+  Condition isNear = parts.exponent == 0.0; // 1 + x is its own mantissa
+  Real lost = select(x > 1, x.constant(1) - (sum - x), x - (sum - 1)) / sum;
+  parts.minusOne = select(isNear, x, parts.minusOne);
+  Real result = logarithmOf(parts, select(isNear, x.constant(0), lost));
+  return select(x == 0.0, x, withLogarithmSpecials(x, -1, result));
+}
+
+/// With t = exp(2 |x|) - 1: t / (t + 2) near 0, and 1 - 2 / (t + 2) where t is large.
+Real doubles::emitTanh(Real x) {
+  Real a = x.absolute();
+  Real t = emitExpM1(atMost(a, 22) * 2);
+  Condition isNear = a < 1.0;
+  Real quotient = select(isNear, t, t.constant(2)) / (t + 2);
+  return select(isNear, quotient, quotient.constant(1) - quotient).withSignOf(x);
+}
+
+Real doubles::emitSin(Real x) { return sineOfSum(x, 0); }
+Real doubles::emitCos(Real x) { return sineOfSum(x, 1); }
