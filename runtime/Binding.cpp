@@ -157,7 +157,7 @@ perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t
 perpend_status bindSymbols(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
   perpend_bind_error error{0, 0, -1, 0, nullptr};
-  if (session.model->module->bind(session.inputDims, session.symbols, &error)) {
+  if (session.model->code.bind(session.inputDims, session.symbols, &error)) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < entry.inputs.count && error.dim >= 0 &&
                      error.dim < entry.inputs.tensors[error.input].rank;
     if (!isInRange)
@@ -165,7 +165,7 @@ perpend_status bindSymbols(perpend_session &session) {
                              session.symbols, error.got);
     return failDimension(entry, entry.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
-  session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
+  session.model->code.sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
   for (uint32_t i = 0; i < entry.outputs.count; ++i) {
     const int64_t *dims = session.outputDims[i], *end = dims + entry.outputs.tensors[i].rank;
     session.isFromData[i] = std::find(dims, end, PERPEND_EXTENT_FROM_DATA) != end;
@@ -212,7 +212,7 @@ perpend_status planArena(perpend_session &session) {
                   "smaller input dimensions",
                   session.model->tables.name);
   }
-  perpend_status status = reserve(session.arena, arenaBytes);
+  perpend_status status = reserve(session.owner->arena, arenaBytes);
   if (status == PERPEND_OK)
     status = reserveRepeats(session);
   session.isPlanned = status == PERPEND_OK;
