@@ -111,6 +111,7 @@ bool allocateTables(perpend_session &session) {
   session.outputBytes = region.allocate<int64_t>(outputCount);
   session.symbols = region.allocate<int64_t>(size_t{entry.symbols.count} + 1);
   session.bufferBytes = region.allocate<int64_t>(entry.bufferCount);
+  session.plannedBytes = region.allocate<int64_t>(entry.bufferCount);
   session.offsets = region.allocate<int64_t>(entry.bufferCount);
   session.isCallers = region.allocate<bool>(outputCount);
   session.isFromData = region.allocate<bool>(outputCount);
@@ -122,8 +123,9 @@ bool allocateTables(perpend_session &session) {
   session.kernelTimes = region.allocate<KernelTime>(kernelCount);
   session.paces = region.allocate<Pace>(kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
-         session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
-         session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes && session.paces;
+         session.bufferBytes && session.plannedBytes && session.offsets && session.isCallers && session.isFromData &&
+         session.growing && session.repeated && session.inputPointers && session.outputPointers &&
+         session.kernelTimes && session.paces;
 }
 
 void fillFrame(perpend_session &session) {
@@ -168,7 +170,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   perpend_status status = checkFile(*session.model);
   if (status == PERPEND_OK)
     status = bindInputs(session, inputs, inputCount, true);
-  if (status == PERPEND_OK && !session.isPlanned)
+  if (status == PERPEND_OK && (!session.isPlanned || session.owner->arena.capacityBytes < session.arenaBytes))
     status = planArena(session);
   for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
     session.inputPointers[i] = inputs[i].data;

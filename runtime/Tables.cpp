@@ -179,8 +179,9 @@ void Reader::checkTexts(perpend_records place) {
 // The section of weights, or files that are mapped to parts of a range.
 SegmentList Reader::segments(perpend_records place, uint64_t weightsBytes) {
   const auto *list = records<perpend_segment_record>(place);
-  if (!isGood() || place.count == 0 || !list[0].file) {
-    expect(place.count <= 1 && (place.count && isGood() ? list[0].bytes : 0) == weightsBytes);
+  const perpend_segment_record section = isGood() && place.count ? list[0] : perpend_segment_record{};
+  if (!section.file) {
+    expect(place.count <= 1 && !section.offset && !section.position && section.bytes == weightsBytes);
     return {list, place.count};
   }
   constexpr uint64_t page = PERPEND_SEGMENT_PAGE, most = UINT64_MAX / 4;

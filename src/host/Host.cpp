@@ -4,8 +4,8 @@
 
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
-#include "tile/Buffers.h"
-#include "tile/IndexExpressions.h"
+#include "tile/ir/IndexExpressions.h"
+#include "tile/kernel/Buffers.h"
 
 #include "perpend_module.h"
 
