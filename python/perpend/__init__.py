@@ -58,7 +58,8 @@ class Model(_perpend.Model):
     """A compiled model. Call it with arrays, by position or by name; torch tensors in give torch tensors out.
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
-    An input that is a map takes a dict.
+    An input that is a map takes a dict. Of a model with several entries, a call runs the first; `model["decode"]` is the
+    model of another one, which shares code and weights, and `model.entries` lists the names.
     Threads: calls from several Python threads may run at once.
     """
 
@@ -66,16 +67,33 @@ class Model(_perpend.Model):
     operators: Sequence[Operator] = ()
     folder: TemporaryFolder | None = None  # holds the file; kept as long as a model needs it
 
-    def __init__(self, path: str, threads: int = 0) -> None:
-        super().__init__(path, threads)
+    weights = ""  # the folder in which files of weights are looked for first
+    entry = ""  # the name of the entry, if it is not the first
+
+    def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
+        if isinstance(path, Model):
+            super().__init__(path, entry)
+            weights = path.weights
+        else:
+            super().__init__(path, threads, weights)
+        self.weights, self.entry = weights, entry
         if '"labels"' in self.descriptor:
-            for number, output in enumerate(self.description["outputs"]):
+            for number, output in enumerate(self.interface["outputs"]):
                 if "labels" in output:
                     self.present_as_maps(number, output["labels"])
         if '"map"' in self.descriptor:
-            maps = [entry.get("map") for entry in self.description["inputs"]]
+            maps = [entry.get("map") for entry in self.interface["inputs"]]
             for name in dict.fromkeys(filter(None, maps)):
                 self.take_map(name, maps.index(name))
+
+    def __getitem__(self, entry: str) -> Model:
+        """The model of an entry. Errors: ValueError, which lists the names."""
+        return self._of_entry(entry)
+
+    def _of_entry(self, entry: str) -> Model:
+        model = type(self)(self, entry=entry)
+        model.report, model.operators, model.folder = self.report, self.operators, self.folder
+        return model
 
     @property
     def inputs(self) -> list[TensorInfo]:
@@ -91,8 +109,17 @@ class Model(_perpend.Model):
         parsed: dict[str, Any] = json.loads(self.descriptor)
         return parsed
 
+    @property
+    def interface(self) -> dict[str, Any]:
+        """The part of the description that is about this entry: symbols, inputs, outputs."""
+        whole = self.description
+        named = {entry["name"]: entry for entry in whole.get("entries", ())}
+        part: dict[str, Any] = named.get(self.entry, whole)
+        return part
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the shared library to `path`, and its C header beside it."""
+        """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files of
+        the user that have weights (weights="as-is") stay where they are."""
         target = Path(path)
         if self.report and self.report.is_of_process:
             raise ValueError(
@@ -110,12 +137,27 @@ class Model(_perpend.Model):
                 f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
             )
         _copy(Path(self.path), target)
+        for source in self._packed_weights():
+            _copy(source, target.with_suffix(".weights"))
         header = Path(self.path).with_suffix(".h")
         if header.exists():
             _copy(header, target.with_suffix(".h"))
 
+    def _packed_weights(self) -> list[Path]:
+        """The file that the compiler has written beside the library, if there is one."""
+        listed = [entry["file"] for entry in self.description.get("weightsFiles", ())]
+        own, folder = Path(self.path), self.weights
+        packed = [name for name in listed if name.endswith(".weights") and "/" not in name]
+        folders = [Path(folder)] if folder else []
+        places = [*folders, own.parent, *map(Path, filter(None, os.environ.get("PERPEND_WEIGHTS", "").split(":")))]
+        for name in packed:
+            found = [place / each for place in places for each in (name, own.with_suffix(".weights").name)]
+            return [next((path for path in found if path.exists()), found[0])]
+        return []
+
     def _again(self) -> Model:
-        return type(self)(self.path, self.threads)
+        model = type(self)(self.path, self.threads, self.weights)
+        return type(self)(model, entry=self.entry) if self.entry else model
 
     def __copy__(self) -> Model:
         """A model with its own sessions; it shares the code, which never changes."""
@@ -142,19 +184,22 @@ M = TypeVar("M", bound=Model)
 class _NestedModel(Model):
     """A model loaded from a file. Its call returns what the original module returned, such as a dict."""
 
-    def __init__(self, path: str, threads: int = 0) -> None:
-        super().__init__(path, threads)
-        self.results = results.reader(self.description["results"])
+    def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
+        super().__init__(path, threads, weights, entry)
+        self.results = results.reader(self.interface["results"])
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         outputs = super().__call__(*inputs, **named)
         return self.results(outputs if isinstance(outputs, tuple) else (outputs,))
 
 
-def load(path: str | PathLike[str], threads: int | None = None) -> Model:
-    """Loads a compiled model; `threads` limits each call (None: all cores)."""
-    model = Model(os.fsdecode(path), _limit(threads))
-    return _NestedModel(model.path, model.threads) if '"results"' in model.descriptor else model
+def load(
+    path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None
+) -> Model:
+    """Loads a compiled model; `threads` limits each call (None: all cores). weights: a folder in which the files of weights
+    that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS."""
+    model = Model(os.fsdecode(path), _limit(threads), os.fsdecode(weights or ""))
+    return _NestedModel(model.path, model.threads, model.weights) if '"results"' in model.descriptor else model
 
 
 def _limit(threads: int | None) -> int:

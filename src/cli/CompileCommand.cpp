@@ -156,6 +156,8 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
       << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes))
       << headerText(output) << "\n";
+  for (const auto &[path, bytes] : report.weightsFiles)
+    out << "needs " << path << ": " << sizeText(bytes) << " of weights, to be shipped with it\n";
   printTargets(report, options, out);
   if (!options.database.empty())
     printRecords(report.recordUses, wantsReasons, out);

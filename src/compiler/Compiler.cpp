@@ -21,6 +21,7 @@
 #include "host/Strategy.h"
 #include "support/InternalError.h"
 #include "support/WriteFile.h"
+#include "support/ZeroedMemory.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
 #include "tile/ir/VerifyKernel.h"
@@ -74,6 +75,9 @@ StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
 LogicalResult Compilation::checkOptions() {
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
+  if (!llvm::is_contained({"auto", "embed", "beside", "as-is"}, StringRef(options.weights)))
+    return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
+           << options.weights << "'";
   if (!host::strategyOf(options.plan))
     return module.emitError("memory plan (--plan): expected one of ")
            << host::strategyNames() << ", got '" << options.plan << "'";
@@ -237,6 +241,8 @@ LogicalResult Compilation::afterKernelsAreScheduled() {
 }
 
 LogicalResult Compilation::afterMemoryIsPlanned() {
+  if (options.weights == "as-is" && !memory)
+    host::keepInFiles(module);
   if (report)
     report->kernels = kernelFactsOf(module);
   if (failed(describe()))
@@ -314,6 +320,25 @@ LogicalResult Compilation::dump(const Phase &phase) {
   return success();
 }
 
+uint64_t constantBytesOf(ModuleOp module) {
+  uint64_t bytes = 0;
+  module.walk([&](graph::ConstantOp constant) {
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+        bytes += blob->getData().size();
+  });
+  return bytes;
+}
+
+/// The folder for memory of constants if they are many; otherwise empty.
+static std::string folderOfMemory(ModuleOp module, StringRef output) {
+  constexpr uint64_t manyBytes = uint64_t{1} << 30;
+  if (output.empty() || constantBytesOf(module) < manyBytes)
+    return {};
+  StringRef folder = llvm::sys::path::parent_path(output);
+  return folder.empty() ? "." : folder.str();
+}
+
 LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
                       CompileReport *report, target::WeightMemory *memory) {
   auto machines = target::resolveTargets(options.target);
@@ -325,6 +350,8 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   if (report && kind == ArtifactKind::SharedLibrary)
     compilation.keepWeightsIn(memory);
   graph::FoldedConstants folded;
+  const std::string folder = folderOfMemory(module, output);
+  support::MemoryInFiles inFiles(folder.empty() ? nullptr : folder.c_str());
   if (failed(compilation.lower()))
     return failure();
   return compilation.isStopped() ? success() : compilation.write(kind, output);

@@ -16,7 +16,9 @@
 #include "perpend_process.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -32,6 +34,24 @@ std::vector<target::WeightBlob> ModelDescription::blobs() {
   for (auto &[offset, value] : weights)
     result.push_back({static_cast<uint64_t>(offset), tile::constantBytes(value, converted.emplace_back())});
   return result;
+}
+
+void ModelDescription::addPackedWeights(StringRef path, const target::WeightsSummary &written) {
+  if (written.byteCount == 0)
+    return;
+  WeightsPart packed{path.str(), llvm::sys::path::filename(path).str(), PERPEND_SEGMENT_PAGE, written.byteCount};
+  packed.fileBytes = PERPEND_SEGMENT_PAGE + written.byteCount;
+  packed.checksum = written.checksum;
+  packed.hasHeader = true;
+  parts.insert(parts.begin(), packed);
+}
+
+std::vector<std::pair<std::string, uint64_t>> ModelDescription::filePaths() const {
+  std::vector<std::pair<std::string, uint64_t>> files;
+  for (const WeightsPart &part : parts)
+    if (files.empty() || files.back().first != part.path)
+      files.emplace_back(part.path, part.fileBytes);
+  return files;
 }
 
 void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &kept) {
@@ -117,7 +137,9 @@ static void describeConstants(host::EntryOp entry, ModelDescription &description
   llvm::StringMap<int64_t> known{{"", 0}};
   description.texts.assign(1, "");
   for (auto segment : entry->getParentOfType<ModuleOp>().getOps<host::SegmentOp>()) {
-    ElementsAttr value = segment.getValue();
+    if (segment.isInFile())
+      continue;
+    ElementsAttr value = *segment.getValue();
     if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
       value = identitiesOf(texts, description.texts, known);
     description.weights.emplace_back(segment.getOffset(), value);
@@ -130,7 +152,8 @@ static void describeConstants(host::EntryOp entry, ModelDescription &description
 }
 
 static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
-  table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(entry->getParentOfType<ModuleOp>()));
+  auto module = entry->getParentOfType<ModuleOp>();
+  table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(module));
   table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
   table.staticOffsets.emplace();
   for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
@@ -171,6 +194,9 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
   describeKernels(module, description);
   describeConstants(entry, description);
   describeMemory(entry, description.table);
+  for (const host::FilePart &part : host::filePartsOf(module))
+    description.parts.push_back({part.path, "", static_cast<uint64_t>(part.offset), static_cast<uint64_t>(part.bytes),
+                                 static_cast<uint64_t>(part.position)});
   description.table.inputCount = description.inputs.size();
   description.table.outputCount = description.outputs.size();
   description.table.symbolCount = description.symbols.size();
@@ -227,6 +253,16 @@ static llvm::json::Object toJson(const MachineDescription &machine) {
                             {"weightsBytes", machine.weightsBytes}};
 }
 
+/// Each file once.
+static llvm::json::Array filesOf(const ModelDescription &description) {
+  llvm::json::Array files;
+  llvm::StringSet<> known;
+  for (const WeightsPart &part : description.parts)
+    if (known.insert(part.name).second)
+      files.push_back(llvm::json::Object{{"file", llvm::json::fixUTF8(part.name)}, {"bytes", part.fileBytes}});
+  return files;
+}
+
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
                          ArrayRef<MachineDescription> machines) {
   llvm::json::Object object{{"perpend", PERPEND_VERSION},
@@ -260,6 +296,8 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
     llvm::consumeError(results.takeError());
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
+  if (!description.parts.empty())
+    object["weightsFiles"] = filesOf(description);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   return text;

@@ -116,7 +116,19 @@ static perpend_records textsOf(ArrayRef<std::string> texts, TableWriter &writer)
   return writer.records<perpend_text_record>(records);
 }
 
+static perpend_records filesOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_segment_record> records;
+  for (const WeightsPart &part : description.parts) {
+    perpend_segment_record &record = records.emplace_back();
+    record = {part.bytes, part.offset, part.position, part.fileBytes, writer.text(part.name), part.checksum, 1, 0};
+    record.hasHeader = part.hasHeader;
+  }
+  return writer.records<perpend_segment_record>(records);
+}
+
 static perpend_records segmentsOf(const ModelDescription &description, TableWriter &writer) {
+  if (!description.parts.empty())
+    return filesOf(description, writer);
   perpend_segment_record segment = {};
   segment.bytes = description.table.weightsBytes;
   segment.hasChecksum = !StringRef(description.checksum).getAsInteger(16, segment.checksum);

@@ -461,7 +461,8 @@ static nb::list describe(const std::vector<const perpend_tensor_info *> &tensors
 
 static void bindModel(nb::module_ &module) {
   nb::class_<Model>(module, "Model", "A compiled model.")
-      .def(nb::init<const std::string &, int>(), "path"_a, "threads"_a = 0)
+      .def(nb::init<const std::string &, int, const std::string &>(), "path"_a, "threads"_a = 0, "weights"_a = "")
+      .def(nb::init<const Model &, const std::string &>(), "other"_a, "entry"_a)
       .def("__call__", &Model::call)
       .def("profile", &Model::profile)
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
@@ -469,6 +470,7 @@ static void bindModel(nb::module_ &module) {
       .def("allow_threads", &Model::allowThreads, "count"_a)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
+      .def_prop_ro("entries", &Model::entries)
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("path", &Model::path)
       .def_prop_ro("threads", &Model::threads)

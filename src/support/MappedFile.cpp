@@ -133,6 +133,15 @@ void forgetPages(const void *bytes, size_t sizeBytes) {
     madvise(reinterpret_cast<void *>(begin), end - begin, MADV_DONTNEED);
 }
 
+std::optional<FilePlace> placeInFile(const void *bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto address = reinterpret_cast<uintptr_t>(bytes);
+  const Mapping *mapping = findMapping(address);
+  if (!mapping)
+    return std::nullopt;
+  return FilePlace{mapping->path, address - mapping->range->begin.load(), static_cast<uint64_t>(mapping->sizeBytes)};
+}
+
 FileWatch::FileWatch() : thread(std::this_thread::get_id()) {
   runtime::raiseGuard();
   const std::lock_guard<std::mutex> lock(mutex);

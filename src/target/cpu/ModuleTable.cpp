@@ -41,6 +41,12 @@ static Constant *handleFunctions(Module &module, const ModuleTable &table) {
   return hiddenVariable(module, "perpend_handle_functions_v1");
 }
 
+static Constant *segmentFunctions(Module &module, const ModuleTable &table) {
+  if (!table.areWeightsInFiles)
+    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+  return hiddenVariable(module, "perpend_segment_functions_v1");
+}
+
 namespace {
 /// A field of perpend_module, with its offset.
 struct Field {
@@ -75,7 +81,9 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
           {offsetof(perpend_module, bind), module.getFunction("perpend_bind" + table.suffix)},
           {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes" + table.suffix)},
           {offsetof(perpend_module, run), module.getFunction("perpend_run" + table.suffix)},
-          {offsetof(perpend_module, handles), handleFunctions(module, table)}};
+          {offsetof(perpend_module, handles), handleFunctions(module, table)},
+          {offsetof(perpend_module, segments), segmentFunctions(module, table)},
+          {offsetof(perpend_module, others), ConstantPointerNull::get(PointerType::getUnqual(context))}};
 }
 
 /// Builds an LLVM struct from the fields, which must have the layout of the C struct.

@@ -34,6 +34,7 @@ struct ModuleTable {
   std::string weightsSymbol;   ///< empty: no weights, or those of the process
   uint64_t weightsAddress = 0; ///< in the process that makes the artifact for itself; 0: of weightsSymbol
   uint64_t weightsBytes = 0;
+  bool areWeightsInFiles = false; ///< which the runtime maps
   uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0, growingCount = 0;
   std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
   std::optional<std::vector<int64_t>> staticOffsets;
