@@ -77,6 +77,7 @@ class Model(_perpend.Model):
         else:
             super().__init__(path, threads, weights)
         self.weights, self.entry = weights, entry
+        self._of_entries: dict[str, Model] = {}
         if '"labels"' in self.descriptor:
             for number, output in enumerate(self.interface["outputs"]):
                 if "labels" in output:
@@ -88,12 +89,14 @@ class Model(_perpend.Model):
 
     def __getitem__(self, entry: str) -> Model:
         """The model of an entry. Errors: ValueError, which lists the names."""
-        return self._of_entry(entry)
+        if entry not in self._of_entries:
+            model = self._of_entry(entry)
+            model.report, model.operators, model.folder = self.report, self.operators, self.folder
+            self._of_entries[entry] = model
+        return self._of_entries[entry]
 
     def _of_entry(self, entry: str) -> Model:
-        model = type(self)(self, entry=entry)
-        model.report, model.operators, model.folder = self.report, self.operators, self.folder
-        return model
+        return type(self)(self, entry=entry)
 
     @property
     def inputs(self) -> list[TensorInfo]:
@@ -186,11 +189,38 @@ class _NestedModel(Model):
 
     def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
         super().__init__(path, threads, weights, entry)
-        self.results = results.reader(self.interface["results"])
+        nesting = self.interface.get("results")
+        self.results = None if nesting is None else results.reader(nesting)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         outputs = super().__call__(*inputs, **named)
+        if self.results is None:
+            return outputs
         return self.results(outputs if isinstance(outputs, tuple) else (outputs,))
+
+
+class _EntriesModel(Model):
+    """A model with entries that were modules of PyTorch. A call of an entry returns what its module did."""
+
+    def __init__(
+        self, path: str | Model, threads: int = 0, structures: Mapping[str, Any] | None = None, entry: str = ""
+    ) -> None:
+        super().__init__(path, threads, entry=entry)
+        self.structures = structures or {}
+
+    def _of_entry(self, entry: str) -> Model:
+        from .torch.module import CompiledModule
+
+        if entry in self.structures:
+            return CompiledModule(self, self.threads, self.structures[entry], entry)
+        return Model(self, entry=entry)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        first = self.entries[0]
+        return self[first](*inputs, **named) if first in self.structures else super().__call__(*inputs, **named)
+
+    def _again(self) -> Model:
+        return _EntriesModel(self.path, self.threads, self.structures)
 
 
 def load(
@@ -221,6 +251,8 @@ def import_model(
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
     if isinstance(model, Module):
         return model
+    if isinstance(model, Mapping):
+        return _joined(model, dims, operators, example_inputs, dynamic_shapes)
     if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
         return Module.from_text(Path(model).read_text())
     if isinstance(model, (str, PathLike)):
@@ -247,6 +279,36 @@ def import_model(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
         f"torch.nn.Module, got {type(model).__name__}{hint}"
     )
+
+
+def _joined(
+    models: Mapping[str, Any],
+    dims: Mapping[str, int | str] | None,
+    operators: Operators,
+    example_inputs: Any,
+    dynamic_shapes: Any,
+) -> Module:
+    """A module with one entry for each of some models."""
+    for what, given in [("example_inputs", example_inputs), ("dynamic_shapes", dynamic_shapes)]:
+        if given is not None and not (isinstance(given, Mapping) and set(given) <= set(models)):
+            raise TypeError(f"{what}: expected a dict with those of entries, by the names {', '.join(models)}")
+    parts = {
+        name: import_model(
+            model,
+            dims=dims,
+            operators=operators,
+            example_inputs=(example_inputs or {}).get(name),
+            dynamic_shapes=(dynamic_shapes or {}).get(name),
+        )
+        for name, model in models.items()
+    }
+    if not parts:
+        raise CompileError("compile: expected at least one entry, got an empty dict")
+    module = Module.join(parts)
+    module.operators = [operator for part in parts.values() for operator in getattr(part, "operators", [])]
+    structures = {name: structure for name, part in parts.items() if (structure := getattr(part, "structure", None))}
+    module.structure = structures or None
+    return module
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -282,7 +344,9 @@ def compile(
 ) -> Model:
     """Compiles a model.
 
-    model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
+    model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a
+        dict of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry,
+        a call of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then, too.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
@@ -342,6 +406,8 @@ def _loaded(module: Module, path: str, threads: int) -> Model:
         return Model(path, threads)
     from .torch.module import CompiledModule
 
+    if isinstance(structure, dict):
+        return _EntriesModel(path, threads, structure)
     return CompiledModule(path, threads, structure)
 
 

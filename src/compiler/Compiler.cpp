@@ -13,6 +13,7 @@
 #include "compiler/UserOperators.h"
 #include "compiler/VerifyModule.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/passes/FoldedConstants.h"
@@ -64,7 +65,7 @@ static constexpr StringRef overrideHint =
 StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
   if (!options.startFrom.empty())
     return options.startFrom;
-  if (module.lookupSymbol<host::EntryOp>("main"))
+  if (!host::entriesOf(module).empty())
     return "lower";
   bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
@@ -105,8 +106,7 @@ LogicalResult Compilation::checkOptions() {
 
 /// Checks that the module can be compiled, and finds the first phase to run.
 LogicalResult Compilation::prepareModule() {
-  auto main = module.lookupSymbol<FunctionOpInterface>("main");
-  if (!main || main.isExternal())
+  if (!graph::firstEntryOf(module) && host::entriesOf(module).empty())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (failed(verifyModule(module)))
     return failure();

@@ -170,7 +170,7 @@ void MachineCompilations::describeOne(const Compilation &one, const CompileRepor
   machine.kernels = own.kernels;
   machine.weightsBytes = table.weightsBytes;
   machine.addedWeightsBytes = weights->byteCount() - weightsBytesBefore;
-  machine.arenaBytes = table.staticOffsets ? table.staticArenaBytes : -1;
+  machine.arenaBytes = one.description.arenaBytes();
   for (const std::string &object : objects)
     machine.codeBytes += loadedBytes(object);
   facts.push_back({one.target, machine.codeBytes, machine.weightsBytes});

@@ -70,14 +70,14 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
     graph::emitInternalError(module.getLoc()) << "the module does not translate to LLVM IR";
     return nullptr;
   }
-  for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
+  for (const std::string &name : target::functionNamesOf(table.entryCount))
     if (llvm::Function *function = ir->getFunction(name); !function || function->isDeclaration()) {
       module.emitError("the module has no function '") << name << "'\nhint: leave those that the phase 'lower' made";
       return nullptr;
     }
   prepareKernels(*ir, target);
   if (shared)
-    target::exposeFunctions(*ir, table.suffix);
+    target::exposeFunctions(*ir, table);
   else
     target::addModuleTable(*ir, table);
   return ir;
@@ -264,7 +264,7 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
     report->descriptor = description.table.descriptor;
     report->weightsBytes = description.table.weightsBytes;
     report->weightsFiles = description.filePaths();
-    report->arenaBytes = description.table.staticOffsets ? description.table.staticArenaBytes : -1;
+    report->arenaBytes = description.arenaBytes();
     (void)llvm::sys::fs::file_size(output, report->artifactBytes);
   }
   return success();

@@ -309,6 +309,13 @@ RankedTensorType EntryOp::tensorOf(unsigned argument) {
   return cast<RankedTensorType>(cast<TypeAttr>(getOutputTypes()[argument - inputCount()]).getValue());
 }
 
+SmallVector<EntryOp, 2> perpend::host::entriesOf(ModuleOp module) {
+  SmallVector<EntryOp, 2> entries;
+  for (auto entry : module.getOps<EntryOp>())
+    entries.insert(entry.getSymName() == "main" ? entries.begin() : entries.end(), entry);
+  return entries;
+}
+
 static std::vector<std::string> textsIn(ArrayAttr list) {
   std::vector<std::string> texts;
   for (auto text : list.getAsRange<StringAttr>())

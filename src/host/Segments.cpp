@@ -8,6 +8,7 @@
 #include "perpend_module.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
@@ -63,6 +64,10 @@ std::vector<FilePart> filePartsOf(ModuleOp module) {
   return parts;
 }
 
+static int64_t hashOf(ArrayRef<char> bytes) {
+  return static_cast<int64_t>(llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size())));
+}
+
 static bool haveSameBytes(SegmentOp a, SegmentOp b) {
   if (a.isInFile() || b.isInFile())
     return a.getFile() == b.getFile() && a.getFileOffset() == b.getFileOffset();
@@ -92,6 +97,33 @@ LogicalResult verifySegments(ModuleOp module) {
     previous = segment;
   }
   return success();
+}
+
+void shareSegments(ModuleOp module) {
+  llvm::DenseMap<std::pair<Type, int64_t>, std::vector<SegmentOp>> known; // by type, and the hash of their bytes
+  llvm::DenseMap<StringAttr, StringAttr> sharedBy;
+  int64_t end = 0;
+  for (auto segment : llvm::make_early_inc_range(module.getOps<SegmentOp>())) {
+    std::vector<char> storage;
+    const bool hasTexts = isa_and_present<DenseStringElementsAttr>(segment.getValueAttr());
+    const int64_t hash = hasTexts ? 0 : hashOf(tile::constantBytes(*segment.getValue(), storage));
+    std::vector<SegmentOp> &alike = known[{segment.tensor(), hash}];
+    auto same = llvm::find_if(alike, [&](SegmentOp other) {
+      return other.getValue() == segment.getValue() || (!hasTexts && haveSameBytes(other, segment));
+    });
+    if (same != alike.end()) {
+      sharedBy[segment.getSymNameAttr()] = same->getSymNameAttr();
+      segment.erase();
+      continue;
+    }
+    alike.push_back(segment);
+    segment.setOffset(end);
+    end = endOf(segment);
+  }
+  module.walk([&](ConstantOp constant) {
+    if (StringAttr other = sharedBy.lookup(constant.getSegmentAttr().getAttr()))
+      constant.setSegment(other);
+  });
 }
 
 /// Makes a segment a part of the file that its bytes are mapped from, if kernels can read them there.

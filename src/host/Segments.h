@@ -12,6 +12,8 @@ namespace perpend::host {
 int64_t segmentBytesOf(mlir::ModuleOp module);
 /// Refuses segments that overlap, or a part of a file that shares a page with another segment, of another part.
 mlir::LogicalResult verifySegments(mlir::ModuleOp module);
+/// One segment for all constants with the same type and bytes, whatever entries read them.
+void shareSegments(mlir::ModuleOp module);
 /// Leaves constants where they are if their bytes are those of a mapped file: these segments become parts of it. Small
 /// ones stay values.
 void keepInFiles(mlir::ModuleOp module);

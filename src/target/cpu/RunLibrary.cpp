@@ -74,7 +74,7 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   auto shape = RankedTensorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
   auto global =
       atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
-                                     "run_table_" + std::to_string(tables++), DenseElementsAttr::get(shape, values));
+                                     f.function.getName().str() + "_table_" + std::to_string(tables++), DenseElementsAttr::get(shape, values));
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 
