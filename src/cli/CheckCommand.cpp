@@ -162,7 +162,8 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   if (!made)
     return UserError;
-  std::vector<Variant> variants = runVariants(std::move(model), libraryPathOf(options.source, folder), options.source.entry, *made);
+  std::vector<Variant> variants =
+      runVariants(std::move(model), libraryPathOf(options.source, folder), options.source.entry, *made);
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();

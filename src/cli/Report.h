@@ -54,8 +54,8 @@ struct ModelReport {
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
   std::vector<std::pair<std::string, int64_t>> weightsFiles; ///< that a library needs
-  std::vector<std::string> entries; ///< if there are several
-  std::vector<VariantReport> variants; ///< in order of preference; empty for one machine
+  std::vector<std::string> entries;                          ///< if there are several
+  std::vector<VariantReport> variants;                       ///< in order of preference; empty for one machine
   std::vector<KernelReport> kernels;
   /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those for `symbolValue` as every
   /// symbol's value, and one thread.

@@ -7,8 +7,8 @@
 
 namespace perpend {
 
-/// For what looks at one entry alone, such as the interpreter: erases the other entries, functions or host programs, and
-/// calls this one `main`. name: empty stands for the first. Errors: no entry of that name; the message lists them.
+/// For what looks at one entry alone, such as the interpreter: erases the other entries, functions or host programs,
+/// and calls this one `main`. name: empty stands for the first. Errors: no entry of that name; the message lists them.
 mlir::LogicalResult keepEntry(mlir::ModuleOp module, llvm::StringRef name);
 } // namespace perpend
 

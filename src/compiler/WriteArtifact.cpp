@@ -17,6 +17,7 @@
 #include "target/cpu/ModuleTable.h"
 #include "target/vector/LoopHints.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -87,6 +88,31 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
 // Objects and linking
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// Frees constants that the compilation has made, each as soon as all segments with it are written: they may have more
+/// bytes than the disk has room for twice.
+class UnwrittenConstants {
+public:
+  UnwrittenConstants(const ModelDescription &description, const llvm::DenseSet<AsmResourceBlob *> &kept) {
+    for (const auto &[offset, value] : description.weights) {
+      auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+      AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+      blobs.push_back(blob && !kept.contains(blob) ? blob : nullptr);
+      ++left[blobs.back()];
+    }
+  }
+  void noteWritten(size_t number) {
+    AsmResourceBlob *blob = blobs[number];
+    if (blob && --left[blob] == 0)
+      *blob = AsmResourceBlob();
+  }
+
+private:
+  std::vector<AsmResourceBlob *> blobs; ///< of each segment; null: it stays
+  llvm::DenseMap<AsmResourceBlob *, size_t> left;
+};
+} // namespace
+
 bool Compilation::keepsWeightsOutside() const {
   if (memory)
     return false; // in the process
@@ -109,9 +135,11 @@ LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch,
   for (const target::WeightBlob &blob : blobs)
     byteCount = std::max<uint64_t>(byteCount, llvm::alignTo(blob.offset + blob.bytes.size(), PERPEND_ALIGNMENT));
   std::string path = scratch.pathOf(isPacked ? "packed.weights" : "weights.o");
+  UnwrittenConstants unwritten(description, original);
   llvm::Expected<target::WeightsSummary> written =
       target::writeWeights(path, description.table.name, blobs, byteCount, target,
-                           isPacked ? target::WeightsForm::Packed : target::WeightsForm::Object);
+                           isPacked ? target::WeightsForm::Packed : target::WeightsForm::Object,
+                           [&](size_t number) { unwritten.noteWritten(number); });
   if (!written)
     return fail(written.takeError());
   if (isPacked) {

@@ -43,7 +43,8 @@ LogicalResult addEntry(ModuleOp module, StringRef name, OwningOpRef<ModuleOp> ot
   bool isIdentifier = !name.empty() && !llvm::isDigit(name[0]) &&
                       llvm::all_of(name, [](char c) { return llvm::isAlnum(c) || c == '_'; });
   if (!isIdentifier)
-    return other->emitError("entry '") << name << "': expected an identifier as its name\nhint: such as prefill or step_2";
+    return other->emitError("entry '") << name
+                                       << "': expected an identifier as its name\nhint: such as prefill or step_2";
   if (module.lookupSymbol(name))
     return other->emitError("two entries have the name '") << name << "'\nhint: give each another one";
   func::FuncOp entry = firstEntryOf(*other);

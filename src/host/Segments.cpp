@@ -40,7 +40,7 @@ static std::vector<SegmentOp> sortedSegments(ModuleOp module) {
   for (auto segment : module.getOps<SegmentOp>())
     if (segment.bytes() > 0)
       segments.push_back(segment);
-  llvm::stable_sort(segments, [](SegmentOp a, SegmentOp b) { return a.position() < b.position(); });
+  llvm::sort(segments, [](SegmentOp a, SegmentOp b) { return a.position() < b.position(); });
   return segments;
 }
 
@@ -65,7 +65,8 @@ std::vector<FilePart> filePartsOf(ModuleOp module) {
 }
 
 static int64_t hashOf(ArrayRef<char> bytes) {
-  return static_cast<int64_t>(llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size())));
+  return static_cast<int64_t>(
+      llvm::xxh3_64bits(ArrayRef(reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size())));
 }
 
 static bool haveSameBytes(SegmentOp a, SegmentOp b) {
@@ -153,7 +154,7 @@ void keepInFiles(ModuleOp module) {
     segment.setOffset(end);
     end = endOf(segment);
   }
-  llvm::stable_sort(files, [](SegmentOp a, SegmentOp b) {
+  llvm::sort(files, [](SegmentOp a, SegmentOp b) {
     return std::pair(*a.getFile(), *a.getFileOffset()) < std::pair(*b.getFile(), *b.getFileOffset());
   });
   SegmentOp previous;

@@ -214,16 +214,18 @@ Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount)
 }
 
 Expected<WeightsSummary> writeWeights(StringRef path, StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount,
-                                      const TargetInfo &target, WeightsForm form) {
+                                      const TargetInfo &target, WeightsForm form,
+                                      function_ref<void(size_t)> afterBlob) {
   if (Error error = checkBlobs(name, blobs, byteCount))
     return std::move(error);
   Expected<WeightsFile> file = WeightsFile::create(path, target, form);
   if (!file)
     return file.takeError();
-  for (const WeightBlob &blob : blobs) {
+  for (const auto &[number, blob] : enumerate(blobs)) {
     file->fill(blob.offset);
     file->write(blob.bytes);
     support::forgetPages(blob.bytes.data(), blob.bytes.size());
+    afterBlob(number);
   }
   return file->finish(name, byteCount);
 }

@@ -141,8 +141,8 @@ void perpend::target::emitBind(host::EntryOp entry, StringRef suffix) { BindEmit
 void perpend::target::emitSizes(host::EntryOp entry, StringRef suffix) {
   auto module = entry->getParentOfType<ModuleOp>();
   Type pointer = FunctionEmitter::pointerType(module);
-  FunctionEmitter f(module, ("perpend_sizes" + suffix).str(), FunctionType::get(entry.getContext(), {pointer, pointer, pointer}, {}),
-                    entry.getLoc());
+  FunctionEmitter f(module, ("perpend_sizes" + suffix).str(),
+                    FunctionType::get(entry.getContext(), {pointer, pointer, pointer}, {}), entry.getLoc());
   std::vector<std::string> symbols = entry.symbolNames(), dataSymbols = entry.dataSymbolNames();
   auto evaluate = [&](const SymbolicInt &value) {
     return graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)

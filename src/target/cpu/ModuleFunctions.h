@@ -11,7 +11,8 @@
 #include "host/Host.h"
 
 namespace perpend::target {
-/// What follows perpend_bind, perpend_sizes and perpend_run in the names of an entry's functions: nothing for the first.
+/// What follows perpend_bind, perpend_sizes and perpend_run in the names of an entry's functions: nothing for the
+/// first.
 std::string suffixOfEntry(size_t number);
 
 /// perpend_bind(dims, symbols, error): computes the inputs' symbols from their extents, and checks requirements.
