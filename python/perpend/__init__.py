@@ -58,8 +58,8 @@ class Model(_perpend.Model):
     """A compiled model. Call it with arrays, by position or by name; torch tensors in give torch tensors out.
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
-    An input that is a map takes a dict. Of a model with several entries, a call runs the first; `model["decode"]` is the
-    model of another one, which shares code and weights, and `model.entries` lists the names.
+    An input that is a map takes a dict. Of a model with several entries, a call runs the first; `model["decode"]` is
+    the model of another one, which shares code and weights, and `model.entries` lists the names.
     Threads: calls from several Python threads may run at once.
     """
 
@@ -121,8 +121,8 @@ class Model(_perpend.Model):
         return part
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files of
-        the user that have weights (weights="as-is") stay where they are."""
+        """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files
+        of the user that have weights (weights="as-is") stay where they are."""
         target = Path(path)
         if self.report and self.report.is_of_process:
             raise ValueError(
@@ -223,11 +223,10 @@ class _EntriesModel(Model):
         return _EntriesModel(self.path, self.threads, self.structures)
 
 
-def load(
-    path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None
-) -> Model:
-    """Loads a compiled model; `threads` limits each call (None: all cores). weights: a folder in which the files of weights
-    that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS."""
+def load(path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None) -> Model:
+    """Loads a compiled model; `threads` limits each call (None: all cores). weights: a folder in which the files of
+    weights that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS.
+    """
     model = Model(os.fsdecode(path), _limit(threads), os.fsdecode(weights or ""))
     return _NestedModel(model.path, model.threads, model.weights) if '"results"' in model.descriptor else model
 
@@ -345,8 +344,8 @@ def compile(
     """Compiles a model.
 
     model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a
-        dict of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry,
-        a call of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then, too.
+        dict of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an
+        entry, a call of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list

@@ -87,7 +87,7 @@ def test_command_line(folder: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.load(out / "y.npy"), perpend.load(folder / f"{name}.so")(X))
     with pytest.raises(AssertionError, match="entry: expected one of 'prefill', 'decode', got 'main'"):
         run_tool("run", "both.so", "--entry", "main", folder=folder)
-    with pytest.raises(AssertionError, match="several models: expected NAME=FILE for each, got 'decode.onnx'"):
+    with pytest.raises(AssertionError, match=r"several models: expected NAME=FILE for each, got 'decode\.onnx'"):
         run_tool("compile", "prefill=prefill.onnx", "decode.onnx", "-o", tmp_path / "m.so", folder=folder)
     with pytest.raises(AssertionError, match="two entries have the name 'a'"):
         run_tool("compile", "a=prefill.onnx", "a=decode.onnx", "-o", tmp_path / "m.so", folder=folder)
@@ -107,10 +107,10 @@ def test_graph_text(folder: Path, tmp_path: Path) -> None:
     plan = (tmp_path / "plan.mlir").read_text()
     assert "host.entry @prefill(" in plan and "host.entry @decode(" in plan
     for name in ["prefill", "decode"]:
-        text = run_tool(
+        said = run_tool(
             "check", tmp_path / "simplify.mlir", "--entry", name, "--against", "interpreter,plan", folder=folder
         )
-        assert text.count("the outputs agree") == 2
+        assert said.count("the outputs agree") == 2
         assert "the outputs agree" in run_tool("check", tmp_path / "plan.mlir", "--entry", name, folder=folder)
 
 

@@ -119,7 +119,7 @@ def test_a_damaged_file_of_weights(copied: Path) -> None:
     damaged = bytearray(copied.read_bytes())
     damaged[10_000] ^= 1
     copied.write_bytes(damaged)
-    with pytest.raises(RuntimeError, match="weights: the file 'beside.weights': checksum: expected"):
+    with pytest.raises(RuntimeError, match=r"weights: the file 'beside\.weights': checksum: expected"):
         perpend.load(copied.with_suffix(".so"))
 
 
@@ -127,7 +127,9 @@ def test_a_file_that_is_cut_short_after_loading(copied: Path, expected: np.ndarr
     model = perpend.load(copied.with_suffix(".so"))
     whole = copied.read_bytes()
     os.truncate(copied, 5000)
-    with pytest.raises(RuntimeError, match="weights: the file 'beside.weights' was cut short after it had been mapped"):
+    with pytest.raises(
+        RuntimeError, match=r"weights: the file 'beside\.weights' was cut short after it had been mapped"
+    ):
         model(IDS)
     copied.write_bytes(whole)
     np.testing.assert_array_equal(model(IDS), expected)
@@ -159,7 +161,7 @@ thread.join()
 
 def test_a_file_that_is_cut_short_while_models_run(copied: Path) -> None:
     """In a process of its own, which a signal would end."""
-    command = [sys.executable, "-c", CUT_WHILE_IT_RUNS, copied.with_suffix("")]
+    command = [sys.executable, "-c", CUT_WHILE_IT_RUNS, str(copied.with_suffix(""))]
     environment = {**os.environ, "PYTHONPATH": ":".join(sys.path)}
     done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert done.returncode == 0, done
@@ -174,7 +176,8 @@ def test_programs_and_static_libraries(models: Path, tmp_path: Path, expected: n
         if place != tmp_path:
             shutil.move(tmp_path / "program", place)
             shutil.move(tmp_path / "program.weights", place)
-        subprocess.run([place / "program", "--input", "ids=ids.npy", "--output-dir", "out"], cwd=tmp_path, check=True)
+        command = [str(place / "program"), "--input", "ids=ids.npy", "--output-dir", "out"]
+        subprocess.run(command, cwd=tmp_path, check=True)
         np.testing.assert_array_equal(np.load(tmp_path / "out" / "y.npy"), expected)
     (tmp_path / "other" / "program.weights").unlink()
     done = subprocess.run([tmp_path / "other" / "program"], cwd=tmp_path, capture_output=True, text=True, check=False)

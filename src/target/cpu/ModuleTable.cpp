@@ -48,6 +48,31 @@ static Constant *segmentFunctions(Module &module, const ModuleTable &table) {
   return hiddenVariable(module, "perpend_segment_functions_v1");
 }
 
+static constexpr StringLiteral functionNames[] = {"perpend_bind", "perpend_sizes", "perpend_run"};
+
+std::vector<std::string> functionNamesOf(size_t entryCount) {
+  std::vector<std::string> names;
+  for (size_t entry = 0; entry < entryCount; ++entry)
+    for (StringRef name : functionNames)
+      names.push_back(name.str() + suffixOfEntry(entry));
+  return names;
+}
+
+/// The functions of the entries behind the first, three for each.
+static Constant *otherFunctions(Module &module, const ModuleTable &table) {
+  auto *pointer = PointerType::getUnqual(module.getContext());
+  if (table.entryCount == 1)
+    return ConstantPointerNull::get(pointer);
+  static_assert(sizeof(perpend_entry_functions) == 3 * sizeof(void *));
+  std::vector<Constant *> functions;
+  const std::vector<std::string> names = functionNamesOf(table.entryCount);
+  for (StringRef name : ArrayRef(names).drop_front(std::size(functionNames)))
+    functions.push_back(module.getFunction((name + table.suffix).str()));
+  auto *type = ArrayType::get(pointer, functions.size());
+  return new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
+                            ConstantArray::get(type, functions), "perpend_entry_functions");
+}
+
 namespace {
 /// A field of perpend_module, with its offset.
 struct Field {
@@ -85,30 +110,6 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
           {offsetof(perpend_module, handles), handleFunctions(module, table)},
           {offsetof(perpend_module, segments), segmentFunctions(module, table)},
           {offsetof(perpend_module, others), otherFunctions(module, table)}};
-}
-
-static constexpr StringLiteral functionNames[] = {"perpend_bind", "perpend_sizes", "perpend_run"};
-
-std::vector<std::string> functionNamesOf(size_t entryCount) {
-  std::vector<std::string> names;
-  for (size_t entry = 0; entry < entryCount; ++entry)
-    for (StringRef name : functionNames)
-      names.push_back(name.str() + suffixOfEntry(entry));
-  return names;
-}
-
-/// The functions of the entries behind the first, three for each.
-static Constant *otherFunctions(Module &module, const ModuleTable &table) {
-  auto *pointer = PointerType::getUnqual(module.getContext());
-  if (table.entryCount == 1)
-    return ConstantPointerNull::get(pointer);
-  static_assert(sizeof(perpend_entry_functions) == 3 * sizeof(void *));
-  std::vector<Constant *> functions;
-  for (const std::string &name : ArrayRef(functionNamesOf(table.entryCount)).drop_front(std::size(functionNames)))
-    functions.push_back(module.getFunction(name + table.suffix));
-  auto *type = ArrayType::get(pointer, functions.size());
-  return new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
-                            ConstantArray::get(type, functions), "perpend_entry_functions");
 }
 
 /// Builds an LLVM struct from the fields, which must have the layout of the C struct.
