@@ -201,10 +201,12 @@ void *workerMain(void *argument) {
   }
 }
 
-// Threads are detached, with all signals blocked. If the system provides no more, the caller does the work.
+// Threads are detached, with all signals blocked but SIGBUS, which a thread gets that reads what a mapped file has lost:
+// there may be a handler for it (segments/BusGuard.h), and the system ends a process that blocks it. If the system provides no more, the caller does the work.
 void startWorkers(Pool &pool, int32_t wanted) {
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);

@@ -352,7 +352,7 @@ TEST_F(Session, SecondThreadIsRefused) {
 
 // A session of another entry of the same model, here of the same functions.
 class SharedSession : public Session {
-protected:
+public:
   void SetUp() override {
     Session::SetUp();
     ASSERT_EQ(perpend_model_entry(model, "main", &entry), PERPEND_OK) << perpend_error_message();
