@@ -24,7 +24,7 @@ struct CheckOptions {
 
 static std::optional<std::vector<Array>> interpretSource(const ModelSource &source, ArrayRef<Array> inputs) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(source);
   if (!module)
     return std::nullopt;
   return interpretModule(*module, inputs);
@@ -33,7 +33,7 @@ static std::optional<std::vector<Array>> interpretSource(const ModelSource &sour
 /// The host program that the phase `plan` makes, in the interpreter.
 static std::optional<std::vector<Array>> interpretPlan(const CheckOptions &options, ArrayRef<Array> inputs) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(options.source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(options.source);
   CompileOptions upTo = options.compiler;
   upTo.stopAfter = "plan";
   bool isPlanned = module && module->lookupSymbol<host::EntryOp>("main");
@@ -118,9 +118,9 @@ struct Variant {
 } // namespace
 
 /// Empty, printed, if a run failed.
-static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs) {
+static std::vector<Variant> runVariants(ModelOwner model, StringRef path, StringRef entry, const Inputs &inputs) {
   std::vector<Variant> variants;
-  for (auto &[target, variant] : comparedVariantsOf(std::move(model), path)) {
+  for (auto &[target, variant] : comparedVariantsOf(std::move(model), path, entry)) {
     SessionOwner session = createSession(variant.get(), 0);
     std::optional<std::vector<Array>> outputs;
     if (session)
@@ -162,7 +162,8 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   if (!made)
     return UserError;
-  std::vector<Variant> variants = runVariants(std::move(model), libraryPathOf(options.source, folder), *made);
+  std::vector<Variant> variants =
+      runVariants(std::move(model), libraryPathOf(options.source, folder), options.source.entry, *made);
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
@@ -187,10 +188,11 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
            "references, separated by commas: interpreter (default), plan (what is launched, in the interpreter), "
            "onnxruntime");
   options.inputs.addTo(list);
+  list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
-                                      "intrinsics", "unpacked", "batch-invariant", "checked", "plan"});
+                                      "intrinsics", "unpacked", "batch-invariant", "checked", "plan", "weights"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -30,6 +30,7 @@ ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan)
     : main(main), plan(plan), b(main.getContext()) {
   for (const std::string &name : graph::symbolsOf(main))
     symbols.insert(name);
+  segments = llvm::range_size(main->getParentOfType<ModuleOp>().getOps<SegmentOp>()); // of other entries
 }
 
 EntryOp ProgramBuilder::run() {
@@ -80,7 +81,8 @@ EntryOp ProgramBuilder::createEntry() {
                                    ArrayAttr(), main.getNumArguments(), b.getArrayAttr(outputs),
                                    texts(graph::symbolsOf(main)), texts(dataSymbols));
   created.setAllArgAttrs(attributes);
-  for (StringLiteral name : {graph::requirementsAttribute, graph::requirementSubjectsAttribute})
+  for (StringLiteral name :
+       {graph::requirementsAttribute, graph::requirementSubjectsAttribute, graph::resultsAttribute})
     if (Attribute value = main->getAttr(name))
       created->setAttr(name, value);
   Block &body = created.getBody().emplaceBlock();
