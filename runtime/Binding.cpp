@@ -161,7 +161,7 @@ perpend_status failRequirement(const char *text, const int64_t *symbols, int64_t
 perpend_status bindSymbols(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
   perpend_bind_error error{0, 0, -1, 0, nullptr};
-  if (session.model->module->bind(session.inputDims, session.symbols, &error)) {
+  if (session.model->code.bind(session.inputDims, session.symbols, &error)) {
     bool isInRange = error.input >= 0 && static_cast<uint32_t>(error.input) < entry.inputs.count && error.dim >= 0 &&
                      error.dim < entry.inputs.tensors[error.input].rank;
     if (!isInRange)
@@ -169,7 +169,7 @@ perpend_status bindSymbols(perpend_session &session) {
                              session.symbols, error.got);
     return failDimension(entry, entry.inputs.tensors[error.input], error.dim, error.expected, error.got);
   }
-  session.model->module->sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
+  session.model->code.sizes(session.symbols, session.bufferBytes, session.outputDims[0]);
   for (uint32_t i = 0; i < entry.outputs.count; ++i) {
     const int64_t *dims = session.outputDims[i], *end = dims + entry.outputs.tensors[i].rank;
     session.isFromData[i] = std::find(dims, end, PERPEND_EXTENT_FROM_DATA) != end;
@@ -186,6 +186,12 @@ bool fitsPlan(const perpend_session &session) {
   return fits;
 }
 
+// Of the session's owner; a session that shares it may have lost it for lack of memory.
+perpend_status reserveArena(perpend_session &session, int64_t bytes) {
+  session.arenaBytes = bytes;
+  return reserve(session.owner->arena, bytes);
+}
+
 // Computes offsets for buffers of plannedBytes, and makes the arena large enough.
 perpend_status layOut(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
@@ -196,7 +202,7 @@ perpend_status layOut(perpend_session &session) {
                 "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
                 "smaller input dimensions",
                 session.model->tables.name);
-  return reserve(session.arena, arenaBytes);
+  return reserveArena(session, arenaBytes);
 }
 
 // Plans for the bound sizes. Buffers that have outgrown an earlier plan get half as much again, so that a session whose
@@ -251,9 +257,11 @@ perpend_status planArena(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
   perpend_status status = PERPEND_OK;
   if (entry.arenaBytes >= 0)
-    status = reserve(session.arena, entry.arenaBytes);
+    status = reserveArena(session, entry.arenaBytes);
   else if (!fitsPlan(session))
     status = planBuffers(session);
+  else
+    status = reserveArena(session, session.arenaBytes);
   if (status == PERPEND_OK)
     status = reserveRepeats(session);
   session.isPlanned = status == PERPEND_OK;

@@ -99,7 +99,7 @@ void *openObject(const char *path, LoadedObject &object, bool &isOther) {
   return openCopy(object.file);
 }
 
-perpend_status loadObject(const char *path, LoadedObject &object, perpend_model **model) {
+perpend_status loadObject(const char *path, const char *weightsFolder, LoadedObject &object, perpend_model **model) {
   bool isOther = false;
   object.handle = openObject(path, object, isOther);
   if (!object.handle && isOther)
@@ -122,7 +122,8 @@ perpend_status loadObject(const char *path, LoadedObject &object, perpend_model 
                 "'%s': expected the symbol perpend_module_main, got none; hint: this shared object is no model; load "
                 "what `perpend compile MODEL -o model.so` wrote",
                 path);
-  return openModel(getModule(), /*isMapped=*/object.file.file >= 0, model);
+  // This object stays in the process, and may have a handler of signals (segments/BusGuard.h).
+  return openModel(getModule(), {object.file.file >= 0, path, weightsFolder, &perpend_segment_functions_v1}, model);
 }
 
 } // namespace
@@ -131,6 +132,10 @@ perpend_status loadObject(const char *path, LoadedObject &object, perpend_model 
 using namespace perpend::runtime;
 
 perpend_status perpend_model_load(const char *path, perpend_model **model) {
+  return perpend_model_load_with_weights(path, nullptr, model);
+}
+
+perpend_status perpend_model_load_with_weights(const char *path, const char *folder, perpend_model **model) {
   if (!path || !model)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_load: expected a path and a place for the model, got NULL");
   *model = nullptr;
@@ -140,7 +145,7 @@ perpend_status perpend_model_load(const char *path, perpend_model **model) {
   auto *object = new (memory) LoadedObject();
   perpend_status status = openModelFile(path, object->file);
   if (status == PERPEND_OK)
-    status = loadObject(path, *object, model);
+    status = loadObject(path, folder, *object, model);
   if (status != PERPEND_OK) {
     unloadObject(object);
     return status;

@@ -18,10 +18,15 @@ void release(perpend_model *model) {
     return;
   auto unload = model->unload;
   void *handle = model->handle;
+  perpend_model *base = model->base;
+  if (model->segments && !base)
+    model->segmentFunctions->unmap(model->segments);
   model->~perpend_model();
   free(model);
   if (unload)
     unload(handle);
+  if (base)
+    release(base);
 }
 
 static perpend_status checkModule(const perpend_module &module) {
@@ -35,7 +40,8 @@ static perpend_status checkModule(const perpend_module &module) {
                 "module: ABI version: expected %u, got %u; hint: compile the model with the "
                 "compiler of this runtime (%s)",
                 PERPEND_MODULE_ABI, module.abi, PERPEND_VERSION);
-  if (!module.tables || (!module.weights && module.weightsBytes) || !module.bind || !module.sizes || !module.run)
+  if (!module.tables || (!module.weights && !module.segments && module.weightsBytes) || !module.bind || !module.sizes ||
+      !module.run)
     return fail(PERPEND_CORRUPT, "module: a required field is missing; hint: compile the model again");
   return PERPEND_OK;
 }
@@ -88,10 +94,27 @@ static perpend_status checkProcess(const Tables &tables) {
 }
 
 static perpend_status verifyWeights(const perpend_model &model) {
-  const perpend_segment_record &weights = model.tables.weights;
-  if (!weights.hasChecksum)
+  if (model.segments)
+    return static_cast<perpend_status>(model.segmentFunctions->verify(model.segments));
+  const SegmentList &list = model.tables.segments;
+  if (!list.count || !list.records[0].hasChecksum)
     return PERPEND_OK;
-  return compareChecksum("weights", weights.checksum, crc32c(model.module->weights, weights.bytes));
+  return compareChecksum("weights", list.records[0].checksum, crc32c(model.weights, list.records[0].bytes));
+}
+
+// Passes on messages of code that another object may have.
+static int32_t note(int32_t status, const char *text) { return fail(static_cast<perpend_status>(status), "%s", text); }
+
+static perpend_status mapSegments(const Opening &opening, perpend_model &model) {
+  model.weights = model.module->weights;
+  if (!model.tables.segments.areFiles())
+    return PERPEND_OK;
+  model.segmentFunctions = opening.segmentFunctions ? opening.segmentFunctions : model.module->segments;
+  if (!model.segmentFunctions)
+    return fail(PERPEND_CORRUPT, "model '%.60s': its weights are in files, but it lacks the functions to map them",
+                model.tables.name);
+  return static_cast<perpend_status>(model.segmentFunctions->map(
+      model.module, model.tables.head, opening.path, opening.weightsFolder, note, &model.segments, &model.weights));
 }
 
 perpend_status verifyContents(const perpend_model &model) {
@@ -99,33 +122,45 @@ perpend_status verifyContents(const perpend_model &model) {
   return status == PERPEND_OK ? verifyWeights(model) : status;
 }
 
-static perpend_status open(const perpend_module &module, bool isMapped, perpend_model &model) {
+static perpend_status open(const perpend_module &module, const Opening &opening, perpend_model &model) {
   constexpr uint64_t maxVerifiedBytes = uint64_t{64} << 20; // takes some 10 ms
   model.module = &module;
   perpend_status status = verifySeal();
   if (status == PERPEND_OK)
     status = checkModule(module);
   if (status == PERPEND_OK)
-    status = readTables(module, isMapped, model.region, model.tables);
+    status = readTables(module, opening.isMapped, model.region, model.tables);
+  if (status == PERPEND_OK && model.tables.entryCount > 1 && !module.others)
+    status = fail(PERPEND_CORRUPT,
+                  "module: expected the functions of %u entries, got those of one; hint: compile the "
+                  "model again",
+                  model.tables.entryCount);
   if (status == PERPEND_OK)
     status = checkProcess(model.tables);
   if (status == PERPEND_OK)
     status = checkInstructionSets(model.tables);
-  if (status == PERPEND_OK && model.tables.weights.bytes <= maxVerifiedBytes)
+  if (status == PERPEND_OK)
+    status = mapSegments(opening, model);
+  if (status == PERPEND_OK && module.weightsBytes <= maxVerifiedBytes)
     status = verifyWeights(model);
+  model.code = {module.bind, module.sizes, module.run};
   return status;
 }
 
-perpend_status openModel(const perpend_module *module, bool isMapped, perpend_model **model) {
+static perpend_model *allocateModel() {
+  void *memory = malloc(sizeof(perpend_model));
+  return memory ? new (memory) perpend_model() : nullptr;
+}
+
+perpend_status openModel(const perpend_module *module, const Opening &opening, perpend_model **model) {
   if (!module || !model)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_from_module: expected a module and a place for the model, got "
                                           "NULL");
   *model = nullptr;
-  void *memory = malloc(sizeof(perpend_model));
-  if (!memory)
+  perpend_model *created = allocateModel();
+  if (!created)
     return failAllocation(sizeof(perpend_model));
-  auto *created = new (memory) perpend_model();
-  perpend_status status = open(*module, isMapped, *created);
+  perpend_status status = open(*module, opening, *created);
   if (status != PERPEND_OK) {
     release(created);
     return status;
@@ -134,14 +169,15 @@ perpend_status openModel(const perpend_module *module, bool isMapped, perpend_mo
   return PERPEND_OK;
 }
 
-static perpend_status findTensor(const TensorList &list, const char *kind, const char *hint, const char *name,
-                                 int32_t *index) {
+template <typename NameOf>
+static perpend_status find(uint32_t count, NameOf nameOf, const char *kind, const char *hint, const char *name,
+                           int32_t *index) {
   if (!name || !index)
     return fail(PERPEND_INVALID_ARGUMENT, "find %s: expected a name and an index, got NULL", kind);
   char known[256] = "";
   size_t used = 0;
-  for (uint32_t i = 0; i < list.count; ++i) {
-    const char *candidate = list.tensors[i].name;
+  for (uint32_t i = 0; i < count; ++i) {
+    const char *candidate = nameOf(i);
     if (!strcmp(candidate, name)) {
       *index = static_cast<int32_t>(i);
       return PERPEND_OK;
@@ -153,6 +189,11 @@ static perpend_status findTensor(const TensorList &list, const char *kind, const
               name, hint);
 }
 
+static perpend_status findTensor(const TensorList &list, const char *kind, const char *hint, const char *name,
+                                 int32_t *index) {
+  return find(list.count, [&](uint32_t i) { return list.tensors[i].name; }, kind, hint, name, index);
+}
+
 static const perpend_tensor_info *at(const TensorList &list, int32_t index) {
   return index >= 0 && static_cast<uint32_t>(index) < list.count ? &list.tensors[index] : nullptr;
 }
@@ -162,7 +203,47 @@ static const perpend_tensor_info *at(const TensorList &list, int32_t index) {
 using namespace perpend::runtime;
 
 perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model) {
-  return openModel(module, /*isMapped=*/false, model);
+  return openModel(module, {}, model);
+}
+
+perpend_status perpend_model_from_module_with_weights(const perpend_module *module, const char *folder,
+                                                      perpend_model **model) {
+  Opening opening;
+  opening.weightsFolder = folder;
+  return openModel(module, opening, model);
+}
+
+int32_t perpend_model_entry_count(const perpend_model *model) { return static_cast<int32_t>(model->tables.entryCount); }
+
+const char *perpend_model_entry_name(const perpend_model *model, int32_t index) {
+  return index >= 0 && index < perpend_model_entry_count(model) ? model->tables.entries[index].name : nullptr;
+}
+
+perpend_status perpend_model_entry(perpend_model *model, const char *name, perpend_model **entry) {
+  if (!model || !entry)
+    return fail(PERPEND_INVALID_ARGUMENT, "perpend_model_entry: expected a model and a place for the entry, got NULL");
+  *entry = nullptr;
+  int32_t index = 0;
+  perpend_status status = find(
+      model->tables.entryCount, [&](uint32_t i) { return model->tables.entries[i].name; }, "entry",
+      "perpend inspect lists them", name, &index);
+  if (status != PERPEND_OK)
+    return status;
+  perpend_model *created = allocateModel();
+  if (!created)
+    return failAllocation(sizeof(perpend_model));
+  perpend_model *base = model->base ? model->base : model;
+  created->module = base->module;
+  created->weights = base->weights;
+  created->segments = base->segments;
+  created->segmentFunctions = base->segmentFunctions;
+  created->tables = base->tables;
+  created->tables.entry = base->tables.entries[index];
+  created->code = index ? base->module->others[index - 1] : base->code;
+  created->base = base;
+  retain(base);
+  *entry = created;
+  return PERPEND_OK;
 }
 
 void perpend_model_free(perpend_model *model) {

@@ -13,21 +13,16 @@
 #include "Pool.h"
 #include "Clock.h"
 #include "Cores.h"
+#include "Pin.h"
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
-#include <dlfcn.h>
 #include <new>
 #include <pthread.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
-
-// Weak, because a static program has no dynamic loader, and because the library that defines these functions differs
-// between versions of glibc, so an artifact does not name it; a process that can unload an artifact has them.
-extern "C" __attribute__((weak)) int dladdr(const void *, Dl_info *) noexcept;
-extern "C" __attribute__((weak)) void *dlopen(const char *, int) noexcept;
 
 namespace perpend::runtime {
 namespace {
@@ -206,10 +201,13 @@ void *workerMain(void *argument) {
   }
 }
 
-// Threads are detached, with all signals blocked. If the system provides no more, the caller does the work.
+// Threads are detached, with all signals blocked but SIGBUS, which a thread gets that reads what a mapped file has
+// lost: there may be a handler for it (segments/BusGuard.h), and the system ends a process that blocks it. If the
+// system provides no more, the caller does the work.
 void startWorkers(Pool &pool, int32_t wanted) {
   sigset_t all, before;
   sigfillset(&all);
+  sigdelset(&all, SIGBUS);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
@@ -370,13 +368,6 @@ Pool *createPool() {
   return pool;
 }
 
-// The workers' code must stay loaded when the model that started them is unloaded.
-void pinThisObject() {
-  Dl_info info;
-  if (dladdr && dlopen && dladdr(reinterpret_cast<void *>(&workerMain), &info) && info.dli_fname)
-    dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD | RTLD_NODELETE);
-}
-
 bool belongsToProcess(const Pool &pool) {
   return pool.isAlive.load(std::memory_order_relaxed) && (pool.isWipedOnFork || pool.owner == getpid());
 }
@@ -400,7 +391,7 @@ static Pool *acquirePool() {
     Pool *created = createPool();
     if (!created)
       return nullptr;
-    pinThisObject();
+    pinObjectOf(reinterpret_cast<void *>(&workerMain)); // which goes on when the model that started it is unloaded
     if (PERPEND_POOL_SYMBOL.compare_exchange_strong(pool, created, std::memory_order_acq_rel,
                                                     std::memory_order_acquire))
       return created;

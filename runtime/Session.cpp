@@ -17,13 +17,13 @@ namespace {
 class Use {
 public:
   explicit Use(const perpend_session &session) : session(session) {
-    isAlone = !session.isBusy.exchange(true, std::memory_order_acquire);
+    isAlone = !session.owner->isBusy.exchange(true, std::memory_order_acquire);
   }
   Use(const Use &) = delete;
   Use &operator=(const Use &) = delete;
   ~Use() {
     if (isAlone)
-      session.isBusy.store(false, std::memory_order_release);
+      session.owner->isBusy.store(false, std::memory_order_release);
   }
 
   bool isAlone;
@@ -69,6 +69,17 @@ int32_t refuse(const char *text, int64_t got) {
   int length = newline ? static_cast<int>(newline - text) : 400;
   const char *hint = newline ? newline + 1 : "the values of the inputs, or their extents, do not fit the model there";
   return fail(PERPEND_INVALID_DATA, "%.*s, got %lld; hint: %.200s", length, text, static_cast<long long>(got), hint);
+}
+
+// The run itself. Files of weights are compared with what they were, and guarded while they are read.
+perpend_status runCode(perpend_session &session) {
+  const perpend_model &model = *session.model;
+  int32_t status = model.segments ? model.segmentFunctions->begin(model.segments) : PERPEND_OK;
+  if (status != PERPEND_OK)
+    return static_cast<perpend_status>(status);
+  status = model.code.run(&session.frame.base);
+  const int32_t files = model.segments ? model.segmentFunctions->end(model.segments) : PERPEND_OK;
+  return static_cast<perpend_status>(files != PERPEND_OK ? files : status);
 }
 
 // Passes on messages of code in artifacts.
@@ -128,7 +139,7 @@ void fillFrame(perpend_session &session) {
   session.frame.session = &session;
   session.frame.base = {session.inputPointers,
                         session.outputPointers,
-                        session.model->module->weights,
+                        session.model->weights,
                         nullptr,
                         entry.arenaBytes >= 0 ? entry.offsets : session.offsets,
                         session.symbols,
@@ -161,7 +172,7 @@ perpend_status takeInputs(perpend_session &session, const perpend_tensor *inputs
 }
 
 perpend_status runEntry(perpend_session &session, perpend_tensor *outputs, int32_t outputCount) {
-  auto status = static_cast<perpend_status>(session.model->module->run(&session.frame.base));
+  perpend_status status = runCode(session);
   return status == PERPEND_OK ? returnOutputs(session, outputs, outputCount) : status;
 }
 
@@ -188,7 +199,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   perpend_status status = checkFile(*session.model);
   if (status == PERPEND_OK)
     status = bindInputs(session, inputs, inputCount, true);
-  if (status == PERPEND_OK && !session.isPlanned)
+  if (status == PERPEND_OK && (!session.isPlanned || session.owner->arena.capacityBytes < session.arenaBytes))
     status = planArena(session);
   for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
     session.inputPointers[i] = inputs[i].data;
@@ -201,7 +212,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
     status = placeOutputs(session, outputs, outputCount);
   if (status == PERPEND_OK)
     repeatInputs(session);
-  session.frame.base.arena = static_cast<uint8_t *>(session.arena.data);
+  session.frame.base.arena = static_cast<uint8_t *>(session.owner->arena.data);
   if (status == PERPEND_OK)
     status = runWithStates(session, outputs, outputCount);
   if (status == PERPEND_OK)
@@ -209,6 +220,13 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   else
     clearOutputs(session, outputs, outputCount);
   return status;
+}
+
+void destroy(perpend_session *session);
+
+void releaseSession(perpend_session *session) {
+  if (session->holders.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    destroy(session);
 }
 
 // What is mapped of the model may be lost by now: it is not read, and texts and lists, which only its code can free,
@@ -222,13 +240,45 @@ void destroy(perpend_session *session) {
   if ((session->handles || session->states) && checkFile(*session->model) == PERPEND_OK) {
     if (session->handles)
       session->model->module->handles->destroy(session->handles);
-    if (session->states)
+    if (session->states && session->owner == session)
       session->model->module->states->destroy(session->states);
   }
   perpend_model *model = session->model;
+  perpend_session *owner = session->owner;
+  const bool isOwner = owner == session;
   session->~perpend_session();
   free(session);
   release(model);
+  if (!isOwner)
+    releaseSession(owner);
+}
+
+perpend_status create(perpend_model *model, int32_t threads, perpend_session *owner, perpend_session **session) {
+  if (perpend_status status = checkFile(*model); status != PERPEND_OK)
+    return status;
+  void *memory = malloc(sizeof(perpend_session));
+  if (!memory)
+    return failAllocation(sizeof(perpend_session));
+  auto *created = new (memory) perpend_session();
+  created->model = model;
+  created->threads = threads;
+  created->owner = owner ? owner : created;
+  if (owner)
+    owner->holders.fetch_add(1, std::memory_order_relaxed);
+  retain(model);
+  if (const perpend_handle_functions *functions = model->module->handles)
+    created->handles = functions->create(model->module, note);
+  if (const perpend_state_functions *functions = model->module->states)
+    created->states = owner ? owner->states : functions->create(model->module, model->weights, note);
+  if (!allocateTables(*created) || (model->module->handles && !created->handles) ||
+      (model->tables.states.count && !created->states)) {
+    destroy(created);
+    return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
+  }
+  created->symbols[model->tables.entry.symbols.count] = created->threads;
+  fillFrame(*created);
+  *session = created;
+  return PERPEND_OK;
 }
 
 } // namespace
@@ -246,42 +296,38 @@ perpend_status perpend_session_create(perpend_model *model, const perpend_sessio
   if (threads < 0 || threads > maxThreads)
     return fail(PERPEND_INVALID_ARGUMENT, "session: threads: expected 0 (all cores) to %d, got %d", maxThreads,
                 threads);
-  if (perpend_status status = checkFile(*model); status != PERPEND_OK)
-    return status;
-  void *memory = malloc(sizeof(perpend_session));
-  if (!memory)
-    return failAllocation(sizeof(perpend_session));
-  auto *created = new (memory) perpend_session();
-  created->model = model;
-  created->threads = threads ? threads : usableCores();
-  retain(model);
-  if (const perpend_handle_functions *functions = model->module->handles)
-    created->handles = functions->create(model->module, note);
-  if (const perpend_state_functions *functions = model->module->states)
-    created->states = functions->create(model->module, note);
-  if (!allocateTables(*created) || (model->module->handles && !created->handles) ||
-      (model->tables.states.count && !created->states)) {
-    destroy(created);
-    return fail(PERPEND_OUT_OF_MEMORY, "session: could not allocate its tables");
-  }
-  created->symbols[model->tables.entry.symbols.count] = created->threads;
-  fillFrame(*created);
-  *session = created;
-  return PERPEND_OK;
+  return create(model, threads ? threads : usableCores(), nullptr, session);
+}
+
+perpend_status perpend_session_create_shared(perpend_model *model, perpend_session *other, perpend_session **session) {
+  if (!model || !other || !session)
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "perpend_session_create_shared: expected a model, a session and a place for the new one, got NULL");
+  *session = nullptr;
+  if ((model->base ? model->base : model) != (other->model->base ? other->model->base : other->model))
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "session: expected an entry of the other session's model '%.60s', got one of "
+                "'%.60s'; hint: perpend_model_entry gives the entries of a model",
+                other->model->tables.name, model->tables.name);
+  return create(model, other->threads, other->owner, session);
 }
 
 perpend_status perpend_session_lend(perpend_session *session, perpend_session_loan *loan) {
-  if (session->isBusy.exchange(true, std::memory_order_acquire))
+  if (session->owner->isBusy.exchange(true, std::memory_order_acquire))
     return failBusy();
   *loan = {session->model, session->threads, session->states, session->model->module->states};
   return PERPEND_OK;
 }
 
-void perpend_session_give_back(perpend_session *session) { session->isBusy.store(false, std::memory_order_release); }
+void perpend_session_give_back(perpend_session *session) {
+  session->owner->isBusy.store(false, std::memory_order_release);
+}
 
 void perpend_session_free(perpend_session *session) {
-  if (session)
+  if (session && session->owner != session)
     destroy(session);
+  else if (session)
+    releaseSession(session);
 }
 
 perpend_status perpend_session_output_shape(perpend_session *session, const perpend_tensor *inputs, int32_t inputCount,

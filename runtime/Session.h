@@ -26,13 +26,17 @@ struct SessionFrame {
 
 struct perpend_session {
   perpend_model *model = nullptr;
+  // Itself, or the session whose arena it uses. The owner lives as long as any session that shares with it.
+  perpend_session *owner = nullptr;
+  std::atomic<int32_t> holders{1}; // of an owner: itself and those that share with it
   int32_t threads = 1;
   bool isBound = false;   //  symbols and what is computed from them match inputDims
   bool isPlanned = false; // offsets and the arena match, too
+  int64_t arenaBytes = 0; //  of the latest plan
   bool hasPlan = false;   //  offsets fit buffers of plannedBytes, and the arena is large enough for them
   bool isProfiling = false;
-  bool isComplete = false; // the latest run has succeeded
-  mutable std::atomic<bool> isBusy{false};
+  bool isComplete = false;                 // the latest run has succeeded
+  mutable std::atomic<bool> isBusy{false}; // of an owner: it, or one that shares with it
   perpend::runtime::Region region;
 
   // Behind those of inputs and outputs come those of states.
@@ -43,8 +47,8 @@ struct perpend_session {
   bool *isCallers = nullptr;  //  per output: the latest run writes it to the caller's memory
   bool *isFromData = nullptr; //  per output: an extent depends on data (dims, bytes: of the latest run)
   uint64_t growingCount = 0;
-  perpend_buffer *growing = nullptr; // first for outputs in the session's memory, then for intermediate values
-  perpend_buffer arena{};
+  perpend_buffer *growing = nullptr;  // first for outputs in the session's memory, then for intermediate values
+  perpend_buffer arena{};             // of an owner
   perpend_buffer *repeated = nullptr; // per input; used if the run repeats it
   const void **inputPointers = nullptr;
   void **outputPointers = nullptr;

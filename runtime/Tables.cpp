@@ -20,9 +20,9 @@ public:
   const char *optionalText(uint32_t position, const char *otherwise); // 0: otherwise
   NameList names(perpend_records place);
   TensorList tensors(perpend_records place);
-  Entry entry(perpend_records place, uint32_t stateCount);
+  void entries(perpend_records place, Tables &tables);
   void checkTexts(perpend_records place);
-  perpend_segment_record weights(perpend_records place, uint64_t sectionBytes);
+  SegmentList segments(perpend_records place, uint64_t weightsBytes);
 
   // What is read next, for the message of an error.
   Reader &in(const char *part) {
@@ -36,6 +36,7 @@ private:
   void tensor(const perpend_tensor_record &record, perpend_tensor_info &info, bool isElement);
   RepeatList repeats(perpend_records place, const Entry &entry);
   void plan(const perpend_entry_record &record, Entry &entry);
+  void entry(const perpend_entry_record &record, uint32_t stateCount, Entry &entry);
   template <typename T> T *allocate(size_t count) {
     T *memory = region.allocate<T>(count);
     isFull |= !memory;
@@ -146,22 +147,29 @@ void Reader::plan(const perpend_entry_record &record, Entry &entry) {
     expect(entry.offsets[i] >= 0 && entry.offsets[i] <= record.arenaBytes && entry.offsets[i] % PERPEND_ALIGNMENT == 0);
 }
 
-Entry Reader::entry(perpend_records place, uint32_t stateCount) {
-  Entry entry;
-  expect(place.count == 1);
-  const auto *record = records<perpend_entry_record>(place);
-  if (!isGood())
-    return entry;
-  in("entry").text(record->name);
-  entry.symbols = in("symbols").names(record->symbols);
-  entry.inputs = in("inputs").tensors(record->inputs);
-  entry.outputs = in("outputs").tensors(record->outputs);
-  entry.states = {in("entry's states").records<perpend_entry_state_record>(record->states), record->states.count};
+void Reader::entry(const perpend_entry_record &record, uint32_t stateCount, Entry &entry) {
+  entry.name = in("entry").text(record.name);
+  entry.symbols = in("symbols").names(record.symbols);
+  entry.inputs = in("inputs").tensors(record.inputs);
+  entry.outputs = in("outputs").tensors(record.outputs);
+  entry.states = {in("entry's states").records<perpend_entry_state_record>(record.states), record.states.count};
   for (uint32_t i = 0; i < entry.states.count && isGood(); ++i)
     expect(entry.states.entries[i].state < stateCount && entry.states.entries[i].update <= PERPEND_UPDATE_WRITTEN);
-  entry.repeats = in("repeats").repeats(record->repeats, entry);
-  in("plan").plan(*record, entry);
-  return entry;
+  entry.repeats = in("repeats").repeats(record.repeats, entry);
+  in("plan").plan(record, entry);
+}
+
+void Reader::entries(perpend_records place, Tables &tables) {
+  const auto *list = records<perpend_entry_record>(place);
+  expect(place.count);
+  auto *entries = allocate<Entry>(isGood() ? place.count : 0);
+  for (uint32_t i = 0; i < place.count && isGood(); ++i)
+    entry(list[i], tables.states.count, entries[i]);
+  if (!isGood())
+    return;
+  tables.entries = entries;
+  tables.entryCount = place.count;
+  tables.entry = entries[0];
 }
 
 // Only code of the artifact reads them (runtime/library).
@@ -171,11 +179,26 @@ void Reader::checkTexts(perpend_records place) {
     expect(list[i].position <= bytes && list[i].bytes <= bytes - list[i].position && (i || !list[i].bytes));
 }
 
-perpend_segment_record Reader::weights(perpend_records place, uint64_t sectionBytes) {
+// The section of weights, or files that are mapped to parts of a range.
+SegmentList Reader::segments(perpend_records place, uint64_t weightsBytes) {
   const auto *list = records<perpend_segment_record>(place);
-  const perpend_segment_record segment = isGood() && place.count ? list[0] : perpend_segment_record{};
-  expect(place.count <= 1 && !segment.file && !segment.offset && segment.bytes == sectionBytes);
-  return segment;
+  const perpend_segment_record section = isGood() && place.count ? list[0] : perpend_segment_record{};
+  if (!section.file) {
+    expect(place.count <= 1 && !section.offset && !section.position && section.bytes == weightsBytes);
+    return {list, place.count};
+  }
+  constexpr uint64_t page = PERPEND_SEGMENT_PAGE, most = UINT64_MAX / 4;
+  uint64_t end = 0; // of the pages so far
+  for (uint32_t i = 0; i < place.count && isGood(); ++i) {
+    const perpend_segment_record &segment = list[i];
+    text(segment.file);
+    expect(segment.bytes && segment.bytes <= most && segment.offset <= most && segment.position <= most &&
+           segment.offset + segment.bytes <= segment.fileBytes && segment.position % page == segment.offset % page &&
+           segment.position / page * page >= end && segment.position + segment.bytes <= weightsBytes);
+    expect(!segment.hasHeader || (segment.offset == page && segment.fileBytes == page + segment.bytes));
+    end = (segment.position + segment.bytes + page - 1) / page * page;
+  }
+  return {list, place.count};
 }
 
 perpend_status Reader::status() const {
@@ -212,10 +235,11 @@ perpend_status readTables(const perpend_module &module, bool isCopied, Region &r
   tables.isa = reader.in("isa").names(head->isa);
   tables.kernels = reader.in("kernels").names(head->kernels);
   reader.in("texts").checkTexts(head->texts);
-  tables.weights = reader.in("segments").weights(head->segments, module.weightsBytes);
+  tables.segments = reader.in("segments").segments(head->segments, module.weightsBytes);
   tables.states = reader.in("states").tensors(head->states);
   reader.records<perpend_state_record>(head->stateFacts);
-  tables.entry = reader.in("entries").entry(head->entries, tables.states.count);
+  reader.in("entries").entries(head->entries, tables);
+  tables.head = head;
   tables.process = head->process;
   return reader.status();
 }

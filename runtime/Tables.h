@@ -29,6 +29,7 @@ struct EntryStates {
 };
 
 struct Entry {
+  const char *name = nullptr;
   NameList symbols;
   TensorList inputs, outputs;
   EntryStates states;
@@ -40,13 +41,22 @@ struct Entry {
   uint32_t strategy = 0; // with which the runtime plans
 };
 
+struct SegmentList {
+  const perpend_segment_record *records = nullptr;
+  uint32_t count = 0;
+  bool areFiles() const { return count && records[0].file; }
+};
+
 struct Tables {
+  const perpend_tables *head = nullptr;
   const char *name = nullptr, *target = "", *descriptor = nullptr;
   const char *hint = nullptr; // for a model that this machine cannot run
   NameList kernels, isa;
   TensorList states; // dims: the largest extents
-  Entry entry;
-  perpend_segment_record weights = {};
+  const Entry *entries = nullptr;
+  uint32_t entryCount = 0;
+  Entry entry; // of the handle: the first, unless it is another one's
+  SegmentList segments;
   uint64_t process = 0; // whose memory has the weights; 0: the artifact has them
 };
 

@@ -11,6 +11,7 @@
 #include "tile/Attributes.h"
 #include "tile/ir/KernelIndices.h"
 
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/States.h"
@@ -200,11 +201,9 @@ static LogicalResult checkPacked(ModuleOp module, const PhaseContext &) {
 }
 
 static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main)
-    return success();
-  if (failed(graph::checkSymbolOrder(main)))
-    return failure();
+  for (func::FuncOp main : graph::entriesOf(module))
+    if (failed(graph::checkSymbolOrder(main)))
+      return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (function->hasAttr(graph::kernelAttribute) && failed(tile::verifyKernel(function)))
       return failure();
@@ -212,7 +211,7 @@ static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
       module,
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
-        return !function || function.getSymName() != "main" || op->hasAttr(graph::inPlaceAttribute) ||
+        return !function || function->hasAttr(graph::kernelAttribute) || op->hasAttr(graph::inPlaceAttribute) ||
                isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::CallLibraryOp, graph::MeasureOp,
                    graph::RequireOp, graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
       },
@@ -245,7 +244,7 @@ static LogicalResult checkTiled(ModuleOp module, const PhaseContext &) {
 }
 
 static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &) {
-  if (module.lookupSymbol<func::FuncOp>("main"))
+  if (graph::firstEntryOf(module))
     return graph::emitInternalError(module.getLoc()) << "main is no host program";
   return host::verifyPrograms(module);
 }

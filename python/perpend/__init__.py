@@ -58,7 +58,8 @@ class Model(_perpend.Model):
     """A compiled model. Call it with arrays, by position or by name; torch tensors in give torch tensors out.
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
-    An input that is a map takes a dict.
+    An input that is a map takes a dict. Of a model with several entries, a call runs the first; `model["decode"]` is
+    the model of another one, which shares code and weights, and `model.entries` lists the names.
     States: a model that has some (`states`) continues with each call where the last one ended. reset() gives the first
     values again, truncate(length) shortens what has grown, save_states() and load_states(data) are them as bytes,
     session() is the model with states of its own, and fork() one with a copy of these.
@@ -69,16 +70,36 @@ class Model(_perpend.Model):
     operators: Sequence[Operator] = ()
     folder: TemporaryFolder | None = None  # holds the file; kept as long as a model needs it
 
-    def __init__(self, path: str, threads: int = 0) -> None:
-        super().__init__(path, threads)
+    weights = ""  # the folder in which files of weights are looked for first
+    entry = ""  # the name of the entry, if it is not the first
+
+    def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
+        if isinstance(path, Model):
+            super().__init__(path, entry)
+            weights = path.weights
+        else:
+            super().__init__(path, threads, weights)
+        self.weights, self.entry = weights, entry
+        self._of_entries: dict[str, Model] = {}
         if '"labels"' in self.descriptor:
-            for number, output in enumerate(self.description["outputs"]):
+            for number, output in enumerate(self.interface["outputs"]):
                 if "labels" in output:
                     self.present_as_maps(number, output["labels"])
         if '"map"' in self.descriptor:
-            maps = [entry.get("map") for entry in self.description["inputs"]]
+            maps = [entry.get("map") for entry in self.interface["inputs"]]
             for name in dict.fromkeys(filter(None, maps)):
                 self.take_map(name, maps.index(name))
+
+    def __getitem__(self, entry: str) -> Model:
+        """The model of an entry. Errors: ValueError, which lists the names."""
+        if entry not in self._of_entries:
+            model = self._of_entry(entry)
+            model.report, model.operators, model.folder = self.report, self.operators, self.folder
+            self._of_entries[entry] = model
+        return self._of_entries[entry]
+
+    def _of_entry(self, entry: str) -> Model:
+        return type(self)(self, entry=entry)
 
     @property
     def inputs(self) -> list[TensorInfo]:
@@ -94,8 +115,17 @@ class Model(_perpend.Model):
         parsed: dict[str, Any] = json.loads(self.descriptor)
         return parsed
 
+    @property
+    def interface(self) -> dict[str, Any]:
+        """The part of the description that is about this entry: symbols, inputs, outputs."""
+        whole = self.description
+        named = {entry["name"]: entry for entry in whole.get("entries", ())}
+        part: dict[str, Any] = named.get(self.entry, whole)
+        return part
+
     def save(self, path: str | PathLike[str]) -> None:
-        """Writes the shared library to `path`, and its C header beside it."""
+        """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files
+        of the user that have weights (weights="as-is") stay where they are."""
         target = Path(path)
         if self.report and self.report.is_of_process:
             raise ValueError(
@@ -113,9 +143,27 @@ class Model(_perpend.Model):
                 f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
             )
         _copy(Path(self.path), target)
+        for source in self._packed_weights():
+            _copy(source, target.with_suffix(".weights"))
         header = Path(self.path).with_suffix(".h")
         if header.exists():
             _copy(header, target.with_suffix(".h"))
+
+    def _packed_weights(self) -> list[Path]:
+        """The file that the compiler has written beside the library, if there is one."""
+        listed = [entry["file"] for entry in self.description.get("weightsFiles", ())]
+        own, folder = Path(self.path), self.weights
+        packed = [name for name in listed if name.endswith(".weights") and "/" not in name]
+        folders = [Path(folder)] if folder else []
+        places = [*folders, own.parent, *map(Path, filter(None, os.environ.get("PERPEND_WEIGHTS", "").split(":")))]
+        for name in packed:
+            found = [place / each for place in places for each in (name, own.with_suffix(".weights").name)]
+            return [next((path for path in found if path.exists()), found[0])]
+        return []
+
+    def _again(self) -> Model:
+        model = type(self)(self.path, self.threads, self.weights)
+        return type(self)(model, entry=self.entry) if self.entry else model
 
     def session(self) -> Model:
         """The model with states of its own, at their first values; it shares the code, which never changes."""
@@ -129,9 +177,6 @@ class Model(_perpend.Model):
         if "states" in self.description:
             copy.load_states(self.save_states())
         return copy
-
-    def _again(self) -> Model:
-        return type(self)(self.path, self.threads)
 
     def __copy__(self) -> Model:
         return self.fork()
@@ -155,19 +200,48 @@ M = TypeVar("M", bound=Model)
 class _NestedModel(Model):
     """A model loaded from a file. Its call returns what the original module returned, such as a dict."""
 
-    def __init__(self, path: str, threads: int = 0) -> None:
-        super().__init__(path, threads)
-        self.results = results.reader(self.description["results"])
+    def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
+        super().__init__(path, threads, weights, entry)
+        nesting = self.interface.get("results")
+        self.results = None if nesting is None else results.reader(nesting)
 
     def __call__(self, *inputs: Any, **named: Any) -> Any:
         outputs = super().__call__(*inputs, **named)
+        if self.results is None:
+            return outputs
         return self.results(outputs if isinstance(outputs, tuple) else (outputs,))
 
 
-def load(path: str | PathLike[str], threads: int | None = None) -> Model:
-    """Loads a compiled model; `threads` limits each call (None: all cores)."""
-    model = Model(os.fsdecode(path), _limit(threads))
-    return _NestedModel(model.path, model.threads) if '"results"' in model.descriptor else model
+class _EntriesModel(Model):
+    """A model with entries that were modules of PyTorch. A call of an entry returns what its module did."""
+
+    def __init__(
+        self, path: str | Model, threads: int = 0, structures: Mapping[str, Any] | None = None, entry: str = ""
+    ) -> None:
+        super().__init__(path, threads, entry=entry)
+        self.structures = structures or {}
+
+    def _of_entry(self, entry: str) -> Model:
+        from .torch.module import CompiledModule
+
+        if entry in self.structures:
+            return CompiledModule(self, self.threads, self.structures[entry], entry)
+        return Model(self, entry=entry)
+
+    def __call__(self, *inputs: Any, **named: Any) -> Any:
+        first = self.entries[0]
+        return self[first](*inputs, **named) if first in self.structures else super().__call__(*inputs, **named)
+
+    def _again(self) -> Model:
+        return _EntriesModel(self.path, self.threads, self.structures)
+
+
+def load(path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None) -> Model:
+    """Loads a compiled model; `threads` limits each call (None: all cores). weights: a folder in which the files of
+    weights that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS.
+    """
+    model = Model(os.fsdecode(path), _limit(threads), os.fsdecode(weights or ""))
+    return _NestedModel(model.path, model.threads, model.weights) if '"results"' in model.descriptor else model
 
 
 def _limit(threads: int | None) -> int:
@@ -205,6 +279,8 @@ def _imported(
 ) -> Module:
     if isinstance(model, Module):
         return model
+    if isinstance(model, Mapping):
+        return _joined(model, dims, operators, example_inputs, dynamic_shapes)
     if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
         return Module.from_text(Path(model).read_text())
     if isinstance(model, (str, PathLike)):
@@ -231,6 +307,36 @@ def _imported(
         "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
         f"torch.nn.Module, got {type(model).__name__}{hint}"
     )
+
+
+def _joined(
+    models: Mapping[str, Any],
+    dims: Mapping[str, int | str] | None,
+    operators: Operators,
+    example_inputs: Any,
+    dynamic_shapes: Any,
+) -> Module:
+    """A module with one entry for each of some models."""
+    for what, given in [("example_inputs", example_inputs), ("dynamic_shapes", dynamic_shapes)]:
+        if given is not None and not (isinstance(given, Mapping) and set(given) <= set(models)):
+            raise TypeError(f"{what}: expected a dict with those of entries, by the names {', '.join(models)}")
+    parts = {
+        name: import_model(
+            model,
+            dims=dims,
+            operators=operators,
+            example_inputs=(example_inputs or {}).get(name),
+            dynamic_shapes=(dynamic_shapes or {}).get(name),
+        )
+        for name, model in models.items()
+    }
+    if not parts:
+        raise CompileError("compile: expected at least one entry, got an empty dict")
+    module = Module.join(parts)
+    module.operators = [operator for part in parts.values() for operator in getattr(part, "operators", [])]
+    structures = {name: structure for name, part in parts.items() if (structure := getattr(part, "structure", None))}
+    module.structure = structures or None
+    return module
 
 
 def _copy(source: Path, target: Path) -> None:
@@ -267,7 +373,9 @@ def compile(
 ) -> Model:
     """Compiles a model.
 
-    model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode).
+    model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a
+        dict of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an
+        entry, a call of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
@@ -335,6 +443,8 @@ def _loaded(module: Module, path: str, threads: int) -> Model:
         return Model(path, threads)
     from .torch.module import CompiledModule
 
+    if isinstance(structure, dict):
+        return _EntriesModel(path, threads, structure)
     return CompiledModule(path, threads, structure)
 
 

@@ -131,8 +131,33 @@ PERPEND_API int64_t perpend_type_size_bytes(perpend_type type);
  * the caller frees *model. Not in an archive-only program: link libperpend or load the .so yourself. */
 PERPEND_API perpend_status perpend_model_load(const char *path, perpend_model **model);
 
+/* The same for a model whose weights lie in files of their own (`perpend compile --weights`): `folder` is where they
+ * are looked for first, or NULL. Otherwise they are looked for beside the model, by the name they were compiled to and
+ * by that of the model's file ("m.weights" for "m.so"), and in the folders of the environment variable PERPEND_WEIGHTS
+ * (several with ':' in between). They are mapped. Their size and a header are compared here, and their contents as
+ * those of other weights. Files are looked at before each run: one that has been cut short is an error (CORRUPT), one
+ * that was written again is compared with its checksum. One that is cut short in the middle of a run makes that run an
+ * error, too; for that, a run has a handler of SIGBUS installed, which gives all signals that are not about these files
+ * to the one that was there. Errors: those of perpend_model_load; NOT_FOUND names the places. */
+PERPEND_API perpend_status perpend_model_load_with_weights(const char *path, const char *folder, perpend_model **model);
+
 /* Loads a model that is linked into the program. Ownership: the module must outlive *model. */
 PERPEND_API perpend_status perpend_model_from_module(const perpend_module *module, perpend_model **model);
+
+/* The same, with a folder in which files of weights are looked for first. They lie beside the program or library that
+ * the module is in, otherwise. */
+PERPEND_API perpend_status perpend_model_from_module_with_weights(const perpend_module *module, const char *folder,
+                                                                  perpend_model **model);
+
+/* What callers can run of a model that was compiled with several entries ("prefill" and "decode", say). The first is
+ * what a model stands for otherwise. NULL for an index out of range. */
+PERPEND_API int32_t perpend_model_entry_count(const perpend_model *model);
+PERPEND_API const char *perpend_model_entry_name(const perpend_model *model, int32_t index);
+
+/* A handle that stands for the entry of that name: its inputs and outputs are the entry's, and its sessions run it. It
+ * shares code and weights with the model. Ownership: the caller frees *entry, before or after the model. Errors:
+ * INVALID_ARGUMENT (the message lists the names), OUT_OF_MEMORY. */
+PERPEND_API perpend_status perpend_model_entry(perpend_model *model, const char *name, perpend_model **entry);
 
 /* Releases the caller's reference to the model; existing sessions keep it alive. NULL is ignored. */
 PERPEND_API void perpend_model_free(perpend_model *model);
@@ -163,6 +188,13 @@ PERPEND_API const char *perpend_model_kernel_name(const perpend_model *model, in
  * thread pool per process. Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CORRUPT. */
 PERPEND_API perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,
                                                   perpend_session **session);
+
+/* Creates a session of an entry of the model that `other` is a session of. Both use one arena, and as many threads. Of
+ * sessions that share, one runs at a time (BUSY). Outputs in a session's memory stay valid until that session runs
+ * again, so they may be inputs of the other. Memory of `other` is kept until all that share with it are freed.
+ * Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CORRUPT. */
+PERPEND_API perpend_status perpend_session_create_shared(perpend_model *entry, perpend_session *other,
+                                                         perpend_session **session);
 
 /* Frees the session and all memory that it returned. NULL is ignored. */
 PERPEND_API void perpend_session_free(perpend_session *session);

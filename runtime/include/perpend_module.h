@@ -40,8 +40,12 @@
  *                                 optional; the variants of an object for several machines, in the order in
  *                                 which perpend_module_<name>() tries them. Each has a module of its own; "target" and
  *                                 "isa" above are this module's, "weightsBytes" is the size of their common section
- *   "weightsBytes": 1234          bytes of the section of weights
+ *   "weightsBytes": 1234          bytes of the section of weights, or of the range that files are mapped to
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
+ *   "weightsFiles": [{"file": "resnet.weights", "bytes": 1234}]
+ *                                 optional; the files beside the object that have the weights, with their sizes
+ *   "entries": [{"name": "decode", "symbols": [...], "inputs": [...], "outputs": [...]}]
+ *                                 optional, if there are several; the keys above are those of the first
  */
 #ifndef PERPEND_MODULE_H
 #define PERPEND_MODULE_H
@@ -100,8 +104,9 @@ typedef struct perpend_states perpend_states;
 /* Operations on states. Only libperpend_state.a implements them. Functions that return int32_t return a
  * perpend_status. */
 typedef struct perpend_state_functions {
-  /* All states of a model with their first values; fail: as in perpend_handle_functions. NULL if out of memory. */
-  perpend_states *(*create)(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text));
+  /* All states of a model with their first values, which are in the weights (perpend_frame.weights); fail: as in perpend_handle_functions. NULL if out of memory. */
+  perpend_states *(*create)(const perpend_module *module, const uint8_t *weights,
+                            int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_states *states);
   /* Writes the extents of each state of an entry; returns whether they had been the same. */
   int32_t (*bind)(const perpend_states *states, const perpend_entry_state_record *list, uint32_t count,
@@ -139,7 +144,7 @@ struct perpend_frame {
   const void *const *inputs; /* one pointer per model input, 64-byte aligned or not; then one per state of the entry */
   void *const *outputs;   /* one pointer per model output; NULL where sizes said PERPEND_EXTENT_FROM_DATA; then one for
                            * the next value of each state, the same as in inputs where that is updated in place */
-  const uint8_t *weights; /* start of the module's constant section */
+  const uint8_t *weights; /* start of the module's constant section, or of the range of its mapped files */
   uint8_t *arena;         /* 64-byte aligned */
   const int64_t *offsets; /* byte offset in the arena of each planned buffer */
   int64_t *symbols;       /* value of each symbol, in the descriptor's order; run writes those of "dataSymbols".
@@ -173,15 +178,42 @@ typedef struct perpend_bind_error {
   const char *requirement; /* NULL unless input is -1 */
 } perpend_bind_error;
 
+/* The functions of an entry: see perpend_module. */
+typedef struct perpend_entry_functions {
+  int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
+  void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
+  int32_t (*run)(perpend_frame *frame);
+} perpend_entry_functions;
+
+/* The mapped files of a model. */
+typedef struct perpend_segments perpend_segments;
+
+/* Maps segments that lie in files. Only libperpend_segments.a implements them; a loader brings its own. Functions
+ * return a perpend_status. */
+typedef struct perpend_segment_functions {
+  /* path: the artifact's file, or NULL: the one that `module` is mapped from; folder: where to look first, or NULL.
+   * fail: as of perpend_handle_functions.create. Writes what the other functions take, and the address of position 0.
+   */
+  int32_t (*map)(const perpend_module *module, const perpend_tables *tables, const char *path, const char *folder,
+                 int32_t (*fail)(int32_t status, const char *text), perpend_segments **segments,
+                 const uint8_t **weights);
+  /* Before and after a run, which reads the weights in between: whether the files are, and have been, as mapped. */
+  int32_t (*begin)(perpend_segments *segments);
+  int32_t (*end)(perpend_segments *segments);
+  int32_t (*verify)(perpend_segments *segments); /* compares all bytes with their checksums */
+  void (*unmap)(perpend_segments *segments);
+} perpend_segment_functions;
+extern const perpend_segment_functions perpend_segment_functions_v1; /* of libperpend_segments.a */
+
 struct perpend_module {
   uint64_t magic;
   uint32_t abi;
   uint32_t tablesBytes;
   const perpend_tables *tables;
-  const uint8_t *weights; /* the section of weights; may be NULL if it has no bytes */
-  uint64_t weightsBytes;
-  /* dims[i] points at the extents of the caller's input i, then of the entry's states. Writes the symbols of inputs.
-   * Returns 0, or 1 with *error filled. */
+  const uint8_t *weights; /* the section of weights; NULL if it has no bytes, or segments lie in files */
+  uint64_t weightsBytes;  /* of the section, or of the range that files are mapped to */
+  /* The functions of the first entry. dims[i] points at the extents of the caller's input i, then of the entry's states.
+   * Writes the symbols of inputs. Returns 0, or 1 with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
    * of all outputs, then of all next values of states; an extent that depends on a symbol of "dataSymbols" is
@@ -190,8 +222,10 @@ struct perpend_module {
   void (*sizes)(const int64_t *symbols, int64_t *bufferBytes, int64_t *outputDims);
   /* Returns a perpend_status: PERPEND_OK, or what reserve, refuse or a library call returned. */
   int32_t (*run)(perpend_frame *frame);
-  const perpend_handle_functions *handles; /* NULL for models without texts, lists and library calls */
-  const perpend_state_functions *states;   /* NULL for models without states */
+  const perpend_handle_functions *handles;   /* NULL for models without texts, lists and library calls */
+  const perpend_segment_functions *segments; /* NULL unless segments lie in files */
+  const perpend_state_functions *states;     /* NULL for models without states */
+  const perpend_entry_functions *others;     /* of the entries behind the first; NULL if there is only one */
 };
 
 #ifdef __cplusplus

@@ -83,15 +83,30 @@ typedef struct perpend_entry_record {
   uint32_t strategy, unused; /* how the runtime plans: a Strategy of runtime/Planner.h */
 } perpend_entry_record;
 
-/* Constant bytes. */
+/* Constant bytes, which code finds at a distance from perpend_frame.weights. Either all lie in the artifact's section
+ * of weights (one record, position and file 0), or all in files, which the runtime maps (libperpend_segments.a):
+ * records are in the order of their positions, share no page, and position and offset agree modulo
+ * PERPEND_SEGMENT_PAGE. */
 typedef struct perpend_segment_record {
   uint64_t bytes;
-  uint64_t offset;      /* in `file`, or in the artifact's section of weights (perpend_module.weights) */
-  uint32_t file;        /* a text, the name of a file beside the artifact; 0: the artifact */
+  uint64_t offset;      /* in the file, or in the section */
+  uint64_t position;    /* from perpend_frame.weights */
+  uint64_t fileBytes;   /* of the whole file */
+  uint32_t file;        /* a text, the name of the file, or its path from the artifact's folder; 0: the artifact */
   uint32_t checksum;    /* CRC-32C */
   uint32_t hasChecksum; /* 0: `checksum` says nothing */
-  uint32_t unused;
+  uint32_t hasHeader;   /* 1: the file begins with a perpend_weights_header */
 } perpend_segment_record;
+#define PERPEND_SEGMENT_PAGE 4096
+
+/* How a file of packed weights begins. The weights follow at PERPEND_SEGMENT_PAGE. */
+typedef struct perpend_weights_header {
+  char magic[16];    /* PERPEND_WEIGHTS_MAGIC */
+  uint64_t bytes;    /* of the weights */
+  uint32_t checksum; /* CRC-32C of the weights */
+  uint32_t unused;
+} perpend_weights_header;
+#define PERPEND_WEIGHTS_MAGIC "perpend weights\n" /* without its NUL */
 
 /* The head. */
 typedef struct perpend_tables {

@@ -92,7 +92,7 @@ void setFirst(const perpend_states &states, State &state) {
     state.now.clear();
   memcpy(state.dims, state.capacity, static_cast<size_t>(state.rank) * sizeof(int64_t));
   if (facts.initialBytes)
-    memcpy(state.now.data(), states.module->weights + facts.initialOffset, facts.initialBytes);
+    memcpy(state.now.data(), states.weights + facts.initialOffset, facts.initialBytes);
   if (!state.grows())
     return;
   state.dims[facts.growing] = 1;
@@ -153,12 +153,14 @@ bool build(perpend_states &states) {
   return reset(&states) == PERPEND_OK;
 }
 
-perpend_states *create(const perpend_module *module, int32_t (*fail)(int32_t status, const char *text)) {
+perpend_states *create(const perpend_module *module, const uint8_t *weights,
+                       int32_t (*fail)(int32_t status, const char *text)) {
   void *memory = calloc(1, sizeof(perpend_states));
   if (!memory)
     return nullptr;
   auto *states = new (memory) perpend_states();
   states->module = module;
+  states->weights = weights;
   states->fail = fail;
   if (build(*states))
     return states;

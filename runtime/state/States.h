@@ -49,6 +49,7 @@ int64_t elementBytes(perpend_type type);
 
 struct perpend_states {
   const perpend_module *module = nullptr;
+  const uint8_t *weights = nullptr;
   int32_t (*fail)(int32_t status, const char *text) = nullptr;
   perpend::state::State *states = nullptr;
   int64_t *dims = nullptr; // of all states

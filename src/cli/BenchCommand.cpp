@@ -196,6 +196,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
            "reaches");
   list.add("time", options.milliseconds, "MS", "how long to measure each number of threads (default 1000; 0: one run)");
   options.inputs.addTo(list);
+  list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");

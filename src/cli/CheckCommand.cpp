@@ -28,7 +28,7 @@ static constexpr unsigned runsWithStates = 3;
 
 static std::optional<std::vector<Array>> interpretSource(const CheckOptions &options, ArrayRef<Array> inputs) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(options.source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(options.source);
   if (!module)
     return std::nullopt;
   return interpretModule(*module, inputs, options.runs);
@@ -37,7 +37,7 @@ static std::optional<std::vector<Array>> interpretSource(const CheckOptions &opt
 /// The host program that the phase `plan` makes, in the interpreter.
 static std::optional<std::vector<Array>> interpretPlan(const CheckOptions &options, ArrayRef<Array> inputs) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(options.source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(options.source);
   CompileOptions upTo = options.compiler;
   upTo.stopAfter = "plan";
   bool isPlanned = module && module->lookupSymbol<host::EntryOp>("main");
@@ -141,9 +141,10 @@ static std::optional<std::vector<Array>> runOften(perpend_model *model, const In
 }
 
 /// Empty, printed, if a run failed.
-static std::vector<Variant> runVariants(ModelOwner model, StringRef path, const Inputs &inputs, unsigned runs) {
+static std::vector<Variant> runVariants(ModelOwner model, StringRef path, StringRef entry, const Inputs &inputs,
+                                        unsigned runs) {
   std::vector<Variant> variants;
-  for (auto &[target, variant] : comparedVariantsOf(std::move(model), path)) {
+  for (auto &[target, variant] : comparedVariantsOf(std::move(model), path, entry)) {
     std::optional<std::vector<Array>> outputs = runOften(variant.get(), inputs, runs);
     if (!outputs)
       return {};
@@ -185,7 +186,7 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   if (perpend_model_state_count(model.get()))
     options.runs = runsWithStates;
   std::vector<Variant> variants =
-      runVariants(std::move(model), libraryPathOf(options.source, folder), *made, options.runs);
+      runVariants(std::move(model), libraryPathOf(options.source, folder), options.source.entry, *made, options.runs);
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();
@@ -210,11 +211,12 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
            "references, separated by commas: interpreter (default), plan (what is launched, in the interpreter), "
            "onnxruntime");
   options.inputs.addTo(list);
+  list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
-                                      "intrinsics", "unpacked", "batch-invariant", "checked", "plan"});
+                                      "intrinsics", "unpacked", "batch-invariant", "checked", "plan", "weights"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -17,14 +17,16 @@ A model is an .onnx file, or .mlir text of a module with a graph-level @main. --
 )";
 
 static constexpr Command table[] = {
-    {"compile", "compile a model into a native library or program", "perpend compile MODEL -o OUTPUT [options]",
+    {"compile", "compile a model into a native library or program", "perpend compile MODEL… -o OUTPUT [options]",
      R"(
 OUTPUT ending in .so: a shared library; in .a: a static one (a C header is written beside both); with --exe: a program.
+Several models, NAME=FILE each, become entries of one artifact that share weights and kernels.
 
 examples:
   perpend compile model.onnx -o model.so
   perpend compile model.onnx -o model.a --target x86-64-v3 --dim batch=4
   perpend compile model.onnx -o model.so --target x86-64,x86-64-v3,x86-64-v4
+  perpend compile prefill=prefill.onnx decode=decode.onnx -o model.so
   perpend compile model.onnx -o model --exe
   perpend compile model.onnx -o model.so --dump-phases phases
   perpend compile phases/4-fuse.mlir -o model.so --start-from schedule

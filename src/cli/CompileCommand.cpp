@@ -10,6 +10,7 @@
 #include "target/TargetInfo.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Process.h"
 
@@ -156,12 +157,36 @@ static void printReport(const CompileReport &report, const CompileOptions &optio
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
       << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes))
       << headerText(output) << "\n";
+  for (const auto &[path, bytes] : report.weightsFiles)
+    out << "needs " << path << ": " << sizeText(bytes) << " of weights, to be shipped with it\n";
   printTargets(report, options, out);
   if (!options.database.empty())
     printRecords(report.recordUses, wantsReasons, out);
   if (!report.precision.type.empty())
     out << report.precision.text();
   out << llvm::format("compiled in %.2f s\n", seconds);
+}
+
+/// One model, or several as NAME=FILE. False: printed.
+static bool readModels(ArrayRef<std::string> texts, ModelSource &source) {
+  auto isNamed = [](StringRef text) {
+    return text.contains('=') && text.split('=').first == identifier(text.split('=').first) &&
+           !llvm::sys::fs::exists(text);
+  };
+  if (texts.size() == 1 && !isNamed(texts[0])) {
+    source.path = texts[0];
+    return true;
+  }
+  for (const std::string &text : texts) {
+    if (!isNamed(text))
+      return fail("several models: expected NAME=FILE for each, got '" + text + "'",
+                  "perpend compile prefill=a.onnx decode=b.onnx -o model.so"),
+             false;
+    auto [name, path] = StringRef(text).split('=');
+    source.entries.emplace_back(name.str(), path.str());
+  }
+  source.path = source.entries.front().second; // for messages
+  return true;
 }
 
 int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
@@ -184,8 +209,10 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");
   limits.addTo(list);
   std::vector<std::string> positional;
-  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model", /*mayBeMore=*/true))
     return *code;
+  if (!readModels(positional, source))
+    return UsageError;
   if (wantsReasons && options.database.empty())
     return fail("option '--explain' is for --database", "leave it out, or name a database"), UsageError;
   if (!checkOptions(options, output, wantsExecutable))
@@ -194,15 +221,19 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
     options.name = identifier(llvm::sys::path::stem(output));
   if (!limits.apply())
     return UsageError;
-  if (!list.checkOutputs(positional[0]))
+  for (const auto &[name, path] : source.entries)
+    if (!list.checkOutputs(path))
+      return UserError;
+  if (source.entries.empty() && !list.checkOutputs(source.path))
     return UserError;
   if (llvm::Error error = options.stopAfter.empty() ? support::checkReplaceableFile(output) : llvm::Error::success())
     return fail(std::move(error));
-  source.path = positional[0];
-  std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
-  if (!kind)
-    return UserError;
-  source.kind = *kind;
+  if (source.entries.empty()) {
+    std::optional<ModelKind> kind = modelKindOf(source.path, /*mayBeCompiled=*/false);
+    if (!kind)
+      return UserError;
+    source.kind = *kind;
+  }
   source.isGraphLevel = options.startFrom.empty();
   if (!options.stopAfter.empty())
     return printStopped(source, options, output);

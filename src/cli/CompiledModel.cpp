@@ -60,7 +60,16 @@ const llvm::json::Object &objectOf(const llvm::json::Value &value) {
   return object ? *object : none;
 }
 
-std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path) {
+ModelOwner selectEntry(ModelOwner model, StringRef entry) {
+  if (entry.empty() || !model)
+    return model;
+  perpend_model *selected = nullptr;
+  if (perpend_model_entry(model.get(), entry.str().c_str(), &selected) != PERPEND_OK)
+    fail(perpend_error_message());
+  return ModelOwner(selected);
+}
+
+std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path, StringRef entry) {
   constexpr const char *force = "PERPEND_TARGET"; // runtime/variants/ChooseVariant.h
   std::vector<std::pair<std::string, ModelOwner>> variants;
   const llvm::json::Object facts = descriptionOf(model.get());
@@ -75,7 +84,7 @@ std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner mo
     perpend_model *variant = nullptr;
     setenv(force, name.c_str(), /*replace=*/1);
     if (perpend_model_load(path.str().c_str(), &variant) == PERPEND_OK)
-      variants.emplace_back(name, variant);
+      variants.emplace_back(name, selectEntry(ModelOwner(variant), entry));
     else
       llvm::outs() << name << ": not compared, this machine lacks " << missingOf(object) << "\n";
   }
@@ -99,11 +108,11 @@ std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &fold
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report) {
   if (source.kind == ModelKind::Library)
-    return loadLibrary(source.path);
+    return selectEntry(loadLibrary(source.path), source.entry);
   std::string library = libraryPathOf(source, folder);
   if (!compileModel(source, options, ArtifactKind::SharedLibrary, library, report))
     return nullptr;
-  return loadLibrary(library);
+  return selectEntry(loadLibrary(library), source.entry);
 }
 
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {

@@ -38,14 +38,16 @@ private:
 
 // Errors: null, printed.
 ModelOwner loadLibrary(StringRef path);
+/// A handle for an entry of a model; the model itself if `entry` is empty.
+ModelOwner selectEntry(ModelOwner model, StringRef entry);
 /// Loads a library that this machine may not support, for queries only; `refusal`: why it does not run here. Null,
 /// printed like by loadLibrary: it is invalid for another reason.
 ModelOwner describeLibrary(StringRef path, std::string &refusal);
 /// For a model for several machines: its variants that this machine can run, by name (the names of others are printed);
-/// otherwise the model itself, without a name. `path`: the library's. Ignores PERPEND_TARGET.
-std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path);
+/// otherwise the model itself, without a name. `path`: the library's. `entry`: of the variants. Ignores PERPEND_TARGET.
+std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path, StringRef entry);
 SessionOwner createSession(perpend_model *model, int64_t threads);
-/// Loads a library; compiles anything else into `folder` first.
+/// Loads a library, or compiles anything else into `folder` first; the entry of the source.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report = nullptr);
 /// The path of the library that loadOrCompile loaded.

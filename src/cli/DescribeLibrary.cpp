@@ -1,4 +1,4 @@
-//===- DescribeLibrary.cpp - describes libraries for other machines -------===//
+//===- DescribeLibrary.cpp - describes libraries that do not run here -----===//
 //
 // A library's tables lie in the file as they do in memory, under a symbol.
 // Together with an empty module they form a model that can be queried; no code
@@ -65,6 +65,7 @@ struct Description {
   explicit Description(std::string found); ///< at least a head
 
   std::vector<uint64_t> words; // aligned as tables are
+  std::vector<perpend_entry_functions> others;
   perpend_module module = {};
 };
 } // namespace
@@ -87,6 +88,9 @@ Description::Description(std::string found) {
   module.bind = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
   module.sizes = [](auto...) {};
   module.run = [](auto...) -> int32_t { return PERPEND_UNSUPPORTED_CPU; };
+  others.resize(std::min<size_t>(head.entries.count, found.size() / sizeof(perpend_entry_record)),
+                {module.bind, module.sizes, module.run});
+  module.others = others.data();
 }
 
 ModelOwner describeLibrary(StringRef path, std::string &refusal) {
@@ -96,7 +100,7 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
     return ModelOwner(model);
   refusal = perpend_error_message();
   std::string tables;
-  if (status == PERPEND_UNSUPPORTED_CPU)
+  if (status == PERPEND_UNSUPPORTED_CPU || status == PERPEND_NOT_FOUND) // the latter: of its weights
     tables = tablesIn(path);
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;

@@ -115,7 +115,7 @@ std::string Search::problemOf(size_t index) {
 
 std::string findFirstDifference(const ModelSource &source, const CompileOptions &options, ArrayRef<Array> inputs) {
   Workspace workspace(/*isSilent=*/true);
-  OwningOpRef<ModuleOp> module = workspace.load(source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(source);
   if (!module)
     return "";
   if (!mainOf(*module))

@@ -174,7 +174,7 @@ void InputMaker::findCounts() {
   if (!mayCount || source.kind == ModelKind::Library)
     return;
   Workspace workspace(/*isSilent=*/true);
-  if (mlir::OwningOpRef<mlir::ModuleOp> module = workspace.load(source))
+  if (mlir::OwningOpRef<mlir::ModuleOp> module = workspace.loadEntry(source))
     counts = countInputsOf(*module);
 }
 

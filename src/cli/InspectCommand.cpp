@@ -63,6 +63,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("stage", stage, "STAGE", "print the module at this stage, without large weights");
   list.add("schedules", wantsSchedules, "", "print the traces of kernels, as `perpend compile --schedules` reads them");
   list.addOutputFile("html", html, "FILE", "write everything as a self-contained page");
+  list.add("entry", source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
@@ -93,7 +94,7 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   if (!stage.empty())
     return printOneStage(source, options, stage);
   std::optional<ModelReport> report =
-      *kind == ModelKind::Library ? inspectLibrary(source.path) : inspectModel(source, options);
+      *kind == ModelKind::Library ? inspectLibrary(source.path, source.entry) : inspectModel(source, options);
   if (!report)
     return UserError;
   if (!html.empty())

@@ -2,10 +2,12 @@
 
 #include "cli/Module.h"
 #include "Pipeline.h"
+#include "compiler/KeepEntry.h"
 #include "compiler/UserOperators.h"
 #include "compiler/VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/MakeStates.h"
 #include "graph/NodeNames.h"
 #include "graph/Shapes.h"
@@ -157,6 +159,28 @@ static OwningOpRef<ModuleOp> loadText(MLIRContext &context, const ModelSource &s
   return failed(verifyModule(*module)) || failed(loadOperators(*module)) ? OwningOpRef<ModuleOp>() : std::move(module);
 }
 
+OwningOpRef<ModuleOp> Workspace::loadEntries(const ModelSource &source) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
+  for (const auto &[name, path] : source.entries) {
+    ModelSource one = source;
+    one.entries.clear();
+    one.path = path;
+    std::optional<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
+    if (!kind)
+      return {};
+    one.kind = *kind;
+    OwningOpRef<ModuleOp> loaded = load(one);
+    if (!loaded || failed(graph::addEntry(*module, name, std::move(loaded))))
+      return {};
+  }
+  return module;
+}
+
+OwningOpRef<ModuleOp> Workspace::loadEntry(const ModelSource &source) {
+  OwningOpRef<ModuleOp> module = load(source);
+  return module && succeeded(keepEntry(*module, source.entry)) ? std::move(module) : OwningOpRef<ModuleOp>();
+}
+
 static LogicalResult makeStates(func::FuncOp main, ArrayRef<std::string> texts) {
   std::vector<graph::StateOption> states;
   for (const std::string &text : texts) {
@@ -170,6 +194,8 @@ static LogicalResult makeStates(func::FuncOp main, ArrayRef<std::string> texts) 
 }
 
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
+  if (!source.entries.empty())
+    return loadEntries(source);
   if (source.kind == ModelKind::Library) {
     fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
     return {};
@@ -192,15 +218,17 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   }
   if (!module || !source.isGraphLevel)
     return module;
-  if (module->lookupSymbol<host::EntryOp>("main"))
+  if (!host::entriesOf(*module).empty())
     return module;
-  auto main = module->lookupSymbol<func::FuncOp>("main");
-  if (!main || main.isExternal()) {
+  llvm::SmallVector<func::FuncOp, 2> entries = graph::entriesOf(*module);
+  if (entries.empty()) {
     fail("'" + source.path + "' has no function @main", "a module is one function @main of graph operators");
     return {};
   }
-  return failed(checkSizes(main)) || failed(makeStates(main, source.states)) ? OwningOpRef<ModuleOp>()
-                                                                             : std::move(module);
+  for (func::FuncOp entry : entries)
+    if (failed(checkSizes(entry)) || failed(makeStates(entry, source.states)))
+      return {};
+  return module;
 }
 
 void printElided(Operation *op, llvm::raw_ostream &out) {

@@ -28,6 +28,9 @@ struct ModelSource {
   std::vector<std::string> operators; ///< descriptions of the user's operators
   std::vector<std::string> states;    ///< inputs and outputs that become states (graph/MakeStates.h)
   ModelKind kind = ModelKind::Onnx;
+  std::string entry; ///< the one to look at; empty: the first
+  /// Of a compilation of several models as entries of one artifact: name and file of each, in place of `path`.
+  std::vector<std::pair<std::string, std::string>> entries;
   /// False for modules that were dumped after the graph level.
   bool isGraphLevel = true;
 };
@@ -42,12 +45,15 @@ public:
 
   /// Errors: null, printed.
   mlir::OwningOpRef<mlir::ModuleOp> load(const ModelSource &source);
+  /// The same with the entry of the source alone, as `main`.
+  mlir::OwningOpRef<mlir::ModuleOp> loadEntry(const ModelSource &source);
   bool hasFailed() const { return !firstError.empty(); }
   /// The first error says that the compiler is wrong, not the model.
   bool hasFoundBug() const { return kind == graph::ErrorKind::Internal; }
 
 private:
   mlir::LogicalResult report(mlir::Diagnostic &diagnostic);
+  mlir::OwningOpRef<mlir::ModuleOp> loadEntries(const ModelSource &source);
 
   bool isSilent;
   std::string firstError;

@@ -167,7 +167,7 @@ static void collectBuffers(host::EntryOp entry, ModelReport &report) {
 
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options) {
   Workspace workspace;
-  OwningOpRef<ModuleOp> module = workspace.load(source);
+  OwningOpRef<ModuleOp> module = workspace.loadEntry(source);
   if (!module)
     return std::nullopt;
   ModelReport report;
@@ -218,11 +218,23 @@ static SmallVector<int64_t> numbersIn(const llvm::json::Object &facts, StringRef
   return numbers;
 }
 
-std::optional<ModelReport> inspectLibrary(StringRef path) {
+/// The part of a descriptor that is about an entry: all of it, if there is one.
+static const llvm::json::Object &factsOfEntry(const llvm::json::Object &facts, StringRef name) {
+  if (const llvm::json::Array *entries = facts.getArray("entries"))
+    for (const llvm::json::Value &entry : *entries)
+      if (objectOf(entry).getString("name").value_or("") == name)
+        return objectOf(entry);
+  return facts;
+}
+
+std::optional<ModelReport> inspectLibrary(StringRef path, StringRef entry) {
   ModelReport report;
-  ModelOwner model = describeLibrary(path, report.refusal);
+  ModelOwner model = selectEntry(describeLibrary(path, report.refusal), entry);
   if (!model)
     return std::nullopt;
+  const int32_t entryCount = perpend_model_entry_count(model.get());
+  for (int32_t i = 0; i < entryCount && entryCount > 1; ++i)
+    report.entries.push_back(perpend_model_entry_name(model.get(), i));
   report.path = path.str();
   report.name = support::readable(perpend_model_name(model.get()));
   auto add = [](std::vector<TensorReport> &list, const perpend_tensor_info *info) {
@@ -237,8 +249,12 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
     add(report.states, perpend_model_state(model.get(), i));
   for (int32_t i = 0; i < perpend_model_kernel_count(model.get()); ++i)
     report.kernels.push_back({perpend_model_kernel_name(model.get(), i), "", "", "", ""});
-  const llvm::json::Object facts = descriptionOf(model.get());
-  if (const llvm::json::Array *inputs = facts.getArray("inputs"))
+  const llvm::json::Object facts = descriptionOf(model.get()), &own = factsOfEntry(facts, entry);
+  if (const llvm::json::Array *files = facts.getArray("weightsFiles"))
+    for (const llvm::json::Value &file : *files)
+      report.weightsFiles.emplace_back(objectOf(file).getString("file").value_or("").str(),
+                                       objectOf(file).getInteger("bytes").value_or(0));
+  if (const llvm::json::Array *inputs = own.getArray("inputs"))
     for (auto [input, entry] : llvm::zip(*inputs, report.inputs))
       entry.type += textOfRepeats(numbersIn(objectOf(input), "repeats"));
   if (const llvm::json::Array *states = facts.getArray("states"))
@@ -256,9 +272,9 @@ std::optional<ModelReport> inspectLibrary(StringRef path) {
                                  variant.getInteger("codeBytes").value_or(0),
                                  variant.getInteger("weightsBytes").value_or(0)});
     }
-  report.symbols = textsIn(facts, "symbols");
-  report.dataSymbols = textsIn(facts, "dataSymbols");
-  for (StringRef requirement : textsIn(facts, "requirements"))
+  report.symbols = textsIn(own, "symbols");
+  report.dataSymbols = textsIn(own, "dataSymbols");
+  for (StringRef requirement : textsIn(own, "requirements"))
     report.requirements.push_back(support::readable(requirement));
   return report;
 }
@@ -285,6 +301,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
     out << "products " << report.precision << " with sums of " << (report.precision == "int8" ? "i32" : "f32") << "\n";
   if (report.isChecked)
     out << "checked  a kernel that would leave a tensor's memory ends the run with an error\n";
+  if (!report.entries.empty())
+    out << "entries  " << llvm::join(report.entries, ", ") << " (of one of them: --entry NAME)\n";
   for (const TensorReport &input : report.inputs)
     out << "input    " << input.name << ": " << input.type << "\n";
   for (const TensorReport &output : report.outputs)
@@ -297,6 +315,8 @@ void printText(const ModelReport &report, llvm::raw_ostream &out) {
   for (const std::string &requirement : report.requirements)
     out << "requires " << requirement << "\n";
   out << "weights  " << report.weightsBytes << " bytes\n";
+  for (const auto &[file, bytes] : report.weightsFiles)
+    out << "file     " << file << ": " << bytes << " bytes, has weights\n";
   printVariants(report, out);
   if (!report.operators.empty())
     out << "\noperators:\n";

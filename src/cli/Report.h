@@ -53,7 +53,9 @@ struct ModelReport {
   std::vector<std::string> requirements;         ///< requirements on extents of inputs
   std::vector<OperatorReport> operators;
   uint64_t weightsBytes = 0;
-  std::vector<VariantReport> variants; ///< in order of preference; empty for one machine
+  std::vector<std::pair<std::string, int64_t>> weightsFiles; ///< that a library needs
+  std::vector<std::string> entries;                          ///< if there are several
+  std::vector<VariantReport> variants;                       ///< in order of preference; empty for one machine
   std::vector<KernelReport> kernels;
   /// Buffers between kernels, and scratch memory. With symbols, bytes and offsets are those for `symbolValue` as every
   /// symbol's value, and one thread.
@@ -77,7 +79,7 @@ std::vector<std::string> stageNames();
 /// Errors: nullopt, printed.
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options);
 /// For a compiled library.
-std::optional<ModelReport> inspectLibrary(StringRef path);
+std::optional<ModelReport> inspectLibrary(StringRef path, StringRef entry);
 
 void printText(const ModelReport &report, llvm::raw_ostream &out);
 /// Prints a self-contained page.

@@ -48,6 +48,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
                        "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
   list.add("threads", threads, "N", "at most N threads (default 0: all usable cores)");
   list.add("repeat", repetitions, "N", "run N times and print the times (default 1: without times)", 1);
+  list.add("entry", source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`, for a model that is compiled first");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");

@@ -321,7 +321,7 @@ static int runWith(TuneOptions &options) {
   std::vector<OwningOpRef<ModuleOp>> owners;
   std::vector<ModuleOp> modules;
   for (const ModelSource &source : options.sources) {
-    owners.push_back(workspace.load(source));
+    owners.push_back(workspace.loadEntry(source));
     if (!owners.back())
       return UserError;
     modules.push_back(*owners.back());

@@ -26,6 +26,7 @@ namespace perpend {
 struct ArtifactParts {
   std::vector<std::string> objects;      ///< paths
   std::vector<std::string> users;        ///< paths of object files and archives that the user supplies
+  std::string packedWeights;             ///< path of the file that goes beside the artifact; empty: none
   std::vector<std::string> lazyArchives; ///< names of archives of the runtime; linked only if something calls them
 
   template <typename Names> void add(const Names &names) { addTo(lazyArchives, names); }
@@ -35,6 +36,16 @@ struct ArtifactParts {
         list.push_back(name.str());
   }
 };
+
+/// Weights of more bytes lie beside an artifact unless --weights says otherwise: to read up to 64 MiB takes some 10 ms,
+/// and loads verify as many.
+inline constexpr uint64_t mostEmbeddedBytes = uint64_t{64} << 20;
+
+/// Of all constants of a module that are resources.
+uint64_t constantBytesOf(mlir::ModuleOp module);
+
+/// The file beside an artifact: "model.weights" for "model.so".
+std::string weightsPathOf(llvm::StringRef output);
 
 class Compilation : private PhaseListener {
 public:
@@ -83,11 +94,15 @@ private:
 
   /// Fails if a file that holds weights has changed since it was opened.
   mlir::LogicalResult checkFiles();
-  mlir::LogicalResult writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts);
+  /// Whether constants lie in files.
+  bool keepsWeightsOutside() const;
+  mlir::LogicalResult writeWeights(const target::ScratchDirectory &scratch, llvm::StringRef output,
+                                   ArtifactParts &parts);
+  mlir::LogicalResult describeFiles(llvm::StringRef output);
   mlir::LogicalResult writeCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
   mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
   mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
-  /// Links the artifact and writes its C header.
+  /// Links the artifact, and writes its C header and the file of its weights.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
   /// Gives constants, first values of states included, other offsets than memory planning did.

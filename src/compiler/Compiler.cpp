@@ -14,6 +14,7 @@
 #include "compiler/VerifyModule.h"
 #include "graph/Attributes.h"
 #include "graph/BatchInvariance.h"
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/passes/FoldedConstants.h"
@@ -22,6 +23,7 @@
 #include "host/Strategy.h"
 #include "support/InternalError.h"
 #include "support/WriteFile.h"
+#include "support/ZeroedMemory.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
 #include "tile/ir/VerifyKernel.h"
@@ -64,7 +66,7 @@ static constexpr StringRef overrideHint =
 StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
   if (!options.startFrom.empty())
     return options.startFrom;
-  if (module.lookupSymbol<host::EntryOp>("main"))
+  if (!host::entriesOf(module).empty())
     return "lower";
   bool isOfBlocks = llvm::any_of(module.getOps<func::FuncOp>(), [](func::FuncOp function) {
     return function->hasAttr(graph::kernelAttribute) && tile::isOnBlocks(function);
@@ -75,6 +77,9 @@ StringRef firstPhase(ModuleOp module, const CompileOptions &options) {
 LogicalResult Compilation::checkOptions() {
   if (options.optLevel < 0 || options.optLevel > 3)
     return module.emitError("optimisation level (-O, in Python opt_level): expected 0..3, got ") << options.optLevel;
+  if (!llvm::is_contained({"auto", "embed", "beside", "as-is"}, StringRef(options.weights)))
+    return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
+           << options.weights << "'";
   if (!host::strategyOf(options.plan))
     return module.emitError("memory plan (--plan): expected one of ")
            << host::strategyNames() << ", got '" << options.plan << "'";
@@ -102,8 +107,7 @@ LogicalResult Compilation::checkOptions() {
 
 /// Checks that the module can be compiled, and finds the first phase to run.
 LogicalResult Compilation::prepareModule() {
-  auto main = module.lookupSymbol<FunctionOpInterface>("main");
-  if (!main || main.isExternal())
+  if (!graph::firstEntryOf(module) && host::entriesOf(module).empty())
     return module.emitError("the given module has no function @main\nhint: --dump-phases writes modules to start from");
   if (failed(verifyModule(module)))
     return failure();
@@ -240,6 +244,8 @@ LogicalResult Compilation::afterKernelsAreScheduled() {
 }
 
 LogicalResult Compilation::afterMemoryIsPlanned() {
+  if (options.weights == "as-is" && !memory)
+    host::keepInFiles(module);
   if (report)
     report->kernels = kernelFactsOf(module);
   if (failed(describe()))
@@ -324,6 +330,25 @@ LogicalResult Compilation::dump(const Phase &phase) {
   return success();
 }
 
+uint64_t constantBytesOf(ModuleOp module) {
+  uint64_t bytes = 0;
+  module.walk([&](graph::ConstantOp constant) {
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob())
+        bytes += blob->getData().size();
+  });
+  return bytes;
+}
+
+/// The folder for memory of constants if they are many; otherwise empty.
+static std::string folderOfMemory(ModuleOp module, StringRef output) {
+  constexpr uint64_t manyBytes = uint64_t{1} << 30;
+  if (output.empty() || constantBytesOf(module) < manyBytes)
+    return {};
+  StringRef folder = llvm::sys::path::parent_path(output);
+  return folder.empty() ? "." : folder.str();
+}
+
 LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
                       CompileReport *report, target::WeightMemory *memory) {
   auto machines = target::resolveTargets(options.target);
@@ -335,6 +360,8 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   if (report && kind == ArtifactKind::SharedLibrary)
     compilation.keepWeightsIn(memory);
   graph::FoldedConstants folded;
+  const std::string folder = folderOfMemory(module, output);
+  support::MemoryInFiles inFiles(folder.empty() ? nullptr : folder.c_str());
   if (failed(compilation.lower()))
     return failure();
   return compilation.isStopped() ? success() : compilation.write(kind, output);

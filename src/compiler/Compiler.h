@@ -62,7 +62,8 @@ struct CompileReport {
   std::string descriptor; ///< JSON, see perpend_module.h
   std::vector<KernelFacts> kernels;
   uint64_t artifactBytes = 0, weightsBytes = 0;
-  int64_t arenaBytes = -1; ///< -1: depends on symbols or threads
+  std::vector<std::pair<std::string, uint64_t>> weightsFiles; ///< that the artifact needs: paths, bytes
+  int64_t arenaBytes = -1;                                    ///< -1: depends on symbols or threads
   PrecisionFacts precision;
   std::vector<RecordUse> recordUses; ///< one per kernel, if a database is used
   /// Empty for one machine. For several: one entry each, in order of preference; then `kernels` is empty, descriptor

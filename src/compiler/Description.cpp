@@ -17,7 +17,9 @@
 #include "perpend_process.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/Path.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -33,6 +35,31 @@ std::vector<target::WeightBlob> ModelDescription::blobs() {
   for (auto &[offset, value] : weights)
     result.push_back({static_cast<uint64_t>(offset), tile::constantBytes(value, converted.emplace_back())});
   return result;
+}
+
+int64_t ModelDescription::arenaBytes() const {
+  int64_t bytes = 0;
+  for (const EntryDescription &entry : entries)
+    bytes = bytes < 0 || !entry.staticOffsets ? -1 : std::max(bytes, entry.staticArenaBytes);
+  return bytes;
+}
+
+void ModelDescription::addPackedWeights(StringRef path, const target::WeightsSummary &written) {
+  if (written.byteCount == 0)
+    return;
+  WeightsPart packed{path.str(), llvm::sys::path::filename(path).str(), PERPEND_SEGMENT_PAGE, written.byteCount};
+  packed.fileBytes = PERPEND_SEGMENT_PAGE + written.byteCount;
+  packed.checksum = written.checksum;
+  packed.hasHeader = true;
+  parts.insert(parts.begin(), packed);
+}
+
+std::vector<std::pair<std::string, uint64_t>> ModelDescription::filePaths() const {
+  std::vector<std::pair<std::string, uint64_t>> files;
+  for (const WeightsPart &part : parts)
+    if (files.empty() || files.back().first != part.path)
+      files.emplace_back(part.path, part.fileBytes);
+  return files;
 }
 
 void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &kept) {
@@ -114,48 +141,59 @@ static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std:
   return DenseElementsAttr::get(type, ArrayRef<int64_t>(identities));
 }
 
-static void describeConstants(host::EntryOp entry, ModelDescription &description) {
+static void describeConstants(ModuleOp module, ModelDescription &description) {
   llvm::StringMap<int64_t> known{{"", 0}};
   description.texts.assign(1, "");
-  for (auto segment : entry->getParentOfType<ModuleOp>().getOps<host::SegmentOp>()) {
-    ElementsAttr value = segment.getValue();
+  for (auto segment : module.getOps<host::SegmentOp>()) {
+    if (segment.isInFile())
+      continue;
+    ElementsAttr value = *segment.getValue();
     if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
       value = identitiesOf(texts, description.texts, known);
     description.weights.emplace_back(segment.getOffset(), value);
   }
-  bool hasHandles = false, calls = false;
-  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
-    hasHandles |= graph::isHandle(entry.tensorOf(i).getElementType());
-  entry.walk([&](host::CallOp) { calls = true; });
-  description.needsHandles = calls || hasHandles;
+  for (auto entry : module.getOps<host::EntryOp>()) {
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      description.needsHandles |= graph::isHandle(entry.tensorOf(i).getElementType());
+    entry.walk([&](host::CallOp) { description.needsHandles = true; });
+  }
 }
 
-/// States follow inputs and outputs, and have no names there.
-static void describeStates(host::EntryOp entry, ModelDescription &description) {
-  auto module = entry->getParentOfType<ModuleOp>();
-  const unsigned count = entry.stateCount();
-  description.inputs.resize(description.inputs.size() - count);
-  description.outputs.resize(description.outputs.size() - count);
-  for (unsigned number = 0; number < count; ++number) {
-    auto op = module.lookupSymbol<host::StateOp>(entry.stateOf(entry.inputCount() - count + number));
+/// Those of the model: what a session keeps, whichever entry it runs.
+static void describeStates(ModuleOp module, ModelDescription &description) {
+  for (auto op : module.getOps<host::StateOp>()) {
     StateDescription state;
     state.tensor = describeTensor(op.tensor(), {}, op.getName().str());
     if (op.getGrowing())
       state.growing = static_cast<int64_t>(*op.getGrowing());
     if (op.getInitially()) {
       auto segment = module.lookupSymbol<host::SegmentOp>(*op.getInitially());
-      auto type = segment.getValue().getShapedType();
+      RankedTensorType type = segment.tensor();
       state.initialOffset = static_cast<int64_t>(segment.getOffset());
       state.initialBytes = type.getNumElements() * tile::elementBytes(type.getElementType());
     }
-    if (entry.isInPlace(number))
-      state.update = host::overwrites(entry, number) ? PERPEND_UPDATE_WRITTEN : PERPEND_UPDATE_APPENDED;
     description.states.push_back(std::move(state));
   }
 }
 
-static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
-  table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(entry->getParentOfType<ModuleOp>()));
+/// States follow inputs and outputs, and have no names there.
+static void describeStatesOf(host::EntryOp entry, EntryDescription &description) {
+  auto module = entry->getParentOfType<ModuleOp>();
+  const unsigned count = entry.stateCount();
+  description.inputs.resize(description.inputs.size() - count);
+  description.outputs.resize(description.outputs.size() - count);
+  for (unsigned number = 0; number < count; ++number) {
+    StringRef name = entry.stateOf(entry.inputCount() - count + number);
+    auto all = module.getOps<host::StateOp>();
+    auto found = llvm::find_if(all, [&](host::StateOp op) { return op.getName() == name; });
+    uint32_t update = PERPEND_UPDATE_COMPUTED;
+    if (entry.isInPlace(number))
+      update = host::overwrites(entry, number) ? PERPEND_UPDATE_WRITTEN : PERPEND_UPDATE_APPENDED;
+    description.states.emplace_back(static_cast<uint32_t>(std::distance(all.begin(), found)), update);
+  }
+}
+
+static void describePlan(host::EntryOp entry, EntryDescription &table) {
   table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
   table.staticOffsets.emplace();
   for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
@@ -170,14 +208,9 @@ static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
   table.strategy = static_cast<uint32_t>(host::strategyOf(entry));
 }
 
-LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
-  auto entry = module.lookupSymbol<host::EntryOp>("main");
-  if (!name.empty() && name != identifier(name))
-    return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
-  auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
-  description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
-  if (auto results = module->getAttrOfType<StringAttr>(graph::resultsAttribute))
-    description.results = results.str();
+static EntryDescription describeEntry(host::EntryOp entry) {
+  EntryDescription description;
+  description.name = entry.getSymName();
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
     bool isInput = i < entry.inputCount();
     std::string fallback = isInput ? "input" + std::to_string(i) : "output" + std::to_string(i - entry.inputCount());
@@ -189,19 +222,35 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
       for (auto [dim, others] : llvm::enumerate(dims.getAsRange<graph::ShapeAttr>()))
         if (!others.getDims().empty())
           description.inputs[input].repeats.push_back(static_cast<int64_t>(dim));
-  describeStates(entry, description);
+  describeStatesOf(entry, description);
   description.symbols = entry.symbolNames();
   description.dataSymbols = entry.dataSymbolNames();
   for (StringRef requirement : graph::describeRequirements(entry, /*eachEquationOnce=*/true))
     description.requirements.push_back(support::readable(requirement));
+  for (Operation *op : {entry.getOperation(), entry->getParentOp()})
+    if (auto results = op->getAttrOfType<StringAttr>(graph::resultsAttribute); results && description.results.empty())
+      description.results = results.str();
+  describePlan(entry, description);
+  return description;
+}
+
+LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
+  if (!name.empty() && name != identifier(name))
+    return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
+  auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
+  description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
+  description.entries.clear();
+  for (host::EntryOp entry : host::entriesOf(module))
+    description.entries.push_back(describeEntry(entry));
+  description.table.entryCount = description.entries.size();
   describeKernels(module, description);
-  describeConstants(entry, description);
-  describeMemory(entry, description.table);
+  describeConstants(module, description);
+  describeStates(module, description);
   description.table.hasStates = !description.states.empty();
-  description.table.inputCount = description.inputs.size();
-  description.table.outputCount = description.outputs.size();
-  description.table.symbolCount = description.symbols.size();
-  description.table.kernelCount = description.kernels.size();
+  description.table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(module));
+  for (const host::FilePart &part : host::filePartsOf(module))
+    description.parts.push_back({part.path, "", static_cast<uint64_t>(part.offset), static_cast<uint64_t>(part.bytes),
+                                 static_cast<uint64_t>(part.position)});
   return success();
 }
 
@@ -265,6 +314,30 @@ static llvm::json::Object toJson(const MachineDescription &machine) {
                             {"weightsBytes", machine.weightsBytes}};
 }
 
+static void describe(const EntryDescription &entry, llvm::json::Object &object) {
+  object["symbols"] = llvm::json::Array(entry.symbols);
+  object["inputs"] = toJson(entry.inputs);
+  object["outputs"] = toJson(entry.outputs);
+  if (!entry.dataSymbols.empty())
+    object["dataSymbols"] = llvm::json::Array(entry.dataSymbols);
+  if (!entry.requirements.empty())
+    object["requirements"] = llvm::json::Array(entry.requirements);
+  if (llvm::Expected<llvm::json::Value> results = llvm::json::parse(entry.results))
+    object["results"] = std::move(*results);
+  else
+    llvm::consumeError(results.takeError());
+}
+
+/// Each file once.
+static llvm::json::Array filesOf(const ModelDescription &description) {
+  llvm::json::Array files;
+  llvm::StringSet<> known;
+  for (const WeightsPart &part : description.parts)
+    if (known.insert(part.name).second)
+      files.push_back(llvm::json::Object{{"file", llvm::json::fixUTF8(part.name)}, {"bytes", part.fileBytes}});
+  return files;
+}
+
 std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
                          ArrayRef<MachineDescription> machines) {
   llvm::json::Object object{{"perpend", PERPEND_VERSION},
@@ -273,17 +346,20 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"target", target.name},
                             {"precision", description.precision},
                             {"isa", llvm::json::Array(target.features)},
-                            {"symbols", llvm::json::Array(description.symbols)},
-                            {"inputs", toJson(description.inputs)},
-                            {"outputs", toJson(description.outputs)},
                             {"kernels", llvm::json::Array(description.kernels)},
                             {"weightsBytes", description.table.weightsBytes}};
+  describe(description.entries.front(), object);
+  if (description.entries.size() > 1) {
+    llvm::json::Array entries;
+    for (const EntryDescription &entry : description.entries) {
+      llvm::json::Object one{{"name", entry.name}};
+      describe(entry, one);
+      entries.push_back(std::move(one));
+    }
+    object["entries"] = std::move(entries);
+  }
   if (!description.states.empty())
     object["states"] = toJson(description.states);
-  if (!description.dataSymbols.empty())
-    object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
-  if (!description.requirements.empty())
-    object["requirements"] = llvm::json::Array(description.requirements);
   if (description.isChecked)
     object["checked"] = true;
   if (description.table.weightsAddress)
@@ -294,12 +370,10 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
       variants.push_back(toJson(machine));
     object["variants"] = std::move(variants);
   }
-  if (llvm::Expected<llvm::json::Value> results = llvm::json::parse(description.results))
-    object["results"] = std::move(*results);
-  else
-    llvm::consumeError(results.takeError());
   if (!description.checksum.empty())
     object["weightsChecksum"] = description.checksum;
+  if (!description.parts.empty())
+    object["weightsFiles"] = filesOf(description);
   std::string text;
   llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
   return text;
@@ -319,13 +393,16 @@ void printHeader(const ModelDescription &description, llvm::raw_ostream &stream)
   std::string guard = "PERPEND_MODEL_" + StringRef(name).upper() + "_H";
   stream << "/* A model compiled by Perpend. Run it with perpend.h: perpend_model_from_module(perpend_module_" << name
          << "(), &model). */\n#ifndef " << guard << "\n#define " << guard << "\n#include <perpend.h>\n\n";
-  auto printTensors = [&](StringRef kind, const std::vector<TensorDescription> &tensors) {
+  auto printTensors = [&](const std::string &kind, const std::vector<TensorDescription> &tensors) {
     for (auto [number, tensor] : llvm::enumerate(tensors))
       stream << "/* " << kind << " " << number << ": " << commentOf(tensor.name) << ", " << tensor.type << " ["
              << llvm::join(tensor.shape, ", ") << "] */\n";
   };
-  printTensors("input", description.inputs);
-  printTensors("output", description.outputs);
+  for (const EntryDescription &entry : description.entries) {
+    const std::string of = description.entries.size() > 1 ? entry.name + ", " : "";
+    printTensors(of + "input", entry.inputs);
+    printTensors(of + "output", entry.outputs);
+  }
   std::vector<TensorDescription> states;
   for (const StateDescription &state : description.states)
     states.push_back(state.tensor);

@@ -24,31 +24,60 @@ struct TensorDescription {
   mlir::ArrayAttr labels{};       ///< column labels of an output that is a list of maps; otherwise null
 };
 
+/// Weights in a file that runs map: a part of it, at a distance from the start of all weights.
+struct WeightsPart {
+  std::string path; ///< in the file system of the compiler
+  std::string name; ///< for the runtime
+  uint64_t offset = 0, bytes = 0, position = 0;
+  uint64_t fileBytes = 0;
+  uint32_t checksum = 0;
+  bool hasHeader = false; ///< the compiler has written the file
+};
+
 /// A value that a session keeps from run to run.
 struct StateDescription {
   TensorDescription tensor;       ///< its shape is the largest one
   std::optional<int64_t> growing; ///< the dimension whose extent is the length
   int64_t initialOffset = 0, initialBytes = 0;
-  uint32_t update = 0; ///< perpend_update
 };
 
-/// Facts read from main after memory planning.
+/// What callers run, and its plan.
+struct EntryDescription {
+  std::string name = "main";
+  std::vector<TensorDescription> inputs, outputs;    ///< without states
+  std::vector<std::pair<uint32_t, uint32_t>> states; ///< numbers among the model's, and their perpend_update
+  std::vector<std::string> symbols, dataSymbols, requirements;
+  std::string results;            ///< nesting of the outputs, as JSON; empty: flat
+  std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
+  std::optional<std::vector<int64_t>> staticOffsets;
+  int64_t staticArenaBytes = 0;
+  uint32_t growingCount = 0;
+  uint32_t strategy = 0; ///< with which the runtime plans (runtime/Planner.h)
+};
+
+/// Facts read from the host programs of a module.
 struct ModelDescription {
   target::ModuleTable table;
-  std::vector<TensorDescription> inputs, outputs; ///< without states
+  std::vector<EntryDescription> entries{1}; ///< at least one
   std::vector<StateDescription> states;
-  std::vector<std::string> symbols, dataSymbols, requirements, kernels;
+  std::vector<std::string> kernels;
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::vector<std::string> texts; ///< constant strings by identity; empty if the model has no strings
   bool needsHandles = false;      ///< the model uses strings, lists or library calls
   bool isChecked = false;         ///< an out-of-bounds access in a kernel ends the run
   std::string precision = "f32";  ///< precision of the operands of products
-  std::string checksum;
-  std::string results; ///< nesting of the outputs, as JSON; empty: flat
+  std::string checksum;           ///< of weights in the artifact
+  std::vector<WeightsPart> parts; ///< of weights in files, in the order of their positions
   /// Converted bytes of constants whose representation in the artifact differs from that in memory.
   std::vector<std::vector<char>> converted;
 
   std::vector<target::WeightBlob> blobs();
+  /// Of the entry with the largest arena; -1: one depends on symbols or threads.
+  int64_t arenaBytes() const;
+  /// Of the file that the compiler has written for the artifact.
+  void addPackedWeights(llvm::StringRef path, const target::WeightsSummary &written);
+  /// The files that the artifact needs, with their sizes.
+  std::vector<std::pair<std::string, uint64_t>> filePaths() const;
   /// Frees the memory of all weights except `kept`; of those, drops the pages that can be read again from their file.
   /// The object file has them all by now, and linking needs memory for two more copies.
   void releaseWeights(const llvm::DenseSet<mlir::AsmResourceBlob *> &kept);

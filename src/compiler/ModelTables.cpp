@@ -99,7 +99,7 @@ static perpend_records recordsOf(ArrayRef<TensorDescription> tensors, TableWrite
   return writer.records<perpend_tensor_record>(records);
 }
 
-static perpend_records repeatsOf(const ModelDescription &description, TableWriter &writer) {
+static perpend_records repeatsOf(const EntryDescription &description, TableWriter &writer) {
   SmallVector<perpend_repeat_record> records;
   for (auto [input, tensor] : llvm::enumerate(description.inputs))
     for (int64_t dim : tensor.repeats) {
@@ -116,7 +116,19 @@ static perpend_records textsOf(ArrayRef<std::string> texts, TableWriter &writer)
   return writer.records<perpend_text_record>(records);
 }
 
+static perpend_records filesOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_segment_record> records;
+  for (const WeightsPart &part : description.parts) {
+    perpend_segment_record &record = records.emplace_back();
+    record = {part.bytes, part.offset, part.position, part.fileBytes, writer.text(part.name), part.checksum, 1, 0};
+    record.hasHeader = part.hasHeader;
+  }
+  return writer.records<perpend_segment_record>(records);
+}
+
 static perpend_records segmentsOf(const ModelDescription &description, TableWriter &writer) {
+  if (!description.parts.empty())
+    return filesOf(description, writer);
   perpend_segment_record segment = {};
   segment.bytes = description.table.weightsBytes;
   segment.hasChecksum = !StringRef(description.checksum).getAsInteger(16, segment.checksum);
@@ -144,21 +156,21 @@ static perpend_records stateFactsOf(const ModelDescription &description, TableWr
   return writer.records<perpend_state_record>(records);
 }
 
-static perpend_records entryStatesOf(const ModelDescription &description, TableWriter &writer) {
+static perpend_records entryStatesOf(const EntryDescription &description, TableWriter &writer) {
   SmallVector<perpend_entry_state_record> records;
-  for (auto [number, state] : llvm::enumerate(description.states))
-    records.push_back({static_cast<uint32_t>(number), state.update});
+  for (auto [state, update] : description.states)
+    records.push_back({state, update});
   return writer.records<perpend_entry_state_record>(records);
 }
 
-static perpend_entry_record entryOf(const ModelDescription &description, TableWriter &writer) {
-  const target::ModuleTable &table = description.table;
+static perpend_entry_record entryOf(const EntryDescription &description, TableWriter &writer) {
   SmallVector<perpend_buffer_lifetime> lifetimes;
-  for (size_t i = 0; i + 1 < table.lifetimes.size(); i += 2)
-    lifetimes.push_back({static_cast<int32_t>(table.lifetimes[i]), static_cast<int32_t>(table.lifetimes[i + 1])});
+  for (size_t i = 0; i + 1 < description.lifetimes.size(); i += 2)
+    lifetimes.push_back(
+        {static_cast<int32_t>(description.lifetimes[i]), static_cast<int32_t>(description.lifetimes[i + 1])});
   perpend_entry_record entry = {};
-  entry.name = writer.text("main");
-  entry.growingCount = table.growingCount;
+  entry.name = writer.text(description.name);
+  entry.growingCount = description.growingCount;
   entry.symbols = writer.texts(description.symbols);
   entry.inputs = recordsOf(description.inputs, writer);
   entry.outputs = recordsOf(description.outputs, writer);
@@ -166,10 +178,10 @@ static perpend_entry_record entryOf(const ModelDescription &description, TableWr
   entry.repeats = repeatsOf(description, writer);
   entry.lifetimes = writer.records<perpend_buffer_lifetime>(lifetimes);
   entry.arenaBytes = -1;
-  entry.strategy = table.strategy;
-  if (table.staticOffsets) {
-    entry.offsets = writer.records<int64_t>(*table.staticOffsets);
-    entry.arenaBytes = table.staticArenaBytes;
+  entry.strategy = description.strategy;
+  if (description.staticOffsets) {
+    entry.offsets = writer.records<int64_t>(*description.staticOffsets);
+    entry.arenaBytes = description.staticArenaBytes;
   }
   return entry;
 }
@@ -186,7 +198,10 @@ llvm::Error writeTables(ModelDescription &description, const target::TargetInfo 
                                                  textBytes, mostTextBytes));
   TableWriter writer;
   perpend_tables head = {};
-  head.entries = writer.records<perpend_entry_record>(entryOf(description, writer));
+  SmallVector<perpend_entry_record> entries;
+  for (const EntryDescription &entry : description.entries)
+    entries.push_back(entryOf(entry, writer));
+  head.entries = writer.records<perpend_entry_record>(entries);
   head.segments = segmentsOf(description, writer);
   head.states = statesOf(description, writer);
   head.stateFacts = stateFactsOf(description, writer);

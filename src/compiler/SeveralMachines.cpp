@@ -75,6 +75,8 @@ static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &opt
                                            << why.str() << "\nhint: compile for one of them";
   };
   StringRef overridden = StringRef(options.overridePhase).split(':').first;
+  if (options.weights == "as-is")
+    return refuse("--weights as-is", "each packs other tensors");
   if (!options.schedules.empty())
     return refuse("--schedules", "a schedule is of one machine");
   for (auto [option, phase] :
@@ -85,6 +87,8 @@ static LogicalResult checkForMachines(ModuleOp module, const CompileOptions &opt
     return refuse("--start-from", "after the phase '" + firstPhaseOfMachine + "' a module is for one of them");
   return success();
 }
+
+static constexpr StringLiteral weightsName = "common.weights"; ///< in the scratch directory
 
 /// The compilations of one artifact, one per machine.
 class MachineCompilations {
@@ -101,7 +105,7 @@ private:
   LogicalResult compileOne(const target::TargetInfo &machine, const target::ScratchDirectory &scratch);
   void describeOne(const Compilation &one, const CompileReport &own, ArrayRef<std::string> objects,
                    uint64_t weightsBytesBefore);
-  LogicalResult join(const target::ScratchDirectory &scratch, ArtifactKind kind);
+  LogicalResult join(const target::ScratchDirectory &scratch, ArtifactKind kind, StringRef output);
   void releaseConstants();
 
   const CompileOptions &options;
@@ -109,6 +113,7 @@ private:
   CompileReport *report;
   Compilation start; ///< the phases common to all machines
   std::optional<target::SharedWeights> weights;
+  bool isPacked = false; ///< weights lie beside the artifact
   ArtifactParts parts;
   std::vector<ModelDescription> descriptions;
   std::vector<MachineDescription> facts;
@@ -165,7 +170,7 @@ void MachineCompilations::describeOne(const Compilation &one, const CompileRepor
   machine.kernels = own.kernels;
   machine.weightsBytes = table.weightsBytes;
   machine.addedWeightsBytes = weights->byteCount() - weightsBytesBefore;
-  machine.arenaBytes = table.staticOffsets ? table.staticArenaBytes : -1;
+  machine.arenaBytes = one.description.arenaBytes();
   for (const std::string &object : objects)
     machine.codeBytes += loadedBytes(object);
   facts.push_back({one.target, machine.codeBytes, machine.weightsBytes});
@@ -192,19 +197,26 @@ void MachineCompilations::releaseConstants() {
 }
 
 /// Writes the object with the tables, for the base level of the architecture, so that every processor can run it.
-LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch, ArtifactKind kind) {
+LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch, ArtifactKind kind, StringRef output) {
   const std::string name = descriptions.front().table.name;
   llvm::Expected<target::WeightsSummary> written = weights->finish(name);
   if (!written)
     return start.fail(written.takeError());
-  if (written->byteCount)
-    parts.objects.push_back(scratch.pathOf("weights.o"));
+  if (written->byteCount && isPacked) {
+    parts.packedWeights = scratch.pathOf(weightsName);
+    parts.add(ArrayRef<StringRef>{"libperpend_segments.a"});
+  } else if (written->byteCount) {
+    parts.objects.push_back(scratch.pathOf(weightsName));
+  }
   std::vector<target::VariantTable> variants;
   for (auto [machine, description] : llvm::zip_equal(machines, descriptions)) {
     target::ModuleTable &table = description.table;
     table.isMain = kind != ArtifactKind::StaticLibrary;
     table.weightsBytes = written->byteCount;
-    if (written->byteCount) {
+    if (isPacked) {
+      description.addPackedWeights(weightsPathOf(output), *written);
+      table.areWeightsInFiles = !description.parts.empty();
+    } else if (written->byteCount) {
       table.weightsSymbol = written->symbol;
       description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
     }
@@ -234,7 +246,9 @@ LogicalResult MachineCompilations::write(ArtifactKind kind, StringRef output) {
   auto scratch = target::ScratchDirectory::createBeside(output);
   if (!scratch)
     return start.fail(scratch.takeError());
-  auto file = target::WeightsFile::create(scratch->pathOf("weights.o"), machines.front());
+  isPacked = options.weights == "auto" ? constantBytesOf(start.module) > mostEmbeddedBytes : options.weights != "embed";
+  auto file = target::WeightsFile::create(scratch->pathOf(weightsName), machines.front(),
+                                          isPacked ? target::WeightsForm::Packed : target::WeightsForm::Object);
   if (!file)
     return start.fail(file.takeError());
   weights.emplace(std::move(*file));
@@ -244,13 +258,14 @@ LogicalResult MachineCompilations::write(ArtifactKind kind, StringRef output) {
   releaseConstants();
   auto joining = std::chrono::steady_clock::now();
   start.description = descriptions.front();
-  if (failed(join(*scratch, kind)) || failed(start.finish(*scratch, parts, kind, output)))
+  if (failed(join(*scratch, kind, output)) || failed(start.finish(*scratch, parts, kind, output)))
     return failure();
   if (!report)
     return success();
   report->times.push_back({"join", std::chrono::duration<double>(std::chrono::steady_clock::now() - joining).count()});
   report->descriptor = descriptions.front().table.descriptor;
   report->weightsBytes = descriptions.front().table.weightsBytes;
+  report->weightsFiles = descriptions.front().filePaths();
   (void)llvm::sys::fs::file_size(output, report->artifactBytes);
   return success();
 }

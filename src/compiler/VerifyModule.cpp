@@ -9,6 +9,7 @@
 
 #include "compiler/UserOperators.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/Repeats.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
@@ -104,14 +105,15 @@ static LogicalResult verifyOperators(Block &block) {
   return success();
 }
 
-/// All functions besides main must be kernels: others have no meaning here, and their names could clash with the
+/// Functions that callers do not run must be kernels: others have no meaning here, and their names could clash with the
 /// runtime's.
 static LogicalResult verifyKernels(ModuleOp module) {
   for (Operation &op : *module.getBody()) {
     if (isa<host::EntryOp, host::SegmentOp, host::StateOp>(op))
       continue;
     auto function = dyn_cast<func::FuncOp>(op);
-    if (!function || (function.getSymName() != "main" && !function->hasAttr(graph::kernelAttribute)))
+    bool isEntry = function && function.isPublic() && !function.isExternal();
+    if (!function || (!isEntry && function.getSymName() != "main" && !function->hasAttr(graph::kernelAttribute)))
       return op.emitError("expected functions only, @main and kernels (tile.kernel), got '")
              << op.getName() << "'\nhint: a module is one function @main of graph operators, and kernels that it calls";
     if (!function->hasAttr(graph::kernelAttribute))
@@ -188,34 +190,40 @@ static LogicalResult verifyAttributes(func::FuncOp main) {
       "integers\nhint: leave these attributes out");
 }
 
-/// Behind memory planning, main is a host program.
-static LogicalResult verifyHostModule(ModuleOp module, host::EntryOp entry) {
-  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
-    if (failed(verifyTensor(entry, entry.tensorOf(i), "argument " + Twine(i))))
-      return failure();
+/// Behind memory planning, entries are host programs.
+static LogicalResult verifyHostModule(ModuleOp module) {
+  for (host::EntryOp entry : host::entriesOf(module))
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      if (failed(verifyTensor(entry, entry.tensorOf(i), "argument " + Twine(i))))
+        return failure();
   return failure(failed(verifyKernels(module)) || failed(host::verifyPrograms(module)));
 }
 
-LogicalResult verifyModule(ModuleOp module) {
-  if (auto entry = module.lookupSymbol<host::EntryOp>("main"))
-    return verifyHostModule(module, entry);
-  auto main = module.lookupSymbol<func::FuncOp>("main");
-  if (!main || main.isDeclaration())
-    return module.emitError(
-        "the module has no function @main\nhint: a module is one function @main of graph operators");
+static LogicalResult verifyEntry(func::FuncOp main) {
   if (!main.getBody().hasOneBlock())
-    return main.emitError("expected one block in @main\nhint: control flow between blocks is not supported");
+    return main.emitError("expected one block in @")
+           << main.getSymName() << "\nhint: control flow between blocks is not supported";
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes()))
     if (failed(verifyTensor(main, type, "input " + Twine(number))))
       return failure();
   for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     if (failed(verifyTensor(main, type, "output " + Twine(number))))
       return failure();
-  if (failed(verifyKernels(module)) || failed(verifyOperators(main.getBody().front())) || failed(verifyCalls(main)) ||
-      failed(verifySymbols(main)) || failed(graph::checkSymbolOrder(main)) || failed(graph::verifyRepeats(main)) ||
-      failed(graph::verifyStates(main)))
+  if (failed(verifyOperators(main.getBody().front())) || failed(verifyCalls(main)) || failed(verifySymbols(main)) ||
+      failed(graph::checkSymbolOrder(main)) || failed(graph::verifyRepeats(main)) || failed(graph::verifyStates(main)))
     return failure();
   return verifyAttributes(main);
+}
+
+LogicalResult verifyModule(ModuleOp module) {
+  if (!host::entriesOf(module).empty())
+    return verifyHostModule(module);
+  SmallVector<func::FuncOp, 2> entries = graph::entriesOf(module);
+  if (entries.empty())
+    return module.emitError(
+        "the module has no function @main\nhint: a module is one function @main of graph operators");
+  return failure(failed(verifyKernels(module)) ||
+                 llvm::any_of(entries, [](func::FuncOp entry) { return failed(verifyEntry(entry)); }));
 }
 
 //===----------------------------------------------------------------------===//

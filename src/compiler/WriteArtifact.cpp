@@ -9,6 +9,7 @@
 
 #include "compiler/UserOperators.h"
 #include "graph/ErrorKind.h"
+#include "runtime/Checksum.h"
 #include "target/Attributes.h"
 #include "target/Link.h"
 #include "target/WeightsObject.h"
@@ -16,6 +17,7 @@
 #include "target/cpu/ModuleTable.h"
 #include "target/vector/LoopHints.h"
 
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
 #include "mlir/Target/LLVMIR/Export.h"
@@ -26,11 +28,20 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/Path.h"
 
+#include "perpend_module.h"
+
 #include <chrono>
+#include <filesystem>
 
 using namespace mlir;
 
 namespace perpend {
+
+std::string weightsPathOf(StringRef output) {
+  llvm::SmallString<256> path(output);
+  llvm::sys::path::replace_extension(path, ".weights");
+  return path.str().str();
+}
 
 //===----------------------------------------------------------------------===//
 // LLVM IR
@@ -60,14 +71,14 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
     graph::emitInternalError(module.getLoc()) << "the module does not translate to LLVM IR";
     return nullptr;
   }
-  for (const char *name : {"perpend_bind", "perpend_sizes", "perpend_run"})
+  for (const std::string &name : target::functionNamesOf(table.entryCount))
     if (llvm::Function *function = ir->getFunction(name); !function || function->isDeclaration()) {
       module.emitError("the module has no function '") << name << "'\nhint: leave those that the phase 'lower' made";
       return nullptr;
     }
   prepareKernels(*ir, target);
   if (shared)
-    target::exposeFunctions(*ir, table.suffix);
+    target::exposeFunctions(*ir, table);
   else
     target::addModuleTable(*ir, table);
   return ir;
@@ -77,20 +88,103 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
 // Objects and linking
 //===----------------------------------------------------------------------===//
 
-LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch, ArtifactParts &parts) {
+namespace {
+/// Frees constants that the compilation has made, each as soon as all segments with it are written: they may have more
+/// bytes than the disk has room for twice.
+class UnwrittenConstants {
+public:
+  UnwrittenConstants(const ModelDescription &description, const llvm::DenseSet<AsmResourceBlob *> &kept) {
+    for (const auto &[offset, value] : description.weights) {
+      auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+      AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+      blobs.push_back(blob && !kept.contains(blob) ? blob : nullptr);
+      ++left[blobs.back()];
+    }
+  }
+  void noteWritten(size_t number) {
+    AsmResourceBlob *blob = blobs[number];
+    if (blob && --left[blob] == 0)
+      *blob = AsmResourceBlob();
+  }
+
+private:
+  std::vector<AsmResourceBlob *> blobs; ///< of each segment; null: it stays
+  llvm::DenseMap<AsmResourceBlob *, size_t> left;
+};
+} // namespace
+
+bool Compilation::keepsWeightsOutside() const {
+  if (memory)
+    return false; // in the process
+  if (!description.parts.empty())
+    return true; // code has one base for all
+  return options.weights == "auto" ? description.table.weightsBytes > mostEmbeddedBytes : options.weights != "embed";
+}
+
+LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch, StringRef output,
+                                        ArtifactParts &parts) {
   if (memory)
     description.releaseWeights(original);
+  if (failed(describeFiles(output)))
+    return failure();
   if (description.weights.empty())
     return success();
-  std::string path = scratch.pathOf("weights.o");
-  llvm::Expected<target::WeightsSummary> written = target::writeWeightsObject(
-      path, description.table.name, description.blobs(), description.table.weightsBytes, target);
+  const bool isPacked = keepsWeightsOutside();
+  const std::vector<target::WeightBlob> blobs = description.blobs();
+  uint64_t byteCount = 0; // parts of other files lie behind
+  for (const target::WeightBlob &blob : blobs)
+    byteCount = std::max<uint64_t>(byteCount, llvm::alignTo(blob.offset + blob.bytes.size(), PERPEND_ALIGNMENT));
+  std::string path = scratch.pathOf(isPacked ? "packed.weights" : "weights.o");
+  UnwrittenConstants unwritten(description, original);
+  llvm::Expected<target::WeightsSummary> written =
+      target::writeWeights(path, description.table.name, blobs, byteCount, target,
+                           isPacked ? target::WeightsForm::Packed : target::WeightsForm::Object,
+                           [&](size_t number) { unwritten.noteWritten(number); });
   if (!written)
     return fail(written.takeError());
-  description.table.weightsSymbol = written->symbol;
-  description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
-  parts.objects.push_back(path);
+  if (isPacked) {
+    parts.packedWeights = path;
+    description.addPackedWeights(weightsPathOf(output), *written);
+  } else {
+    description.table.weightsSymbol = written->symbol;
+    description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
+    parts.objects.push_back(path);
+  }
   description.releaseWeights(original);
+  return success();
+}
+
+/// The way from a folder to a file, "../models/net.onnx.data".
+static std::string relativePath(StringRef file, StringRef folder) {
+  llvm::SmallString<256> real;
+  if (llvm::sys::fs::real_path(folder.empty() ? "." : folder, real))
+    return file.str();
+  std::filesystem::path way = std::filesystem::path(file.str()).lexically_relative(real.str().str());
+  return way.empty() ? file.str() : way.string();
+}
+
+/// Of weights that stay in files of the user: sizes, checksums and names.
+LogicalResult Compilation::describeFiles(StringRef output) {
+  for (WeightsPart &part : description.parts) {
+    llvm::SmallString<256> real;
+    auto opened = support::mapFile(part.path);
+    if (!opened || llvm::sys::fs::real_path(part.path, real))
+      return module.emitError("cannot read the file of weights '")
+             << part.path << "'" << graph::Hint("host.segment names it; paths are from the current folder");
+    StringRef bytes = (*opened)->getBuffer();
+    if (part.offset > bytes.size() || part.bytes > bytes.size() - part.offset)
+      return module.emitError("expected ") << part.bytes << " bytes of weights at " << part.offset << " of the file '"
+                                           << part.path << "', which has " << bytes.size();
+    watch.add(bytes.data());
+    part.name = relativePath(real, llvm::sys::path::parent_path(output));
+    part.fileBytes = bytes.size();
+    constexpr uint64_t pieceBytes = 64 << 20;
+    for (uint64_t done = 0; done < part.bytes; done += pieceBytes) {
+      StringRef piece = bytes.substr(part.offset + done, std::min(pieceBytes, part.bytes - done));
+      part.checksum = runtime::crc32c(piece.data(), piece.size(), part.checksum);
+      support::forgetPages(piece.data(), piece.size());
+    }
+  }
   return success();
 }
 
@@ -116,6 +210,8 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
   parts.add(target::builtinArchives(target));
   if (description.needsHandles)
     parts.add(libraryArchives(module));
+  if (description.table.areWeightsInFiles)
+    parts.add(ArrayRef<StringRef>{"libperpend_segments.a"});
   return success();
 }
 
@@ -169,6 +265,9 @@ LogicalResult Compilation::finish(const target::ScratchDirectory &scratch, const
                                   ArtifactKind kind, StringRef output) {
   if (failed(checkFiles()) || failed(link(kind, output, parts)))
     return failure();
+  if (!parts.packedWeights.empty())
+    if (llvm::Error error = target::moveIntoPlace(parts.packedWeights, weightsPathOf(output)))
+      return fail(std::move(error));
   return kind == ArtifactKind::Executable ? success() : writeHeader(scratch, output);
 }
 
@@ -178,8 +277,9 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
     return fail(scratch.takeError());
   ArtifactParts parts;
   auto start = std::chrono::steady_clock::now();
-  if (failed(writeWeights(*scratch, parts)))
+  if (failed(writeWeights(*scratch, output, parts)))
     return failure();
+  description.table.areWeightsInFiles = !description.parts.empty();
   description.table.isMain = kind != ArtifactKind::StaticLibrary;
   if (description.needsHandles)
     description.table.texts = description.texts;
@@ -193,7 +293,8 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
     report->times.push_back({"emit", seconds.count()});
     report->descriptor = description.table.descriptor;
     report->weightsBytes = description.table.weightsBytes;
-    report->arenaBytes = description.table.staticOffsets ? description.table.staticArenaBytes : -1;
+    report->weightsFiles = description.filePaths();
+    report->arenaBytes = description.arenaBytes();
     (void)llvm::sys::fs::file_size(output, report->artifactBytes);
   }
   return success();

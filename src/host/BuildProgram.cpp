@@ -32,6 +32,7 @@ ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan)
     : main(main), plan(plan), b(main.getContext()) {
   for (const std::string &name : graph::symbolsOf(main))
     symbols.insert(name);
+  segments = llvm::range_size(main->getParentOfType<ModuleOp>().getOps<SegmentOp>()); // of other entries
 }
 
 EntryOp ProgramBuilder::run() {
@@ -83,7 +84,8 @@ EntryOp ProgramBuilder::createEntry() {
                                    ArrayAttr(), main.getNumArguments(), b.getArrayAttr(outputs),
                                    texts(graph::symbolsOf(main)), texts(dataSymbols));
   created.setAllArgAttrs(attributes);
-  for (StringLiteral name : {graph::requirementsAttribute, graph::requirementSubjectsAttribute})
+  for (StringLiteral name :
+       {graph::requirementsAttribute, graph::requirementSubjectsAttribute, graph::resultsAttribute})
     if (Attribute value = main->getAttr(name))
       created->setAttr(name, value);
   Block &body = created.getBody().emplaceBlock();
@@ -91,22 +93,31 @@ EntryOp ProgramBuilder::createEntry() {
   return created;
 }
 
+/// The declaration of a state, which entries share.
+StateOp ProgramBuilder::declared(const graph::State &state) {
+  auto all = main->getParentOfType<ModuleOp>().getOps<StateOp>();
+  for (StateOp op : all)
+    if (op.getName() == state.name)
+      return op;
+  std::string name = "s" + std::to_string(llvm::range_size(all));
+  FlatSymbolRefAttr initially;
+  if (state.initial) {
+    SegmentOp segment = createSegment(main.getLoc(), plan.initial.lookup(state.name), state.initial);
+    initially = FlatSymbolRefAttr::get(segment.getSymNameAttr());
+  }
+  b.setInsertionPoint(entry);
+  return b.create<StateOp>(main.getLoc(), name, state.name, PlaceType::get(state.capacity),
+                           state.growing ? b.getI64IntegerAttr(*state.growing) : IntegerAttr(), initially);
+}
+
 /// The arguments name their states, whose declarations have the rest.
 void ProgramBuilder::createStates() {
-  for (auto [number, state] : llvm::enumerate(graph::statesOf(main))) {
-    std::string name = "s" + std::to_string(number);
-    FlatSymbolRefAttr initially;
-    if (state.initial) {
-      SegmentOp segment = createSegment(main.getLoc(), plan.initial.lookup(state.name), state.initial);
-      initially = FlatSymbolRefAttr::get(segment.getSymNameAttr());
-    }
-    b.setInsertionPoint(entry);
-    b.create<StateOp>(main.getLoc(), name, state.name, PlaceType::get(state.capacity),
-                      state.growing ? b.getI64IntegerAttr(*state.growing) : IntegerAttr(), initially);
+  for (const graph::State &state : graph::statesOf(main)) {
+    StringAttr name = declared(state).getSymNameAttr();
     for (unsigned argument : {state.argument, main.getNumArguments() + state.result}) {
       for (StringLiteral attribute : {graph::stateAttribute, graph::capacityAttribute, graph::initialAttribute})
         entry.removeArgAttr(argument, attribute);
-      entry.setArgAttr(argument, stateAttribute, FlatSymbolRefAttr::get(b.getContext(), name));
+      entry.setArgAttr(argument, stateAttribute, FlatSymbolRefAttr::get(name));
       if (entry.removeArgAttr(argument, graph::inPlaceAttribute))
         entry.setArgAttr(argument, inPlaceAttribute, b.getUnitAttr());
     }

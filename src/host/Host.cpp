@@ -135,10 +135,44 @@ void MemoryType::print(AsmPrinter &printer) const {
 // Operations
 //===----------------------------------------------------------------------===//
 
-LogicalResult SegmentOp::verify() {
-  if (getOffset() >= 0 && getOffset() % PERPEND_ALIGNMENT == 0)
+void SegmentOp::build(OpBuilder &builder, OperationState &state, StringRef name, int64_t offset, ElementsAttr value) {
+  build(builder, state, builder.getStringAttr(name), builder.getI64IntegerAttr(offset), value, StringAttr(),
+        IntegerAttr(), IntegerAttr(), TypeAttr());
+}
+
+RankedTensorType SegmentOp::tensor() {
+  if (std::optional<ElementsAttr> value = getValue())
+    return cast<RankedTensorType>(value->getShapedType());
+  return cast<RankedTensorType>(*getType());
+}
+
+int64_t SegmentOp::bytes() { return tensor().getNumElements() * tile::elementBytes(tensor().getElementType()); }
+
+/// C2, of a part of a file.
+static LogicalResult verifyFilePart(SegmentOp segment) {
+  auto type = segment.getType() ? dyn_cast<RankedTensorType>(*segment.getType()) : RankedTensorType();
+  if (segment.getValue() || !segment.getFileOffset() || !segment.getFileBytes() || !type || !type.hasStaticShape() ||
+      graph::isHandle(type.getElementType()) || static_cast<int64_t>(*segment.getFileOffset()) < 0)
+    return segment.emitOpError("C2: expected a part of a file with the type of a tensor of numbers, and no value");
+  if (static_cast<int64_t>(*segment.getFileBytes()) == segment.bytes())
     return success();
-  return emitOpError("C1: expected an offset that is a multiple of ") << PERPEND_ALIGNMENT << ", got " << getOffset();
+  return segment.emitOpError("C2: expected the ")
+         << segment.bytes() << " bytes of its type, got " << *segment.getFileBytes();
+}
+
+LogicalResult SegmentOp::verify() {
+  if (!isInFile() && (!getValue() || !isa<RankedTensorType>(getValue()->getShapedType())))
+    return emitOpError("C2: expected a value, or a part of a file");
+  if (isInFile() && failed(verifyFilePart(*this)))
+    return failure();
+  const int64_t alignment = isInFile() ? PERPEND_SEGMENT_PAGE : PERPEND_ALIGNMENT;
+  const int64_t rest = isInFile() ? static_cast<int64_t>(*getFileOffset()) % alignment : 0;
+  if (position() >= 0 && position() % alignment == rest)
+    return success();
+  InFlightDiagnostic error = emitOpError("C1: expected an offset that is a multiple of ") << alignment;
+  if (rest)
+    error << " and " << rest << ", as in the file";
+  return error << ", got " << position();
 }
 
 LogicalResult StateOp::verify() {
@@ -310,6 +344,13 @@ RankedTensorType EntryOp::tensorOf(unsigned argument) {
   if (argument < inputCount())
     return cast<PlaceType>(getArgumentTypes()[argument]).getTensor();
   return cast<RankedTensorType>(cast<TypeAttr>(getOutputTypes()[argument - inputCount()]).getValue());
+}
+
+SmallVector<EntryOp, 2> perpend::host::entriesOf(ModuleOp module) {
+  SmallVector<EntryOp, 2> entries;
+  for (auto entry : module.getOps<EntryOp>())
+    entries.insert(entry.getSymName() == "main" ? entries.begin() : entries.end(), entry);
+  return entries;
 }
 
 static std::vector<std::string> textsIn(ArrayAttr list) {

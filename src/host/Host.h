@@ -7,6 +7,7 @@
 #include "tile/ir/Tile.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpImplementation.h"
@@ -21,6 +22,9 @@ using graph::SymbolicInt;
 
 /// The memory of the process.
 inline constexpr llvm::StringLiteral hostMemory = "host";
+class EntryOp;
+/// The programs of a module: first `main`, if there is one, then the others in order.
+llvm::SmallVector<EntryOp, 2> entriesOf(mlir::ModuleOp module);
 /// Of an argument of an entry, a symbol: the state (host.state) whose value it is, before or after the run.
 inline constexpr llvm::StringLiteral stateAttribute = "host.state";
 /// Unit, of an output that is a state: it lies in the memory of the input.

@@ -63,14 +63,28 @@ class Host_Op<string mnemonic, list<Trait> traits = []> : Op<HostDialect, mnemon
 //===----------------------------------------------------------------------===//
 
 def SegmentOp : Host_Op<"segment", [Symbol]> {
-  let summary = "Constant bytes that the artifact holds";
+  let summary = "Constant bytes: a value, or a part of a file";
   let description = [{
-    `offset` counts bytes from the start of the artifact's constants. Example: `host.segment @w0 at 128 = dense<1.0> : tensor<4xf32>`.
-    Errors: C1 the offset is no multiple of 64.
+    `offset` counts bytes from the start of all constants. A value goes into the artifact, or into a file beside it; a part of a file stays where it is,
+    and runs map it. Examples: `host.segment @w0 at 128 = dense<1.0> : tensor<4xf32>`,
+    `host.segment @w1 at 4128 file "model.onnx.data" at 32 bytes 16 : tensor<4xf32>`.
+    Errors: C1 the offset of a value is no multiple of 64, or that of a part of a file is not that in the file modulo 4096, C2 neither a value nor a
+    part of a file with the bytes of its type, C3 it begins in another segment, or in a page of a file's part.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$offset, ElementsAttr:$value);
-  let assemblyFormat = "$sym_name `at` $offset `=` $value attr-dict";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$offset, OptionalAttr<ElementsAttr>:$value, OptionalAttr<StrAttr>:$file,
+                       OptionalAttr<I64Attr>:$file_offset, OptionalAttr<I64Attr>:$file_bytes, OptionalAttr<TypeAttr>:$type);
+  let assemblyFormat = [{
+    $sym_name `at` $offset (`=` $value^)? (`file` $file^ `at` $file_offset `bytes` $file_bytes `:` $type)? attr-dict
+  }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name, "int64_t":$offset, "::mlir::ElementsAttr":$value)>];
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType tensor();
+    int64_t bytes();
+    /// From the start of all constants.
+    int64_t position() { return static_cast<int64_t>(getOffset()); }
+    bool isInFile() { return getFile().has_value(); }
+  }];
 }
 
 def StateOp : Host_Op<"state", [Symbol]> {

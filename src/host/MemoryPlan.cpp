@@ -54,7 +54,10 @@ struct Target {
 class MemoryPlanner {
 public:
   MemoryPlanner(func::FuncOp main, runtime::Strategy strategy)
-      : main(main), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {}
+      : main(main), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {
+    for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) // those that other entries launch
+      kernelCount += kernel->hasAttr(tile::numberAttribute);
+  }
 
   LogicalResult run();
 

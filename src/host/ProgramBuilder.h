@@ -25,6 +25,7 @@ private:
 
   // The entry and its memory
   EntryOp createEntry();
+  StateOp declared(const graph::State &state);
   void createStates();
   SegmentOp createSegment(mlir::Location loc, int64_t offset, mlir::ElementsAttr value);
   void createMemory();

@@ -13,6 +13,7 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "host/LiveRanges.h"
+#include "host/Segments.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/kernel/KernelAbi.h"
 #include "tile/kernel/Scratch.h"
@@ -98,7 +99,7 @@ static LogicalResult verifyLaunch(LaunchOp launch) {
 static LogicalResult verifyConstant(ConstantOp constant) {
   auto segment = SymbolTable::lookupNearestSymbolFrom<SegmentOp>(constant, constant.getSegmentAttr());
   auto type = constant.getPlace().getType().getTensor();
-  ShapedType given = segment ? segment.getValue().getShapedType() : ShapedType();
+  RankedTensorType given = segment ? segment.tensor() : RankedTensorType();
   if (segment && given.getShape() == type.getShape() && given.getElementType() == type.getElementType())
     return success();
   return constant.emitOpError("expected a segment of type ")
@@ -302,5 +303,6 @@ static LogicalResult verifyProgram(EntryOp entry) {
 }
 
 LogicalResult perpend::host::verifyPrograms(ModuleOp module) {
-  return success(llvm::all_of(module.getOps<EntryOp>(), [](EntryOp entry) { return succeeded(verifyProgram(entry)); }));
+  return success(succeeded(verifySegments(module)) &&
+                 llvm::all_of(module.getOps<EntryOp>(), [](EntryOp entry) { return succeeded(verifyProgram(entry)); }));
 }

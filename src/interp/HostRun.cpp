@@ -2,8 +2,10 @@
 
 #include "interp/HostRun.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/Shapes.h"
 #include "host/Strategy.h"
+#include "support/MappedFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -87,9 +89,28 @@ FailureOr<Tensors> HostRun::tensorsAt(Operation *op, ValueRange places) {
   return tensors;
 }
 
+/// The file is mapped once for each constant in it.
+LogicalResult HostRun::defineFilePart(host::ConstantOp op, host::SegmentOp segment) {
+  auto opened = support::mapFile(segment.getFile()->str());
+  if (!opened)
+    return op.emitError("segment '") << op.getSegment() << "': cannot read the file '" << *segment.getFile()
+                                     << "': " << opened.getError().message()
+                                     << graph::Hint("paths are from the current folder");
+  std::shared_ptr<llvm::MemoryBuffer> file = std::move(*opened);
+  const uint64_t offset = *segment.getFileOffset(), bytes = *segment.getFileBytes(), size = file->getBufferSize();
+  if (offset > size || bytes > size - offset)
+    return op.emitError("segment '") << op.getSegment() << "': expected " << bytes << " bytes at " << offset
+                                     << " of the file '" << *segment.getFile() << "', which has " << size;
+  auto *data = reinterpret_cast<std::byte *>(const_cast<char *>(file->getBufferStart())) + offset;
+  memories[op] = {{std::shared_ptr<std::byte>(file, data), static_cast<int64_t>(bytes)}};
+  return success();
+}
+
 LogicalResult HostRun::defineConstant(host::ConstantOp op) {
   auto segment = SymbolTable::lookupNearestSymbolFrom<host::SegmentOp>(op, op.getSegmentAttr());
-  std::optional<Tensor> tensor = segment ? Tensor::fromAttribute(segment.getValue()) : std::nullopt;
+  if (segment && segment.isInFile())
+    return defineFilePart(op, segment);
+  std::optional<Tensor> tensor = segment ? Tensor::fromAttribute(*segment.getValue()) : std::nullopt;
   if (!tensor)
     return op.emitError("expected a segment with dense elements, got '") << op.getSegment() << "'";
   memories[op] = {{tensor->bytes, static_cast<int64_t>(tensor->sizeBytes())}};

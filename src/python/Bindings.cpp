@@ -132,6 +132,21 @@ static std::unique_ptr<Program> fromBytes(nb::bytes bytes) {
   return orThrow(Program::fromText({bytes.c_str(), bytes.size()}, error), error);
 }
 
+/// The dict stays alive, and with it the modules and their constants.
+static std::unique_ptr<Program> join(nb::dict parts) {
+  std::vector<std::pair<std::string, Program *>> list;
+  for (auto [name, part] : parts)
+    list.emplace_back(nb::cast<std::string>(name), nb::cast<Program *>(part));
+  std::shared_ptr<void> owner = keep(nb::dict(parts));
+  std::string error;
+  std::unique_ptr<Program> program;
+  {
+    nb::gil_scoped_release unlocked;
+    program = Program::join(list, owner, error);
+  }
+  return orThrow(std::move(program), error);
+}
+
 /// Releases the interpreter lock while it waits.
 static std::unique_lock<std::recursive_mutex> lockOf(const Program &program) {
   nb::gil_scoped_release unlocked;
@@ -235,6 +250,7 @@ static void bindProgram(nb::module_ &module) {
       .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)
+      .def_static("join", &join, "parts"_a)
       .def("to_bytes", &bytesOf)
       .def("__str__", &textOf)
       .def_prop_ro("input_names", &inputNamesOf)
@@ -482,7 +498,8 @@ static nb::list describe(const std::vector<const perpend_tensor_info *> &tensors
 
 static void bindModel(nb::module_ &module) {
   nb::class_<Model>(module, "Model", "A compiled model.")
-      .def(nb::init<const std::string &, int>(), "path"_a, "threads"_a = 0)
+      .def(nb::init<const std::string &, int, const std::string &>(), "path"_a, "threads"_a = 0, "weights"_a = "")
+      .def(nb::init<const Model &, const std::string &>(), "other"_a, "entry"_a)
       .def("__call__", &Model::call)
       .def("profile", &Model::profile)
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
@@ -495,6 +512,7 @@ static void bindModel(nb::module_ &module) {
       .def_prop_ro("states", &Model::states)
       .def_prop_ro("input_list", [](const Model &model) { return describe(model.inputs()); })
       .def_prop_ro("output_list", [](const Model &model) { return describe(model.outputs()); })
+      .def_prop_ro("entries", &Model::entries)
       .def_prop_ro("name", &Model::name)
       .def_prop_ro("path", &Model::path)
       .def_prop_ro("threads", &Model::threads)

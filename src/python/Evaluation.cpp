@@ -2,6 +2,7 @@
 
 #include "python/Evaluation.h"
 
+#include "graph/Entries.h"
 #include "python/ProgramState.h"
 
 #include "compiler/UserOperators.h"
@@ -36,7 +37,7 @@ const std::vector<perpend_tensor> &Evaluation::outputs() const { return state->o
 
 std::unique_ptr<Evaluation> Evaluation::of(Program &program, size_t inputCount, std::string &error) {
   ModuleOp module = *program.internals().module;
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto main = graph::firstEntryOf(module);
   auto entry = module.lookupSymbol<host::EntryOp>("main");
   if (!main && !entry) {
     error = "the module has no function main";

@@ -37,13 +37,23 @@ static void check(perpend_status status) {
   throw nb::python_error();
 }
 
-Model::Model(const std::string &path, int threads) : file(path), threadLimit(threads) {
+Model::Model(const std::string &path, int threads, const std::string &weights) : file(path), threadLimit(threads) {
   perpend_status status;
   {
     nb::gil_scoped_release unlocked;
-    status = perpend_model_load(path.c_str(), &model);
+    status = perpend_model_load_with_weights(path.c_str(), weights.empty() ? nullptr : weights.c_str(), &model);
   }
   check(status);
+  checkSession();
+}
+
+Model::Model(const Model &other, const std::string &entry) : file(other.file), threadLimit(other.threadLimit) {
+  check(perpend_model_entry(other.model, entry.c_str(), &model));
+  checkSession();
+}
+
+/// Frees the model if it has no session.
+void Model::checkSession() {
   try {
     release(acquire()); // reports an invalid number of threads early
   } catch (...) {
@@ -55,6 +65,13 @@ Model::Model(const std::string &path, int threads) : file(path), threadLimit(thr
 Model::~Model() {
   idle.clear();
   perpend_model_free(model);
+}
+
+std::vector<std::string> Model::entries() const {
+  std::vector<std::string> names;
+  for (int32_t i = 0; i < perpend_model_entry_count(model); ++i)
+    names.emplace_back(perpend_model_entry_name(model, i));
+  return names;
 }
 
 std::vector<const perpend_tensor_info *> Model::inputs() const {

@@ -33,7 +33,10 @@ struct Session {
 class Model {
 public:
   /// threads: the most per call; 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's message.
-  Model(const std::string &path, int threads);
+  /// weights: the folder in which files of weights are looked for first; empty: none.
+  Model(const std::string &path, int threads, const std::string &weights);
+  /// Another entry of a model, which shares its code and weights. Errors: ValueError, which lists the names.
+  Model(const Model &other, const std::string &entry);
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
   ~Model();
@@ -42,6 +45,7 @@ public:
   nanobind::object call(nanobind::args positional, nanobind::kwargs named);
   std::vector<const perpend_tensor_info *> inputs() const;
   std::vector<const perpend_tensor_info *> outputs() const;
+  std::vector<std::string> entries() const;
   std::string name() const { return perpend_model_name(model); }
   std::string descriptor() const { return perpend_model_descriptor(model); }
   const std::string &path() const { return file; }
@@ -70,6 +74,7 @@ public:
 
 private:
   struct Call;
+  void checkSession();
   /// The only session of a model with states, in use by one thread.
   class Turn;
   bool hasStates() const { return perpend_model_state_count(model) > 0; }

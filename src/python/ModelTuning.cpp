@@ -3,6 +3,7 @@
 #include "python/ModelTuning.h"
 
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "interp/Boundary.h"
 #include "python/ProgramState.h"
 #include "support/Duration.h"
@@ -89,7 +90,7 @@ static bool setOptions(const TuningRequest &request, TuningOptions &options, std
 
 /// Inputs of another type could not be used for measuring.
 static bool checkTypes(ModuleOp module, const TuningRequest &request, std::string &error) {
-  auto main = module.lookupSymbol<func::FuncOp>("main");
+  auto main = graph::firstEntryOf(module);
   for (unsigned i = 0; main && i < main.getNumArguments(); ++i)
     for (const auto &[name, given] : request.inputs) {
       auto known = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);

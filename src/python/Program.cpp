@@ -1,6 +1,7 @@
 //===- Program.cpp - a model under compilation, for Python ----------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "python/ProgramState.h"
 
 #include "Pipeline.h"
@@ -17,6 +18,7 @@
 
 #include "mlir/Bytecode/BytecodeWriter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/DialectResourceBlobManager.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -137,6 +139,55 @@ std::unique_ptr<Program> Program::fromText(std::string_view text, std::string &e
   return nullptr;
 }
 
+static SmallVector<graph::ConstantOp> constantsOf(ModuleOp module) {
+  SmallVector<graph::ConstantOp> constants;
+  module.walk([&](graph::ConstantOp constant) { constants.push_back(constant); });
+  return constants;
+}
+
+/// A copy in another context. Constants are not copied: their memory is that of the original.
+static OwningOpRef<ModuleOp> copyOf(ModuleOp module, MLIRContext &context, const std::shared_ptr<void> &owner) {
+  std::string bytes;
+  llvm::raw_string_ostream out(bytes);
+  BytecodeWriterConfig config;
+  config.setElideResourceDataFlag();
+  if (failed(writeBytecodeToFile(module, out, config)))
+    return {};
+  OwningOpRef<ModuleOp> copy =
+      parseSourceString<ModuleOp>(bytes, ParserConfig(&context, /*verifyAfterParse=*/false), "module");
+  if (!copy)
+    return {};
+  for (auto [from, to] : llvm::zip_equal(constantsOf(module), constantsOf(*copy))) {
+    auto resource = dyn_cast<DenseResourceElementsAttr>(from.getValue());
+    AsmResourceBlob *blob = resource ? resource.getRawHandle().getBlob() : nullptr;
+    if (!blob)
+      continue;
+    auto keepAlive = [owner](void *, size_t, size_t) {};
+    cast<DenseResourceElementsAttr>(to.getValue())
+        .getRawHandle()
+        .getResource()
+        ->setBlob(AsmResourceBlob(blob->getData(), blob->getDataAlignment(), keepAlive, /*dataIsMutable=*/false));
+  }
+  return copy;
+}
+
+std::unique_ptr<Program> Program::join(const std::vector<std::pair<std::string, Program *>> &parts,
+                                       std::shared_ptr<void> owner, std::string &error) {
+  auto program = std::make_unique<Program>();
+  MLIRContext &context = program->state->context;
+  ErrorText errors(context);
+  program->state->module = ModuleOp::create(UnknownLoc::get(&context));
+  for (const auto &[name, part] : parts) {
+    auto lock = part->lock();
+    OwningOpRef<ModuleOp> copy = copyOf(*part->state->module, context, owner);
+    if (!copy || failed(graph::addEntry(*program->state->module, name, std::move(copy)))) {
+      error = errors.take("entry '" + name + "': its module could not be copied");
+      return nullptr;
+    }
+  }
+  return program;
+}
+
 bool Program::makeStates(const std::vector<std::string> &texts, std::string &error) {
   std::vector<graph::StateOption> states;
   for (const std::string &text : texts) {
@@ -147,13 +198,15 @@ bool Program::makeStates(const std::vector<std::string> &texts, std::string &err
              false;
     states.push_back(*option);
   }
-  auto main = state->module->lookupSymbol<func::FuncOp>("main");
+  auto entries = graph::entriesOf(*state->module);
   ErrorText errors(state->context);
-  if (main && succeeded(graph::makeStates(main, states)) && succeeded(verify(*state->module)) &&
-      succeeded(graph::verifyStates(main)))
-    return true;
-  error = main ? errors.take("the states do not fit") : "states: expected a module at graph level";
-  return false;
+  for (func::FuncOp entry : entries)
+    if (failed(graph::makeStates(entry, states)) || failed(verify(*state->module)) ||
+        failed(graph::verifyStates(entry)))
+      return error = errors.take("the states do not fit"), false;
+  if (entries.empty())
+    error = "states: expected a module at graph level";
+  return !entries.empty();
 }
 
 std::string Program::text() const {

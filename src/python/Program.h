@@ -72,6 +72,10 @@ public:
                                                 const Paths &operators, std::string &error);
   /// From a module's text or bytecode.
   static std::unique_ptr<Program> fromText(std::string_view text, std::string &error);
+  /// A program whose entries are the functions of others, each of which has one. Constants stay where they are: it
+  /// keeps `owner` alive, which keeps the others.
+  static std::unique_ptr<Program> join(const std::vector<std::pair<std::string, Program *>> &parts,
+                                       std::shared_ptr<void> owner, std::string &error);
 
   /// Every use of a finished program holds this lock. A thread that waits for it must not hold the interpreter lock,
   /// which a kernel in Python acquires while its program is locked.

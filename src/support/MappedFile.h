@@ -24,6 +24,14 @@ llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> mapFile(const std::string &pa
 /// Releases the pages of a mapped file; the system reads them again on use. Does nothing for other memory.
 void forgetPages(const void *bytes, size_t sizeBytes);
 
+/// Where mapped bytes lie in their file.
+struct FilePlace {
+  std::string path;
+  uint64_t offset, fileBytes;
+};
+/// Nothing for memory that is no mapped file.
+std::optional<FilePlace> placeInFile(const void *bytes);
+
 /// Exists while mapped files are read; to be asked at the end, before results are used.
 class FileWatch {
 public:

@@ -14,6 +14,21 @@ namespace perpend::support {
 /// often too small for what comes next.
 std::shared_ptr<std::byte> allocateZeroed(uint64_t sizeBytes);
 
+/// While it lives, memory of many bytes that this thread allocates lies in files without a name in a folder, so that
+/// the system can write it out: constants of a model may have more bytes than the machine has memory. Where the folder
+/// has no room for them, memory is as it is otherwise.
+class MemoryInFiles {
+public:
+  /// folder: null does nothing; it must live as long as this.
+  explicit MemoryInFiles(const char *folder);
+  ~MemoryInFiles();
+  MemoryInFiles(const MemoryInFiles &) = delete;
+  MemoryInFiles &operator=(const MemoryInFiles &) = delete;
+
+private:
+  const char *previous;
+};
+
 } // namespace perpend::support
 
 #endif

@@ -1,14 +1,17 @@
-//===- WeightsObject.cpp - Weights as an object file ----------------------===//
+//===- WeightsObject.cpp - Files of weights -------------------------------===//
 //
-// Written by hand because the file consists mostly of weights: a header, the section at offset 4096, then a symbol
-// table with one entry. The section is marked large, so that the linker places it away from code and data, which
-// address each other with 32-bit distances.
+// The object is written by hand because the file consists mostly of weights: a header, the section at offset 4096, then
+// a symbol table with one entry. The section is marked large, so that the linker places it away from code and data,
+// which address each other with 32-bit distances.
 //
 //===----------------------------------------------------------------------===//
 #include "target/WeightsObject.h"
 #include "support/InternalError.h"
+#include "support/MappedFile.h"
 
 #include "runtime/Checksum.h"
+
+#include "perpend_tables.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/FileSystem.h"
@@ -138,7 +141,7 @@ Error cannotWrite(StringRef path, std::error_code reason) {
 
 } // namespace
 
-Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &target) {
+Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &target, WeightsForm form) {
   Expected<uint16_t> machine = machineNumber(target);
   if (!machine)
     return machine.takeError();
@@ -147,11 +150,11 @@ Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &targ
   if (reason)
     return cannotWrite(path, reason);
   stream->write_zeros(pageBytes); // reserves space for the header
-  return WeightsFile(path, *machine, std::move(stream));
+  return WeightsFile(path, form, *machine, std::move(stream));
 }
 
-WeightsFile::WeightsFile(StringRef path, uint16_t machine, std::unique_ptr<raw_fd_ostream> stream)
-    : path(path), machine(machine), stream(std::move(stream)) {}
+WeightsFile::WeightsFile(StringRef path, WeightsForm form, uint16_t machine, std::unique_ptr<raw_fd_ostream> stream)
+    : path(path), form(form), machine(machine), stream(std::move(stream)) {}
 
 WeightsFile::~WeightsFile() {
   if (!stream)
@@ -174,11 +177,17 @@ void WeightsFile::fill(uint64_t offset) {
     write(ArrayRef(zeros, std::min<uint64_t>(pageBytes, offset - end())));
 }
 
-Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {
-  WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
-  const Layout layout = layOut(byteCount, summary.symbol);
-  fill(byteCount);
-  summary.checksum = checksum;
+void WeightsFile::finishPacked(uint64_t byteCount) {
+  perpend_weights_header header = {};
+  std::memcpy(header.magic, PERPEND_WEIGHTS_MAGIC, sizeof header.magic);
+  header.bytes = byteCount;
+  header.checksum = checksum;
+  stream->seek(0);
+  writeRaw(*stream, header);
+}
+
+void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
+  const Layout layout = layOut(byteCount, symbol);
   stream->write_zeros(layout.symbols - stream->tell());
   writeSymbols(*stream, byteCount);
   *stream << layout.stringTable;
@@ -186,6 +195,16 @@ Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount)
   writeSections(*stream, machine, byteCount, layout);
   stream->seek(0);
   writeHeader(*stream, machine, layout);
+}
+
+Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {
+  WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
+  fill(byteCount);
+  summary.checksum = checksum;
+  if (form == WeightsForm::Object)
+    finishObject(summary.symbol, byteCount);
+  else
+    finishPacked(byteCount);
   stream->close();
   const std::error_code reason = stream->error();
   stream->clear_error();
@@ -194,16 +213,19 @@ Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount)
   return summary;
 }
 
-Expected<WeightsSummary> writeWeightsObject(StringRef path, StringRef name, ArrayRef<WeightBlob> blobs,
-                                            uint64_t byteCount, const TargetInfo &target) {
+Expected<WeightsSummary> writeWeights(StringRef path, StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount,
+                                      const TargetInfo &target, WeightsForm form,
+                                      function_ref<void(size_t)> afterBlob) {
   if (Error error = checkBlobs(name, blobs, byteCount))
     return std::move(error);
-  Expected<WeightsFile> file = WeightsFile::create(path, target);
+  Expected<WeightsFile> file = WeightsFile::create(path, target, form);
   if (!file)
     return file.takeError();
-  for (const WeightBlob &blob : blobs) {
+  for (const auto &[number, blob] : enumerate(blobs)) {
     file->fill(blob.offset);
     file->write(blob.bytes);
+    support::forgetPages(blob.bytes.data(), blob.bytes.size());
+    afterBlob(number);
   }
   return file->finish(name, byteCount);
 }

@@ -2,6 +2,7 @@
 
 #include "tuning/ModelComparison.h"
 
+#include "graph/Entries.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Symbols.h"
 #include "tile/Attributes.h"
@@ -22,7 +23,7 @@ llvm::Expected<std::unique_ptr<ModelComparison>> ModelComparison::make(ModuleOp 
   int64_t assumed = setting.assumed;
   std::unique_ptr<ModelComparison> comparison(new ModelComparison(model, std::move(setting), std::move(*folder)));
   comparison->symbols = extents.symbols;
-  for (const std::string &symbol : graph::symbolsOf(model.lookupSymbol<func::FuncOp>("main")))
+  for (const std::string &symbol : graph::symbolsOf(graph::firstEntryOf(model)))
     comparison->symbols.try_emplace(symbol, assumed);
   return comparison;
 }

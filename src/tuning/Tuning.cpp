@@ -198,6 +198,7 @@ LogicalResult compileTask(const TuningTask &task, const tune::Trace &trace, Comp
   task.kernelIn(*copy)->setAttr(tile::traceAttribute, builder.getArrayAttr(lines));
   options.startFrom = "schedule";
   options.stopAfter.clear();
+  options.weights = "embed"; // the artifact may be sent to another machine
   return compile(*copy, options, ArtifactKind::SharedLibrary, output);
 }
 } // namespace perpend

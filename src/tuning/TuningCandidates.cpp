@@ -5,6 +5,7 @@
 #include "arrays/Compare.h"
 #include "arrays/Draw.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/Shapes.h"
 #include "interp/Boundary.h"
 #include "tune/TensorFile.h"
@@ -44,7 +45,7 @@ std::string writeInputsOf(ModuleOp model, const llvm::StringMap<int64_t> &symbol
   std::mt19937_64 generator(static_cast<uint64_t>(seed));
   std::vector<Array> inputs;
   std::vector<perpend_tensor> views;
-  auto main = model.lookupSymbol<func::FuncOp>("main");
+  auto main = graph::firstEntryOf(model);
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes())) {
     auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
     std::string which = "its input " + (name ? "'" + name.str() + "'" : std::to_string(number));

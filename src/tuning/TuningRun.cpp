@@ -4,6 +4,7 @@
 
 #include "compiler/UserIntrinsics.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 #include "interp/Boundary.h"
@@ -57,7 +58,7 @@ static bool isOfShape(ArrayRef<int64_t> extents, const graph::Shape &shape, cons
 LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
   std::set<StringRef> found;
   for (ModuleOp module : modules) {
-    auto main = module.lookupSymbol<func::FuncOp>("main");
+    auto main = graph::firstEntryOf(module);
     for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
       auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
       auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
@@ -95,7 +96,7 @@ LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
 LogicalResult TuningRun::checkSymbols(ArrayRef<ModuleOp> modules) {
   std::vector<std::string> inputs;
   for (ModuleOp module : modules)
-    if (auto main = module.lookupSymbol<func::FuncOp>("main"))
+    if (auto main = graph::firstEntryOf(module))
       for (const std::string &symbol : graph::symbolsOf(main))
         if (!llvm::is_contained(inputs, symbol))
           inputs.push_back(symbol);

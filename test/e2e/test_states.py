@@ -26,7 +26,7 @@ def mapped(result: str, operands: list[str], kind: str, body: str) -> str:
     types = ", ".join([kind] * len(operands))
     return (
         f"%{result} = graph.map ({', '.join('%' + name for name in operands)}) : ({types}) -> {kind} {{\n"
-        f"^bb0({letters}):\n  %value = {body}\n  graph.yield %value : f32\n}}\n"
+        f"^bb0({letters}):\n  %v = {body}\n  graph.yield %v : f32\n}}\n"
     )
 
 
@@ -61,7 +61,7 @@ func.func @main(%x: tensor<1x4xf32> {{graph.name = "x"}}, %k: {kind} {{graph.sta
         tensor<i64> {{graph.state = "position"}}) {{
   graph.measure %position as "p" : tensor<i64>
   {mapped("row", ["x"], "tensor<1x4xf32>", "arith.mulf %a, %a : f32")}
-  %k1 = graph.update %k, %row at <["mod(p, {capacity})"]> axis 0 : ({kind}, tensor<1x4xf32>) -> {kind}
+  %k1 = graph.update %k, %row at <["p mod {capacity}"]> axis 0 : ({kind}, tensor<1x4xf32>) -> {kind}
   {sums}
   %next = graph.map (%position) : (tensor<i64>) -> tensor<i64> {{
   ^bb0(%a: i64):

@@ -120,7 +120,7 @@ def test_an_artifact_of_another_abi(tmp_path: Path, abi: int) -> None:
     """As one of another version is: whole, and with tables of another layout."""
     run_tool("compile", DIGITS, "-o", "digits.so", folder=tmp_path)
     data = bytearray((tmp_path / "digits.so").read_bytes())
-    start = MAGIC + struct.pack("<I", 6)
+    start = MAGIC + struct.pack("<I", 7)
     assert data.count(start) == 1
     at = data.index(start) + len(MAGIC)
     data[at : at + 4] = struct.pack("<I", abi)

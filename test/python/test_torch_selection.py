@@ -170,3 +170,21 @@ def test_one_place_and_none() -> None:
     check(lambda x, i: torch.take(x, i), x, torch.tensor(-2))
     check(lambda x, i: torch.take(x, i), x, torch.tensor([[2, -1], [0, -12]]))
     check(lambda x, i: torch.gather(x[0], 0, i), x, torch.zeros(2, 0, dtype=torch.long))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.int8, torch.uint8, torch.int32, torch.float64])
+@pytest.mark.parametrize("count", [1, 2, 33, 1000])
+def test_stable_orders(dtype: torch.dtype, count: int) -> None:
+    """Many equal elements, NaN, infinities and both zeros, in both directions and along both dimensions."""
+    x = torch.randint(0, 9, (count, 3)).to(dtype) - (4 if dtype.is_signed else 0)
+    flat = x.view(-1)
+    if dtype.is_floating_point:
+        flat[::5], flat[1::7], flat[2::11], flat[3::13] = math.nan, -0.0, math.inf, -math.inf
+    elif dtype == torch.int32:
+        flat[0], flat[-1] = -(2**31), 2**31 - 1
+    orders = [dict(dim=dim, descending=descending) for dim in (0, 1) for descending in (False, True)]
+    check(
+        lambda x: tuple(torch.sort(x, stable=True, **order)[1] for order in orders),
+        x,
+        dynamic=[[0]] if count > 1 else [],
+    )

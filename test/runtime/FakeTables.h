@@ -41,7 +41,8 @@ public:
 
   // Writes what the members below say, and refers to it. The module must not outlive the tables.
   void finish(perpend_module &module) {
-    head.entries = records(&entry, 1);
+    const perpend_entry_record entries[] = {entry, second};
+    head.entries = records(entries, second.name ? 2 : 1);
     head.segments = records(&segment, segment.bytes ? 1 : 0);
     memcpy(bytes, &head, sizeof head);
     put("", 1, 1);
@@ -52,7 +53,7 @@ public:
   }
 
   perpend_tables head{};
-  perpend_entry_record entry{};
+  perpend_entry_record entry{}, second{}; // there is a second one if it has a name
   perpend_segment_record segment{};
 
 private:

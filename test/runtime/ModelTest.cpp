@@ -87,7 +87,7 @@ TEST(Model, RefusesAnotherMagicOrAbi) {
   candidate.module.magic ^= 1;
   candidate.module.abi = 99;
   EXPECT_EQ(candidate.open(), PERPEND_INCOMPATIBLE);
-  expectMessage("ABI version: expected 6, got 99");
+  expectMessage("ABI version: expected 7, got 99");
 }
 
 TEST(Model, RefusesMissingInstructionSets) {
@@ -311,16 +311,54 @@ TEST(Model, PlacesInTheArenaLieInIt) {
   expectRefused("plan", [](fake::Tables &tables) { tables.entry.lifetimes.count = UINT32_MAX; });
 }
 
-TEST(Model, RefusesWhatALaterRuntimeMayHave) {
+TEST(Model, RefusesSegmentsThatItCannotFind) {
   expectRefused("segments", [](fake::Tables &tables) { tables.segment.file = tables.text("weights.bin"); });
   expectRefused("segments", [](fake::Tables &tables) { tables.segment.offset = 64; });
-  for (uint32_t entryCount : {0, 2}) {
-    Candidate candidate;
-    std::string bytes = candidate.bytes();
-    memcpy(&bytes[offsetof(perpend_tables, entries) + offsetof(perpend_records, count)], &entryCount,
-           sizeof entryCount);
-    EXPECT_EQ(fake::readModel(candidate.module, bytes.data(), bytes.size()), PERPEND_CORRUPT);
-    expectMessage("tables: entries: ");
+  expectRefused("segments", [](fake::Tables &tables) { tables.segment.position = 64; });
+}
+
+static std::string bytesWithEntryCount(Candidate &candidate, uint32_t count) {
+  std::string bytes = candidate.bytes();
+  memcpy(&bytes[offsetof(perpend_tables, entries) + offsetof(perpend_records, count)], &count, sizeof count);
+  return bytes;
+}
+
+TEST(Model, HasEntries) {
+  Candidate candidate([](fake::Tables &tables) {
+    tables.second = tables.entry;
+    tables.second.name = tables.text("decode");
+    tables.second.inputs = tables.records({tables.tensor("q", PERPEND_F64, {"n", "3"})});
+  });
+  static const perpend_entry_functions others[] = {{fake::bind, fake::sizes, fake::run}};
+  perpend_model *model = nullptr, *entry = nullptr;
+  EXPECT_EQ(perpend_model_from_module(&candidate.module, &model), PERPEND_CORRUPT);
+  expectMessage("module: expected the functions of 2 entries, got those of one");
+  candidate.module.others = others;
+  ASSERT_EQ(perpend_model_from_module(&candidate.module, &model), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(perpend_model_entry_count(model), 2);
+  EXPECT_STREQ(perpend_model_entry_name(model, 0), "main");
+  EXPECT_STREQ(perpend_model_entry_name(model, 1), "decode");
+  EXPECT_EQ(perpend_model_entry_name(model, 2), nullptr);
+  EXPECT_EQ(perpend_model_entry(model, "encode", &entry), PERPEND_INVALID_ARGUMENT);
+  expectMessage("entry: expected one of 'main', 'decode', got 'encode'");
+  ASSERT_EQ(perpend_model_entry(model, "decode", &entry), PERPEND_OK) << perpend_error_message();
+  perpend_model_free(model); // the entry keeps it alive
+  EXPECT_STREQ(perpend_model_input(entry, 0)->name, "q");
+  EXPECT_EQ(perpend_model_input_count(entry), 1);
+  EXPECT_EQ(perpend_model_output_count(entry), 2);
+  EXPECT_EQ(perpend_model_entry_count(entry), 2);
+  ASSERT_EQ(perpend_model_entry(entry, "main", &model), PERPEND_OK);
+  EXPECT_STREQ(perpend_model_input(model, 0)->name, "x");
+  perpend_model_free(entry);
+  EXPECT_EQ(perpend_model_verify(model), PERPEND_OK);
+  perpend_model_free(model);
+}
+
+TEST(Model, RefusesEntriesThatAreNotThere) {
+  Candidate candidate;
+  for (uint32_t count : {0u, 2u, UINT32_MAX}) {
+    std::string bytes = bytesWithEntryCount(candidate, count);
+    EXPECT_EQ(fake::readModel(candidate.module, bytes.data(), bytes.size()), PERPEND_CORRUPT) << count;
   }
 }
 

@@ -349,3 +349,84 @@ TEST_F(Session, SecondThreadIsRefused) {
   perpend_session_free(slowSession);
   perpend_model_free(slowModel);
 }
+
+// A session of another entry of the same model, here of the same functions.
+class SharedSession : public Session {
+public:
+  void SetUp() override {
+    Session::SetUp();
+    ASSERT_EQ(perpend_model_entry(model, "main", &entry), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(perpend_session_create_shared(entry, session, &other), PERPEND_OK) << perpend_error_message();
+  }
+  void TearDown() override {
+    perpend_session_free(other);
+    perpend_model_free(entry);
+    Session::TearDown();
+  }
+  perpend_status runOther() { return perpend_session_run(other, inputs, 2, otherOutputs, 2); }
+
+  perpend_model *entry = nullptr;
+  perpend_session *other = nullptr;
+  perpend_tensor otherOutputs[2] = {};
+};
+
+TEST_F(SharedSession, HasOutputsOfItsOwn) {
+  ASSERT_EQ(run(), PERPEND_OK) << perpend_error_message();
+  setBatch(1000); // the arena grows for both
+  ASSERT_EQ(runOther(), PERPEND_OK) << perpend_error_message();
+  EXPECT_NE(outputs[0].data, otherOutputs[0].data);
+  setBatch(4);
+  expectResult(); // what the first has computed before
+  ASSERT_EQ(run(), PERPEND_OK);
+  expectResult();
+}
+
+TEST_F(SharedSession, OutputsOfOneAreInputsOfTheOther) {
+  ASSERT_EQ(run(), PERPEND_OK);
+  inputs[0].data = outputs[0].data;
+  ASSERT_EQ(runOther(), PERPEND_OK) << perpend_error_message();
+  EXPECT_EQ(static_cast<float *>(otherOutputs[0].data)[2], 2 * (2 * (2.0f + 1) + 1));
+}
+
+TEST_F(SharedSession, LivesLongerThanItsOwner) {
+  perpend_session_free(session);
+  session = nullptr;
+  ASSERT_EQ(runOther(), PERPEND_OK) << perpend_error_message();
+  outputs[0] = otherOutputs[0];
+  outputs[1] = otherOutputs[1];
+  expectResult();
+}
+
+TEST_F(SharedSession, IsOfTheSameModel) {
+  perpend_model *stranger = nullptr;
+  perpend_session *refused = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&module, &stranger), PERPEND_OK);
+  EXPECT_EQ(perpend_session_create_shared(stranger, session, &refused), PERPEND_INVALID_ARGUMENT);
+  expectMessage("session: expected an entry of the other session's model 'fake'");
+  perpend_model_free(stranger);
+  EXPECT_EQ(perpend_session_create_shared(entry, nullptr, &refused), PERPEND_INVALID_ARGUMENT);
+}
+
+TEST_F(SharedSession, OneRunsAtATime) {
+  static SharedSession *self;
+  static perpend_status inner;
+  self = this;
+  static const auto original = module.run;
+  perpend_module busy = module;
+  busy.run = [](perpend_frame *frame) {
+    inner = self->runOther();
+    return original(frame);
+  };
+  perpend_model *outer = nullptr;
+  perpend_session *first = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&busy, &outer), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(outer, nullptr, &first), PERPEND_OK);
+  perpend_session_free(other);
+  perpend_model_free(entry);
+  ASSERT_EQ(perpend_model_entry(outer, "main", &entry), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create_shared(entry, first, &other), PERPEND_OK);
+  EXPECT_EQ(perpend_session_run(first, inputs, 2, outputs, 2), PERPEND_OK);
+  EXPECT_EQ(inner, PERPEND_BUSY);
+  perpend_session_free(first);
+  perpend_model_free(outer);
+}

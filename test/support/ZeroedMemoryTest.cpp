@@ -3,7 +3,9 @@
 #include "gtest/gtest.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fstream>
+#include <string>
 #include <unistd.h>
 
 using perpend::support::allocateZeroed;
@@ -46,6 +48,47 @@ TEST(ZeroedMemoryTest, MuchGoesBackToTheSystem) {
   for (uint64_t i = 0; i < count; i += 2)
     pieces[i].reset();
   EXPECT_LT(residentBytes() + (count / 2 - 1) * bytes, before);
+}
+
+/// The line of the process's mappings with an address.
+std::string mappingOf(const void *address) {
+  std::ifstream maps("/proc/self/maps");
+  for (std::string line; std::getline(maps, line);) {
+    unsigned long begin = 0, end = 0;
+    const auto at = reinterpret_cast<uintptr_t>(address);
+    if (sscanf(line.c_str(), "%lx-%lx", &begin, &end) == 2 && at >= begin && at < end)
+      return line;
+  }
+  return "";
+}
+
+TEST(ZeroedMemoryTest, MayLieInFiles) {
+  constexpr uint64_t bytes = 3 << 20;
+  const std::string folder = testing::TempDir();
+  std::shared_ptr<std::byte> large, small;
+  {
+    const perpend::support::MemoryInFiles inFiles(folder.c_str());
+    large = allocateZeroed(bytes);
+    small = allocateZeroed(1000);
+  }
+  ASSERT_TRUE(large && small);
+  EXPECT_NE(mappingOf(large.get()).find("(deleted)"), std::string::npos) << mappingOf(large.get());
+  EXPECT_EQ(mappingOf(small.get()).find("(deleted)"), std::string::npos);
+  EXPECT_TRUE(std::all_of(large.get(), large.get() + bytes, [](std::byte byte) { return byte == std::byte{0}; }));
+  std::fill_n(large.get(), bytes, std::byte{1});
+  EXPECT_EQ(mappingOf(allocateZeroed(bytes).get()).find("(deleted)"), std::string::npos) << "when it is over";
+}
+
+TEST(ZeroedMemoryTest, IsMemoryWhereThereIsNoRoomForFiles) {
+  for (const char *folder : {"/nonexistent", "/proc"}) {
+    const perpend::support::MemoryInFiles inFiles(folder);
+    std::shared_ptr<std::byte> memory = allocateZeroed(2 << 20);
+    ASSERT_TRUE(memory);
+    memory.get()[0] = std::byte{1};
+  }
+  const std::string folder = testing::TempDir();
+  const perpend::support::MemoryInFiles inFiles(folder.c_str());
+  EXPECT_FALSE(allocateZeroed(UINT64_MAX / 2));
 }
 
 } // namespace

@@ -71,7 +71,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   const WeightBlob blobs[] = {{0, ArrayRef(reinterpret_cast<const char *>(weights), sizeof(weights))}};
   LinkRequest request;
   request.objects = {folder.pathOf("weights.o")};
-  const WeightsSummary summary = expectValue(writeWeightsObject(request.objects[0], "sum", blobs, 16, target));
+  const WeightsSummary summary = expectValue(writeWeights(request.objects[0], "sum", blobs, 16, target));
   fake::Tables tables;
   fake::describe(tables, "sum");
   SmallVector<uint32_t> isa;

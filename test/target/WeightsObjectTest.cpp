@@ -53,7 +53,7 @@ TEST(WeightsObject, IsAValidObject) {
   const WeightBlob blobs[] = {{0, first}, {128, second}};
   const TargetInfo target = expectValue(resolveTarget("x86-64-v3"));
   const std::string path = folder.pathOf("weights.o");
-  const WeightsSummary summary = expectValue(writeWeightsObject(path, "net", blobs, 192, target));
+  const WeightsSummary summary = expectValue(writeWeights(path, "net", blobs, 192, target));
   EXPECT_EQ(summary.symbol, "perpend_weights_net");
   EXPECT_EQ(summary.byteCount, 192u);
   std::vector<char> expected(192, 0);
@@ -89,7 +89,7 @@ TEST(WeightsObject, AreMappedReadOnlyByPageAndShared) {
   LinkRequest request;
   request.objects = {expectValue(folder.write("code.o", objectOf(weightsUserIr))), folder.pathOf("weights.o")};
   const WeightsSummary summary =
-      expectValue(writeWeightsObject(request.objects[1], "net", blobs, data.size() + 4096, target));
+      expectValue(writeWeights(request.objects[1], "net", blobs, data.size() + 4096, target));
   request.output = folder.pathOf("model.so");
   ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
 
@@ -133,7 +133,7 @@ TEST(WeightsObject, SharedWeightsLieOnce) {
 TEST(WeightsObject, EmptyIsFine) {
   const ScratchDirectory folder = testFolder();
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
-  const WeightsSummary summary = expectValue(writeWeightsObject(folder.pathOf("w.o"), "net", {}, 0, target));
+  const WeightsSummary summary = expectValue(writeWeights(folder.pathOf("w.o"), "net", {}, 0, target));
   EXPECT_EQ(summary.checksum, perpend::runtime::crc32c("", 0));
   LinkRequest request;
   request.objects = {expectValue(folder.write("code.o", objectOf(weightsUserIr))), folder.pathOf("w.o")};
@@ -146,7 +146,7 @@ TEST(WeightsObject, W1BlobsOverlap) {
   const std::vector<char> data = countedBytes(10);
   const WeightBlob blobs[] = {{0, data}, {9, data}};
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
-  const std::string text = textOf(writeWeightsObject(folder.pathOf("w.o"), "net", blobs, 64, target).takeError());
+  const std::string text = textOf(writeWeights(folder.pathOf("w.o"), "net", blobs, 64, target).takeError());
   EXPECT_NE(text.find("blob 1 starts at 9, expected 10 or more (W1)"), std::string::npos) << text;
 }
 
@@ -155,7 +155,7 @@ TEST(WeightsObject, W2BlobOutside) {
   const std::vector<char> data = countedBytes(10);
   const WeightBlob blobs[] = {{0, data}, {60, data}};
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
-  const std::string text = textOf(writeWeightsObject(folder.pathOf("w.o"), "net", blobs, 64, target).takeError());
+  const std::string text = textOf(writeWeights(folder.pathOf("w.o"), "net", blobs, 64, target).takeError());
   EXPECT_NE(text.find("blob 1 ends at 70, expected 64 or less (W2)"), std::string::npos) << text;
 }
 
@@ -163,6 +163,6 @@ TEST(WeightsObject, AFullDiskIsAnError) {
   const std::vector<char> data = countedBytes(1 << 16);
   const WeightBlob blobs[] = {{0, data}};
   const TargetInfo target = expectValue(resolveTarget("x86-64-v2"));
-  const std::string text = textOf(writeWeightsObject("/dev/full", "net", blobs, data.size(), target).takeError());
+  const std::string text = textOf(writeWeights("/dev/full", "net", blobs, data.size(), target).takeError());
   EXPECT_NE(text.find("cannot write weights to '/dev/full': No space left on device"), std::string::npos) << text;
 }

@@ -20,9 +20,9 @@ from .types import torch_dtype
 class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
     """Takes and returns what the original module does, such as a dict."""
 
-    def __init__(self, path: str, threads: int, structure: Structure) -> None:
+    def __init__(self, path: str | Model, threads: int, structure: Structure, entry: str = "") -> None:
         torch.nn.Module.__init__(self)
-        super().__init__(path, threads)
+        super().__init__(path, threads, entry=entry)
         self.allow_threads(torch.get_num_threads)
         self.structure = structure
         self.has_inputs = bool(self.inputs)
@@ -46,8 +46,12 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
             for array, info in zip(arrays, self.outputs, strict=True)
         )
 
+    def _of_entry(self, entry: str) -> Model:
+        return CompiledModule(self, self.threads, self.structure, entry)
+
     def _again(self) -> CompiledModule:
-        return CompiledModule(self.path, self.threads, self.structure)
+        whole: str | Model = Model(self.path, self.threads, self.weights) if self.entry else self.path
+        return CompiledModule(whole, self.threads, self.structure, self.entry)
 
     def _apply(self, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> CompiledModule:
         """Applies to(), half() and so on. Errors: RuntimeError for other devices and types."""

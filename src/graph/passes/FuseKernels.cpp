@@ -25,6 +25,7 @@
 
 #include "graph/Attributes.h"
 #include "graph/BatchInvariance.h"
+#include "graph/Entries.h"
 #include "graph/KernelIdentity.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Rows.h"
@@ -60,7 +61,11 @@ struct Computation {
 
 class KernelFuser {
 public:
-  KernelFuser(ModuleOp module, bool isEnabled) : module(module), isEnabled(isEnabled) {}
+  using Kernels = llvm::StringMap<func::FuncOp>; ///< by their hash
+
+  /// kernels: those that the module has, to which new ones are added.
+  KernelFuser(ModuleOp module, bool isEnabled, Kernels &kernels)
+      : module(module), isEnabled(isEnabled), kernelsByHash(kernels) {}
   void run(Block &block);
 
 private:
@@ -87,7 +92,7 @@ private:
   DenseSet<Operation *> chainRoots;
   /// All other operators of chains.
   DenseSet<Operation *> chainMembers;
-  llvm::StringMap<func::FuncOp> kernelsByHash;
+  Kernels &kernelsByHash;
 };
 } // namespace
 
@@ -331,12 +336,12 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
   using GraphFuseKernelsBase::GraphFuseKernelsBase;
 
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
-    storeResults(main);
-    KernelFuser(getOperation(), isEnabled).run(main.getBody().front());
-    numberResults(main);
+    KernelFuser::Kernels kernels; // which entries share
+    for (func::FuncOp main : entriesOf(getOperation())) {
+      storeResults(main);
+      KernelFuser(getOperation(), isEnabled, kernels).run(main.getBody().front());
+      numberResults(main);
+    }
   }
 
   /// Numbers calls that compute results of main, so that equal ones are not merged: each fills its own memory.

@@ -14,6 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Requirements.h"
@@ -33,13 +34,12 @@ using namespace perpend::graph;
 namespace {
 struct InferRequirements : perpend::graph::impl::GraphInferRequirementsBase<InferRequirements> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<mlir::func::FuncOp>("main");
-    if (!main)
-      return;
-    requireCapacities(main);
-    BindingRequirements requirements(main);
-    addBlock(main.getBody().front(), requirements);
-    requirements.declare();
+    for (mlir::func::FuncOp main : entriesOf(getOperation())) {
+      requireCapacities(main);
+      BindingRequirements requirements(main);
+      addBlock(main.getBody().front(), requirements);
+      requirements.declare();
+    }
   }
 
   /// Refuses a requirement that is negative for all values of the symbols. (Except in a region, which need not run.)

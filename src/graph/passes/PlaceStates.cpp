@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/States.h"
 #include "graph/passes/Passes.h"
 
@@ -27,9 +28,11 @@ using namespace perpend::graph;
 namespace {
 struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
+    for (func::FuncOp main : entriesOf(getOperation()))
+      place(main);
+  }
+
+  void place(func::FuncOp main) {
     auto mark = UnitAttr::get(&getContext());
     for (const State &state : statesOf(main)) {
       auto updates = updatesOf(main, state);

@@ -13,6 +13,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/Shapes.h"
@@ -178,7 +179,7 @@ private:
 
 struct ScheduleUpdates : perpend::graph::impl::GraphScheduleUpdatesBase<ScheduleUpdates> {
   void runOnOperation() override {
-    if (auto main = getOperation().lookupSymbol<func::FuncOp>("main"))
+    for (func::FuncOp main : entriesOf(getOperation()))
       if (failed(Schedule(main.getBody().front()).run()))
         signalPassFailure();
   }

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
 #include "graph/SubstituteSymbols.h"
@@ -434,7 +435,7 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     GreedyRewriteConfig config;
     config.maxIterations = 20;
     config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    SmallVector<func::FuncOp, 2> entries = entriesOf(getOperation());
     // Merges expressions of the same constants before folding, so that shared weights are folded once.
     OpPassManager merge("builtin.module");
     merge.addPass(createCSEPass());
@@ -444,10 +445,16 @@ struct Simplify : perpend::graph::impl::GraphSimplifyBase<Simplify> {
     FailureOr<bool> leavesOut = false;
     for (bool changes = true; changes;) {
       (void)applyPatternsAndFoldGreedily(getOperation(), frozen, config);
-      changes = main && (resolveMeasures(main) || *leavesOut);
-      leavesOut = changes ? leaveOutContradictions(main) : FailureOr<bool>(false);
-      if (failed(leavesOut))
-        return signalPassFailure();
+      changes = *leavesOut;
+      for (func::FuncOp main : entries)
+        changes |= resolveMeasures(main);
+      leavesOut = false;
+      for (func::FuncOp main : changes ? ArrayRef(entries) : ArrayRef<func::FuncOp>()) {
+        FailureOr<bool> left = leaveOutContradictions(main);
+        if (failed(left))
+          return signalPassFailure();
+        leavesOut = *leavesOut || *left;
+      }
     }
     if (failed(runPipeline(merge, getOperation())))
       signalPassFailure();

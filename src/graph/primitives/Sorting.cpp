@@ -1,7 +1,8 @@
 //===- Sorting.cpp - the primitive sort -----------------------------------===//
 //
-// Merge sort where the result has all positions of a line, a heap where it has
-// the first ones only. See Sequences.cpp.
+// Where the result has all positions of a line: a sorting network on words of key
+// and position for keys of at most 32 bits, merge sort of positions for others.
+// A heap where it has the first ones only. See Sequences.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -101,12 +102,26 @@ public:
 
   Value integer(OpBuilder &b, int64_t value) { return b.create<arith::ConstantIntOp>(loc, value, b.getI64Type()); }
 
+  static constexpr int64_t halfBits = 32;
+
+  /// The number of passes: the least p with 2^p >= count.
+  Value passes(OpBuilder &builder, const SymbolicInt &extent, Value count) {
+    Value zero = indexConstant(emitter, builder, loc, 0), one = indexConstant(emitter, builder, loc, 1);
+    if (std::optional<int64_t> number = extent.constant())
+      return indexConstant(emitter, builder, loc, llvm::Log2_64_Ceil(std::max<int64_t>(1, *number)));
+    return emitter.elements.loop(builder, loc, SymbolicInt(halfBits), zero, [&](OpBuilder &b, Value i, Value sum) {
+      Value width = b.create<arith::ShLIOp>(loc, one, i);
+      Value isNeeded = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, width, count);
+      return b.create<arith::SelectOp>(loc, isNeeded, b.create<arith::AddIOp>(loc, sum, one), sum).getResult();
+    });
+  }
+
   SortOp op;
   Location loc;
   SequenceEmitter &emitter;
   ValueRange lane;
 
-private:
+protected:
   Value key(OpBuilder &b, Value position, ValueRange more) {
     Value index = b.create<arith::IndexCastOp>(loc, b.getIndexType(), position);
     return emitter.elements.element(b, loc, op.getInput(), concat(at(index), more));
@@ -133,8 +148,6 @@ public:
   }
 
 private:
-  static constexpr int64_t halfBits = 32;
-
   /// The position in the half that begins at bit `from` of a word.
   Value read(OpBuilder &b, Value word, Value from) {
     Value shifted = b.create<arith::ShRUIOp>(loc, emitter.load(b, loc, at(word)), from);
@@ -149,21 +162,10 @@ private:
     emitter.store(b, loc, at(word), b.create<arith::OrIOp>(loc, kept, moved));
   }
 
-  /// The number of passes: the least p with 2^p >= count.
-  Value passes(OpBuilder &builder) {
-    if (std::optional<int64_t> number = extent.constant())
-      return indexConstant(emitter, builder, loc, llvm::Log2_64_Ceil(std::max<int64_t>(1, *number)));
-    return emitter.elements.loop(builder, loc, SymbolicInt(halfBits), zero, [&](OpBuilder &b, Value i, Value sum) {
-      Value width = b.create<arith::ShLIOp>(loc, one, i);
-      Value isNeeded = b.create<arith::CmpIOp>(loc, arith::CmpIPredicate::slt, width, count);
-      return b.create<arith::SelectOp>(loc, isNeeded, b.create<arith::AddIOp>(loc, sum, one), sum).getResult();
-    });
-  }
-
   /// Returns the half that holds the sorted positions.
   Value emitPasses(OpBuilder &builder) {
     Value none = integer(builder, 0);
-    auto loop = builder.create<scf::ForOp>(loc, zero, passes(builder), one, none);
+    auto loop = builder.create<scf::ForOp>(loc, zero, passes(builder, extent, count), one, none);
     OpBuilder b = OpBuilder::atBlockBegin(loop.getBody());
     Value from = loop.getRegionIterArg(0), to = b.create<arith::SubIOp>(loc, integer(b, halfBits), from);
     Value width = b.create<arith::ShLIOp>(loc, one, loop.getInductionVar());
@@ -201,6 +203,106 @@ private:
   }
 
   SymbolicInt extent;
+  Value zero, one, count;
+};
+
+/// Batcher's merge exchange (Knuth, The Art of Computer Programming 5.2.2, algorithm M), in place on words whose upper
+/// half is a key, as an unsigned number in the order of the result, and whose lower half is the position: no two are
+/// equal, so the result is stable. It takes the same steps for all keys, in loops over adjacent words.
+class NetworkSort : Line {
+public:
+  using Line::Line;
+
+  static bool takes(SortOp op) {
+    Type type = tensorTypeOf(op.getInput()).getElementType();
+    return !op.getLexicographic() && (isa<FloatType>(type) ? type.getIntOrFloatBitWidth() <= halfBits
+                                                           : isa<IntegerType>(type) && bitWidth(type) <= halfBits);
+  }
+
+  void emit(OpBuilder &builder) {
+    zero = indexConstant(emitter, builder, loc, 0);
+    one = indexConstant(emitter, builder, loc, 1);
+    SymbolicInt extent = shapeOf(op.getResult())[op.getDim()];
+    count = emitter.elements.extent(builder, loc, extent);
+    forEach(builder, loc, zero, count, one, [&](OpBuilder &b, Value i) {
+      Value position = b.create<arith::IndexCastOp>(loc, b.getI64Type(), i);
+      Value shifted = b.create<arith::ShLIOp>(loc, orderedKey(b, position), integer(b, halfBits));
+      emitter.store(b, loc, at(i), b.create<arith::OrIOp>(loc, shifted, position));
+    });
+    Value steps = passes(builder, extent, count);
+    Value half = builder.create<arith::ShRUIOp>(loc, builder.create<arith::ShLIOp>(loc, one, steps), one);
+    forEach(builder, loc, zero, steps, one, [&](OpBuilder &b, Value step) {
+      Value width = b.create<arith::ShRUIOp>(loc, half, step);
+      forEach(b, loc, zero, b.create<arith::AddIOp>(loc, step, one), one,
+              [&](OpBuilder &inner, Value round) { exchangeAll(inner, half, width, round); });
+    });
+    forEach(builder, loc, zero, count, one, [&](OpBuilder &b, Value i) {
+      Value position = b.create<arith::AndIOp>(loc, emitter.load(b, loc, at(i)), integer(b, mask));
+      emitter.store(b, loc, at(i), position);
+    });
+  }
+
+private:
+  static constexpr int64_t mask = (int64_t(1) << halfBits) - 1;
+
+  /// In each block of 2 * width words, `width` words are compared with those at a distance: in the first round those of
+  /// the lower half with those of the upper one.
+  void exchangeAll(OpBuilder &builder, Value half, Value width, Value round) {
+    Value isFirst = builder.create<arith::CmpIOp>(loc, arith::CmpIPredicate::eq, round, zero);
+    Value last = builder.create<arith::SelectOp>(loc, isFirst, zero, builder.create<arith::SubIOp>(loc, round, one));
+    Value far = builder.create<arith::SubIOp>(loc, builder.create<arith::ShRUIOp>(loc, half, last), width);
+    Value distance = builder.create<arith::SelectOp>(loc, isFirst, width, far);
+    Value first = builder.create<arith::SelectOp>(loc, isFirst, zero, width);
+    Value end = builder.create<arith::SubIOp>(loc, count, distance),
+          block = builder.create<arith::AddIOp>(loc, width, width);
+    forEach(builder, loc, first, end, block, [&](OpBuilder &b, Value start) {
+      Value stop = b.create<arith::MinSIOp>(loc, b.create<arith::AddIOp>(loc, start, width), end);
+      forEach(b, loc, start, stop, one, [&](OpBuilder &inner, Value i) {
+        Value other = inner.create<arith::AddIOp>(loc, i, distance);
+        Value low = emitter.load(inner, loc, at(i)), high = emitter.load(inner, loc, at(other));
+        emitter.store(inner, loc, at(i), inner.create<arith::MinUIOp>(loc, low, high));
+        emitter.store(inner, loc, at(other), inner.create<arith::MaxUIOp>(loc, low, high));
+      });
+    });
+  }
+
+  /// The key as a number of 32 bits in an i64 that is less if the element stands before another.
+  Value orderedKey(OpBuilder &b, Value position) {
+    Type type = tensorTypeOf(op.getInput()).getElementType(), word = b.getIntegerType(halfBits);
+    Value element = key(b, position, {}), bits;
+    if (isa<FloatType>(type)) {
+      Value wide = type.isF32() ? element : b.create<arith::ExtFOp>(loc, b.getF32Type(), element).getResult();
+      bits = ofFloat(b, wide);
+    } else {
+      bits = element;
+      if (bits.getType() != word)
+        bits = isUnsigned(type) ? b.create<arith::ExtUIOp>(loc, word, bits).getResult()
+                                : b.create<arith::ExtSIOp>(loc, word, bits).getResult();
+      if (!isUnsigned(type))
+        bits = b.create<arith::XOrIOp>(loc, bits, wordConstant(b, signBit));
+    }
+    if (op.getDescending())
+      bits = b.create<arith::XOrIOp>(loc, bits, wordConstant(b, -1));
+    return b.create<arith::ExtUIOp>(loc, b.getI64Type(), bits);
+  }
+
+  /// Negative numbers are ordered the other way round; -0 is 0, and NaN the greatest.
+  Value ofFloat(OpBuilder &b, Value x) {
+    Value zeroNumber = b.create<arith::ConstantOp>(loc, b.getF32FloatAttr(0));
+    Value isZero = b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::OEQ, x, zeroNumber);
+    Value isNaN = b.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, x, x);
+    Value bits = b.create<arith::BitcastOp>(loc, b.getIntegerType(halfBits),
+                                            b.create<arith::SelectOp>(loc, isZero, zeroNumber, x));
+    Value sign = b.create<arith::ShRSIOp>(loc, bits, wordConstant(b, halfBits - 1));
+    Value flipped = b.create<arith::OrIOp>(loc, sign, wordConstant(b, signBit));
+    return b.create<arith::SelectOp>(loc, isNaN, wordConstant(b, -1), b.create<arith::XOrIOp>(loc, bits, flipped));
+  }
+
+  static constexpr int64_t signBit = std::numeric_limits<int32_t>::min();
+  Value wordConstant(OpBuilder &b, int64_t value) {
+    return b.create<arith::ConstantIntOp>(loc, value, b.getIntegerType(halfBits));
+  }
+
   Value zero, one, count;
 };
 
@@ -309,7 +411,9 @@ private:
 void SortOp::emitSequence(OpBuilder &builder, Location loc, SequenceEmitter &emitter) {
   bool hasAll = shapeOf(getResult())[getDim()] == sortedShape(*this)[getDim()];
   emitter.forEachLane(builder, loc, [&](OpBuilder &inner, ValueRange lane) {
-    if (hasAll)
+    if (hasAll && NetworkSort::takes(*this))
+      NetworkSort(*this, loc, emitter, lane).emit(inner);
+    else if (hasAll)
       MergeSort(*this, loc, emitter, lane).emit(inner);
     else
       HeapSelection(*this, loc, emitter, lane).emit(inner);

@@ -6,7 +6,9 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Entries.h"
 #include "host/BuildProgram.h"
+#include "host/Segments.h"
 #include "host/Strategy.h"
 #include "host/passes/Passes.h"
 
@@ -23,20 +25,22 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
   using HostPlanMemoryBase::HostPlanMemoryBase;
 
   void runOnOperation() override {
-    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
-    if (!main)
-      return;
     std::optional<perpend::runtime::Strategy> known = strategyOf(strategy);
     if (!known) {
-      main.emitError("memory planning: unknown strategy '") << strategy << "', expected one of " << strategyNames();
+      getOperation().emitError("memory planning: unknown strategy '") << strategy << "', expected one of " << strategyNames();
       return signalPassFailure();
     }
-    FailureOr<MemoryPlan> plan = MemoryPlan::of(main, *known);
-    if (failed(plan))
-      return signalPassFailure();
-    EntryOp entry = buildProgram(main, *plan);
-    if (*known != perpend::runtime::Strategy::Best)
-      entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
+    llvm::SmallVector<func::FuncOp, 2> entries = perpend::graph::entriesOf(getOperation());
+    for (func::FuncOp main : entries) {
+      FailureOr<MemoryPlan> plan = MemoryPlan::of(main, *known);
+      if (failed(plan))
+        return signalPassFailure();
+      EntryOp entry = buildProgram(main, *plan);
+      if (*known != perpend::runtime::Strategy::Best)
+        entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
+    }
+    if (entries.size() > 1)
+      shareSegments(getOperation());
   }
 };
 } // namespace

@@ -29,10 +29,10 @@ namespace {
 /// The operations of an entry that bind symbols, as a function.
 class BindEmitter {
 public:
-  explicit BindEmitter(host::EntryOp entry)
+  BindEmitter(host::EntryOp entry, StringRef suffix)
       : entry(entry), symbols(entry.symbolNames()), types(entry.getContext()),
         pointer(FunctionEmitter::pointerType(entry->getParentOfType<ModuleOp>())),
-        f(entry->getParentOfType<ModuleOp>(), "perpend_bind",
+        f(entry->getParentOfType<ModuleOp>(), ("perpend_bind" + suffix).str(),
           types.getFunctionType({pointer, pointer, pointer}, {types.getI32Type()}), entry.getLoc()),
         refuse(new Block) {}
 
@@ -136,13 +136,13 @@ private:
 };
 } // namespace
 
-void perpend::target::emitBind(host::EntryOp entry) { BindEmitter(entry).run(); }
+void perpend::target::emitBind(host::EntryOp entry, StringRef suffix) { BindEmitter(entry, suffix).run(); }
 
-void perpend::target::emitSizes(host::EntryOp entry) {
+void perpend::target::emitSizes(host::EntryOp entry, StringRef suffix) {
   auto module = entry->getParentOfType<ModuleOp>();
   Type pointer = FunctionEmitter::pointerType(module);
-  FunctionEmitter f(module, "perpend_sizes", FunctionType::get(entry.getContext(), {pointer, pointer, pointer}, {}),
-                    entry.getLoc());
+  FunctionEmitter f(module, ("perpend_sizes" + suffix).str(),
+                    FunctionType::get(entry.getContext(), {pointer, pointer, pointer}, {}), entry.getLoc());
   std::vector<std::string> symbols = entry.symbolNames(), dataSymbols = entry.dataSymbolNames();
   auto evaluate = [&](const SymbolicInt &value) {
     return graph::mentionsAny(value, dataSymbols) ? f.integer(PERPEND_EXTENT_FROM_DATA)

@@ -24,7 +24,9 @@ using namespace perpend::target;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-void perpend::target::emitRun(host::EntryOp entry) { RunEmitter(entry).run(); }
+void perpend::target::emitRun(host::EntryOp entry, StringRef suffix) { RunEmitter(entry, suffix).run(); }
+
+std::string perpend::target::suffixOfEntry(size_t number) { return number ? "_" + std::to_string(number) : ""; }
 
 //===----------------------------------------------------------------------===//
 // The function
@@ -42,9 +44,9 @@ static FunctionType runType(ModuleOp module) {
   return FunctionType::get(context, {FunctionEmitter::pointerType(module)}, {IntegerType::get(context, 32)});
 }
 
-RunEmitter::RunEmitter(host::EntryOp entry)
+RunEmitter::RunEmitter(host::EntryOp entry, StringRef suffix)
     : entry(entry), module(entry->getParentOfType<ModuleOp>()), names(entry.symbolNames()),
-      f(module, "perpend_run", runType(module), entry.getLoc()), leave(new Block) {
+      f(module, ("perpend_run" + suffix).str(), runType(module), entry.getLoc()), leave(new Block) {
   leave->addArgument(f.builder.getI32Type(), f.loc);
   frame = f.argument(0);
   loadFrame();

@@ -11,13 +11,17 @@
 #include "host/Host.h"
 
 namespace perpend::target {
+/// What follows perpend_bind, perpend_sizes and perpend_run in the names of an entry's functions: nothing for the
+/// first.
+std::string suffixOfEntry(size_t number);
+
 /// perpend_bind(dims, symbols, error): computes the inputs' symbols from their extents, and checks requirements.
-void emitBind(host::EntryOp entry);
+void emitBind(host::EntryOp entry, llvm::StringRef suffix);
 /// perpend_sizes(symbols, bytes, dims): computes sizes of arena buffers and extents of outputs.
-void emitSizes(host::EntryOp entry);
+void emitSizes(host::EntryOp entry, llvm::StringRef suffix);
 /// perpend_run(frame): launches kernels through frame->parallel; branches, loops, symbols from data. The kernels'
 /// entries must exist already.
-void emitRun(host::EntryOp entry);
+void emitRun(host::EntryOp entry, llvm::StringRef suffix);
 } // namespace perpend::target
 
 #endif

@@ -1,6 +1,7 @@
 //===- ModuleTable.cpp - the table that a compiled model exports ----------===//
 
 #include "target/cpu/ModuleTable.h"
+#include "target/cpu/ModuleFunctions.h"
 
 #include "perpend_module.h"
 #include "runtime/variants/ChooseVariant.h"
@@ -39,6 +40,37 @@ static Constant *handleFunctions(Module &module, const ModuleTable &table) {
   if (table.texts.empty())
     return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
   return hiddenVariable(module, "perpend_handle_functions_v1");
+}
+
+static Constant *segmentFunctions(Module &module, const ModuleTable &table) {
+  if (!table.areWeightsInFiles)
+    return ConstantPointerNull::get(PointerType::getUnqual(module.getContext()));
+  return hiddenVariable(module, "perpend_segment_functions_v1");
+}
+
+static constexpr StringLiteral functionNames[] = {"perpend_bind", "perpend_sizes", "perpend_run"};
+
+std::vector<std::string> functionNamesOf(size_t entryCount) {
+  std::vector<std::string> names;
+  for (size_t entry = 0; entry < entryCount; ++entry)
+    for (StringRef name : functionNames)
+      names.push_back(name.str() + suffixOfEntry(entry));
+  return names;
+}
+
+/// The functions of the entries behind the first, three for each.
+static Constant *otherFunctions(Module &module, const ModuleTable &table) {
+  auto *pointer = PointerType::getUnqual(module.getContext());
+  if (table.entryCount == 1)
+    return ConstantPointerNull::get(pointer);
+  static_assert(sizeof(perpend_entry_functions) == 3 * sizeof(void *));
+  std::vector<Constant *> functions;
+  const std::vector<std::string> names = functionNamesOf(table.entryCount);
+  for (StringRef name : ArrayRef(names).drop_front(std::size(functionNames)))
+    functions.push_back(module.getFunction((name + table.suffix).str()));
+  auto *type = ArrayType::get(pointer, functions.size());
+  return new GlobalVariable(module, type, /*isConstant=*/true, GlobalValue::InternalLinkage,
+                            ConstantArray::get(type, functions), "perpend_entry_functions");
 }
 
 static Constant *stateFunctions(Module &module, const ModuleTable &table) {
@@ -82,7 +114,9 @@ static std::vector<Field> fieldsOf(Module &module, const ModuleTable &table) {
           {offsetof(perpend_module, sizes), module.getFunction("perpend_sizes" + table.suffix)},
           {offsetof(perpend_module, run), module.getFunction("perpend_run" + table.suffix)},
           {offsetof(perpend_module, handles), handleFunctions(module, table)},
-          {offsetof(perpend_module, states), stateFunctions(module, table)}};
+          {offsetof(perpend_module, segments), segmentFunctions(module, table)},
+          {offsetof(perpend_module, states), stateFunctions(module, table)},
+          {offsetof(perpend_module, others), otherFunctions(module, table)}};
 }
 
 /// Builds an LLVM struct from the fields, which must have the layout of the C struct.
@@ -100,8 +134,6 @@ static Constant *tableOf(LLVMContext &context, ArrayRef<Field> fields) {
     report_fatal_error("perpend bug: the module's table has not all fields of perpend_module");
   return ConstantStruct::getAnon(context, values);
 }
-
-static constexpr StringLiteral functionNames[] = {"perpend_bind", "perpend_sizes", "perpend_run"};
 
 static GlobalVariable *addTable(Module &module, const ModuleTable &table) {
   Constant *content = tableOf(module.getContext(), fieldsOf(module, table));
@@ -123,25 +155,25 @@ static void addExports(Module &module, const ModuleTable &table, function_ref<Va
 }
 
 void addModuleTable(Module &module, const ModuleTable &table) {
-  for (StringRef name : functionNames)
+  for (StringRef name : functionNamesOf(table.entryCount))
     module.getFunction(name)->setLinkage(GlobalValue::InternalLinkage);
   GlobalVariable *global = addTable(module, table);
   addExports(module, table, [&](IRBuilder<> &) { return global; });
 }
 
-void exposeFunctions(Module &module, StringRef suffix) {
-  for (StringRef name : functionNames) {
+void exposeFunctions(Module &module, const ModuleTable &table) {
+  for (const std::string &name : functionNamesOf(table.entryCount)) {
     Function *function = module.getFunction(name);
-    function->setName(name + suffix);
+    function->setName(name + table.suffix);
     function->setLinkage(GlobalValue::ExternalLinkage); // stays hidden, like all definitions
   }
 }
 
 /// Declares the functions that exposeFunctions renamed in another object.
-static void declareFunctions(Module &module, StringRef suffix) {
+static void declareFunctions(Module &module, const ModuleTable &table) {
   auto *type = FunctionType::get(Type::getVoidTy(module.getContext()), false);
-  for (StringRef name : functionNames)
-    Function::Create(type, GlobalValue::ExternalLinkage, name + suffix, module)
+  for (const std::string &name : functionNamesOf(table.entryCount))
+    Function::Create(type, GlobalValue::ExternalLinkage, name + table.suffix, module)
         ->setVisibility(GlobalValue::HiddenVisibility);
 }
 
@@ -158,7 +190,7 @@ void addVariantTables(Module &module, ArrayRef<VariantTable> variants) {
   auto *type = StructType::get(pointer, pointer, pointer);
   SmallVector<Constant *> entries;
   for (const VariantTable &variant : variants) {
-    declareFunctions(module, variant.table.suffix);
+    declareFunctions(module, variant.table);
     std::string isa;
     for (const std::string &name : variant.isa)
       isa += name + '\0';

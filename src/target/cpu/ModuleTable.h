@@ -12,7 +12,6 @@
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,19 +29,19 @@ struct ModuleTable {
   std::string name;            ///< an identifier
   bool isMain = true;          ///< found by perpend_module_main, too: the one model of a shared library or a program
   std::string descriptor;      ///< JSON, see perpend_module.h
-  std::string tables;          ///< see perpend_tables.h; all else here is what they say, too
+  std::string tables;          ///< see perpend_tables.h
   std::string weightsSymbol;   ///< empty: no weights, or those of the process
   uint64_t weightsAddress = 0; ///< in the process that makes the artifact for itself; 0: of weightsSymbol
   uint64_t weightsBytes = 0;
-  uint32_t inputCount = 0, outputCount = 0, symbolCount = 0, kernelCount = 0, growingCount = 0;
-  std::vector<int64_t> lifetimes; ///< first, last for each arena buffer
-  std::optional<std::vector<int64_t>> staticOffsets;
-  int64_t staticArenaBytes = 0;
-  uint32_t strategy = 0;          ///< with which the runtime plans (runtime/Planner.h)
+  bool areWeightsInFiles = false; ///< which the runtime maps
+  size_t entryCount = 1;          ///< whose functions have the names of suffixOfEntry
   std::vector<std::string> texts; ///< constant strings, the first is ""; empty list: no strings, lists or library calls
   bool hasStates = false;
   std::string suffix; ///< suffix of the functions' names
 };
+
+/// The names of the functions of all entries, as the phase `lower` makes them.
+std::vector<std::string> functionNamesOf(size_t entryCount);
 
 void addModuleTable(llvm::Module &module, const ModuleTable &table);
 
@@ -53,8 +52,8 @@ struct VariantTable {
   std::vector<std::string> isa; ///< instruction sets that the processor must have
 };
 
-/// Renames functions by `suffix` and exposes them, so that tables in another object can refer to them.
-void exposeFunctions(llvm::Module &module, llvm::StringRef suffix);
+/// Renames functions by the table's suffix and exposes them, so that tables in another object can refer to them.
+void exposeFunctions(llvm::Module &module, const ModuleTable &table);
 
 /// Adds perpend_module_<name>() of a model for several machines: the runtime chooses the first variant that the
 /// processor can run (runtime/variants/ChooseVariant.h). The functions are those that exposeFunctions renamed.

@@ -17,7 +17,7 @@ namespace perpend::target {
 
 class RunEmitter {
 public:
-  explicit RunEmitter(host::EntryOp entry);
+  RunEmitter(host::EntryOp entry, llvm::StringRef suffix);
   void run();
 
 private:

@@ -72,9 +72,9 @@ Value RunEmitter::constantTable(ArrayRef<int32_t> values) {
   OpBuilder atStart = OpBuilder::atBlockBegin(module.getBody());
   auto type = LLVM::LLVMArrayType::get(f.builder.getI32Type(), values.size());
   auto shape = RankedTensorType::get(static_cast<int64_t>(values.size()), f.builder.getI32Type());
-  auto global =
-      atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
-                                     "run_table_" + std::to_string(tables++), DenseElementsAttr::get(shape, values));
+  auto global = atStart.create<LLVM::GlobalOp>(f.loc, type, /*isConstant=*/true, LLVM::Linkage::Private,
+                                               f.function.getName().str() + "_table_" + std::to_string(tables++),
+                                               DenseElementsAttr::get(shape, values));
   return f.builder.create<LLVM::AddressOfOp>(f.loc, global);
 }
 

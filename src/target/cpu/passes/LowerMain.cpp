@@ -132,16 +132,20 @@ namespace {
 struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto main = module.lookupSymbol<host::EntryOp>("main");
-    if (!main)
+    llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
+    if (entries.empty())
       return;
-    emitBind(main);
-    emitSizes(main);
+    for (auto [number, entry] : llvm::enumerate(entries)) {
+      emitBind(entry, suffixOfEntry(number));
+      emitSizes(entry, suffixOfEntry(number));
+    }
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))
       if (kernel->hasAttr(graph::kernelAttribute))
         emitEntry(module, kernel);
-    emitRun(main);
-    main.erase();
+    for (auto [number, entry] : llvm::enumerate(entries))
+      emitRun(entry, suffixOfEntry(number));
+    for (host::EntryOp entry : entries)
+      entry.erase();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<host::SegmentOp, host::StateOp>(op))
         op.erase();

@@ -1,0 +1,182 @@
+"""Several entries of one artifact, which share weights and kernels (docs/decisions/0048)."""
+
+import ctypes
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from e2e.models import run_tool
+from onnx import TensorProto, helper, numpy_helper
+
+WIDTH = 256
+
+
+def write_model(path: Path, rows: int | str, last: bool) -> None:
+    """y = relu(x @ w) @ v, or its last row; the weights are the same in all of these models."""
+    generator = np.random.default_rng(1)
+    weights = [
+        numpy_helper.from_array(generator.standard_normal((WIDTH, WIDTH)).astype(np.float32) / 16, name)
+        for name in "wv"
+    ]
+    nodes = [
+        helper.make_node("MatMul", ["x", "w"], ["a"]),
+        helper.make_node("Relu", ["a"], ["b"]),
+        helper.make_node("MatMul", ["b", "v"], ["c"]),
+    ]
+    if last:
+        for name, value in [("start", -1), ("end", np.iinfo(np.int64).max), ("axis", 0)]:
+            weights.append(numpy_helper.from_array(np.array([value], np.int64), name))
+        nodes.append(helper.make_node("Slice", ["c", "start", "end", "axis"], ["y"]))
+    else:
+        nodes.append(helper.make_node("Identity", ["c"], ["y"]))
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [rows, WIDTH])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y], weights)
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)]), path)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("entries")
+    write_model(folder / "prefill.onnx", "n", last=True)
+    write_model(folder / "decode.onnx", "m", last=False)
+    for name in ["prefill", "decode"]:
+        run_tool("compile", f"{name}.onnx", "-o", f"{name}.so", folder=folder)
+    run_tool("compile", "prefill=prefill.onnx", "decode=decode.onnx", "-o", "both.so", folder=folder)
+    return folder
+
+
+X = np.linspace(-1, 1, 5 * WIDTH, dtype=np.float32).reshape(5, WIDTH)
+
+
+def test_weights_and_kernels_are_stored_once(folder: Path) -> None:
+    prefill, both = (perpend.load(folder / f"{name}.so").description for name in ["prefill", "both"])
+    assert prefill["weightsBytes"] >= 2 * 4 * WIDTH * WIDTH
+    assert both["weightsBytes"] == prefill["weightsBytes"]
+    # The kernels of decode are those of prefill, which has one more for the last row.
+    assert len(both["kernels"]) <= len(prefill["kernels"]) + 1
+    sizes = {name: (folder / f"{name}.so").stat().st_size for name in ["prefill", "decode", "both"]}
+    assert sizes["both"] < sizes["prefill"] + 0.2 * sizes["decode"], sizes
+
+
+def test_each_entry_is_what_its_model_is(folder: Path) -> None:
+    both = perpend.load(folder / "both.so")
+    assert both.entries == ["prefill", "decode"]
+    for name in both.entries:
+        alone = perpend.load(folder / f"{name}.so")
+        np.testing.assert_array_equal(both[name](X), alone(X))
+        assert both[name].inputs == alone.inputs
+    np.testing.assert_array_equal(both(X), both["prefill"](X))  # the first
+    assert np.asarray(both(X)).shape == (1, WIDTH)
+    assert np.asarray(both["decode"](x=X[:1])).shape == (1, WIDTH)
+    with pytest.raises(ValueError, match="entry: expected one of 'prefill', 'decode', got 'main'"):
+        both["main"]
+
+
+def test_command_line(folder: Path, tmp_path: Path) -> None:
+    text = run_tool("inspect", "both.so", folder=folder)
+    assert "entries  prefill, decode" in text and "symbols  n\n" in text
+    assert "symbols  m\n" in run_tool("inspect", "both.so", "--entry", "decode", folder=folder)
+    np.save(tmp_path / "x.npy", X)
+    for name in ["prefill", "decode"]:
+        out = tmp_path / name
+        run_tool("run", "both.so", "--entry", name, "--input", tmp_path / "x.npy", "--output-dir", out, folder=folder)
+        np.testing.assert_array_equal(np.load(out / "y.npy"), perpend.load(folder / f"{name}.so")(X))
+    with pytest.raises(AssertionError, match="entry: expected one of 'prefill', 'decode', got 'main'"):
+        run_tool("run", "both.so", "--entry", "main", folder=folder)
+    with pytest.raises(AssertionError, match=r"several models: expected NAME=FILE for each, got 'decode\.onnx'"):
+        run_tool("compile", "prefill=prefill.onnx", "decode.onnx", "-o", tmp_path / "m.so", folder=folder)
+    with pytest.raises(AssertionError, match="two entries have the name 'a'"):
+        run_tool("compile", "a=prefill.onnx", "a=decode.onnx", "-o", tmp_path / "m.so", folder=folder)
+
+
+def test_graph_text(folder: Path, tmp_path: Path) -> None:
+    """What the compiler prints of a module with entries is read again, at each phase, and checked entry by entry."""
+    models = ["prefill=prefill.onnx", "decode=decode.onnx"]
+    for phase in ["simplify", "fuse", "plan"]:
+        text = tmp_path / f"{phase}.mlir"
+        run_tool("compile", *models, "--stop-after", phase, "-o", text, folder=folder)
+        start = ["--start-from", {"simplify": "layout", "fuse": "schedule", "plan": "lower"}[phase]]
+        run_tool("compile", text, *start, "-o", tmp_path / f"{phase}.so", folder=folder)
+        again = perpend.load(tmp_path / f"{phase}.so")
+        for name in ["prefill", "decode"]:
+            np.testing.assert_array_equal(again[name](X), perpend.load(folder / f"{name}.so")(X))
+    plan = (tmp_path / "plan.mlir").read_text()
+    assert "host.entry @prefill(" in plan and "host.entry @decode(" in plan
+    for name in ["prefill", "decode"]:
+        said = run_tool(
+            "check", tmp_path / "simplify.mlir", "--entry", name, "--against", "interpreter,plan", folder=folder
+        )
+        assert said.count("the outputs agree") == 2
+        assert "the outputs agree" in run_tool("check", tmp_path / "plan.mlir", "--entry", name, folder=folder)
+
+
+def test_weights_beside_and_several_machines(folder: Path, tmp_path: Path) -> None:
+    models = ["prefill=prefill.onnx", "decode=decode.onnx"]
+    options = ["--weights", "beside", "--target", "x86-64,x86-64-v3"]
+    run_tool("compile", *models, "-o", tmp_path / "m.so", *options, folder=folder)
+    both = perpend.load(tmp_path / "m.so")
+    for name in ["prefill", "decode"]:
+        np.testing.assert_allclose(both[name](X), perpend.load(folder / f"{name}.so")(X), rtol=1e-4, atol=1e-4)
+
+
+def test_python(folder: Path, tmp_path: Path) -> None:
+    models = {name: str(folder / f"{name}.onnx") for name in ["prefill", "decode"]}
+    both = perpend.compile(models)
+    both.save(tmp_path / "m.so")
+    for name in models:
+        expected = perpend.load(folder / f"{name}.so")(X)
+        np.testing.assert_array_equal(both[name](X), expected)
+        np.testing.assert_array_equal(perpend.load(tmp_path / "m.so")[name](X), expected)
+    assert both.description["weightsBytes"] == perpend.load(folder / "both.so").description["weightsBytes"]
+    with pytest.raises(perpend.CompileError, match="entry '2b': expected an identifier"):
+        perpend.compile({"2b": models["prefill"]})
+
+
+def test_an_entry_called_main_comes_first(folder: Path) -> None:
+    both = perpend.compile({"other": str(folder / "decode.onnx"), "main": str(folder / "prefill.onnx")})
+    assert both.entries == ["main", "other"]
+    assert np.asarray(both(X)).shape == (1, WIDTH)
+
+
+def test_exported_programs_of_one_module(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+
+    class Net(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.a, self.b = torch.nn.Linear(WIDTH, WIDTH), torch.nn.Linear(WIDTH, WIDTH)
+
+        def forward(self, x: Any) -> Any:
+            y = self.b(torch.relu(self.a(x)))
+            return {"rows": y} if x.dim() == 2 else y
+
+    net = Net().eval()
+    with torch.no_grad():
+        rows = torch.export.export(
+            net, (torch.randn(3, WIDTH),), dynamic_shapes=({0: torch.export.Dim("n", min=2, max=4096)},)
+        )
+        one = torch.export.export(net, (torch.randn(WIDTH),))
+        both = perpend.compile({"rows": rows, "one": one})
+        x = torch.randn(7, WIDTH)
+        torch.testing.assert_close(both["rows"](x)["rows"], net(x)["rows"], rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(both["one"](x[0]), net(x[0]), rtol=1e-4, atol=1e-4)
+        torch.testing.assert_close(both(x)["rows"], net(x)["rows"], rtol=1e-4, atol=1e-4)
+    both.save(tmp_path / "m.so")
+    loaded = perpend.load(tmp_path / "m.so")
+    np.testing.assert_allclose(loaded["rows"](x.numpy())["rows"], both["rows"](x)["rows"], rtol=1e-6)
+    np.testing.assert_allclose(loaded["one"](x[0].numpy()), both["one"](x[0]), rtol=1e-6)
+
+
+def test_the_c_interface_lists_entries(folder: Path) -> None:
+    """Of an artifact that a program links, with the runtime inside."""
+    library = ctypes.CDLL(str(folder / "both.so"))
+    module, model = ctypes.CFUNCTYPE(ctypes.c_void_p)(("perpend_module_main", library)), ctypes.c_void_p()
+    assert library.perpend_model_from_module(ctypes.c_void_p(module()), ctypes.byref(model)) == 0
+    library.perpend_model_entry_name.restype = ctypes.c_char_p
+    names = [library.perpend_model_entry_name(model, i) for i in range(library.perpend_model_entry_count(model))]
+    assert names == [b"prefill", b"decode"]
+    library.perpend_model_free(model)
