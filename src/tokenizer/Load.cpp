@@ -1,0 +1,98 @@
+//===- Load.cpp - reads the files of a tokenizer --------------------------===//
+
+#include "tokenizer/Load.h"
+#include "tokenizer/JsonReader.h"
+#include "tokenizer/Refusal.h"
+#include "tokenizer/SentencePiece.h"
+
+#include "support/MappedFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/Path.h"
+
+namespace perpend::tokenizer {
+
+constexpr size_t maxNesting = 32;
+
+/// The parser of JSON calls itself for each level.
+static bool isNestedTooDeep(llvm::StringRef text) {
+  size_t depth = 0;
+  bool isInText = false;
+  for (size_t i = 0; i < text.size() && depth <= maxNesting; ++i) {
+    const char c = text[i];
+    if (isInText && c == '\\')
+      ++i;
+    else if (c == '"')
+      isInText = !isInText;
+    else if (!isInText && (c == '[' || c == '{'))
+      ++depth;
+    else if (!isInText && (c == ']' || c == '}'))
+      depth -= depth > 0;
+  }
+  return depth > maxNesting;
+}
+
+static llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef bytes) {
+  const char *hint = "the file may be damaged; fetch it again";
+  if (isNestedTooDeep(bytes))
+    return refuse("expected JSON of at most 32 levels, got more", hint);
+  llvm::Expected<llvm::json::Value> value = llvm::json::parse(bytes);
+  if (!value)
+    return refuse("expected JSON, got something else: " + llvm::toString(value.takeError()), hint);
+  return value;
+}
+
+static llvm::Error readJson(llvm::StringRef bytes, TableBuilder &builder) {
+  llvm::Expected<llvm::json::Value> value = parseJson(bytes);
+  return value ? JsonReader(builder, bytes.size()).read(*value) : value.takeError();
+}
+
+static llvm::Error readModelFile(llvm::StringRef bytes, TableBuilder &builder) {
+  llvm::Expected<SentencePieceModel> model = readSentencePieceModel(bytes);
+  return model ? addSentencePiece(builder, *model) : model.takeError();
+}
+
+static llvm::Error readFile(llvm::StringRef bytes, const LoadOptions &options, TableBuilder &builder) {
+  if (bytes.ltrim().starts_with("{"))
+    return readJson(bytes, builder);
+  return readModelFile(bytes, builder);
+}
+
+static llvm::Expected<std::string> fileIn(llvm::StringRef folder) {
+  for (const char *name : {"tokenizer.json", "tokenizer.model"}) {
+    llvm::SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    if (llvm::sys::fs::exists(path))
+      return path.str().str();
+  }
+  return refuse("'" + folder + "' has no tokenizer; expected tokenizer.json or tokenizer.model",
+                "give the path of a file");
+}
+
+llvm::Expected<TableBytes> loadTokenizer(llvm::StringRef path, const LoadOptions &options) {
+  std::string file = path.str();
+  if (llvm::sys::fs::is_directory(path)) {
+    llvm::Expected<std::string> found = fileIn(path);
+    if (!found)
+      return found.takeError();
+    file = *found;
+  }
+  support::FileWatch watch;
+  llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = support::mapFile(file);
+  if (!buffer)
+    return llvm::createStringError("cannot read '" + file + "': " + buffer.getError().message());
+  TableBuilder builder;
+  llvm::Error error = readFile((*buffer)->getBuffer(), options, builder);
+  if (std::optional<std::string> changed = watch.changedFile()) {
+    llvm::consumeError(std::move(error));
+    return llvm::createStringError(support::changedText(*changed));
+  }
+  if (error)
+    return llvm::createStringError("'" + file + "': " + llvm::toString(std::move(error)));
+  llvm::Expected<std::string> bytes = builder.write();
+  if (!bytes)
+    return llvm::createStringError("'" + file + "': " + llvm::toString(bytes.takeError()));
+  return TableBytes(*bytes);
+}
+} // namespace perpend::tokenizer
