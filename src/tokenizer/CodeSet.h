@@ -3,6 +3,7 @@
 #ifndef PERPEND_TOKENIZER_CODESET_H
 #define PERPEND_TOKENIZER_CODESET_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>

@@ -27,15 +27,21 @@ void JsonReader::readUnknown(const Object &model) {
     builder.flags |= UnknownIsError;
 }
 
-/// "left right" or ["left", "right"].
+/// "left right" or ["left", "right"]. If tokens have spaces in them, there is one space between tokens of the vocabulary.
 std::pair<StringRef, StringRef> JsonReader::readMerge(const Value &value) {
   if (const llvm::json::Array *pair = value.getAsArray())
     if (pair->size() == 2 && (*pair)[0].getAsString() && (*pair)[1].getAsString())
       return {*(*pair)[0].getAsString(), *(*pair)[1].getAsString()};
-  if (const std::optional<StringRef> text = value.getAsString())
-    if (text->count(' ') == 1)
-      return text->split(' ');
-  fail("model: merges: expected pairs of tokens, got something else");
+  const StringRef text = value.getAsString().value_or("");
+  std::vector<std::pair<StringRef, StringRef>> choices;
+  for (size_t space = text.find(' '); space != StringRef::npos; space = text.find(' ', space + 1)) {
+    const StringRef left = text.take_front(space), right = text.drop_front(space + 1);
+    if (text.count(' ') == 1 || (builder.pieceId(left) && builder.pieceId(right) && builder.pieceId((left + right).str())))
+      choices.push_back({left, right});
+  }
+  if (choices.size() == 1)
+    return choices[0];
+  fail("model: merges: expected pairs of tokens, got '" + text + "'");
   return {"", ""};
 }
 

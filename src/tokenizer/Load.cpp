@@ -1,6 +1,7 @@
 //===- Load.cpp - reads the files of a tokenizer --------------------------===//
 
 #include "tokenizer/Load.h"
+#include "tokenizer/Gguf.h"
 #include "tokenizer/JsonReader.h"
 #include "tokenizer/Refusal.h"
 #include "tokenizer/SentencePiece.h"
@@ -53,9 +54,16 @@ static llvm::Error readModelFile(llvm::StringRef bytes, TableBuilder &builder) {
   return model ? addSentencePiece(builder, *model) : model.takeError();
 }
 
+static llvm::Error readGguf(llvm::StringRef bytes, TableBuilder &builder) {
+  llvm::Expected<Metadata> metadata = readGgufMetadata(bytes);
+  return metadata ? readGgufTokenizer(*metadata, builder) : metadata.takeError();
+}
+
 static llvm::Error readFile(llvm::StringRef bytes, const LoadOptions &options, TableBuilder &builder) {
   if (bytes.ltrim().starts_with("{"))
     return readJson(bytes, builder);
+  if (bytes.starts_with("GGUF"))
+    return readGguf(bytes, builder);
   return readModelFile(bytes, builder);
 }
 

@@ -3,6 +3,7 @@
 #include "tokenizer/Pattern.h"
 #include "tokenizer/Refusal.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace perpend::tokenizer {

@@ -3,6 +3,7 @@
 #include "tokenizer/TableBuilder.h"
 #include "tokenizer/Refusal.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace perpend::tokenizer {
