@@ -126,7 +126,8 @@ std::optional<CodeSet> propertyNamed(llvm::StringRef name) {
 }
 
 const CodeSet &namedSet(NamedSet set) {
-  static constexpr const char *names[] = {"Space", "Word", "Numeric", "Punctuation", "Control", "Accent", "Combining"};
+  static constexpr const char *names[] = {"Space", "Word", "Numeric", "Punctuation", "Control", "Accent", "Combining",
+                                          "PatternWord"};
   return otherSets().find(names[static_cast<int>(set)])->second;
 }
 

@@ -45,8 +45,8 @@ CodeSet makeSet(std::vector<CodeSet::Range> ranges);
 /// A general category ("Lu", "L", "Any") or a script ("Han"), in any case; nothing if there is none of this name.
 std::optional<CodeSet> propertyNamed(llvm::StringRef name);
 
-/// The sets that components of tokenizer.json name, as `tokenizers` has them.
-enum class NamedSet { Space, Word, Numeric, Punctuation, Control, Accent, Combining };
+/// The sets that components of tokenizer.json name, as `tokenizers` has them. PatternWord is \w.
+enum class NamedSet { Space, Word, Numeric, Punctuation, Control, Accent, Combining, PatternWord };
 const CodeSet &namedSet(NamedSet set);
 
 /// What lower case makes of characters, in order.

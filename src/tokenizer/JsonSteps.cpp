@@ -49,10 +49,10 @@ void addLowerCase(TableBuilder &builder) {
 void addBertNormalizer(TableBuilder &builder, bool cleans, bool spacesChinese, bool stripsAccents, bool lowers) {
   if (cleans) {
     std::vector<CharacterMap> maps;
-    const CodeSet spaces = namedSet(NamedSet::Space);
-    CodeSet removed = namedSet(NamedSet::Control).intersection(spaces.complement());
+    CodeSet removed = namedSet(NamedSet::Control);
     removed.add(0, 0);
     removed.add(0xFFFD, 0xFFFD);
+    const CodeSet spaces = namedSet(NamedSet::Space).intersection(removed.complement());
     mapRanges(maps, removed, builder.text(""));
     mapRanges(maps, spaces, builder.text(" "));
     addMap(builder, std::move(maps));

@@ -169,10 +169,7 @@ void Emitter::emitLook(const PatternNode &node) {
 }
 
 void Emitter::emitWord(const PatternNode &node) {
-  CodeSet word;
-  for (const char *name : {"L", "M", "Nd", "Pc"})
-    word.add(*propertyNamed(name));
-  add(Op::WordEdge, classOf(word), node.isNegated);
+  add(Op::WordEdge, classOf(namedSet(NamedSet::PatternWord)), node.isNegated);
 }
 
 void Emitter::emit(const PatternNode &node) {

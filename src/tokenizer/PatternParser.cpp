@@ -311,8 +311,7 @@ std::optional<CodeSet> Parser::shorthand(uint32_t letter) {
     set = namedSet(NamedSet::Space);
     break;
   case 'w':
-    for (const char *name : {"L", "M", "Nd", "Pc"})
-      set.add(*propertyNamed(name));
+    set = namedSet(NamedSet::PatternWord);
     break;
   case 'h':
     set = {{'0', '9'}, {'a', 'f'}, {'A', 'F'}};

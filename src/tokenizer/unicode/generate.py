@@ -81,6 +81,42 @@ def categories() -> str:
     return "// General categories: R(category, first, last, step). What is in none is Cn.\n" + packed(entries)
 
 
+def charsmap(key: str) -> normalizers.Normalizer:
+    """Replaces `key` by "b", as SentencePiece's map does: a double array of the bytes, then the texts."""
+    units, node, step = {0: 0x100 << 10}, 0x100, 0x200
+    encoded = key.encode()
+    for i, byte in enumerate(encoded):
+        node ^= byte
+        units[node] = step << 10 | (i + 1 == len(encoded)) << 8 | byte
+        node ^= step
+        step *= 2
+    units[node] = 0x80000000
+    array = b"".join(units.get(i, 0).to_bytes(4, "little") for i in range(0x2000))
+    return normalizers.Precompiled(len(array).to_bytes(4, "little") + array + b"b\0")
+
+
+def graphemes() -> dict[str, set[int]]:
+    """Characters that belong to the one before them, to the one behind them, or to neither.
+
+    The normaliser Precompiled drops what follows a key in a grapheme of less than 6 bytes.
+    """
+    replace_letter = charsmap("a").normalize_str
+    extend = set()
+    for codes in chunks():
+        codes = [code for code in codes if code not in (10, 13, 0x61)]
+        lines = replace_letter("".join(f"a{chr(code)}\n" for code in codes)).split("\n")
+        extend |= {code for code, line in zip(codes, lines, strict=False) if line == "b"}
+    formats = {code for code in CODES if unicodedata.category(chr(code)) in ("Cc", "Cf", "Zl", "Zp")} - extend
+    rare = {0xD4E, 0x111C2, 0x111C3, 0x113D1, 0x1193F, 0x11941, 0x11A3A, *range(0x11A84, 0x11A8A), 0x11D46, 0x11F02}
+    prepend = {code for code in formats | rare if charsmap(chr(code)).normalize_str(chr(code) + "a") == "b"}
+    ignorable = {0x2065, *range(0xFFF0, 0xFFF9), *range(0xE0000, 0xE1000)}
+    return {
+        "GraphemeExtend": extend,
+        "GraphemePrepend": prepend,
+        "GraphemeControl": (formats | ignorable) - extend - prepend - {10, 13},
+    }
+
+
 def sets() -> str:
     word = pre_tokenizers.Whitespace()
     every = set(CODES)
@@ -90,18 +126,20 @@ def sets() -> str:
     found: dict[str, Iterable[int]] = {
         "Space": spaces,
         "Word": every - set(split_off(word, "a")),
+        "PatternWord": matching(r"\W"),
         "Numeric": split_off(pre_tokenizers.Digits(individual_digits=True), "a"),
         "Punctuation": split_off(pre_tokenizers.Punctuation(), "a"),
-        "Control": every - kept(bert) - spaces - {0xFFFD},
+        "Control": every - kept(bert) - {c for c in spaces if bert.normalize_str(chr(c)) == " "} - {0xFFFD},
         "Accent": {c for c in every - kept(accents) if normalizers.NFD().normalize_str(chr(c)) == chr(c)},
         "Combining": every - kept(normalizers.StripAccents()),
     }
+    found |= graphemes()
     for script in SCRIPTS:
         found[script] = matching(rf"\P{{{script}}}")
     entries = []
     for name, codes in found.items():
         entries += [f"R({name},{first:#x},{last:#x},{step})" for first, last, step in ranges(codes)]
-    title = "// Sets: R(name, first, last, step); one that is split off a word, removed with accents, and scripts.\n"
+    title = "// Sets: R(name, first, last, step); one that is split off a word, removed with accents, parts of graphemes, scripts.\n"
     return title + packed(entries)
 
 
