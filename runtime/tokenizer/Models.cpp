@@ -56,9 +56,9 @@ const Piece *PrefixSearch::exact() const {
 
 void BestPath::reach(size_t end, size_t start, double score, uint32_t id) {
   Node &node = nodes[end];
-  if (node.isReached && !(score > node.score))
-    return;
-  node = {table.has(FloatScores) ? static_cast<double>(static_cast<float>(score)) : score, start, id, true};
+  score = table.has(FloatScores) ? static_cast<double>(static_cast<float>(score)) : score;
+  if (!node.isReached || score > node.score)
+    node = {score, start, id, true};
 }
 
 void BestPath::extend(const char *text, size_t bytes, size_t start, size_t characterBytes) {
@@ -75,10 +75,7 @@ void BestPath::extend(const char *text, size_t bytes, size_t start, size_t chara
   }
   if (hasCharacter)
     return;
-  double unknown = table.head->unknownScore + before;
-  if (table.has(FloatScores))
-    unknown = static_cast<double>(static_cast<float>(unknown));
-  reach(start + characterBytes, start, unknown, table.head->unknownId);
+  reach(start + characterBytes, start, table.head->unknownScore + before, table.head->unknownId);
 }
 
 void BestPath::encode(const char *text, size_t bytes) {

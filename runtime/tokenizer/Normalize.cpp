@@ -40,9 +40,9 @@ void Normalizer::apply(const Step &step) {
   case StepKind::StripSpaces:
     return stripSpaces(step);
   case StepKind::Charsmap:
-    return step.flags & 1 ? charsmapOfGraphemes() : charsmap();
-  case StepKind::SpaceMarks:
-    return spaceMarks(step);
+    return charsmapOfGraphemes();
+  case StepKind::SentencePieceText:
+    return sentencePieceText(step);
   default:
     return byteLetters();
   }
@@ -99,26 +99,6 @@ void Normalizer::byteLetters() {
     appendCharacter(out, letterOfByte(static_cast<unsigned char>(current[i])));
 }
 
-// What begins the text and is kept from the map: a user-defined symbol; else by the map's longest key; else a character.
-void Normalizer::charsmap() {
-  for (size_t position = 0; position < current.size();) {
-    const char *rest = current.data() + position;
-    const size_t bytes = current.size() - position;
-    size_t taken = 0;
-    if (const AddedToken *symbol = longestAdded(table, table.addedNormalized, rest, bytes)) {
-      out.append(rest, symbol->text.bytes);
-      position += symbol->text.bytes;
-    } else if (const char *replacement = mapped(rest, bytes, /*longest=*/true, taken)) {
-      out.append(replacement, strlen(replacement));
-      position += taken;
-    } else {
-      const uint32_t code = decodeAt(rest, bytes, taken);
-      isInvalid(code) ? appendCharacter(out, replacementCharacter) : out.append(rest, taken);
-      position += taken;
-    }
-  }
-}
-
 const char *Normalizer::mapped(const char *key, size_t bytes, bool longest, size_t &keyBytes) const {
   const View<uint32_t> &units = table.charsmapUnits;
   auto offset = [](uint32_t unit) { return (unit >> 10) << ((unit & 0x200) >> 6); };
@@ -161,27 +141,54 @@ void Normalizer::charsmapOfGraphemes() {
   }
 }
 
-// Spaces at both ends and behind spaces are dropped; a mark is put before the text or behind it; spaces become marks.
-void Normalizer::spaceMarks(const Step &step) {
-  const char *space = step.flags & SpaceEscape ? "\xE2\x96\x81" : " ";
-  const bool removes = step.flags & SpaceRemoveExtra;
-  size_t begin = 0, end = current.size();
-  while (removes && begin < end && current[begin] == ' ')
-    ++begin;
-  while (removes && end > begin && current[end - 1] == ' ')
-    --end;
-  if (begin == end)
+// What begins the text: a user-defined symbol as it is, the longest key of the map, or a character.
+View<char> Normalizer::nextPart(size_t &position) const {
+  const char *rest = current.data() + position;
+  const size_t bytes = current.size() - position;
+  const auto byte = static_cast<unsigned char>(*rest);
+  size_t taken = 0;
+  if (table.normalizedStarts.bits[byte / 32] >> byte % 32 & 1)
+    if (const AddedToken *symbol = longestAdded(table, table.addedNormalized, rest, bytes)) {
+      position += symbol->text.bytes;
+      return {rest, symbol->text.bytes};
+    }
+  if (const char *replacement = mapped(rest, bytes, /*longest=*/true, taken)) {
+    position += taken;
+    return {replacement, strlen(replacement)};
+  }
+  const bool isValid = !isInvalid(decodeAt(rest, bytes, taken));
+  position += taken;
+  return isValid ? View<char>{rest, taken} : View<char>{"\xEF\xBF\xBD", 3};
+}
+
+// Parts that are a space at the start, spaces behind spaces and those at the end are dropped; a mark is put before the
+// text or behind it; spaces become marks.
+void Normalizer::sentencePieceText(const Step &step) {
+  const bool removes = step.flags & SpaceRemoveExtra, isSuffix = step.flags & SpaceAsSuffix;
+  const View<char> mark = step.flags & SpaceEscape ? View<char>{"\xE2\x96\x81", 3} : View<char>{" ", 1};
+  size_t position = 0;
+  for (size_t next = 0; removes && position < current.size(); position = next) {
+    const View<char> part = nextPart(next);
+    if (part.count != 1 || part[0] != ' ')
+      break;
+  }
+  if (position == current.size())
     return;
-  auto isPrefixed = [&](SpaceFlags flag) { return (step.flags & SpacePrefix) && (step.flags & SpaceAsSuffix) == flag; };
-  if (isPrefixed(SpaceFlags{}))
-    out.append(space, strlen(space));
-  for (size_t i = begin; i < end; ++i)
-    if (current[i] != ' ')
-      out.push(current[i]);
-    else if (!removes || current[i - 1] != ' ')
-      out.append(space, strlen(space));
-  if (isPrefixed(SpaceAsSuffix))
-    out.append(space, strlen(space));
+  if (step.flags & SpacePrefix && !isSuffix)
+    out.append(mark.data, mark.count);
+  bool wasSpace = removes;
+  while (position < current.size()) {
+    View<char> part = nextPart(position);
+    for (; wasSpace && part.count && part[0] == ' '; --part.count)
+      ++part.data;
+    for (const char byte : part)
+      byte == ' ' ? out.append(mark.data, mark.count) : out.push(byte);
+    wasSpace = part.count ? removes && part[part.count - 1] == ' ' : wasSpace;
+  }
+  while (removes && out.size() >= mark.count && !memcmp(out.data() + out.size() - mark.count, mark.data, mark.count))
+    out.resize(out.size() - mark.count);
+  if (step.flags & SpacePrefix && isSuffix)
+    out.append(mark.data, mark.count);
 }
 
 } // namespace perpend::tokenizer

@@ -30,13 +30,13 @@ private:
   void sortMarks();
   void compose();
   uint32_t composite(uint32_t first, uint32_t second) const;
-  void charsmap();
   void charsmapOfGraphemes();
   // The replacement by the shortest or the longest key that begins the text; null: there is none.
   const char *mapped(const char *key, size_t bytes, bool longest, size_t &keyBytes) const;
   size_t graphemeEnd(size_t start) const;
   uint32_t graphemeClass(size_t &position) const;
-  void spaceMarks(const Step &step);
+  View<char> nextPart(size_t &position) const;
+  void sentencePieceText(const Step &step);
 
   const Table &table;
   Matcher matcher;

@@ -71,8 +71,8 @@ enum class StepKind : uint32_t {
   Replace,       // program, text
   Prepend,       // text
   StripSpaces,   // flags: 1 left, 2 right; program: class
-  Charsmap,      // flags: 1 by graphemes; else `addedNormalized` is left as it is
-  SpaceMarks,    // SentencePiece's treatment of spaces; flags: SpaceFlags
+  Charsmap,      // by graphemes, as `tokenizers` has it
+  SentencePieceText, // its map, which leaves `addedNormalized` as it is, and its treatment of spaces; flags: SpaceFlags
   ByteLetters,   // bytes as GPT-2's visible letters (also of the splitter)
   // Splitter.
   Split,       // program, flags: SplitBehavior | 8 inverted

@@ -138,7 +138,7 @@ void JsonReader::readNormalizer(const Object &component, int depth) {
     return;
   if (llvm::Error error = builder.setCharsmap({bytes.data(), bytes.size()}))
     return fail("normalizer: Precompiled: " + llvm::toString(std::move(error)));
-  steps.push_back({StepKind::Charsmap, 1, 0, 0, 0, {0, 0}});
+  steps.push_back({StepKind::Charsmap, 0, 0, 0, 0, {0, 0}});
 }
 
 //===----------------------------------------------------------------------===//

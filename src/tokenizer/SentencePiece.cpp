@@ -132,11 +132,8 @@ void Adder::addMerges(const Entry &entry, uint32_t id) {
 void Adder::addSteps() {
   const uint32_t flags = (model.addsPrefix ? SpacePrefix : 0u) | (model.removesExtraSpaces ? SpaceRemoveExtra : 0u) |
                          (model.escapesSpaces ? SpaceEscape : 0u) | (model.spaceIsSuffix ? SpaceAsSuffix : 0u);
-  if (!model.charsmap.empty()) {
-    builder.normalizer.push_back({StepKind::Charsmap, 0, 0, 0, 0, {0, 0}});
-    builder.flags |= KeepsBytes; // the map does not see the U+FFFD that stands for a byte
-  }
-  builder.normalizer.push_back({StepKind::SpaceMarks, flags, 0, 0, 0, {0, 0}});
+  builder.flags |= KeepsBytes; // the map does not see the U+FFFD that stands for a byte
+  builder.normalizer.push_back({StepKind::SentencePieceText, flags, 0, 0, 0, {0, 0}});
   const uint32_t drops = (model.addsPrefix ? 1u : 0u) | (model.removesExtraSpaces ? 2u : 0u);
   builder.decoder.push_back({StepKind::SentencePieces, drops, 0, 0, 0, builder.text(model.unknownSurface)});
 }
