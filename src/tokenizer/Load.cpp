@@ -5,6 +5,7 @@
 #include "tokenizer/JsonReader.h"
 #include "tokenizer/Refusal.h"
 #include "tokenizer/SentencePiece.h"
+#include "tokenizer/VocabularyFiles.h"
 
 #include "support/MappedFile.h"
 
@@ -44,9 +45,21 @@ static llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef bytes) {
   return value;
 }
 
-static llvm::Error readJson(llvm::StringRef bytes, TableBuilder &builder) {
+static llvm::Error readJson(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options, TableBuilder &builder) {
   llvm::Expected<llvm::json::Value> value = parseJson(bytes);
-  return value ? JsonReader(builder, bytes.size()).read(*value) : value.takeError();
+  if (!value)
+    return value.takeError();
+  const llvm::json::Object *file = value->getAsObject();
+  if (!file || file->getObject("model") || file->getArray("added_tokens"))
+    return JsonReader(builder, bytes.size()).read(*value);
+  for (const char *name : {"merges.txt", "vocab.bpe"}) {
+    llvm::SmallString<128> beside(llvm::sys::path::parent_path(path));
+    llvm::sys::path::append(beside, name);
+    if (auto merges = support::mapFile(beside.str().str()))
+      return readVocabularyAndMerges(*file, (*merges)->getBuffer(), options.pattern, builder);
+  }
+  return refuse("expected tokenizer.json, or a vocabulary with merges.txt or vocab.bpe beside it, got neither",
+                "put both files in one folder");
 }
 
 static llvm::Error readModelFile(llvm::StringRef bytes, TableBuilder &builder) {
@@ -59,22 +72,27 @@ static llvm::Error readGguf(llvm::StringRef bytes, TableBuilder &builder) {
   return metadata ? readGgufTokenizer(*metadata, builder) : metadata.takeError();
 }
 
-static llvm::Error readFile(llvm::StringRef bytes, const LoadOptions &options, TableBuilder &builder) {
+static llvm::Error readFile(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options,
+                            TableBuilder &builder) {
   if (bytes.ltrim().starts_with("{"))
-    return readJson(bytes, builder);
+    return readJson(bytes, path, options, builder);
   if (bytes.starts_with("GGUF"))
     return readGguf(bytes, builder);
+  if (isRankFile(bytes))
+    return readRankFile(bytes, options.pattern, builder);
+  if (llvm::sys::path::extension(path) == ".txt")
+    return readWordList(bytes, options.pattern, builder);
   return readModelFile(bytes, builder);
 }
 
 static llvm::Expected<std::string> fileIn(llvm::StringRef folder) {
-  for (const char *name : {"tokenizer.json", "tokenizer.model"}) {
+  for (const char *name : {"tokenizer.json", "tokenizer.model", "vocab.json", "encoder.json", "vocab.txt"}) {
     llvm::SmallString<128> path(folder);
     llvm::sys::path::append(path, name);
     if (llvm::sys::fs::exists(path))
       return path.str().str();
   }
-  return refuse("'" + folder + "' has no tokenizer; expected tokenizer.json or tokenizer.model",
+  return refuse("'" + folder + "' has no tokenizer; expected tokenizer.json, tokenizer.model, vocab.json or vocab.txt",
                 "give the path of a file");
 }
 
@@ -91,7 +109,7 @@ llvm::Expected<TableBytes> loadTokenizer(llvm::StringRef path, const LoadOptions
   if (!buffer)
     return llvm::createStringError("cannot read '" + file + "': " + buffer.getError().message());
   TableBuilder builder;
-  llvm::Error error = readFile((*buffer)->getBuffer(), options, builder);
+  llvm::Error error = readFile((*buffer)->getBuffer(), file, options, builder);
   if (std::optional<std::string> changed = watch.changedFile()) {
     llvm::consumeError(std::move(error));
     return llvm::createStringError(support::changedText(*changed));
