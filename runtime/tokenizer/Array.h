@@ -1,5 +1,5 @@
-// A growable array without exceptions: where memory runs out, it drops what is added and sets `Memory::failed`, which the
-// caller reads once at the end.
+// A growable array without exceptions: where memory runs out, it drops what is added and sets `Memory::failed`, which
+// the caller reads once at the end.
 #ifndef PERPEND_RUNTIME_TOKENIZER_ARRAY_H
 #define PERPEND_RUNTIME_TOKENIZER_ARRAY_H
 #include <cstddef>

@@ -19,7 +19,10 @@ bool resizeBlock(void *&block, size_t &capacity, size_t count, size_t bytes) {
 static size_t beginningBytes(const char *text, size_t bytes) {
   auto at = [&](size_t i) { return static_cast<unsigned char>(text[i]); };
   const unsigned lead = at(0);
-  const size_t whole = lead >= 0xC2 && lead < 0xE0 ? 2 : lead >= 0xE0 && lead < 0xF0 ? 3 : lead >= 0xF0 && lead < 0xF5 ? 4 : 0;
+  const size_t whole = lead >= 0xC2 && lead < 0xE0   ? 2
+                       : lead >= 0xE0 && lead < 0xF0 ? 3
+                       : lead >= 0xF0 && lead < 0xF5 ? 4
+                                                     : 0;
   if (!whole)
     return 0;
   size_t have = 1;

@@ -68,7 +68,8 @@ void Normalizer::sortMarks() {
 uint32_t Normalizer::composite(uint32_t first, uint32_t second) const {
   if (first - leadFirst < leadCount && second - vowelFirst < vowelCount)
     return hangulFirst + ((first - leadFirst) * vowelCount + (second - vowelFirst)) * tailCount;
-  if (first - hangulFirst < hangulCount && (first - hangulFirst) % tailCount == 0 && second - tailFirst - 1 < tailCount - 1)
+  if (first - hangulFirst < hangulCount && (first - hangulFirst) % tailCount == 0 &&
+      second - tailFirst - 1 < tailCount - 1)
     return first + (second - tailFirst);
   auto key = [](const Composition &pair) { return static_cast<uint64_t>(pair.first) << 32 | pair.second; };
   const uint64_t wanted = key({first, second, 0});

@@ -22,8 +22,9 @@ perpend_status Decoder::status() const {
   if (memory.failed)
     return runtime::fail(PERPEND_OUT_OF_MEMORY, "tokenizer: no memory for the text; hint: decode fewer tokens at once");
   if (matcher.failed())
-    return runtime::fail(PERPEND_INVALID_DATA, "tokenizer: expected a pattern that takes a number of steps in proportion "
-                                               "to the text, got one that takes more; hint: decode fewer tokens at once");
+    return runtime::fail(PERPEND_INVALID_DATA,
+                         "tokenizer: expected a pattern that takes a number of steps in proportion "
+                         "to the text, got one that takes more; hint: decode fewer tokens at once");
   return PERPEND_OK;
 }
 
@@ -140,7 +141,8 @@ void Decoder::apply(uint32_t index, const char *text, size_t bytes, uint32_t tok
     const size_t markBytes = step.text.bytes;
     for (uint32_t i = 0; i < step.first && bytes >= markBytes && !memcmp(text, mark, markBytes); ++i)
       text += markBytes, bytes -= markBytes;
-    for (uint32_t i = 0; i < step.count && bytes >= markBytes && !memcmp(text + bytes - markBytes, mark, markBytes); ++i)
+    for (uint32_t i = 0; i < step.count && bytes >= markBytes && !memcmp(text + bytes - markBytes, mark, markBytes);
+         ++i)
       bytes -= markBytes;
     out.append(text, bytes);
     break;
@@ -165,12 +167,15 @@ void Decoder::replace(const Step &step, const char *text, size_t bytes, Array<ch
 }
 
 static int hexDigit(char c) {
-  return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+  return c >= '0' && c <= '9'   ? c - '0'
+         : c >= 'A' && c <= 'F' ? c - 'A' + 10
+         : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                : -1;
 }
 
 void Decoder::bytesOfTokens(uint32_t index, const char *text, size_t bytes) {
-  const bool isByte = bytes == 6 && !memcmp(text, "<0x", 3) && text[5] == '>' && hexDigit(text[3]) >= 0 &&
-                      hexDigit(text[4]) >= 0;
+  const bool isByte =
+      bytes == 6 && !memcmp(text, "<0x", 3) && text[5] == '>' && hexDigit(text[3]) >= 0 && hexDigit(text[4]) >= 0;
   if (isByte)
     return states[index].held.push(static_cast<char>(hexDigit(text[3]) * 16 + hexDigit(text[4])));
   flushBytes(index);
@@ -221,9 +226,9 @@ void Decoder::replaceText(Array<char> &text, const char *from, size_t fromBytes,
 }
 
 void Decoder::cleanUp(Array<char> &text) {
-  static constexpr char rules[][2][9] = {{" .", "."},     {" ?", "?"},     {" !", "!"},   {" ,", ","},
-                                         {" ' ", "'"},    {" n't", "n't"}, {" 'm", "'m"}, {" do not", " don't"},
-                                         {" 's", "'s"},   {" 've", "'ve"}, {" 're", "'re"}};
+  static constexpr char rules[][2][9] = {{" .", "."},   {" ?", "?"},     {" !", "!"},    {" ,", ","},
+                                         {" ' ", "'"},  {" n't", "n't"}, {" 'm", "'m"},  {" do not", " don't"},
+                                         {" 's", "'s"}, {" 've", "'ve"}, {" 're", "'re"}};
   for (const auto &rule : rules)
     replaceText(text, rule[0], strlen(rule[0]), rule[1]);
 }

@@ -29,16 +29,18 @@ perpend_status Encoder::status() const {
   if (memory.failed)
     return runtime::fail(PERPEND_OUT_OF_MEMORY, "tokenizer: no memory for the text; hint: encode it in parts");
   if (isTooLong || normalizer.failed())
-    return runtime::fail(PERPEND_INVALID_DATA,
-                         "tokenizer: expected a pattern that takes a number of steps in proportion to the text, got one "
-                         "that takes more; hint: split the text, or change the pattern in the tokenizer's file");
+    return runtime::fail(
+        PERPEND_INVALID_DATA,
+        "tokenizer: expected a pattern that takes a number of steps in proportion to the text, got one "
+        "that takes more; hint: split the text, or change the pattern in the tokenizer's file");
   if (isTooLarge)
     return runtime::fail(PERPEND_INVALID_DATA, "tokenizer: expected pieces of at most 4 GB, got a larger one; hint: "
                                                "encode the text in parts");
   if (out.isUnknownError)
-    return runtime::fail(PERPEND_INVALID_DATA,
-                         "tokenizer: expected characters of the vocabulary, got one that it has not, and it has no token "
-                         "for unknown ones; hint: use a vocabulary with an unknown token or with byte fallback");
+    return runtime::fail(
+        PERPEND_INVALID_DATA,
+        "tokenizer: expected characters of the vocabulary, got one that it has not, and it has no token "
+        "for unknown ones; hint: use a vocabulary with an unknown token or with byte fallback");
   return PERPEND_OK;
 }
 

@@ -53,20 +53,21 @@ private:
   void mergeMany();
   void merge(uint32_t left, const Merge &rule);
   void emit(const char *text);
-  void emitHalves(uint32_t id);
+  void emitHalves(uint32_t id, int depth);
 
   const Table &table;
   Output &out;
   Array<Symbol> symbols;
-  Array<uint64_t> heap;  // rank, then position
-  Array<Halves> halves;  // of pieces that are not used, as SentencePiece splits them again
+  Array<uint64_t> heap; // rank, then position
+  Array<Halves> halves; // of pieces that are not used, as SentencePiece splits them again
   Array<char> spelling;
 };
 
 // The most likely sequence of pieces.
 class BestPath {
 public:
-  BestPath(const Table &tokenizer, Memory &memory, Output &output) : table(tokenizer), out(output), nodes(memory), path(memory) {}
+  BestPath(const Table &tokenizer, Memory &memory, Output &output)
+      : table(tokenizer), out(output), nodes(memory), path(memory) {}
   void encode(const char *text, size_t bytes);
 
 private:

@@ -3,8 +3,9 @@
 
 namespace perpend::tokenizer {
 
-constexpr size_t fewSymbols = 24; // a heap costs more than it saves
-constexpr uint32_t frozen = 0x80000000;
+constexpr size_t fewSymbols = 24;       // a heap costs more than it saves
+constexpr uint32_t frozen = 0x80000000; // the result of a merge is a piece that SentencePiece splits again
+constexpr int maxHalves = 1000;
 
 void PairMerger::add(uint32_t id, size_t begin, size_t bytes) {
   const auto index = static_cast<uint32_t>(symbols.size());
@@ -155,12 +156,13 @@ void PairMerger::mergeMany() {
   }
 }
 
-void PairMerger::emitHalves(uint32_t id) {
-  for (size_t i = halves.size(); i-- > 0;)
+// A piece has at most as many halves as bytes.
+void PairMerger::emitHalves(uint32_t id, int depth) {
+  for (size_t i = depth < maxHalves ? halves.size() : 0; i-- > 0;)
     if (halves[i].whole == id) {
       const Halves found = halves[i];
-      emitHalves(found.left);
-      return emitHalves(found.right);
+      emitHalves(found.left, depth + 1);
+      return emitHalves(found.right, depth + 1);
     }
   out.add(id);
 }
@@ -171,7 +173,7 @@ void PairMerger::emit(const char *text) {
     if (symbol.id >= table.tokens.count)
       out.addUnknown(text + symbol.begin, symbol.bytes, /*mayFuse=*/true);
     else
-      emitHalves(symbol.id);
+      emitHalves(symbol.id, 0);
   }
 }
 

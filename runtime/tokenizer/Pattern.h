@@ -1,5 +1,5 @@
-// Runs the regular expressions of a table: backtracking, the first alternative that leads to a match wins. The number of
-// steps is limited in proportion to the text, so that no text and no pattern takes long.
+// Runs the regular expressions of a table: backtracking, the first alternative that leads to a match wins. The number
+// of steps is limited in proportion to the text, so that no text and no pattern takes long.
 #ifndef PERPEND_RUNTIME_TOKENIZER_PATTERN_H
 #define PERPEND_RUNTIME_TOKENIZER_PATTERN_H
 #include "Array.h"

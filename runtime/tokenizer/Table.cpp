@@ -59,14 +59,16 @@ public:
 
 private:
   template <typename T> void read(List list, View<T> &view) {
-    const bool isInside = list.position % 8 == 0 && list.position <= size && list.count <= (size - list.position) / sizeof(T);
+    const bool isInside =
+        list.position % 8 == 0 && list.position <= size && list.count <= (size - list.position) / sizeof(T);
     expect(isInside);
     if (isInside)
       view = {reinterpret_cast<const T *>(base + list.position), list.count};
   }
   void expect(bool holds) { good &= holds; }
   void expectText(Text text, uint32_t least = 0) {
-    expect(text.position <= table.texts.count && text.bytes <= table.texts.count - text.position && text.bytes >= least);
+    expect(text.position <= table.texts.count && text.bytes <= table.texts.count - text.position &&
+           text.bytes >= least);
   }
   void expectSlots(const View<uint32_t> &slots, size_t entries) {
     expect(slots.count && !(slots.count & (slots.count - 1)));
@@ -241,7 +243,8 @@ perpend_status openTable(const void *bytes, int64_t sizeBytes, Table &table) {
     checker.checkUnicode();
   }
   if (table.head->sizeBytes != sizeBytes || !checker.isGood())
-    return runtime::fail(PERPEND_CORRUPT, "tokenizer: expected a table as the compiler writes it, got something else in %lld bytes; %s",
+    return runtime::fail(PERPEND_CORRUPT,
+                         "tokenizer: expected a table as the compiler writes it, got something else in %lld bytes; %s",
                          static_cast<long long>(sizeBytes), hint);
   return PERPEND_OK;
 }

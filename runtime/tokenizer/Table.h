@@ -11,7 +11,7 @@ namespace perpend::tokenizer {
 constexpr uint32_t tableMagic = 0x4B4F5450; // "PTOK"
 constexpr uint32_t tableVersion = 1;
 constexpr uint32_t noId = 0xFFFFFFFF, unlimited = 0xFFFFFFFF;
-constexpr uint32_t pageCount = 0x1100;                        // of 256 code points each
+constexpr uint32_t pageCount = 0x1100; // of 256 code points each
 constexpr uint32_t maxTokens = 1u << 27, maxSteps = 64, maxInstructions = 1u << 16;
 
 struct List {
@@ -66,14 +66,14 @@ struct AddedToken {
 // A step of the normaliser, of the splitter or of the decoder. The fields depend on the kind.
 enum class StepKind : uint32_t {
   // Normaliser.
-  MapCharacters, // first, count: the list `characters`
-  Decompose,     // flags: 1 compatible, 2 then compose
-  Replace,       // program, text
-  Prepend,       // text
-  StripSpaces,   // flags: 1 left, 2 right; program: class
-  Charsmap,      // by graphemes, as `tokenizers` has it
+  MapCharacters,     // first, count: the list `characters`
+  Decompose,         // flags: 1 compatible, 2 then compose
+  Replace,           // program, text
+  Prepend,           // text
+  StripSpaces,       // flags: 1 left, 2 right; program: class
+  Charsmap,          // by graphemes, as `tokenizers` has it
   SentencePieceText, // its map, which leaves `addedNormalized` as it is, and its treatment of spaces; flags: SpaceFlags
-  ByteLetters,   // bytes as GPT-2's visible letters (also of the splitter)
+  ByteLetters,       // bytes as GPT-2's visible letters (also of the splitter)
   // Splitter.
   Split,       // program, flags: SplitBehavior | 8 inverted
   PrefixSpace, // a space before a text that does not begin with one
@@ -88,8 +88,8 @@ enum class StepKind : uint32_t {
   WordPieces,    // text: the prefix; flags: 1 clean up
   SuffixToSpace, // text
   LettersToBytes,
-  Ctc,          // text: the pad token; first, count as a Text: the word delimiter; flags: 1 clean up
-  JoinBySpaces, // no decoder
+  Ctc,            // text: the pad token; first, count as a Text: the word delimiter; flags: 1 clean up
+  JoinBySpaces,   // no decoder
   SentencePieces, // flags: 1 drop one space at the start, 2 drop all; text: what the unknown token becomes
 };
 enum SplitBehavior : uint32_t { Removed, Isolated, MergedWithPrevious, MergedWithNext, Contiguous, Inverted = 8 };
@@ -100,7 +100,8 @@ struct Step {
   Text text;
 };
 
-// Code points first to last become the text, with the character itself after the first byte if `keeps`. They are sorted.
+// Code points first to last become the text, with the character itself after the first byte if `keeps`. They are
+// sorted.
 struct CharacterMap {
   uint32_t first, last;
   Text text;
@@ -125,9 +126,9 @@ enum class Op : uint32_t {
   Class,     // a: the class
   Greedy,    // a: the class, b, c: at least, at most how often
   Possessive,
-  Fork,  // continues at a; if that fails, at b
-  Jump,  // a
-  Look,  // what follows up to Accept matches here; a: where it continues; b: 1 negated; c: characters to go back, plus 1
+  Fork, // continues at a; if that fails, at b
+  Jump, // a
+  Look, // what follows up to Accept matches here; a: where it continues; b: 1 negated; c: characters to go back, plus 1
   Atomic, // what follows up to Accept matches without being tried again; a: where it continues
   Accept,
   TextStart,

@@ -1,8 +1,8 @@
 // The C interface.
-#include "include/perpend_tokenizer.h"
 #include "Decode.h"
 #include "Encode.h"
 #include "Errors.h"
+#include "include/perpend_tokenizer.h"
 #include <new>
 
 using namespace perpend;

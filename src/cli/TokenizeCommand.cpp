@@ -34,7 +34,8 @@ static void printPiece(const perpend_tokenizer &tokenizer, int32_t id) {
 }
 
 static int printIds(const perpend_tokenizer &tokenizer, StringRef text, const TokenizeOptions &options) {
-  const uint32_t flags = (options.isPlain ? 0u : PERPEND_ADD_SPECIAL) | (options.parsesSpecial ? PERPEND_PARSE_SPECIAL : 0u);
+  const uint32_t flags =
+      (options.isPlain ? 0u : PERPEND_ADD_SPECIAL) | (options.parsesSpecial ? PERPEND_PARSE_SPECIAL : 0u);
   int32_t *found = nullptr;
   int64_t count = 0;
   if (perpend_tokenizer_encode(&tokenizer, view(text), flags, &found, &count))
@@ -76,10 +77,12 @@ int runTokenize(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("plain", options.isPlain, "", "add no special tokens, such as <s>; with --decode: print none");
   list.add("parse-special", options.parsesSpecial, "", "text spelt like a special token gives that token");
   list.add("pieces", options.showsPieces, "", "print a line for each token: its id and its spelling");
-  list.add("pattern", options.pattern, "NAME", "how texts are split, as GGUF files name it, where the file does not say it");
+  list.add("pattern", options.pattern, "NAME",
+           "how texts are split, as GGUF files name it, where the file does not say it");
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a tokenizer"))
     return *code;
-  const bool hasText = llvm::any_of(arguments, [](StringRef word) { return word == "--text" || word.starts_with("--text="); });
+  const bool hasText =
+      llvm::any_of(arguments, [](StringRef word) { return word == "--text" || word.starts_with("--text="); });
   llvm::Expected<tokenizer::TableBytes> table = tokenizer::loadTokenizer(positional[0], {options.pattern});
   if (!table)
     return fail(table.takeError());

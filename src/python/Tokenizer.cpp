@@ -63,7 +63,8 @@ nb::bytes Tokenizer::decode(const std::vector<int32_t> &ids, uint32_t flags) con
   perpend_status status;
   {
     nb::gil_scoped_release released;
-    status = perpend_tokenizer_decode(opened.get(), ids.data(), static_cast<int64_t>(ids.size()), flags, &text, &sizeBytes);
+    status =
+        perpend_tokenizer_decode(opened.get(), ids.data(), static_cast<int64_t>(ids.size()), flags, &text, &sizeBytes);
   }
   check(status);
   const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);

@@ -126,8 +126,8 @@ std::optional<CodeSet> propertyNamed(llvm::StringRef name) {
 }
 
 const CodeSet &namedSet(NamedSet set) {
-  static constexpr const char *names[] = {"Space", "Word", "Numeric", "Punctuation", "Control", "Accent", "Combining",
-                                          "PatternWord"};
+  static constexpr const char *names[] = {"Space",   "Word",   "Numeric",   "Punctuation",
+                                          "Control", "Accent", "Combining", "PatternWord"};
   return otherSets().find(names[static_cast<int>(set)])->second;
 }
 
@@ -189,8 +189,9 @@ static NormalForms readNormalForms() {
   llvm::sort(forms.decompositions, [](const CodeDecomposition &a, const CodeDecomposition &b) {
     return std::pair(a.code, a.isCompatible) < std::pair(b.code, b.isCompatible);
   });
-  llvm::sort(forms.compositions,
-             [](const CodePair &a, const CodePair &b) { return std::pair(a.first, a.second) < std::pair(b.first, b.second); });
+  llvm::sort(forms.compositions, [](const CodePair &a, const CodePair &b) {
+    return std::pair(a.first, a.second) < std::pair(b.first, b.second);
+  });
   llvm::sort(forms.classes, [](const CodeClass &a, const CodeClass &b) { return a.first < b.first; });
   std::vector<CodeClass> joined;
   for (const CodeClass &next : forms.classes)

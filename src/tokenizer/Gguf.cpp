@@ -56,9 +56,7 @@ private:
     const int64_t id = valueOr<int64_t>(key, -1);
     return id < 0 || id >= static_cast<int64_t>(texts.size()) ? noId : static_cast<uint32_t>(id);
   }
-  PieceType typeOf(size_t id) const {
-    return types.empty() ? PieceType::Normal : static_cast<PieceType>(types[id]);
-  }
+  PieceType typeOf(size_t id) const { return types.empty() ? PieceType::Normal : static_cast<PieceType>(types[id]); }
 
   const Metadata &metadata;
   TableBuilder &builder;
@@ -107,12 +105,13 @@ llvm::Error Reader::readPieces(SentencePieceModel::Kind kind) {
   for (size_t id = 0; id < texts.size(); ++id) {
     PieceType type = typeOf(id);
     if (texts[id].empty() || (*scores)[id] != (*scores)[id])
-      return refuse("tokenizer.ggml: expected tokens with a text and a score, got another with id " + llvm::Twine(id), damaged);
+      return refuse("tokenizer.ggml: expected tokens with a text and a score, got another with id " + llvm::Twine(id),
+                    damaged);
     if (unknown != noId && (id == unknown || type == PieceType::Unknown))
       type = id == unknown ? PieceType::Unknown : PieceType::Control;
     bytes += type == PieceType::Byte;
-    model.pieces.push_back({texts[id].str(), static_cast<float>((*scores)[id]),
-                            type == PieceType{} ? PieceType::Normal : type});
+    model.pieces.push_back(
+        {texts[id].str(), static_cast<float>((*scores)[id]), type == PieceType{} ? PieceType::Normal : type});
   }
   model.kind = kind;
   model.fallsBackToBytes = bytes >= 256;
@@ -194,7 +193,8 @@ llvm::Error Reader::readWords() {
   builder.prefixIds.push_back(start);
   builder.suffixIds.push_back(end);
   const bool lowers = valueOr("normalizer.lowercase", true);
-  addBertNormalizer(builder, /*cleans=*/true, /*spacesChinese=*/true, valueOr("normalizer.strip_accents", lowers), lowers);
+  addBertNormalizer(builder, /*cleans=*/true, /*spacesChinese=*/true, valueOr("normalizer.strip_accents", lowers),
+                    lowers);
   addBertSplitter(builder);
   builder.decoder.push_back({StepKind::WordPieces, 1, 0, 0, 0, builder.text("##")});
   return llvm::Error::success();

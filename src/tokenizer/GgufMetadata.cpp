@@ -110,7 +110,8 @@ llvm::Expected<Metadata> Reader::read() {
   rest.consume_front("GGUF");
   const uint64_t version = number(4);
   if (version != 2 && version != 3)
-    return refuse("expected a GGUF file of version 2 or 3 and little-endian, got version " + llvm::Twine(version), hint);
+    return refuse("expected a GGUF file of version 2 or 3 and little-endian, got version " + llvm::Twine(version),
+                  hint);
   number(8); // tensors
   const uint64_t count = number(8);
   expect(count <= rest.size() / 13);

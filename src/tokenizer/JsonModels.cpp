@@ -27,7 +27,8 @@ void JsonReader::readUnknown(const Object &model) {
     builder.flags |= UnknownIsError;
 }
 
-/// "left right" or ["left", "right"]. If tokens have spaces in them, there is one space between tokens of the vocabulary.
+/// "left right" or ["left", "right"]. If tokens have spaces in them, there is one space between tokens of the
+/// vocabulary.
 std::pair<StringRef, StringRef> JsonReader::readMerge(const Value &value) {
   if (const llvm::json::Array *pair = value.getAsArray())
     if (pair->size() == 2 && (*pair)[0].getAsString() && (*pair)[1].getAsString())
@@ -36,7 +37,8 @@ std::pair<StringRef, StringRef> JsonReader::readMerge(const Value &value) {
   std::vector<std::pair<StringRef, StringRef>> choices;
   for (size_t space = text.find(' '); space != StringRef::npos; space = text.find(' ', space + 1)) {
     const StringRef left = text.take_front(space), right = text.drop_front(space + 1);
-    if (text.count(' ') == 1 || (builder.pieceId(left) && builder.pieceId(right) && builder.pieceId((left + right).str())))
+    if (text.count(' ') == 1 ||
+        (builder.pieceId(left) && builder.pieceId(right) && builder.pieceId((left + right).str())))
       choices.push_back({left, right});
   }
   if (choices.size() == 1)

@@ -58,7 +58,8 @@ uint32_t JsonReader::id(const Value *value, StringRef where) {
   const std::optional<int64_t> found = value ? value->getAsInteger() : std::nullopt;
   if (found && *found >= 0 && *found < static_cast<int64_t>(idLimit) && *found < maxTokens)
     return static_cast<uint32_t>(*found);
-  fail(where + ": expected an id, got " + (found ? Twine(*found) + ", more than the file has tokens" : "something else"));
+  fail(where + ": expected an id, got " +
+       (found ? Twine(*found) + ", more than the file has tokens" : "something else"));
   return 0;
 }
 

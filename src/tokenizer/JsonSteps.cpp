@@ -76,8 +76,14 @@ static void addNmt(TableBuilder &builder) {
   addRemoval(builder, {{1, 8}, {0xB, 0xB}, {0xE, 0x1F}, {0x7F, 0x7F}, {0x8F, 0x8F}, {0x9F, 0x9F}});
   std::vector<CharacterMap> maps;
   mapRanges(maps,
-            {{9, 0xA}, {0xC, 0xD}, {0x1680, 0x1680}, {0x200B, 0x200F}, {0x2028, 0x2029}, {0x2581, 0x2581},
-             {0xFEFF, 0xFEFF}, {0xFFFD, 0xFFFD}},
+            {{9, 0xA},
+             {0xC, 0xD},
+             {0x1680, 0x1680},
+             {0x200B, 0x200F},
+             {0x2028, 0x2029},
+             {0x2581, 0x2581},
+             {0xFEFF, 0xFEFF},
+             {0xFFFD, 0xFFFD}},
             builder.text(" "));
   addMap(builder, std::move(maps));
 }
@@ -120,8 +126,10 @@ void JsonReader::readNormalizer(const Object &component, int depth) {
     return steps.push_back({StepKind::Replace, 0, pattern(component, "normalizer: Replace"), 0, 0,
                             builder.text(string(component, "content", where))});
   if (type == "Strip") {
-    const uint32_t sides = (boolean(component, "strip_left", where) ? 1u : 0) | (boolean(component, "strip_right", where) ? 2u : 0);
-    return steps.push_back({StepKind::StripSpaces, sides, builder.characterClass(namedSet(NamedSet::Space)), 0, 0, {0, 0}});
+    const uint32_t sides =
+        (boolean(component, "strip_left", where) ? 1u : 0) | (boolean(component, "strip_right", where) ? 2u : 0);
+    return steps.push_back(
+        {StepKind::StripSpaces, sides, builder.characterClass(namedSet(NamedSet::Space)), 0, 0, {0, 0}});
   }
   if (type == "ByteLevel") {
     builder.flags |= KeepsBytes;
@@ -279,10 +287,12 @@ void JsonReader::readDecoder(const Object &component, int depth) {
     return steps.push_back({StepKind::WordPieces, boolean(component, "cleanup", where, true), 0, 0, 0,
                             builder.text(string(component, "prefix", where, "##"))});
   if (type == "BPEDecoder")
-    return steps.push_back({StepKind::SuffixToSpace, 0, 0, 0, 0, builder.text(string(component, "suffix", where, "</w>"))});
+    return steps.push_back(
+        {StepKind::SuffixToSpace, 0, 0, 0, 0, builder.text(string(component, "suffix", where, "</w>"))});
   if (type != "CTC")
-    return failComponent("decoder", type,
-                         "ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace, WordPiece, BPEDecoder, CTC or Sequence");
+    return failComponent(
+        "decoder", type,
+        "ByteLevel, ByteFallback, Fuse, Replace, Strip, Metaspace, WordPiece, BPEDecoder, CTC or Sequence");
   const Text delimiter = builder.text(string(component, "word_delimiter_token", where, "|"));
   steps.push_back({StepKind::Ctc, boolean(component, "cleanup", where, true), 0, delimiter.position, delimiter.bytes,
                    builder.text(string(component, "pad_token", where, "<pad>"))});

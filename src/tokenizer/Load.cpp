@@ -45,7 +45,8 @@ static llvm::Expected<llvm::json::Value> parseJson(llvm::StringRef bytes) {
   return value;
 }
 
-static llvm::Error readJson(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options, TableBuilder &builder) {
+static llvm::Error readJson(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options,
+                            TableBuilder &builder) {
   llvm::Expected<llvm::json::Value> value = parseJson(bytes);
   if (!value)
     return value.takeError();
@@ -96,6 +97,16 @@ static llvm::Expected<std::string> fileIn(llvm::StringRef folder) {
                 "give the path of a file");
 }
 
+llvm::Expected<TableBytes> readTokenizer(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options) {
+  TableBuilder builder;
+  if (llvm::Error error = readFile(bytes, path, options, builder))
+    return std::move(error);
+  llvm::Expected<std::string> table = builder.write();
+  if (!table)
+    return table.takeError();
+  return TableBytes(*table);
+}
+
 llvm::Expected<TableBytes> loadTokenizer(llvm::StringRef path, const LoadOptions &options) {
   std::string file = path.str();
   if (llvm::sys::fs::is_directory(path)) {
@@ -108,17 +119,13 @@ llvm::Expected<TableBytes> loadTokenizer(llvm::StringRef path, const LoadOptions
   llvm::ErrorOr<std::unique_ptr<llvm::MemoryBuffer>> buffer = support::mapFile(file);
   if (!buffer)
     return llvm::createStringError("cannot read '" + file + "': " + buffer.getError().message());
-  TableBuilder builder;
-  llvm::Error error = readFile((*buffer)->getBuffer(), file, options, builder);
+  llvm::Expected<TableBytes> table = readTokenizer((*buffer)->getBuffer(), file, options);
   if (std::optional<std::string> changed = watch.changedFile()) {
-    llvm::consumeError(std::move(error));
+    llvm::consumeError(table.takeError());
     return llvm::createStringError(support::changedText(*changed));
   }
-  if (error)
-    return llvm::createStringError("'" + file + "': " + llvm::toString(std::move(error)));
-  llvm::Expected<std::string> bytes = builder.write();
-  if (!bytes)
-    return llvm::createStringError("'" + file + "': " + llvm::toString(bytes.takeError()));
-  return TableBytes(*bytes);
+  if (!table)
+    return llvm::createStringError("'" + file + "': " + llvm::toString(table.takeError()));
+  return table;
 }
 } // namespace perpend::tokenizer

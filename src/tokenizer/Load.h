@@ -31,6 +31,9 @@ struct LoadOptions {
   std::string pattern;
 };
 
+/// Reads the bytes of a file. `path` says what it is where the bytes do not, and where other files lie.
+llvm::Expected<TableBytes> readTokenizer(llvm::StringRef bytes, llvm::StringRef path, const LoadOptions &options = {});
+
 /// Reads tokenizer.json, tokenizer.model (SentencePiece, or ranks of tiktoken), a GGUF file, vocab.txt, vocab.json with
 /// merges.txt, or the first of these in a folder. Errors name the file.
 llvm::Expected<TableBytes> loadTokenizer(llvm::StringRef path, const LoadOptions &options = {});

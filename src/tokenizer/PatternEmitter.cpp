@@ -122,7 +122,8 @@ void Emitter::emitLoop(const PatternNode &node) {
 void Emitter::emitRepeat(const PatternNode &node) {
   const PatternNode &body = *node.parts[0];
   if (body.kind == PatternNode::Set && node.mode != PatternNode::Lazy)
-    return add(node.mode == PatternNode::Greedy ? Op::Greedy : Op::Possessive, classOf(body.set), node.least, node.most);
+    return add(node.mode == PatternNode::Greedy ? Op::Greedy : Op::Possessive, classOf(body.set), node.least,
+               node.most);
   if (node.mode != PatternNode::Possessive)
     return emitLoop(node);
   const uint32_t atomic = here();

@@ -86,8 +86,9 @@ llvm::Expected<Node> Parser::run() {
     fail("there is a ')' too many");
   if (problem.empty())
     return node;
-  return refuse(llvm::formatv("tokenizer: cannot read the pattern '{0}' at character {1}: {2}", whole, position, problem),
-                "patterns have Oniguruma's syntax without back references, conditions and calls of groups");
+  return refuse(
+      llvm::formatv("tokenizer: cannot read the pattern '{0}' at character {1}: {2}", whole, position, problem),
+      "patterns have Oniguruma's syntax without back references, conditions and calls of groups");
 }
 
 bool Parser::takeWord(llvm::StringRef word) {
@@ -223,8 +224,8 @@ Node Parser::group(Options &options) {
 
 uint32_t Parser::number(int base, size_t most) {
   std::string digits;
-  while (digits.size() < most && peek() < 128 && llvm::hexDigitValue(static_cast<char>(peek())) < static_cast<unsigned>(base) &&
-         position < text.size())
+  while (digits.size() < most && peek() < 128 &&
+         llvm::hexDigitValue(static_cast<char>(peek())) < static_cast<unsigned>(base) && position < text.size())
     digits += static_cast<char>(text[position++]);
   uint32_t value = 0;
   if (llvm::StringRef(digits).getAsInteger(base, value))
@@ -496,14 +497,16 @@ uint32_t PatternNode::leastLength() const {
 llvm::Expected<std::unique_ptr<PatternNode>> parsePattern(llvm::StringRef pattern) {
   std::optional<std::vector<uint32_t>> codes = codesOf(pattern);
   if (!codes || pattern.size() > maxPatternBytes)
-    return refuse("tokenizer: expected patterns of UTF-8 of at most 64 KB, got another", "the file may be damaged; fetch it again");
+    return refuse("tokenizer: expected patterns of UTF-8 of at most 64 KB, got another",
+                  "the file may be damaged; fetch it again");
   return Parser(pattern, std::move(*codes)).run();
 }
 
 llvm::Expected<std::unique_ptr<PatternNode>> literalPattern(llvm::StringRef text) {
   std::optional<std::vector<uint32_t>> codes = codesOf(text);
   if (!codes || codes->empty())
-    return refuse("tokenizer: expected a text to look for, got '" + text + "'", "the file may be damaged; fetch it again");
+    return refuse("tokenizer: expected a text to look for, got '" + text + "'",
+                  "the file may be damaged; fetch it again");
   Node node = makeNode(PatternNode::Sequence);
   for (const uint32_t code : *codes)
     node->parts.push_back(makeSetNode({{code, code}}));

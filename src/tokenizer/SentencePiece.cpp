@@ -20,7 +20,8 @@ bool isInModel(PieceType type) {
 /// -1: the text is not <0xNN>.
 int byteOf(llvm::StringRef text) {
   unsigned byte = 0;
-  const bool isByte = text.size() == 6 && text.consume_front("<0x") && text.consume_back(">") && !text.getAsInteger(16, byte);
+  const bool isByte =
+      text.size() == 6 && text.consume_front("<0x") && text.consume_back(">") && !text.getAsInteger(16, byte);
   return isByte ? static_cast<int>(byte) : -1;
 }
 
@@ -63,7 +64,8 @@ llvm::Error Adder::addTokens() {
     if (entry.type == PieceType::Control || entry.type == PieceType::Unknown)
       builder.addedRaw.push_back({entry.text, id, AddedSpecial});
     if (entry.type == PieceType::UserDefined)
-      builder.addedNormalized.push_back({entry.text, id, model.kind == SentencePieceModel::Unigram ? AddedToModel : 0u});
+      builder.addedNormalized.push_back(
+          {entry.text, id, model.kind == SentencePieceModel::Unigram ? AddedToModel : 0u});
   }
   if (builder.unknownId == noId)
     return refuse("tokenizer: expected a piece for unknown characters, got none", hint);

@@ -111,7 +111,8 @@ bool readTrainer(llvm::StringRef message, SentencePieceModel &model) {
     if (fields.number == 44)
       model.unknownSurface = fields.text.split('\0').first.str();
   }
-  return !fields.isDamaged() && model.kind >= SentencePieceModel::Unigram && model.kind <= SentencePieceModel::Character;
+  return !fields.isDamaged() && model.kind >= SentencePieceModel::Unigram &&
+         model.kind <= SentencePieceModel::Character;
 }
 
 bool readNormalizer(llvm::StringRef message, SentencePieceModel &model) {

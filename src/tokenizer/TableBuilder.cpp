@@ -132,15 +132,20 @@ uint32_t TableBuilder::patternOfRuns(llvm::ArrayRef<CodeSet> sets) {
 
 Step TableBuilder::mapCharacters(std::vector<CharacterMap> maps) {
   llvm::sort(maps, [](const CharacterMap &a, const CharacterMap &b) { return a.first < b.first; });
-  const Step step = {StepKind::MapCharacters, 0, 0, static_cast<uint32_t>(characters.size()),
-                     static_cast<uint32_t>(maps.size()), {0, 0}};
+  const Step step = {StepKind::MapCharacters,
+                     0,
+                     0,
+                     static_cast<uint32_t>(characters.size()),
+                     static_cast<uint32_t>(maps.size()),
+                     {0, 0}};
   characters.insert(characters.end(), maps.begin(), maps.end());
   return step;
 }
 
 Step TableBuilder::normalForm(bool isCompatible, bool composes) {
   needsForms = true;
-  return {StepKind::Decompose, static_cast<uint32_t>(isCompatible) | static_cast<uint32_t>(composes) << 1, 0, 0, 0, {0, 0}};
+  return {
+      StepKind::Decompose, static_cast<uint32_t>(isCompatible) | static_cast<uint32_t>(composes) << 1, 0, 0, 0, {0, 0}};
 }
 
 llvm::Error TableBuilder::setCharsmap(llvm::StringRef bytes) {
@@ -291,8 +296,8 @@ void TableBuilder::writeSteps(Head &head, std::string &bytes) {
   std::vector<CombiningClass> combining, graphemes;
   if (needsForms) {
     for (const CodeDecomposition &form : normalForms().decompositions) {
-      decompositions.push_back({form.code, static_cast<uint32_t>(codes.size()), static_cast<uint32_t>(form.to.size()),
-                                form.isCompatible});
+      decompositions.push_back(
+          {form.code, static_cast<uint32_t>(codes.size()), static_cast<uint32_t>(form.to.size()), form.isCompatible});
       codes.insert(codes.end(), form.to.begin(), form.to.end());
     }
     for (const CodePair &pair : normalForms().compositions)

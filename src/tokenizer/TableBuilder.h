@@ -52,7 +52,7 @@ public:
   Text text(llvm::StringRef bytes);
   uint32_t characterClass(const CodeSet &set);
   llvm::Expected<uint32_t> pattern(llvm::StringRef text, bool isLiteral);
-  uint32_t patternOf(const CodeSet &set);                       ///< one character of a set
+  uint32_t patternOf(const CodeSet &set);               ///< one character of a set
   uint32_t patternOfRuns(llvm::ArrayRef<CodeSet> sets); ///< as many characters of one of the sets as there are
   /// A step that maps characters. The maps are sorted here.
   Step mapCharacters(std::vector<CharacterMap> maps);

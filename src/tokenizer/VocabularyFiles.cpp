@@ -96,7 +96,8 @@ llvm::Error readVocabularyAndMerges(const Object &vocabulary, llvm::StringRef me
   for (const auto &[text, value] : vocabulary) {
     const std::optional<int64_t> id = value.getAsInteger();
     if (!id || *id < 0 || *id >= static_cast<int64_t>(vocabulary.size()) + 65536)
-      return refuse("expected an object of tokens and ids, got something else", "the file may be damaged; fetch it again");
+      return refuse("expected an object of tokens and ids, got something else",
+                    "the file may be damaged; fetch it again");
     builder.setToken(static_cast<uint32_t>(*id), StringRef(text), 0);
     if (!StringRef(text).empty())
       builder.addPiece(StringRef(text), static_cast<uint32_t>(*id));

@@ -77,7 +77,9 @@ def packed(entries: list[str]) -> str:
 def categories() -> str:
     entries = []
     for name in CATEGORIES:
-        entries += [f"R({name},{first:#x},{last:#x},{step})" for first, last, step in ranges(matching(rf"\P{{{name}}}"))]
+        entries += [
+            f"R({name},{first:#x},{last:#x},{step})" for first, last, step in ranges(matching(rf"\P{{{name}}}"))
+        ]
     return "// General categories: R(category, first, last, step). What is in none is Cn.\n" + packed(entries)
 
 
@@ -121,7 +123,9 @@ def sets() -> str:
     word = pre_tokenizers.Whitespace()
     every = set(CODES)
     bert = normalizers.BertNormalizer(clean_text=True, handle_chinese_chars=False, strip_accents=False, lowercase=False)
-    accents = normalizers.BertNormalizer(clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False)
+    accents = normalizers.BertNormalizer(
+        clean_text=False, handle_chinese_chars=False, strip_accents=True, lowercase=False
+    )
     spaces = set(matching(r"\S"))
     found: dict[str, Iterable[int]] = {
         "Space": spaces,
