@@ -1,7 +1,7 @@
 """Tokenizers: text to the ids of tokens, and back.
 
-``tokenizer = perpend.tokenizer.load("model/tokenizer.json")`` reads a tokenizer's files, ``tokenizer.encode("text")`` gives
-ids, ``tokenizer.decode(ids)`` gives text, ``tokenizer.stream()`` decodes ids one by one.
+``tokenizer = perpend.tokenizer.load("model/tokenizer.json")`` reads a tokenizer's files, ``tokenizer.encode("text")``
+gives ids, ``tokenizer.decode(ids)`` gives text, ``tokenizer.stream()`` decodes ids one by one.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable
 from os import PathLike
+from pathlib import Path
 
 from . import _perpend
 
@@ -34,7 +35,7 @@ class Tokenizer(_perpend.Tokenizer):
         return self.encode_bytes(text.encode() if isinstance(text, str) else bytes(text), flags)
 
     def decode(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> str:
-        """The text of tokens; bytes that are not valid UTF-8 are U+FFFD. Errors: ValueError for an id without a token."""
+        """The text of tokens; bytes that are not valid UTF-8 are U+FFFD. Errors: ValueError for ids without a token."""
         return self.decode_ids(_list(ids), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
 
     def decode_bytes(self, ids: Iterable[int], *, skip_special_tokens: bool = True) -> bytes:
@@ -82,7 +83,7 @@ def load(path: str | PathLike[str], *, pattern: str = "") -> Tokenizer:
     Errors: FileNotFoundError; ValueError for files that are damaged or have components that are not supported.
     """
     name = os.fsdecode(path)
-    if not os.path.exists(name):
+    if not Path(name).exists():
         raise FileNotFoundError(f"no such file or folder: '{name}'")
     return Tokenizer(name, pattern)
 

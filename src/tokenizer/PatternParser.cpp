@@ -472,28 +472,6 @@ CodeSet Parser::bracket(Options options) {
 
 } // namespace
 
-uint32_t PatternNode::leastLength() const {
-  uint32_t sum = 0;
-  switch (kind) {
-  case Set:
-    return 1;
-  case Alternatives:
-    sum = unlimited;
-    for (const auto &part : parts)
-      sum = std::min(sum, part->leastLength());
-    return sum;
-  case Repeat:
-    return std::min<uint64_t>(uint64_t{least} * parts[0]->leastLength(), unlimited);
-  case Look:
-  case Position:
-    return 0;
-  default:
-    for (const auto &part : parts)
-      sum = std::min<uint64_t>(uint64_t{sum} + part->leastLength(), unlimited);
-    return sum;
-  }
-}
-
 llvm::Expected<std::unique_ptr<PatternNode>> parsePattern(llvm::StringRef pattern) {
   std::optional<std::vector<uint32_t>> codes = codesOf(pattern);
   if (!codes || pattern.size() > maxPatternBytes)

@@ -1,4 +1,4 @@
-"""Makes the files in fixtures/: small tokenizers of every kind, and what `tokenizers` and `sentencepiece` say of some texts.
+"""Makes the files in fixtures/: small tokenizers, and what `tokenizers` and `sentencepiece` say of some texts.
 
 Run it with a Python that has tokenizers 0.23.3, sentencepiece 0.2.3 and gguf: python make_fixtures.py
 """
@@ -14,7 +14,8 @@ from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalize
 
 FOLDER = Path(__file__).parent / "fixtures"
 ROOT = Path(__file__).resolve().parents[2]
-LLAMA3 = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SUFFIXES = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
+LLAMA3 = SUFFIXES + r"|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 TEXTS = [
     "",
     " ",

@@ -247,7 +247,7 @@ def test_a_pattern_that_takes_too_long_is_an_error(tmp_path: Path) -> None:
 def test_missing_files_and_wrong_ids(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match="no such file or folder"):
         perpend.tokenizer.load(tmp_path / "x.json")
-    with pytest.raises(ValueError, match="has no tokenizer; expected tokenizer.json"):
+    with pytest.raises(ValueError, match=r"has no tokenizer; expected tokenizer\.json"):
         perpend.tokenizer.load(tmp_path)
     tokenizer = load("byte-level.json")
     for id in (-1, len(tokenizer)):

@@ -1,7 +1,8 @@
 """Writes Categories.def, Sets.def, Mappings.def and Decompositions.def: what `tokenizers` says of each code point.
 
-Tokenizer files name properties ("\\p{L}", "Lowercase", "NFC") whose contents depend on the version of Unicode in the library
-that reads them, and `tokenizers` has a different version for each of them. So each table is what that library (0.23.3) answers.
+Tokenizer files name properties ("\\p{L}", "Lowercase", "NFC") whose contents depend on the version of Unicode in the
+library that reads them, and `tokenizers` has a different version for each of them. So each table is what that library
+(0.23.3) answers.
 Run it with a Python that has `tokenizers`: python generate.py [NAME.def...]
 """
 
@@ -13,8 +14,8 @@ from pathlib import Path
 from tokenizers import Regex, normalizers, pre_tokenizers
 
 CODES = [code for code in range(1, 0x110000) if not 0xD800 <= code < 0xE000]
-CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co".split()
-SCRIPTS = (
+CATEGORIES = "Lu Ll Lt Lm Lo Mn Mc Me Nd Nl No Pc Pd Ps Pe Pi Pf Po Sm Sc Sk So Zs Zl Zp Cc Cf Co".split()  # noqa: SIM905
+SCRIPTS = (  # noqa: SIM905
     "Arabic Armenian Bengali Bopomofo Cyrillic Devanagari Ethiopic Georgian Greek Gujarati Gurmukhi Han Hangul Hebrew "
     "Hiragana Kannada Katakana Khmer Lao Latin Malayalam Mongolian Myanmar Oriya Sinhala Tamil Telugu Thai Tibetan"
 ).split()
@@ -143,7 +144,7 @@ def sets() -> str:
     entries = []
     for name, codes in found.items():
         entries += [f"R({name},{first:#x},{last:#x},{step})" for first, last, step in ranges(codes)]
-    title = "// Sets: R(name, first, last, step); one that is split off a word, removed with accents, parts of graphemes, scripts.\n"
+    title = "// Sets of characters that components name, parts of graphemes, scripts: R(name, first, last, step).\n"
     return title + packed(entries)
 
 
