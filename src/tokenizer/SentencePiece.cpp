@@ -57,7 +57,7 @@ llvm::Error Adder::addTokens() {
     if (entry.type == PieceType::Unknown)
       builder.unknownId = id;
     const uint32_t flags = entry.type == PieceType::Byte      ? TokenByte | static_cast<uint32_t>(byte) << 24
-                           : entry.type == PieceType::Unknown ? TokenUnknown | TokenSpecial
+                           : entry.type == PieceType::Unknown ? TokenUnknown
                            : entry.type == PieceType::Control ? TokenControl | TokenSpecial
                                                               : 0;
     builder.setToken(id, entry.text, flags);
