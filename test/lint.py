@@ -19,7 +19,7 @@ LAYERS = [
     ["graph"],
     ["tile"],
     ["host"],
-    ["frontend", "interp", "target", "tune"],
+    ["frontend", "interp", "target", "tokenizer", "tune"],
     ["arrays"],
     [""],
     ["compiler"],

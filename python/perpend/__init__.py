@@ -18,7 +18,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from . import _perpend, results
+from . import _perpend, results, tokenizer
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
 from .operators import Operator, Operators, import_onnx, in_python
 from .temporary_folders import TemporaryFolder
@@ -38,6 +38,7 @@ __all__ = [
     "compile",
     "import_model",
     "load",
+    "tokenizer",
     "tune",
 ]
 

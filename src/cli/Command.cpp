@@ -99,6 +99,17 @@ examples:
   perpend db merge mine.db yours.db -o ours.db
 )",
      runDb},
+    {"tokenize", "turn text into tokens and back", "perpend tokenize FILE_OR_FOLDER [options]",
+     R"(
+FILE_OR_FOLDER is tokenizer.json, tokenizer.model, a GGUF file, vocab.txt, or a folder with one of them.
+
+examples:
+  perpend tokenize model/tokenizer.json --text "Hello world"
+  perpend tokenize model.gguf --text "Hello world" --pieces
+  perpend tokenize model < book.txt > ids.txt
+  perpend tokenize model --decode --plain < ids.txt
+)",
+     runTokenize},
     {"targets", "list the machines to compile for", "perpend targets", R"(
 A target may be followed by instruction sets to switch on or off, and by sizes of caches: x86-64-v3,+avxvnni,l2=2M
 Several targets, separated by commas, make one artifact that chooses at load: x86-64-v3,+avxvnni,x86-64-v4

@@ -15,6 +15,7 @@
 #include "python/Program.h"
 #include "python/PythonOperators.h"
 #include "python/Schedules.h"
+#include "python/Tokenizer.h"
 #include "python/Tuning.h"
 
 #include <nanobind/stl/optional.h>
@@ -531,5 +532,6 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindModel(module);
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
+  perpend::python::bindTokenizer(module);
   perpend::python::bindTuning(module);
 }
