@@ -14,6 +14,7 @@
 #include "python/OutputMemory.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
+#include "python/Sampling.h"
 #include "python/Schedules.h"
 #include "python/Tuning.h"
 
@@ -488,4 +489,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
   perpend::python::bindTuning(module);
+  perpend::python::bindSampling(module);
 }
