@@ -99,15 +99,10 @@ static perpend_status reserve(perpend_sampler &sampler, int64_t count) {
 // Those that are -inf.
 static perpend_status removeExcluded(perpend_sampler &sampler) {
   float *logits = sampler.logits.data();
-  int64_t excluded = 0;
+  int32_t excludes = 0;
   for (int64_t i = 0; i < sampler.count; ++i)
-    excluded += logits[i] == -INFINITY;
-  if (excluded == sampler.count)
-    return fail(PERPEND_INVALID_DATA,
-                "sampler: expected a token that is possible, got %lld logits that are all -inf; "
-                "hint: the model, the allowed tokens, the bias and the n-grams exclude tokens",
-                static_cast<long long>(sampler.count));
-  if (!excluded)
+    excludes |= logits[i] == -INFINITY;
+  if (!excludes)
     return PERPEND_OK;
   int64_t kept = 0;
   for (int64_t i = 0; i < sampler.count; ++i)
@@ -115,6 +110,11 @@ static perpend_status removeExcluded(perpend_sampler &sampler) {
       sampler.ids[kept] = static_cast<int32_t>(i);
       logits[kept++] = logits[i];
     }
+  if (!kept)
+    return fail(PERPEND_INVALID_DATA,
+                "sampler: expected a token that is possible, got %lld logits that are all -inf; "
+                "hint: the model, the allowed tokens, the bias and the n-grams exclude tokens",
+                static_cast<long long>(sampler.count));
   sampler.count = kept;
   sampler.isAll = false;
   return PERPEND_OK;

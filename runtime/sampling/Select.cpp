@@ -29,7 +29,7 @@ Cut Selector::largest(const float *values, int64_t count, int64_t wanted) {
   float bound = -INFINITY, *blockMaxima = maxima.data(), *found = gathered.data();
   for (int64_t block = 0; block < blocks; ++block)
     blockMaxima[block] = largestOf(values + block * blockSize, std::min(blockSize, count - block * blockSize));
-  if (wanted <= blocks / 4) {
+  if (wanted <= blocks) {
     float *sorted = blockMaxima + blocks;
     std::copy(blockMaxima, sorted, sorted);
     std::nth_element(sorted, sorted + (wanted - 1), sorted + blocks, std::greater<float>());

@@ -66,8 +66,8 @@ static double sumOf(const float *weights, int64_t count) {
 }
 
 Softmax weigh(const float *logits, int64_t count, double temperature, float *weights, double *blockSums) {
-  Softmax softmax = {largestOf(logits, count), temperature, 0, 0};
-  const float factor = static_cast<float>(1 / temperature);
+  Softmax softmax = {largestOf(logits, count), 1 / temperature, 0, 0};
+  const float factor = static_cast<float>(softmax.factor);
   for (int64_t begin = 0; begin < count; begin += blockSize) {
     const int64_t size = count - begin < blockSize ? count - begin : blockSize;
     for (int64_t i = begin; i < begin + size; ++i)

@@ -9,12 +9,12 @@ constexpr int64_t blockSize = 32;
 inline int64_t blocksOf(int64_t count) { return (count + blockSize - 1) / blockSize; }
 
 struct Softmax {
-  float largest;      // logit
-  double temperature; // above 0
-  double total;       // of all weights; at least 1
+  float largest; // logit
+  double factor; // 1 / temperature
+  double total;  // of all weights; at least 1
   double logTotal;
 
-  double logWeight(float logit) const { return (static_cast<double>(logit) - largest) / temperature; }
+  double logWeight(float logit) const { return (static_cast<double>(logit) - largest) * factor; }
   double logProbability(float logit) const { return logWeight(logit) - logTotal; }
 };
 

@@ -145,15 +145,42 @@ TEST(Beams, ParentsAndTies) {
   }
 }
 
-TEST(Beams, FullEndsAtOnce) {
+TEST(Beams, Endings) {
   const int32_t stop = 0;
-  perpend_beams_options options = optionsOf(1, 10, 1, &stop);
-  options.ending = PERPEND_BEAMS_FULL;
-  Search search(options);
-  const float logits[] = {2, 1};
+  // The finished beam has -0.3, the live one -1.3: divided by 10 tokens squared, it could still become better.
+  for (auto [ending, live] :
+       {std::pair(PERPEND_BEAMS_LIKELY, 0), {PERPEND_BEAMS_FULL, 0}, {PERPEND_BEAMS_CERTAIN, 1}}) {
+    perpend_beams_options options = optionsOf(1, 10, 2, &stop);
+    options.ending = ending;
+    Search search(options);
+    const float logits[] = {2, 1};
+    ASSERT_EQ(perpend_beams_step(search.beams, logits, 1, 2), PERPEND_OK);
+    EXPECT_EQ(perpend_beams_live_count(search.beams), live);
+    EXPECT_EQ(search.list(/*live=*/false)[0].tokens, (Tokens{0}));
+  }
+  // Two are finished, with -1.2 and -1.6, and one with -0.7 lives.
+  const float rows[] = {std::log(0.3f), std::log(0.69f), std::log(0.01f), -9, -9, -9};
+  for (auto [ending, live] : {std::pair(PERPEND_BEAMS_LIKELY, 2), {PERPEND_BEAMS_FULL, 0}}) {
+    perpend_beams_options options = optionsOf(2, 10, 0, &stop);
+    options.ending = ending;
+    Search search(options);
+    ASSERT_EQ(perpend_beams_step(search.beams, rows, 1, 3), PERPEND_OK);
+    ASSERT_EQ(perpend_beams_finished_count(search.beams), 1);
+    ASSERT_EQ(perpend_beams_live_count(search.beams), 2);
+    ASSERT_EQ(perpend_beams_step(search.beams, rows, 2, 3), PERPEND_OK);
+    EXPECT_EQ(perpend_beams_finished_count(search.beams), 2);
+    EXPECT_EQ(perpend_beams_live_count(search.beams), live);
+  }
+}
+
+// A beam that stops is finished only if it is one of the best.
+TEST(Beams, StopsOfWorseBeamsAreDropped) {
+  const int32_t stop = 0;
+  Search search(optionsOf(1, 10, 1, &stop));
+  const float logits[] = {1, 2};
   ASSERT_EQ(perpend_beams_step(search.beams, logits, 1, 2), PERPEND_OK);
-  EXPECT_EQ(perpend_beams_live_count(search.beams), 0);
-  EXPECT_EQ(search.list(/*live=*/false)[0].tokens, (Tokens{0}));
+  EXPECT_EQ(perpend_beams_finished_count(search.beams), 0);
+  EXPECT_EQ(search.list(/*live=*/true)[0].tokens, (Tokens{1}));
 }
 
 // Fewer tokens are possible than there are beams.

@@ -314,7 +314,7 @@ TEST(Sampler, Logprobs) {
   EXPECT_EQ(drawn.sample({1, 2}), 1);
   ASSERT_EQ(perpend_sampler_logprobs(drawn.sampler, &chosen, &tokens, &logprobs, &count), PERPEND_OK);
   EXPECT_EQ(chosen, 0);
-  EXPECT_EQ(count, 1);
+  EXPECT_EQ(std::vector<int32_t>(tokens, tokens + count), (std::vector<int32_t>{1}));
 }
 
 TEST(Sampler, AllowedTokensAndStopTokens) {
@@ -343,7 +343,7 @@ TEST(Sampler, ChoicesDependOnTheInputAlone) {
   perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
   options.topP = 0.9;
   options.repetitionPenalty = 1.3;
-  options.frequencyPenalty = 0.1;
+  options.frequencyPenalty = -1; // such that tokens of the text are chosen
   options.seed = 11;
   const std::vector<float> large = normal(5000, 2, 1), small = normal(300, 2, 2);
   const int32_t tokens[] = {1, 2, 2, 299, 4};
@@ -404,4 +404,65 @@ TEST(Sampler, SelectionEqualsSorting) {
             << count << " " << spread << " " << share;
       }
     }
+}
+
+static double oneOf(std::mt19937 &random, std::initializer_list<double> values) {
+  return values.begin()[random() % values.size()];
+}
+
+static perpend_sampler_options randomOptions(std::mt19937 &random) {
+  perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
+  options.temperature = oneOf(random, {0, 1e-300, 1e-30, 0.5, 1, 1, 2, 1e30, 1e300});
+  options.topK = static_cast<int32_t>(oneOf(random, {0, 0, 1, 2, 40, 5000, INT32_MAX}));
+  options.topP = oneOf(random, {1, 1, 0, 1e-300, 0.5, 0.95, 1 - 1e-16});
+  options.minP = oneOf(random, {0, 0, 1e-300, 0.1, 1});
+  options.typicalP = oneOf(random, {1, 1, 1e-300, 0.5, 1 - 1e-16});
+  options.repetitionPenalty = oneOf(random, {1, 1, 1e-30, 1.2, 1e30});
+  options.frequencyPenalty = oneOf(random, {0, 0, -2, 2, 1e30});
+  options.noRepeatNgram = static_cast<int32_t>(oneOf(random, {0, 0, 1, 3, INT32_MAX}));
+  options.topLogprobs = static_cast<int32_t>(oneOf(random, {-1, 0, 5, INT32_MAX}));
+  options.order = static_cast<int32_t>(random() % 2);
+  options.logprobsOf = static_cast<int32_t>(random() % 2);
+  options.minTokens = static_cast<int32_t>(random() % 2);
+  options.seed = random();
+  return options;
+}
+
+static std::vector<int32_t> randomTokens(std::mt19937 &random, size_t most, size_t vocabulary) {
+  std::vector<int32_t> tokens(random() % most);
+  for (int32_t &token : tokens)
+    token = static_cast<int32_t>(random() % vocabulary);
+  return tokens;
+}
+
+// Whatever the options and the logits are, a token that is kept is drawn, or there is an error.
+TEST(Sampler, RandomOptionsAndLogits) {
+  std::mt19937 random(5);
+  int drawn = 0;
+  for (int round = 0; round < 3000; ++round) {
+    const size_t count = 1 + random() % (round % 50 ? 90 : 9000);
+    const float spread = static_cast<float>(oneOf(random, {0, 0.1, 1, 5, 1e5, 1e30}));
+    std::vector<float> logits = normal(count, spread, static_cast<unsigned>(random()));
+    if (random() % 3 == 0)
+      for (float &logit : logits)
+        logit = random() % 4 ? -infinity : logit;
+    const std::vector<int32_t> tokens = randomTokens(random, 30, count), stops = randomTokens(random, 3, count);
+    perpend_sampler_options options = randomOptions(random);
+    options.stopTokens = stops.data();
+    options.stopTokenCount = static_cast<int32_t>(stops.size());
+    Sampler sampler(options);
+    perpend_sampler_input input = {};
+    input.tokens = tokens.data();
+    input.tokenCount = static_cast<int64_t>(tokens.size());
+    int32_t token = -1;
+    const perpend_status status = sampler.sample(logits, token, input);
+    ASSERT_TRUE(status == PERPEND_OK || status == PERPEND_INVALID_DATA) << perpend_error_message();
+    if (status)
+      continue;
+    ++drawn;
+    const std::vector<int32_t> kept = sampler.kept(logits, input);
+    EXPECT_TRUE(std::binary_search(kept.begin(), kept.end(), token));
+    EXPECT_LE(kept.size(), options.topK ? static_cast<size_t>(options.topK) : count);
+  }
+  EXPECT_GT(drawn, 1500);
 }
