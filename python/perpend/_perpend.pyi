@@ -161,6 +161,7 @@ class Sampler:
     def distribution(
         self, logits: Any, tokens: Any, prompt_count: int, position: int, allowed: Any
     ) -> tuple[Any, Any]: ...
+    def edit(self, logits: Any, tokens: Any, prompt_count: int, position: int, allowed: Any) -> Any: ...
 
 class StopStrings:
     def __init__(self, strings: Sequence[bytes]) -> None: ...
@@ -169,7 +170,13 @@ class StopStrings:
 
 class BeamSearch:
     def __init__(
-        self, beams: int, ending: int, length_penalty: float, max_tokens: int, stop_tokens: Sequence[int]
+        self,
+        beams: int,
+        ending: int,
+        length_penalty: float,
+        max_tokens: int,
+        stop_tokens: Sequence[int],
+        logprobs: bool,
     ) -> None: ...
     def step(self, logits: Any) -> None: ...
     @property

@@ -143,6 +143,12 @@ class Sampler:
         """The tokens that `sample` draws from, by id, and their probabilities, as numpy arrays."""
         return self._sampler.distribution(logits, tokens, *self._where(tokens, prompt, position), allowed)
 
+    def edit(
+        self, logits: Any, tokens: Any = None, *, prompt: int = 0, position: int | None = None, allowed: Any = None
+    ) -> Any:
+        """The logits as the filters get them: with the bias, the penalties, and -inf for tokens that are excluded."""
+        return self._sampler.edit(logits, tokens, *self._where(tokens, prompt, position), allowed)
+
     @staticmethod
     def _where(tokens: Any, prompt: int, position: int | None) -> tuple[int, int]:
         prompt = _whole("prompt", prompt, 64)
@@ -193,7 +199,8 @@ class BeamSearch:
 
     ``ending="likely"`` ends when no live beam is, at its present length, better than the worst of `beams` finished
     ones; ``"full"`` when `beams` are finished; ``"certain"`` when no live beam can become better. In transformers these
-    are early_stopping False, True and "never".
+    are early_stopping False, True and "never". With ``logprobs=True``, rows are log-probabilities and are added as they
+    are, so those that a sampler has edited keep its penalties.
     """
 
     def __init__(
@@ -204,6 +211,7 @@ class BeamSearch:
         stop_tokens: Sequence[int] = (),
         length_penalty: float = 1.0,
         ending: str = "likely",
+        logprobs: bool = False,
     ) -> None:
         self._beams = _perpend.BeamSearch(
             _whole("beams", beams, 32),
@@ -211,6 +219,7 @@ class BeamSearch:
             _real("length_penalty", length_penalty),
             _whole("max_tokens", max_tokens, 64),
             [_whole("stop_tokens", token, 32) for token in stop_tokens],
+            bool(logprobs),
         )
 
     def step(self, logits: Any) -> None:

@@ -85,6 +85,12 @@ typedef struct perpend_sampler_input {
  * Ownership: the caller frees *sampler. Errors: INVALID_ARGUMENT, INCOMPATIBLE (options that this version does not
  * know), OUT_OF_MEMORY. */
 PERPEND_API perpend_status perpend_sampler_create(const perpend_sampler_options *options, perpend_sampler **sampler);
+
+/* Replaces the options, as if the sampler were a new one. It keeps its memory, some megabytes for a vocabulary of
+ * 150,000: a program with many texts needs a sampler for each thread only. Errors: as perpend_sampler_create. */
+PERPEND_API perpend_status perpend_sampler_set_options(perpend_sampler *sampler,
+                                                       const perpend_sampler_options *options);
+
 /* NULL is ignored. */
 PERPEND_API void perpend_sampler_free(perpend_sampler *sampler);
 
@@ -107,6 +113,11 @@ PERPEND_API perpend_status perpend_sampler_logprobs(const perpend_sampler *sampl
 PERPEND_API perpend_status perpend_sampler_distribution(perpend_sampler *sampler, const perpend_sampler_input *input,
                                                         const int32_t **tokens, const double **probabilities,
                                                         int64_t *count);
+
+/* Writes input->count logits as the filters get them, with the bias, the penalties and -inf for excluded tokens: for a
+ * search with beams. They may overwrite those of the input. Errors: as perpend_sampler_sample. */
+PERPEND_API perpend_status perpend_sampler_edit(perpend_sampler *sampler, const perpend_sampler_input *input,
+                                                float *edited);
 
 /* The number in [0, 1) that decides a draw. Philox4x32-10: the seed is the key, position and choice are the counter. */
 PERPEND_API double perpend_random_number(uint64_t seed, uint32_t choice, uint64_t position);
@@ -143,7 +154,7 @@ typedef struct perpend_beams_options {
   int64_t maxTokens;         /* beams of this many tokens are finished; at least 1 */
   const int32_t *stopTokens; /* a beam that gets one of them is finished; the token is part of it */
   int32_t stopTokenCount;
-  int32_t reserved; /* 0 */
+  int32_t rowsAreLogprobs; /* 1: rows are log-probabilities, and are added as they are, edited ones too */
 } perpend_beams_options;
 
 #define PERPEND_BEAMS_DEFAULTS {sizeof(perpend_beams_options), 4, PERPEND_BEAMS_LIKELY, 1, 256, 0, 0, 0}
@@ -162,8 +173,8 @@ PERPEND_API perpend_status perpend_beams_create(const perpend_beams_options *opt
 /* NULL is ignored. */
 PERPEND_API void perpend_beams_free(perpend_beams *beams);
 
-/* Continues every live beam by a token. logits has a row of `count` for each, in their order; log-probabilities are
- * logits as well. Errors: INVALID_ARGUMENT, INVALID_DATA (as perpend_sampler_sample), OUT_OF_MEMORY. */
+/* Continues every live beam by a token. logits has a row of `count` for each, in their order. Errors: INVALID_ARGUMENT,
+ * INVALID_DATA (as perpend_sampler_sample), OUT_OF_MEMORY. */
 PERPEND_API perpend_status perpend_beams_step(perpend_beams *beams, const float *logits, int32_t rows, int64_t count);
 
 /* How many beams live, the best first; 0: the search has ended. How many are finished, the best first. */

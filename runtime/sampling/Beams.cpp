@@ -66,8 +66,9 @@ static perpend_status checkOptions(const perpend_beams_options &options) {
   if (options.ending < PERPEND_BEAMS_LIKELY || options.ending > PERPEND_BEAMS_CERTAIN)
     return fail(PERPEND_INVALID_ARGUMENT, "beams: ending: expected PERPEND_BEAMS_LIKELY, FULL or CERTAIN, got %d",
                 static_cast<int>(options.ending));
-  if (options.reserved)
-    return fail(PERPEND_INVALID_ARGUMENT, "beams: reserved: expected 0, got %d", static_cast<int>(options.reserved));
+  if (options.rowsAreLogprobs != 0 && options.rowsAreLogprobs != 1)
+    return fail(PERPEND_INVALID_ARGUMENT, "beams: rows are log-probabilities: expected 0 or 1, got %d",
+                static_cast<int>(options.rowsAreLogprobs));
   const perpend_status status =
       checkTokens("beams: stop tokens", options.stopTokens, options.stopTokenCount, INT64_MAX);
   return status ? PERPEND_INVALID_ARGUMENT : PERPEND_OK;
@@ -118,7 +119,9 @@ static perpend_status addRow(perpend_beams &beams, const float *logits, int32_t 
     return fail(PERPEND_INVALID_DATA,
                 "beams: row %d: expected a token that is possible, got logits that are all -inf; hint: %s",
                 static_cast<int>(row), hintForModel);
-  const Softmax softmax = weigh(logits, count, 1, beams.weights.data(), beams.blockSums.data());
+  const Softmax softmax = beams.options.rowsAreLogprobs
+                              ? Softmax{0, 1, 1, 0} // as they are
+                              : weigh(logits, count, 1, beams.weights.data(), beams.blockSums.data());
   const double score = beams.live[row].score;
   bool hasRoom = true;
   forEachIn(beams.selector.largest(logits, count, beams.wanted()), logits, count, [&](int64_t i) {

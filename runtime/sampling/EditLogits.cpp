@@ -57,6 +57,8 @@ static void penalize(perpend_sampler &sampler, const perpend_sampler_input &inpu
 
 // Excludes the last token of each n-gram of the text whose first n - 1 are the latest tokens.
 static void excludeNgrams(const perpend_sampler_input &input, int64_t n, float *logits) {
+  if (input.tokenCount < n)
+    return;
   const int32_t *tokens = input.tokens, *latest = tokens + input.tokenCount - (n - 1);
   for (int64_t i = 0; i + n <= input.tokenCount; ++i)
     if (n == 1 || !memcmp(tokens + i, latest, static_cast<size_t>(n - 1) * sizeof(int32_t)))

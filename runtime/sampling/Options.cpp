@@ -89,11 +89,7 @@ static perpend_status checkBiases(const perpend_sampler_options &options) {
   return PERPEND_OK;
 }
 
-perpend_status readOptions(const perpend_sampler_options &given, perpend_sampler &sampler) {
-  perpend_sampler_options &options = sampler.options;
-  constexpr int64_t knownBytes = sizeof(perpend_sampler_options);
-  if (const perpend_status status = readVersioned("sampler", &given, knownBytes, &options, knownBytes))
-    return status;
+static perpend_status checkOptions(const perpend_sampler_options &options) {
   perpend_status status = checkNumbers(options);
   if (!status)
     status = checkCounts(options);
@@ -103,16 +99,33 @@ perpend_status readOptions(const perpend_sampler_options &given, perpend_sampler
     status = checkBiases(options);
   if (!status)
     status = checkTokens("sampler: stop tokens", options.stopTokens, options.stopTokenCount, INT64_MAX);
-  if (status)
-    return status == PERPEND_INVALID_DATA ? PERPEND_INVALID_ARGUMENT : status;
-  if (!sampler.biasTokens.add(options.biasTokens, options.biasCount) ||
-      !sampler.biases.add(options.biases, options.biasCount) ||
-      !sampler.stopTokens.add(options.stopTokens, options.stopTokenCount))
+  return status ? PERPEND_INVALID_ARGUMENT : PERPEND_OK;
+}
+
+template <typename T> static void replace(Array<T> &array, const T *elements, int64_t count) {
+  array.shrink(0);
+  array.add(elements, count); // there is room
+}
+
+perpend_status readOptions(const perpend_sampler_options &given, perpend_sampler &sampler) {
+  perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
+  constexpr int64_t knownBytes = sizeof(perpend_sampler_options);
+  if (const perpend_status status = readVersioned("sampler", &given, knownBytes, &options, knownBytes))
+    return status;
+  if (const perpend_status status = checkOptions(options))
+    return status;
+  if (!sampler.biasTokens.reserve(options.biasCount) || !sampler.biases.reserve(options.biasCount) ||
+      !sampler.stopTokens.reserve(options.stopTokenCount))
     return runtime::failAllocation((options.biasCount + int64_t{options.stopTokenCount}) * 8);
-  if (options.temperature > 0) // as a number of single precision
-    options.temperature = std::fmax(std::fmin(options.temperature, 1e38), 1e-37);
+  replace(sampler.biasTokens, options.biasTokens, options.biasCount);
+  replace(sampler.biases, options.biases, options.biasCount);
+  replace(sampler.stopTokens, options.stopTokens, options.stopTokenCount);
   options.biasTokens = options.stopTokens = nullptr; // the caller's
   options.biases = nullptr;
+  if (options.temperature > 0) // as a number of single precision
+    options.temperature = std::fmax(std::fmin(options.temperature, 1e38), 1e-37);
+  sampler.options = options;
+  sampler.hasLogprobs = false;
   return PERPEND_OK;
 }
 

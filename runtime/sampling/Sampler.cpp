@@ -31,6 +31,13 @@ perpend_status perpend_sampler_create(const perpend_sampler_options *options, pe
   return PERPEND_OK;
 }
 
+perpend_status perpend_sampler_set_options(perpend_sampler *sampler, const perpend_sampler_options *options) {
+  if (!sampler)
+    return failArgument("a sampler");
+  const perpend_sampler_options defaults = PERPEND_SAMPLER_DEFAULTS;
+  return readOptions(options ? *options : defaults, *sampler);
+}
+
 void perpend_sampler_free(perpend_sampler *sampler) {
   if (sampler)
     sampler->~perpend_sampler();
@@ -150,6 +157,17 @@ perpend_status perpend_sampler_distribution(perpend_sampler *sampler, const perp
   *tokens = sampler->ids.data();
   *probabilities = sampler->probabilities.data();
   *count = sampler->count;
+  return PERPEND_OK;
+}
+
+perpend_status perpend_sampler_edit(perpend_sampler *sampler, const perpend_sampler_input *input, float *edited) {
+  if (!sampler || !input || !edited)
+    return failArgument("a sampler, its input and a place for logits");
+  if (const perpend_status status = editLogits(*sampler, *input))
+    return status;
+  std::fill(edited, edited + input->count, -INFINITY);
+  for (int64_t i = 0; i < sampler->count; ++i)
+    edited[sampler->id(i)] = sampler->logits[i];
   return PERPEND_OK;
 }
 

@@ -40,7 +40,7 @@ struct perpend_sampler {
 
 namespace perpend::sampling {
 
-// Copies options of a caller that may know fewer fields, or more.
+// Copies options of a caller that may know fewer fields, or more. An error leaves the sampler as it is.
 perpend_status readOptions(const perpend_sampler_options &given, perpend_sampler &sampler);
 
 // `sizeBytes` bytes of a struct over `known`, which has the defaults. Errors: INVALID_ARGUMENT, INCOMPATIBLE.

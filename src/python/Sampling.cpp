@@ -148,6 +148,12 @@ public:
     std::vector<double> probabilities(values, values + count);
     return nb::make_tuple(arrayOf(PERPEND_I32, ids), arrayOf(PERPEND_F64, probabilities));
   }
+  nb::object edit(nb::object logits, nb::object text, int64_t promptCount, uint64_t position, nb::object allowed) {
+    Choice given(logits, text, promptCount, 0, position, allowed);
+    std::vector<float> edited(given.input.count);
+    check(perpend_sampler_edit(sampler, &given.input, edited.data()));
+    return arrayOf(PERPEND_F32, edited);
+  }
 
 private:
   perpend_sampler *sampler = nullptr;
@@ -236,7 +242,7 @@ public:
   using Beam = std::tuple<std::vector<int32_t>, double, int32_t>; ///< tokens, score, parent
 
   BeamSearch(int32_t count, int32_t ending, double lengthPenalty, int64_t maxTokens,
-             const std::vector<int32_t> &stopTokens) {
+             const std::vector<int32_t> &stopTokens, bool areLogprobs) {
     perpend_beams_options options = PERPEND_BEAMS_DEFAULTS;
     options.beams = count;
     options.ending = ending;
@@ -244,6 +250,7 @@ public:
     options.maxTokens = maxTokens;
     options.stopTokens = stopTokens.data();
     options.stopTokenCount = static_cast<int32_t>(stopTokens.size());
+    options.rowsAreLogprobs = areLogprobs;
     check(perpend_beams_create(&options, &beams));
   }
   BeamSearch(const BeamSearch &) = delete;
@@ -282,14 +289,15 @@ void bindSampling(nb::module_ &module) {
            "allowed"_a.none())
       .def("logprobs", &Sampler::logprobs)
       .def("distribution", &Sampler::distribution, "logits"_a, "tokens"_a.none(), "prompt_count"_a, "position"_a,
-           "allowed"_a.none());
+           "allowed"_a.none())
+      .def("edit", &Sampler::edit, "logits"_a, "tokens"_a.none(), "prompt_count"_a, "position"_a, "allowed"_a.none());
   nb::class_<StopStrings>(module, "StopStrings", "Looks for stop strings in a text that arrives in pieces.")
       .def(nb::init<const std::vector<nb::bytes> &>(), "strings"_a)
       .def("add", &StopStrings::add, "piece"_a)
       .def("finish", &StopStrings::finish);
   nb::class_<BeamSearch>(module, "BeamSearch", "Beam search over rows of logits.")
-      .def(nb::init<int32_t, int32_t, double, int64_t, const std::vector<int32_t> &>(), "beams"_a, "ending"_a,
-           "length_penalty"_a, "max_tokens"_a, "stop_tokens"_a)
+      .def(nb::init<int32_t, int32_t, double, int64_t, const std::vector<int32_t> &, bool>(), "beams"_a, "ending"_a,
+           "length_penalty"_a, "max_tokens"_a, "stop_tokens"_a, "logprobs"_a)
       .def("step", &BeamSearch::step, "logits"_a)
       .def_prop_ro("live", &BeamSearch::live)
       .def_prop_ro("finished", &BeamSearch::finished);

@@ -371,6 +371,32 @@ def test_beams_of_transformers(language_model: Any, ending: str, early: Any, pen
                 assert abs(beam.score - float(expected.sequences_scores[number])) < 1e-5
 
 
+def test_beams_with_penalties_of_transformers(language_model: Any) -> None:
+    """transformers edits log-probabilities, and does not normalise them again."""
+    sampler = Sampler(repetition_penalty=1.4, no_repeat_ngram=2, logit_bias={6: 2.0})
+    search = BeamSearch(3, max_tokens=12, stop_tokens=[1], logprobs=True)
+    with torch.no_grad():
+        while search.live:
+            texts = [[2, 3, 8, *beam.tokens] for beam in search.live]
+            logprobs = torch.log_softmax(language_model(torch.tensor(texts)).logits[:, -1], -1)
+            search.step(np.stack([sampler.edit(row, text) for row, text in zip(logprobs, texts, strict=True)]))
+        expected = language_model.generate(
+            torch.tensor([[2, 3, 8]]),
+            attention_mask=torch.ones(1, 3, dtype=torch.int64),
+            num_beams=3,
+            num_return_sequences=3,
+            do_sample=False,
+            max_new_tokens=12,
+            eos_token_id=1,
+            pad_token_id=0,
+            repetition_penalty=1.4,
+            no_repeat_ngram_size=2,
+            sequence_bias=[[[6], 2.0]],
+        )
+    for beam, sequence in zip(search.finished, expected, strict=True):
+        assert beam.tokens == sequence[3 : 3 + len(beam.tokens)].tolist()
+
+
 def test_parents_of_beams() -> None:
     search = BeamSearch(2, max_tokens=5)
     search.step(np.log(np.array([[0.6, 0.4]], np.float32)))

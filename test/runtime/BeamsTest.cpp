@@ -216,8 +216,8 @@ TEST(Beams, RefusesOptions) {
   options.ending = 3;
   expectRefused(options, "ending: expected PERPEND_BEAMS_LIKELY, FULL or CERTAIN, got 3");
   options = PERPEND_BEAMS_DEFAULTS;
-  options.reserved = 1;
-  expectRefused(options, "reserved: expected 0, got 1");
+  options.rowsAreLogprobs = 2;
+  expectRefused(options, "rows are log-probabilities: expected 0 or 1, got 2");
   options = PERPEND_BEAMS_DEFAULTS;
   options.sizeBytes = 3;
   expectRefused(options, "beams: expected sizeBytes to be the size of the struct");

@@ -376,6 +376,44 @@ TEST(Sampler, ChoicesDependOnTheInputAlone) {
     EXPECT_EQ(tokensOfThread, expected);
 }
 
+TEST(Sampler, EditsInPlace) {
+  Sampler sampler(with(&perpend_sampler_options::presencePenalty, 2));
+  std::vector<float> logits = {1, -infinity, 3, 4};
+  const int32_t tokens[] = {2, 3};
+  const uint32_t allowed[] = {7};
+  perpend_sampler_input input = {};
+  input.logits = logits.data();
+  input.count = 4;
+  input.tokens = tokens;
+  input.tokenCount = 2;
+  input.allowed = allowed;
+  ASSERT_EQ(perpend_sampler_edit(sampler.sampler, &input, logits.data()), PERPEND_OK);
+  EXPECT_EQ(logits, (std::vector<float>{1, -infinity, 1, -infinity}));
+  EXPECT_EQ(perpend_sampler_edit(sampler.sampler, &input, nullptr), PERPEND_INVALID_ARGUMENT);
+}
+
+TEST(Sampler, OptionsAreReplaced) {
+  const int32_t tokens[] = {2, 2};
+  const float biases[] = {5, 5};
+  perpend_sampler_options options = with(&perpend_sampler_options::temperature, 0);
+  options.biasTokens = options.stopTokens = tokens;
+  options.biases = biases;
+  options.biasCount = options.stopTokenCount = 2;
+  Sampler sampler(options);
+  EXPECT_EQ(sampler.sample({0, 9, 0}), 2); // a token's biases add up
+  perpend_sampler_options wrong = with(&perpend_sampler_options::topK, -1);
+  EXPECT_EQ(perpend_sampler_set_options(sampler.sampler, &wrong), PERPEND_INVALID_ARGUMENT);
+  EXPECT_EQ(sampler.sample({0, 9, 0}), 2);
+  options = with(&perpend_sampler_options::temperature, 0);
+  EXPECT_EQ(perpend_sampler_set_options(sampler.sampler, &options), PERPEND_OK);
+  EXPECT_EQ(sampler.sample({0, 9, 0}), 1);
+  EXPECT_EQ(sampler.sample({0, 9}), 1);
+  EXPECT_FALSE(perpend_sampler_stops(sampler.sampler, 2));
+  EXPECT_EQ(perpend_sampler_set_options(sampler.sampler, nullptr), PERPEND_OK);
+  EXPECT_EQ(sampler.kept({0, 9}).size(), 2u);
+  EXPECT_EQ(perpend_sampler_set_options(nullptr, nullptr), PERPEND_INVALID_ARGUMENT);
+}
+
 // Filters that look at parts of the values keep what sorting all would.
 TEST(Sampler, SelectionEqualsSorting) {
   for (size_t count : {1, 31, 33, 1000, 5000, 20000})
