@@ -14,6 +14,7 @@
 #include "python/OutputMemory.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
+#include "python/Sampling.h"
 #include "python/Schedules.h"
 #include "python/Tokenizer.h"
 #include "python/Tuning.h"
@@ -534,4 +535,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindFrozenTensors(module);
   perpend::python::bindTokenizer(module);
   perpend::python::bindTuning(module);
+  perpend::python::bindSampling(module);
 }
