@@ -1,0 +1,106 @@
+//===- PlaceCopies.cpp - values come to the memories that read them ---------===//
+//
+// Runs on main before memory is planned. A device's kernels read and write the
+// device's memory; everything else (results, conditions, what loops carry, C
+// functions) is in the host's. A value goes to another memory once, behind the
+// operator that computes it, however many read it there:
+//
+//   %y = graph.call_kernel @on_device(%x)          %d = host.transfer %x to "device"
+//                                            =>    %y = graph.call_kernel @on_device(%d)
+//   return %y                                      %h = host.transfer %y to "host"
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/ErrorKind.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "host/Devices.h"
+#include "host/Host.h"
+#include "host/passes/Passes.h"
+#include "tile/Attributes.h"
+#include "tile/Variants.h"
+
+namespace perpend::host {
+#define GEN_PASS_DEF_HOSTPLACECOPIES
+#include "host/HostPasses.h.inc"
+} // namespace perpend::host
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::host;
+
+namespace {
+struct PlaceCopies : perpend::host::impl::HostPlaceCopiesBase<PlaceCopies> {
+  using HostPlaceCopiesBase::HostPlaceCopiesBase;
+
+  void runOnOperation() override {
+    auto main = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!main || target.devices.empty())
+      return;
+    dataSymbols = graph::dataSymbolsOf(main);
+    SmallVector<Operation *> readers;
+    main.getBody().walk([&](Operation *op) {
+      if (!isa<graph::ReshapeOp, TransferOp>(op))
+        readers.push_back(op);
+    });
+    for (Operation *op : readers)
+      if (failed(placeOperands(op)))
+        return signalPassFailure();
+  }
+
+private:
+  LogicalResult placeOperands(Operation *op) {
+    auto call = dyn_cast<graph::CallKernelOp>(op);
+    const target::Machine *device = call ? deviceOf(call, target) : nullptr;
+    if (device && failed(checkCall(call, *device)))
+      return failure();
+    StringRef memory = device ? StringRef(device->global.name) : StringRef(hostMemory);
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<RankedTensorType>(operand.get().getType()))
+        operand.set(valueIn(operand.get(), memory));
+    return success();
+  }
+
+  LogicalResult checkCall(graph::CallKernelOp call, const target::Machine &device) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    auto refuse = [&](const Twine &what) {
+      return call.emitError("kernel '") << call.getKernel() << "' runs on '" << device.name << "': " << what
+                                        << graph::ErrorKind::Unsupported << graph::Hint("let the host run it");
+    };
+    if (!tile::variantsOf(kernel).empty())
+      return refuse("expected one function, got variants for several extents");
+    for (TypeRange types : {TypeRange(call->getOperandTypes()), TypeRange(call->getResultTypes())})
+      for (Type type : types)
+        if (graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols))
+          return refuse("expected sizes that the inputs decide");
+    return success();
+  }
+
+  /// Views are made again in the other memory.
+  Value valueIn(Value value, StringRef memory) {
+    if (memoryOf(value, target) == memory)
+      return value;
+    Value &known = copies[{value, StringAttr::get(&getContext(), memory)}];
+    if (known)
+      return known;
+    OpBuilder b(&getContext());
+    b.setInsertionPointAfterValue(value);
+    if (auto reshape = value.getDefiningOp<graph::ReshapeOp>()) {
+      Value input = valueIn(reshape.getInput(), memory);
+      auto copy = cast<graph::ReshapeOp>(b.clone(*reshape));
+      copy.getInputMutable().assign(input);
+      return copies[{value, StringAttr::get(&getContext(), memory)}] = copy.getResult();
+    }
+    StringRef from = memoryOf(value, target);
+    if (from != hostMemory && memory != hostMemory && !target.link(from, memory)) {
+      value = valueIn(value, hostMemory);
+      b.setInsertionPointAfterValue(value);
+    }
+    return copies[{value, StringAttr::get(&getContext(), memory)}] =
+               b.create<TransferOp>(value.getLoc(), value, b.getStringAttr(memory));
+  }
+
+  std::vector<std::string> dataSymbols;
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> copies;
+};
+} // namespace
