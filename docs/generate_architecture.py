@@ -100,6 +100,48 @@ def pass_names(records: list[str], known: dict[str, Pass]) -> str:
     return ", ".join([f"`{known[record].argument}`" for record in records if record in known] + others)
 
 
+# What a folder holds, for the folders of src/ in which most of the compiler's decisions are made.
+ROOMS = {
+    "src/graph": "the graph dialect: shapes, element rules, symbols",
+    "src/graph/primitives": "one file per group of primitive operators: errors, shapes, element rules",
+    "src/graph/composites": "model operators, made of primitives",
+    "src/graph/gradients": "derivatives of primitives",
+    "src/graph/builder": "`graph::Builder`, which all front ends use",
+    "src/graph/passes": "rewrites of the graph: folding, layout, fusion",
+    "src/tile/ir": "the tile dialect, index expressions, levels of execution, the verifier of kernels",
+    "src/tile/kernel": "what a kernel is to its callers: arguments, scratch memory, work, partition, variants",
+    "src/tile/packing": "layouts of the operands of products and convolutions",
+    "src/tile/schedule": "schedule primitives, traces as text",
+    "src/tile/rules": "the schedules that kernels get without tuning",
+    "src/tile/intrinsics": "descriptions of tensor intrinsics, matched and checked",
+    "src/tile/flatten": "blocks become loops on memory",
+    "src/tile/cost": "estimates of a kernel's time",
+    "src/tile/passes": "passes from operators to blocks to loops, expansions of arithmetic",
+    "src/host": "main as a program on places in memory; memory plans and their verifier",
+    "src/interp": "executes modules of the three levels; the definition of what they mean",
+    "src/frontend/onnx": "ONNX files",
+    "src/arrays": "arrays and files of them: comparison, random values, .npy",
+    "src/target": "machines as data, objects, linking",
+    "src/target/vector": "code for vector units of any processor",
+    "src/target/cpu": "LLVM for processors; x86-64's parts in `x86/`, intrinsics as text in `intrinsics/`",
+    "src/tune": "search: candidates, cost model, database, processes that measure",
+    "src/compiler": "from a module to an artifact: options, phases, several machines, descriptions",
+    "src/tuning": "tuning of a model's kernels with the compiler and `src/tune`",
+    "src/cli": "the tool `perpend`",
+    "src/python": "the Python module",
+    "src/support": "symbolic integers, files, texts; knows nothing of the compiler",
+}
+
+
+def rooms() -> list[tuple[str, str]]:
+    """ROOMS as rows; an error if one is gone, or if a folder at the top of src/ is missing."""
+    folders = {f"src/{path.name}" for path in (ROOT / "src").iterdir() if any(path.glob("*.cpp"))}
+    wrong = [name for name in ROOMS if not (ROOT / name).is_dir()] + sorted(folders - set(ROOMS))
+    if wrong:
+        raise SystemExit(f"error: ROOMS and the folders of src/ differ: {', '.join(wrong)}")
+    return [(f"`{name}`", content) for name, content in ROOMS.items()]
+
+
 def structure() -> str:
     known = passes()
     phase_rows = [
@@ -107,7 +149,7 @@ def structure() -> str:
         for number, phase in enumerate(phases(), 1)
     ]
     graph = [(f"`{name}`", summary) for name, summary in operators("src/graph/Ops.td", "graph")]
-    tile = [(f"`{name}`", summary) for name, summary in operators("src/tile/Tile.td", "tile")]
+    tile = [(f"`{name}`", summary) for name, summary in operators("src/tile/ir/Tile.td", "tile")]
     host = [(f"`{name}`", summary) for name, summary in operators("src/host/Host.td", "host")]
     order = " < ".join(", ".join(f"`{folder}`" for folder in layer) for layer in layers())
     return f"""\
@@ -125,8 +167,8 @@ A model goes through four levels of program in one module, and comes out as a na
 | target | LLVM: one object with `bind`, `sizes`, `run` and an entry per kernel | [target](levels/target.md) |
 
 Front ends (`src/frontend/onnx` in C++, `python/perpend` for PyTorch) build the graph level through `graph::Builder`,
-which deduces every shape. The phases below lower the module; then `src/WriteArtifact.cpp` makes LLVM IR, objects and,
-with lld, the artifact. `src/interp` executes modules at the graph, the tile and the host level and so defines their
+which deduces every shape. The phases below lower the module; then `src/compiler/WriteArtifact.cpp` makes LLVM IR,
+objects and, with lld, the artifact. `src/interp` executes modules at the graph, the tile and the host level and so defines their
 meaning; tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares its memory
 planner with the compiler.
 
@@ -153,7 +195,7 @@ these (`src/graph/composites/Composites.def`).
 
 ## Tile operators
 
-`src/tile/Tile.td`. Inside blocks, scalars are computed by MLIR's `arith`, `math` and `scf`. The phase `tile` replaces
+`src/tile/ir/Tile.td`. Inside blocks, scalars are computed by MLIR's `arith`, `math` and `scf`. The phase `tile` replaces
 loops, blocks and buffers by `scf`, `memref` and `vector`, and leaves calls of intrinsics.
 
 {table(("operator", "what it is"), tile)}
@@ -164,7 +206,9 @@ loops, blocks and buffers by `scf`, `memref` and `vector`, and leaves calls of i
 
 {table(("operation", "what it does"), host)}
 
-## Order of the folders
+## Folders
+
+{table(("folder", "what it holds"), rooms())}
 
 An include points from a folder to one that comes earlier, or stays inside (`test/lint.py` checks):
 

@@ -173,6 +173,50 @@ perpend_status bindSymbols(perpend_session &session) {
   return sizeTensors(entry.outputs, "output", session.outputDims, session.outputBytes, session.isFromData);
 }
 
+// Whether no buffer is larger than the one that the current offsets were computed for.
+bool fitsPlan(const perpend_session &session) {
+  const uint32_t count = session.model->tables.entry.bufferCount;
+  bool fits = session.hasPlan;
+  for (uint32_t i = 0; i < count; ++i)
+    fits &= session.bufferBytes[i] >= 0 && session.bufferBytes[i] <= session.plannedBytes[i];
+  return fits;
+}
+
+// Computes offsets for buffers of plannedBytes, and makes the arena large enough.
+perpend_status layOut(perpend_session &session) {
+  const Entry &entry = session.model->tables.entry;
+  const int64_t arenaBytes = planOffsets(session.plannedBytes, entry.lifetimes, static_cast<int32_t>(entry.bufferCount),
+                                         session.offsets, static_cast<Strategy>(entry.strategy));
+  if (arenaBytes < 0)
+    return fail(PERPEND_OUT_OF_MEMORY,
+                "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
+                "smaller input dimensions",
+                session.model->tables.name);
+  return reserve(session.arena, arenaBytes);
+}
+
+// Plans for the bound sizes. Buffers that have outgrown an earlier plan get half as much again, so that a session whose
+// extents grow step by step plans a logarithmic number of times.
+perpend_status planBuffers(perpend_session &session) {
+  const uint32_t count = session.model->tables.entry.bufferCount;
+  bool hasRoom = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    const int64_t bytes = session.bufferBytes[i];
+    if (session.hasPlan && bytes >= 0 && bytes <= session.plannedBytes[i])
+      continue;
+    const bool isRoomy = session.hasPlan && bytes <= INT64_MAX / 4;
+    session.plannedBytes[i] = isRoomy ? bytes + bytes / 2 : bytes;
+    hasRoom |= isRoomy;
+  }
+  perpend_status status = layOut(session);
+  if (status != PERPEND_OK && hasRoom) {
+    std::copy_n(session.bufferBytes, count, session.plannedBytes);
+    status = layOut(session);
+  }
+  session.hasPlan = status == PERPEND_OK;
+  return status;
+}
+
 } // namespace
 
 perpend_status failInputSize(const perpend_tensor_info &info) { return failSize("input", info); }
@@ -201,18 +245,11 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
 
 perpend_status planArena(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
-  int64_t arenaBytes = entry.arenaBytes;
-  if (arenaBytes < 0) {
-    auto count = static_cast<int32_t>(entry.bufferCount);
-    arenaBytes = planOffsets(session.bufferBytes, entry.lifetimes, count, session.offsets,
-                             static_cast<Strategy>(entry.strategy));
-    if (arenaBytes < 0)
-      return fail(PERPEND_OUT_OF_MEMORY,
-                  "model '%.60s': its intermediate values do not fit 64 bits of memory; hint: use "
-                  "smaller input dimensions",
-                  session.model->tables.name);
-  }
-  perpend_status status = reserve(session.arena, arenaBytes);
+  perpend_status status = PERPEND_OK;
+  if (entry.arenaBytes >= 0)
+    status = reserve(session.arena, entry.arenaBytes);
+  else if (!fitsPlan(session))
+    status = planBuffers(session);
   if (status == PERPEND_OK)
     status = reserveRepeats(session);
   session.isPlanned = status == PERPEND_OK;

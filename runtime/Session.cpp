@@ -100,6 +100,7 @@ bool allocateTables(perpend_session &session) {
   session.outputBytes = region.allocate<int64_t>(outputCount);
   session.symbols = region.allocate<int64_t>(size_t{entry.symbols.count} + 1);
   session.bufferBytes = region.allocate<int64_t>(entry.bufferCount);
+  session.plannedBytes = region.allocate<int64_t>(entry.bufferCount);
   session.offsets = region.allocate<int64_t>(entry.bufferCount);
   session.isCallers = region.allocate<bool>(outputCount);
   session.isFromData = region.allocate<bool>(outputCount);
@@ -111,8 +112,9 @@ bool allocateTables(perpend_session &session) {
   session.kernelTimes = region.allocate<KernelTime>(kernelCount);
   session.paces = region.allocate<Pace>(kernelCount);
   return session.inputDims && session.outputDims && session.inputBytes && session.outputBytes && session.symbols &&
-         session.bufferBytes && session.offsets && session.isCallers && session.isFromData && session.growing &&
-         session.repeated && session.inputPointers && session.outputPointers && session.kernelTimes && session.paces;
+         session.bufferBytes && session.plannedBytes && session.offsets && session.isCallers && session.isFromData &&
+         session.growing && session.repeated && session.inputPointers && session.outputPointers &&
+         session.kernelTimes && session.paces;
 }
 
 void fillFrame(perpend_session &session) {

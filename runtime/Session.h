@@ -29,6 +29,7 @@ struct perpend_session {
   int32_t threads = 1;
   bool isBound = false;   //  symbols and what is computed from them match inputDims
   bool isPlanned = false; // offsets and the arena match, too
+  bool hasPlan = false;   //  offsets fit buffers of plannedBytes, and the arena is large enough for them
   bool isProfiling = false;
   bool isComplete = false; // the latest run has succeeded
   mutable std::atomic<bool> isBusy{false};
@@ -36,7 +37,7 @@ struct perpend_session {
 
   int64_t **inputDims = nullptr; // shapes of the latest binding
   int64_t *inputBytes = nullptr, *symbols = nullptr;
-  int64_t *bufferBytes = nullptr, *offsets = nullptr; // per planned buffer
+  int64_t *bufferBytes = nullptr, *plannedBytes = nullptr, *offsets = nullptr; // per planned buffer
   int64_t **outputDims = nullptr, *outputBytes = nullptr;
   bool *isCallers = nullptr;  //  per output: the latest run writes it to the caller's memory
   bool *isFromData = nullptr; //  per output: an extent depends on data (dims, bytes: of the latest run)

@@ -9,7 +9,7 @@
 #include "Pipeline.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
@@ -21,9 +21,9 @@
 #include "interp/Evaluate.h"
 #include "target/cpu/passes/Passes.h"
 #include "target/vector/passes/Passes.h"
-#include "tile/Schedule.h"
-#include "tile/Tile.h"
-#include "tile/VerifyKernel.h"
+#include "tile/ir/Tile.h"
+#include "tile/ir/VerifyKernel.h"
+#include "tile/kernel/Partition.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Conversion/Passes.h"
@@ -232,7 +232,7 @@ static LogicalResult checkScheduled(ModuleOp module, const PhaseContext &) {
                               [](func::FuncOp function) {
                                 return !function->hasAttr(graph::kernelAttribute) ||
                                        (succeeded(tile::verifyKernel(function)) &&
-                                        succeeded(tile::Schedule::verify(function)));
+                                        succeeded(tile::Partition::verify(function)));
                               }) &&
                  succeeded(checkNoTensors(module)));
 }

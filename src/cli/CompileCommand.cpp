@@ -1,10 +1,10 @@
 //===- CompileCommand.cpp - perpend compile -------------------------------===//
 
-#include "Description.h"
 #include "Pipeline.h"
 #include "cli/Command.h"
 #include "cli/EarlyEnd.h"
 #include "cli/Module.h"
+#include "compiler/Description.h"
 #include "support/WriteFile.h"
 
 #include "target/TargetInfo.h"

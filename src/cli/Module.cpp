@@ -1,9 +1,9 @@
 //===- Module.cpp - loads models as modules, and reports errors -----------===//
 
 #include "cli/Module.h"
-#include "Operators.h"
 #include "Pipeline.h"
-#include "VerifyModule.h"
+#include "compiler/UserOperators.h"
+#include "compiler/VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
 #include "graph/NodeNames.h"
@@ -13,7 +13,7 @@
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
 #include "target/TargetInfo.h"
-#include "tile/Buffers.h"
+#include "tile/kernel/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"

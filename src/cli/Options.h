@@ -9,7 +9,7 @@
 #ifndef PERPEND_CLI_OPTIONS_H
 #define PERPEND_CLI_OPTIONS_H
 
-#include "Compiler.h"
+#include "compiler/Compiler.h"
 #include "support/Nearest.h"
 
 #include "llvm/ADT/SmallString.h"

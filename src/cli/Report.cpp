@@ -14,7 +14,7 @@
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
+#include "tile/kernel/Buffers.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/Support/Format.h"

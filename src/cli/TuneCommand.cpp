@@ -1,6 +1,5 @@
 //===- TuneCommand.cpp - perpend tune -------------------------------------===//
 
-#include "TuningNames.h"
 #include "cli/ArrayFiles.h"
 #include "cli/Command.h"
 #include "cli/Module.h"
@@ -12,6 +11,7 @@
 #include "support/WriteFile.h"
 #include "tune/CostModel.h"
 #include "tune/sketches/Sketches.h"
+#include "tuning/TuningNames.h"
 
 #include "../runtime/Pool.h"
 

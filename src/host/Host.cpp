@@ -5,8 +5,8 @@
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
-#include "tile/Buffers.h"
-#include "tile/IndexExpressions.h"
+#include "tile/ir/IndexExpressions.h"
+#include "tile/kernel/Buffers.h"
 
 #include "perpend_module.h"
 

@@ -4,7 +4,7 @@
 #define PERPEND_HOST_HOST_H
 
 #include "graph/Graph.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"

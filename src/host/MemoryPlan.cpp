@@ -25,9 +25,9 @@
 #include "graph/Symbols.h"
 #include "host/Host.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
-#include "tile/Scratch.h"
-#include "tile/Variants.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/Scratch.h"
+#include "tile/kernel/Variants.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

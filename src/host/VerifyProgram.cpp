@@ -13,10 +13,10 @@
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "host/LiveRanges.h"
-#include "tile/Buffers.h"
-#include "tile/KernelAbi.h"
-#include "tile/Scratch.h"
-#include "tile/Variants.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/Scratch.h"
+#include "tile/kernel/Variants.h"
 
 #include "perpend_module.h"
 

@@ -8,7 +8,7 @@
 
 #include "interp/Program.h"
 
-#include "tile/VerifyKernel.h"
+#include "tile/ir/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/TypeSwitch.h"

@@ -13,7 +13,7 @@
 #include "graph/Graph.h"
 #include "host/Host.h"
 #include "library/ListTable.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringMap.h"

@@ -1,6 +1,6 @@
 //===- IndexCode.h - evaluates expressions over index values ----*- C++ -*-===//
 //
-// Expressions of the tile level's loops and blocks (tile/IndexExpressions.h),
+// Expressions of the tile level's loops and blocks (tile/ir/IndexExpressions.h),
 // compiled once: symbols of the kernel are replaced by their values, "%k" is the
 // k-th index operand. Evaluation is term by term and does not rely on the ranges
 // that passes assume. Internal to the interpreter.

@@ -1,7 +1,7 @@
 //===- Kernels.cpp - runs kernels of the tile level -----------------------===//
 //
-// The arguments of a tiled kernel are described in tile/KernelAbi.h. Its attribute `tile.extent` (a #graph.shape of
-// one expression) is its outermost parallel extent.
+// The arguments of a tiled kernel are described in tile/kernel/KernelAbi.h. Its attribute `tile.extent` (a #graph.shape
+// of one expression) is its outermost parallel extent.
 //
 //===----------------------------------------------------------------------===//
 
@@ -9,9 +9,9 @@
 
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
-#include "tile/KernelAbi.h"
-#include "tile/Variants.h"
-#include "tile/VerifyKernel.h"
+#include "tile/ir/VerifyKernel.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/Variants.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"

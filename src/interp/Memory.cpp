@@ -8,7 +8,7 @@
 #include "interp/Program.h"
 
 #include "graph/Graph.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"

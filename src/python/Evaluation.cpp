@@ -4,7 +4,7 @@
 
 #include "python/ProgramState.h"
 
-#include "Operators.h"
+#include "compiler/UserOperators.h"
 #include "host/Host.h"
 #include "interp/Boundary.h"
 #include "interp/Interpreter.h"

@@ -2,12 +2,12 @@
 
 #include "python/ModelTuning.h"
 
-#include "TuningNames.h"
 #include "graph/Attributes.h"
 #include "interp/Boundary.h"
 #include "python/ProgramState.h"
 #include "support/Duration.h"
 #include "tune/Log.h"
+#include "tuning/TuningNames.h"
 
 #include <set>
 

@@ -3,9 +3,9 @@
 #include "graph/Attributes.h"
 #include "python/ProgramState.h"
 
-#include "Compiler.h"
 #include "Pipeline.h"
-#include "VerifyModule.h"
+#include "compiler/Compiler.h"
+#include "compiler/VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"

@@ -3,7 +3,7 @@
 #ifndef PERPEND_PYTHON_PROGRAMSTATE_H
 #define PERPEND_PYTHON_PROGRAMSTATE_H
 
-#include "Compiler.h"
+#include "compiler/Compiler.h"
 #include "python/Program.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
-#include "target/Host.h"
-#include "target/Intrinsics.h"
+#include "target/DetectHost.h"
+#include "target/IntrinsicTexts.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"

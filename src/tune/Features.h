@@ -10,7 +10,7 @@
 #define PERPEND_TUNE_FEATURES_H
 
 #include "target/Machine.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 
 #include <vector>
 
@@ -20,7 +20,7 @@ using Features = std::vector<float>;
 
 /// First features of the kernel, then of the two blocks with the most arithmetic; 0 if there is no such block.
 const std::vector<std::string> &featureNames();
-/// `kernel` consists of scheduled blocks. Symbolic extents count as 32 (tile/CostModel.h).
+/// `kernel` consists of scheduled blocks. Symbolic extents count as 32 (tile/cost/KernelCost.h).
 Features featuresOf(mlir::func::FuncOp kernel, const target::Machine &target);
 } // namespace perpend::tune
 

@@ -7,13 +7,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Description.h"
 #include "Module.h"
 #include "Pipeline.h"
+#include "compiler/Description.h"
 
 #include "tile/Attributes.h"
-#include "tile/Scratch.h"
 #include "tile/intrinsics/Intrinsic.h"
+#include "tile/kernel/Scratch.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

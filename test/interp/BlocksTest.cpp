@@ -8,7 +8,7 @@
 #include "Module.h"
 
 #include "graph/passes/Passes.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

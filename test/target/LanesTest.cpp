@@ -9,7 +9,7 @@
 #include "Jit.h"
 #include "TestModules.h"
 #include "target/cpu/passes/Passes.h"
-#include "tile/FarFunctions.h"
+#include "tile/passes/FarFunctions.h"
 #include "tile/passes/Passes.h"
 
 #include "llvm/ADT/APFloat.h"

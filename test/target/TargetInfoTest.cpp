@@ -1,7 +1,7 @@
 //===- TargetInfoTest.cpp - Names, features and rules of targets ----------===//
 #include "TestModules.h"
 #include "runtime/Isa.h"
-#include "target/Host.h"
+#include "target/DetectHost.h"
 #include "target/TargetOption.h"
 
 #include "mlir/Pass/PassOptions.h"

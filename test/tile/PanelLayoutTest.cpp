@@ -2,7 +2,7 @@
 
 #include "Module.h"
 
-#include "target/Intrinsics.h"
+#include "target/IntrinsicTexts.h"
 #include "target/TargetInfo.h"
 #include "tile/intrinsics/Intrinsic.h"
 

@@ -5,12 +5,12 @@
 
 #include "graph/KernelSymbols.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
-#include "tile/CheckedAccesses.h"
-#include "tile/KernelAbi.h"
-#include "tile/Schedule.h"
-#include "tile/Scratch.h"
-#include "tile/Variants.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/CheckedAccesses.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/Partition.h"
+#include "tile/kernel/Scratch.h"
+#include "tile/kernel/Variants.h"
 
 #include "perpend_module.h"
 
@@ -173,7 +173,7 @@ void RunEmitter::emitLaunch(host::LaunchOp launch) {
       f.store(addressOf(place), list, number++);
   for (auto [position, value] : llvm::enumerate(launch.getSymbols().values()))
     f.store(evaluate(value), kernelSymbols, position);
-  f.store(kernelSymbols, list, number); // order of tile/KernelAbi.h
+  f.store(kernelSymbols, list, number); // order of tile/kernel/KernelAbi.h
   SmallVector<func::FuncOp, 2> functions = functionsOf(launch);
   Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
   for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
@@ -213,7 +213,7 @@ void RunEmitter::emitLaunch(host::LaunchOp launch, func::FuncOp kernel) {
   Value constant = f.builder.create<func::ConstantOp>(f.loc, function.getFunctionType(), entryName);
   Value address = f.builder.create<UnrealizedConversionCastOp>(f.loc, f.pointer, constant).getResult(0);
   Value index = f.half(kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute).getInt());
-  tile::Schedule schedule = tile::Schedule::of(kernel);
+  tile::Partition schedule = tile::Partition::of(kernel);
   int64_t grain = std::max<int64_t>(1, schedule.grain);
   call(parallel, LLVM::LLVMVoidType::get(entry.getContext()),
        {frame, index, address, list, units, f.integer(schedule.isEstimate ? -grain : grain)});

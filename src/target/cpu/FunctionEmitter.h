@@ -95,7 +95,7 @@ public:
   mlir::Value threads(mlir::Value symbols, mlir::ArrayRef<std::string> names) {
     return load(i64, symbols, static_cast<int64_t>(names.size()));
   }
-  /// The number of parts of scratch memory, for a kernel with `units` and a run with `threads` (tile/Scratch.h).
+  /// The number of parts of scratch memory, for a kernel with `units` and a run with `threads` (tile/kernel/Scratch.h).
   mlir::Value partCount(mlir::Value units, mlir::Value threads) {
     mlir::Value most = builder.create<mlir::arith::MinSIOp>(loc, units, threads);
     return builder.create<mlir::arith::MaxSIOp>(loc, most, integer(0));

@@ -3,7 +3,7 @@
 
 #include "target/TargetInfo.h"
 #include "target/cpu/Architecture.h"
-#include "tile/FarFunctions.h"
+#include "tile/passes/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 #include "llvm/IR/MDBuilder.h"
@@ -16,7 +16,7 @@ namespace perpend::target {
 namespace {
 
 struct LaneFunction : InstructionFunction {
-  Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/FarFunctions.h
+  Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/passes/FarFunctions.h
 };
 constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, Intrinsic::sin},
                                          {{tile::farCosineFunction, nullptr}, Intrinsic::cos}};

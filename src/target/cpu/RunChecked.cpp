@@ -2,7 +2,7 @@
 //
 // A checked kernel gets a record and the extents of its buffers, after their
 // addresses; an access noted in the record becomes an error of the run
-// (tile/CheckedAccesses.h).
+// (tile/kernel/CheckedAccesses.h).
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,9 +11,9 @@
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
 
-#include "tile/CheckedAccesses.h"
-#include "tile/KernelAbi.h"
-#include "tile/Scratch.h"
+#include "tile/kernel/CheckedAccesses.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/Scratch.h"
 
 using namespace mlir;
 using namespace perpend;

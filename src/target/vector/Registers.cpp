@@ -23,8 +23,8 @@
 #include "target/vector/Emitters.h"
 #include "target/vector/PanelCall.h"
 #include "target/vector/WordProducts.h"
-#include "tile/Buffers.h"
 #include "tile/intrinsics/Words.h"
+#include "tile/kernel/Buffers.h"
 
 #include "graph/ElementTypes.h"
 

@@ -3,11 +3,11 @@
 #include "tile/cost/BlockCost.h"
 
 #include "graph/Work.h"
-#include "tile/Buffers.h"
-#include "tile/CostModel.h"
-#include "tile/KernelWork.h"
 #include "tile/cost/Footprint.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/intrinsics/Expand.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/KernelWork.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -12,7 +12,7 @@
 #define PERPEND_TILE_COST_BLOCKCOST_H
 
 #include "target/Machine.h"
-#include "tile/Tile.h"
+#include "tile/ir/Tile.h"
 
 namespace perpend::tile {
 

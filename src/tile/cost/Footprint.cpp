@@ -3,8 +3,8 @@
 #include "tile/cost/Footprint.h"
 
 #include "graph/Shapes.h"
-#include "tile/Buffers.h"
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
+#include "tile/kernel/Buffers.h"
 
 using namespace mlir;
 using namespace perpend;

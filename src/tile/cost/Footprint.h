@@ -3,7 +3,7 @@
 #ifndef PERPEND_TILE_COST_FOOTPRINT_H
 #define PERPEND_TILE_COST_FOOTPRINT_H
 
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 #include "llvm/ADT/MapVector.h"
 

@@ -10,12 +10,12 @@
 #ifndef PERPEND_TILE_FLATTEN_FLATTENER_H
 #define PERPEND_TILE_FLATTEN_FLATTENER_H
 
-#include "tile/KernelAbi.h"
-#include "tile/KernelEmitter.h"
-#include "tile/KernelIndices.h"
-#include "tile/Scratch.h"
 #include "tile/flatten/KnownElements.h"
 #include "tile/intrinsics/Expand.h"
+#include "tile/ir/KernelIndices.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/KernelEmitter.h"
+#include "tile/kernel/Scratch.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/DenseSet.h"

@@ -3,7 +3,7 @@
 #ifndef PERPEND_TILE_FLATTEN_LANES_H
 #define PERPEND_TILE_FLATTEN_LANES_H
 
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 namespace perpend::tile {
 

@@ -10,9 +10,9 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
-#include "tile/CostModel.h"
-#include "tile/Levels.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/flatten/Flattener.h"
+#include "tile/ir/Levels.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -13,7 +13,7 @@
 #define PERPEND_TILE_INTRINSICS_GROUPLAYOUT_H
 
 #include "target/Machine.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 namespace perpend::tile {
 struct Intrinsic;

@@ -4,10 +4,10 @@
 
 #include "graph/ElementTypes.h"
 #include "graph/ErrorKind.h"
-#include "target/Intrinsics.h"
+#include "target/IntrinsicTexts.h"
 #include "tile/Attributes.h"
-#include "tile/KernelEmitter.h"
 #include "tile/intrinsics/Emitters.h"
+#include "tile/kernel/KernelEmitter.h"
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"

@@ -5,7 +5,7 @@
 #include "tile/Attributes.h"
 
 #include "graph/ErrorKind.h"
-#include "target/Intrinsics.h"
+#include "target/IntrinsicTexts.h"
 
 #include "mlir/Parser/Parser.h"
 

@@ -8,7 +8,7 @@
 #ifndef PERPEND_TILE_INTRINSICS_NEST_H
 #define PERPEND_TILE_INTRINSICS_NEST_H
 
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 namespace perpend::tile {
 

@@ -14,7 +14,7 @@
 #define PERPEND_TILE_INTRINSICS_PANELLAYOUT_H
 
 #include "target/Machine.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 namespace perpend::tile {
 struct Intrinsic;

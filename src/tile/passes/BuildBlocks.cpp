@@ -14,11 +14,11 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
-#include "tile/BlockEmitter.h"
-#include "tile/Buffers.h"
-#include "tile/KernelWork.h"
-#include "tile/Schedule.h"
-#include "tile/VerifyKernel.h"
+#include "tile/ir/BlockEmitter.h"
+#include "tile/ir/VerifyKernel.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/KernelWork.h"
+#include "tile/kernel/Partition.h"
 #include "tile/passes/Passes.h"
 
 #include "graph/Attributes.h"

@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/FarFunctions.h"
+#include "tile/passes/FarFunctions.h"
 #include "tile/passes/MathFunctions.h"
 #include "tile/passes/Passes.h"
 

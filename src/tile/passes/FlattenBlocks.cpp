@@ -12,10 +12,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
-#include "tile/Levels.h"
-#include "tile/VerifyKernel.h"
 #include "tile/flatten/Flattener.h"
 #include "tile/intrinsics/Expand.h"
+#include "tile/ir/Levels.h"
+#include "tile/ir/VerifyKernel.h"
 #include "tile/passes/Passes.h"
 #include "tile/schedule/Nests.h"
 #include "tile/schedule/Schedule.h"

@@ -10,7 +10,7 @@
 
 #include "tile/passes/MathFunctions.h"
 
-#include "tile/FarFunctions.h"
+#include "tile/passes/FarFunctions.h"
 
 #include "llvm/ADT/SmallVectorExtras.h"
 

@@ -8,12 +8,12 @@
 //===----------------------------------------------------------------------===//
 
 #include "tile/Attributes.h"
-#include "tile/CostModel.h"
-#include "tile/Levels.h"
-#include "tile/Schedule.h"
-#include "tile/Scratch.h"
-#include "tile/VerifyKernel.h"
 #include "tile/cost/BlockCost.h"
+#include "tile/cost/KernelCost.h"
+#include "tile/ir/Levels.h"
+#include "tile/ir/VerifyKernel.h"
+#include "tile/kernel/Partition.h"
+#include "tile/kernel/Scratch.h"
 #include "tile/passes/Passes.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/KernelTraces.h"
@@ -116,12 +116,12 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
         kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
         return signalPassFailure();
       }
-      if (Schedule numbers = Schedule::of(kernel); !numbers.grain)
+      if (Partition numbers = Partition::of(kernel); !numbers.grain)
         setGrain(kernel, numbers);
     }
   }
 
-  void setGrain(func::FuncOp kernel, Schedule numbers) {
+  void setGrain(func::FuncOp kernel, Partition numbers) {
     BlockCost cost = costOf(kernel, target);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
     numbers.isEstimate = !graph::symbolsOfKernel(kernel).empty() && !isUnitKnown(kernel);

@@ -15,7 +15,7 @@
 
 #include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
-#include "tile/CheckedAccesses.h"
+#include "tile/kernel/CheckedAccesses.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -24,9 +24,9 @@
 #include "graph/ElementTypes.h"
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
-#include "tile/Buffers.h"
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/intrinsics/Intrinsic.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;

@@ -1,6 +1,6 @@
 //===- Loops.cpp - queries of loops for rules -----------------------------===//
 
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/flatten/Lanes.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/IndexMap.h"

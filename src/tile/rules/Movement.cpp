@@ -23,7 +23,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/Buffers.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 

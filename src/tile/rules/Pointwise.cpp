@@ -12,8 +12,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/CostModel.h"
 #include "tile/cost/BlockCost.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/flatten/Lanes.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/IndexMap.h"

@@ -20,8 +20,8 @@
 
 #include "tile/rules/Rules.h"
 
-#include "tile/Buffers.h"
 #include "tile/intrinsics/Intrinsic.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;

@@ -13,7 +13,7 @@
 #include "tile/rules/Rules.h"
 
 #include "tile/Attributes.h"
-#include "tile/KernelWork.h"
+#include "tile/kernel/KernelWork.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;

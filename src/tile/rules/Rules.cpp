@@ -4,7 +4,7 @@
 
 #include "graph/Shapes.h"
 #include "tile/Attributes.h"
-#include "tile/Scratch.h"
+#include "tile/kernel/Scratch.h"
 #include "tile/schedule/KernelTraces.h"
 
 using namespace mlir;

@@ -21,9 +21,9 @@
 #include "tile/rules/Rules.h"
 
 #include "graph/Shapes.h"
-#include "tile/Buffers.h"
-#include "tile/Scratch.h"
 #include "tile/intrinsics/Expand.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/Scratch.h"
 #include "tile/schedule/Nests.h"
 
 using namespace mlir;

@@ -18,8 +18,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/Buffers.h"
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 

@@ -9,7 +9,7 @@
 #ifndef PERPEND_TILE_SCHEDULE_INDEXMAP_H
 #define PERPEND_TILE_SCHEDULE_INDEXMAP_H
 
-#include "tile/IndexExpressions.h"
+#include "tile/ir/IndexExpressions.h"
 
 namespace perpend::tile {
 

@@ -3,13 +3,13 @@
 #include "tile/schedule/KernelTraces.h"
 
 #include "tile/Attributes.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 #include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
-#include "tile/Variants.h"
+#include "tile/kernel/Variants.h"
 
 #include "llvm/ADT/StringExtras.h"
 

@@ -9,8 +9,8 @@
 #ifndef PERPEND_TILE_SCHEDULE_NESTS_H
 #define PERPEND_TILE_SCHEDULE_NESTS_H
 
-#include "tile/BlockEmitter.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/BlockEmitter.h"
+#include "tile/ir/KernelIndices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"

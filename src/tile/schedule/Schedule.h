@@ -12,7 +12,7 @@
 #define PERPEND_TILE_SCHEDULE_SCHEDULE_H
 
 #include "target/Machine.h"
-#include "tile/KernelIndices.h"
+#include "tile/ir/KernelIndices.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"

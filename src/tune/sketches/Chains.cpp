@@ -8,7 +8,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 #include "tune/sketches/Sketches.h"

@@ -2,8 +2,8 @@
 
 #include "tune/sketches/Sketches.h"
 
-#include "tile/KernelIndices.h"
-#include "tile/Scratch.h"
+#include "tile/ir/KernelIndices.h"
+#include "tile/kernel/Scratch.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"
 

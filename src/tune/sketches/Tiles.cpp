@@ -14,7 +14,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/CostModel.h"
+#include "tile/cost/KernelCost.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/rules/Rules.h"
 #include "tile/schedule/Nests.h"

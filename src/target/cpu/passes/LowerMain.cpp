@@ -9,8 +9,8 @@
 //
 // The buffers are those of the kernel, followed by its own symbols; the separate
 // argument with main's symbols is not read. For a kernel with scratch memory
-// (tile/Scratch.h), the address and the number of its parts follow, of which the
-// entry claims a free one; for a checked kernel (tile/CheckedAccesses.h), the
+// (tile/kernel/Scratch.h), the address and the number of its parts follow, of which the
+// entry claims a free one; for a checked kernel (tile/kernel/CheckedAccesses.h), the
 // address of its record and the number of elements of each buffer.
 //
 // The kernel gets each buffer as a memref whose descriptor is built here from
@@ -24,9 +24,9 @@
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
 #include "target/cpu/passes/Passes.h"
-#include "tile/CheckedAccesses.h"
-#include "tile/KernelAbi.h"
-#include "tile/Scratch.h"
+#include "tile/kernel/CheckedAccesses.h"
+#include "tile/kernel/KernelAbi.h"
+#include "tile/kernel/Scratch.h"
 
 #include "graph/KernelSymbols.h"
 

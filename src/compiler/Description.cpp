@@ -1,0 +1,292 @@
+//===- Description.cpp - the descriptor of an artifact --------------------===//
+
+#include "compiler/Description.h"
+#include "graph/Attributes.h"
+#include "tile/Attributes.h"
+
+#include "graph/Requirements.h"
+#include "graph/Shapes.h"
+#include "host/Segments.h"
+#include "host/Strategy.h"
+#include "support/MappedFile.h"
+#include "support/ReadableText.h"
+#include "tile/kernel/Buffers.h"
+
+#include "perpend_module.h"
+#include "perpend_process.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
+#include "llvm/Support/JSON.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+using namespace mlir;
+
+namespace perpend {
+
+std::vector<target::WeightBlob> ModelDescription::blobs() {
+  std::vector<target::WeightBlob> result;
+  converted.reserve(weights.size());
+  for (auto &[offset, value] : weights)
+    result.push_back({static_cast<uint64_t>(offset), tile::constantBytes(value, converted.emplace_back())});
+  return result;
+}
+
+void ModelDescription::releaseWeights(const llvm::DenseSet<AsmResourceBlob *> &kept) {
+  constexpr int64_t manyBytes = 64 << 20;
+  const bool areMany = table.weightsBytes > manyBytes;
+  for (auto &[offset, value] : weights)
+    if (auto resource = dyn_cast<DenseResourceElementsAttr>(value))
+      if (AsmResourceBlob *blob = resource.getRawHandle().getBlob(); blob && !kept.contains(blob))
+        *blob = AsmResourceBlob();
+  for (AsmResourceBlob *blob : kept)
+    support::forgetPages(blob->getData().data(), blob->getData().size());
+#ifdef __GLIBC__
+  if (areMany)
+    malloc_trim(0); // free() alone returns nothing below a block that is in use
+#endif
+  weights.clear();
+  converted.clear();
+}
+
+static void describeElement(Type type, TensorDescription &list) {
+  auto tensor = dyn_cast<TensorType>(type);
+  if (!tensor)
+    return;
+  TensorDescription &element = list.element.emplace_back();
+  element.type = graph::nameOf(tensor.getElementType());
+  element.isRanked = tensor.hasRank();
+  for (int64_t extent : tensor.hasRank() ? tensor.getShape() : ArrayRef<int64_t>())
+    element.shape.push_back(ShapedType::isDynamic(extent) ? "?" : std::to_string(extent));
+  if (auto inner = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(inner.getElement(), element);
+}
+
+static TensorDescription describeTensor(Type type, DictionaryAttr attributes, const std::string &fallback) {
+  auto tensor = cast<RankedTensorType>(type);
+  TensorDescription description{fallback, graph::nameOf(tensor.getElementType()), {}};
+  if (auto name = attributes ? attributes.getAs<StringAttr>(graph::nameAttribute) : StringAttr())
+    description.name = name.str();
+  if (auto map = attributes ? attributes.getAs<StringAttr>(graph::mapAttribute) : StringAttr())
+    description.map = map.str();
+  if (attributes)
+    description.labels = attributes.getAs<ArrayAttr>(graph::labelsAttribute);
+  for (const graph::SymbolicInt &extent : graph::shapeOf(tensor))
+    description.shape.push_back(extent.str());
+  if (auto list = dyn_cast<graph::SequenceType>(tensor.getElementType()))
+    describeElement(list.getElement(), description);
+  return description;
+}
+
+std::string identifier(StringRef name) {
+  std::string result;
+  for (char c : name)
+    result += llvm::isAlnum(c) ? c : '_';
+  if (result.empty() || llvm::isDigit(result[0]))
+    result = "m_" + result;
+  return result;
+}
+
+static void describeKernels(ModuleOp module, ModelDescription &description) {
+  for (auto kernel : module.getOps<func::FuncOp>())
+    if (auto number = kernel->getAttrOfType<IntegerAttr>(tile::numberAttribute)) {
+      size_t position = number.getInt();
+      if (position >= description.kernels.size())
+        description.kernels.resize(position + 1);
+      description.kernels[position] = kernel.getSymName();
+    }
+}
+
+/// Replaces texts by their identities, numbered in order of first use; the empty text is 0.
+static ElementsAttr identitiesOf(DenseStringElementsAttr texts, std::vector<std::string> &table,
+                                 llvm::StringMap<int64_t> &known) {
+  SmallVector<int64_t> identities;
+  for (StringRef text : texts.getValues<StringRef>()) {
+    auto [entry, isNew] = known.try_emplace(text, static_cast<int64_t>(table.size()));
+    if (isNew)
+      table.push_back(text.str());
+    identities.push_back(entry->second);
+  }
+  auto type = RankedTensorType::get(texts.getType().getShape(), IntegerType::get(texts.getContext(), 64));
+  return DenseElementsAttr::get(type, ArrayRef<int64_t>(identities));
+}
+
+static void describeConstants(host::EntryOp entry, ModelDescription &description) {
+  llvm::StringMap<int64_t> known{{"", 0}};
+  description.texts.assign(1, "");
+  for (auto segment : entry->getParentOfType<ModuleOp>().getOps<host::SegmentOp>()) {
+    ElementsAttr value = segment.getValue();
+    if (auto texts = dyn_cast<DenseStringElementsAttr>(value))
+      value = identitiesOf(texts, description.texts, known);
+    description.weights.emplace_back(segment.getOffset(), value);
+  }
+  bool hasHandles = false, calls = false;
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+    hasHandles |= graph::isHandle(entry.tensorOf(i).getElementType());
+  entry.walk([&](host::CallOp) { calls = true; });
+  description.needsHandles = calls || hasHandles;
+}
+
+static void describeMemory(host::EntryOp entry, target::ModuleTable &table) {
+  table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(entry->getParentOfType<ModuleOp>()));
+  table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
+  table.staticOffsets.emplace();
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
+    llvm::append_range(table.lifetimes, buffer.getLive());
+    if (!buffer.getOffset())
+      table.staticOffsets.reset();
+    else if (table.staticOffsets)
+      table.staticOffsets->push_back(*buffer.getOffset());
+  }
+  if (table.staticOffsets)
+    table.staticArenaBytes = host::arenaBytesOf(entry);
+  table.strategy = static_cast<uint32_t>(host::strategyOf(entry));
+}
+
+LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
+  auto entry = module.lookupSymbol<host::EntryOp>("main");
+  if (!name.empty() && name != identifier(name))
+    return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
+  auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
+  description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
+  if (auto results = module->getAttrOfType<StringAttr>(graph::resultsAttribute))
+    description.results = results.str();
+  for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
+    bool isInput = i < entry.inputCount();
+    std::string fallback = isInput ? "input" + std::to_string(i) : "output" + std::to_string(i - entry.inputCount());
+    (isInput ? description.inputs : description.outputs)
+        .push_back(describeTensor(entry.tensorOf(i), entry.getArgAttrDict(i), fallback));
+  }
+  for (unsigned input = 0; input < entry.inputCount(); ++input)
+    if (auto dims = entry.getArgAttrOfType<ArrayAttr>(input, graph::repeatsAttribute))
+      for (auto [dim, others] : llvm::enumerate(dims.getAsRange<graph::ShapeAttr>()))
+        if (!others.getDims().empty())
+          description.inputs[input].repeats.push_back(static_cast<int64_t>(dim));
+  description.symbols = entry.symbolNames();
+  description.dataSymbols = entry.dataSymbolNames();
+  for (StringRef requirement : graph::describeRequirements(entry, /*eachEquationOnce=*/true))
+    description.requirements.push_back(support::readable(requirement));
+  describeKernels(module, description);
+  describeConstants(entry, description);
+  describeMemory(entry, description.table);
+  description.table.inputCount = description.inputs.size();
+  description.table.outputCount = description.outputs.size();
+  description.table.symbolCount = description.symbols.size();
+  description.table.kernelCount = description.kernels.size();
+  return success();
+}
+
+static llvm::json::Array toJson(ArrayAttr labels) {
+  llvm::json::Array array;
+  for (Attribute label : labels)
+    if (auto text = dyn_cast<StringAttr>(label))
+      array.push_back(llvm::json::fixUTF8(text.getValue()));
+    else
+      array.push_back(cast<IntegerAttr>(label).getInt());
+  return array;
+}
+
+static llvm::json::Object toJson(const TensorDescription &tensor) {
+  llvm::json::Array shape;
+  for (const std::string &extent : tensor.shape) {
+    int64_t number;
+    if (StringRef(extent).getAsInteger(10, number))
+      shape.push_back(extent);
+    else
+      shape.push_back(number);
+  }
+  llvm::json::Object object{{"type", tensor.type}};
+  if (!tensor.name.empty())
+    object["name"] = llvm::json::fixUTF8(tensor.name);
+  if (tensor.isRanked)
+    object["shape"] = std::move(shape);
+  for (const TensorDescription &element : tensor.element)
+    object["element"] = toJson(element);
+  if (!tensor.repeats.empty())
+    object["repeats"] = llvm::json::Array(tensor.repeats);
+  if (!tensor.map.empty())
+    object["map"] = llvm::json::fixUTF8(tensor.map);
+  if (tensor.labels)
+    object["labels"] = toJson(tensor.labels);
+  return object;
+}
+
+static llvm::json::Array toJson(const std::vector<TensorDescription> &tensors) {
+  llvm::json::Array array;
+  for (const TensorDescription &tensor : tensors)
+    array.push_back(toJson(tensor));
+  return array;
+}
+
+static llvm::json::Object toJson(const MachineDescription &machine) {
+  return llvm::json::Object{{"target", machine.target.name},
+                            {"isa", llvm::json::Array(machine.target.features)},
+                            {"codeBytes", machine.codeBytes},
+                            {"weightsBytes", machine.weightsBytes}};
+}
+
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
+                         ArrayRef<MachineDescription> machines) {
+  llvm::json::Object object{{"perpend", PERPEND_VERSION},
+                            {"abi", PERPEND_MODULE_ABI},
+                            {"name", description.table.name},
+                            {"target", target.name},
+                            {"precision", description.precision},
+                            {"isa", llvm::json::Array(target.features)},
+                            {"symbols", llvm::json::Array(description.symbols)},
+                            {"inputs", toJson(description.inputs)},
+                            {"outputs", toJson(description.outputs)},
+                            {"kernels", llvm::json::Array(description.kernels)},
+                            {"weightsBytes", description.table.weightsBytes}};
+  if (!description.dataSymbols.empty())
+    object["dataSymbols"] = llvm::json::Array(description.dataSymbols);
+  if (!description.requirements.empty())
+    object["requirements"] = llvm::json::Array(description.requirements);
+  if (description.isChecked)
+    object["checked"] = true;
+  if (description.table.weightsAddress)
+    object["process"] = perpend_process_number();
+  if (!machines.empty()) {
+    llvm::json::Array variants;
+    for (const MachineDescription &machine : machines)
+      variants.push_back(toJson(machine));
+    object["variants"] = std::move(variants);
+  }
+  if (llvm::Expected<llvm::json::Value> results = llvm::json::parse(description.results))
+    object["results"] = std::move(*results);
+  else
+    llvm::consumeError(results.takeError());
+  if (!description.checksum.empty())
+    object["weightsChecksum"] = description.checksum;
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object));
+  return text;
+}
+
+/// Escapes a name for use in a C comment.
+static std::string commentOf(StringRef name) {
+  std::string text = support::readable(name);
+  for (StringRef mark : {"*/", "/*"})
+    for (size_t at; (at = text.find(mark)) != std::string::npos;)
+      text.insert(at + 1, " ");
+  return text;
+}
+
+void printHeader(const ModelDescription &description, llvm::raw_ostream &stream) {
+  const std::string &name = description.table.name;
+  std::string guard = "PERPEND_MODEL_" + StringRef(name).upper() + "_H";
+  stream << "/* A model compiled by Perpend. Run it with perpend.h: perpend_model_from_module(perpend_module_" << name
+         << "(), &model). */\n#ifndef " << guard << "\n#define " << guard << "\n#include <perpend.h>\n\n";
+  auto printTensors = [&](StringRef kind, const std::vector<TensorDescription> &tensors) {
+    for (auto [number, tensor] : llvm::enumerate(tensors))
+      stream << "/* " << kind << " " << number << ": " << commentOf(tensor.name) << ", " << tensor.type << " ["
+             << llvm::join(tensor.shape, ", ") << "] */\n";
+  };
+  printTensors("input", description.inputs);
+  printTensors("output", description.outputs);
+  stream << "#ifdef __cplusplus\nextern \"C\" {\n#endif\nconst perpend_module *perpend_module_" << name
+         << "(void);\n#ifdef __cplusplus\n}\n#endif\n#endif\n";
+}
+} // namespace perpend

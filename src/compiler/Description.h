@@ -1,0 +1,67 @@
+//===- Description.h - the descriptor of an artifact ------------*- C++ -*-===//
+
+#ifndef PERPEND_COMPILER_DESCRIPTION_H
+#define PERPEND_COMPILER_DESCRIPTION_H
+
+#include "target/TargetInfo.h"
+#include "target/WeightsObject.h"
+#include "target/cpu/ModuleTable.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseSet.h"
+
+namespace perpend {
+
+struct TensorDescription {
+  std::string name, type;                   ///< type: f32, u8, bool ... as in perpend_type_name
+  std::vector<std::string> shape;           ///< numbers or expressions
+  std::vector<TensorDescription> element{}; ///< of a list, if anything is known; without a name, "?" is any extent
+  bool isRanked = true;
+  std::vector<int64_t> repeats{}; ///< dimensions of an input that may be 1 instead of their symbol's value
+  std::string map{};              ///< "keys" or "values" for inputs that are one half of a map; otherwise empty
+  mlir::ArrayAttr labels{};       ///< column labels of an output that is a list of maps; otherwise null
+};
+
+/// Facts read from main after memory planning.
+struct ModelDescription {
+  target::ModuleTable table;
+  std::vector<TensorDescription> inputs, outputs;
+  std::vector<std::string> symbols, dataSymbols, requirements, kernels;
+  std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
+  std::vector<std::string> texts; ///< constant strings by identity; empty if the model has no strings
+  bool needsHandles = false;      ///< the model uses strings, lists or library calls
+  bool isChecked = false;         ///< an out-of-bounds access in a kernel ends the run
+  std::string precision = "f32";  ///< precision of the operands of products
+  std::string checksum;
+  std::string results; ///< nesting of the outputs, as JSON; empty: flat
+  /// Converted bytes of constants whose representation in the artifact differs from that in memory.
+  std::vector<std::vector<char>> converted;
+
+  std::vector<target::WeightBlob> blobs();
+  /// Frees the memory of all weights except `kept`; of those, drops the pages that can be read again from their file.
+  /// The object file has them all by now, and linking needs memory for two more copies.
+  void releaseWeights(const llvm::DenseSet<mlir::AsmResourceBlob *> &kept);
+};
+
+/// Turns `name` into a valid C identifier.
+std::string identifier(llvm::StringRef name);
+/// Errors: an element type that the C interface cannot name.
+mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
+/// One machine's entry in the descriptor of an artifact for several machines.
+struct MachineDescription {
+  target::TargetInfo target;
+  uint64_t codeBytes = 0, weightsBytes = 0;
+};
+
+/// The JSON of perpend_module.h.
+std::string descriptorOf(const ModelDescription &description, const target::TargetInfo &target,
+                         llvm::ArrayRef<MachineDescription> machines = {});
+/// Writes description.table.tables (perpend_tables.h), with all that the description says. Errors: too much text.
+llvm::Error writeTables(ModelDescription &description, const target::TargetInfo &target);
+/// The C header of a model.
+void printHeader(const ModelDescription &description, llvm::raw_ostream &stream);
+} // namespace perpend
+
+#endif

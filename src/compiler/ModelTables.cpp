@@ -1,0 +1,174 @@
+//===- ModelTables.cpp - the tables that the runtime reads ----------------===//
+//
+// The layout is runtime/include/perpend_tables.h. Equal texts and lists are
+// written once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "compiler/Description.h"
+
+#include "runtime/Types.h"
+
+#include "perpend_process.h"
+#include "perpend_tables.h"
+
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+
+using namespace mlir;
+
+namespace perpend {
+namespace {
+
+static_assert(llvm::endianness::native == llvm::endianness::little, "records are written as they are in memory");
+
+class TableWriter {
+public:
+  TableWriter() : bytes(sizeof(perpend_tables), '\0') {}
+
+  /// Invalid UTF-8 is replaced, as in the descriptor, and so are NULs, which would end the text.
+  uint32_t text(StringRef text) {
+    std::string valid = llvm::json::fixUTF8(text);
+    for (size_t at; (at = valid.find('\0')) != std::string::npos;)
+      valid.replace(at, 1, "\xEF\xBF\xBD");
+    valid.push_back('\0');
+    return put(valid, 1);
+  }
+  perpend_records texts(ArrayRef<std::string> texts) {
+    SmallVector<uint32_t> positions;
+    for (const std::string &one : texts)
+      positions.push_back(text(one));
+    return records<uint32_t>(positions);
+  }
+  template <typename T> perpend_records records(ArrayRef<T> values) {
+    if (values.empty())
+      return {};
+    return {put({reinterpret_cast<const char *>(values.data()), values.size() * sizeof(T)}, alignof(T)),
+            static_cast<uint32_t>(values.size())};
+  }
+  /// Bytes at any position, which may be 0 if there are none.
+  uint32_t constant(StringRef text) { return text.empty() ? 0 : put(text, 1); }
+
+  std::string finish(const perpend_tables &head) {
+    std::memcpy(bytes.data(), &head, sizeof head);
+    bytes.push_back('\0');
+    return std::move(bytes);
+  }
+
+private:
+  uint32_t put(StringRef value, size_t alignment) {
+    auto [entry, isNew] = known.try_emplace(value, 0);
+    if (isNew || entry->second % alignment) {
+      bytes.resize(llvm::alignTo(bytes.size(), alignment));
+      entry->second = static_cast<uint32_t>(bytes.size());
+      bytes += value;
+    }
+    return entry->second;
+  }
+
+  std::string bytes;
+  llvm::StringMap<uint32_t> known;
+};
+
+} // namespace
+
+static perpend_tensor_record recordOf(const TensorDescription &tensor, TableWriter &writer) {
+  SmallVector<int64_t> dims;
+  for (const std::string &extent : tensor.shape)
+    if (StringRef(extent).getAsInteger(10, dims.emplace_back()))
+      dims.back() = -1;
+  perpend_type type = PERPEND_F32;
+  (void)runtime::findType(tensor.type.c_str(), type); // VerifyModule has checked it
+  perpend_tensor_record record = {};
+  record.name = tensor.name.empty() ? 0 : writer.text(tensor.name);
+  record.type = type;
+  record.rank = tensor.isRanked ? static_cast<int32_t>(dims.size()) : -1;
+  record.dims = writer.records<int64_t>(dims).position;
+  record.dimTexts = writer.texts(tensor.shape).position;
+  for (const TensorDescription &element : tensor.element)
+    record.element = writer.records<perpend_tensor_record>(recordOf(element, writer)).position;
+  return record;
+}
+
+static perpend_records recordsOf(ArrayRef<TensorDescription> tensors, TableWriter &writer) {
+  SmallVector<perpend_tensor_record> records;
+  for (const TensorDescription &tensor : tensors)
+    records.push_back(recordOf(tensor, writer));
+  return writer.records<perpend_tensor_record>(records);
+}
+
+static perpend_records repeatsOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_repeat_record> records;
+  for (auto [input, tensor] : llvm::enumerate(description.inputs))
+    for (int64_t dim : tensor.repeats) {
+      const size_t symbol = llvm::find(description.symbols, tensor.shape[dim]) - description.symbols.begin();
+      records.push_back({static_cast<uint32_t>(input), static_cast<uint32_t>(dim), static_cast<uint32_t>(symbol)});
+    }
+  return writer.records<perpend_repeat_record>(records);
+}
+
+static perpend_records textsOf(ArrayRef<std::string> texts, TableWriter &writer) {
+  SmallVector<perpend_text_record> records;
+  for (const std::string &text : texts)
+    records.push_back({writer.constant(text), static_cast<uint32_t>(text.size())});
+  return writer.records<perpend_text_record>(records);
+}
+
+static perpend_records segmentsOf(const ModelDescription &description, TableWriter &writer) {
+  perpend_segment_record segment = {};
+  segment.bytes = description.table.weightsBytes;
+  segment.hasChecksum = !StringRef(description.checksum).getAsInteger(16, segment.checksum);
+  if (segment.bytes == 0)
+    return {};
+  return writer.records<perpend_segment_record>(segment);
+}
+
+static perpend_entry_record entryOf(const ModelDescription &description, TableWriter &writer) {
+  const target::ModuleTable &table = description.table;
+  SmallVector<perpend_buffer_lifetime> lifetimes;
+  for (size_t i = 0; i + 1 < table.lifetimes.size(); i += 2)
+    lifetimes.push_back({static_cast<int32_t>(table.lifetimes[i]), static_cast<int32_t>(table.lifetimes[i + 1])});
+  perpend_entry_record entry = {};
+  entry.name = writer.text("main");
+  entry.growingCount = table.growingCount;
+  entry.symbols = writer.texts(description.symbols);
+  entry.inputs = recordsOf(description.inputs, writer);
+  entry.outputs = recordsOf(description.outputs, writer);
+  entry.repeats = repeatsOf(description, writer);
+  entry.lifetimes = writer.records<perpend_buffer_lifetime>(lifetimes);
+  entry.arenaBytes = -1;
+  entry.strategy = table.strategy;
+  if (table.staticOffsets) {
+    entry.offsets = writer.records<int64_t>(*table.staticOffsets);
+    entry.arenaBytes = table.staticArenaBytes;
+  }
+  return entry;
+}
+
+llvm::Error writeTables(ModelDescription &description, const target::TargetInfo &target) {
+  target::ModuleTable &table = description.table;
+  uint64_t textBytes = table.descriptor.size(); // all names are in the descriptor, too
+  for (const std::string &text : table.texts)
+    textBytes += text.size() + sizeof(perpend_text_record);
+  constexpr uint64_t mostTextBytes = uint64_t{1} << 30; // positions have 32 bits
+  if (textBytes > mostTextBytes)
+    return llvm::createStringError(llvm::formatv("the model's names and constant texts take {0} bytes, expected at "
+                                                 "most {1}\nhint: keep large lists of texts outside of the model",
+                                                 textBytes, mostTextBytes));
+  TableWriter writer;
+  perpend_tables head = {};
+  head.entries = writer.records<perpend_entry_record>(entryOf(description, writer));
+  head.segments = segmentsOf(description, writer);
+  head.name = writer.text(table.name);
+  head.target = writer.text(target.name);
+  head.isa = writer.texts(target.features);
+  head.kernels = writer.texts(description.kernels);
+  head.texts = textsOf(table.texts, writer);
+  head.descriptor = writer.text(table.descriptor);
+  head.process = table.weightsAddress ? static_cast<uint64_t>(perpend_process_number()) : 0;
+  table.tables = writer.finish(head);
+  return llvm::Error::success();
+}
+} // namespace perpend

@@ -1,0 +1,29 @@
+//===- Levels.h - who runs the iterations of a kernel's loops ---*- C++ -*-===//
+//
+// A machine executes kernels at its levels (target/Machine.h). The iterations of a kernel's only outermost loop, if
+// that is parallel, are its units, which the instances of the outermost level share. `bind` requires a loop to be run
+// by a level; `parallel` only permits it.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_IR_LEVELS_H
+#define PERPEND_TILE_IR_LEVELS_H
+
+#include "target/Machine.h"
+#include "tile/ir/Tile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace perpend::tile {
+
+/// The loop of a kernel of blocks whose iterations are its units; null if the kernel is one unit.
+ForOp loopOfUnits(mlir::func::FuncOp kernel);
+
+/// Why the machine does not run a loop at the level to which it is bound, for example "the loop 'i' is bound to
+/// 'thread', but is not the kernel's only outermost loop"; empty if it runs all of them so.
+std::string unmetBinding(mlir::func::FuncOp kernel, const target::Machine &target);
+/// What a schedule with such a loop can do instead.
+inline constexpr llvm::StringLiteral bindingAdvice = "bind the kernel's only outermost loop, or let it run in parallel";
+} // namespace perpend::tile
+
+#endif

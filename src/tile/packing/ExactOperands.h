@@ -1,0 +1,40 @@
+//===- ExactOperands.h - exact conversions of operands ----------*- C++ -*-===//
+//
+// Converts operands to another element type without loss: narrow types to wider ones, and
+// widened values back. Integers may have a zero point, which composites subtract before they
+// multiply:
+//
+//   sum of (a - za)(b - zb) = sum of a b - za (sum of b) - zb (sum of (a - za)), modulo 2^32
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_PACKING_EXACTOPERANDS_H
+#define PERPEND_TILE_PACKING_EXACTOPERANDS_H
+
+#include "graph/builder/Builder.h"
+
+namespace perpend::tile {
+
+/// The tensor's numbers minus `zero`, a scalar of i32 or null for 0.
+struct CentredNumbers {
+  mlir::Value numbers, zero;
+};
+
+/// Whether the result consists of exactly the operand's elements, each once. False for null.
+bool onlyMoves(mlir::Operation *op);
+
+/// The operand with elements of `type`, or nothing if that would lose information. Looks through pads with 0 and
+/// operators that only move elements; for constants only the values matter. Bytes can become ui8 or i8.
+std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
+
+/// The type of floats that were extended and then moved; null: they were not.
+mlir::Type extendedFloats(mlir::Value operand);
+
+/// `product` is the sum of lhs[..., m, k] rhs[..., k, n] without regard to zero points: the one with regard to them.
+mlir::Value subtractZeros(graph::Builder &builder, mlir::Value product, const CentredNumbers &lhs,
+                          const CentredNumbers &rhs);
+/// The same for a convolution whose filter [window..., c, o] has no zero point.
+mlir::Value subtractInputZero(graph::Builder &builder, mlir::Value product, mlir::Value zero, mlir::Value filter);
+} // namespace perpend::tile
+
+#endif

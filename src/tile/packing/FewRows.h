@@ -1,0 +1,30 @@
+//===- FewRows.h - products of few rows with run-time operands --*- C++ -*-===//
+//
+// Packing a right operand that is computed at run time reads it, writes it and reads it again. If few rows are
+// multiplied with it (one token with all earlier keys and values), that takes longer than the product. Then it is read
+// in place: along the depth, as the left operand of the transposed product, whose packed operand are the few rows,
+//
+//   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
+//
+// or by the rule for reductions, row by row.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_PACKING_FEWROWS_H
+#define PERPEND_TILE_PACKING_FEWROWS_H
+
+#include "tile/packing/Matrices.h"
+
+namespace perpend::tile {
+
+/// Whether to use the transposed product, provided that an intrinsic accepts it: there are few rows, and the right
+/// operand's dimensions are in that order in memory.
+bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target);
+/// Whether reading the operand in place, once for each of few rows, is faster than packing it.
+bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target);
+
+/// Values computed from constants only. They are folded, so packing them costs nothing at run time.
+llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);
+} // namespace perpend::tile
+
+#endif

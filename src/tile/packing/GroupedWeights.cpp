@@ -1,0 +1,484 @@
+//===- GroupedWeights.cpp - products with grouped weights -----------------===//
+
+#include "tile/packing/GroupedWeights.h"
+
+#include "graph/Attributes.h"
+#include "graph/ElementTypes.h"
+#include "graph/Scalars.h"
+#include "graph/SymbolicCode.h"
+#include "graph/composites/Formulas.h"
+#include "tile/ir/BlockEmitter.h"
+#include "tile/ir/KernelIndices.h"
+#include "tile/kernel/Buffers.h"
+
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::elementTypeOf;
+using graph::shapeOf;
+
+//===----------------------------------------------------------------------===//
+// What a matrix is computed from
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Analyses the code of the element (k, n).
+class WeightsReader {
+public:
+  explicit WeightsReader(Value matrix) : matrix(matrix) {}
+  std::optional<GroupedWeights> run();
+
+private:
+  using Source = GroupedWeights::Source;
+
+  bool findConstants(Value value);
+  void emitElement();
+  std::optional<Source> sourceOf(Value value, bool isInteger);
+  bool isGroupOf(Value index);
+  bool sortGroups();
+  bool readElement(Value element);
+  bool readZero(Value value);
+  bool findGroups();
+  bool isConstantIn(const std::optional<Source> &source, int64_t size);
+
+  Value matrix;
+  llvm::SetVector<Value> constants;
+  unsigned operators = 0;
+  OwningOpRef<func::FuncOp> function;
+  BlockOp block;
+  GroupedWeights weights;
+  /// The index from which g is read, with its least and greatest value.
+  Value groupOfDepth;
+  int64_t firstGroup = 0, lastGroup = std::numeric_limits<int64_t>::max();
+};
+} // namespace
+
+/// Whether the value is computed from constants only, in a few operators.
+bool WeightsReader::findConstants(Value value) {
+  constexpr unsigned mostOperators = 32;
+  Operation *op = value.getDefiningOp();
+  if (++operators > mostOperators)
+    return false;
+  if (matchPattern(value, m_Constant()))
+    return constants.insert(value), true;
+  auto element = dyn_cast_or_null<graph::ElementInterface>(op);
+  return element && element.elementKind() != graph::ElementKind::Reduction && op->getNumOperands() > 0 &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return findConstants(operand); });
+}
+
+void WeightsReader::emitElement() {
+  OpBuilder builder(matrix.getContext());
+  auto bufferOf = [](Value tensor) -> Type {
+    return BufferType::get(tensor.getContext(), shapeOf(tensor), elementTypeOf(tensor), "global");
+  };
+  SmallVector<Type> buffers = llvm::map_to_vector(constants, bufferOf);
+  buffers.push_back(bufferOf(matrix));
+  function = builder.create<func::FuncOp>(matrix.getLoc(), "element", builder.getFunctionType(buffers, {}));
+  Block *body = function->addEntryBlock();
+  builder.setInsertionPointToStart(body);
+  BlockEmitter emitter;
+  for (auto [constant, buffer] : llvm::zip(constants, body->getArguments()))
+    emitter.setBuffer(constant, buffer);
+  emitter.setBuffer(matrix, body->getArguments().back());
+  emitter.emitBlock(builder, matrix, "element");
+  function->walk([&](BlockOp found) { block = found; });
+}
+
+/// Without roundings to fewer bits that are widened again. Numbers of few bits have all of theirs there; of one that is
+/// scaled, the product takes the exact value, which is at most half a unit of the last place away.
+static Value withoutRounding(Value value) {
+  while (auto extension = value.getDefiningOp<arith::ExtFOp>()) {
+    auto rounding = extension.getIn().getDefiningOp<arith::TruncFOp>();
+    if (!rounding || rounding.getIn().getType() != value.getType())
+      break;
+    value = rounding.getIn();
+  }
+  return value;
+}
+
+/// An element of a constant, converted without loss.
+std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool isInteger) {
+  value = withoutRounding(value);
+  Operation *conversion = value.getDefiningOp();
+  Source source;
+  source.isUnsigned = isa_and_nonnull<arith::UIToFPOp>(conversion);
+  if (isInteger ? isa_and_nonnull<arith::UIToFPOp, arith::SIToFPOp>(conversion)
+                : isa_and_nonnull<arith::ExtFOp>(conversion))
+    value = conversion->getOperand(0);
+  auto load = value.getDefiningOp<LoadOp>();
+  if (!load || isa<FloatType>(load.getType()) == isInteger)
+    return std::nullopt;
+  source.constant = constants[cast<BlockArgument>(load.getBuffer()).getArgNumber()];
+  KernelIndices indices;
+  llvm::StringMap<SymbolicInt> places;
+  places[indices.names.nameOf(block.iterators()[0])] = SymbolicInt::symbol("k");
+  places[indices.names.nameOf(block.iterators()[1])] = SymbolicInt::symbol("n");
+  for (const SymbolicInt &index : indices.names.read(load.getIndices(), load.getVariables())) {
+    std::set<std::string> used;
+    index.symbols(used);
+    for (const std::string &name : used)
+      if (Value variable = indices.names.value(name); variable && !places.count(name) && isGroupOf(variable))
+        places[name] = SymbolicInt::symbol("g");
+    source.index.push_back(index.substitute(places));
+    if (source.index.back().anySymbol([](StringRef name) { return name != "k" && name != "n" && name != "g"; }))
+      return std::nullopt;
+  }
+  return source;
+}
+
+/// Whether an index is an element at k of a constant vector, clamped; all operands must use the same.
+bool WeightsReader::isGroupOf(Value index) {
+  int64_t first = 0, last = std::numeric_limits<int64_t>::max();
+  while (isa_and_nonnull<arith::MinSIOp, arith::MaxSIOp>(index.getDefiningOp())) {
+    Operation *limit = index.getDefiningOp();
+    unsigned constant = getConstantIntValue(limit->getOperand(0)) ? 0 : 1;
+    std::optional<int64_t> number = getConstantIntValue(limit->getOperand(constant));
+    if (!number)
+      return false;
+    if (isa<arith::MinSIOp>(limit))
+      last = std::min(last, *number);
+    else
+      first = std::max(first, *number);
+    index = limit->getOperand(1 - constant);
+  }
+  auto cast = index.getDefiningOp<arith::IndexCastOp>();
+  auto load = cast ? cast.getIn().getDefiningOp<LoadOp>() : LoadOp();
+  IndexNames names;
+  if (!load || !load.getType().isInteger(64) ||
+      names.read(load.getIndices(), load.getVariables()) != Shape{names.symbol(block.iterators()[0])})
+    return false;
+  Value constant = constants[mlir::cast<BlockArgument>(load.getBuffer()).getArgNumber()];
+  if (!groupOfDepth) {
+    groupOfDepth = constant;
+    firstGroup = first;
+    lastGroup = last;
+  }
+  return groupOfDepth == constant && firstGroup == first && lastGroup == last;
+}
+
+/// Sorts the depth by group; groups must be equally long.
+bool WeightsReader::sortGroups() {
+  std::vector<char> storage;
+  ArrayRef<char> bytes = constantBytes(groupOfDepth.getDefiningOp<graph::ConstantOp>().getValue(), storage);
+  SmallVector<int64_t> groupOf(weights.depth);
+  std::memcpy(groupOf.data(), bytes.data(), groupOf.size() * sizeof(int64_t));
+  for (int64_t &group : groupOf)
+    group = std::clamp(group, firstGroup, lastGroup);
+  weights.order = llvm::to_vector(llvm::seq<int64_t>(0, weights.depth));
+  llvm::sort(weights.order, [&](int64_t a, int64_t b) { return std::pair(groupOf[a], a) < std::pair(groupOf[b], b); });
+  int64_t first = groupOf[weights.order.front()];
+  weights.groupSize = llvm::count(groupOf, first);
+  for (int64_t start = 0; start < weights.depth; start += weights.groupSize) {
+    int64_t group = groupOf[weights.order[start]];
+    int64_t end = std::min(start + weights.groupSize, weights.depth);
+    if (llvm::count(groupOf, group) != end - start)
+      return false;
+    weights.groups.push_back(group);
+  }
+  if (llvm::is_sorted(weights.order))
+    weights.order.clear();
+  return true;
+}
+
+static std::optional<double> constantOf(Value value) {
+  APFloat number(0.0f);
+  if (!matchPattern(value, m_ConstantFloat(&number)))
+    return std::nullopt;
+  return number.convertToFloat();
+}
+
+bool WeightsReader::readZero(Value value) {
+  if (std::optional<double> number = constantOf(value)) {
+    weights.zero = *number;
+    return std::trunc(*number) == *number;
+  }
+  weights.zeros = sourceOf(value, /*isInteger=*/true);
+  if (!weights.zeros)
+    weights.zeros = sourceOf(value, /*isInteger=*/false);
+  return weights.zeros.has_value();
+}
+
+/// Matches (number - zero) * scale.
+bool WeightsReader::readElement(Value element) {
+  auto product = withoutRounding(element).getDefiningOp<arith::MulFOp>();
+  if (!product || !product.getType().isF32())
+    return false;
+  for (unsigned i : {0, 1}) {
+    std::optional<double> scale = constantOf(product->getOperand(1 - i));
+    weights.scales = sourceOf(product->getOperand(1 - i), /*isInteger=*/false);
+    if (!scale && !weights.scales)
+      continue;
+    weights.scale = scale.value_or(1);
+    Value centred = withoutRounding(product->getOperand(i));
+    if (auto difference = centred.getDefiningOp<arith::SubFOp>()) {
+      if (!readZero(difference.getRhs()))
+        return false;
+      centred = difference.getLhs();
+    }
+    std::optional<Source> numbers = sourceOf(centred, /*isInteger=*/true);
+    weights.numbers = numbers.value_or(Source());
+    return numbers.has_value();
+  }
+  return false;
+}
+
+/// Whether all elements of a group read the same element of this source.
+bool WeightsReader::isConstantIn(const std::optional<Source> &source, int64_t size) {
+  llvm::StringMap<SymbolicInt> places;
+  places["k"] = SymbolicInt::symbol("o") * SymbolicInt(size) + SymbolicInt::symbol("r");
+  IndexRanges ranges;
+  ranges["r"] = SymbolicInt(size);
+  return !source || llvm::none_of(source->index, [&](const SymbolicInt &index) {
+    return simplify(index.substitute(places), ranges).uses("r");
+  });
+}
+
+/// Finds the longest groups: the whole depth, a divisor of it, or a power of two.
+bool WeightsReader::findGroups() {
+  constexpr int64_t leastGroup = 8;
+  auto uses = [](const std::optional<Source> &source, StringRef name) {
+    return source && llvm::any_of(source->index, [&](const SymbolicInt &index) { return index.uses(name); });
+  };
+  if (groupOfDepth)
+    return !uses(weights.scales, "k") && !uses(weights.zeros, "k") && !uses(weights.numbers, "g") && sortGroups() &&
+           weights.groupSize >= leastGroup;
+  for (int64_t size = weights.depth; size >= leastGroup; --size) {
+    bool isCandidate = weights.depth % size == 0 || llvm::isPowerOf2_64(size);
+    if (isCandidate && isConstantIn(weights.scales, size) && isConstantIn(weights.zeros, size)) {
+      weights.groupSize = size;
+      return true;
+    }
+  }
+  return false;
+}
+
+std::optional<GroupedWeights> WeightsReader::run() {
+  Shape shape = shapeOf(matrix);
+  if (shape.size() != 2 || !shape[0].constant() || !shape[1].constant() || matchPattern(matrix, m_Constant()))
+    return std::nullopt;
+  weights.depth = *shape[0].constant();
+  weights.columns = *shape[1].constant();
+  if (!findConstants(matrix))
+    return std::nullopt;
+  emitElement();
+  auto stores = block.body()->getOps<StoreOp>();
+  if (!llvm::hasSingleElement(stores) || !readElement((*stores.begin()).getValue()) || !findGroups())
+    return std::nullopt;
+  return weights;
+}
+
+std::optional<GroupedWeights> GroupedWeights::of(Value matrix) { return WeightsReader(matrix).run(); }
+
+int64_t GroupedWeights::zeroShift() const {
+  return numbers.isUnsigned ? int64_t(1) << (graph::bitWidth(elementTypeOf(numbers.constant)) - 1) : 0;
+}
+
+/// Zero points have the numbers' type or are floats.
+bool GroupedWeights::fits(const GroupLayout &layout) const {
+  unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
+  double centred = zero - double(zeroShift()), most = std::exp2(bits - 1);
+  bool hasZeros = zeros || zero != double(zeroShift());
+  bool hasFloats = zeros && isa<FloatType>(elementTypeOf(zeros->constant));
+  bool isOfNumbers = zeros ? elementTypeOf(zeros->constant) == elementTypeOf(numbers.constant)
+                           : centred == std::nearbyint(centred) && centred >= -most && centred < most;
+  return layout.real.isF32() && bits == layout.number.getIntOrFloatBitWidth() && hasZeros == bool(layout.zero) &&
+         (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
+         (groupSize % layout.perWord == 0 || groupSize == depth);
+}
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+namespace perpend::tile {
+/// Builds tensors with the dimensions panel, group, word, column, number.
+class GroupPacker {
+public:
+  GroupPacker(graph::Builder &builder, const GroupedWeights &weights, const Intrinsic &intrinsic, int64_t cols)
+      : builder(builder), weights(weights), layout(*intrinsic.groups), cols(cols),
+        panels(llvm::divideCeil(weights.columns, cols)), groups(llvm::divideCeil(weights.depth, weights.groupSize)),
+        words(llvm::divideCeil(weights.groupSize, layout.perWord)) {}
+
+  Value multiply(Value rows);
+
+private:
+  using Source = GroupedWeights::Source;
+  /// Code that computes one element of a packed constant.
+  struct Code {
+    OpBuilder &builder;
+    Location loc;
+    Value constant(int64_t value) { return builder.create<arith::ConstantIndexOp>(loc, value); }
+    /// a * size + b, clamped below `end`.
+    Value position(Value a, int64_t size, Value b, int64_t end) {
+      Value scaled = builder.create<arith::MulIOp>(loc, a, constant(size));
+      Value sum = builder.create<arith::AddIOp>(loc, scaled, b);
+      return end ? builder.create<arith::MinUIOp>(loc, sum, constant(end - 1)) : sum;
+    }
+    Value load(Value tensor, const Source &source, Value k, Value n, Value g = {});
+    /// An element of a vector of i64.
+    Value at(Value vector, Value place) {
+      return builder.create<arith::IndexCastOp>(loc, builder.getIndexType(), graph::load(builder, loc, vector, place));
+    }
+  };
+
+  Value column(Code code, ValueRange index) {
+    return code.position(index.front(), cols, index.back(), panels * cols > weights.columns ? weights.columns : 0);
+  }
+  /// The index along the depth; the padding after it is multiplied by zeros.
+  Value place(Code code, Value inGroup, Value group) {
+    bool isCut = groups * words * layout.perWord > weights.depth;
+    return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);
+  }
+  Value packWords();
+  Value packScales();
+  Value packZeros();
+  using Conversion = llvm::function_ref<Value(OpBuilder &, Location, Value)>;
+  Value ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert);
+  Value decoded(Value packed, Value scales, Value zeros);
+  Value clone(Code code, Value factor, ValueRange index, ValueRange tensors);
+
+  graph::Builder &builder;
+  const GroupedWeights &weights;
+  const GroupLayout &layout;
+  int64_t cols, panels, groups, words;
+};
+} // namespace perpend::tile
+
+Value GroupPacker::Code::load(Value tensor, const Source &source, Value k, Value n, Value g) {
+  SmallVector<Value> index;
+  for (const SymbolicInt &expression : source.index)
+    index.push_back(graph::emitSymbolicInt(builder, loc, expression, [&](StringRef name) {
+      return name == "k" ? k : name == "n" ? n : g;
+    }));
+  return graph::load(builder, loc, tensor, index);
+}
+
+/// Packs numbers as signed: unsigned ones minus half of their range, which flips the highest bit.
+Value GroupPacker::packWords() {
+  Type word = layout.word;
+  unsigned bits = layout.number.getIntOrFloatBitWidth();
+  SmallVector<Value> inputs{weights.numbers.constant};
+  if (!weights.order.empty())
+    inputs.push_back(builder.integers(weights.order));
+  return builder.generate(
+      inputs, {SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(words), SymbolicInt(cols)}, word,
+      [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+        Code code{b, loc};
+        Value result, n = column(code, index);
+        for (int64_t e = 0; e < layout.perWord; ++e) {
+          Value inGroup = code.position(index[2], layout.perWord, code.constant(e), 0);
+          Value k = place(code, inGroup, index[1]);
+          Value number = code.load(tensors[0], weights.numbers, tensors.size() > 1 ? code.at(tensors[1], k) : k, n);
+          if (weights.numbers.isUnsigned) {
+            Value highest =
+                b.create<arith::ConstantOp>(loc, b.getIntegerAttr(number.getType(), llvm::APInt::getSignMask(bits)));
+            number = b.create<arith::XOrIOp>(loc, number, highest);
+          }
+          if (number.getType() != word)
+            number = b.create<arith::ExtUIOp>(loc, word, number);
+          if (e > 0) {
+            Value shift = b.create<arith::ConstantIntOp>(loc, int64_t(e * bits), word);
+            number = b.create<arith::ShLIOp>(loc, number, shift);
+          }
+          result = result ? b.create<arith::OrIOp>(loc, result, number) : number;
+        }
+        return result;
+      });
+}
+
+/// One element per group and column: from a constant, or `otherwise`.
+Value GroupPacker::ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert) {
+  Shape shape{SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(cols)};
+  if (!source)
+    return builder.splat(shape, otherwise, type);
+  SmallVector<Value> inputs{source->constant};
+  if (!weights.groups.empty())
+    inputs.push_back(builder.integers(weights.groups));
+  return builder.generate(inputs, shape, type, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+    Code code{b, loc};
+    Value g = tensors.size() > 1 ? code.at(tensors[1], index[1]) : Value();
+    Value k = place(code, code.constant(0), index[1]);
+    return convert(b, loc, code.load(tensors[0], *source, k, column(code, index), g));
+  });
+}
+
+Value GroupPacker::packScales() {
+  return ofGroups(weights.scales, weights.scale, layout.real, [&](OpBuilder &b, Location loc, Value scale) {
+    return graph::convert(b, loc, scale, scale.getType(), layout.real);
+  });
+}
+
+Value GroupPacker::packZeros() {
+  double shift = static_cast<double>(weights.zeroShift());
+  return ofGroups(weights.zeros, weights.zero - shift, layout.zero, [&](OpBuilder &b, Location loc, Value zero) {
+    Type type = elementTypeOf(weights.zeros->constant);
+    graph::Scalar wide(b, loc, graph::convert(b, loc, zero, type, layout.zero));
+    return (wide - shift).value;
+  });
+}
+
+/// Clones the description's code for the element at an index.
+Value GroupPacker::clone(Code code, Value factor, ValueRange index, ValueRange tensors) {
+  if (isa<BlockArgument>(factor))
+    return index.back();
+  Operation *op = factor.getDefiningOp();
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    unsigned buffer = cast<BlockArgument>(load.getBuffer()).getArgNumber();
+    SmallVector<Value> at{index[0], index[1]};
+    if (buffer == 1)
+      at.push_back(index[2]);
+    at.push_back(index[3]);
+    return graph::load(code.builder, code.loc, tensors[buffer - 1], at);
+  }
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, clone(code, operand, index, tensors));
+  return code.builder.clone(*op, mapping)->getResult(0);
+}
+
+Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
+  Shape shape = shapeOf(packed);
+  if (layout.perWord > 1)
+    shape.emplace_back(layout.perWord);
+  SmallVector<Value> inputs{packed, scales};
+  if (zeros)
+    inputs.push_back(zeros);
+  Value result = builder.generate(inputs, shape, layout.real,
+                                  [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+                                    return clone(Code{b, loc}, layout.factor, index, tensors);
+                                  });
+  result.getDefiningOp()->setAttr(graph::computedByUsersAttribute, builder.operations.getUnitAttr());
+  return result;
+}
+
+Value GroupPacker::multiply(Value rows) {
+  SymbolicInt count = shapeOf(rows).front();
+  int64_t depth = groups * words * layout.perWord;
+  if (!weights.order.empty())
+    rows = builder.gather(rows, builder.integers(weights.order), 1);
+  if (depth > weights.depth)
+    rows = builder.pad(rows, {SymbolicInt(0), SymbolicInt(0)}, {SymbolicInt(0), SymbolicInt(depth - weights.depth)},
+                       builder.operations.getZeroAttr(layout.real));
+  Shape left{count, SymbolicInt(groups), SymbolicInt(words)};
+  SmallVector<int64_t> leftDims{1, 2}, rightDims{1, 2};
+  if (layout.perWord > 1) {
+    left.emplace_back(layout.perWord);
+    leftDims.push_back(3);
+    rightDims.push_back(4);
+  }
+  Value right = decoded(packWords(), packScales(), layout.zero ? packZeros() : Value());
+  Value product = builder.contract(builder.reshape(rows, left), right, {}, {}, leftDims, rightDims, layout.real);
+  product = builder.reshape(product, {count, SymbolicInt(panels * cols)});
+  if (panels * cols == weights.columns)
+    return product;
+  return builder.slice(product, {SymbolicInt(0), SymbolicInt(0)}, {count, SymbolicInt(weights.columns)}, {1, 1});
+}
+
+Value GroupedWeights::multiply(graph::Builder &builder, Value rows, const Intrinsic &intrinsic,
+                               int64_t panelColumns) const {
+  return GroupPacker(builder, *this, intrinsic, panelColumns).multiply(rows);
+}

@@ -1,0 +1,52 @@
+//===- GroupedWeights.h - products with grouped weights ---------*- C++ -*-===//
+//
+// For constant matrices of small numbers with a scale, and possibly a zero point, per group along the depth. Packs
+// the numbers into words in the layout that an intrinsic requires (intrinsics/GroupLayout.h), and builds a product
+// whose operand computes the elements from these words where it is read.
+//
+//   contract(x, (q - z) * s)  =>  contract(x : [m, o, k, e], generate(words, scales, zeros) : [p, o, k, c, e])
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TILE_PACKING_GROUPEDWEIGHTS_H
+#define PERPEND_TILE_PACKING_GROUPEDWEIGHTS_H
+
+#include "graph/builder/Builder.h"
+#include "tile/intrinsics/Intrinsic.h"
+
+namespace perpend::tile {
+
+/// A matrix [k, n] of (number - zero) * scale. Each is an element of a constant, at expressions of the symbols k, n and
+/// g, where g is read from a constant vector at k.
+struct GroupedWeights {
+  struct Source {
+    mlir::Value constant;
+    Shape index;
+    bool isUnsigned = false;
+  };
+  Source numbers;
+  /// A constant, or a single number.
+  std::optional<Source> scales, zeros;
+  double scale = 1, zero = 0;
+  int64_t depth = 0, columns = 0;
+  /// Number of consecutive elements along the depth that share a scale and zero point.
+  int64_t groupSize = 0;
+  /// If g gives the group of k: the permutation of k that sorts by group, and g of each group.
+  llvm::SmallVector<int64_t> order, groups;
+
+  /// Analyses what the elements of a matrix are computed from; nullopt if it has another form.
+  static std::optional<GroupedWeights> of(mlir::Value matrix);
+  /// Whether an intrinsic reads such numbers with such zero points.
+  bool fits(const GroupLayout &layout) const;
+  /// rows[m, k] times the matrix, for an intrinsic that fits, with panels of this many columns.
+  mlir::Value multiply(graph::Builder &builder, mlir::Value rows, const Intrinsic &intrinsic,
+                       int64_t panelColumns) const;
+
+private:
+  friend class GroupPacker;
+  /// Zero points of unsigned numbers are reduced by half of the range, because the numbers are stored as signed.
+  int64_t zeroShift() const;
+};
+} // namespace perpend::tile
+
+#endif

@@ -1,0 +1,256 @@
+//===- PackOperands.cpp - packs operands for intrinsics -------------------===//
+//
+// Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid
+// out as an intrinsic of the machine requires (intrinsics/PanelLayout.h): the left one in rows, the right one
+// packed into panels of columns. Among the intrinsics to whose elements the operands convert exactly
+// (ExactOperands.h), PanelChoice.h chooses; if there is none, the operator stays. Packing consists of pads,
+// reshapes and transposes of the graph. So constant weights are packed by folding, others by a kernel at run
+// time, if that pays (FewRows.h). Depthwise convolutions and contractions with one column stay as they are.
+//
+//   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
+//
+//===----------------------------------------------------------------------===//
+
+#include "tile/packing/PackOperands.h"
+#include "graph/Attributes.h"
+#include "graph/ElementTypes.h"
+#include "tile/ir/Tile.h"
+#include "tile/packing/FewRows.h"
+#include "tile/packing/GroupedWeights.h"
+#include "tile/packing/Packer.h"
+#include "tile/passes/Passes.h"
+
+namespace perpend::tile {
+#define GEN_PASS_DEF_TILEPACKOPERANDS
+#include "tile/TilePasses.h.inc"
+} // namespace perpend::tile
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::tile;
+using graph::Shape;
+using graph::shapeOf;
+using graph::SymbolicInt;
+
+//===----------------------------------------------------------------------===//
+// Packing
+//===----------------------------------------------------------------------===//
+
+/// Constants stay in the type that the model has them in, where that is about as fast as what else their numbers and
+/// those of the left operand may be.
+SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value left, Value right) {
+  constexpr double aboutAsFast = 1.4;
+  SmallVector<PanelChoice> choices = panelChoices(sum, extents, target, precision), first, others;
+  Type own = precision || !folded.contains(right) ? Type() : extendedFloats(right), ownLeft = extendedFloats(left);
+  auto fits = [&](const PanelChoice &choice) {
+    return holdsAll(choice.panels().right, own) &&
+           holdsAll(choice.panels().left, ownLeft ? ownLeft : graph::tensorTypeOf(left).getElementType());
+  };
+  auto cheapest = own ? llvm::find_if(choices, fits) : choices.end();
+  if (cheapest == choices.end())
+    return choices;
+  double most = aboutAsFast * cheapest->cyclesPerPoint;
+  for (const PanelChoice &choice : choices)
+    (choice.panels().right == own && choice.cyclesPerPoint <= most ? first : others).push_back(choice);
+  llvm::append_range(first, others);
+  return first;
+}
+
+std::optional<Packer::Operands> Packer::operandsFor(const PanelChoice &choice, Value lhs, Value rhs,
+                                                    bool mayHaveRightZero) {
+  // The left one first: of large constants, which most right ones are, all elements are read.
+  std::optional<CentredNumbers> left = asNumbersOf(builder, lhs, choice.panels().left);
+  std::optional<CentredNumbers> right = left ? asNumbersOf(builder, rhs, choice.panels().right) : std::nullopt;
+  if (!right || (right->zero && !mayHaveRightZero))
+    return std::nullopt;
+  return Operands{*left, *right};
+}
+
+/// Pads dimensions with zeros to multiples.
+Value Packer::wholeMultiples(Value tensor, ArrayRef<std::pair<int64_t, int64_t>> multiples) {
+  Shape shape = shapeOf(tensor), low(shape.size(), SymbolicInt(0)), high(low);
+  for (auto [dim, multiple] : multiples)
+    high[dim] = ceilDiv(shape[dim], SymbolicInt(multiple)) * SymbolicInt(multiple) - shape[dim];
+  if (high == low)
+    return tensor;
+  return builder.pad(tensor, low, high, operations.getZeroAttr(graph::scalarTypeOf(tensor)));
+}
+
+/// Packs [outer..., inner..., k, n] into [outer..., n / cols, inner..., k / g, n mod cols, k mod g]; the last dimension
+/// exists only if words have several elements. k is padded to a multiple of `depth`.
+Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, int64_t depth) {
+  int64_t group = choice.panels().group, rank = graph::tensorTypeOf(matrix).getRank();
+  matrix = wholeMultiples(matrix, {{rank - 1, choice.columns}, {rank - 2, depth}});
+  Shape shape = shapeOf(matrix);
+  shape.back() = ceilDiv(shape.back(), SymbolicInt(choice.columns));
+  shape.emplace_back(choice.columns);
+  if (group > 1) {
+    shape[rank - 2] = ceilDiv(shape[rank - 2], SymbolicInt(group));
+    shape.insert(shape.begin() + rank - 1, SymbolicInt(group));
+  }
+  // Moves the panels after the outer dimensions, and the elements of a word to the end.
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, shape.size()));
+  int64_t panels = shape.size() - 2;
+  permutation.erase(permutation.begin() + panels);
+  if (group > 1)
+    std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  permutation.insert(permutation.begin() + outerRank, panels);
+  return builder.transpose(builder.reshape(matrix, shape), permutation);
+}
+
+/// [..., m, k] times [..., k, n].
+Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
+  Value lhs = operands.lhs.numbers, rhs = operands.rhs.numbers;
+  Shape shape = shapeOf(lhs);
+  int64_t depth = shape.size() - 1;
+  shape.back() = shapeOf(rhs).back();
+  Value rows = wholeMultiples(lhs, {{depth, choice.panels().depth}});
+  Value packed = pack(rhs, shape.size() - 2, choice, choice.panels().depth);
+  Value product = operations.create<MatmulOp>(builder.location, graph::tensorType(shape, sum), rows, packed);
+  return subtractZeros(builder, product, operands.lhs, operands.rhs);
+}
+
+//===----------------------------------------------------------------------===//
+// Matrix products
+//===----------------------------------------------------------------------===//
+
+/// Panel width for weights in groups: the widest whose sums, group copies and numbers fit the registers, since all rows
+/// share the cost of unpacking.
+static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::Machine &target) {
+  int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
+  SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
+  int64_t best = sizes.front();
+  for (int64_t size : sizes) {
+    int64_t vectors = size / lanes;
+    bool isWider = size > best && llvm::alignTo(columns, size) == llvm::alignTo(columns, best);
+    if (isWider && vectors * (3 * count + 2) + 2 <= int64_t(target.vectorRegisters))
+      best = size;
+  }
+  return best;
+}
+
+/// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null.
+Value Packer::groupedProduct(Value rows, Value matrix) {
+  std::optional<GroupedWeights> weights =
+      sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
+  if (!weights)
+    return {};
+  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups))
+      return weights->multiply(builder, rows, *intrinsic,
+                               groupedPanel(weights->columns, shapeOf(rows).front(), target));
+  return {};
+}
+
+/// Whether an intrinsic reads the operand itself as its left one, rather than a copy padded to whole words or
+/// converted.
+static bool readsInPlace(const PanelChoice &choice, Value operand, const SymbolicInt &depth) {
+  while (onlyMoves(operand.getDefiningOp()))
+    operand = operand.getDefiningOp()->getOperand(0);
+  int64_t bits = graph::bitWidth(graph::tensorTypeOf(operand).getElementType());
+  if (auto map = operand.getDefiningOp<graph::MapOp>(); map && map.getInputs().size() == 1) // it may extend it
+    bits = std::min<int64_t>(bits, graph::bitWidth(graph::tensorTypeOf(map.getInputs()[0]).getElementType()));
+  return graph::bitWidth(choice.panels().left) <= bits &&
+         mod(depth, SymbolicInt(choice.panels().depth)) == SymbolicInt(0);
+}
+
+static Value transposeLast(graph::Builder &builder, Value tensor) {
+  SmallVector<int64_t> permutation = llvm::to_vector(llvm::seq<int64_t>(0, graph::tensorTypeOf(tensor).getRank()));
+  std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
+  return builder.transpose(tensor, permutation);
+}
+
+/// Packs the product, or the transposed product.
+Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed) {
+  ProductExtents extents = matrices.extents;
+  if (isTransposed)
+    std::swap(extents.rows, extents.columns);
+  Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
+  for (const PanelChoice &choice : choicesFor(extents, left, right)) {
+    if (isTransposed && !readsInPlace(choice, left, extents.depth))
+      continue;
+    auto operands = operandsFor(choice, left, right, /*mayHaveRightZero=*/true);
+    if (!operands)
+      continue;
+    Value &lhs = operands->lhs.numbers, &rhs = operands->rhs.numbers;
+    lhs = isTransposed ? matrices.transposedRight(builder, lhs) : matrices.left(builder, lhs);
+    rhs = isTransposed ? matrices.transposedLeft(builder, rhs) : matrices.right(builder, rhs);
+    Value product = matmul(*operands, choice);
+    return matrices.result(builder, isTransposed ? transposeLast(builder, product) : product);
+  }
+  return {};
+}
+
+Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
+  if (!folded.contains(op->getOperand(1))) {
+    if (isTransposed(op, matrices, target))
+      if (Value transposed = product(op, matrices, /*isTransposed=*/true))
+        return transposed;
+    if (isReadAsItIs(op, matrices, target))
+      return {};
+  }
+  if (!matrices.hasBatch())
+    if (Value product =
+            groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1))))
+      return matrices.result(builder, product);
+  return product(op, matrices, /*isTransposed=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Selection
+//===----------------------------------------------------------------------===//
+
+static StringRef whyUnpacked(graph::ConvOp op) {
+  bool isOfWindow = op.getStrides().size() == 1 || op.getStrides().size() == 2;
+  if (!llvm::all_of(op.getInputDilation(), [](int64_t dilation) { return dilation == 1; }))
+    return "transposed convolution";
+  if (op.isDepthwise())
+    return "depthwise convolution";
+  return isOfWindow ? "" : "convolution over more than two dimensions";
+}
+
+/// A product with a single column is better as a sum along each row. In convolutions, rows are many and short.
+StringRef perpend::tile::whyUnpacked(graph::ProductInterface op) {
+  std::optional<Matrices> matrices = Matrices::of(op);
+  if (!matrices || !matrices->readsAll())
+    return ::whyUnpacked(cast<graph::ConvOp>(op));
+  if (!matrices->hasSum())
+    return "product without a sum";
+  bool isColumn = matrices->extents.columns == SymbolicInt(1) && !isa<graph::ConvOp>(op);
+  return isColumn ? "product with one column" : "";
+}
+
+Value Packer::packed(graph::ProductInterface op) {
+  if (std::optional<Matrices> matrices = Matrices::of(op); matrices && matrices->readsAll())
+    return perpend::tile::whyUnpacked(op).empty() ? product(op, *matrices) : Value();
+  auto conv = cast<graph::ConvOp>(op);
+  return conv.isDepthwise() || ::whyUnpacked(conv).empty() ? convolution(conv) : Value();
+}
+
+namespace {
+struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
+  using TilePackOperandsBase::TilePackOperandsBase;
+
+  void runOnOperation() override {
+    SmallVector<graph::ProductInterface> operators;
+    auto isPacked = [](Value operand) {
+      return operand.getDefiningOp() && operand.getDefiningOp()->hasAttr(graph::computedByUsersAttribute);
+    };
+    getOperation().walk([&](graph::ProductInterface op) {
+      if (llvm::none_of(op->getOperands(), isPacked))
+        operators.push_back(op);
+    });
+    DenseSet<Value> folded = foldedValues(getOperation());
+    Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);
+    for (graph::ProductInterface op : operators) {
+      OpBuilder operations(op);
+      Value packed = Packer(operations, op, target, preferred, folded).packed(op);
+      if (!packed)
+        continue;
+      op->replaceAllUsesWith(ValueRange(packed));
+      folded.erase(op->getResult(0));
+      op->erase();
+    }
+  }
+};
+} // namespace
