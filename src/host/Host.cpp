@@ -58,7 +58,7 @@ static ParseResult parseAsynchronous(OpAsmParser &parser, Type &event) {
 
 static void printAsynchronous(OpAsmPrinter &printer, Operation *, Type event) {
   if (event)
-    printer << "async";
+    printer << " async";
 }
 
 #include "host/HostDialect.cpp.inc"

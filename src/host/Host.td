@@ -235,10 +235,15 @@ def LaunchOp : Host_Op<"launch", [AttrSizedOperandSegments]> {
                        ShapeAttr:$symbols, OptionalAttr<StrAttr>:$device, OptionalAttr<ShapeAttr>:$extents, Variadic<EventType>:$after);
   let results = (outs Optional<EventType>:$event);
   let assemblyFormat = [{
-    custom<Asynchronous>(type($event)) $kernel `(` $inputs `)` `->` `(` $outputs `)` (`on` $device^ `over` custom<Expressions>($extents))?
+    `` custom<Asynchronous>(type($event)) $kernel `(` $inputs `)` `->` `(` $outputs `)` (`on` $device^ `over` custom<Expressions>($extents))?
     (`after` `(` $after^ `)`)? (`scratch` $scratch^ `:` type($scratch))? `symbols` custom<Expressions>($symbols)
     attr-dict `:` functional-type($inputs, $outputs)
   }];
+  let builders = [OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs,
+                                 "::mlir::Value":$scratch, "::perpend::graph::ShapeAttr":$symbols), [{
+    build($_builder, $_state, ::mlir::Type(), kernel, inputs, outputs, scratch, symbols, ::mlir::StringAttr(),
+          ::perpend::graph::ShapeAttr(), ::mlir::ValueRange());
+  }]>];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The values of the symbols that a kernel, or a variant of it, lists.
@@ -266,8 +271,11 @@ def CopyOp : Host_Op<"copy"> {
   let arguments = (ins PlaceType:$source, PlaceType:$target, Variadic<EventType>:$after);
   let results = (outs Optional<EventType>:$event);
   let assemblyFormat = [{
-    custom<Asynchronous>(type($event)) $source `to` $target (`after` `(` $after^ `)`)? attr-dict `:` type($source) `to` type($target)
+    `` custom<Asynchronous>(type($event)) $source `to` $target (`after` `(` $after^ `)`)? attr-dict `:` type($source) `to` type($target)
   }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$target), [{
+    build($_builder, $_state, ::mlir::Type(), source, target, ::mlir::ValueRange());
+  }]>];
   let hasVerifier = 1;
 }
 

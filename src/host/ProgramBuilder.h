@@ -16,7 +16,7 @@ namespace perpend::host {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(mlir::func::FuncOp main, const MemoryPlan &plan);
+  ProgramBuilder(mlir::func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine);
   EntryOp run();
 
 private:
@@ -29,6 +29,7 @@ private:
   // Operators
   void emitOperators(mlir::Block &block);
   void emitConstant(graph::ConstantOp constant);
+  void emitTransfer(TransferOp transfer);
   void emitReshape(graph::ReshapeOp reshape);
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
@@ -80,6 +81,7 @@ private:
 
   mlir::func::FuncOp main;
   const MemoryPlan &plan;
+  const target::Machine &machine;
   mlir::OpBuilder b;
   EntryOp entry;
   llvm::DenseMap<mlir::Value, mlir::Value> places;
@@ -88,7 +90,7 @@ private:
   std::vector<mlir::Value> rooms;             ///< by number; those of outputs first
   llvm::DenseMap<int64_t, mlir::Value> slots; ///< what a slot is now
   llvm::StringSet<> symbols;                  ///< all names that are taken
-  unsigned segments = 0;
+  llvm::DenseMap<mlir::Operation *, std::string> segments; ///< names, of constants
 };
 } // namespace perpend::host
 

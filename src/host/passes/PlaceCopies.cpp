@@ -18,7 +18,7 @@
 #include "host/Host.h"
 #include "host/passes/Passes.h"
 #include "tile/Attributes.h"
-#include "tile/Variants.h"
+#include "tile/kernel/Variants.h"
 
 namespace perpend::host {
 #define GEN_PASS_DEF_HOSTPLACECOPIES
@@ -97,7 +97,7 @@ private:
       b.setInsertionPointAfterValue(value);
     }
     return copies[{value, StringAttr::get(&getContext(), memory)}] =
-               b.create<TransferOp>(value.getLoc(), value, b.getStringAttr(memory));
+               b.create<TransferOp>(value.getLoc(), value.getType(), value, b.getStringAttr(memory));
   }
 
   std::vector<std::string> dataSymbols;

@@ -31,10 +31,10 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
       main.emitError("memory planning: unknown strategy '") << strategy << "', expected one of " << strategyNames();
       return signalPassFailure();
     }
-    FailureOr<MemoryPlan> plan = MemoryPlan::of(main, *known);
+    FailureOr<MemoryPlan> plan = MemoryPlan::of(main, target, *known);
     if (failed(plan))
       return signalPassFailure();
-    EntryOp entry = buildProgram(main, *plan);
+    EntryOp entry = buildProgram(main, *plan, target);
     if (*known != perpend::runtime::Strategy::Best)
       entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
   }

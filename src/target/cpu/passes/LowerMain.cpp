@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "host/VerifyProgram.h"
 #include "target/Attributes.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -135,6 +136,8 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
     auto main = module.lookupSymbol<host::EntryOp>("main");
     if (!main)
       return;
+    if (failed(host::verifyDevices(module, Machine()))) // this code has no driver of devices
+      return signalPassFailure();
     emitBind(main);
     emitSizes(main);
     for (auto kernel : llvm::to_vector(module.getOps<func::FuncOp>()))
