@@ -276,9 +276,9 @@ void ProgramBuilder::emitConstant(graph::ConstantOp constant) {
 /// A constant is in each memory from the start.
 void ProgramBuilder::emitTransfer(TransferOp transfer) {
   auto type = cast<RankedTensorType>(transfer.getType());
-  if (auto constant = transfer.getValue().getDefiningOp<graph::ConstantOp>()) {
-    places[transfer] = b.create<ConstantOp>(transfer.getLoc(), PlaceType::get(type, transfer.getMemory()),
-                                            segments.at(constant));
+  if (auto named = segments.find(transfer.getValue().getDefiningOp()); named != segments.end()) {
+    places[transfer] =
+        b.create<ConstantOp>(transfer.getLoc(), PlaceType::get(type, transfer.getMemory()), named->second);
     return;
   }
   Storage target = plan.values.at(transfer).back();
@@ -304,9 +304,8 @@ void ProgramBuilder::emitCall(graph::CallKernelOp call) {
   Value scratch;
   if (auto found = plan.scratch.find(call); found != plan.scratch.end())
     scratch = found->second.space == Space::Room ? roomOf(found->second) : memories[found->second.number];
-  auto launch =
-      b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
-                         ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
+  auto launch = b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
+                                   ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
   const target::Machine *device = deviceOf(call, machine);
   if (!device)
     return;

@@ -15,9 +15,14 @@ const target::Machine *deviceOf(graph::CallKernelOp call, const target::Machine 
   return name ? machine.device(name) : nullptr;
 }
 
-StringRef memoryOf(Value value, const target::Machine &machine) {
+Value originOf(Value value) {
   while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
     value = reshape.getInput();
+  return value;
+}
+
+StringRef memoryOf(Value value, const target::Machine &machine) {
+  value = originOf(value);
   if (auto transfer = value.getDefiningOp<TransferOp>())
     return transfer.getMemory();
   auto call = value.getDefiningOp<graph::CallKernelOp>();

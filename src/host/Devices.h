@@ -13,6 +13,9 @@ namespace perpend::host {
 /// The device on which a call runs its kernel; null: the host runs it.
 const target::Machine *deviceOf(graph::CallKernelOp call, const target::Machine &machine);
 
+/// The value of which one is a view, and whose place it shares; the value itself if it is no view.
+mlir::Value originOf(mlir::Value value);
+
 /// The memory of a value of main whose places are decided by who computes it: views lie where their source does.
 llvm::StringRef memoryOf(mlir::Value value, const target::Machine &machine);
 

@@ -210,6 +210,8 @@ LogicalResult EventOrder::visitBranches(IfOp branch) {
   size_t first = started.size();
   if (failed(visit(branch.getThen().front())))
     return failure();
+  before.resize(started.size());
+  before.set(first, started.size()); // where the other region runs, this one has not
   llvm::BitVector then = std::exchange(ended, before);
   if (failed(visit(branch.getOtherwise().front())))
     return failure();

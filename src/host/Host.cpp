@@ -254,8 +254,10 @@ bool PlaceOp::isWithinSource() {
 LogicalResult PlaceOp::verify() {
   auto source = dyn_cast<PlaceType>(getSource().getType());
   auto memory = dyn_cast<MemoryType>(getSource().getType());
-  if (StringAttr own = getPlace().getType().getMemory();
-      own != (source ? source.getMemory() : memory ? memory.getMemory() : StringAttr()))
+  StringAttr own = getPlace().getType().getMemory(), given;
+  if (source || memory)
+    given = source ? source.getMemory() : memory.getMemory();
+  if (own != given)
     return emitOpError("C2: expected a place in the memory of its source, got one in '") << own.getValue() << "'";
   SymbolicInt bytes;
   if (source)

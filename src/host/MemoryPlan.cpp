@@ -59,7 +59,6 @@ private:
   bool dependsOnData(Type type) const {
     return graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols);
   }
-  static Value originOf(Value value);
   static SymbolicInt bytesOf(Type type);
   SymbolicInt roomFor(Value value);
   bool mayFill(Value value, const Target &target);
@@ -102,12 +101,6 @@ private:
 //===----------------------------------------------------------------------===//
 // Values and buffers
 //===----------------------------------------------------------------------===//
-
-Value MemoryPlanner::originOf(Value value) {
-  while (auto reshape = value.getDefiningOp<graph::ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
 
 SymbolicInt MemoryPlanner::bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
@@ -220,7 +213,7 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 
 /// Loading a program brings its constants to the memories that read them.
 void MemoryPlanner::planTransfer(TransferOp transfer) {
-  if (transfer.getValue().getDefiningOp<graph::ConstantOp>())
+  if (places.lookup(originOf(transfer.getValue())).space == Space::Segment)
     places[transfer] = placeOf(transfer.getValue());
   else
     planOperands(transfer, transfer->getResults());

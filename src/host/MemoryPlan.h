@@ -36,7 +36,7 @@ struct PlannedBuffer {
   graph::SymbolicInt bytes;
   int64_t first, last;          ///< steps
   size_t depth;                 ///< loops around it
-  std::string memory = {};        ///< its name, of buffers of the arena
+  std::string memory = {};      ///< its name, of buffers of the arena
   graph::SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
 };
 

@@ -90,7 +90,8 @@ private:
   std::vector<mlir::Value> rooms;             ///< by number; those of outputs first
   llvm::DenseMap<int64_t, mlir::Value> slots; ///< what a slot is now
   llvm::StringSet<> symbols;                  ///< all names that are taken
-  llvm::DenseMap<mlir::Operation *, std::string> segments; ///< names, of constants
+  /// Names, of constants.
+  llvm::DenseMap<mlir::Operation *, std::string> segments;
 };
 } // namespace perpend::host
 

@@ -99,9 +99,9 @@ private:
       return success();
     std::string text =
         llvm::join(llvm::map_range(wanted, [](const SymbolicInt &extent) { return extent.str(); }), ", ");
-    return launch.emitOpError("M3: expected the grid [") << text << "], as many instances as kernel '"
-                                                         << launch.getKernel() << "' has at each level"
-                                                         << graph::Hint("give these behind `over`");
+    return launch.emitOpError("M3: expected the grid [")
+           << text << "], as many instances as kernel '" << launch.getKernel() << "' has at each level"
+           << graph::Hint("give these behind `over`");
   }
 
   /// M4: there is a link, which works by itself where the copy does.
@@ -112,8 +112,8 @@ private:
       return copy.emitOpError("M4: the machine has no link from '")
              << from << "' to '" << to << "'" << graph::Hint("copy by way of '" + hostMemory + "'");
     if (copy.getEvent() && !(link && link->isAsynchronous))
-      return copy.emitOpError("M4: from '") << from << "' to '" << to << "' the host copies itself"
-                                            << graph::Hint("leave `async` out");
+      return copy.emitOpError("M4: from '")
+             << from << "' to '" << to << "' the host copies itself" << graph::Hint("leave `async` out");
     return success();
   }
 

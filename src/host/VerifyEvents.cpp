@@ -15,7 +15,8 @@ class Verifier : public EventOrder {
   }
 
   LogicalResult end(Block &block, Operations running) override {
-    Operation *at = block.empty() || !block.back().hasTrait<OpTrait::IsTerminator>() ? block.getParentOp() : &block.back();
+    Operation *at =
+        block.empty() || !block.back().hasTrait<OpTrait::IsTerminator>() ? block.getParentOp() : &block.back();
     return at->emitOpError("A2: ends while ")
            << describe(running.front()) << " may still run" << graph::Hint("host.wait for its event before");
   }

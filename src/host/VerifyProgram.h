@@ -14,7 +14,8 @@ namespace perpend::host {
 /// advice where a user may have written the plan.
 mlir::LogicalResult verifyPrograms(mlir::ModuleOp module);
 
-/// Whether the machine has the memories, devices and links of the programs, which are valid otherwise. VerifyDevices.cpp
+/// Whether the machine has the memories, devices and links of the programs, which are valid otherwise.
+/// VerifyDevices.cpp
 mlir::LogicalResult verifyDevices(mlir::ModuleOp module, const target::Machine &machine);
 
 /// The part of it that is about names: binding, symbols, outputs and rooms. VerifyEntry.cpp

@@ -29,8 +29,9 @@ LogicalResult Asynchrony::check(Operation *op, const Ranges &ranges, ArrayRef<Dr
     for (const Range &range : ranges)
       if (!ended.count(event) && llvm::any_of(other.ranges, [&](const Range &theirs) { return meet(range, theirs); }))
         return op->emitError("begins while ") << host::describe(other.op) << " may still run, which touches the same "
-                                              << "memory" << graph::Hint("begin it `after` the event of that, or let "
-                                                                         "the host wait for it");
+                                              << "memory"
+                                              << graph::Hint("begin it `after` the event of that, or let "
+                                                             "the host wait for it");
   return success();
 }
 

@@ -20,16 +20,16 @@ namespace perpend::interp {
 /// A launch, or a copy from the first tensor to the second.
 struct Command {
   mlir::Operation *op;
-  mlir::func::FuncOp kernel;            ///< null: a copy
-  llvm::SmallVector<Tensor> tensors;    ///< inputs, then outputs
-  llvm::SmallVector<int64_t> symbols;   ///< of the kernel, in its order
-  llvm::SmallVector<int64_t> extents;   ///< of the grid
+  mlir::func::FuncOp kernel;                      ///< null: a copy
+  llvm::SmallVector<Tensor> tensors;              ///< inputs, then outputs
+  llvm::SmallVector<int64_t> symbols;             ///< of the kernel, in its order
+  llvm::SmallVector<int64_t> extents;             ///< of the grid
   std::function<llvm::LogicalResult()> interpret; ///< does it
 };
 
 class Driver {
 public:
-  /// Number of a command that has been given, from 0 on.
+  /// Number of a command that has been given, from 0 on in each run.
   using Event = unsigned;
   virtual ~Driver() = default;
   /// Bytes in a memory of a device; null if there are not so many.

@@ -45,8 +45,7 @@ LogicalResult HostRun::createArenas() {
   llvm::MapVector<StringAttr, SmallVector<host::BufferOp>> arenas;
   for (auto buffer : entry.getBody().getOps<host::BufferOp>())
     arenas[buffer.getMemory().getType().getMemory()].push_back(buffer);
-  return success(
-      llvm::all_of(arenas, [&](auto &arena) { return succeeded(createArena(arena.first, arena.second)); }));
+  return success(llvm::all_of(arenas, [&](auto &arena) { return succeeded(createArena(arena.first, arena.second)); }));
 }
 
 /// Offsets are those of the plan, or what binding would choose for one thread.
@@ -182,8 +181,8 @@ LogicalResult HostRun::give(Command command, bool isOfDevice) {
   Value event = host::eventOf(command.op);
   if (!event && !isOfDevice && asynchrony.isIdle())
     return command.interpret();
-  SmallVector<Driver::Event> after = llvm::map_to_vector(
-      host::eventsBefore(command.op), [&](Value before) { return events.at(before); });
+  SmallVector<Driver::Event> after =
+      llvm::map_to_vector(host::eventsBefore(command.op), [&](Value before) { return events.at(before); });
   // Places may be larger than what is read and written there.
   Asynchrony::Ranges ranges = rangesOf(command.op);
   for (auto [range, tensor] : llvm::zip(ranges, command.tensors))

@@ -30,6 +30,7 @@ target::Machine machineWithDevice(uint64_t bytes = 0) {
   device.name = "device";
   device.levels = {{"group"}, {"lane", 8}};
   device.global = {.name = "far", .bytes = bytes, .bytesPerSecond = 1e11};
+  device.fmaPerCycle = 1;
   device.cyclesPerSecond = 1e9;
   device.launch = target::Launch::Grid;
   device.hasQueue = true;
@@ -96,15 +97,16 @@ TEST(Grid, loopsBecomeIds) {
   struct Bound {
     const char *trace, *extents;
   };
-  for (const Bound &bound : {Bound{"bind %i, \"group\"\nbind %j, \"lane\"", "over [n, 6]"},
-                             {"bind %i, \"group\"", "over [n, 1]"},
-                             {"%f = fuse %i, %j\n%o, %p = split %f, [_, 8]\nbind %o, \"group\"\nbind %p, \"lane\"", ", 8]"},
-                             {"%f = fuse %i, %j\nbind %f, \"group\"", "over [6*n, 1]"}}) {
+  for (const Bound &bound :
+       {Bound{"bind %i, \"group\"\nbind %j, \"lane\"", "over [n, 6]"},
+        {"bind %i, \"group\"", "over [n, 1]"},
+        {"%f = fuse %i, %j\n%o, %p = split %f, [_, 8]\nbind %o, \"group\"\nbind %p, \"lane\"", ", 8]"},
+        {"%f = fuse %i, %j\nbind %f, \"group\"", "over [6*n, 1]"}}) {
     SCOPED_TRACE(bound.trace);
     const target::Machine machine = machineWithDevice();
     Module module(sum);
-    ASSERT_TRUE(planWithTrace(module, machine,
-                              std::string("%b = get_block \"map\"\n%i, %j = get_loops %b\n") + bound.trace))
+    ASSERT_TRUE(
+        planWithTrace(module, machine, std::string("%b = get_block \"map\"\n%i, %j = get_loops %b\n") + bound.trace))
         << module.messages;
     std::string text = textOf(*module.module);
     EXPECT_NE(text.find("on \"device\" over ["), std::string::npos) << text;

@@ -4,6 +4,7 @@
 
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
+#include "tile/passes/Passes.h"
 
 #include "gtest/gtest.h"
 
@@ -54,8 +55,16 @@ static std::string codeText(ModuleOp module) {
   return text;
 }
 
-StubDriver::StubDriver(ModuleOp module)
-    : code(std::make_unique<tile::Jit>(codeText(module), std::vector<std::unique_ptr<Pass>>())) {
+/// What no conversion to LLVM knows, as for processors (Pipeline.cpp).
+static std::vector<std::unique_ptr<Pass>> loweringPasses() {
+  std::vector<std::unique_ptr<Pass>> passes;
+  passes.push_back(tile::createTileExpandIntegers());
+  passes.push_back(tile::createTileExpandRounding());
+  passes.push_back(tile::createTileExpandMath());
+  return passes;
+}
+
+StubDriver::StubDriver(ModuleOp module) : code(std::make_unique<tile::Jit>(codeText(module), loweringPasses())) {
   launcher.thread = std::thread([this] { serve(launcher); });
   copier.thread = std::thread([this] { serve(copier); });
 }
@@ -117,9 +126,8 @@ StubDriver::~StubDriver() {
 void StubDriver::serve(Engine &engine) {
   std::unique_lock lock(mutex);
   auto isReady = [&] {
-    return isClosed || (!engine.queue.empty() && llvm::all_of(engine.queue.front().after, [&](Event event) {
-                          return happened.count(event) != 0;
-                        }));
+    return isClosed || (!engine.queue.empty() && llvm::all_of(engine.queue.front().after,
+                                                              [&](Event event) { return happened.count(event) != 0; }));
   };
   for (;;) {
     changed.wait(lock, isReady);
@@ -163,6 +171,7 @@ void StubDriver::start(Event event, interp::Command command, ArrayRef<Event> aft
   ++(isCopy ? copies : launches);
   {
     std::scoped_lock lock(mutex);
+    happened.erase(event); // of the run before
     (isCopy ? copier : launcher).queue.push_back(std::move(work));
   }
   changed.notify_all();

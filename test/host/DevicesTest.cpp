@@ -11,16 +11,17 @@ using namespace mlir;
 using namespace perpend;
 
 namespace {
-/// y = -x and z = -x. The second copy to the device puts x where the first one did, so it begins when that has been read.
+/// y = -x and z = -x. The second copy to the device puts x where the first one did, so it begins when that has been
+/// read.
 constexpr const char *program = R"(
 host.entry @main(%x: !host.place<[16, 4] x f32>, %y: !host.place<[16, 4] x f32>, %z: !host.place<[16, 4] x f32>)
     attributes {inputs = 1 : i64, output_types = [tensor<16x4xf32>, tensor<16x4xf32>], symbols = [], data_symbols = []} {
   host.expect %x dim 0 is [16] : !host.place<[16, 4] x f32>
   host.expect %x dim 1 is [4] : !host.place<[16, 4] x f32>
   %a = host.buffer bytes [256] parts [1] live [0, 1] at 0 : <far>
-  %b = host.buffer bytes [256] parts [1] live [1, 4] at 256 : <far>
+  %b = host.buffer bytes [256] parts [1] live [1, 5] at 256 : <far>
   %c = host.buffer bytes [256] parts [1] live [2, 3] at 0 : <far>
-  %d = host.buffer bytes [256] parts [1] live [3, 5] at 512 : <far>
+  %d = host.buffer bytes [256] parts [1] live [3, 6] at 512 : <far>
   %p = host.place %a [0] : !host.memory<far> to <[16, 4] x f32, far>
   %q = host.place %b [0] : !host.memory<far> to <[16, 4] x f32, far>
   %r = host.place %c [0] : !host.memory<far> to <[16, 4] x f32, far>
@@ -61,10 +62,12 @@ constexpr Flaw flaws[] = {
     {"host.wait %i, %j", "host.wait %j", "A2: ends while a copy may still run", true},
     {"host.wait %i, %j", "host.wait %i, %h", "A2: ends while a copy may still run", true},
     {"live [2, 3] at 0", "live [2, 3] at 768", ""},
-    {"%i = host.copy async %q to %y after (%f)", "host.copy %q to %y after (%f)",
+    {"host.wait %i, %j", "host.wait %i, %j\n  host.copy %x to %y after (%f) : <[16, 4] x f32> to <[16, 4] x f32>",
      "A3: expected `async` in front of an operation that begins after events"},
-    {"%i = host.copy async %q to %y after (%f)", "%i = host.copy async %q to %y after (%f) : <[16, 4] x f32, far> to "
-     "<[16, 4] x f32>\n  host.copy %q to %y", "A1: begins while a copy may still run", true},
+    {"%i = host.copy async %q to %y after (%f)",
+     "%i = host.copy async %q to %y after (%f) : <[16, 4] x f32, far> to "
+     "<[16, 4] x f32>\n  host.copy %q to %y",
+     "A1: begins while a copy may still run", true},
     // Operations
     {"on \"device\" over [16, 4] after (%e)", "after (%e)", "C4: expected a device that runs an asynchronous launch"},
     {"%p = host.place %a [0] : !host.memory<far> to <[16, 4] x f32, far>",
@@ -72,16 +75,18 @@ constexpr Flaw flaws[] = {
      "<[16, 4] x f32, far>",
      "C2: expected a place in the memory of its source, got one in 'host'"},
     // Machine
-    {"on \"device\"", "on \"other\"", "M3: expected to run on 'device', for which kernel 'negate' is made, got 'other'"},
+    {"on \"device\"", "on \"other\"",
+     "M3: expected to run on 'device', for which kernel 'negate' is made, got 'other'"},
     {"tile.device = \"device\"", "tile.device = \"other\"", "M3: expected to run on 'other'"},
     {"over [16, 4] after (%e)", "over [16, 3] after (%e)", "M3: expected the grid [16, 4]"},
-    {"host.wait %i, %j", "host.wait %i, %j\n  host.copy %p to %q : <[16, 4] x f32, far> to <[16, 4] x f32, far>",
+    {"%s to %z after (%h) : <[16, 4] x f32, far> to <[16, 4] x f32>",
+     "%s to %q after (%h, %i) : <[16, 4] x f32, far> to <[16, 4] x f32, far>",
      "M4: the machine has no link from 'far' to 'far'"},
     {"host.wait %i, %j",
      "host.wait %i, %j\n  %k = host.copy async %y to %z : <[16, 4] x f32> to <[16, 4] x f32>\n  host.wait %k",
      "M4: from 'host' to 'host' the host copies itself"},
     {"host.wait %i, %j",
-     "host.wait %i, %j\n  host.call \"string.x\"(%p) -> (%y) {} types [tensor<16x4xf32>] defines [] : "
+     "host.wait %i, %j\n  host.call \"string.x\"(%s) -> (%y) {} types [tensor<16x4xf32>] defines [] : "
      "(!host.place<[16, 4] x f32, far>) -> !host.place<[16, 4] x f32>",
      "M2: expected places in 'host', where the host reads and writes, got one in 'far'"},
     {"  %d = host.buffer", "  %o = host.buffer bytes [64] parts [1] live [0, 0] : <nowhere>\n  %d = host.buffer",

@@ -38,8 +38,8 @@ std::string randomProgram(unsigned seed, bool hasDevice = false) {
       operands += ", " + earlier(known);
       types += ", " + type;
     }
-    text += indent + "%v" + std::to_string(next++) + " = graph.call_kernel " + kernelName(adds ? "add" : "negate") + "(" +
-            operands + ")" + symbols + " : (" + types + ") -> " + type + "\n";
+    text += indent + "%v" + std::to_string(next++) + " = graph.call_kernel " + kernelName(adds ? "add" : "negate") +
+            "(" + operands + ")" + symbols + " : (" + types + ") -> " + type + "\n";
   };
   unsigned count = 3 + below(8);
   for (unsigned i = 0; i < count; ++i) {
@@ -47,16 +47,16 @@ std::string randomProgram(unsigned seed, bool hasDevice = false) {
     if (kind == 0) {
       std::string inner = earlier(known), number = std::to_string(next++);
       text += "  %v" + number + " = graph.if %c symbols [] : tensor<i1> -> (" + type + ") {\n    %t" + number +
-              " = graph.call_kernel " + kernelName("negate") + "(" + inner + ")" + symbols + " : (" + type + ") -> " + type +
-              "\n    graph.yield %t" + number + " : " + type + "\n  } else {\n    graph.yield " + earlier(known) +
-              " : " + type + "\n  }\n";
+              " = graph.call_kernel " + kernelName("negate") + "(" + inner + ")" + symbols + " : (" + type + ") -> " +
+              type + "\n    graph.yield %t" + number + " : " + type + "\n  } else {\n    graph.yield " +
+              earlier(known) + " : " + type + "\n  }\n";
     } else if (kind == 1) {
       std::string number = std::to_string(next++);
       text += "  %v" + number + " = graph.loop count <[" + std::to_string(below(4)) + "]> carried (" + earlier(known) +
               " : " + type + ") symbols [] -> (" + type + ") {\n  ^bb0(%i" + number + ": tensor<i64>, %a" + number +
-              ": " + type + "):\n    %l" + number + " = graph.call_kernel " + kernelName("add") + "(%a" + number + ", " + earlier(known) +
-              ")" + symbols + " : (" + type + ", " + type + ") -> " + type + "\n    graph.yield %l" + number + " : " +
-              type + "\n  }\n";
+              ": " + type + "):\n    %l" + number + " = graph.call_kernel " + kernelName("add") + "(%a" + number +
+              ", " + earlier(known) + ")" + symbols + " : (" + type + ", " + type + ") -> " + type +
+              "\n    graph.yield %l" + number + " : " + type + "\n  }\n";
     } else {
       call("  ", known);
     }
@@ -81,7 +81,8 @@ std::string randomProgram(unsigned seed, bool hasDevice = false) {
     text += "func.func private @" + name + "(%a: memref<?xf32>, " + (adds ? "%b: memref<?xf32>, " : "") +
             "%r: memref<?xf32>, %s: memref<?xi64>, %group: index, %lane: index) attributes {tile.kernel, "
             "graph.symbols = " +
-            (isStatic ? "[]" : "[\"n\"]") + ", tile.device = \"device\", tile.grid = [\"group\", \"lane\"], tile.extent = " +
+            (isStatic ? "[]" : "[\"n\"]") +
+            ", tile.device = \"device\", tile.grid = [\"group\", \"lane\"], tile.extent = " +
             (isStatic ? "#graph.shape<[16, 4]>" : "#graph.shape<[\"n\", 4]>") +
             "} {\n  %c4 = arith.constant 4 : index\n  %base = arith.muli %group, %c4 : index\n"
             "  %i = arith.addi %base, %lane : index\n  %x = memref.load %a[%i] : memref<?xf32>\n" +
@@ -240,7 +241,7 @@ void removeWait(OpOperand &operand) {
 TEST(Devices, programsComputeWhatTheGraphDoes) {
   const target::Machine machine = machineWithDevice();
   unsigned launches = 0, copies = 0;
-  for (unsigned seed = 0; seed < 300; ++seed)
+  for (unsigned seed = 0; seed < 150; ++seed)
     for (bool condition : {false, true}) {
       SCOPED_TRACE(seed);
       PlannedModule graph(seed, true), program(seed, true);
@@ -256,12 +257,12 @@ TEST(Devices, programsComputeWhatTheGraphDoes) {
       for (unsigned i : {0u, 1u})
         ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
     }
-  EXPECT_GT(launches, 300u);
-  EXPECT_GT(copies, 300u);
+  EXPECT_GT(launches, 150u);
+  EXPECT_GT(copies, 150u);
 }
 
-/// By the verifier in every program, and by a run if that comes to where the wait was. Offsets that binding chooses may
-/// keep two buffers apart that the verifier has to take for one.
+/// By the verifier in every program, and by a run if that comes to where the wait was and has not waited in a region
+/// before. Offsets that binding chooses may keep two buffers apart that the verifier has to take for one.
 TEST(Devices, aMissingWaitIsFound) {
   const target::Machine machine = machineWithDevice();
   std::mt19937 random(7);
@@ -274,21 +275,22 @@ TEST(Devices, aMissingWaitIsFound) {
     if (waits.empty())
       continue;
     OpOperand &wait = *waits[random() % waits.size()];
-    bool alwaysRuns = wait.getOwner()->getParentOp() == module.entry().getOperation();
+    auto isControl = [](Operation &op) { return isa<host::IfOp, host::LoopOp>(op); };
+    bool isStraight = llvm::none_of(module.entry().getBody().front(), isControl);
     bool hasOffsets = llvm::all_of(module.entry().getBody().getOps<host::BufferOp>(),
                                    [](host::BufferOp buffer) { return buffer.getOffset().has_value(); });
     removeWait(wait);
-    EXPECT_FALSE(module.isRight()) << *module.module;
+    EXPECT_FALSE(module.isRight());
     EXPECT_TRUE(StringRef(module.messages).contains("A1: ") || StringRef(module.messages).contains("A2: "));
     ++found;
-    if (!alwaysRuns || !hasOffsets)
+    if (!isStraight || !hasOffsets)
       continue;
     ++run;
     module.messages.clear();
     foundByRun += module.run(inputsOf(module, true)).empty();
-    EXPECT_NE(module.messages.find("may still run"), std::string::npos) << *module.module;
+    EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
   }
   EXPECT_EQ(found, 100u);
-  EXPECT_GT(run, 20u);
+  EXPECT_GT(run, 10u);
   EXPECT_EQ(foundByRun, run);
 }

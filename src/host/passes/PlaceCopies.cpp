@@ -40,7 +40,8 @@ struct PlaceCopies : perpend::host::impl::HostPlaceCopiesBase<PlaceCopies> {
     dataSymbols = graph::dataSymbolsOf(main);
     SmallVector<Operation *> readers;
     main.getBody().walk([&](Operation *op) {
-      if (!isa<graph::ReshapeOp, TransferOp>(op))
+      bool isView = op->getNumResults() == 1 && originOf(op->getResult(0)) != op->getResult(0);
+      if (!isView && !isa<TransferOp>(op))
         readers.push_back(op);
     });
     for (Operation *op : readers)
@@ -85,11 +86,12 @@ private:
       return known;
     OpBuilder b(&getContext());
     b.setInsertionPointAfterValue(value);
-    if (auto reshape = value.getDefiningOp<graph::ReshapeOp>()) {
-      Value input = valueIn(reshape.getInput(), memory);
-      auto copy = cast<graph::ReshapeOp>(b.clone(*reshape));
-      copy.getInputMutable().assign(input);
-      return copies[{value, StringAttr::get(&getContext(), memory)}] = copy.getResult();
+    if (originOf(value) != value) {
+      Operation *view = value.getDefiningOp();
+      Value source = valueIn(view->getOperand(0), memory);
+      Operation *copy = b.clone(*view);
+      copy->setOperand(0, source);
+      return copies[{value, StringAttr::get(&getContext(), memory)}] = copy->getResult(0);
     }
     StringRef from = memoryOf(value, target);
     if (from != hostMemory && memory != hostMemory && !target.link(from, memory)) {

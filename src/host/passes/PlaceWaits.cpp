@@ -77,16 +77,14 @@ private:
       return device && device->hasQueue;
     }
     auto copy = dyn_cast<CopyOp>(op);
-    const target::Link *link =
-        copy ? target.link(copy.getSource().getType().getMemory().getValue(),
-                           copy.getTarget().getType().getMemory().getValue())
-             : nullptr;
+    const target::Link *link = copy ? target.link(copy.getSource().getType().getMemory().getValue(),
+                                                  copy.getTarget().getType().getMemory().getValue())
+                                    : nullptr;
     return link && link->isAsynchronous;
   }
 
   void addEvent(Operation *op) {
-    OperationState state(op->getLoc(), op->getName(), op->getOperands(), EventType::get(&getContext()),
-                         op->getAttrs());
+    OperationState state(op->getLoc(), op->getName(), op->getOperands(), EventType::get(&getContext()), op->getAttrs());
     state.propertiesAttr = op->getPropertiesAsAttribute();
     OpBuilder(op).create(state);
     op->erase();

@@ -23,8 +23,8 @@ public:
       emitPart(flattener, builder);
       return {flattener.extentOf(loop)};
     }
-    auto unit = builder.create<scf::ForOp>(loc, flattener.unitArgument(0), flattener.unitArgument(1),
-                                           flattener.constant(1));
+    auto unit =
+        builder.create<scf::ForOp>(loc, flattener.unitArgument(0), flattener.unitArgument(1), flattener.constant(1));
     OpBuilder inner = OpBuilder::atBlockBegin(unit.getBody());
     flattener.emitKernel(inner);
     return {SymbolicInt(1)};

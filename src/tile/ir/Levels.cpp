@@ -20,7 +20,8 @@ ForOp loopOfUnits(func::FuncOp kernel) {
 
 /// The only operation in a loop, if that is a loop that may run in parallel.
 static ForOp onlyLoopIn(ForOp loop) {
-  auto body = llvm::make_filter_range(*loop.body(), [](Operation &op) { return !op.hasTrait<OpTrait::IsTerminator>(); });
+  auto body =
+      llvm::make_filter_range(*loop.body(), [](Operation &op) { return !op.hasTrait<OpTrait::IsTerminator>(); });
   auto inner = llvm::hasSingleElement(body) ? dyn_cast<ForOp>(*body.begin()) : ForOp();
   return inner && inner.getKind() == LoopKind::Parallel ? inner : ForOp();
 }
@@ -40,8 +41,8 @@ SmallVector<ForOp> loopsOfLevels(func::FuncOp kernel, const target::Machine &tar
   }
   for (size_t next = 0; loop; loop = onlyLoopIn(loop)) {
     StringRef level = levelOf(loop);
-    size_t own = llvm::find_if(target.levels, [&](const auto &each) { return each.name == level; }) -
-                 target.levels.begin();
+    size_t own =
+        llvm::find_if(target.levels, [&](const auto &each) { return each.name == level; }) - target.levels.begin();
     if (level.empty() && next == 0)
       own = 0;
     if (own < next || own >= loops.size())
@@ -93,7 +94,7 @@ std::string unmetBinding(func::FuncOp kernel, const target::Machine &target) {
     StringRef level = levelOf(loop);
     if (level.empty() || !why.empty())
       return;
-    why = target.levels.empty()                            ? "the target has no levels"
+    why = target.levels.empty()                     ? "the target has no levels"
           : target.launch == target::Launch::Ranges ? unmetByUnits(loop, loops.front(), target)
                                                     : unmetByGrid(loop, loops, target);
     if (!why.empty())
