@@ -150,9 +150,13 @@ static bool moveToFile(SegmentOp segment) {
 }
 
 void keepInFiles(ModuleOp module) {
+  llvm::DenseSet<StringAttr> firstValues; // of states: read at any time, and not in runs only
+  for (auto state : module.getOps<StateOp>())
+    if (FlatSymbolRefAttr initially = state.getInitiallyAttr())
+      firstValues.insert(initially.getAttr());
   std::vector<SegmentOp> values, files;
   for (auto segment : module.getOps<SegmentOp>())
-    (moveToFile(segment) ? files : values).push_back(segment);
+    (!firstValues.contains(segment.getSymNameAttr()) && moveToFile(segment) ? files : values).push_back(segment);
   int64_t end = 0;
   for (SegmentOp segment : values) {
     segment.setOffset(end);
@@ -182,6 +186,8 @@ void moveSegments(ModuleOp module, llvm::function_ref<int64_t(int64_t)> offsetOf
 int64_t arenaBytesOf(EntryOp entry) {
   int64_t bytes = 0;
   for (auto buffer : entry.getBody().getOps<BufferOp>()) {
+    if (buffer.getMemory().getType().getMemory() != hostMemory)
+      continue;
     int64_t size = buffer.getBytes().values()[0].constant().value_or(0);
     bytes = std::max<int64_t>(bytes, llvm::alignTo(*buffer.getOffset() + size, PERPEND_ALIGNMENT));
   }
