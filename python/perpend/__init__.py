@@ -185,7 +185,9 @@ def import_model(
 
         if frontend.accepts(model):
             if dims:
-                raise CompileError("dims: only for models in files\nhint: use dynamic_shapes, as in torch.export.export")
+                raise CompileError(
+                    "dims: only for models in files\nhint: use dynamic_shapes, as in torch.export.export"
+                )
             return frontend.import_model(model, example_inputs, dynamic_shapes)
     hint = ""
     if isinstance(model, bytes):

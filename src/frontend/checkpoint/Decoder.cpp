@@ -54,14 +54,11 @@ Value Decoder::linear(Value x, const Role &role, int64_t from, int64_t to, bool 
 
 Value Decoder::embedding(Value tokens) {
   begin({"token_embd"});
-  Value table = weights.get({"token_embd"}, {*form.vocabulary, form.width});
-  if (!table || !tokens)
-    return {};
   Value isKnown = pointwise(
       builder, {tokens}, [&](ArrayRef<Scalar> v) { return v[0] >= 0 & v[0] < static_cast<double>(*form.vocabulary); },
       builder.operations.getI1Type());
   requireAll(builder, isKnown, "expected tokens from 0 to " + std::to_string(*form.vocabulary - 1));
-  Value x = builder.cast(builder.gather(table, tokens, 0), builder.f32());
+  Value x = weights.rows({"token_embd"}, {*form.vocabulary, form.width}, tokens);
   if (form.embeddingScale != 1)
     x = mul(builder, x, builder.scalar(form.embeddingScale, builder.f32()));
   if (!form.positions)

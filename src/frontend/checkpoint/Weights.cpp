@@ -154,27 +154,79 @@ ElementsAttr Weights::elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> s
   return graph::storedElements(type, tensor.name, StringRef(reinterpret_cast<char *>(memory.get()), sizeBytes), memory);
 }
 
-Value Weights::packedMatrix(const StoredTensor &tensor) {
-  std::optional<PackedBlocks> packed = packBlocks(tensor);
-  if (!packed)
-    return builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for its numbers");
-  int64_t rows = tensor.shape[0], blocks = tensor.shape[1] / packed->blockSize;
+bool Weights::isPacked(const StoredTensor &tensor) const {
+  return tensor.shape.size() == 2 && !tensor.bytes.empty() && canPack(tensor.encoding);
+}
+
+const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
+  auto [entry, isNew] = packedMatrices.try_emplace(tensor.name);
+  Packed &result = entry->second;
+  std::optional<PackedBlocks> blocks = isNew ? packBlocks(tensor) : std::nullopt;
+  if (isNew && !blocks)
+    builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for its numbers");
+  if (!blocks)
+    return result;
   auto constant = [&](ArrayRef<int64_t> shape, Type type, StringRef name, const std::shared_ptr<std::byte> &memory,
                       uint64_t sizeBytes) {
     StringRef bytes(reinterpret_cast<char *>(memory.get()), sizeBytes);
     return builder.constant(graph::storedElements(RankedTensorType::get(shape, type), name, bytes, memory));
   };
+  result.bits = blocks->bits;
+  result.blockSize = blocks->blockSize;
+  int64_t rows = tensor.shape[0], count = tensor.shape[1] / result.blockSize;
   Type byte = IntegerType::get(builder.context(), 8, IntegerType::Unsigned);
-  Value numbers = constant({rows, blocks, packed->blockSize * packed->bits / 8}, byte, tensor.name, packed->numbers,
-                           packed->numbersBytes);
-  Value scales = constant({rows, blocks}, builder.operations.getF16Type(), tensor.name + ".scales", packed->scales,
-                          packed->scalesBytes);
+  result.numbers = constant({rows, count, result.blockSize * result.bits / 8}, byte, tensor.name, blocks->numbers,
+                            blocks->numbersBytes);
+  result.scales = constant({rows, count}, builder.operations.getF16Type(), tensor.name + ".scales", blocks->scales,
+                           blocks->scalesBytes);
+  return result;
+}
+
+Value Weights::dequantised(const StoredTensor &tensor) {
+  const Packed &matrix = packed(tensor);
   auto attribute = [&](StringRef name, int64_t value) {
     return builder.operations.getNamedAttr(name, builder.operations.getI64IntegerAttr(value));
   };
-  NamedAttribute form[] = {attribute("N", rows), attribute("K", tensor.shape[1]), attribute("bits", packed->bits),
-                           attribute("block_size", packed->blockSize)};
-  return graph::call(builder, "dequantize_packed", {numbers, scales}, graph::Attributes(builder.context(), form));
+  NamedAttribute form[] = {attribute("N", tensor.shape[0]), attribute("K", tensor.shape[1]),
+                           attribute("bits", matrix.bits), attribute("block_size", matrix.blockSize)};
+  return graph::call(builder, "dequantize_packed", {matrix.numbers, matrix.scales},
+                     graph::Attributes(builder.context(), form));
+}
+
+/// Numbers in bytes [.., bytes], the first in the lowest bits, as [.., numbers] of i32.
+static Value unpackedBytes(graph::Builder &b, Value bytes, int64_t bits) {
+  Value wide = b.cast(bytes, b.operations.getI32Type());
+  if (!wide || bits == 8)
+    return wide;
+  Value sixteen = b.scalar(16, b.operations.getI32Type());
+  Value low = graph::call(b, "mod", {wide, sixteen}), high = graph::div(b, wide, sixteen);
+  int64_t rank = graph::rankOf(bytes);
+  graph::Shape shape = graph::shapeOf(bytes);
+  shape.back() = shape.back() * 2;
+  return b.reshape(b.concat({b.unsqueeze(low, {rank}), b.unsqueeze(high, {rank})}, rank), shape);
+}
+
+Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
+  const StoredTensor *tensor = use(role, shape);
+  if (!tensor || !indices)
+    return {};
+  graph::Builder &b = builder;
+  if (!isPacked(*tensor)) {
+    Value table = get(role, shape);
+    return table ? b.cast(b.gather(table, indices, 0), b.f32()) : table;
+  }
+  const Packed &matrix = packed(*tensor);
+  if (!matrix.numbers)
+    return {};
+  Value numbers = b.cast(unpackedBytes(b, b.gather(matrix.numbers, indices, 0), matrix.bits), b.f32());
+  Value scales = b.cast(b.gather(matrix.scales, indices, 0), b.f32());
+  if (!numbers || !scales)
+    return {};
+  Value middle = b.scalar(static_cast<double>(int64_t{1} << (matrix.bits - 1)), b.f32());
+  Value scaled = graph::mul(b, graph::sub(b, numbers, middle), b.unsqueeze(scales, {graph::rankOf(scales)}));
+  graph::Shape result = graph::shapeOf(indices);
+  result.emplace_back(shape[1]);
+  return scaled ? b.reshape(scaled, result) : scaled;
 }
 
 Value Weights::get(const Role &role, ArrayRef<int64_t> shape) {
@@ -182,8 +234,8 @@ Value Weights::get(const Role &role, ArrayRef<int64_t> shape) {
   if (!tensor)
     return {};
   Value &constant = constants[tensor->name];
-  if (!constant && shape.size() == 2 && !tensor->bytes.empty() && canPack(tensor->encoding))
-    constant = packedMatrix(*tensor);
+  if (!constant && isPacked(*tensor))
+    constant = dequantised(*tensor);
   else if (!constant)
     if (ElementsAttr elements = elementsOf(*tensor, shape))
       constant = builder.constant(elements);

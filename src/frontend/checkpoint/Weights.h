@@ -36,6 +36,8 @@ public:
   /// A tensor of this shape, as it is stored; quantised blocks become f32, in the graph where it has their form (packed
   /// numbers and scales), else here. Errors: null, with a diagnostic.
   mlir::Value get(const Role &role, ArrayRef<int64_t> shape);
+  /// Rows of such a matrix, in f32: the shape of the indices, then the row. Only they are dequantised in the graph.
+  mlir::Value rows(const Role &role, ArrayRef<int64_t> shape, mlir::Value indices);
   /// As get(), in f32.
   mlir::Value getF32(const Role &role, ArrayRef<int64_t> shape);
   /// The numbers of a small tensor. Errors: nullopt, with a diagnostic.
@@ -53,7 +55,14 @@ private:
   const StoredTensor *lookup(const Role &role, int64_t expert = -1) const;
   const StoredTensor *use(const Role &role, ArrayRef<int64_t> shape, int64_t expert = -1);
   mlir::ElementsAttr elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> shape);
-  mlir::Value packedMatrix(const StoredTensor &tensor);
+  /// Constants of numbers [rows, blocks, bytes] and scales [rows, blocks]; null without memory.
+  struct Packed {
+    mlir::Value numbers, scales;
+    int64_t bits = 0, blockSize = 0;
+  };
+  bool isPacked(const StoredTensor &tensor) const;
+  const Packed &packed(const StoredTensor &tensor);
+  mlir::Value dequantised(const StoredTensor &tensor);
 
   graph::Builder &builder;
   StoredTensors &tensors;
@@ -61,6 +70,7 @@ private:
   bool isGguf;
   /// Constants by the names of their tensors, so that each is made once.
   llvm::StringMap<mlir::Value> constants;
+  llvm::StringMap<Packed> packedMatrices;
 };
 } // namespace perpend::checkpoint
 

@@ -8,7 +8,7 @@ needs `pip install gguf`, which no test does.
 import gguf
 import numpy as np
 
-TYPES = "Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL Q2_K Q3_K Q4_K Q5_K Q6_K".split()
+TYPES = ["Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q8_0", "IQ4_NL", "Q2_K", "Q3_K", "Q4_K", "Q5_K", "Q6_K"]
 SCALES = {"Q2_K": [80, 82], "Q3_K": [108], "Q6_K": [208]}
 
 

@@ -10,10 +10,10 @@ import numpy as np
 import perpend
 import pytest
 import torch
-from cli.tool import GOOD, perpend as tool
-from cli.tool import reject, succeed
+from cli.tool import GOOD, reject, succeed
+from cli.tool import perpend as tool
 from frontend.checkpoint.gguf_file import Stored, gguf_bytes
-from frontend.checkpoint.tiny_models import CASES, Case, make, prompt, save
+from frontend.checkpoint.tiny_models import Case, make, prompt, save
 from frontend.checkpoint.to_gguf import converted, metadata_of
 from safetensors.torch import load_file, save_file
 
@@ -161,7 +161,9 @@ def test_runs(folder: Path) -> None:
 
 
 def test_prompts_beyond_learned_positions(tmp_path: Path) -> None:
-    compiled = perpend.compile(save(make(Case("gpt2", {"n_positions": 8, "n_embd": 64, "n_layer": 1, "n_head": 4})), tmp_path))
+    compiled = perpend.compile(
+        save(make(Case("gpt2", {"n_positions": 8, "n_embd": 64, "n_layer": 1, "n_head": 4})), tmp_path)
+    )
     assert compiled(prompt(8)).shape == (1, 8, 96)
     with pytest.raises(ValueError, match="expected at most 8 tokens"):
         compiled(prompt(9))

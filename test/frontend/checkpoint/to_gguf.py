@@ -126,6 +126,7 @@ def metadata_of(model: Any, tensors: dict[str, Array]) -> dict[str, Any]:
         "attention.layer_norm_rms_epsilon": get("rms_norm_eps"),
         "attention.layer_norm_epsilon": get("layer_norm_epsilon"),
         "attention.sliding_window": get("sliding_window") if kind.startswith("gemma") else None,
+        "attention.sliding_window_pattern": get("_sliding_window_pattern"),
         "attn_logit_softcapping": get("attn_logit_softcapping"),
         "final_logit_softcapping": get("final_logit_softcapping"),
         "expert_count": get("num_local_experts") or get("num_experts"),
