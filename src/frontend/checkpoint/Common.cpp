@@ -56,7 +56,23 @@ static void describeLayers(Settings &settings, Form &form) {
     form.layers.resize(layers);
 }
 
+/// Settings of related architectures, which change results: no layer here knows them.
+static void refuseOthers(Settings &settings) {
+  auto refuse = [&](Key key) {
+    settings.fail("'" + settings.nameOf(key) + "': " + shortText(*settings.find(key)) +
+                  " is not supported\nhint: the model may be another than its architecture says");
+  };
+  for (Key key : {Key::EmbeddingScale, Key::ResidualScale, Key::LogitScale, Key::ProjectionClamp})
+    if (double value = settings.number(key, 0); value != 0 && (value != 1 || key == Key::ProjectionClamp))
+      refuse(key);
+  if (!settings.flag(Key::IsCausal, true))
+    refuse(Key::IsCausal);
+  if (settings.flag(Key::IsBidirectional, false))
+    refuse(Key::IsBidirectional);
+}
+
 void describeCommon(Settings &settings, Weights &weights, Form &form, const CommonDefaults &defaults) {
+  refuseOthers(settings);
   form.width = settings.required(Key::Width);
   form.innerWidth = sameForLayers(settings, Key::InnerWidth, 0);
   form.epsilon = settings.number(Key::RmsEpsilon, defaults.epsilon);
@@ -84,8 +100,6 @@ void describeCommon(Settings &settings, Weights &weights, Form &form, const Comm
       layer.rotary = 0;
     layer.attentionScale = settings.number(Key::AttentionScale, scale);
   }
-  if (settings.flag(Key::IsBidirectional, false))
-    settings.fail("'use_bidirectional_attention': attention in both directions is not supported");
 }
 
 void describeWindows(Settings &settings, Form &form, std::optional<int64_t> window,

@@ -186,7 +186,8 @@ static bool readFolderModel(StringRef folder, Checkpoint &checkpoint, std::strin
   if (!architecture)
     return error = "config.json: expected the name of an architecture, model_type", false;
   checkpoint.architecture = architecture->str();
-  checkpoint.name = llvm::sys::path::filename(folder.rtrim('/')).str();
+  StringRef name = llvm::sys::path::filename(folder.rtrim('/'));
+  checkpoint.name = name.trim('.').empty() ? "model" : name.str();
   checkpoint.settings = std::move(*settings);
   return readSafetensorsFolder(folder, checkpoint.tensors, error);
 }

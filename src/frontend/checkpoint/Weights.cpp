@@ -95,6 +95,9 @@ std::string Weights::nameOf(const Role &role, int64_t expert) const {
     pattern = nameIn(commonNames, role.role);
   if (pattern.empty())
     pattern = role.role;
+  std::string oldPattern; // files of GGUF from before experts were stored together
+  if (isGguf && expert >= 0 && pattern.consume_back("_exps"))
+    pattern = oldPattern = pattern.str() + ".#";
   std::string name = numbered(pattern, role.layer, expert) + (role.part.empty() ? "" : ".") + role.part.str();
   if (!isGguf)
     for (const std::string &each : namesInFolders(name))
@@ -275,7 +278,8 @@ Value Weights::getExperts(const Role &role, int64_t count, ArrayRef<int64_t> sha
   llvm::append_range(all, shape);
   if (lookup(role))
     return get(role, all);
-  const StoredTensor *first = use(role, shape, 0);
+  bool isOneByOne = !isGguf || lookup(role, 0);
+  const StoredTensor *first = isOneByOne ? use(role, shape, 0) : use(role, all);
   if (!first)
     return {};
   Type type = elementTypeOf(builder.context(), first->encoding);

@@ -40,5 +40,5 @@ def test_folder(name: str, tmp_path: Path) -> None:
 def test_each_setting_matters(name: str, settings: dict[str, Any], tmp_path: Path) -> None:
     """Otherwise the comparison above would not notice that it is ignored."""
     model = make(CASES[name])
-    got = perpend.compile(save(model, tmp_path, **settings))(prompt(60))
-    assert np.abs(got - logits(model, prompt(60))).max() > 4 * TOLERANCE
+    got = perpend.import_model(save(model, tmp_path, **settings)).evaluate(prompt(60))
+    assert np.abs(got[0] - logits(model, prompt(60))).max() > 4 * TOLERANCE

@@ -14,7 +14,7 @@ from transformers import AutoModelForCausalLM
 
 
 def check(model: Any, folder: Path, length: int = 40) -> None:
-    agree(perpend.compile(folder)(prompt(length)), logits(model, prompt(length)))
+    agree(perpend.import_model(folder).evaluate(prompt(length))[0], logits(model, prompt(length)))
 
 
 @pytest.mark.parametrize("name", ["llama-linear", "llama-dynamic", "llama-llama3", "llama-yarn", "phi3-longrope"])
@@ -60,9 +60,8 @@ def test_weights_beside_their_settings(tmp_path: Path) -> None:
     model = make(CASES["llama"])
     save(model, tmp_path)
     tokens = prompt(5)
-    np.testing.assert_array_equal(
-        perpend.compile(tmp_path / "model.safetensors")(tokens), perpend.compile(tmp_path)(tokens)
-    )
+    of_file = perpend.import_model(tmp_path / "model.safetensors").evaluate(tokens)
+    np.testing.assert_array_equal(of_file[0], perpend.import_model(tmp_path).evaluate(tokens)[0])
 
 
 def test_names_without_their_first_part(tmp_path: Path) -> None:

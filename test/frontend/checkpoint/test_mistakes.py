@@ -60,7 +60,8 @@ def error_of(path: Path) -> str:
         ({"attention_bias": True}, "the tensor 'model.layers.0.self_attn.q_proj.bias' is missing"),
         ({"vocab_size": 97}, "tensor 'model.embed_tokens.weight': expected shape .97"),
         ({"quantization_config": {"quant_method": "gptq"}}, "quantised .'quantization_config'.*GGUF"),
-        ({"use_bidirectional_attention": True}, "attention in both directions"),
+        ({"use_bidirectional_attention": True}, "'use_bidirectional_attention': true is not supported\nhint: "),
+        ({"logits_scaling": 8}, "'logits_scaling': 8 is not supported\nhint: the model may be another"),
     ],
 )
 def test_settings(model: Any, tmp_path: Path, settings: dict[str, Any], words: str) -> None:
@@ -144,6 +145,7 @@ def test_gguf_settings(model: Any, tmp_path: Path) -> None:
         ({"llama.embedding_length": "64"}, "'llama.embedding_length': expected a whole number"),
         ({"llama.rope.scaling.type": "spiral"}, "type 'spiral' is not supported"),
         ({"llama.attention.head_count": [4, 2]}, "expected one number for all layers, got .4,2."),
+        ({"llama.attention.clamp_kqv": 1.0}, "'llama.attention.clamp_kqv': 1 is not supported"),
         ({"llama.block_count": 2}, "the tensor 'blk.1.attn_norm.weight' is missing"),
     ]:
         path.write_bytes(gguf_bytes(metadata | change, tensors))

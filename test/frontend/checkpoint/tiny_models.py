@@ -55,7 +55,7 @@ CASES = {
     "gemma3": Case(
         "gemma3_text",
         {"head_dim": 16, "query_pre_attn_scalar": 20, "sliding_window": 6, "num_hidden_layers": 3}
-        | {"sliding_window_pattern": 3, "final_logit_softcapping": 25.0, "attn_logit_softcapping": 20.0},
+        | {"sliding_window_pattern": 3, "final_logit_softcapping": 25.0},
     ),
     "gemma3-linear": Case(
         "gemma3_text",

@@ -69,7 +69,6 @@ void describeGemma3(Settings &settings, Weights &weights, Form &form) {
     return;
   form.activation = readActivation(settings, Form::Activation::GeluTanh);
   form.normalisesResults = form.normalisesHeads = true;
-  form.attentionCap = settings.number(Key::AttentionCap, 0);
   form.finalCap = settings.number(Key::FinalCap, 0);
   describeScale(settings, form, 256, 62);
   describePattern(settings, form, settings.isGguf() ? 1024 : 4096, 6);
