@@ -120,6 +120,8 @@ ROOMS = {
     "src/host": "main as a program on places in memory; memory plans and their verifier",
     "src/interp": "executes modules of the three levels; the definition of what they mean",
     "src/frontend/onnx": "ONNX files",
+    "src/frontend/checkpoint": "checkpoints of language models: GGUF, safetensors, descriptions of architectures",
+    "src/tokenizer": "tokenizer files, which become tables for the runtime",
     "src/arrays": "arrays and files of them: comparison, random values, .npy",
     "src/target": "machines as data, objects, linking",
     "src/target/vector": "code for vector units of any processor",

@@ -97,7 +97,7 @@ static void warn(const std::vector<std::string> &texts, int depth) {
 static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
   if (!program)
     throw CompileError(error);
-  warn(program->warnings, /*depth=*/3); // import_onnx, import_model, compile
+  warn(program->warnings, /*depth=*/3); // import_source, import_model, compile
   return program;
 }
 
@@ -114,12 +114,14 @@ static Program::Dims dimsOf(nb::dict dims) {
   return list;
 }
 
-static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> source, nb::dict dims,
+static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
                                          const std::vector<std::string> &operators) {
   std::string error;
-  if (const std::string *path = std::get_if<std::string>(&source))
-    return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), operators, error), error);
-  const nb::bytes &bytes = std::get<nb::bytes>(source);
+  return orThrow(Program::fromFile(path, dimsOf(dims), operators, error), error);
+}
+
+static std::unique_ptr<Program> fromOnnx(nb::bytes bytes, nb::dict dims, const std::vector<std::string> &operators) {
+  std::string error;
   std::string_view view(bytes.c_str(), bytes.size());
   return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), operators, error), error);
 }
@@ -249,7 +251,8 @@ static void bindProgram(nb::module_ &module) {
   nb::class_<Program>(module, "Module",
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
-      .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
+      .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
+      .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)
       .def_static("join", &join, "parts"_a)
