@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import perpend
 import pytest
@@ -52,6 +54,23 @@ def test_bessel_functions_and_others() -> None:
         tolerance = 1e-8 if values.dtype == torch.float64 else 1e-6  # PyTorch's trigamma is exact to 5e-10
         for result, expected in zip(results[:7], tensors(exact)[:7], strict=True):
             torch.testing.assert_close(result, expected.to(values.dtype), atol=0, rtol=tolerance)
+
+
+def scaled_complement(x: float) -> float:
+    if math.isinf(x):
+        return 0.0 if x > 0 else math.inf
+    with mpmath.workdps(40):
+        return float(mpmath.exp(mpmath.mpf(x) ** 2) * mpmath.erfc(x))
+
+
+def test_complementary_error_function_keeps_its_digits() -> None:
+    """Rounding of x^2 alone would be 300 units of the last place at 26."""
+    x = torch.cat([torch.linspace(-26.5, 26.5, 601, dtype=torch.float64), POINTS.double(), NAN.double()])
+    module = perpend.import_model(Function(lambda x: (torch.erfc(x), torch.special.erfcx(x))), example_inputs=(x,))
+    exact = [[math.erfc(each) for each in x.tolist()], [scaled_complement(each) for each in x.tolist()]]
+    for results in (perpend.compile(module)(x), module.evaluate(x)):
+        for result, expected in zip(results, exact, strict=True):
+            np.testing.assert_allclose(result.numpy(), expected, rtol=1e-15, atol=1e-320)
 
 
 @pytest.mark.parametrize("initial", [None, 2.0])
