@@ -258,6 +258,21 @@ def test_bits_of_numbers(dtype: torch.dtype) -> None:
         torch.testing.assert_close(result, reference, rtol=0, atol=0, equal_nan=True)
 
 
+HASHED = [torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.int8, torch.uint8, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", HASHED)
+def test_hashes_of_bits(dtype: torch.dtype) -> None:
+    def function(x: torch.Tensor) -> Any:
+        hashes = torch.hash_tensor(x), torch.hash_tensor(x, (0, -1)), torch.hash_tensor(x, 1, keepdim=True)
+        return [each.view(torch.int64) for each in (*hashes, torch.hash_tensor(x[0, 0, 0]))]
+
+    x = (X * 30).to(dtype)
+    model = perpend.compile(Function(function), example_inputs=(x,))
+    for result, reference in zip(tensors(model(x)), tensors(function(x)), strict=True):
+        assert torch.equal(result, reference)
+
+
 def test_other_sizes() -> None:
     check(lambda x: (x.clone().resize_(2, 3), aten.resize(x, [3, 5]), aten.resize(x, [5, 5])[:4]), X[0])
 
