@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from edge_cases import DISPUTED, Call, FrontEnd, Group, Make, Record, run_groups
+from edge_cases import BATCH, DISPUTED, Call, FrontEnd, Group, Make, Record, run_groups
 from edge_report import counts, groups_text, read_entries, stale, table_text, unexplained
 
 
@@ -44,17 +44,14 @@ def chosen(front: FrontEnd, operator: str, types: str) -> list[Group]:
     ]
 
 
-def run(front: FrontEnd, groups: Sequence[Group], until_s: float = float("inf")) -> Iterator[Record]:
-    """Until the time is over."""
-    start = time.monotonic()
-    for number, (group, records) in enumerate(run_groups(front, groups)):
+def run(front: FrontEnd, groups: Sequence[Group], count: int = 1) -> Iterator[Record]:
+    """count: how many groups are compiled together."""
+    for number, (group, records) in enumerate(run_groups(front, groups, count=count)):
         yield from records
         if sys.stderr.isatty():
             print(
                 f"\r{front.name}: {number + 1}/{len(groups)} {group.name[:60]:60}", end="", file=sys.stderr, flush=True
             )
-        if time.monotonic() - start > until_s:
-            return
 
 
 FORMS_OF_SAMPLE = 10
@@ -118,7 +115,7 @@ def main(arguments: list[str] | None = None) -> int:
         groups = sample(groups, options.sample) if options.sample else groups
         groups = with_forms(groups, options.forms) if options.forms else groups
         records, start = [], time.monotonic()
-        for record in run(front, groups):
+        for record in run(front, groups, max(1, BATCH // options.forms) if options.forms else 1):
             records.append(record)
             if options.lines:
                 with options.lines.open("a") as file:
