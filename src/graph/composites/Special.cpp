@@ -126,17 +126,14 @@ static constexpr int steps = 10;
 
 /// Shifts x > 0 by recurrences to where the series hold.
 struct Shifted {
-  Scalar x, product, sum; ///< x + shift, the product of x .. x + shift - 1, and the sum of their inverses
+  Scalar x, sum; ///< x + shift, and the sum of the inverses of x .. x + shift - 1
 };
 
 static Shifted shifted(Scalar x) {
-  Scalar isSmall = x < steps, product = x.constant(1), total = x.constant(0);
-  for (int step = 0; step < steps; ++step) {
-    product = product * (x + step);
+  Scalar isSmall = x < steps, total = x.constant(0);
+  for (int step = 0; step < steps; ++step)
     total = total + 1.0 / (x + step);
-  }
-  return {select(isSmall, x + steps, x), select(isSmall, product, x.constant(1)),
-          select(isSmall, total, x.constant(0))};
+  return {select(isSmall, x + steps, x), select(isSmall, total, x.constant(0))};
 }
 
 /// Of log gamma(2 + z) / z: 1 - Euler's constant and (-1)^k (zeta(k) - 1) / k, k from 2 on.
@@ -157,15 +154,25 @@ static Scalar logGammaNear(Scalar x) {
   return select(isLow, series - log1p(z), series);
 }
 
+/// log gamma(x) for 1/2 < x < 10: gamma(x) = (x - 1) ... (x - k) gamma(x - k), where no large numbers cancel.
+static Scalar logGammaMiddle(Scalar x) {
+  Scalar product = x.constant(1);
+  for (int step = steps; step > 2; --step) {
+    Scalar isLarge = x >= 2.5;
+    x = select(isLarge, x - 1.0, x);
+    product = select(isLarge, product * x, product);
+  }
+  return logGammaNear(x) + log(product);
+}
+
 /// log gamma(x) for x >= 1/2
 static Scalar logGammaRight(Scalar x) {
-  Shifted s = shifted(x);
-  Scalar inverse = 1.0 / s.x, square = inverse * inverse, series = x.constant(0);
+  Scalar inverse = 1.0 / x, square = inverse * inverse, series = x.constant(0);
   for (double coefficient : llvm::reverse(stirling))
     series = series * square + coefficient;
-  Scalar result = (s.x - 0.5) * log(s.x) - s.x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
-  result = select(equal(x, infinity), x, result - log(s.product));
-  return select(x < 2.5, logGammaNear(x), result);
+  Scalar far = (x - 0.5) * log(x) - x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
+  far = select(equal(x, infinity), x, far);
+  return select(x < steps, logGammaMiddle(min(x, steps)), far);
 }
 
 /// digamma(x) for x > 0: the derivative of the series.
