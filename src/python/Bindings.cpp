@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/Attributes.h"
+#include "python/ChatTemplates.h"
 #include "python/Evaluation.h"
 #include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
@@ -488,4 +489,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
   perpend::python::bindTuning(module);
+  perpend::python::bindChatTemplates(module);
 }
