@@ -66,8 +66,8 @@ bool Evaluator::fill(const NodeRecord &function, const Arguments &arguments, Val
   }
   const Span name = table.text(function);
   if (machine.ok() && arguments.count > positional)
-    machine.fail("the macro '%.*s' takes %u arguments, got %zu", static_cast<int>(name.size % 200), name.data, positional,
-                 arguments.count);
+    machine.fail("the macro '%.*s' takes %u arguments, got %zu", static_cast<int>(name.size % 200), name.data,
+                 positional, arguments.count);
   if (machine.ok() && used < arguments.keywordCount)
     machine.fail("the macro '%.*s' got a named argument that it does not take, or twice",
                  static_cast<int>(name.size % 200), name.data);

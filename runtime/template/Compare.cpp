@@ -274,8 +274,8 @@ void sortBy(Machine &machine, Value *keys, Value *values, size_t count, bool rev
       const size_t middle = start + width < count ? start + width : count;
       const size_t end = start + 2 * width < count ? start + 2 * width : count;
       for (size_t i = start, a = start, b = middle; i < end && machine.ok(); ++i) {
-        const bool takesB = a == middle || (b < end && (reverse ? less(machine, keys[a], keys[b])
-                                                                 : less(machine, keys[b], keys[a])));
+        const bool takesB =
+            a == middle || (b < end && (reverse ? less(machine, keys[a], keys[b]) : less(machine, keys[b], keys[a])));
         const size_t from = takesB ? b++ : a++;
         otherKeys[i] = keys[from];
         otherValues[i] = values[from];

@@ -188,8 +188,15 @@ Evaluator::Flow Evaluator::executeFor(const NodeRecord &node, Frame frame) {
   const bool isFiltered = kindOf(table.child(node, 4)) == NodeKind::LoopFilter;
   Condition condition = {this, &table.child(node, 4), frame};
   const int64_t length = isFiltered ? -1 : lengthOfValue(over);
-  *loop = {iterate(machine, over), absent(), absent(), absent(), absent(), -1, length,
-           isFiltered ? nextSelected : nullptr, &condition};
+  *loop = {iterate(machine, over),
+           absent(),
+           absent(),
+           absent(),
+           absent(),
+           -1,
+           length,
+           isFiltered ? nextSelected : nullptr,
+           &condition};
   // Jinja takes the else branch unless the end of the body was reached once.
   bool reachedEnd = false;
   while (advance(machine, *loop)) {

@@ -25,9 +25,8 @@ Value rangeOf(Machine &machine, const Arguments &arguments) {
   Value value = object(Range, range);
   if (isEmpty)
     return value;
-  const uint64_t distance = range->step > 0
-                                ? static_cast<uint64_t>(range->stop) - static_cast<uint64_t>(range->start)
-                                : static_cast<uint64_t>(range->start) - static_cast<uint64_t>(range->stop);
+  const uint64_t distance = range->step > 0 ? static_cast<uint64_t>(range->stop) - static_cast<uint64_t>(range->start)
+                                            : static_cast<uint64_t>(range->start) - static_cast<uint64_t>(range->stop);
   const uint64_t step = range->step > 0 ? static_cast<uint64_t>(range->step) : -static_cast<uint64_t>(range->step);
   value.size = (distance - 1) / step + 1;
   if (value.size > static_cast<uint64_t>(maxRange))
@@ -114,7 +113,8 @@ Value strftimeNow(Machine &machine, const Arguments &arguments) {
   for (size_t i = 0; i < size;)
     if (nextCode({written, size}, i) >= 0x200000)
       return machine.fail("strftime_now: the locale's text is not UTF-8");
-  return size ? text({written, size}) : machine.fail("strftime_now: the format gives nothing, or more than %zu bytes", most);
+  return size ? text({written, size})
+              : machine.fail("strftime_now: the format gives nothing, or more than %zu bytes", most);
 }
 
 constexpr const char *names[] = {

@@ -51,9 +51,9 @@ void Arena::release(void *first) {
 }
 
 const char *kindName(Value value) {
-  static const char *const names[] = {"NoneType", "bool",      "int",    "float", "str",   "list",      "tuple",
-                                      "dict",     "Markup",    "undefined", "range", "dict view", "generator",
-                                      "namespace", "macro",    "method", "function", "loop", "reference", "nothing"};
+  static const char *const names[] = {"NoneType", "bool",   "int",       "float", "str",       "list",      "tuple",
+                                      "dict",     "Markup", "undefined", "range", "dict view", "generator", "namespace",
+                                      "macro",    "method", "function",  "loop",  "reference", "nothing"};
   return value.kind <= Absent ? names[value.kind] : "unknown";
 }
 

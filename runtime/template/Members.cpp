@@ -123,9 +123,10 @@ Value sliceOf(Machine &machine, Value value, Value start, Value stop, Value step
   if (value.kind == Undefined)
     return machine.failUndefined(value);
   const bool isList = value.kind == List || value.kind == Tuple;
+  if (value.kind == Range)
+    return machine.fail("a slice of a range is not known here; hint: |list makes a list of it");
   if (!isList && !isText(value))
-    return value.kind == Range ? machine.fail("a slice of a range is not known here; hint: |list makes a list of it")
-                               : machine.undefined(span("a slice"), Absence::Attribute);
+    return machine.fail("a %s has no slices", kindName(value));
   const int64_t length = lengthOfValue(value);
   Bounds bounds = {};
   if (!boundsOf(machine, length, start, stop, step, bounds))
@@ -177,8 +178,8 @@ Value valueAt(Machine &machine, Value value, Value path, Value otherwise) {
 
 void setAttribute(Machine &machine, Value space, Span name, Value value) {
   if (space.kind != Namespace) {
-    machine.fail("cannot set '%.*s': only a namespace has attributes that can be set", static_cast<int>(name.size % 200),
-                 name.data);
+    machine.fail("cannot set '%.*s': only a namespace has attributes that can be set",
+                 static_cast<int>(name.size % 200), name.data);
     return;
   }
   machine.charge(static_cast<NamespaceData *>(space.as.object)->count / 8 + 1);

@@ -288,8 +288,8 @@ bool findMethod(Machine &machine, Value owner, Span name, Value &method) {
     }
   for (const auto &entry : unknown)
     if (entry.owner == kind && name == entry.name)
-      machine.fail("'%s' of a %s is not known here; hint: docs/howto/render-a-chat-template.md lists what is", entry.name,
-                   kindName(owner));
+      machine.fail("'%s' of a %s is not known here; hint: docs/howto/render-a-chat-template.md lists what is",
+                   entry.name, kindName(owner));
   return false;
 }
 

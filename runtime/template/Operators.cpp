@@ -1,5 +1,5 @@
-// Arithmetic, and the operators of texts and lists. Where Python's result would have more than 64 bits, or its digits are
-// not known here, there is an error.
+// Arithmetic, and the operators of texts and lists. Where Python's result would have more than 64 bits, or its digits
+// are not known here, there is an error.
 #include "template/Operations.h"
 #include "template/Texts.h"
 
@@ -66,9 +66,9 @@ Value operateOnIntegers(Machine &machine, NodeKind kind, int64_t a, int64_t b) {
     return number(static_cast<double>(a) / static_cast<double>(b));
   }
   if (b == -1)
-    return kind == NodeKind::Modulo                     ? integer(0)
+    return kind == NodeKind::Modulo                         ? integer(0)
            : __builtin_sub_overflow(int64_t{0}, a, &result) ? failWide(machine)
-                                                        : integer(result);
+                                                            : integer(result);
   const bool isBelow = a % b != 0 && (a < 0) != (b < 0);
   return integer(kind == NodeKind::Modulo ? a % b + (isBelow ? b : 0) : a / b - isBelow);
 }
@@ -117,7 +117,12 @@ Value repeat(Machine &machine, Value value, int64_t times) {
 void addHtml(Builder &out, Span text) {
   for (size_t i = 0; i < text.size; ++i) {
     const char c = text.data[i];
-    const char *escaped = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&#34;" : c == '\'' ? "&#39;" : nullptr;
+    const char *escaped = c == '&'    ? "&amp;"
+                          : c == '<'  ? "&lt;"
+                          : c == '>'  ? "&gt;"
+                          : c == '"'  ? "&#34;"
+                          : c == '\'' ? "&#39;"
+                                      : nullptr;
     if (escaped)
       out.add(escaped);
     else

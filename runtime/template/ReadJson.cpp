@@ -55,7 +55,9 @@ bool JsonReader::hexDigits(uint32_t &code) {
   code = 0;
   for (int i = 0; i < 4; ++i, ++at) {
     const char c = peek();
-    const int digit = c >= '0' && c <= '9' ? c - '0' : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10 : -1;
+    const int digit = c >= '0' && c <= '9'                     ? c - '0'
+                      : (c | 0x20) >= 'a' && (c | 0x20) <= 'f' ? (c | 0x20) - 'a' + 10
+                                                               : -1;
     if (digit < 0)
       return false;
     code = code * 16 + static_cast<uint32_t>(digit);

@@ -1,5 +1,5 @@
-// Checks a table before anything of it is used. Whether a node may stand where it stands is the evaluator's to check: it
-// refuses kinds that it does not expect.
+// Checks a table before anything of it is used. Whether a node may stand where it stands is the evaluator's to check:
+// it refuses kinds that it does not expect.
 #include "template/Table.h"
 #include "template/Machine.h"
 #include <cstdlib>
@@ -19,8 +19,8 @@ constexpr NodeRule rules[] = {
 
 // Records of a type that lie in the table; null: they do not.
 template <typename T> const T *records(const char *base, size_t bytes, uint32_t position, uint32_t count) {
-  const bool isInside =
-      position >= sizeof(TableHead) && position <= bytes && position % alignof(T) == 0 && count <= (bytes - position) / sizeof(T);
+  const bool isInside = position >= sizeof(TableHead) && position <= bytes && position % alignof(T) == 0 &&
+                        count <= (bytes - position) / sizeof(T);
   return isInside ? reinterpret_cast<const T *>(base + position) : nullptr;
 }
 
@@ -37,15 +37,20 @@ const char *Table::checkNode(uint32_t index, const uint16_t *depths) const {
     return "an unknown node";
   const NodeRule &rule = rules[node.kind];
   if (node.first > head->childCount || node.count > head->childCount - node.first ||
-      node.count < static_cast<uint32_t>(rule.least) || (rule.most >= 0 && node.count > static_cast<uint32_t>(rule.most)))
+      node.count < static_cast<uint32_t>(rule.least) ||
+      (rule.most >= 0 && node.count > static_cast<uint32_t>(rule.most)))
     return "a node with too many or too few children";
   for (uint32_t i = 0; i < node.count; ++i)
     if (children[node.first + i] >= index || depths[children[node.first + i]] >= maxTreeDepth)
       return "a node above its parent, or too deep";
   if (rule.hasText && node.text >= head->textCount)
     return "a text that is not there";
-  const uint32_t limits[] = {0, maxSlots - 1, head->numberCount - 1, static_cast<uint32_t>(FilterKind::End) - 1,
-                             static_cast<uint32_t>(TestKind::End) - 1, maxSlots};
+  const uint32_t limits[] = {0,
+                             maxSlots - 1,
+                             head->numberCount - 1,
+                             static_cast<uint32_t>(FilterKind::End) - 1,
+                             static_cast<uint32_t>(TestKind::End) - 1,
+                             maxSlots};
   const uint32_t limit = limits[static_cast<int>(rule.payload)];
   if (rule.payload == Payload::Number ? node.value >= head->numberCount : node.value > limit)
     return "a value out of range";

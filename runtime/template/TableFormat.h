@@ -1,5 +1,5 @@
-// The table of a template: its syntax tree as records. src/templates writes it, runtime/template reads it. Like the tables
-// of models (perpend_tables.h) it is little-endian, has no addresses, and positions count bytes from its start.
+// The table of a template: its syntax tree as records. src/templates writes it, runtime/template reads it. Like the
+// tables of models (perpend_tables.h) it is little-endian, has no addresses, and positions count bytes from its start.
 #ifndef PERPEND_RUNTIME_TEMPLATE_TABLEFORMAT_H
 #define PERPEND_RUNTIME_TEMPLATE_TABLEFORMAT_H
 #include <cstdint>
@@ -46,12 +46,12 @@ struct TextRecord {
 struct TableHead {
   uint32_t magic; // "PTPL"
   uint32_t version;
-  uint32_t bytes;  // of the table
-  uint32_t root;   // a node: the Function of the whole template
-  uint32_t nodes, nodeCount;       // NodeRecord
-  uint32_t children, childCount;   // uint32_t
-  uint32_t texts, textCount;       // TextRecord
-  uint32_t numbers, numberCount;   // int64_t, or the bits of a double
+  uint32_t bytes;                // of the table
+  uint32_t root;                 // a node: the Function of the whole template
+  uint32_t nodes, nodeCount;     // NodeRecord
+  uint32_t children, childCount; // uint32_t
+  uint32_t texts, textCount;     // TextRecord
+  uint32_t numbers, numberCount; // int64_t, or the bits of a double
 };
 
 constexpr uint32_t tableMagic = 0x4C505450, tableVersion = 1;

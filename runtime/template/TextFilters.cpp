@@ -60,8 +60,9 @@ Value textFilter(Machine &machine, FilterKind filter, Value operand, const Value
   case FilterKind::Title:
     return text(titleFilter(machine, textOf(machine, operand)));
   case FilterKind::Center:
-    return operand.kind == Safe ? machine.fail("center of a text that is marked safe is not known here")
-                                : pad(machine, textOf(machine, operand), wholeArgument(machine, "center", a[0], 80), {" ", 1}, 0);
+    return operand.kind == Safe
+               ? machine.fail("center of a text that is marked safe is not known here")
+               : pad(machine, textOf(machine, operand), wholeArgument(machine, "center", a[0], 80), {" ", 1}, 0);
   case FilterKind::Indent:
     return indentFilter(machine, operand, a);
   case FilterKind::Trim:

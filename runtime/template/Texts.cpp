@@ -44,7 +44,7 @@ uint32_t codeBefore(Span text, size_t position) {
 enum class Casing { Cased, Ignored, Neither, Unknown };
 // What Unicode's rule for the final sigma asks of its neighbours. Known of ASCII and of letters that have another case.
 Casing casing(uint32_t code) {
-  if (library::toUpper(code) != code || library::toLower(code) != code)
+  if (library::toUpper(code) != code || library::toLower(code) != code || special(UPPER, code))
     return Casing::Cased;
   if (code < 0x80)
     return code == '\'' || code == '.' || code == ':' || code == '^' || code == '`' ? Casing::Ignored : Casing::Neither;
@@ -92,7 +92,8 @@ bool isSpace(uint32_t code) {
 }
 
 bool isLineBreak(uint32_t code) {
-  return (code >= 10 && code <= 13) || (code >= 0x1C && code <= 0x1E) || code == 0x85 || code == 0x2028 || code == 0x2029;
+  return (code >= 10 && code <= 13) || (code >= 0x1C && code <= 0x1E) || code == 0x85 || code == 0x2028 ||
+         code == 0x2029;
 }
 
 bool isPrintable(uint32_t code) {

@@ -22,7 +22,7 @@ bool endsWith(Span text, Span part);
 enum class Case { Upper, Lower, Capital };
 void addInCase(Machine &machine, Builder &out, Span text, Case wanted);
 Span inCase(Machine &machine, Span text, Case wanted);
-Span titleFilter(Machine &machine, Span text); // Jinja's `title`
+Span titleFilter(Machine &machine, Span text);  // Jinja's `title`
 Value titleMethod(Machine &machine, Span text); // Python's str.title
 Span replace(Machine &machine, Span text, Span old, Span with, int64_t most);
 Value splitAtSpace(Machine &machine, Span text, int64_t most, bool fromEnd);

@@ -112,9 +112,9 @@ perpend_value ValueTree::convert(nb::handle object, const std::string &path, uns
     return convertSequence(object, path, depth);
   if (nb::isinstance<nb::dict>(object))
     return convertDict(object, path, depth);
-  throw nb::type_error(
-      (path + ": expected None, a bool, a number, a text, a list, a tuple or a dict, got " + nb::inst_name(object).c_str())
-          .c_str());
+  throw nb::type_error((path + ": expected None, a bool, a number, a text, a list, a tuple or a dict, got " +
+                        nb::inst_name(object).c_str())
+                           .c_str());
 }
 
 class ChatTemplate {
@@ -124,7 +124,8 @@ public:
   }
   nb::bytes bytes() const { return nb::bytes(table.data(), size); }
   nb::str render(const perpend_value &variables, const perpend_template_limits &limits) const;
-  nb::str renderPython(nb::dict variables, uint64_t steps, uint64_t memoryBytes, uint64_t outputBytes, uint32_t depth) const {
+  nb::str renderPython(nb::dict variables, uint64_t steps, uint64_t memoryBytes, uint64_t outputBytes,
+                       uint32_t depth) const {
     ValueTree tree;
     std::vector<perpend_value> pairs;
     return render(tree.convert(variables, "variables", 0), {steps, memoryBytes, outputBytes, depth});
@@ -164,17 +165,18 @@ nb::str ChatTemplate::renderJson(const std::string &text) const {
 void bindChatTemplates(nb::module_ &module) {
   nb::exception<TemplateError>(module, "TemplateError", PyExc_ValueError);
   nb::class_<ChatTemplate>(module, "ChatTemplate")
-      .def("__init__",
-           [](ChatTemplate *self, const std::string &text) {
-             std::string error;
-             std::optional<std::string> table = templates::compileTemplate(text, error);
-             if (!table)
-               throw TemplateError(error);
-             new (self) ChatTemplate(std::move(*table));
-           },
-           "text"_a)
-      .def_static("of_table",
-                  [](nb::bytes table) { return ChatTemplate(std::string(table.c_str(), table.size())); }, "table"_a)
+      .def(
+          "__init__",
+          [](ChatTemplate *self, const std::string &text) {
+            std::string error;
+            std::optional<std::string> table = templates::compileTemplate(text, error);
+            if (!table)
+              throw TemplateError(error);
+            new (self) ChatTemplate(std::move(*table));
+          },
+          "text"_a)
+      .def_static(
+          "of_table", [](nb::bytes table) { return ChatTemplate(std::string(table.c_str(), table.size())); }, "table"_a)
       .def_prop_ro("table", &ChatTemplate::bytes)
       .def("render", &ChatTemplate::renderPython, "variables"_a, "steps"_a = 0, "memory_bytes"_a = 0,
            "output_bytes"_a = 0, "depth"_a = 0)

@@ -70,7 +70,8 @@ bool bindReference(Node &node, FilterKind filter, ArgumentList &arguments, Probl
   }
   NodePtr &named = arguments.values[position];
   if (named->kind != NodeKind::String) {
-    problem.report(node.line, isMap ? "the filter of map is no text" : "the test is no text", "write its name in quotes");
+    problem.report(node.line, isMap ? "the filter of map is no text" : "the test is no text",
+                   "write its name in quotes");
     return false;
   }
   ArgumentList rest;
@@ -96,15 +97,15 @@ bool isReferring(FilterKind filter) {
          filter == FilterKind::SelectAttribute || filter == FilterKind::RejectAttribute;
 }
 
-void bindByName(Node &node, const std::string &name, const FilterRule &rule, ArgumentList &arguments, Problem &problem) {
+void bindByName(Node &node, const std::string &name, const FilterRule &rule, ArgumentList &arguments,
+                Problem &problem) {
   llvm::SmallVector<StringRef> parameters;
   rule.parameters.split(parameters, ' ', -1, /*KeepEmpty=*/false);
   std::vector<NodePtr> bound(parameters.size());
-  const std::string takes =
-      parameters.empty() ? "it takes none" : "its arguments are " + llvm::join(parameters, ", ");
+  const std::string takes = parameters.empty() ? "it takes none" : "its arguments are " + llvm::join(parameters, ", ");
   if (arguments.values.size() > parameters.size())
-    return problem.report(node.line, "the filter '" + name + "' got " + std::to_string(arguments.values.size()) + " arguments",
-                          takes);
+    return problem.report(
+        node.line, "the filter '" + name + "' got " + std::to_string(arguments.values.size()) + " arguments", takes);
   for (size_t i = 0; i < arguments.values.size(); ++i)
     bound[i] = std::move(arguments.values[i]);
   for (auto &[key, value] : arguments.named) {
@@ -115,7 +116,8 @@ void bindByName(Node &node, const std::string &name, const FilterRule &rule, Arg
   }
   for (size_t i = 0; i < rule.least; ++i)
     if (!bound[i])
-      return problem.report(node.line, "the filter '" + name + "' lacks the argument '" + parameters[i].str() + "'", takes);
+      return problem.report(node.line, "the filter '" + name + "' lacks the argument '" + parameters[i].str() + "'",
+                            takes);
   for (NodePtr &child : bound)
     node.add(child ? std::move(child) : empty(node.line));
 }

@@ -105,7 +105,8 @@ Encoder::Index Encoder::encodeName(const Node &node, const std::string &name, Sc
     place = scope.find(name);
   }
   uint16_t outwards = 0;
-  for (const FunctionSlots *function = &scope.slotsOfFunction(); function != place->function; function = function->outer)
+  for (const FunctionSlots *function = &scope.slotsOfFunction(); function != place->function;
+       function = function->outer)
     ++outwards;
   return add(NodeKind::Name, node.line, {}, place->slot, name, outwards);
 }
@@ -208,7 +209,8 @@ Encoder::Index Encoder::encodeFunction(const Node &node, Scope *scope) {
     std::vector<Index> value;
     if (i >= firstDefault)
       value.push_back(encode(*node.children[1 + i - firstDefault], inner));
-    list.push_back(add(NodeKind::Parameter, node.line, value, inner.find(node.parameters[i])->slot, node.parameters[i]));
+    list.push_back(
+        add(NodeKind::Parameter, node.line, value, inner.find(node.parameters[i])->slot, node.parameters[i]));
   }
   if (takesCaller)
     list.push_back(add(NodeKind::Parameter, node.line, {}, inner.find("caller")->slot, "caller"));

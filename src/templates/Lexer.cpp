@@ -27,10 +27,10 @@ size_t spaceAt(StringRef text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first == ' ' || (first >= 9 && first <= 13) || (first >= 0x1C && first <= 0x1F))
     return 1;
-  for (StringRef space : {"\xC2\x85", "\xC2\xA0", "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82",
-                          "\xE2\x80\x83", "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88",
-                          "\xE2\x80\x89", "\xE2\x80\x8A", "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F",
-                          "\xE3\x80\x80"})
+  for (StringRef space :
+       {"\xC2\x85", "\xC2\xA0", "\xE1\x9A\x80", "\xE2\x80\x80", "\xE2\x80\x81", "\xE2\x80\x82", "\xE2\x80\x83",
+        "\xE2\x80\x84", "\xE2\x80\x85", "\xE2\x80\x86", "\xE2\x80\x87", "\xE2\x80\x88", "\xE2\x80\x89", "\xE2\x80\x8A",
+        "\xE2\x80\xA8", "\xE2\x80\xA9", "\xE2\x80\xAF", "\xE2\x81\x9F", "\xE3\x80\x80"})
     if (text.starts_with(space))
       return space.size();
   return 0;
@@ -123,7 +123,8 @@ void Lexer::addData(StringRef text, char sign, bool isVariable) {
 
 void Lexer::lexData() {
   size_t tag = at;
-  while (tag < source.size() && !(source[tag] == '{' && tag + 1 < source.size() && StringRef("%{#").contains(source[tag + 1])))
+  while (tag < source.size() &&
+         !(source[tag] == '{' && tag + 1 < source.size() && StringRef("%{#").contains(source[tag + 1])))
     ++tag;
   if (tag >= source.size()) {
     if (at < source.size())
@@ -282,7 +283,8 @@ bool Lexer::lexNumber() {
   add(end > size ? TokenKind::Float : TokenKind::Integer, text.take_front(end));
   if (end > size) {
     tokens.back().number = std::strtod(digits.c_str(), nullptr);
-  } else if (radix == 10 && digits.size() > 1 && digits[0] == '0' && digits.find_first_not_of('0') != std::string::npos) {
+  } else if (radix == 10 && digits.size() > 1 && digits[0] == '0' &&
+             digits.find_first_not_of('0') != std::string::npos) {
     problem.report(line, "a number begins with 0: '" + text.take_front(end).str() + "'");
   } else if (StringRef(digits).getAsInteger(radix, tokens.back().integer)) {
     problem.report(line, "an integer needs more than 64 bits: '" + text.take_front(end).str() + "'");
@@ -302,9 +304,10 @@ bool Lexer::lexString() {
   }
   std::string text;
   if (!unescape(source.slice(at + 1, end), text))
-    problem.report(line, "an escape is not known in the text " + source.slice(at, end + 1).str(),
-                   "known are \\n, \\t, \\\", \\\\ and their relatives, \\x41, \\u00e9 and \\U0001f600, without halves of "
-                   "pairs");
+    problem.report(
+        line, "an escape is not known in the text " + source.slice(at, end + 1).str(),
+        "known are \\n, \\t, \\\", \\\\ and their relatives, \\x41, \\u00e9 and \\U0001f600, without halves of "
+        "pairs");
   add(TokenKind::String, text);
   advance(end + 1 - at);
   return true;
@@ -359,8 +362,8 @@ bool Lexer::unescape(StringRef text, std::string &result) {
 
 bool Lexer::lexOperator() {
   StringRef op;
-  for (StringRef known : {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[", "]", "(", ")", "{", "}", ">",
-                          "<", "=", ".", ":", "|", ",", ";"})
+  for (StringRef known : {"//", "**", "==", "!=", ">=", "<=", "+", "-", "/", "*", "%", "~", "[",
+                          "]",  "(",  ")",  "{",  "}",  ">",  "<", "=", ".", ":", "|", ",", ";"})
     if (op.empty() && rest().starts_with(known))
       op = rest().take_front(known.size());
   if (op.empty())

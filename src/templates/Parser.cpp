@@ -105,8 +105,8 @@ NodePtr Parser::parseBlockOf(std::initializer_list<StringRef> ends) {
 }
 
 NodePtr Parser::failStatement(const Token &token) {
-  static constexpr StringRef others[] = {"block", "extends", "include", "import", "from", "with", "autoescape", "do", "print",
-                                         "trans", "debug"};
+  static constexpr StringRef others[] = {"block",      "extends", "include", "import", "from", "with",
+                                         "autoescape", "do",      "print",   "trans",  "debug"};
   if (llvm::is_contained(others, StringRef(token.text)))
     return fail("the statement '" + token.text + "' is not known", knownStatements.str());
   return fail("there is no statement '" + token.text + "'", knownStatements.str());
@@ -321,6 +321,8 @@ NodePtr Parser::parseGeneration() {
   return node;
 }
 
-NodePtr parse(std::vector<Token> tokens, Problem &problem) { return Parser(std::move(tokens), problem).parseTemplate(); }
+NodePtr parse(std::vector<Token> tokens, Problem &problem) {
+  return Parser(std::move(tokens), problem).parseTemplate();
+}
 
 } // namespace perpend::templates

@@ -14,7 +14,19 @@
 
 namespace perpend::templates {
 
-enum class TokenKind { Data, BlockBegin, BlockEnd, VariableBegin, VariableEnd, Name, String, Integer, Float, Operator, End };
+enum class TokenKind {
+  Data,
+  BlockBegin,
+  BlockEnd,
+  VariableBegin,
+  VariableEnd,
+  Name,
+  String,
+  Integer,
+  Float,
+  Operator,
+  End
+};
 
 struct Token {
   TokenKind kind;
@@ -43,8 +55,8 @@ struct Node {
   NodeList children;
   int64_t integer = 0;
   double number = 0;
-  uint32_t value = 0;              // FilterKind, TestKind or Comparison
-  bool isParameter = false;        // of a Store: a loop or function gives the value
+  uint32_t value = 0;       // FilterKind, TestKind or Comparison
+  bool isParameter = false; // of a Store: a loop or function gives the value
   std::vector<std::string> parameters;
 };
 
