@@ -53,6 +53,11 @@ def environment() -> ImmutableSandboxedEnvironment:
     return made
 
 
+@lru_cache(64)
+def compiled(text: str) -> jinja2.Template:
+    return environment().from_string(text)
+
+
 def render(text: str, variables: dict[str, Any]) -> str:
     """Errors: whatever Python raises."""
-    return environment().from_string(text).render(**variables)
+    return compiled(text).render(**variables)
