@@ -68,16 +68,16 @@ Value Machine::fail(const char *format, ...) {
   va_start(arguments, format);
   vsnprintf(message + used, PERPEND_TEMPLATE_MESSAGE_BYTES - used, format, arguments);
   va_end(arguments);
-  // A message that was cut short ends with a whole character.
+  // Parts of the message may have been cut short within a character.
   const auto size = static_cast<int64_t>(strlen(message));
-  int64_t position = 0, whole = 0;
-  while (position < size) {
-    if (library::decode(message, size, position) >= library::invalidByte)
-      break;
-    whole = position;
+  for (int64_t position = 0; position < size;) {
+    const int64_t start = position;
+    if (library::decode(message, size, position) < library::invalidByte)
+      continue;
+    if (size - start < 4)
+      message[start] = '\0';
+    message[start] = message[start] ? '?' : '\0';
   }
-  if (size - whole < 4)
-    message[whole] = '\0';
   return none();
 }
 

@@ -1,19 +1,10 @@
 // The functions of perpend_template.h.
-#include "library/Utf8.h"
 #include "template/Evaluator.h"
+#include "template/Texts.h"
 #include <cstdlib>
 
 namespace perpend::templates {
 namespace {
-
-bool isUtf8(Span text) {
-  for (int64_t i = 0, size = static_cast<int64_t>(text.size); i < size;)
-    if (static_cast<unsigned char>(text.data[i]) < 0x80)
-      ++i;
-    else if (library::decode(text.data, size, i) >= library::invalidByte)
-      return false;
-  return true;
-}
 
 // Null, or what breaks the rules for values of callers.
 const char *wrongIn(const Value &value, uint32_t depth) {

@@ -2,6 +2,7 @@
 // it refuses kinds that it does not expect.
 #include "template/Table.h"
 #include "template/Machine.h"
+#include "template/Texts.h"
 #include <cstdlib>
 
 namespace perpend::templates {
@@ -70,9 +71,14 @@ const char *Table::open(const void *table, size_t bytes) {
   numbers = records<int64_t>(base, bytes, head->numbers, head->numberCount);
   if (!nodes || !children || !texts || !numbers || head->root >= head->nodeCount)
     return "a list that is not inside";
-  for (uint32_t i = 0; i < head->textCount; ++i)
-    if (texts[i].position > bytes || texts[i].bytes > bytes - texts[i].position)
-      return "a text that is not inside";
+  uint64_t end = 0; // texts come in order, so checking them takes no longer than reading the table
+  for (uint32_t i = 0; i < head->textCount; ++i) {
+    if (texts[i].position < end || texts[i].position > bytes || texts[i].bytes > bytes - texts[i].position)
+      return "a text that is not inside, or not in order";
+    if (!isUtf8({base + texts[i].position, texts[i].bytes}))
+      return "a text that is not UTF-8";
+    end = uint64_t{texts[i].position} + texts[i].bytes;
+  }
   auto *depths = static_cast<uint16_t *>(calloc(head->nodeCount, sizeof(uint16_t)));
   if (!depths)
     return "no memory to check it";

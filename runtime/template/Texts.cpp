@@ -85,6 +85,15 @@ void addUpper(Builder &out, uint32_t code, bool isTitle) {
 
 } // namespace
 
+bool isUtf8(Span text) {
+  for (int64_t i = 0, size = static_cast<int64_t>(text.size); i < size;)
+    if (static_cast<unsigned char>(text.data[i]) < 0x80)
+      ++i;
+    else if (library::decode(text.data, size, i) >= library::invalidByte)
+      return false;
+  return true;
+}
+
 bool isSpace(uint32_t code) {
   return code == ' ' || (code >= 9 && code <= 13) || (code >= 0x1C && code <= 0x1F) || code == 0x85 || code == 0xA0 ||
          code == 0x1680 || (code >= 0x2000 && code <= 0x200A) || code == 0x2028 || code == 0x2029 || code == 0x202F ||

@@ -5,6 +5,7 @@
 
 namespace perpend::templates {
 
+bool isUtf8(Span text);
 bool isSpace(uint32_t code);
 bool isLineBreak(uint32_t code);
 bool isPrintable(uint32_t code);

@@ -212,7 +212,7 @@ void Lexer::lexTag(bool isBlock) {
     if (const size_t spaces = spacesAt(rest()))
       advance(spaces);
     else if (!lexToken())
-      problem.report(line, "unexpected '" + rest().take_front(1).str() + "'",
+      problem.report(line, "unexpected '" + rest().take_front(llvm::getNumBytesForUTF8(rest()[0])).str() + "'",
                      "names are of letters of ASCII, digits and _; texts stand in quotes");
   }
 }

@@ -1,6 +1,6 @@
 // Chat templates from C: values as structs and from JSON, errors, limits.
-#include "perpend_template.h"
 #include "templates/Template.h"
+#include "perpend_template.h"
 #include <gtest/gtest.h>
 #include <string>
 #include <thread>
@@ -47,7 +47,8 @@ TEST(TemplateTest, ValuesAsStructs) {
   const perpend_value messages[] = {container(PERPEND_VALUE_DICT, message, 2)};
   const perpend_value pairs[] = {text("messages"), container(PERPEND_VALUE_LIST, messages, 1)};
   const perpend_value variables = container(PERPEND_VALUE_DICT, pairs, 1);
-  EXPECT_EQ(render("{% for m in messages %}<{{ m.role }}>{{ m['content'] }}{% endfor %}", variables), "<user>Hi\xC3\xA9");
+  EXPECT_EQ(render("{% for m in messages %}<{{ m.role }}>{{ m['content'] }}{% endfor %}", variables),
+            "<user>Hi\xC3\xA9");
   EXPECT_EQ(render("\n{{ messages[0].name.x }}", variables, PERPEND_INVALID_DATA),
             "line 2: the value has no attribute or item 'name'");
 }
@@ -94,8 +95,7 @@ TEST(TemplateTest, WrongTables) {
 // A template whose message is longer than the place for it: whole characters remain.
 TEST(TemplateTest, LongMessages) {
   const perpend_value variables = container(PERPEND_VALUE_DICT, nullptr, 0);
-  const std::string message =
-      render("{{ raise_exception('x' ~ '\xC3\xA9' * 1000) }}", variables, PERPEND_INVALID_DATA);
+  const std::string message = render("{{ raise_exception('x' ~ '\xC3\xA9' * 1000) }}", variables, PERPEND_INVALID_DATA);
   EXPECT_GE(message.size(), size_t{PERPEND_TEMPLATE_MESSAGE_BYTES - 3});
   EXPECT_EQ(message.substr(message.size() - 2), "\xC3\xA9");
 }

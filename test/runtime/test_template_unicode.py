@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from itertools import pairwise
 from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "runtime/template"
@@ -21,9 +22,9 @@ def test_special_cases() -> None:
 
 
 def test_unprintable() -> None:
-    ranges = re.findall(r"UNPRINTABLE\((\w+), (\w+)\)", (FOLDER / "Unprintable.def").read_text())
+    ranges = re.findall(r"UNPRINTABLE\((0x\w+), (0x\w+)\)", (FOLDER / "Unprintable.def").read_text())
     bounds = [(int(first, 16), int(last, 16)) for first, last in ranges]
-    assert all(a[1] < b[0] for a, b in zip(bounds, bounds[1:], strict=False))
+    assert all(a[1] < b[0] for a, b in pairwise(bounds))
     table = {code for first, last in bounds for code in range(first, last + 1)}
     expected = {code for code in range(0x110000) if not chr(code).isprintable()}
     assert table == expected if IS_SAME_VERSION else table >= expected

@@ -93,7 +93,9 @@ class Grammar:
         if kind == 11:
             return f"{inner} if {self.expression(depth - 1)}" + self.pick(("", f" else {self.expression(depth - 1)}"))
         if kind == 12:
-            return self.pick((f"not {inner}", f"-{self.grouped(inner)}", f"[{inner}, 1]", f"({inner}, 2)", f"({inner})"))
+            return self.pick(
+                (f"not {inner}", f"-{self.grouped(inner)}", f"[{inner}, 1]", f"({inner}, 2)", f"({inner})")
+            )
         return f"{self.grouped(inner)} {self.pick(BINARY)} {self.grouped(self.expression(depth - 1))}"
 
     def grouped(self, text: str) -> str:
@@ -137,7 +139,9 @@ class Grammar:
             return self.tag(f"set {self.pick(('n', 't', 'v', 'x', 'l'))} = {self.simple(2)}")
         body = self.space() + self.statements(depth - 1, in_loop or kind in (6, 7, 8))
         if kind in (4, 5):
-            rest = self.pick(("", self.tag(f"elif {self.simple(2)}") + body, self.tag("else") + self.statements(depth - 1)))
+            rest = self.pick(
+                ("", self.tag(f"elif {self.simple(2)}") + body, self.tag("else") + self.statements(depth - 1))
+            )
             return self.tag(f"if {self.simple(2)}") + body + rest + self.tag("endif")
         if kind in (6, 7, 8):
             condition = self.pick(("", "", f" if {self.simple(1)}"))
@@ -150,15 +154,24 @@ class Grammar:
         if kind == 9:
             name = self.pick(("f1", "f2"))
             call = self.output(f"{name}({self.pick(('', '1', 't, 2', 'q=3', 'p=1, q=2', '1, 2, 3'))})")
-            return self.tag(f"macro {name}(p, q={self.simple(1)})") + body + self.output("p") + self.tag("endmacro") + call
+            return (
+                self.tag(f"macro {name}(p, q={self.simple(1)})") + body + self.output("p") + self.tag("endmacro") + call
+            )
         if kind == 10:
-            return self.tag(f"set v{self.pick(('', ' | upper', ' | trim'))}") + body + self.tag("endset") + self.output("v")
+            return (
+                self.tag(f"set v{self.pick(('', ' | upper', ' | trim'))}")
+                + body
+                + self.tag("endset")
+                + self.output("v")
+            )
         if kind == 11:
             space = self.tag("set ns = namespace(a=1, s='')")
             change = self.tag(f"set ns.a = {self.pick(('ns.a + 1', 'ns.s', self.simple(1)))}")
             return space + self.tag("for i in l") + change + self.tag("endfor") + self.output("ns.a")
         if in_loop and self.random.random() < 0.5:
             return self.tag(f"if {self.simple(1)}") + self.tag(self.pick(("break", "continue"))) + self.tag("endif")
-        return self.tag("generation") + body.replace("break", "set k = 1").replace("continue", "set k = 2") + self.tag(
-            "endgeneration"
+        return (
+            self.tag("generation")
+            + body.replace("break", "set k = 1").replace("continue", "set k = 2")
+            + self.tag("endgeneration")
         )

@@ -6,14 +6,14 @@ import json
 import re
 from typing import Any
 
+import conversations
 import expressions
 import jinja_reference
 import perpend
 import pytest
-import styles
 from perpend import _perpend
 
-CONVERSATIONS = styles.conversations()
+CONVERSATIONS = conversations.conversations()
 
 
 def reference(text: str, variables: dict[str, Any]) -> tuple[str | None, str]:
@@ -24,12 +24,12 @@ def reference(text: str, variables: dict[str, Any]) -> tuple[str | None, str]:
         return None, str(error)
 
 
-@pytest.mark.parametrize("style", styles.STYLES)
+@pytest.mark.parametrize("style", conversations.STYLES)
 def test_styles(style: str) -> None:
-    template = _perpend.ChatTemplate(styles.STYLES[style])
+    template = _perpend.ChatTemplate(conversations.STYLES[style])
     rendered = 0
     for name, variables in CONVERSATIONS.items():
-        expected, error = reference(styles.STYLES[style], variables)
+        expected, error = reference(conversations.STYLES[style], variables)
         if expected is not None:
             assert template.render(variables) == expected, name
             assert template.render_json(json.dumps(variables)) == expected, f"{name}, from JSON"
@@ -37,7 +37,7 @@ def test_styles(style: str) -> None:
             continue
         with pytest.raises(perpend.TemplateError, match=r"^line \d+: ") as caught:
             template.render(variables)
-        said = re.findall(r"raise_exception\([\"']([^\"']*)", styles.STYLES[style])
+        said = re.findall(r"raise_exception\([\"']([^\"']*)", conversations.STYLES[style])
         if any(text and text in error for text in said):
             assert str(caught.value).split(": ", 1)[1] == error, name
     assert rendered >= 3
@@ -117,8 +117,14 @@ def test_rules(text: str) -> None:
         ("{# x", "line 1: a comment does not end\nhint: close it with #}"),
         ("{{ 99999999999999999999 }}", "line 1: an integer needs more than 64 bits: '99999999999999999999'"),
         ("{{ '\\ud800' }}", "line 1: an escape is not known in the text '\\ud800'\nhint: "),
-        ("{{ x | replace('a') }}", "line 1: the filter 'replace' lacks the argument 'new'\nhint: its arguments are old, new"),
-        ("{{ x | trim(a=1) }}", "line 1: the filter 'trim' does not take an argument 'a' here\nhint: its arguments are chars"),
+        (
+            "{{ x | replace('a') }}",
+            "line 1: the filter 'replace' lacks the argument 'new'\nhint: its arguments are old, new",
+        ),
+        (
+            "{{ x | trim(a=1) }}",
+            "line 1: the filter 'trim' does not take an argument 'a' here\nhint: its arguments are chars",
+        ),
         ("{{ x | map(y) }}", "line 1: the filter of map is no text\nhint: write its name in quotes"),
         ("{% break %}", "line 1: 'break' is not in a loop"),
         ("{% set loop = 1 %}", "line 1: 'loop' cannot be set"),
@@ -144,7 +150,10 @@ def test_errors_of_templates(text: str, message: str) -> None:
         ("{{ messages[0].content.encode }}", "line 1: 'encode' of a str is not known here; hint: "),
         ("{{ 'é' * 2 ** 62 }}", "line 1: more than 10000000 steps; hint: "),
         ("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}", "line 1: nested deeper than 1000; hint: "),
-        ("{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}", "line 1: more than 10000000 steps"),
+        (
+            "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}",
+            "line 1: more than 10000000 steps",
+        ),
     ],
 )
 def test_errors_of_renderings(text: str, message: str) -> None:
@@ -168,10 +177,14 @@ def test_limits() -> None:
 
 
 def test_python() -> None:
-    template = perpend.ChatTemplate("{{ bos_token }}{{ messages[0].content }}{{ tools is none }}{{ x }}", bos_token="<s>")
+    template = perpend.ChatTemplate(
+        "{{ bos_token }}{{ messages[0].content }}{{ tools is none }}{{ x }}", bos_token="<s>"
+    )
     assert template.render([{"role": "user", "content": "a"}], x=1) == "<s>aTrue1"
     assert template.render(({"content": "b"},), tools=[], bos_token="") == "bFalse"
-    with pytest.raises(TypeError, match=r"variables\['messages'\]\[0\]\['content'\]: expected None, a bool, .* got bytes"):
+    with pytest.raises(
+        TypeError, match=r"variables\['messages'\]\[0\]\['content'\]: expected None, a bool, .* got bytes"
+    ):
         template.render([{"content": b""}])
     with pytest.raises(ValueError, match=r"variables\['x'\]: an integer needs more than 64 bits"):
         template.render([], x=2**64)

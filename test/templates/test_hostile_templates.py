@@ -7,18 +7,18 @@ import random
 import struct
 from typing import Any
 
+import conversations
 import expressions
 import perpend
 import pytest
-import styles
 from perpend import _perpend
 
 LIMITS = {"steps": 20_000, "memory_bytes": 1 << 22, "output_bytes": 1 << 20, "depth": 200}
 VARIABLES: dict[str, Any] = {
     **expressions.VARIABLES,
-    "messages": styles.DIALOGUES["a call and an answer"],
-    "tools": styles.TOOLS,
-    **styles.TOKENS,
+    "messages": conversations.DIALOGUES["a call and an answer"],
+    "tools": conversations.TOOLS,
+    **conversations.TOKENS,
 }
 PIECES = ("{%", "%}", "{{", "}}", "{#", "#}", "'", '"', "(", ")", "[", "]", "{", "}", "|", ".", ":", "-", "if", "else", "endif",
           "endfor", "for x in y", "set", "is", "not", "in", "\\", "\0", "é", "\n", "9" * 30, "raw", "endraw", "~", "=", ",")  # fmt: skip
@@ -45,7 +45,7 @@ def render(make: Any) -> bool:
 
 def test_changed_templates() -> None:
     chance = random.Random(1)
-    texts = list(styles.STYLES.values())
+    texts = list(conversations.STYLES.values())
     rendered = 0
     for _ in range(3000):
         text = changed_text(chance.choice(texts), chance)
@@ -61,7 +61,9 @@ def changed_table(table: bytes, chance: random.Random) -> bytes:
         if kind == 0:
             changed[chance.randrange(len(changed))] = chance.randrange(256)
         elif kind == 1:
-            struct.pack_into("<I", changed, place, chance.choice((0, 1, 2, 0xFFFFFFFF, 0x80000000, len(table), len(table) // 24)))
+            struct.pack_into(
+                "<I", changed, place, chance.choice((0, 1, 2, 0xFFFFFFFF, 0x80000000, len(table), len(table) // 24))
+            )
         elif kind == 2:  # a small change, as of a kind, a child or a slot
             value = struct.unpack_from("<I", changed, place)[0]
             struct.pack_into("<I", changed, place, (value + chance.choice((-1, 1, -2, 2, 256))) % 2**32)
@@ -73,7 +75,7 @@ def changed_table(table: bytes, chance: random.Random) -> bytes:
 
 def test_changed_tables() -> None:
     chance = random.Random(2)
-    tables = [_perpend.ChatTemplate(text).table for text in styles.STYLES.values()]
+    tables = [_perpend.ChatTemplate(text).table for text in conversations.STYLES.values()]
     rendered = 0
     for _ in range(6000):
         table = changed_table(chance.choice(tables), chance)
@@ -81,13 +83,17 @@ def test_changed_tables() -> None:
     assert 100 < rendered < 5900
     for table in tables[:3]:
         for size in range(0, len(table), 97):
-            assert not render(lambda table=table, size=size: _perpend.ChatTemplate.of_table(table[:size]).render(VARIABLES))
+            assert not render(
+                lambda table=table, size=size: _perpend.ChatTemplate.of_table(table[:size]).render(VARIABLES)
+            )
 
 
 def test_changed_json() -> None:
     chance = random.Random(3)
     template = _perpend.ChatTemplate("{{ messages | tojson }}")
-    text = json.dumps({"messages": [styles.CALLED_TWICE, {"a": [1.5e3, -7, None, True, "é\n\"\\u00e9"]}]}, ensure_ascii=False)
+    text = json.dumps(
+        {"messages": [conversations.CALLED_TWICE, {"a": [1.5e3, -7, None, True, 'é\n"\\u00e9']}]}, ensure_ascii=False
+    )
     for _ in range(2000):
         changed = changed_text(text, chance)
         try:
