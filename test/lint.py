@@ -16,6 +16,7 @@ from pathlib import Path, PurePosixPath
 # Folders of src/ from the earliest layer to the latest; "" is src/ itself (Pipeline).
 LAYERS = [
     ["support"],
+    ["templates"],
     ["graph"],
     ["tile"],
     ["host"],

@@ -20,11 +20,13 @@ from typing import Any, NamedTuple, TypeVar
 
 from . import _perpend, results, tokenizer
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
+from .chat import ChatTemplate, TemplateError
 from .operators import Operator, Operators, import_source, in_python
 from .temporary_folders import TemporaryFolder
 
 __version__ = _perpend.version()
 __all__ = [
+    "ChatTemplate",
     "CompileError",
     "GraphBuilder",
     "Model",
@@ -33,6 +35,7 @@ __all__ = [
     "Report",
     "Schedule",
     "ScheduleError",
+    "TemplateError",
     "TensorInfo",
     "Tuned",
     "compile",

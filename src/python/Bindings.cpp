@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/Attributes.h"
+#include "python/ChatTemplates.h"
 #include "python/Evaluation.h"
 #include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
@@ -539,4 +540,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindTokenizer(module);
   perpend::python::bindTuning(module);
   perpend::python::bindSampling(module);
+  perpend::python::bindChatTemplates(module);
 }
