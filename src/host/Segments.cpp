@@ -150,9 +150,13 @@ static bool moveToFile(SegmentOp segment) {
 }
 
 void keepInFiles(ModuleOp module) {
+  llvm::DenseSet<StringAttr> firstValues; // of states: read at any time, and not in runs only
+  for (auto state : module.getOps<StateOp>())
+    if (FlatSymbolRefAttr initially = state.getInitiallyAttr())
+      firstValues.insert(initially.getAttr());
   std::vector<SegmentOp> values, files;
   for (auto segment : module.getOps<SegmentOp>())
-    (moveToFile(segment) ? files : values).push_back(segment);
+    (!firstValues.contains(segment.getSymNameAttr()) && moveToFile(segment) ? files : values).push_back(segment);
   int64_t end = 0;
   for (SegmentOp segment : values) {
     segment.setOffset(end);
