@@ -1,4 +1,4 @@
-"""Derives the polynomial coefficients of src/tile/passes/{Math,Double}Functions.cpp and of erfinv in
+"""Derives the polynomial coefficients of src/tile/passes/{Math,Double}Functions.cpp, and of erfinv and erfcx in
 src/graph/composites/Special.cpp, and prints them as C++ tables.
 
 Method: interpolation of the wanted function, in 60 digits, at the Chebyshev nodes of its interval, which is within a small factor of the minimax
@@ -68,6 +68,11 @@ def erfc_table():
     points = [mpf(4) * (i + mpf(1) / 3) / 500 for i in range(500)]
     error = max(abs(2 ** (x * mp.polyval(coefficients[::-1], x)) - mp.erfc(x)) for x in points)
     print_table("log2ErfcTerms", "log2(erfc(x)) / x, 0 <= x <= 4; error of erfc(x)", error, coefficients)
+
+
+def scaled_complement(t):
+    x = 3 * (1 + t) / (1 - t)
+    return mp.exp(x**2) * mp.erfc(x) * (x + mpf(1) / 2)
 
 
 def print_table(name, comment, error, coefficients, digits=9):
@@ -147,6 +152,15 @@ table(
     4,
 )
 erfc_table()
+table(
+    "scaledComplementTerms",
+    "erfcx(x) (x + 1/2), x >= 0, in powers of (x - 3) / (x + 3)",
+    scaled_complement,
+    -1,
+    1,
+    25,
+    to_f64,
+)
 table(
     "sinTerms",
     "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4",

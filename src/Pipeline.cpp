@@ -103,6 +103,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
 
 static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(tile::createTileBuildBlocks());
+  passes.addPass(tile::createTileAssignDevices({context.target}));
   passes.addPass(tile::createTileScheduleBlocks({context.target}));
 }
 
@@ -114,7 +115,9 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildPlan(OpPassManager &passes, const PhaseContext &context) {
-  passes.addPass(host::createHostPlanMemory({context.plan.str()}));
+  passes.addPass(host::createHostPlaceCopies({context.target}));
+  passes.addPass(host::createHostPlanMemory({context.plan.str(), context.target}));
+  passes.addPass(host::createHostPlaceWaits({context.target}));
 }
 
 static void buildLower(OpPassManager &passes, const PhaseContext &context) {
@@ -243,10 +246,10 @@ static LogicalResult checkTiled(ModuleOp module, const PhaseContext &) {
   return success(succeeded(checkNoTensors(module)) && llvm::none_of(module.getOps<func::FuncOp>(), tile::isOnBlocks));
 }
 
-static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &) {
+static LogicalResult checkPlanned(ModuleOp module, const PhaseContext &context) {
   if (graph::firstEntryOf(module))
     return graph::emitInternalError(module.getLoc()) << "main is no host program";
-  return host::verifyPrograms(module);
+  return failure(failed(host::verifyPrograms(module)) || failed(host::verifyDevices(module, context.target)));
 }
 
 static LogicalResult checkLowered(ModuleOp module, const PhaseContext &) {

@@ -16,10 +16,11 @@ from pathlib import Path, PurePosixPath
 # Folders of src/ from the earliest layer to the latest; "" is src/ itself (Pipeline).
 LAYERS = [
     ["support"],
+    ["templates"],
     ["graph"],
     ["tile"],
     ["host"],
-    ["frontend", "interp", "target", "tune"],
+    ["frontend", "interp", "target", "tokenizer", "tune"],
     ["arrays"],
     [""],
     ["compiler"],

@@ -18,13 +18,15 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from . import _perpend, results
+from . import _perpend, results, tokenizer
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
-from .operators import Operator, Operators, import_onnx, in_python
+from .chat import ChatTemplate, TemplateError
+from .operators import Operator, Operators, import_source, in_python
 from .temporary_folders import TemporaryFolder
 
 __version__ = _perpend.version()
 __all__ = [
+    "ChatTemplate",
     "CompileError",
     "GraphBuilder",
     "Model",
@@ -33,11 +35,13 @@ __all__ = [
     "Report",
     "Schedule",
     "ScheduleError",
+    "TemplateError",
     "TensorInfo",
     "Tuned",
     "compile",
     "import_model",
     "load",
+    "tokenizer",
     "tune",
 ]
 
@@ -281,18 +285,18 @@ def _imported(
         return model
     if isinstance(model, Mapping):
         return _joined(model, dims, operators, example_inputs, dynamic_shapes)
-    if isinstance(model, (str, PathLike)) and fspath(model).endswith(".mlir"):
-        return Module.from_text(Path(model).read_text())
     if isinstance(model, (str, PathLike)):
-        return import_onnx(fspath(model), dims or {}, operators)
+        return import_source(fspath(model), dims or {}, operators)
     if hasattr(model, "SerializeToString"):
-        return import_onnx(model.SerializeToString(), dims or {}, operators)
+        return import_source(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules and not isinstance(model, _perpend.Model):
         from .torch import frontend
 
         if frontend.accepts(model):
             if dims:
-                raise CompileError("dims: only for ONNX models\nhint: use dynamic_shapes, as in torch.export.export")
+                raise CompileError(
+                    "dims: only for models in files\nhint: use dynamic_shapes, as in torch.export.export"
+                )
             return frontend.import_model(model, example_inputs, dynamic_shapes)
     hint = ""
     if isinstance(model, bytes):
@@ -304,8 +308,8 @@ def _imported(
     elif callable(model):
         hint = '\nhint: make a function the forward of a torch.nn.Module, or use torch.compile(f, backend="perpend")'
     raise TypeError(
-        "compile: expected the path of an .onnx file, an onnx.ModelProto, a torch.export.ExportedProgram or a "
-        f"torch.nn.Module, got {type(model).__name__}{hint}"
+        "compile: expected the path of an .onnx or .gguf file or of a folder with config.json, an onnx.ModelProto, "
+        f"a torch.export.ExportedProgram or a torch.nn.Module, got {type(model).__name__}{hint}"
     )
 
 
@@ -373,11 +377,12 @@ def compile(
 ) -> Model:
     """Compiles a model.
 
-    model: path of an .onnx file, onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a
-        dict of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an
-        entry, a call of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
+    model: path of an .onnx, .gguf or .mlir file or of a folder with config.json and safetensors files (a checkpoint of
+        a language model), onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a dict of
+        such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry, a call
+        of the model the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
-    dims: values or names for symbolic dimensions of an ONNX model, such as {"batch": 1, "x:0": "n"}.
+    dims: values or names for symbolic dimensions of a model in a file, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
     example_inputs, dynamic_shapes: for a torch.nn.Module, as in torch.export.export; a dict gives inputs by name.

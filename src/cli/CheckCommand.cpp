@@ -231,7 +231,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
     return UserError;
   options.source.kind = *kind;
   if (*kind == ModelKind::Library)
-    return fail("'" + options.source.path + "' is compiled already", "check takes the .onnx or .mlir file");
+    return fail("'" + options.source.path + "' is compiled already", "check takes the model that it was compiled from");
   return check(options, references);
 }
 } // namespace perpend::cli

@@ -11,7 +11,8 @@
 namespace perpend::cli {
 
 static constexpr StringRef dimensionHelp = R"(
-A model is an .onnx file, or .mlir text of a module with a graph-level @main. --dim acts on the dimensions of the inputs:
+A model is an .onnx file, .mlir text of a module with a graph-level @main, or a checkpoint of a language model: a .gguf
+file, or a folder with config.json and safetensors files. --dim acts on the dimensions of the inputs:
   --dim batch=4           the dimension 'batch' is 4
   --dim image:0=n         dimension 0 of the input 'image' is the symbol n, whatever the model says
 )";
@@ -35,7 +36,7 @@ examples:
      runCompile},
     {"run", "run a model on arrays", "perpend run MODEL [options]",
      R"(
-MODEL is a compiled .so, or an .onnx or .mlir file, which is compiled first. Inputs without --input are random.
+MODEL is a compiled .so, or a model as `perpend compile` takes it, which is compiled first. Inputs without --input are random.
 
 examples:
   perpend run model.so --input x.npy --output-dir out
@@ -68,7 +69,7 @@ examples:
      runBench},
     {"inspect", "show a model's interface and how it is compiled", "perpend inspect MODEL [options]",
      R"(
-MODEL is an .onnx or .mlir file, or a compiled .so. Stages are graph, tile, llvm, asm and the phases of the compiler.
+MODEL is what `perpend compile` takes, or a compiled .so. Stages are graph, tile, llvm, asm and the phases of the compiler.
 
 examples:
   perpend inspect model.onnx
@@ -99,6 +100,17 @@ examples:
   perpend db merge mine.db yours.db -o ours.db
 )",
      runDb},
+    {"tokenize", "turn text into tokens and back", "perpend tokenize FILE_OR_FOLDER [options]",
+     R"(
+FILE_OR_FOLDER is tokenizer.json, tokenizer.model, a GGUF file, vocab.txt, or a folder with one of them.
+
+examples:
+  perpend tokenize model/tokenizer.json --text "Hello world"
+  perpend tokenize model.gguf --text "Hello world" --pieces
+  perpend tokenize model < book.txt > ids.txt
+  perpend tokenize model --decode --plain < ids.txt
+)",
+     runTokenize},
     {"targets", "list the machines to compile for", "perpend targets", R"(
 A target may be followed by instruction sets to switch on or off, and by sizes of caches: x86-64-v3,+avxvnni,l2=2M
 Several targets, separated by commas, make one artifact that chooses at load: x86-64-v3,+avxvnni,x86-64-v4

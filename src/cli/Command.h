@@ -36,6 +36,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments);
 int runInspect(const Command &command, ArrayRef<StringRef> arguments);
 int runTune(const Command &command, ArrayRef<StringRef> arguments);
 int runDb(const Command &command, ArrayRef<StringRef> arguments);
+int runTokenize(const Command &command, ArrayRef<StringRef> arguments);
 int runTargets(const Command &command, ArrayRef<StringRef> arguments);
 
 /// The main function of `perpend`. Returns an ExitCode.

@@ -4,8 +4,6 @@
 #include "Pipeline.h"
 #include "compiler/KeepEntry.h"
 #include "compiler/UserOperators.h"
-#include "compiler/VerifyModule.h"
-#include "frontend/onnx/Import.h"
 #include "graph/Attributes.h"
 #include "graph/Entries.h"
 #include "graph/MakeStates.h"
@@ -22,12 +20,8 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "llvm/Support/CrashRecoveryContext.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/MemoryBuffer.h"
-#include "llvm/Support/Path.h"
 
 #include <set>
 
@@ -36,25 +30,11 @@ using namespace mlir;
 namespace perpend::cli {
 
 std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
-  const char *hint = mayBeCompiled ? "a model is an .onnx, .mlir or .so file" : "a model is an .onnx or .mlir file";
-  if (llvm::sys::fs::is_directory(path)) {
-    fail("'" + path + "' is a folder", hint);
-    return std::nullopt;
-  }
-  auto file = llvm::MemoryBuffer::getFileSlice(path, 4, 0);
-  if (!file) {
-    fail("cannot read '" + path + "': " + file.getError().message(), hint);
-    return std::nullopt;
-  }
-  uint64_t bytes = 1; // the slice has four, even if the file has fewer
-  if (path.ends_with(".so") && !llvm::sys::fs::file_size(path, bytes) && bytes == 0) {
-    fail("the library '" + path + "' is empty", "compile the model again, or copy the file again");
-    return std::nullopt;
-  }
-  if ((*file)->getBuffer() == "\x7f"
-                              "ELF")
-    return ModelKind::Library;
-  return path.ends_with(".mlir") ? ModelKind::Text : ModelKind::Onnx;
+  llvm::Expected<ModelKind> kind = perpend::modelKindOf(path, mayBeCompiled);
+  if (kind)
+    return *kind;
+  fail(kind.takeError());
+  return std::nullopt;
 }
 
 //===----------------------------------------------------------------------===//
@@ -145,20 +125,6 @@ static LogicalResult checkSizes(func::FuncOp main) {
   return success();
 }
 
-/// Loads a module from a text file, with native code only as named on the command line.
-static OwningOpRef<ModuleOp> loadText(MLIRContext &context, const ModelSource &source) {
-  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(source.path, ParserConfig(&context));
-  std::optional<std::vector<std::string>> objects;
-  if (module)
-    objects = onnx::objectsOf(context, source.operators);
-  if (!objects || failed(verifyObjects(*module, *objects)))
-    return {};
-  if (!objects->empty())
-    module->getOperation()->setAttr(graph::objectsAttribute, Builder(&context).getStrArrayAttr(SmallVector<StringRef>(
-                                                                 objects->begin(), objects->end())));
-  return failed(verifyModule(*module)) || failed(loadOperators(*module)) ? OwningOpRef<ModuleOp>() : std::move(module);
-}
-
 OwningOpRef<ModuleOp> Workspace::loadEntries(const ModelSource &source) {
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   for (const auto &[name, path] : source.entries) {
@@ -196,26 +162,15 @@ static LogicalResult makeStates(func::FuncOp main, ArrayRef<std::string> texts) 
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
   if (!source.entries.empty())
     return loadEntries(source);
-  if (source.kind == ModelKind::Library) {
-    fail("'" + source.path + "' is compiled already", "expected an .onnx or .mlir file");
+  LoadOptions options;
+  for (StringRef text : source.dimensions) {
+    auto [subject, value] = text.rsplit('=');
+    options.dimensions.push_back({subject.str(), value.str()});
+  }
+  options.operators = source.operators;
+  OwningOpRef<ModuleOp> module = loadModel(context, source.path, source.kind, options);
+  if (module && failed(loadOperators(*module)))
     return {};
-  }
-  OwningOpRef<ModuleOp> module;
-  if (source.kind == ModelKind::Onnx) {
-    onnx::ImportOptions options;
-    for (StringRef text : source.dimensions) {
-      auto [subject, value] = text.rsplit('=');
-      options.dimensions.push_back({subject.str(), value.str()});
-    }
-    options.operators = source.operators;
-    module = onnx::importOnnx(context, source.path, options);
-    if (module && failed(loadOperators(*module)))
-      return {};
-  } else if (!source.dimensions.empty()) {
-    fail("option '--dim' needs an .onnx file", "change the types in the .mlir file instead");
-  } else {
-    module = loadText(context, source);
-  }
   if (!module || !source.isGraphLevel)
     return module;
   if (!host::entriesOf(*module).empty())

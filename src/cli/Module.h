@@ -1,6 +1,6 @@
 //===- Module.h - loads models as modules, and reports errors ---*- C++ -*-===//
 //
-// Loads .onnx and .mlir files, compiles them, and prints errors as one message.
+// Loads models (compiler/ModelFile.h), compiles them, and prints errors as one message.
 // An internal error ("perpend bug:", or a crash) leaves a reproducer.
 //
 //===----------------------------------------------------------------------===//
@@ -9,6 +9,7 @@
 #define PERPEND_CLI_MODULE_H
 
 #include "cli/Options.h"
+#include "compiler/ModelFile.h"
 #include "graph/ErrorKind.h"
 
 #include "mlir/IR/Diagnostics.h"
@@ -16,9 +17,7 @@
 
 namespace perpend::cli {
 
-enum class ModelKind { Onnx, Text, Library };
-
-/// Determined by the file's contents. Errors: printed, nullopt.
+/// As perpend::modelKindOf. Errors: printed, nullopt.
 std::optional<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled = true);
 
 /// A model file with the options that affect loading.

@@ -123,11 +123,18 @@ static std::string wordsOf(StringRef member) {
   return words;
 }
 
+/// The help, with the default of an option that has one.
+static std::string withDefault(StringRef help, const std::string &value) {
+  return value.empty() ? help.str() : (help + " (default " + value + ")").str();
+}
+static std::string withDefault(StringRef help, int64_t value) { return withDefault(help, std::to_string(value)); }
+static std::string withDefault(StringRef help, bool) { return help.str(); }
+
 void OptionList::addCompiler(CompileOptions &options, ArrayRef<StringRef> only) {
   size_t first = this->options.size();
 #define OPTION(member, flag, type, defaultValue, valueName, help)                                                      \
   if (only.empty() || llvm::is_contained(only, flag))                                                                  \
-    add(flag, options.member, valueName, help);                                                                        \
+    add(flag, options.member, valueName, withDefault(help, type(defaultValue)));                                       \
   if (StringRef(flag).size() == 1 && (only.empty() || llvm::is_contained(only, flag)))                                 \
     add(wordsOf(#member), options.member, valueName, "");
 #include "Options.def"

@@ -355,7 +355,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("html", options.html, "FILE",
                      "write a page: the best time so far, each candidate, reasons for rejections");
   list.add("budget", options.budget, "TIME", "how long to search: 90s, 10m or 1h (default 10m)");
-  list.add("trials", options.tuning.trials, "N", "maximal number of candidates, for all kernels together", 1);
+  list.add("trials", options.tuning.trials, "N",
+           "maximal number of candidates, for all kernels together (default: as many as --budget allows)", 1);
   list.add("scheduler", options.tuning.scheduler, "NAME",
            helpOf("how to choose the next kernel", tune::schedulers(), options.tuning.scheduler));
   list.add("search", options.tuning.search, "NAME",

@@ -13,8 +13,10 @@
 #include "graph/States.h"
 #include "graph/Symbols.h"
 #include "host/BuildBinding.h"
+#include "host/Devices.h"
 #include "host/LiveRanges.h"
 #include "support/Inequality.h"
+#include "tile/Attributes.h"
 #include "tile/kernel/Buffers.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,12 +26,12 @@ using namespace perpend;
 using namespace perpend::host;
 using graph::shapeOf;
 
-EntryOp perpend::host::buildProgram(func::FuncOp main, const MemoryPlan &plan) {
-  return ProgramBuilder(main, plan).run();
+EntryOp perpend::host::buildProgram(func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine) {
+  return ProgramBuilder(main, plan, machine).run();
 }
 
-ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan)
-    : main(main), plan(plan), b(main.getContext()) {
+ProgramBuilder::ProgramBuilder(func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine)
+    : main(main), plan(plan), machine(machine), b(main.getContext()) {
   for (const std::string &name : graph::symbolsOf(main))
     symbols.insert(name);
   segments = llvm::range_size(main->getParentOfType<ModuleOp>().getOps<SegmentOp>()); // of other entries
@@ -125,9 +127,9 @@ void ProgramBuilder::createStates() {
 }
 
 void ProgramBuilder::createMemory() {
-  auto type = MemoryType::get(b.getContext(), b.getStringAttr(hostMemory));
   for (auto [number, buffer] : llvm::enumerate(plan.arena)) {
-    IntegerAttr offset = plan.arenaBytes >= 0 ? b.getI64IntegerAttr(plan.offsets[number]) : IntegerAttr();
+    auto type = MemoryType::get(b.getContext(), b.getStringAttr(buffer.memory));
+    IntegerAttr offset = plan.offsets[number] ? b.getI64IntegerAttr(*plan.offsets[number]) : IntegerAttr();
     memories.push_back(b.create<BufferOp>(main.getLoc(), type, list(buffer.bytes), list(buffer.parts),
                                           b.getDenseI64ArrayAttr({buffer.first, buffer.last}), offset));
   }
@@ -144,7 +146,8 @@ void ProgramBuilder::createMemory() {
 //===----------------------------------------------------------------------===//
 
 Value ProgramBuilder::typedPlace(Location loc, Value source, RankedTensorType type, const SymbolicInt &offset) {
-  PlaceType wanted = PlaceType::get(type);
+  auto place = dyn_cast<PlaceType>(source.getType());
+  PlaceType wanted = PlaceType::get(type, place ? place.getMemory().getValue() : StringRef(hostMemory));
   if (source.getType() == wanted && offset == SymbolicInt(0))
     return source;
   return b.create<PlaceOp>(loc, wanted, source, list(offset));
@@ -161,7 +164,8 @@ Value ProgramBuilder::typedPlace(Location loc, Storage storage, RankedTensorType
     Value &place = arenaPlaces[storage.number];
     if (place)
       return typedPlace(loc, place, type);
-    return place = b.create<PlaceOp>(loc, PlaceType::get(type), memories[storage.number], list(0));
+    return place = b.create<PlaceOp>(loc, PlaceType::get(type, plan.arena[storage.number].memory),
+                                     memories[storage.number], list(0));
   }
   case Space::Slot:
     return slotPlace(loc, storage.number, type);
@@ -290,6 +294,7 @@ void ProgramBuilder::emitOperators(Block &block) {
   for (Operation &op : block.without_terminator())
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { emitConstant(constant); })
+        .Case([&](TransferOp transfer) { emitTransfer(transfer); })
         .Case([&](graph::ReshapeOp reshape) { emitReshape(reshape); })
         .Case([&](graph::CallKernelOp call) { emitCall(call); })
         .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
@@ -305,6 +310,7 @@ void ProgramBuilder::emitConstant(graph::ConstantOp constant) {
   if (found == plan.segments.end())
     return; // not used
   SegmentOp segment = createSegment(constant.getLoc(), found->second, constant.getValue());
+  constants[constant] = segment.getSymNameAttr();
   places[constant] = b.create<ConstantOp>(constant.getLoc(), PlaceType::get(cast<RankedTensorType>(constant.getType())),
                                           segment.getSymName());
 }
@@ -345,6 +351,20 @@ void ProgramBuilder::emitUpdate(graph::UpdateInterface update) {
   }
 }
 
+/// A constant is in each memory from the start.
+void ProgramBuilder::emitTransfer(TransferOp transfer) {
+  auto type = cast<RankedTensorType>(transfer.getType());
+  if (auto named = constants.find(transfer.getValue().getDefiningOp()); named != constants.end()) {
+    places[transfer] =
+        b.create<ConstantOp>(transfer.getLoc(), PlaceType::get(type, transfer.getMemory()), named->second);
+    return;
+  }
+  Storage target = plan.values.at(transfer).back();
+  Value source = placeOf(transfer.getValue());
+  places[transfer] = placeForWriting(transfer.getLoc(), target, type);
+  b.create<CopyOp>(transfer.getLoc(), source, places[transfer]);
+}
+
 void ProgramBuilder::emitReshape(graph::ReshapeOp reshape) {
   if (!reshape->use_empty())
     places[reshape] =
@@ -362,8 +382,17 @@ void ProgramBuilder::emitCall(graph::CallKernelOp call) {
   Value scratch;
   if (auto found = plan.scratch.find(call); found != plan.scratch.end())
     scratch = found->second.space == Space::Room ? roomOf(found->second) : memories[found->second.number];
-  b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
-                     ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
+  auto launch = b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
+                                   ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
+  const target::Machine *device = deviceOf(call, machine);
+  if (!device)
+    return;
+  launch.setDevice(device->name);
+  auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+  graph::Shape extents = kernel->getAttrOfType<ShapeAttr>(tile::extentAttribute).values();
+  for (SymbolicInt &extent : extents)
+    extent = extent.substitute(launch.symbolsOf(kernel));
+  launch.setExtentsAttr(ShapeAttr::get(b.getContext(), extents));
 }
 
 void ProgramBuilder::emitLibrary(graph::CallLibraryOp call) {

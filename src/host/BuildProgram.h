@@ -9,7 +9,7 @@
 namespace perpend::host {
 /// Puts a host.entry of the same name, and segments, in the place of main. Attributes of main and of its arguments and
 /// results stay.
-EntryOp buildProgram(mlir::func::FuncOp main, const MemoryPlan &plan);
+EntryOp buildProgram(mlir::func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine);
 } // namespace perpend::host
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "host/Host.h"
 
+#include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
 #include "tile/ir/IndexExpressions.h"
@@ -46,6 +47,18 @@ static ParseResult parseComparison(OpAsmParser &parser, BoolAttr &isEqual) {
 
 static void printComparison(OpAsmPrinter &printer, Operation *, BoolAttr isEqual) {
   printer << (isEqual.getValue() ? "equals" : "at_least");
+}
+
+/// `async`: the operation gives an event.
+static ParseResult parseAsynchronous(OpAsmParser &parser, Type &event) {
+  if (succeeded(parser.parseOptionalKeyword("async")))
+    event = EventType::get(parser.getContext());
+  return success();
+}
+
+static void printAsynchronous(OpAsmPrinter &printer, Operation *, Type event) {
+  if (event)
+    printer << " async";
 }
 
 #include "host/HostDialect.cpp.inc"
@@ -311,6 +324,12 @@ bool PlaceOp::isWithinSource() {
 
 LogicalResult PlaceOp::verify() {
   auto source = dyn_cast<PlaceType>(getSource().getType());
+  auto memory = dyn_cast<MemoryType>(getSource().getType());
+  StringAttr own = getPlace().getType().getMemory(), given;
+  if (source || memory)
+    given = source ? source.getMemory() : memory.getMemory();
+  if (own != given)
+    return emitOpError("C2: expected a place in the memory of its source, got one in '") << own.getValue() << "'";
   SymbolicInt bytes;
   if (source)
     bytes = source.bytes();
@@ -323,6 +342,24 @@ LogicalResult PlaceOp::verify() {
   if (alwaysRuns && (end - bytes).knownPositive())
     return emitOpError("C1: expected a place within ") << bytes.str() << " bytes, got one that ends at " << end.str();
   return success();
+}
+
+/// A3: only what the host does not wait for begins behind events.
+static LogicalResult verifyAfter(Operation *op, ValueRange after, Value event) {
+  if (event || after.empty())
+    return success();
+  return op->emitOpError("A3: expected `async` in front of an operation that begins after events")
+         << graph::Hint("host.wait in front of it does the same for the host");
+}
+
+LogicalResult CopyOp::verify() { return verifyAfter(*this, getAfter(), getEvent()); }
+
+LogicalResult LaunchOp::verify() {
+  if (getDevice().has_value() != getExtents().has_value())
+    return emitOpError("C4: expected `over` the extents of a grid where it is `on` a device");
+  if (getEvent() && !getDevice())
+    return emitOpError("C4: expected a device that runs an asynchronous launch") << graph::Hint("`on` names it");
+  return verifyAfter(*this, getAfter(), getEvent());
 }
 
 LogicalResult LoopOp::verify() {

@@ -56,6 +56,10 @@ def RoomType : Host_Type<"Room", "room"> {
   let summary = "Memory whose size a run decides; it keeps its capacity from run to run";
 }
 
+def EventType : Host_Type<"Event", "event"> {
+  let summary = "An asynchronous operation has finished";
+}
+
 class Host_Op<string mnemonic, list<Trait> traits = []> : Op<HostDialect, mnemonic, traits>;
 
 //===----------------------------------------------------------------------===//
@@ -192,7 +196,7 @@ def BufferOp : Host_Op<"buffer", [HasParent<"EntryOp">]> {
   let summary = "A part of an arena that memory planning has placed";
   let description = [{
     `bytes` for each of at most `parts` parts (one for each thread that runs a kernel; 1 for values). It lives from the first to the last of the
-    steps `live`. `offset` is where it lies in the arena; without one, binding finds a place.
+    steps `live`. `offset` is where it lies in the arena of its memory; without one, binding finds a place.
   }];
   let arguments = (ins ShapeAttr:$bytes, ShapeAttr:$parts, DenseI64ArrayAttr:$live, OptionalAttr<I64Attr>:$offset);
   let results = (outs MemoryType:$memory);
@@ -226,6 +230,7 @@ def ContentOp : Host_Op<"content"> {
 
 def ConstantOp : Host_Op<"constant"> {
   let summary = "The place of a segment";
+  let description = [{ In another memory than the host's it is a copy that loading the program makes. }];
   let arguments = (ins FlatSymbolRefAttr:$segment);
   let results = (outs PlaceType:$place);
   let assemblyFormat = "$segment attr-dict `:` type($place)";
@@ -262,13 +267,23 @@ def LaunchOp : Host_Op<"launch", [AttrSizedOperandSegments]> {
   let description = [{
     The kernel reads `inputs` and writes `outputs`; `scratch` is memory for its parts. `symbols` are the values of the kernel's own symbols.
     Example: `host.launch @k(%a, %b) -> (%c) symbols [n] : …`. Errors: C1 no such kernel, C2 buffers or symbols are not those of the kernel, C3 too little scratch memory.
+    On a device it is a grid of `extents` instances, one for each level of the device. An `async` launch begins once the events `after` have
+    happened, and gives an event; others end before the next operation begins.
   }];
   let arguments = (ins FlatSymbolRefAttr:$kernel, Variadic<PlaceType>:$inputs, Variadic<PlaceType>:$outputs, Optional<AnyType>:$scratch,
-                       ShapeAttr:$symbols);
+                       ShapeAttr:$symbols, OptionalAttr<StrAttr>:$device, OptionalAttr<ShapeAttr>:$extents, Variadic<EventType>:$after);
+  let results = (outs Optional<EventType>:$event);
   let assemblyFormat = [{
-    $kernel `(` $inputs `)` `->` `(` $outputs `)` (`scratch` $scratch^ `:` type($scratch))? `symbols` custom<Expressions>($symbols)
+    `` custom<Asynchronous>(type($event)) $kernel `(` $inputs `)` `->` `(` $outputs `)` (`on` $device^ `over` custom<Expressions>($extents))?
+    (`after` `(` $after^ `)`)? (`scratch` $scratch^ `:` type($scratch))? `symbols` custom<Expressions>($symbols)
     attr-dict `:` functional-type($inputs, $outputs)
   }];
+  let builders = [OpBuilder<(ins "::mlir::FlatSymbolRefAttr":$kernel, "::mlir::ValueRange":$inputs, "::mlir::ValueRange":$outputs,
+                                 "::mlir::Value":$scratch, "::perpend::graph::ShapeAttr":$symbols), [{
+    build($_builder, $_state, ::mlir::Type(), kernel, inputs, outputs, scratch, symbols, ::mlir::StringAttr(),
+          ::perpend::graph::ShapeAttr(), ::mlir::ValueRange());
+  }]>];
+  let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The values of the symbols that a kernel, or a variant of it, lists.
     ::llvm::StringMap<::perpend::support::SymbolicInt> symbolsOf(::mlir::Operation *kernel);
@@ -291,9 +306,29 @@ def CallOp : Host_Op<"call", [AttrSizedOperandSegments]> {
 
 def CopyOp : Host_Op<"copy"> {
   let summary = "Copies a value to another place";
-  let description = [{ As many bytes as the source has; nothing where both are the same memory. }];
-  let arguments = (ins PlaceType:$source, PlaceType:$target);
-  let assemblyFormat = "$source `to` $target attr-dict `:` type($source) `to` type($target)";
+  let description = [{ As many bytes as the source has; nothing where both are the same memory. `async` and `after` are those of a launch. }];
+  let arguments = (ins PlaceType:$source, PlaceType:$target, Variadic<EventType>:$after);
+  let results = (outs Optional<EventType>:$event);
+  let assemblyFormat = [{
+    `` custom<Asynchronous>(type($event)) $source `to` $target (`after` `(` $after^ `)`)? attr-dict `:` type($source) `to` type($target)
+  }];
+  let builders = [OpBuilder<(ins "::mlir::Value":$source, "::mlir::Value":$target), [{
+    build($_builder, $_state, ::mlir::Type(), source, target, ::mlir::ValueRange());
+  }]>];
+  let hasVerifier = 1;
+}
+
+def WaitOp : Host_Op<"wait"> {
+  let summary = "The host waits until events have happened";
+  let arguments = (ins Variadic<EventType>:$events);
+  let assemblyFormat = "$events attr-dict";
+}
+
+def TransferOp : Host_Op<"transfer", [AllTypesMatch<["value", "result"]>]> {
+  let summary = "A value in another memory, before memory is planned";
+  let arguments = (ins AnyRankedTensor:$value, StrAttr:$memory);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$value `to` $memory attr-dict `:` type($value)";
 }
 
 def CopyRowsOp : Host_Op<"copy_rows"> {

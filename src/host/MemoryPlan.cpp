@@ -29,6 +29,7 @@
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
+#include "host/Devices.h"
 #include "host/Host.h"
 #include "tile/Attributes.h"
 #include "tile/kernel/Buffers.h"
@@ -53,8 +54,8 @@ struct Target {
 
 class MemoryPlanner {
 public:
-  MemoryPlanner(func::FuncOp main, runtime::Strategy strategy)
-      : main(main), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {
+  MemoryPlanner(func::FuncOp main, const target::Machine &machine, runtime::Strategy strategy)
+      : main(main), machine(machine), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {
     for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) // those that other entries launch
       kernelCount += kernel->hasAttr(tile::numberAttribute);
   }
@@ -67,12 +68,11 @@ private:
   bool dependsOnData(Type type) const {
     return graph::mentionsAny(graph::shapeOf(cast<RankedTensorType>(type)), dataSymbols);
   }
-  static Value originOf(Value value) { return graph::originOf(value); }
   static SymbolicInt bytesOf(Type type);
   SymbolicInt roomFor(Value value);
   bool mayFill(Value value, const Target &target);
 
-  Storage createBuffer(bool isGrowing, const SymbolicInt &bytes);
+  Storage createBuffer(bool isGrowing, const SymbolicInt &bytes, StringRef memory = hostMemory);
   PlannedBuffer *bufferAt(Storage place);
   void touch(Storage place);
   Storage placeOf(Value value) { return places.at(originOf(value)); }
@@ -85,6 +85,7 @@ private:
   bool mayFill(graph::UpdateInterface update, const graph::UpdatedBlock &block);
   int64_t planSegment(RankedTensorType type);
   void planConstant(graph::ConstantOp constant);
+  void planTransfer(TransferOp transfer);
   void planCall(graph::CallKernelOp call);
   void planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp> functions);
   void planOperands(Operation *op, ValueRange results);
@@ -95,8 +96,10 @@ private:
 
   void shareRooms();
   void chooseOffsets();
+  void chooseOffsets(StringRef memory);
 
   func::FuncOp main;
+  const target::Machine &machine;
   runtime::Strategy strategy;
   std::vector<std::string> dataSymbols;
   llvm::DenseMap<Value, Storage> places;
@@ -143,9 +146,9 @@ bool MemoryPlanner::mayFill(Value value, const Target &target) {
   return target.place.space == Space::Room || bytesOf(origin.getType()) == bytesOf(target.type);
 }
 
-Storage MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes) {
+Storage MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes, StringRef memory) {
   std::vector<PlannedBuffer> &buffers = isGrowing ? growing : plan.arena;
-  buffers.push_back({bytes, step, step, loops.size()});
+  buffers.push_back({bytes, step, step, loops.size(), memory.str()});
   return {isGrowing ? Space::Room : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
 }
 
@@ -173,7 +176,7 @@ Storage MemoryPlanner::placeResult(Value result) {
       tile::reportTooLarge(result);
       hasFailed = true;
     }
-    known->second = createBuffer(dependsOnData(result.getType()), bytes);
+    known->second = createBuffer(dependsOnData(result.getType()), bytes, memoryOf(result, machine));
   }
   touch(known->second);
   return known->second;
@@ -198,6 +201,7 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
   for (Operation &op : block) {
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
+        .Case([&](TransferOp transfer) { planTransfer(transfer); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
         .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
         .Case([&](graph::UpdateInterface update) { planOperands(update, update->getResults()); })
@@ -222,6 +226,14 @@ void MemoryPlanner::planConstant(graph::ConstantOp constant) {
 int64_t MemoryPlanner::planSegment(RankedTensorType type) {
   int64_t bytes = type.getNumElements() * elementBytes(type.getElementType());
   return std::exchange(weightBytes, llvm::alignTo(weightBytes + bytes, PERPEND_ALIGNMENT));
+}
+
+/// Loading a program brings its constants to the memories that read them.
+void MemoryPlanner::planTransfer(TransferOp transfer) {
+  if (places.lookup(originOf(transfer.getValue())).space == Space::Segment)
+    places[transfer] = placeOf(transfer.getValue());
+  else
+    planOperands(transfer, transfer->getResults());
 }
 
 void MemoryPlanner::planCall(graph::CallKernelOp call) {
@@ -255,7 +267,9 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     hasFailed = true;
     return;
   }
-  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes);
+  const target::Machine *device = deviceOf(call, machine);
+  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes,
+                               device ? StringRef(device->global.name) : StringRef(hostMemory));
   bufferAt(place)->parts = parts;
   plan.scratch[call] = place;
 }
@@ -452,27 +466,39 @@ void MemoryPlanner::shareRooms() {
       location.number = numbers[location.number];
 }
 
-/// Left to binding where a size depends on symbols or threads.
 void MemoryPlanner::chooseOffsets() {
-  std::vector<int64_t> sizes, offsets(plan.arena.size());
+  plan.offsets.resize(plan.arena.size());
+  for (StringRef memory : memoriesOf(machine))
+    chooseOffsets(memory);
+}
+
+/// Left to binding where a size depends on symbols or threads.
+void MemoryPlanner::chooseOffsets(StringRef memory) {
+  std::vector<int64_t> sizes;
   std::vector<perpend_buffer_lifetime> lifetimes;
   for (const PlannedBuffer &buffer : plan.arena) {
+    if (buffer.memory != memory)
+      continue;
     if (!buffer.bytes.isConstant() || buffer.parts != SymbolicInt(1))
       return;
     sizes.push_back(*buffer.bytes.constant());
     lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
   }
-  plan.arenaBytes = runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data(), strategy);
-  plan.offsets = std::move(offsets);
-  if (plan.arenaBytes >= 0)
+  std::vector<int64_t> offsets(sizes.size());
+  if (runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data(), strategy) < 0) {
+    main.emitError("the intermediate values do not fit in memory")
+        << graph::Hint("check the dimensions of the model's inputs");
+    hasFailed = true;
     return;
-  main.emitError("the intermediate values do not fit in memory")
-      << graph::Hint("check the dimensions of the model's inputs");
-  hasFailed = true;
+  }
+  auto next = offsets.begin();
+  for (auto [buffer, offset] : llvm::zip_equal(plan.arena, plan.offsets))
+    if (buffer.memory == memory)
+      offset = *next++;
 }
 
-FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main, runtime::Strategy strategy) {
-  MemoryPlanner planner(main, strategy);
+FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main, const target::Machine &machine, runtime::Strategy strategy) {
+  MemoryPlanner planner(main, machine, strategy);
   if (failed(planner.run()))
     return failure();
   return std::move(planner.plan);

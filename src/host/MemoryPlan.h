@@ -9,6 +9,7 @@
 #define PERPEND_HOST_MEMORYPLAN_H
 
 #include "graph/Graph.h"
+#include "target/Machine.h"
 
 #include "../runtime/Planner.h"
 
@@ -36,6 +37,7 @@ struct PlannedBuffer {
   graph::SymbolicInt bytes;
   int64_t first, last;          ///< steps
   size_t depth;                 ///< loops around it
+  std::string memory = {};      ///< its name, of buffers of the arena
   graph::SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
 };
 
@@ -56,9 +58,9 @@ struct MemoryPlan {
   };
 
   std::vector<PlannedBuffer> arena;
-  std::vector<int64_t> offsets; ///< of the arena's buffers; empty: binding chooses them
-  int64_t arenaBytes = -1;      ///< with offsets
-  int64_t rooms = 0;            ///< beside those of outputs
+  /// Of the arena's buffers; nullopt: binding chooses those of its memory.
+  std::vector<std::optional<int64_t>> offsets;
+  int64_t rooms = 0; ///< beside those of outputs
   /// Of an operator, each operand, then each result; of a terminator its operands.
   llvm::DenseMap<mlir::Operation *, Storages> values;
   llvm::DenseMap<mlir::Operation *, Loop> loops;
@@ -68,7 +70,8 @@ struct MemoryPlan {
   llvm::StringMap<int64_t> initial;                    ///< where the first value of each state that has one begins
 
   /// Numbers the kernels, too (tile.number). Errors: a size or a sum of sizes has more than 63 bits.
-  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, runtime::Strategy strategy = runtime::Strategy::Best);
+  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, const target::Machine &machine,
+                                        runtime::Strategy strategy = runtime::Strategy::Best);
 };
 } // namespace perpend::host
 

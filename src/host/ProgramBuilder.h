@@ -8,6 +8,7 @@
 #ifndef PERPEND_HOST_PROGRAMBUILDER_H
 #define PERPEND_HOST_PROGRAMBUILDER_H
 
+#include "graph/States.h"
 #include "graph/Updates.h"
 #include "host/BuildProgram.h"
 
@@ -17,7 +18,7 @@ namespace perpend::host {
 
 class ProgramBuilder {
 public:
-  ProgramBuilder(mlir::func::FuncOp main, const MemoryPlan &plan);
+  ProgramBuilder(mlir::func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine);
   EntryOp run();
 
 private:
@@ -33,6 +34,7 @@ private:
   // Operators
   void emitOperators(mlir::Block &block);
   void emitConstant(graph::ConstantOp constant);
+  void emitTransfer(TransferOp transfer);
   void emitReshape(graph::ReshapeOp reshape);
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
@@ -86,15 +88,17 @@ private:
 
   mlir::func::FuncOp main;
   const MemoryPlan &plan;
+  const target::Machine &machine;
   mlir::OpBuilder b;
   EntryOp entry;
   llvm::DenseMap<mlir::Value, mlir::Value> places;
-  std::vector<mlir::Value> memories;          ///< of the arena
-  std::vector<mlir::Value> arenaPlaces;       ///< of the value in each; null: none yet
-  std::vector<mlir::Value> rooms;             ///< by number; those of outputs first
-  llvm::DenseMap<int64_t, mlir::Value> slots; ///< what a slot is now
-  llvm::StringSet<> symbols;                  ///< all names that are taken
-  unsigned segments = 0;
+  std::vector<mlir::Value> memories;                             ///< of the arena
+  std::vector<mlir::Value> arenaPlaces;                          ///< of the value in each; null: none yet
+  std::vector<mlir::Value> rooms;                                ///< by number; those of outputs first
+  llvm::DenseMap<int64_t, mlir::Value> slots;                    ///< what a slot is now
+  llvm::StringSet<> symbols;                                     ///< all names that are taken
+  llvm::DenseMap<mlir::Operation *, mlir::StringAttr> constants; ///< their segments
+  unsigned segments = 0;                                         ///< in the module, for their names
 };
 } // namespace perpend::host
 

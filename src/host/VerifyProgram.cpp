@@ -12,6 +12,7 @@
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "host/Events.h"
 #include "host/LiveRanges.h"
 #include "host/Segments.h"
 #include "tile/kernel/Buffers.h"
@@ -151,16 +152,37 @@ static LogicalResult verifyPlace(PlaceOp place) {
          << graph::Hint("make the buffer larger");
 }
 
-/// P3: buffers that live at one time lie apart.
-static LogicalResult verifyArena(EntryOp entry) {
-  llvm::MapVector<BufferOp, LiveRange> ranges = liveRangesOf(entry);
-  struct Placed {
-    BufferOp buffer;
-    LiveRange range;
-    int64_t begin, end;
+namespace {
+struct Placed {
+  BufferOp buffer;
+  LiveRange range;
+  int64_t begin, end;
+};
+} // namespace
+
+/// P3: buffers of one memory that live at one time lie apart.
+static LogicalResult verifyApart(ArrayRef<Placed> placed) {
+  for (size_t i = 0; i < placed.size(); ++i)
+    for (size_t j = 0; j < i; ++j) {
+      const Placed &a = placed[j], &b = placed[i];
+      bool meet = a.range.first <= b.range.last && b.range.first <= a.range.last;
+      if (meet && a.begin < b.end && b.begin < a.end)
+        return BufferOp(b.buffer).emitOpError("P3: at ")
+               << b.begin << " it overlaps the buffer at " << a.begin << ", which lives at the same time, in "
+               << textOf(a.range) << graph::Hint("leave all offsets out, and binding chooses them");
+    }
+  return success();
+}
+
+static LogicalResult verifyArenas(EntryOp entry) {
+  struct Arena {
+    size_t buffers = 0;
+    std::vector<Placed> placed;
   };
-  std::vector<Placed> placed;
-  for (auto &[buffer, range] : ranges) {
+  llvm::MapVector<Type, Arena> arenas; // by the type of their memory
+  for (auto &[buffer, range] : liveRangesOf(entry)) {
+    Arena &arena = arenas[buffer.getMemory().getType()];
+    ++arena.buffers;
     if (failed(verifyBuffer(buffer, range)))
       return failure();
     std::optional<int64_t> bytes = buffer.getBytes().values()[0].constant();
@@ -171,20 +193,16 @@ static LogicalResult verifyArena(EntryOp entry) {
     if (*bytes < 0 || *bytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(*buffer.getOffset()))
       return buffer.emitOpError("P2: expected a size that fits behind the offset, got ") << *bytes;
     int64_t offset = *buffer.getOffset();
-    placed.push_back({buffer, range, offset, offset + *bytes});
+    arena.placed.push_back({buffer, range, offset, offset + *bytes});
   }
-  if (!placed.empty() && placed.size() != ranges.size())
-    return entry.emitOpError("P2: expected an offset for each buffer or for none, got ")
-           << placed.size() << " for " << ranges.size() << graph::Hint("leave all out, and binding chooses them");
-  for (size_t i = 0; i < placed.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const Placed &a = placed[j], &b = placed[i];
-      bool meet = a.range.first <= b.range.last && b.range.first <= a.range.last;
-      if (meet && a.begin < b.end && b.begin < a.end)
-        return BufferOp(b.buffer).emitOpError("P3: at ")
-               << b.begin << " it overlaps the buffer at " << a.begin << ", which lives at the same time, in "
-               << textOf(a.range) << graph::Hint("leave all offsets out, and binding chooses them");
-    }
+  for (auto &[memory, arena] : arenas) {
+    if (!arena.placed.empty() && arena.placed.size() != arena.buffers)
+      return entry.emitOpError("P2: expected an offset for each buffer or for none, got ")
+             << arena.placed.size() << " for " << arena.buffers
+             << graph::Hint("leave all out, and binding chooses them");
+    if (failed(verifyApart(arena.placed)))
+      return failure();
+  }
   return success();
 }
 
@@ -234,7 +252,8 @@ private:
     return llvm::TypeSwitch<Operation *, ValueRange>(op)
         .Case([](LaunchOp launch) { return launch.getOutputs(); })
         .Case([](CallOp call) { return call.getOutputs(); })
-        .Case<CopyOp, CopyRowsOp, CopySlicesOp>([](Operation *copy) { return copy->getOperands().take_back(); })
+        .Case([](CopyOp copy) { return copy->getOperands().slice(1, 1); })
+        .Case<CopyRowsOp, CopySlicesOp>([](Operation *copy) { return copy->getOperands().take_back(); })
         .Default([](Operation *) { return ValueRange(); });
   }
 
@@ -298,8 +317,8 @@ static LogicalResult verifyProgram(EntryOp entry) {
                              .Default([](Operation *) { return success(); });
     return failed(fits) ? WalkResult::interrupt() : WalkResult::advance();
   });
-  return failure(result.wasInterrupted() || failed(verifyStates(entry)) || failed(verifyArena(entry)) ||
-                 failed(WrittenValues().visit(entry.getBody().front())));
+  return failure(result.wasInterrupted() || failed(verifyStates(entry)) || failed(verifyArenas(entry)) ||
+                 failed(WrittenValues().visit(entry.getBody().front())) || failed(verifyEvents(entry)));
 }
 
 LogicalResult perpend::host::verifyPrograms(ModuleOp module) {

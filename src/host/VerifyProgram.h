@@ -4,6 +4,7 @@
 #define PERPEND_HOST_VERIFYPROGRAM_H
 
 #include "host/Host.h"
+#include "target/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -12,6 +13,10 @@ namespace perpend::host {
 /// where they are used, and no plan lets a value overwrite another one that is still read. Errors: a diagnostic, with
 /// advice where a user may have written the plan.
 mlir::LogicalResult verifyPrograms(mlir::ModuleOp module);
+
+/// Whether the machine has the memories, devices and links of the programs, which are valid otherwise.
+/// VerifyDevices.cpp
+mlir::LogicalResult verifyDevices(mlir::ModuleOp module, const target::Machine &machine);
 
 /// The part of it that is about names: binding, symbols, outputs and rooms. VerifyEntry.cpp
 mlir::LogicalResult verifyEntry(EntryOp entry);

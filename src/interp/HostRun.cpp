@@ -3,11 +3,14 @@
 #include "interp/HostRun.h"
 
 #include "graph/ErrorKind.h"
+#include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "host/Events.h"
 #include "host/Strategy.h"
 #include "support/MappedFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cstring>
@@ -24,22 +27,34 @@ static constexpr int poison = 0xff;
 // Memory
 //===----------------------------------------------------------------------===//
 
-FailureOr<HostRun::Bytes> HostRun::allocate(Operation *op, int64_t size) {
+FailureOr<HostRun::Bytes> HostRun::allocate(Operation *op, int64_t size, StringRef memory) {
   if (size < 0)
     return op->emitError("expected a size of at least 0 bytes, got ") << size;
-  FailureOr<Tensor> tensor = environment.allocate(op, IntegerType::get(op->getContext(), 8), {size});
-  if (failed(tensor))
-    return failure();
-  std::memset(tensor->mutableData(), poison, size);
-  return Bytes{tensor->bytes, size};
+  Bytes bytes{nullptr, size};
+  if (memory == host::hostMemory) {
+    FailureOr<Tensor> tensor = environment.allocate(op, IntegerType::get(op->getContext(), 8), {size});
+    if (failed(tensor))
+      return failure();
+    bytes.data = tensor->bytes;
+  } else if (!(bytes.data = driver.allocate(memory, size))) {
+    return op->emitError("expected ") << size << " bytes in '" << memory << "', which has not so many";
+  }
+  std::memset(bytes.data.get(), poison, size);
+  return bytes;
+}
+
+LogicalResult HostRun::createArenas() {
+  llvm::MapVector<StringAttr, SmallVector<host::BufferOp>> arenas;
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
+    arenas[buffer.getMemory().getType().getMemory()].push_back(buffer);
+  return success(llvm::all_of(arenas, [&](auto &arena) { return succeeded(createArena(arena.first, arena.second)); }));
 }
 
 /// Offsets are those of the plan, or what binding would choose for one thread.
-LogicalResult HostRun::createArena() {
+LogicalResult HostRun::createArena(StringRef memory, ArrayRef<host::BufferOp> buffers) {
   std::vector<int64_t> sizes, offsets;
   std::vector<perpend_buffer_lifetime> lifetimes;
   bool isPlanned = true;
-  auto buffers = entry.getBody().getOps<host::BufferOp>();
   for (host::BufferOp buffer : buffers) {
     FailureOr<int64_t> size = evaluate(buffer, buffer.getBytes());
     if (failed(size))
@@ -55,14 +70,12 @@ LogicalResult HostRun::createArena() {
                                  host::strategyOf(entry));
   for (auto [size, offset] : llvm::zip_equal(sizes, offsets))
     total = std::max(total, offset + size);
-  FailureOr<Bytes> arena = allocate(entry, total);
+  FailureOr<Bytes> arena = allocate(entry, total, memory);
   if (failed(arena))
     return failure();
-  size_t number = 0;
-  for (host::BufferOp buffer : buffers) {
-    std::shared_ptr<std::byte> data(arena->data, arena->data.get() + offsets[number]);
-    memories[buffer] = {{data, sizes[number++]}};
-  }
+  for (auto [buffer, size, offset] : llvm::zip_equal(buffers, sizes, offsets))
+    memories[host::BufferOp(buffer).getMemory()] = {
+        {std::shared_ptr<std::byte>(arena->data, arena->data.get() + offset), size}};
   return success();
 }
 
@@ -113,7 +126,16 @@ LogicalResult HostRun::defineConstant(host::ConstantOp op) {
   std::optional<Tensor> tensor = segment ? Tensor::fromAttribute(*segment.getValue()) : std::nullopt;
   if (!tensor)
     return op.emitError("expected a segment with dense elements, got '") << op.getSegment() << "'";
-  memories[op] = {{tensor->bytes, static_cast<int64_t>(tensor->sizeBytes())}};
+  auto size = static_cast<int64_t>(tensor->sizeBytes());
+  memories[op] = {{tensor->bytes, size}};
+  StringRef memory = op.getPlace().getType().getMemory();
+  if (memory == host::hostMemory)
+    return success();
+  FailureOr<Bytes> copy = allocate(op, size, memory);
+  if (failed(copy))
+    return failure();
+  std::memcpy(copy->data.get(), tensor->data(), size);
+  memories[op] = {*copy};
   return success();
 }
 
@@ -166,6 +188,41 @@ LogicalResult HostRun::reserve(host::ReserveOp op) {
 // What runs
 //===----------------------------------------------------------------------===//
 
+Asynchrony::Ranges HostRun::rangesOf(Operation *op) {
+  Asynchrony::Ranges ranges;
+  for (const host::Touched &touched : host::touchedBy(op)) {
+    bool isRoom = isa<host::RoomType>(touched.value.getType());
+    const Bytes &bytes = isRoom ? room(touched.value) : memories.at(touched.value).bytes;
+    ranges.push_back({bytes.data.get(), bytes.size, touched.isWritten});
+  }
+  return ranges;
+}
+
+LogicalResult HostRun::give(Command command, bool isOfDevice) {
+  Value event = host::eventOf(command.op);
+  if (!event && !isOfDevice && asynchrony.isIdle())
+    return command.interpret();
+  SmallVector<Driver::Event> after =
+      llvm::map_to_vector(host::eventsBefore(command.op), [&](Value before) { return events.at(before); });
+  // Places may be larger than what is read and written there.
+  Asynchrony::Ranges ranges = rangesOf(command.op);
+  for (auto [range, tensor] : llvm::zip(ranges, command.tensors))
+    range.bytes = static_cast<int64_t>(tensor.sizeBytes());
+  if (failed(asynchrony.check(command.op, ranges, after)))
+    return failure();
+  if (!event && !isOfDevice)
+    return command.interpret();
+  Driver::Event started = asynchrony.start(std::move(command), std::move(ranges), after);
+  if (!event)
+    return asynchrony.wait(started);
+  return events[event] = started, success();
+}
+
+LogicalResult HostRun::wait(host::WaitOp op) {
+  return success(
+      llvm::all_of(op.getEvents(), [&](Value event) { return succeeded(asynchrony.wait(events.at(event))); }));
+}
+
 LogicalResult HostRun::launch(host::LaunchOp op) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, op.getKernelAttr());
   if (!kernel || kernel.isExternal())
@@ -175,9 +232,22 @@ LogicalResult HostRun::launch(host::LaunchOp op) {
   FailureOr<Tensors> inputs = tensorsAt(op, op.getInputs()), outputs = tensorsAt(op, op.getOutputs());
   if (failed(entered) || failed(inputs) || failed(outputs))
     return failure();
-  for (Tensor &output : *outputs) // what the kernel does not write is poison
-    std::memset(output.mutableData(), poison, output.sizeBytes());
-  return runKernel(*entered, *inputs, *outputs, own);
+  Command command{op, *entered, *inputs, {}, {}, {}};
+  llvm::append_range(command.tensors, *outputs);
+  for (StringRef name : symbolsOfKernel(*entered))
+    command.symbols.push_back(own.symbols.lookup(name));
+  if (auto extents = op.getExtents()) {
+    FailureOr<Extents> values = environment.evaluate(op, extents->values());
+    if (failed(values))
+      return failure();
+    command.extents = *values;
+  }
+  command.interpret = [kernel = *entered, inputs = *inputs, outputs = *outputs, own]() mutable {
+    for (Tensor &output : outputs) // what the kernel does not write is poison
+      std::memset(output.mutableData(), poison, output.sizeBytes());
+    return runKernel(kernel, inputs, outputs, own);
+  };
+  return give(std::move(command), op.getDevice().has_value());
 }
 
 LogicalResult HostRun::call(host::CallOp op) {
@@ -219,8 +289,13 @@ LogicalResult HostRun::copy(host::CopyOp op) {
   const Bytes &target = memories.at(op.getTarget()).bytes;
   if (source->sizeBytes() > static_cast<uint64_t>(target.size))
     return op.emitError("expected a target of ") << source->sizeBytes() << " bytes, got " << target.size;
-  std::memmove(target.data.get(), source->data(), source->sizeBytes());
-  return success();
+  Tensor end{source->elementType, source->shape, target.data};
+  Command command{op, nullptr, {*source, end}, {}, {}, {}};
+  command.interpret = [from = *source, to = target.data] {
+    std::memmove(to.get(), from.data(), from.sizeBytes());
+    return success();
+  };
+  return give(std::move(command), false);
 }
 
 LogicalResult HostRun::copyRows(host::CopyRowsOp op) {
@@ -344,6 +419,8 @@ LogicalResult HostRun::loop(host::LoopOp op) {
 }
 
 LogicalResult HostRun::execute(Operation &op) {
+  if (!asynchrony.isIdle() && !isa<host::LaunchOp, host::CopyOp>(op) && failed(asynchrony.check(&op, rangesOf(&op))))
+    return failure();
   return llvm::TypeSwitch<Operation *, LogicalResult>(&op)
       .Case([&](host::ConstantOp op) { return defineConstant(op); })
       .Case([&](host::PlaceOp op) { return definePlace(op); })
@@ -360,6 +437,7 @@ LogicalResult HostRun::execute(Operation &op) {
       .Case([&](host::CopyOp op) { return copy(op); })
       .Case([&](host::CopyRowsOp op) { return copyRows(op); })
       .Case([&](host::CopySlicesOp op) { return copySlices(op); })
+      .Case([&](host::WaitOp op) { return wait(op); })
       .Case([&](host::ReadOp op) { return read(op); })
       .Case([&](host::SetOp op) { return set(op); })
       .Case([&](host::CheckOp op) { return check(op); })
@@ -430,14 +508,15 @@ LogicalResult HostRun::shareState(unsigned state) {
 
 FailureOr<Tensors> HostRun::run(ArrayRef<Tensor> given) {
   Tensors inputs(given);
-  if (failed(bindInputs(entry, inputs, environment)) || failed(createArena()) || failed(createOutputs()))
+  if (failed(bindInputs(entry, inputs, environment)) || failed(createArenas()) || failed(createOutputs()))
     return failure();
   for (auto [number, input] : llvm::enumerate(inputs))
     memories[entry.input(number)] = {{input.bytes, static_cast<int64_t>(input.sizeBytes())}};
   for (unsigned state = 0; state < entry.stateCount(); ++state)
     if (entry.isInPlace(state) && failed(shareState(state)))
       return failure();
-  if (failed(runBlock(entry.getBody().front())))
+  Block &body = entry.getBody().front();
+  if (failed(runBlock(body)) || failed(asynchrony.finish(body.getTerminator())))
     return failure();
   return results();
 }

@@ -9,6 +9,7 @@
 #define PERPEND_INTERP_HOSTRUN_H
 
 #include "host/Host.h"
+#include "interp/Asynchrony.h"
 #include "interp/Environment.h"
 
 namespace perpend::interp {
@@ -19,7 +20,8 @@ mlir::LogicalResult bindInputs(host::EntryOp entry, Tensors &inputs, Environment
 
 class HostRun {
 public:
-  HostRun(host::EntryOp entry, Environment &environment) : entry(entry), environment(environment) {}
+  HostRun(host::EntryOp entry, Environment &environment, Driver &driver)
+      : entry(entry), environment(environment), driver(driver), asynchrony(driver) {}
   mlir::FailureOr<Tensors> run(llvm::ArrayRef<Tensor> inputs);
 
 private:
@@ -34,11 +36,12 @@ private:
     size_t room = 0; ///< number, of rooms only
   };
 
-  mlir::LogicalResult createArena();
+  mlir::LogicalResult createArenas();
+  mlir::LogicalResult createArena(llvm::StringRef memory, llvm::ArrayRef<host::BufferOp> buffers);
   mlir::LogicalResult createOutputs();
   /// An input and an output in one memory, that of the input first.
   mlir::LogicalResult shareState(unsigned state);
-  mlir::FailureOr<Bytes> allocate(mlir::Operation *op, int64_t size);
+  mlir::FailureOr<Bytes> allocate(mlir::Operation *op, int64_t size, llvm::StringRef memory = host::hostMemory);
   mlir::FailureOr<int64_t> evaluate(mlir::Operation *op, graph::ShapeAttr expression) {
     return environment.evaluate(op, expression.values()[0]);
   }
@@ -54,6 +57,11 @@ private:
   mlir::LogicalResult definePlace(host::PlaceOp op);
   mlir::LogicalResult defineScalar(host::ScalarOp op);
   mlir::LogicalResult reserve(host::ReserveOp op);
+  /// What an operation touches now.
+  Asynchrony::Ranges rangesOf(mlir::Operation *op);
+  /// Does it, or starts it if it is asynchronous.
+  mlir::LogicalResult give(Command command, bool isOfDevice);
+  mlir::LogicalResult wait(host::WaitOp op);
   mlir::LogicalResult launch(host::LaunchOp op);
   mlir::LogicalResult call(host::CallOp op);
   mlir::LogicalResult copy(host::CopyOp op);
@@ -68,6 +76,9 @@ private:
 
   host::EntryOp entry;
   Environment &environment;
+  Driver &driver;
+  Asynchrony asynchrony;
+  llvm::DenseMap<mlir::Value, Driver::Event> events;
   llvm::DenseMap<mlir::Value, Memory> memories;
   std::vector<Bytes> rooms;
 };

@@ -223,7 +223,8 @@ FailureOr<Tensors> interpret(func::FuncOp main, ArrayRef<Tensor> inputs, const I
 
 FailureOr<Tensors> interpret(host::EntryOp entry, ArrayRef<Tensor> inputs, const InterpreterOptions &options) {
   Environment environment = environmentOf(options);
-  return HostRun(entry, environment).run(inputs);
+  LateDriver late;
+  return HostRun(entry, environment, options.driver ? *options.driver : late).run(inputs);
 }
 
 //===----------------------------------------------------------------------===//

@@ -34,6 +34,7 @@ class ListTable;
 } // namespace perpend::library
 
 namespace perpend::interp {
+class Driver;
 
 struct InterpreterOptions {
   /// Called after each operation of main with its results, in program order.
@@ -47,6 +48,8 @@ struct InterpreterOptions {
   /// In kernels of blocks, report instances that never run or run twice; takes a byte per instance. (A block that is
   /// computed where it is read may legitimately do either.)
   bool checksInstances = false;
+  /// Runs what host programs hand to devices (Driver.h); null: the interpreter, as late as it may.
+  Driver *driver = nullptr;
   /// Holds the lists of inputs and results; null: no input is a list.
   std::shared_ptr<library::ListTable> lists;
 };

@@ -20,11 +20,15 @@ using namespace mlir;
 
 namespace perpend::interp {
 
-static FailureOr<int64_t> parallelExtent(Operation *kernel, const Environment &environment) {
-  auto extent = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute);
-  if (!extent || extent.getDims().size() != 1)
-    return kernel->emitError("expected the attribute tile.extent, a #graph.shape of one expression");
-  return environment.evaluate(kernel, extent.values()[0]);
+/// One extent, or with tile.grid one for each level.
+static FailureOr<Extents> parallelExtents(Operation *kernel, const Environment &environment) {
+  auto extents = kernel->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute);
+  auto levels = kernel->getAttrOfType<ArrayAttr>(tile::gridAttribute);
+  size_t count = levels ? levels.size() : 1;
+  if (!extents || extents.getDims().size() != count)
+    return kernel->emitError("expected the attribute tile.extent, a #graph.shape of one expression")
+           << (levels ? " for each level" : "");
+  return environment.evaluate(kernel, extents.values());
 }
 
 static std::vector<int64_t> symbolValues(Operation *kernel, const Environment &environment) {
@@ -88,42 +92,67 @@ static LogicalResult bindScratch(Operation *kernel, Executor &executor, ArrayRef
   return success();
 }
 
+/// Calls `run` for each instance of a grid, the last one first: instances may not rely on an order.
+static LogicalResult forEachInstance(const Extents &extents, llvm::function_ref<LogicalResult(ArrayRef<int64_t>)> run) {
+  int64_t count = 1;
+  for (int64_t extent : extents)
+    count *= extent;
+  Extents ids(extents.size());
+  for (int64_t number = count; number-- > 0;) {
+    int64_t rest = number;
+    for (size_t level = extents.size(); level-- > 0; rest /= extents[level])
+      ids[level] = rest % extents[level];
+    if (failed(run(ids)))
+      return failure();
+  }
+  return success();
+}
+
 LogicalResult runKernel(Operation *kernel, ArrayRef<Tensor> inputs, MutableArrayRef<Tensor> results,
                         const Environment &environment) {
   if (tile::isOnBlocks(cast<func::FuncOp>(kernel)))
     return runBlocks(kernel, inputs, results, environment);
   ProgramCache functions(environment);
   Program *program = functions.compile(kernel);
-  FailureOr<int64_t> extent = parallelExtent(kernel, environment);
+  FailureOr<Extents> extents = parallelExtents(kernel, environment);
   std::vector<int64_t> symbols = symbolValues(kernel, environment);
-  if (!program || failed(extent))
+  if (!program || failed(extents))
     return failure();
   SmallVector<Tensor> buffers(inputs);
   llvm::append_range(buffers, results);
   ArrayRef<Slot> arguments = program->code.arguments;
-  tile::KernelAbi abi(inputs.size(), results.size(), tile::KernelAbi::scratchCountOf(cast<func::FuncOp>(kernel)));
+  auto function = cast<func::FuncOp>(kernel);
+  tile::KernelAbi abi(inputs.size(), results.size(), tile::KernelAbi::scratchCountOf(function),
+                      tile::KernelAbi::unitCountOf(function));
   if (arguments.size() != abi.argumentCount())
     return kernel->emitError("expected the arguments (")
            << inputs.size() << " inputs, " << results.size() << " outputs, symbols, "
            << (abi.scratchCount() ? std::to_string(abi.scratchCount()) + " scratch buffers, " : "")
-           << "begin, end), got " << arguments.size();
+           << (kernel->hasAttr(tile::gridAttribute) ? "ids), got " : "begin, end), got ") << arguments.size();
   Executor executor(*program, environment, &functions);
-  ArrayRef<Type> types = cast<func::FuncOp>(kernel).getArgumentTypes();
+  ArrayRef<Type> types = function.getArgumentTypes();
   for (size_t i = 0; i < buffers.size(); ++i)
     if (failed(bind(kernel, executor, arguments[i], types[i], buffers[i])))
       return failure();
   executor.memory(arguments[abi.symbols()]) = {
       reinterpret_cast<std::byte *>(symbols.data()), ElementFormat{}, {static_cast<int64_t>(symbols.size())}, nullptr};
-  int64_t parts = std::max<int64_t>(1, environment.kernelParts),
-          size = llvm::divideCeil(static_cast<uint64_t>(*extent), static_cast<uint64_t>(parts));
-  for (int64_t begin = 0; begin < *extent; begin += size) {
+  auto run = [&](ArrayRef<int64_t> units) -> LogicalResult {
     if (abi.scratchCount() && failed(bindScratch(kernel, executor, arguments.slice(abi.scratch(0), abi.scratchCount()),
                                                  types.slice(abi.scratch(0), abi.scratchCount()), environment)))
       return failure();
-    executor.integer(arguments[abi.begin()]) = begin;
-    executor.integer(arguments[abi.end()]) = std::min(begin + size, *extent);
-    if (!executor.run(program->code))
+    for (auto [number, value] : llvm::enumerate(units))
+      executor.integer(arguments[abi.begin() + number]) = value;
+    return success(executor.run(program->code));
+  };
+  if (kernel->hasAttr(tile::gridAttribute)) {
+    if (failed(forEachInstance(*extents, run)))
       return failure();
+  } else {
+    int64_t extent = extents->front(), parts = std::max<int64_t>(1, environment.kernelParts),
+            size = llvm::divideCeil(static_cast<uint64_t>(extent), static_cast<uint64_t>(parts));
+    for (int64_t begin = 0; begin < extent; begin += size)
+      if (failed(run({begin, std::min(begin + size, extent)})))
+        return failure();
   }
   llvm::for_each(results, normalise);
   return success();

@@ -45,7 +45,7 @@ FailureOr<SmallVector<Tensor>> firstStatesOf(host::EntryOp entry) {
     SmallVector<int64_t> extents(state.tensor().getShape());
     if (state.getGrowing())
       extents[*state.getGrowing()] = 0;
-    FailureOr<Tensor> tensor = firstValue(state, state.getName(), segment ? segment.getValue() : ElementsAttr(),
+    FailureOr<Tensor> tensor = firstValue(state, state.getName(), segment ? *segment.getValue() : ElementsAttr(),
                                           RankedTensorType::get(extents, state.tensor().getElementType()));
     if (failed(tensor))
       return failure();

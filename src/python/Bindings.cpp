@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "python/Attributes.h"
+#include "python/ChatTemplates.h"
 #include "python/Evaluation.h"
 #include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
@@ -14,7 +15,9 @@
 #include "python/OutputMemory.h"
 #include "python/Program.h"
 #include "python/PythonOperators.h"
+#include "python/Sampling.h"
 #include "python/Schedules.h"
+#include "python/Tokenizer.h"
 #include "python/Tuning.h"
 
 #include <nanobind/stl/optional.h>
@@ -95,7 +98,7 @@ static void warn(const std::vector<std::string> &texts, int depth) {
 static std::unique_ptr<Program> orThrow(std::unique_ptr<Program> program, const std::string &error) {
   if (!program)
     throw CompileError(error);
-  warn(program->warnings, /*depth=*/3); // import_onnx, import_model, compile
+  warn(program->warnings, /*depth=*/3); // import_source, import_model, compile
   return program;
 }
 
@@ -112,12 +115,14 @@ static Program::Dims dimsOf(nb::dict dims) {
   return list;
 }
 
-static std::unique_ptr<Program> fromOnnx(std::variant<std::string, nb::bytes> source, nb::dict dims,
+static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
                                          const std::vector<std::string> &operators) {
   std::string error;
-  if (const std::string *path = std::get_if<std::string>(&source))
-    return orThrow(Program::fromOnnxFile(*path, dimsOf(dims), operators, error), error);
-  const nb::bytes &bytes = std::get<nb::bytes>(source);
+  return orThrow(Program::fromFile(path, dimsOf(dims), operators, error), error);
+}
+
+static std::unique_ptr<Program> fromOnnx(nb::bytes bytes, nb::dict dims, const std::vector<std::string> &operators) {
+  std::string error;
   std::string_view view(bytes.c_str(), bytes.size());
   return orThrow(Program::fromOnnxBytes(view, keep(bytes), dimsOf(dims), operators, error), error);
 }
@@ -247,7 +252,8 @@ static void bindProgram(nb::module_ &module) {
   nb::class_<Program>(module, "Module",
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
-      .def_static("from_onnx", &fromOnnx, "source"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
+      .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
+      .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)
       .def_static("join", &join, "parts"_a)
@@ -531,5 +537,8 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindModel(module);
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
+  perpend::python::bindTokenizer(module);
   perpend::python::bindTuning(module);
+  perpend::python::bindSampling(module);
+  perpend::python::bindChatTemplates(module);
 }

@@ -6,6 +6,7 @@
 
 #include "Pipeline.h"
 #include "compiler/Compiler.h"
+#include "compiler/ModelFile.h"
 #include "compiler/VerifyModule.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
@@ -76,11 +77,10 @@ Program::~Program() = default;
 
 std::unique_lock<std::recursive_mutex> Program::lock() const { return std::unique_lock(state->mutex); }
 
-static onnx::ImportOptions importOptions(const Program::Dims &dims, const Program::Paths &operators) {
-  onnx::ImportOptions options;
+static std::vector<support::DimensionOption> dimensionOptions(const Program::Dims &dims) {
+  std::vector<support::DimensionOption> options;
   for (const auto &[subject, value] : dims)
-    options.dimensions.push_back({subject, value});
-  options.operators = operators;
+    options.push_back({subject, value});
   return options;
 }
 
@@ -96,12 +96,15 @@ static bool isImported(Program &program, ErrorText &errors, std::string &error) 
   return !!state.module;
 }
 
-std::unique_ptr<Program> Program::fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                               std::string &error) {
+std::unique_ptr<Program> Program::fromFile(const std::string &path, const Dims &dims, const Paths &operators,
+                                           std::string &error) {
   auto program = std::make_unique<Program>();
+  llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
+  if (!kind)
+    return error = llvm::toString(kind.takeError()), nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module = onnx::importOnnx(program->state->context, path, importOptions(dims, operators));
+  program->state->module = loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
@@ -125,7 +128,7 @@ std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::sha
   ErrorText errors(program->state->context);
   auto buffer = std::make_shared<BorrowedBuffer>(bytes, std::move(owner));
   program->state->module =
-      onnx::importOnnx(program->state->context, buffer, "model.onnx", "", importOptions(dims, operators));
+      onnx::importOnnx(program->state->context, buffer, "model.onnx", "", {dimensionOptions(dims), operators});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 

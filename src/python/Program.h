@@ -65,8 +65,8 @@ public:
   using Dims = std::vector<std::pair<std::string, std::string>>;
   using Paths = std::vector<std::string>;
   /// operators: paths of the descriptions of the user's operators.
-  static std::unique_ptr<Program> fromOnnxFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                               std::string &error);
+  static std::unique_ptr<Program> fromFile(const std::string &path, const Dims &dims, const Paths &operators,
+                                           std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);

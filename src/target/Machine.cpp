@@ -8,6 +8,16 @@ using namespace llvm;
 
 namespace perpend::target {
 
+const Machine *Machine::device(StringRef device) const {
+  auto found = find_if(devices, [&](const Machine &each) { return each.name == device; });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+const Link *Machine::link(StringRef from, StringRef to) const {
+  auto found = find_if(links, [&](const Link &each) { return each.from == from && each.to == to; });
+  return found == links.end() ? nullptr : &*found;
+}
+
 std::vector<std::string> Machine::scopes() const {
   std::vector<std::string> names;
   for (const Memory &memory : memories)
@@ -80,6 +90,8 @@ std::string Machine::describe() const {
     parts += ", unit " + unit.name;
   for (const Link &link : links)
     parts += ", link " + link.from + " to " + link.to;
+  for (const Machine &device : devices)
+    parts += ", device " + device.name;
   return formatv("{0}: {1} vectors of {2} bytes{3}, tile {4} x 2 vectors, "
                  "{5:F0} GFLOP/s and {6:F0} GB/s per thread",
                  name, vectorRegisters, vectorBytes, parts, gemmRows, flopsPerSecond() / 1e9,

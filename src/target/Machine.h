@@ -50,7 +50,13 @@ struct Unit {
   bool hasQueue = false; ///< it takes work and returns before the work is done
 };
 
-/// Moves bytes from memory to memory.
+/// How a machine starts a kernel.
+enum class Launch {
+  Ranges, ///< instances of the outermost level get ranges of the kernel's units, until none is left
+  Grid,   ///< each iteration of a loop that is bound to a level has an instance of its own, which gets its ids
+};
+
+/// Moves bytes from memory to memory; a memory of main is called `host`, or as `global` of a device.
 struct Link {
   std::string from, to;
   double bytesPerSecond = 0;
@@ -79,6 +85,13 @@ struct Machine {
   std::vector<Unit> units;
   std::vector<Link> links;
 
+  Launch launch = Launch::Ranges;
+  /// Of a device: a launch returns before the kernel has ended.
+  bool hasQueue = false;
+  /// Machines to which this one hands kernels. `global` of each is a memory of its own, in which its kernels read and
+  /// write.
+  std::vector<Machine> devices;
+
   unsigned pointerBytes = 8;
   unsigned vectorBytes = 0; ///< 0: no vectors
   unsigned vectorRegisters = 0;
@@ -91,6 +104,10 @@ struct Machine {
 
   bool hasFeature(llvm::StringRef feature) const { return llvm::is_contained(features, feature); }
   bool hasFunction(llvm::StringRef function) const { return llvm::is_contained(functions, function); }
+
+  /// The device of this name, the link between two memories; null: there is none.
+  const Machine *device(llvm::StringRef device) const;
+  const Link *link(llvm::StringRef from, llvm::StringRef to) const;
 
   /// The names of the memories that schedules can name, and of the levels.
   std::vector<std::string> scopes() const;

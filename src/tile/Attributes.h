@@ -43,7 +43,8 @@ inline constexpr llvm::StringLiteral variantsAttribute = "tile.variants";
 inline constexpr llvm::StringLiteral rangeAttribute = "tile.range";
 /// Unit: the trace in tile.trace has been applied.
 inline constexpr llvm::StringLiteral scheduledAttribute = "tile.scheduled";
-/// #graph.shape of one expression: the number of parallel units of the kernel's loops.
+/// #graph.shape of one expression: the number of parallel units of the kernel's loops; with tile.grid, the number of
+/// instances of each level.
 inline constexpr llvm::StringLiteral extentAttribute = "tile.extent";
 /// #graph.shape: the number of elements of each scratch buffer that a thread has while it runs the kernel (Scratch.h).
 inline constexpr llvm::StringLiteral scratchAttribute = "tile.scratch";
@@ -53,6 +54,11 @@ inline constexpr llvm::StringLiteral checkedAttribute = "tile.checked";
 inline constexpr llvm::StringLiteral workAttribute = "tile.work";
 /// Integer: the kernel's position in the artifact's list.
 inline constexpr llvm::StringLiteral numberAttribute = "tile.number";
+
+/// String: the device of the machine that runs the kernel (ir/Levels.h).
+inline constexpr llvm::StringLiteral deviceAttribute = "tile.device";
+/// Array of strings: the levels whose ids a lowered kernel takes in place of a range of units (kernel/KernelAbi.h).
+inline constexpr llvm::StringLiteral gridAttribute = "tile.grid";
 
 //===----------------------------------------------------------------------===//
 // Of tensor intrinsics

@@ -67,6 +67,14 @@ def test_counts_that_mean_nothing(tmp_path: Path, library: Path) -> None:
     assert "(default 0: never)" in succeed("compile", "--help", folder=tmp_path)
 
 
+def test_help_states_defaults(tmp_path: Path) -> None:
+    lines = succeed("compile", "--help", folder=tmp_path).splitlines()
+    for flag, default in {"--target": "host", "-O0..3": "3", "--precision": "f32", "--plan": "best"}.items():
+        (line,) = (line for line in lines if line.strip().startswith(flag))
+        assert line.endswith(f" (default {default})")
+    assert "(default: as many as --budget allows)" in succeed("tune", "--help", folder=tmp_path)
+
+
 def save_branches(folder: Path) -> Path:
     """One branch needs five elements, the other none."""
     filters = numpy_helper.from_array(np.ones((1, 1, 5), np.float32), "w")

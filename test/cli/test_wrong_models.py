@@ -54,7 +54,7 @@ def zipped(name: str) -> bytes:
         (b"\x0a\x20\x0a\x01x\x12\x0bPlaceholder" + bytes(20), "TensorFlow graph.*tf2onnx"),
         (b"\x89HDF\r\n\x1a\n" + bytes(20), "HDF5.*Keras"),
         (b'\x30\0\0\0\0\0\0\0{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}', "safetensors.*weights"),
-        (b"GGUF" + bytes(20), "GGUF.*weights"),
+        (b"GGUF" + bytes(20), "version 2 or 3 of GGUF, got 0.*convert"),
         (b"\x93NUMPY\x01\0" + bytes(20), "numpy array.*--input"),
         (gzip.compress(b"x", mtime=0), "gzip.*unpack"),
         (b'{"a": 1}', "JSON.*--operators"),

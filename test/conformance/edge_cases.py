@@ -1,8 +1,8 @@
 """Runs calls of operators at the edges of their types and judges the results, whatever the front end.
 
 A group is the calls of one operator with one choice of types. Groups run in a process of their own, and where that ends
-or hangs, the calls of the group one by one. Calls are compiled several at a time, since one compilation costs more than
-a call; those that are refused or fail together are tried alone.
+or hangs, the calls of the group one by one. Calls are compiled several at a time, of small groups of one operator too,
+since one compilation costs more than a call; those that are refused or fail together are tried alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import groupby, islice
 from typing import Any, Protocol
 
 import numpy as np
@@ -147,13 +148,14 @@ def run_halves(front: FrontEnd, calls: Sequence[Call]) -> Iterator[Placed]:
             yield start + position, *rest
 
 
-def run_calls(front: FrontEnd, group: Group, calls: Sequence[Call]) -> list[Record]:
+def run_calls(front: FrontEnd, calls: Sequence[tuple[Group, Call]]) -> list[Record]:
     records: dict[tuple[int, str], Record] = {}
     for start in range(0, len(calls), BATCH):
         batch = calls[start : start + BATCH]
-        for position, trial, outcome in run_together(front, batch):
-            place = (batch[position].form, trial.fill)
-            records[start + position, trial.fill] = Record(group.operator, group.types, *place, **vars(outcome))
+        for position, trial, outcome in run_together(front, [call for _, call in batch]):
+            group, call = batch[position]
+            place = (group.operator, group.types, call.form, trial.fill)
+            records[start + position, trial.fill] = Record(*place, **vars(outcome))
     return list(records.values())
 
 
@@ -213,8 +215,10 @@ def quiet(function: Callable[[], Any]) -> Iterator[Any]:
         yield f"{type(error).__name__}: {error}"
 
 
-def run_whole(front: FrontEnd, group: Group) -> list[Record]:
-    return run_calls(front, group, made(group.calls().values()))
+def run_whole(front: FrontEnd, groups: Sequence[Group]) -> list[list[Record]]:
+    """The records of each group."""
+    records = run_calls(front, [(group, call) for group in groups for call in made(group.calls().values())])
+    return [[each for each in records if each.types == group.types] for group in groups]
 
 
 def run_alone(front: FrontEnd, group: Group, limit_s: int) -> list[Record]:
@@ -223,20 +227,37 @@ def run_alone(front: FrontEnd, group: Group, limit_s: int) -> list[Record]:
     for form, make in group.calls().items():
         if next(answers(quiet(lambda make=make: bool(make())), limit_s)) is not True:
             continue
-        mine = next(answers(quiet(lambda make=make: run_calls(front, group, made([make]))), limit_s))
+        mine = next(
+            answers(quiet(lambda make=make: run_calls(front, [(group, call) for call in made([make])])), limit_s)
+        )
         records += [Record(group.operator, group.types, form, "", FAILED, mine)] if isinstance(mine, str) else mine
     return records
 
 
+def together(groups: Sequence[Group], count: int) -> Iterator[Sequence[Group]]:
+    """Groups of one operator, so many at a time."""
+    for _, alike in groupby(groups, lambda group: group.operator):
+        while part := list(islice(alike, count)):
+            yield part
+
+
 def run_groups(
-    front: FrontEnd, groups: Sequence[Group], limit_s: int = LIMIT_S
+    front: FrontEnd, groups: Sequence[Group], limit_s: int = LIMIT_S, count: int = 1
 ) -> Iterator[tuple[Group, list[Record]]]:
-    """The records of each group, as they come."""
-    position = 0
-    while position < len(groups):
-        part = groups[position : position + GROUPS_OF_A_PROCESS]
-        works = (answer for group in part for answer in quiet(partial(run_whole, front, group)))
+    """The records of each group, as they come. count: how many groups are compiled together."""
+    position, parts = 0, list(together(groups, count))
+    while position < len(parts):
+        works = (
+            answer
+            for part in parts[position:][:GROUPS_OF_A_PROCESS]
+            for answer in quiet(partial(run_whole, front, part))
+        )
         for records in answers(works, limit_s):
-            group = groups[position]
-            yield group, records if isinstance(records, list) else run_alone(front, group, limit_s // 4)
+            part = parts[position]
+            if isinstance(records, list):
+                yield from zip(part, records, strict=True)
+            elif len(part) > 1:
+                yield from run_groups(front, part, limit_s)
+            else:
+                yield part[0], run_alone(front, part[0], limit_s // 4)
             position += 1

@@ -2,7 +2,7 @@
 
 Every operator of both front ends, in every type, with special values and odd options, against PyTorch, ONNX Runtime and
 the reference of ONNX. Prints what is not right, grouped by operator and reason, then the counts. --part 0/4 runs each
-fourth group; --lines FILE keeps every outcome as it comes.
+fourth group, --forms 3 takes at most three forms of each; --lines FILE keeps every outcome as it comes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
-from edge_cases import DISPUTED, FrontEnd, Group, Make, Record, run_groups
+from edge_cases import BATCH, DISPUTED, Call, FrontEnd, Group, Make, Record, run_groups
 from edge_report import counts, groups_text, read_entries, stale, table_text, unexplained
 
 
@@ -44,35 +44,43 @@ def chosen(front: FrontEnd, operator: str, types: str) -> list[Group]:
     ]
 
 
-def run(front: FrontEnd, groups: Sequence[Group], until_s: float = float("inf")) -> Iterator[Record]:
-    """Until the time is over."""
-    start = time.monotonic()
-    for number, (group, records) in enumerate(run_groups(front, groups)):
+def run(front: FrontEnd, groups: Sequence[Group], count: int = 1) -> Iterator[Record]:
+    """count: how many groups are compiled together."""
+    for number, (group, records) in enumerate(run_groups(front, groups, count=count)):
         yield from records
         if sys.stderr.isatty():
             print(
                 f"\r{front.name}: {number + 1}/{len(groups)} {group.name[:60]:60}", end="", file=sys.stderr, flush=True
             )
-        if time.monotonic() - start > until_s:
-            return
 
 
 FORMS_OF_SAMPLE = 10
 IS_WHOLE = bool(os.environ.get("PERPEND_LONG"))
+SEED = os.environ.get("PERPEND_SEED", "1")
 
 
 def sample(groups: Sequence[Group], parts: int) -> Sequence[Group]:
     """One part of them, and some forms of each; PERPEND_SEED chooses others, PERPEND_LONG all."""
-    seed = os.environ.get("PERPEND_SEED", "1")
-    if IS_WHOLE:
-        return groups
-    return [replace(each, calls=partial(some, each, seed)) for each in groups[int(seed) % parts :: parts]]
+    return groups if IS_WHOLE else with_forms(groups[int(SEED) % parts :: parts], FORMS_OF_SAMPLE)
 
 
-def some(group: Group, seed: str) -> dict[str, Make]:
-    forms = group.calls()
-    drawn = sorted(forms, key=lambda form: zlib.crc32(f"{seed} {form}".encode()))
-    return {form: forms[form] for form in drawn[:FORMS_OF_SAMPLE]}
+def with_forms(groups: Sequence[Group], count: int) -> list[Group]:
+    """Groups with at most so many calls each, of forms that PERPEND_SEED draws, others for each choice of types."""
+    return [replace(each, calls=partial(some, each, count)) for each in groups]
+
+
+def some(group: Group, count: int) -> dict[str, Make]:
+    """As many that make a call, as long as they run in one process."""
+    forms, found = group.calls(), []
+
+    def make(form: str) -> Call | None:
+        call = forms[form]() if len(found) < count else None
+        if call:
+            found.append(form)
+        return call
+
+    drawn = sorted(forms, key=lambda form: zlib.crc32(f"{SEED} {group.types} {form}".encode()))
+    return {form: partial(make, form) for form in drawn}
 
 
 def complaints(front: FrontEnd, groups: Sequence[Group]) -> list[str]:
@@ -90,6 +98,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--operator", default=".*", help="its name, or a regular expression for names")
     parser.add_argument("--types", default=".*", help="a regular expression for the types, such as float32")
     parser.add_argument("--part", default="0/1", help="i/n: every n-th group, from the i-th on")
+    parser.add_argument("--forms", type=int, metavar="N", help="at most N forms of each group, drawn by PERPEND_SEED")
     parser.add_argument("--sample", type=int, metavar="N", help="as tests do: each N-th group, some forms of it")
     parser.add_argument("--disputed", action="store_true", help="also print where witnesses disagree with each other")
     parser.add_argument("--table", action="store_true", help="also print the counts of each operator")
@@ -104,8 +113,9 @@ def main(arguments: list[str] | None = None) -> int:
     for front in front_ends(["onnx", "torch"] if options.front == "all" else [options.front]):
         groups = chosen(front, options.operator, options.types)[first::step]
         groups = sample(groups, options.sample) if options.sample else groups
+        groups = with_forms(groups, options.forms) if options.forms else groups
         records, start = [], time.monotonic()
-        for record in run(front, groups):
+        for record in run(front, groups, max(1, BATCH // options.forms) if options.forms else 1):
             records.append(record)
             if options.lines:
                 with options.lines.open("a") as file:

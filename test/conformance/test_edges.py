@@ -12,7 +12,19 @@ import ml_dtypes
 import numpy as np
 import perpend
 import pytest
-from edge_cases import DIFFERENT, DISPUTED, FAILED, REFUSED, RIGHT, Call, Group, Record, Trial, run_groups
+from edge_cases import (
+    DIFFERENT,
+    DISPUTED,
+    FAILED,
+    REFUSED,
+    RIGHT,
+    Call,
+    Group,
+    Record,
+    Trial,
+    run_groups,
+    run_whole,
+)
 from edge_judge import Witness, is_elementwise, judge
 from edge_report import Entry, read_entries, stale, unexplained
 from edge_values import filled, fills, special_values, table
@@ -184,6 +196,33 @@ def test_each_call_of_a_group_has_its_outcome() -> None:
     assert statuses([group(**without_crash)]) == [expected]
     assert statuses([group(right=PAYLOADS["right"]), group(**PAYLOADS), group(right=PAYLOADS["right"])]) == [
         {"right": RIGHT}, expected | {"crashes": FAILED}, {"right": RIGHT}]  # fmt: skip
+
+
+def test_groups_of_one_operator_run_together() -> None:
+    compiled: list[int] = []
+
+    class Counting(Pretended):
+        def compile(self, calls: Sequence[Call]) -> Callable[[list[list[Any]]], list[list[Any]]]:
+            compiled.append(len(calls))
+            return super().compile(calls)
+
+    makers = {name: partial(dict, {name: partial(call, name, PAYLOADS[name])}) for name in ("right", "different")}
+    groups = [Group("one", types, makers["right"]) for types in ("float32", "int8", "bool")]
+    groups.append(Group("other", "float32", makers["different"]))
+    expected = [*((group.name, [RIGHT]) for group in groups[:3]), ("other float32", [DIFFERENT])]
+    for count in (1, 2, 9):
+        found = run_groups(Pretended(), groups, 60, count)
+        assert [(group.name, [record.status for record in records]) for group, records in found] == expected
+    assert [len(records) for records in run_whole(Counting(), groups[:3])] == [1, 1, 1] and compiled == [3]
+
+
+def test_crash_among_groups_that_run_together() -> None:
+    groups = [
+        Group("operator", types, partial(dict, {form: partial(call, form, PAYLOADS[form]) for form in forms}))
+        for types, forms in (("float32", ["right", "crashes"]), ("int8", ["different"]))
+    ]
+    found = {record.form: record.status for _, records in run_groups(Pretended(), groups, 60, 2) for record in records}
+    assert found == {"right": RIGHT, "crashes": FAILED, "different": DIFFERENT}
 
 
 @pytest.mark.alone

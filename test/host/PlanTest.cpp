@@ -1,11 +1,12 @@
 //===- PlanTest.cpp - plans by properties -----------------------------------===//
 //
-// Random graphs of kernels are planned; the program computes what the graph
-// does, and a plan with one flaw is found.
+// Random graphs of kernels, some of which a device runs, are planned; the program
+// computes what the graph does, and a plan with one flaw is found.
 //
 //===----------------------------------------------------------------------===//
 
 #include "../interp/Module.h"
+#include "Machines.h"
 
 #include "host/LiveRanges.h"
 #include "host/VerifyProgram.h"
@@ -18,8 +19,8 @@ using namespace perpend;
 
 namespace {
 /// A main of `count` calls of kernels, each of which adds two earlier values of [n, 4] or negates one; some in a branch
-/// or a loop.
-std::string randomProgram(unsigned seed) {
+/// or a loop, and half of them on the device if there is one.
+std::string randomProgram(unsigned seed, bool hasDevice = false) {
   std::mt19937 random(seed);
   auto below = [&](unsigned limit) { return random() % limit; };
   bool isStatic = below(2);
@@ -29,6 +30,7 @@ std::string randomProgram(unsigned seed) {
                      ", %c: tensor<i1>) -> (" + type + ", " + type + ") {\n";
   unsigned next = 1;
   auto earlier = [&](unsigned count) { return "%v" + std::to_string(count - 1 - below(std::min(count, 4u))); };
+  auto kernelName = [&](const std::string &name) { return "@" + name + (hasDevice && below(2) ? "_far" : ""); };
   auto call = [&](const std::string &indent, unsigned known) {
     bool adds = below(2);
     std::string operands = earlier(known), types = type;
@@ -36,8 +38,8 @@ std::string randomProgram(unsigned seed) {
       operands += ", " + earlier(known);
       types += ", " + type;
     }
-    text += indent + "%v" + std::to_string(next++) + " = graph.call_kernel @" + (adds ? "add" : "negate") + "(" +
-            operands + ")" + symbols + " : (" + types + ") -> " + type + "\n";
+    text += indent + "%v" + std::to_string(next++) + " = graph.call_kernel " + kernelName(adds ? "add" : "negate") +
+            "(" + operands + ")" + symbols + " : (" + types + ") -> " + type + "\n";
   };
   unsigned count = 3 + below(8);
   for (unsigned i = 0; i < count; ++i) {
@@ -45,16 +47,16 @@ std::string randomProgram(unsigned seed) {
     if (kind == 0) {
       std::string inner = earlier(known), number = std::to_string(next++);
       text += "  %v" + number + " = graph.if %c symbols [] : tensor<i1> -> (" + type + ") {\n    %t" + number +
-              " = graph.call_kernel @negate(" + inner + ")" + symbols + " : (" + type + ") -> " + type +
-              "\n    graph.yield %t" + number + " : " + type + "\n  } else {\n    graph.yield " + earlier(known) +
-              " : " + type + "\n  }\n";
+              " = graph.call_kernel " + kernelName("negate") + "(" + inner + ")" + symbols + " : (" + type + ") -> " +
+              type + "\n    graph.yield %t" + number + " : " + type + "\n  } else {\n    graph.yield " +
+              earlier(known) + " : " + type + "\n  }\n";
     } else if (kind == 1) {
       std::string number = std::to_string(next++);
       text += "  %v" + number + " = graph.loop count <[" + std::to_string(below(4)) + "]> carried (" + earlier(known) +
               " : " + type + ") symbols [] -> (" + type + ") {\n  ^bb0(%i" + number + ": tensor<i64>, %a" + number +
-              ": " + type + "):\n    %l" + number + " = graph.call_kernel @add(%a" + number + ", " + earlier(known) +
-              ")" + symbols + " : (" + type + ", " + type + ") -> " + type + "\n    graph.yield %l" + number + " : " +
-              type + "\n  }\n";
+              ": " + type + "):\n    %l" + number + " = graph.call_kernel " + kernelName("add") + "(%a" + number +
+              ", " + earlier(known) + ")" + symbols + " : (" + type + ", " + type + ") -> " + type +
+              "\n    graph.yield %l" + number + " : " + type + "\n  }\n";
     } else {
       call("  ", known);
     }
@@ -75,14 +77,33 @@ std::string randomProgram(unsigned seed) {
   };
   kernel("add", true);
   kernel("negate", false);
+  auto farKernel = [&](const std::string &name, bool adds) {
+    text += "func.func private @" + name + "(%a: memref<?xf32>, " + (adds ? "%b: memref<?xf32>, " : "") +
+            "%r: memref<?xf32>, %s: memref<?xi64>, %group: index, %lane: index) attributes {tile.kernel, "
+            "graph.symbols = " +
+            (isStatic ? "[]" : "[\"n\"]") +
+            ", tile.device = \"device\", tile.grid = [\"group\", \"lane\"], tile.extent = " +
+            (isStatic ? "#graph.shape<[16, 4]>" : "#graph.shape<[\"n\", 4]>") +
+            "} {\n  %c4 = arith.constant 4 : index\n  %base = arith.muli %group, %c4 : index\n"
+            "  %i = arith.addi %base, %lane : index\n  %x = memref.load %a[%i] : memref<?xf32>\n" +
+            (adds ? "  %y = memref.load %b[%i] : memref<?xf32>\n  %z = arith.addf %x, %y : f32\n"
+                  : "  %z = arith.negf %x : f32\n") +
+            "  memref.store %z, %r[%i] : memref<?xf32>\n  return\n}\n";
+  };
+  if (hasDevice) {
+    farKernel("add_far", true);
+    farKernel("negate_far", false);
+  }
   return text;
 }
 
 struct PlannedModule : interp::Module {
-  explicit PlannedModule(unsigned seed) : Module(randomProgram(seed)) {}
-  bool plan(const char *strategy = "best") {
+  explicit PlannedModule(unsigned seed, bool hasDevice = false) : Module(randomProgram(seed, hasDevice)) {}
+  bool plan(const char *strategy = "best", const target::Machine &machine = {}) {
     PassManager passes(&context);
-    passes.addPass(host::createHostPlanMemory({strategy}));
+    passes.addPass(host::createHostPlaceCopies({machine}));
+    passes.addPass(host::createHostPlanMemory({strategy, machine}));
+    passes.addPass(host::createHostPlaceWaits({machine}));
     return succeeded(passes.run(*module));
   }
   host::EntryOp entry() { return module->lookupSymbol<host::EntryOp>("main"); }
@@ -183,4 +204,93 @@ TEST(Plan, placesThatAreExchangedAreFound) {
       ++tried;
     }
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// A place where a program waits for an event: the operand of an operation.
+std::vector<OpOperand *> waitsIn(host::EntryOp entry) {
+  std::vector<OpOperand *> waits;
+  entry.walk([&](Operation *op) {
+    for (OpOperand &operand : op->getOpOperands())
+      if (isa<host::EventType>(operand.get().getType()))
+        waits.push_back(&operand);
+  });
+  return waits;
+}
+
+void removeWait(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  auto erase = [&](MutableOperandRange events) {
+    for (unsigned i = 0; i < events.size(); ++i)
+      if (&events[i] == &operand)
+        return events.erase(i);
+  };
+  if (auto launch = dyn_cast<host::LaunchOp>(op))
+    erase(launch.getAfterMutable());
+  else if (auto copy = dyn_cast<host::CopyOp>(op))
+    erase(copy.getAfterMutable());
+  else
+    op->erase(); // host.wait of one event
+}
+} // namespace
+
+TEST(Devices, programsComputeWhatTheGraphDoes) {
+  const target::Machine machine = machineWithDevice();
+  unsigned launches = 0, copies = 0;
+  for (unsigned seed = 0; seed < 150; ++seed)
+    for (bool condition : {false, true}) {
+      SCOPED_TRACE(seed);
+      PlannedModule graph(seed, true), program(seed, true);
+      std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, condition));
+      ASSERT_EQ(expected.size(), 2u) << graph.messages;
+      ASSERT_TRUE(program.plan(seed % 2 ? "best" : "greedy-by-use", machine)) << program.messages;
+      ASSERT_TRUE(program.isRight()) << program.messages;
+      ASSERT_TRUE(succeeded(host::verifyDevices(*program.module, machine))) << program.messages;
+      program.entry().walk([&](host::LaunchOp launch) { launches += launch.getEvent() != nullptr; });
+      program.entry().walk([&](host::CopyOp copy) { copies += copy.getEvent() != nullptr; });
+      std::vector<interp::Tensor> got = program.run(inputsOf(program, condition));
+      ASSERT_EQ(got.size(), 2u) << program.messages;
+      for (unsigned i : {0u, 1u})
+        ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+    }
+  EXPECT_GT(launches, 150u);
+  EXPECT_GT(copies, 150u);
+}
+
+/// By the verifier in every program, and by a run if that comes to where the wait was and has not waited in a region
+/// before. Offsets that binding chooses may keep two buffers apart that the verifier has to take for one.
+TEST(Devices, aMissingWaitIsFound) {
+  const target::Machine machine = machineWithDevice();
+  std::mt19937 random(7);
+  unsigned found = 0, foundByRun = 0, run = 0;
+  for (unsigned seed = 0; found < 100; ++seed) {
+    SCOPED_TRACE(seed);
+    PlannedModule module(seed, true);
+    ASSERT_TRUE(module.plan("best", machine)) << module.messages;
+    std::vector<OpOperand *> waits = waitsIn(module.entry());
+    if (waits.empty())
+      continue;
+    OpOperand &wait = *waits[random() % waits.size()];
+    auto isControl = [](Operation &op) { return isa<host::IfOp, host::LoopOp>(op); };
+    bool isStraight = llvm::none_of(module.entry().getBody().front(), isControl);
+    bool hasOffsets = llvm::all_of(module.entry().getBody().getOps<host::BufferOp>(),
+                                   [](host::BufferOp buffer) { return buffer.getOffset().has_value(); });
+    removeWait(wait);
+    EXPECT_FALSE(module.isRight());
+    EXPECT_TRUE(StringRef(module.messages).contains("A1: ") || StringRef(module.messages).contains("A2: "));
+    ++found;
+    if (!isStraight || !hasOffsets)
+      continue;
+    ++run;
+    module.messages.clear();
+    foundByRun += module.run(inputsOf(module, true)).empty();
+    EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
+  }
+  EXPECT_EQ(found, 100u);
+  EXPECT_GT(run, 10u);
+  EXPECT_EQ(foundByRun, run);
 }

@@ -258,6 +258,72 @@ def test_bits_of_numbers(dtype: torch.dtype) -> None:
         torch.testing.assert_close(result, reference, rtol=0, atol=0, equal_nan=True)
 
 
+HASHED = [torch.float64, torch.float32, torch.bfloat16, torch.int64, torch.int8, torch.uint8, torch.bool]
+
+
+@pytest.mark.parametrize("dtype", HASHED)
+def test_hashes_of_bits(dtype: torch.dtype) -> None:
+    def function(x: torch.Tensor) -> Any:
+        hashes = torch.hash_tensor(x), torch.hash_tensor(x, (0, -1)), torch.hash_tensor(x, 1, keepdim=True)
+        return [each.view(torch.int64) for each in (*hashes, torch.hash_tensor(x[0, 0, 0]))]
+
+    x = (X * 30).to(dtype)
+    model = perpend.compile(Function(function), example_inputs=(x,))
+    for result, reference in zip(tensors(model(x)), tensors(function(x)), strict=True):
+        assert torch.equal(result, reference)
+
+
+WHOLE = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64]
+
+
+@pytest.mark.parametrize("dtype", WHOLE)
+def test_operators_on_integers_keep_their_type(dtype: torch.dtype) -> None:
+    x, table = torch.arange(8).to(dtype), torch.arange(128).reshape(2, 8, 8).to(dtype)
+    check(torch.nn.functional.bilinear, x, x, table)
+    padded = [aten.constant_pad_nd(x, [1, 2], value) for value in (2.7, 3)]
+    check(lambda x: [aten.constant_pad_nd(x, [1, 2], value) for value in (2.7, 3)], x)
+    assert padded[0][0] == 2
+    check(lambda x: x + torch.logspace(0.5, 1.7, 8, dtype=dtype), x)
+    check(lambda x: x + torch.logspace(torch.tensor(0.5), torch.tensor(1.7), 8, base=2.0, dtype=dtype), x)
+
+
+def test_numbers_beyond_those_of_a_type_wrap() -> None:
+    check(lambda x: aten.constant_pad_nd(x, [1, 2], -1), torch.zeros(3, dtype=torch.uint8))
+    check(lambda x: aten.constant_pad_nd(x, [1, 2], 2**60 + 1), torch.zeros(3, dtype=torch.int64))
+
+
+@pytest.mark.parametrize("divisor", [2, 5, -2])
+def test_sums_of_windows_over_a_divisor(divisor: int) -> None:
+    """Of integers the quotient is rounded towards zero, not the divisor."""
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return F.avg_pool2d(x, 3, 1, 1, ceil_mode=True, count_include_pad=False, divisor_override=divisor)
+
+    x = torch.arange(-9, 9).reshape(1, 2, 3, 3)
+    for dtype in (torch.int64, torch.float32):
+        check(function, x.to(dtype) * 7)
+
+
+@pytest.mark.parametrize("dtype", [torch.float8_e4m3fn, torch.float8_e5m2])
+def test_products_with_scales(dtype: torch.dtype) -> None:
+    """Of a whole matrix, or of rows of the one and columns of the other."""
+    kinds = F.ScalingType
+
+    def function(x: torch.Tensor, y: torch.Tensor, *scales: torch.Tensor) -> Any:
+        one, other, rows, columns, bias = scales
+        of_rows = F.scaled_mm(x, y, rows, kinds.RowWise, columns, kinds.RowWise, output_dtype=torch.float32)
+        return (
+            torch._scaled_mm(x, y, one, other, bias=bias, out_dtype=torch.bfloat16),
+            torch._scaled_mm(x, y, rows, columns, out_dtype=torch.float32),
+            of_rows,
+            F.scaled_mm(x, y, one, kinds.TensorWise, other, kinds.TensorWise, output_dtype=torch.float32),
+        )
+
+    x, y = torch.randn(16, 32).to(dtype), torch.randn(48, 32).to(dtype).t()
+    scales = torch.tensor(2.0), torch.tensor(0.5), torch.rand(16, 1), torch.rand(1, 48), torch.randn(48).bfloat16()
+    check(function, x, y, *scales)
+
+
 def test_other_sizes() -> None:
     check(lambda x: (x.clone().resize_(2, 3), aten.resize(x, [3, 5]), aten.resize(x, [5, 5])[:4]), X[0])
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
+import mpmath
 import numpy as np
 import perpend
 import pytest
@@ -54,6 +56,32 @@ def test_bessel_functions_and_others() -> None:
             torch.testing.assert_close(result, expected.to(values.dtype), atol=0, rtol=tolerance)
 
 
+def test_logarithm_of_gamma_keeps_its_digits() -> None:
+    """Between 2 and 10, where log gamma is small beside the terms of Stirling's series at x + 10."""
+    far = torch.tensor([1e-300, 1e10, 1e300, torch.inf], dtype=torch.float64)
+    x = torch.cat([torch.linspace(0.5, 20, 391, dtype=torch.float64), far])
+    module = perpend.import_model(Function(torch.lgamma), example_inputs=(x,))
+    for result in (perpend.compile(module)(x), module.evaluate(x)[0]):
+        torch.testing.assert_close(result, torch.lgamma(x), atol=0, rtol=2e-15)
+
+
+def scaled_complement(x: float) -> float:
+    if math.isinf(x):
+        return 0.0 if x > 0 else math.inf
+    with mpmath.workdps(40):
+        return float(mpmath.exp(mpmath.mpf(x) ** 2) * mpmath.erfc(x))
+
+
+def test_complementary_error_function_keeps_its_digits() -> None:
+    """Rounding of x^2 alone would be 300 units of the last place at 26."""
+    x = torch.cat([torch.linspace(-26.5, 26.5, 601, dtype=torch.float64), POINTS.double(), NAN.double()])
+    module = perpend.import_model(Function(lambda x: (torch.erfc(x), torch.special.erfcx(x))), example_inputs=(x,))
+    exact = [[math.erfc(each) for each in x.tolist()], [scaled_complement(each) for each in x.tolist()]]
+    for results in (perpend.compile(module)(x), module.evaluate(x)):
+        for result, expected in zip(results, exact, strict=True):
+            np.testing.assert_allclose(result.numpy(), expected, rtol=1e-15, atol=1e-320)
+
+
 @pytest.mark.parametrize("initial", [None, 2.0])
 def test_reductions_of_segments(initial: float | None) -> None:
     names = ["sum", "mean", "max", "min", "prod"]
@@ -83,6 +111,17 @@ def test_tails_are_relatively_exact() -> None:
         torch.testing.assert_close(result, expected, atol=0, rtol=1e-11)
     ends = torch.tensor([1.0, -1.0, 0.0, 1.5, float("nan")])
     check(lambda x: torch.nan_to_num(torch.erfinv(x)), ends)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 2e-5), (torch.float64, 1e-13)])
+def test_tail_of_gelu_is_relatively_exact(dtype: torch.dtype, tolerance: float) -> None:
+    """1 + tanh(y) would keep no digit where y is less than -9."""
+    x = torch.cat([torch.linspace(-9, 3, 121), torch.tensor([0.0, -0.0, 50.0, torch.inf, torch.nan])]).to(dtype)
+    module = perpend.import_model(Function(lambda x: F.gelu(x, approximate="tanh")), example_inputs=(x,))
+    wide = x.double()
+    exact = (wide * torch.sigmoid(math.sqrt(8 / math.pi) * (wide + 0.044715 * wide**3))).to(dtype)
+    for result in (perpend.compile(module)(x), module.evaluate(x)[0]):
+        torch.testing.assert_close(result, exact, atol=0, rtol=tolerance, equal_nan=True)
 
 
 def test_signs() -> None:

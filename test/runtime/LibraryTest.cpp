@@ -272,6 +272,18 @@ TEST(Library, ConcatNormalizeMatch) {
   EXPECT_EQ(call.message, "the pattern '(' is not valid: a '(' has no ')'");
 }
 
+TEST(Library, Ranks) {
+  FakeCall call;
+  auto ranks = [&](std::vector<int64_t> shape, const Strings &texts) {
+    EXPECT_EQ(call.run(perpend_string_ranks, {call.texts(shape, texts)}, {PERPEND_I64}), PERPEND_OK);
+    EXPECT_EQ(call.results[0].shape, shape);
+    return call.results[0].as<int64_t>();
+  };
+  EXPECT_EQ(ranks({2, 3}, {"b", "", "ab", "a", "b", "\u00e9"}), (Words{3, 0, 2, 1, 3, 5}));
+  EXPECT_EQ(ranks({2}, {"\U0001F600", "\uFFFD"}), (Words{1, 0})); // code points, not units of UTF-16
+  EXPECT_EQ(ranks({0}, {}), Words{});
+}
+
 TEST(Library, Split) {
   FakeCall call;
   auto split = [&](const Strings &texts, const std::string &delimiter, const char *parameters) {

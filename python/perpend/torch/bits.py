@@ -1,8 +1,8 @@
-"""Operators on the bits of floating-point numbers: the parts of a number, and the next number that the type has."""
+"""Operators on the bits of numbers: the parts of a floating-point number, the next one that its type has, hashes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -44,7 +44,18 @@ def next_after(x: Tensor, y: Tensor) -> Tensor:
     return torch.where(x == y, y, torch.where((x != x) | (y != y), float("nan"), moved))
 
 
+def hash_of(x: Tensor, dim: Sequence[int] = (), *, keepdim: bool = False, mode: int = 0) -> Tensor:
+    """The exclusive or of elements as 64 bits, of an f64 or an integer: for each place the sum of bits modulo 2."""
+    bits = x.double().view(torch.int64) if x.dtype.is_floating_point else x.to(torch.int64)
+    places = torch.arange(64)
+    ones = (bits.unsqueeze(-1) >> places) & 1
+    dims = [each % max(x.dim(), 1) for each in dim] or list(range(x.dim()))
+    odd = (ones.sum(dims, keepdim) if x.dim() else ones) & 1
+    return (odd << places).sum(-1).view(torch.uint64)
+
+
 BITS: dict[Any, Callable[..., Any]] = {
     aten.frexp.Tensor: frexp,
     aten.nextafter.default: next_after,
+    aten.hash_tensor.default: hash_of,
 }

@@ -18,7 +18,7 @@ from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
 from .order_statistics import ORDER_STATISTICS
 from .pooling import POOLS
-from .quantisation import FAKE
+from .quantisation import FAKE, SCALED
 from .random import DISTRIBUTIONS
 from .special import SPECIAL, real_type
 from .triangles import IN_TRIANGLES
@@ -220,7 +220,8 @@ def trilinear(
         for dim in dims:
             part = part.unsqueeze(dim)
         parts.append(part)
-    return (parts[0] * parts[1] * parts[2]).sum(sumdim)
+    products = parts[0] * parts[1] * parts[2]
+    return products.sum(sumdim, dtype=products.dtype)
 
 
 def add_scaled(operator: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
@@ -401,8 +402,10 @@ def evenly_spaced(start: float, end: float, steps: int, *, dtype: torch.dtype | 
 def powers_between(
     start: Any, end: Any, steps: int, base: float = 10.0, *, dtype: torch.dtype | None = None, **others: Any
 ) -> Tensor:
-    """aten.logspace, of any base."""
+    """aten.logspace, of any base. Of integers, the ends lose their fractions as those of linspace."""
     dtype = dtype or torch.get_default_dtype()
+    if not dtype.is_floating_point and not dtype.is_complex:
+        start, end = (torch.trunc(each) if isinstance(each, Tensor) else int(each) for each in (start, end))
     exponents = torch.linspace(start, end, steps, dtype=torch.float64)
     return torch.pow(float(base), exponents).to(dtype)
 
@@ -438,6 +441,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **HISTOGRAMS,
     **POOLS,
     **FAKE,
+    **SCALED,
     **IN_TRIANGLES,
     **ORDER_STATISTICS,
     **get_decompositions(TABLE_OF_TORCH),

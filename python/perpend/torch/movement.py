@@ -308,6 +308,8 @@ def pad(mode: str) -> Operator:
         number = call.raw("value") if "value" in call else 0
         if call.part is not None:
             number = (complex(number).real, complex(number).imag)[call.part]
+        if mode == "constant" and call.part is None and not call.dtype.is_floating_point:
+            return call.op("pad", call.tensor("self"), call.number(number, call.dtype), pads=low + high, mode=mode)
         return call.op("pad", call.tensor("self"), pads=low + high, mode=mode, value=float(number))
 
     return convert

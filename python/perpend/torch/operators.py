@@ -243,6 +243,7 @@ OPERATORS: dict[str, Operator] = {
     **GAMMA,
     # Elementwise
     **{f"aten.{name}": unary(name) for name in UNARY.split()},
+    "aten.special_erfcx": unary("erfcx"),
     "aten.special_ndtri": normal_quantile,
     "aten.sign": sign,
     "aten.round": round_even,

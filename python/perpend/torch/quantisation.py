@@ -8,7 +8,7 @@ quantisation has ATen's fake_quantize.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -224,7 +224,56 @@ def convert_element_type(x: Tensor, dtype: torch.dtype) -> Tensor:
     return x.to(dtype)
 
 
+def scaled_product(
+    x: Tensor,
+    y: Tensor,
+    x_scale: Tensor,
+    y_scale: Tensor,
+    bias: Tensor | None = None,
+    scale_result: Tensor | None = None,
+    out_dtype: torch.dtype | None = None,
+    use_fast_accum: bool = False,
+) -> Any:
+    """The product of matrices of floats of 8 bits, each with a scale, or one for each row of x and column of y."""
+    if scale_result is not None:
+        return NotImplemented
+    result = (x.float() * x_scale) @ (y.float() * y_scale)
+    return (result if bias is None else result + bias.float()).to(out_dtype or x.dtype)
+
+
+OF_TENSORS, OF_ROWS, NOT_SWIZZLED = 0, 1, 0
+"""Of PyTorch's ScalingType and SwizzleType."""
+
+
+def scaled_product_by_recipe(
+    x: Tensor,
+    y: Tensor,
+    x_scales: list[Tensor],
+    x_recipes: list[int],
+    x_order: list[int],
+    y_scales: list[Tensor],
+    y_recipes: list[int],
+    y_order: list[int],
+    bias: Tensor | None,
+    out_dtype: torch.dtype | None,
+    contraction_dim: Sequence[int] = (),
+    use_fast_accum: bool = False,
+) -> Any:
+    """Blocks with scales of their own are not supported."""
+    is_plain = len(x_recipes) == len(y_recipes) == 1 and {*x_recipes, *y_recipes} <= {OF_TENSORS, OF_ROWS}
+    if not is_plain or {*x_order, *y_order} - {NOT_SWIZZLED} or contraction_dim:
+        return NotImplemented
+    x_scale = x_scales[0].reshape(-1, 1) if x_recipes[0] == OF_ROWS else x_scales[0].reshape(())
+    y_scale = y_scales[0].reshape(1, -1) if y_recipes[0] == OF_ROWS else y_scales[0].reshape(())
+    return scaled_product(x, y, x_scale, y_scale, bias, None, out_dtype)
+
+
 aten: Any = torch.ops.aten
+
+SCALED: dict[Any, Callable[..., Any]] = {
+    aten._scaled_mm.default: scaled_product,
+    aten._scaled_mm_v2.default: scaled_product_by_recipe,
+}
 
 FAKE: dict[Any, Callable[..., Any]] = {
     aten.fake_quantize_per_tensor_affine_cachemask.default: fake_quantize,

@@ -139,10 +139,7 @@ def pool(composite: str, window: int, has_positions: bool = False) -> Operator:
         if divisor is not None:
             if attributes["ceil_mode"]:
                 value = filled_up(call, value, attributes)
-            total = 1
-            for extent in size:
-                total *= extent
-            value = call.op("mul", value, call.number(total / divisor, call.dtype))
+            attributes["divisor"] = divisor
         result = call.op(composite, value, **attributes)
         result = result if is_batched else call.op("squeeze", result, axes=[0])
         return [result, None] if has_positions else result

@@ -1,4 +1,4 @@
-"""Special functions in terms of elementary ones, computed in f64: Bessel's, the scaled error function, trigamma."""
+"""Special functions in terms of elementary ones, computed in f64: Bessel's, trigamma."""
 
 from __future__ import annotations
 
@@ -52,17 +52,6 @@ def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
         return result.to(real_type(x.dtype))
 
     return function
-
-
-def scaled_complement(x: Tensor) -> Tensor:
-    """erfcx(x) = e^(x^2) erfc(x) = 1 / sqrt(pi) / (x + 1/2 / (x + 1 / (x + 3/2 / ...))), the second for x > 5."""
-    wide = x.double()
-    near, far = wide.clamp(max=5), wide.clamp(min=5)
-    fraction = far
-    for step in range(24, 0, -1):
-        fraction = far + step / 2 / fraction
-    result = torch.where(wide < 5, (near * near).exp() * torch.erfc(near), 1 / fraction / math.sqrt(math.pi))
-    return result.to(real_type(x.dtype))
 
 
 def trigamma(x: Tensor) -> Tensor:
@@ -129,6 +118,5 @@ SPECIAL: dict[Any, Callable[..., Any]] = {
     aten.special_i0e.default: bessel(0, is_scaled=True),
     aten.special_i1.default: bessel(1, is_scaled=False),
     aten.special_i1e.default: bessel(1, is_scaled=True),
-    aten.special_erfcx.default: scaled_complement,
     aten.polygamma.default: polygamma,
 }

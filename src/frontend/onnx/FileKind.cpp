@@ -30,8 +30,8 @@ static constexpr StringRef exportTensorFlow =
 static constexpr StringRef exportKeras =
     "load it in Python and convert it: model.export(\"model.onnx\", format=\"onnx\")";
 static constexpr StringRef onlyWeights =
-    "weights are no model: load them into the module that they belong to, and give "
-    "that to perpend.compile or export it to ONNX";
+    "weights are no model: give the folder with their config.json, or load them into the module that they belong to, "
+    "and give that to perpend.compile";
 
 /// Strings that contain zeros.
 template <size_t size> static constexpr StringRef bytes(const char (&text)[size]) { return StringRef(text, size - 1); }
@@ -62,7 +62,10 @@ static constexpr Mark marks[] = {
     {0, bytes("\x89HDF"), "", {"an HDF5 file, as of Keras", exportKeras}},
     {8, bytes("{\""), "data_offsets", {"a safetensors file", onlyWeights}},
     {8, bytes("{\""), "__metadata__", {"a safetensors file", onlyWeights}},
-    {0, bytes("GGUF"), "", {"a GGUF file", onlyWeights}},
+    {0,
+     bytes("GGUF"),
+     "",
+     {"a GGUF file", "give its path: perpend compile model.gguf, perpend.compile(\"model.gguf\")"}},
     {0, bytes("\x93NUMPY"), "", {"a numpy array", "arrays are inputs (perpend run --input); a model is an .onnx file"}},
     {0, bytes("\x1f\x8b"), "", {"compressed by gzip", unpack}},
     {0, bytes("BZh"), "", {"compressed by bzip2", unpack}},

@@ -9,6 +9,8 @@
 #ifndef PERPEND_FRONTEND_ONNX_IMPORT_H
 #define PERPEND_FRONTEND_ONNX_IMPORT_H
 
+#include "support/DimensionOptions.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -20,10 +22,7 @@
 
 namespace perpend::onnx {
 
-/// `subject`: the name of a symbolic dimension, or `input:dimension`. `value`: its number, or another symbol's name.
-struct DimensionOption {
-  std::string subject, value;
-};
+using support::DimensionOption;
 
 struct ImportOptions {
   std::vector<DimensionOption> dimensions;

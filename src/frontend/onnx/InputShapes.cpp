@@ -6,7 +6,6 @@
 #include "llvm/ADT/StringExtras.h"
 
 namespace perpend::onnx {
-using support::identifierOf;
 
 std::string InputShapes::symbolFor(StringRef input, size_t index, StringRef parameter) {
   std::string symbol = support::symbolOfDimension(input, index, parameter);
@@ -18,36 +17,10 @@ std::string InputShapes::symbolFor(StringRef input, size_t index, StringRef para
   }
 }
 
-/// Applies the option for a dimension; nullopt without an error if there is none.
-std::optional<SymbolicInt> InputShapes::apply(StringRef subject, std::string &error) {
-  subjects.push_back(subject.str());
-  std::optional<SymbolicInt> result;
-  for (size_t i = 0; i < options.dimensions.size(); ++i) {
-    if (options.dimensions[i].subject != subject)
-      continue;
-    used[i] = true;
-    StringRef value = options.dimensions[i].value;
-    int64_t number;
-    if (!value.getAsInteger(10, number)) {
-      if (number >= 0)
-        result = SymbolicInt(number);
-      else
-        error = "a dimension cannot be " + value.str();
-    } else if (identifierOf(value) == value) {
-      result = SymbolicInt::symbol(value);
-    } else if (llvm::all_of(value, llvm::isDigit)) {
-      error = "a dimension cannot be " + value.str() + ": it is too large";
-    } else {
-      error = "'" + value.str() + "' is neither a number nor a name of letters, digits and '_'";
-    }
-  }
-  return result;
-}
-
 std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input, size_t index, std::string &error) {
   const Dimension &dimension = (*input.dims)[index];
   std::string position = input.name.str() + ":" + std::to_string(index);
-  if (std::optional<SymbolicInt> chosen = apply(position, error); chosen || !error.empty()) {
+  if (std::optional<SymbolicInt> chosen = options.apply(position, error); chosen || !error.empty()) {
     if (chosen && !chosen->isConstant() && dimension.value)
       freed.try_emplace(chosen->str(), *dimension.value);
     return chosen;
@@ -59,7 +32,7 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
   if (!support::isUnnamed(dimension.parameter) && dimension.parameter != symbol)
     names.push_back(dimension.parameter);
   for (StringRef subject : names) {
-    if (std::optional<SymbolicInt> chosen = apply(subject, error); chosen || !error.empty())
+    if (std::optional<SymbolicInt> chosen = options.apply(subject, error); chosen || !error.empty())
       return chosen;
   }
   return SymbolicInt::symbol(symbol);
@@ -67,7 +40,7 @@ std::optional<SymbolicInt> InputShapes::resolveDimension(const ValueInfo &input,
 
 std::optional<int64_t> InputShapes::rankOption(StringRef name, std::string &error) {
   constexpr int64_t mostDimensions = 32;
-  std::optional<SymbolicInt> rank = apply(name.str() + ":rank", error);
+  std::optional<SymbolicInt> rank = options.apply(name.str() + ":rank", error);
   std::optional<int64_t> number = rank ? rank->constant() : std::nullopt;
   if (!rank || (number && *number <= mostDimensions))
     return number;
@@ -118,17 +91,5 @@ std::optional<graph::Shape> InputShapes::resolve(const ValueInfo &input, std::st
     shape.push_back(*extent);
   }
   return shape;
-}
-
-std::string InputShapes::unusedOptions() const {
-  std::vector<std::string> known;
-  for (const std::string &subject : subjects) // inputs may share a symbol
-    if (!llvm::is_contained(known, subject))
-      known.push_back(subject);
-  for (size_t i = 0; i < used.size(); ++i)
-    if (!used[i])
-      return "no input has the dimension '" + options.dimensions[i].subject + "'\nhint: there are " +
-             llvm::join(known, ", ");
-  return "";
 }
 } // namespace perpend::onnx

@@ -19,7 +19,7 @@ using graph::SymbolicInt;
 
 class InputShapes {
 public:
-  explicit InputShapes(const ImportOptions &options) : options(options), used(options.dimensions.size(), false) {}
+  explicit InputShapes(const ImportOptions &options) : options(options.dimensions) {}
 
   /// For an input without a shape, the option NAME:rank gives the number of dimensions. Errors: nullopt, and a message
   /// without the input's name.
@@ -28,21 +28,17 @@ public:
   /// The type of a list; the option NAME:rank gives the rank of its elements. Errors: null.
   mlir::Type resolveList(StringRef name, mlir::RankedTensorType declared, std::string &error);
   /// An error message if an option matches no dimension of any input; otherwise empty.
-  std::string unusedOptions() const;
+  std::string unusedOptions() const { return options.unused(); }
   /// Symbols that options have put in place of numbers, with these numbers.
   const llvm::StringMap<SymbolicInt> &freedDimensions() const { return freed; }
 
 private:
-  std::optional<SymbolicInt> apply(StringRef subject, std::string &error);
   /// The value of the option NAME:rank; nullopt without an error if there is none.
   std::optional<int64_t> rankOption(StringRef name, std::string &error);
   std::optional<SymbolicInt> resolveDimension(const ValueInfo &input, size_t index, std::string &error);
 
-  const ImportOptions &options;
-  std::vector<bool> used;
+  support::DimensionOptions options;
   llvm::StringMap<SymbolicInt> freed;
-  /// The names that options may use: symbols and input:dimension.
-  std::vector<std::string> subjects;
   /// The parameter that each symbol stands for, or input:dimension of an unnamed one, so that no two share a symbol.
   llvm::StringMap<std::string> parameterOf;
   std::string symbolFor(StringRef input, size_t index, StringRef parameter);

@@ -2,13 +2,11 @@
 
 #include "frontend/onnx/Tensors.h"
 #include "graph/ElementTypes.h"
+#include "graph/StoredElements.h"
 #include "support/MappedFile.h"
 
-#include "mlir/IR/AsmState.h"
 #include "mlir/IR/BuiltinTypes.h"
-#include "mlir/IR/DialectResourceBlobManager.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Alignment.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/Path.h"
@@ -18,9 +16,6 @@
 using namespace mlir;
 
 namespace perpend::onnx {
-
-/// Tensors of up to this many elements become dense attributes: shape computations and scalars.
-static constexpr int64_t smallFloats = 64, smallIntegers = 128;
 
 static Type minifloatOf(MLIRContext *context, DataType type) {
   using Format = graph::MinifloatFormat;
@@ -108,9 +103,6 @@ std::string nameOf(DataType type) {
   auto index = static_cast<size_t>(type);
   return index < std::size(names) ? names[index] : "type " + std::to_string(static_cast<int32_t>(type));
 }
-
-/// Bytes of one element in memory; types below 8 bits take one byte.
-static uint64_t storedSize(Type elementType) { return std::max<uint64_t>(graph::bitWidth(elementType) / 8, 1); }
 
 /// Types below 8 bits are packed in a file, the first element in the lowest bits; bool is a byte.
 static bool isPacked(Type elementType) { return !elementType.isInteger(1) && graph::bitWidth(elementType) < 8; }
@@ -264,35 +256,6 @@ std::optional<StringRef> TensorReader::bytesOf(const TensorProto &tensor, uint64
   return tensor.raw;
 }
 
-static ElementsAttr resource(RankedTensorType type, StringRef name, StringRef bytes,
-                             std::shared_ptr<llvm::MemoryBuffer> owner) {
-  uint64_t alignment = storedSize(type.getElementType());
-  ArrayRef<char> data(bytes.data(), bytes.size());
-  // Elements in a file may be unaligned; code that computes with them copies them.
-  bool isAligned = llvm::isAddrAligned(llvm::Align(alignment), bytes.data());
-  AsmResourceBlob blob = owner ? AsmResourceBlob(
-                                     data, isAligned ? alignment : 1, [owner](void *, size_t, size_t) {}, false)
-                               : HeapAsmResourceBlob::allocateAndCopyWithAlign(data, std::max<uint64_t>(alignment, 64));
-  return DenseResourceElementsAttr::get(type, name.empty() ? "weight" : name, std::move(blob));
-}
-
-/// A dense attribute if the importer may need the elements, otherwise a resource.
-static ElementsAttr attributeOf(RankedTensorType type, StringRef name, StringRef bytes,
-                                std::shared_ptr<llvm::MemoryBuffer> owner) {
-  Type elementType = type.getElementType();
-  bool isSmall = type.getNumElements() <= (isa<FloatType>(elementType) ? smallFloats : smallIntegers);
-  if (!isSmall || graph::isMinifloat(elementType))
-    return resource(type, name, bytes, owner);
-  if (graph::bitWidth(elementType) < 8) {
-    unsigned width = graph::bitWidth(elementType);
-    SmallVector<APInt> values;
-    for (char byte : bytes)
-      values.push_back(width == 1 ? APInt(1, byte != 0) : APInt(8, static_cast<uint8_t>(byte)).trunc(width));
-    return DenseElementsAttr::get(type, values);
-  }
-  return DenseElementsAttr::getFromRawBuffer(type, ArrayRef<char>(bytes.data(), bytes.size()));
-}
-
 ElementsAttr TensorReader::readTexts(const TensorProto &tensor, uint64_t count, std::string &error) {
   if (tensor.isExternal || tensor.raw || tensor.texts.size() != count) {
     error = "expected " + std::to_string(count) + " texts, got " + std::to_string(tensor.texts.size()) +
@@ -307,7 +270,7 @@ std::optional<TensorReader::Stored> TensorReader::store(const TensorProto &tenso
                                                         std::string &error) {
   unsigned width = graph::bitWidth(elementType);
   bool isUnpacked = !isPacked(elementType);
-  uint64_t sizeBytes = isUnpacked ? count * storedSize(elementType) : llvm::divideCeil(count * width, 8);
+  uint64_t sizeBytes = isUnpacked ? count * graph::storedSize(elementType) : llvm::divideCeil(count * width, 8);
   Stored stored;
   std::optional<StringRef> bytes = bytesOf(tensor, sizeBytes, stored.owner, error);
   if (!error.empty())
@@ -380,7 +343,7 @@ std::optional<std::vector<uint64_t>> TensorReader::positionsOf(const TensorProto
 static constexpr uint64_t mostDenseBytes = uint64_t(1) << 30;
 
 ElementsAttr TensorReader::readSparse(const TensorProto &tensor, Type elementType, uint64_t count, std::string &error) {
-  uint64_t size = storedSize(elementType);
+  uint64_t size = graph::storedSize(elementType);
   if (count * size > mostDenseBytes) {
     error = "a sparse tensor that takes more than 1 GiB when it is dense is not supported";
     return {};
@@ -399,7 +362,7 @@ ElementsAttr TensorReader::readSparse(const TensorProto &tensor, Type elementTyp
   for (auto [element, position] : llvm::enumerate(*positions))
     std::memcpy(dense->getBufferStart() + position * size, values->bytes.data() + element * size, size);
   StringRef bytes(dense->getBufferStart(), count * size);
-  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, bytes, std::move(dense));
+  return graph::storedElements(RankedTensorType::get(tensor.dims, elementType), tensor.name, bytes, std::move(dense));
 }
 
 ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
@@ -419,6 +382,7 @@ ElementsAttr TensorReader::read(const TensorProto &tensor, std::string &error) {
   std::optional<Stored> stored = store(tensor, elementType, *count, error);
   if (!stored)
     return {};
-  return attributeOf(RankedTensorType::get(tensor.dims, elementType), tensor.name, stored->bytes, stored->owner);
+  return graph::storedElements(RankedTensorType::get(tensor.dims, elementType), tensor.name, stored->bytes,
+                               stored->owner);
 }
 } // namespace perpend::onnx

@@ -247,8 +247,8 @@ Results softsign(Builder &b, Values in, const Attributes &) {
 }
 Results gelu(Builder &b, Values in, const Attributes &attributes) {
   if (attributes.getString("approximate", "none") == "tanh")
-    return floating(b, in, [](Scalar x) {
-      return 0.5 * x * (1.0 + graph::tanh(0.7978845608028654 * (x + 0.044715 * (x * x * x))));
+    return floating(b, in, [](Scalar x) { // (1 + tanh(y)) / 2 = logistic(2 y), which keeps its digits where y < 0
+      return x * logistic(1.5957691216057308 * (x + 0.044715 * (x * x * x)));
     });
   return floating(b, in, [](Scalar x) { return 0.5 * x * (1.0 + graph::erf(x * 0.7071067811865476)); });
 }

@@ -59,6 +59,13 @@ struct Groups {
 };
 } // namespace
 
+/// Texts are identities, which have no order: their ranks in its place.
+static Value ordered(Builder &b, Value keys) {
+  if (!keys || !isa<StringType>(elementTypeOf(keys)))
+    return keys;
+  return b.callLibrary("string.ranks", {keys}, CallResult{shapeOf(keys), b.i64()})[0];
+}
+
 /// Per element: whether it differs from the one before.
 static Value differs(Builder &b, Value sorted, bool isNaNEqual) {
   Shape low(rankOf(sorted), SymbolicInt(0)), high = low;
@@ -119,7 +126,7 @@ Results unique(Builder &b, Values in, const Attributes &a) {
     Shape shape = shapeOf(moved);
     keys = b.reshape(moved, {shape[0], elementCount(ArrayRef(shape).drop_front())});
   }
-  Groups groups = groupsOf(b, keys, a.getInt("equal_nan", 1));
+  Groups groups = groupsOf(b, ordered(b, keys), a.getInt("equal_nan", 1));
   if (!groups.number)
     return {};
   Value outside = number(b, groups.extent, b.i64());

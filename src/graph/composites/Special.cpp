@@ -1,7 +1,7 @@
 //===- Special.cpp - error, gamma and related functions -------------------===//
 //
-// All are computed in f64 (by a continued fraction, an asymptotic series after
-// a recurrence, Newton's method), so that f32 results are exact up to rounding,
+// All are computed in f64 (by a polynomial, an asymptotic series after a
+// recurrence, Newton's method), so that f32 results are exact up to rounding,
 // and f64 results up to some units of 1e-15.
 //
 //===----------------------------------------------------------------------===//
@@ -42,20 +42,42 @@ static Value inDouble(Builder &b, StringRef name, Value x, llvm::function_ref<Sc
 // Error function
 //===----------------------------------------------------------------------===//
 
-/// F(x) = x + 1/2 / (x + 1 / (x + 3/2 / (x + ...))), for x >= 2: erfc(x) = e^(-x^2) / sqrt(pi) / F(x) (Laplace).
-static Scalar erfcFraction(Scalar x) {
-  constexpr int depth = 50; // 1e-16 at x = 2
-  Scalar fraction = x;
-  for (int step = depth; step > 0; --step)
-    fraction = x + (step / 2.0) / fraction;
-  return fraction;
+/// erfcx(x) (x + 1/2), x >= 0, in powers of (x - 3) / (x + 3) (docs/derive_math_coefficients.py); relative error
+/// 2^-54.5.
+static constexpr double scaledComplementTerms[] = {
+    0.6265040291348648,     -0.067810553062290599,   -0.023781147176724561,  0.064822579351381582,
+    -0.05963683170769489,   0.034154013671946565,    -0.011885257458553993,  0.0012646959086853248,
+    0.00094434517219472709, -0.00038991614156301936, -5.2579858060880743e-5, 6.2549704666533119e-5,
+    2.4745920911380331e-6,  -1.005037951890443e-5,   -3.6539929703478618e-7, 1.7364215072975777e-6,
+    1.7785706671697957e-7,  -3.0864858198546697e-7,  -7.0213863638359739e-8, 5.1260799273669116e-8,
+    2.0515837361438217e-8,  -6.8723186358073055e-9,  -4.102643608774431e-9,  5.717691359971212e-10,
+    4.1866199009567823e-10, -1.2604423279566171e-11};
+
+/// erfcx(x) = e^(x^2) erfc(x), for x >= 0.
+static Scalar scaledComplementRight(Scalar x) {
+  Scalar t = 1.0 - 6.0 / (x + 3.0), sum = x.constant(0);
+  for (double term : llvm::reverse(scaledComplementTerms))
+    sum = sum * t + term;
+  return sum / (x + 0.5);
 }
 
-static Scalar erfcFar(Scalar x) { return exp(-(x * x)) / (erfcFraction(x) * std::sqrt(std::numbers::pi)); }
+/// e^(sign x^2). Rounding of x^2 would be an error of as many units as x^2 is large, so it is computed as the exact
+/// square of a number with few digits and a rest.
+static Scalar expOfSquare(Scalar x, double sign) {
+  constexpr double mostAbs = 28, scale = 1 << 20; // e^(28^2) is infinite
+  Scalar bounded = min(abs(x), mostAbs), head = roundEven(bounded * scale) / scale;
+  return exp(sign * (head * head)) * exp(sign * ((bounded - head) * (bounded + head)));
+}
 
 static Scalar erfcOf(Scalar x) {
-  Scalar far = erfcFar(max(x, 2));
-  return select(x < 2, 1.0 - erf(x), far);
+  Scalar far = expOfSquare(x, -1) * scaledComplementRight(max(x, 0.5));
+  return select(x < 0.5, 1.0 - erf(x), far);
+}
+
+/// For x < 0: 2 e^(x^2) - erfcx(-x).
+static Scalar scaledComplementOf(Scalar x) {
+  Scalar right = scaledComplementRight(abs(x));
+  return select(x < 0, 2.0 * expOfSquare(x, 1) - right, right);
 }
 
 /// Halley's method from a first guess; the tail uses erfc.
@@ -99,12 +121,13 @@ static Scalar inverseErfSingle(Scalar y) {
   return select(magnitude < 1, x, select(equal(magnitude, 1), y * y.constant(infinity), y.constant(NAN)));
 }
 
-/// t with erfc(t) = x, for 0 < x < 1/500, by Newton's method on log erfc, whose derivative is -2 F(t).
+/// t with erfc(t) = x, for 0 < x < 1/500, by Newton's method on log erfc, whose derivative is -2 F(t),
+/// F(t) = 1 / (sqrt(pi) erfcx(t)).
 static Scalar inverseErfcFar(Scalar x) {
   Scalar wanted = -log(x) - 0.5 * std::log(std::numbers::pi);
   Scalar t = sqrt(max(wanted - 0.5 * log(max(wanted, 1)), 4));
   for (int step = 0; step < 4; ++step) {
-    Scalar fraction = erfcFraction(t);
+    Scalar fraction = 1.0 / (scaledComplementRight(t) * std::sqrt(std::numbers::pi));
     t = max(t + (wanted - t * t - log(fraction)) / (2.0 * fraction), 2);
   }
   return t;
@@ -130,17 +153,14 @@ static constexpr int steps = 10;
 
 /// Shifts x > 0 by recurrences to where the series hold.
 struct Shifted {
-  Scalar x, product, sum; ///< x + shift, the product of x .. x + shift - 1, and the sum of their inverses
+  Scalar x, sum; ///< x + shift, and the sum of the inverses of x .. x + shift - 1
 };
 
 static Shifted shifted(Scalar x) {
-  Scalar isSmall = x < steps, product = x.constant(1), total = x.constant(0);
-  for (int step = 0; step < steps; ++step) {
-    product = product * (x + step);
+  Scalar isSmall = x < steps, total = x.constant(0);
+  for (int step = 0; step < steps; ++step)
     total = total + 1.0 / (x + step);
-  }
-  return {select(isSmall, x + steps, x), select(isSmall, product, x.constant(1)),
-          select(isSmall, total, x.constant(0))};
+  return {select(isSmall, x + steps, x), select(isSmall, total, x.constant(0))};
 }
 
 /// Of log gamma(2 + z) / z: 1 - Euler's constant and (-1)^k (zeta(k) - 1) / k, k from 2 on.
@@ -161,15 +181,25 @@ static Scalar logGammaNear(Scalar x) {
   return select(isLow, series - log1p(z), series);
 }
 
+/// log gamma(x) for 1/2 < x < 10: gamma(x) = (x - 1) ... (x - k) gamma(x - k), where no large numbers cancel.
+static Scalar logGammaMiddle(Scalar x) {
+  Scalar product = x.constant(1);
+  for (int step = steps; step > 2; --step) {
+    Scalar isLarge = x >= 2.5;
+    x = select(isLarge, x - 1.0, x);
+    product = select(isLarge, product * x, product);
+  }
+  return logGammaNear(x) + log(product);
+}
+
 /// log gamma(x) for x >= 1/2
 static Scalar logGammaRight(Scalar x) {
-  Shifted s = shifted(x);
-  Scalar inverse = 1.0 / s.x, square = inverse * inverse, series = x.constant(0);
+  Scalar inverse = 1.0 / x, square = inverse * inverse, series = x.constant(0);
   for (double coefficient : llvm::reverse(stirling))
     series = series * square + coefficient;
-  Scalar result = (s.x - 0.5) * log(s.x) - s.x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
-  result = select(equal(x, infinity), x, result - log(s.product));
-  return select(x < 2.5, logGammaNear(x), result);
+  Scalar far = (x - 0.5) * log(x) - x + 0.5 * std::log(2 * std::numbers::pi) + series * inverse;
+  far = select(equal(x, infinity), x, far);
+  return select(x < steps, logGammaMiddle(min(x, steps)), far);
 }
 
 /// digamma(x) for x > 0: the derivative of the series.
@@ -202,6 +232,7 @@ static Scalar digammaOf(Scalar x) {
 
 namespace composites {
 Results erfc(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfc", in[0], erfcOf)}; }
+Results erfcx(Builder &b, Values in, const Attributes &) { return {inDouble(b, "erfcx", in[0], scaledComplementOf)}; }
 Results erfinv(Builder &b, Values in, const Attributes &) {
   const bool isDouble = in[0] && elementTypeOf(in[0]).isF64();
   return {inDouble(b, "erfinv", in[0], isDouble ? inverseErf : inverseErfSingle)};

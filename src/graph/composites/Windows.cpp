@@ -182,7 +182,10 @@ Results average_pool(Builder &b, Values in, const Attributes &a) {
   if (!pooling)
     return {};
   Value total = b.windowReduce(ReductionKind::Sum, pooling->resolved.input, pooling->size, pooling->resolved.window);
-  Value population = total ? windowPopulation(b, x, total, *pooling, a) : Value();
+  Value population;
+  if (total)
+    population =
+        a.has("divisor") ? b.scalar(a.getInt("divisor"), elementTypeOf(x)) : windowPopulation(b, x, total, *pooling, a);
   Value result = div(b, total, population);
   return {result ? b.cast(result, elementTypeOf(in[0])) : result};
 }

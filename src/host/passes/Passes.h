@@ -3,6 +3,8 @@
 #ifndef PERPEND_HOST_PASSES_PASSES_H
 #define PERPEND_HOST_PASSES_PASSES_H
 
+#include "target/TargetOption.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

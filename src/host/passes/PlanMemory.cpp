@@ -27,15 +27,16 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
   void runOnOperation() override {
     std::optional<perpend::runtime::Strategy> known = strategyOf(strategy);
     if (!known) {
-      getOperation().emitError("memory planning: unknown strategy '") << strategy << "', expected one of " << strategyNames();
+      getOperation().emitError("memory planning: unknown strategy '")
+          << strategy << "', expected one of " << strategyNames();
       return signalPassFailure();
     }
     llvm::SmallVector<func::FuncOp, 2> entries = perpend::graph::entriesOf(getOperation());
     for (func::FuncOp main : entries) {
-      FailureOr<MemoryPlan> plan = MemoryPlan::of(main, *known);
+      FailureOr<MemoryPlan> plan = MemoryPlan::of(main, target, *known);
       if (failed(plan))
         return signalPassFailure();
-      EntryOp entry = buildProgram(main, *plan);
+      EntryOp entry = buildProgram(main, *plan, target);
       if (*known != perpend::runtime::Strategy::Best)
         entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
     }

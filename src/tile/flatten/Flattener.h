@@ -1,6 +1,8 @@
 //===- Flattener.h - turns a kernel of blocks into loops on memory -*- C++ -*-===//
 //
-// The work of FlattenBlocks on one kernel. passes/FlattenBlocks.cpp has loops
+// The work of FlattenBlocks on one kernel: indices, edges and lanes, for all
+// machines. Who runs which iterations is a part of its own (Units.h).
+// passes/FlattenBlocks.cpp has loops
 // and blocks, Sums.cpp sums in registers, Lanes.cpp loops that become vector
 // operations, Edges.cpp loops whose blocks have conditions, Transposes.cpp and
 // Prefetches.cpp what their names say.
@@ -11,6 +13,7 @@
 #define PERPEND_TILE_FLATTEN_FLATTENER_H
 
 #include "tile/flatten/KnownElements.h"
+#include "tile/flatten/Units.h"
 #include "tile/intrinsics/Expand.h"
 #include "tile/ir/KernelIndices.h"
 #include "tile/kernel/KernelAbi.h"
@@ -56,16 +59,31 @@ public:
       mapping.map(buffer, memory);
   }
 
-  /// Returns the number of parallel units.
-  SymbolicInt run(mlir::OpBuilder &builder);
+  /// Returns the number of units, or the extents of the grid.
+  Shape run(mlir::OpBuilder &builder, Units &units);
+
+  // For units
+  mlir::Location location() const { return loc; }
+  /// One of the arguments that say what a call runs: begin, end, or ids.
+  mlir::Value unitArgument(unsigned number) const { return arguments[abi.id(number)]; }
+  mlir::Value constant(int64_t number) { return emitter.constant(number); }
+  SymbolicInt extentOf(ForOp loop) { return indices.extentOf(loop); }
+  /// All of the kernel.
+  void emitKernel(mlir::OpBuilder &builder) { emit(builder, kernel.getBody().front()); }
+  /// A loop has this value from here on.
+  void setIteration(ForOp loop, mlir::Value value) { mapping.map(loop.variable(), value); }
+  void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
+  void emit(mlir::OpBuilder &builder, mlir::Block &block);
+  /// Emits an expression's value. Reuses a dominating value of the same expression, or one that differs by a constant.
+  mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
+  /// Calls `emitPart(from, to)` for consecutive parts of a loop. In the first part, the conditions that the edge covers
+  /// are assumed to hold.
+  void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
 
 private:
   // Loops and blocks
   void separateInits();
-  SymbolicInt emitKernel(mlir::OpBuilder &builder);
   void eraseUnread();
-  void emitUnits(mlir::OpBuilder &builder, ForOp loop);
-  void emit(mlir::OpBuilder &builder, mlir::Block &block);
   void emit(mlir::OpBuilder &builder, mlir::Operation &op);
   void emitLoop(mlir::OpBuilder &builder, ForOp loop);
   void emitBlock(mlir::OpBuilder &builder, BlockOp block);
@@ -79,8 +97,6 @@ private:
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, mlir::Value carried, Body body);
   mlir::Value iterate(mlir::OpBuilder &builder, ForOp loop, const SymbolicInt &from, const SymbolicInt &to,
                       mlir::Value carried, Body body);
-  /// Emits an expression's value. Reuses a dominating value of the same expression, or one that differs by a constant.
-  mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
   mlir::Value emitValue(mlir::OpBuilder &builder, const SymbolicInt &expression);
   /// As KernelIndices::positionOf, cached: the kernel does not change while it is flattened.
   const SymbolicInt &positionOf(const Access &access);
@@ -96,7 +112,6 @@ private:
     SymbolicInt length, step;
   };
   std::optional<Rows> rowsOf(const Access &access, ForOp loop, ForOp annotated);
-  void emitPrefetches(mlir::OpBuilder &builder, ForOp loop);
   void emitPrefetch(mlir::OpBuilder &builder, const Rows &rows);
   /// Prefetches the rows that `loop` traverses, for a later iteration of an annotated loop around it.
   void emitPrefetchesOfRow(mlir::OpBuilder &builder, ForOp loop);
@@ -114,9 +129,6 @@ private:
 
   // Edges
   std::optional<Edge> edgeOf(ForOp loop);
-  /// Calls `emitPart(from, to)` for consecutive parts of a loop. In the first part, the conditions that the edge covers
-  /// are assumed to hold.
-  void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
   /// Whether a block inside has a condition, not assumed to hold, that depends on the loop but not on `apartFrom`.
   bool hasOpenCondition(ForOp loop, ForOp apartFrom = {});
   bool hasOpenCondition(BlockOp block);

@@ -1,8 +1,9 @@
 //===- Levels.h - who runs the iterations of a kernel's loops ---*- C++ -*-===//
 //
 // A machine executes kernels at its levels (target/Machine.h). The iterations of a kernel's only outermost loop, if
-// that is parallel, are its units, which the instances of the outermost level share. `bind` requires a loop to be run
-// by a level; `parallel` only permits it.
+// that is parallel, are its units, which the instances of the outermost level share. In a grid, each iteration of a
+// loop that is bound to a level is an instance of it; such loops are around all of the kernel, one inside the other.
+// `bind` requires a loop to be run by a level; `parallel` only permits it.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,6 +19,15 @@ namespace perpend::tile {
 
 /// The loop of a kernel of blocks whose iterations are its units; null if the kernel is one unit.
 ForOp loopOfUnits(mlir::func::FuncOp kernel);
+
+/// For each level of the machine, the loop whose iterations its instances run; null: one instance runs all of them.
+llvm::SmallVector<ForOp> loopsOfLevels(mlir::func::FuncOp kernel, const target::Machine &target);
+
+/// Who runs a kernel: the device that it names, or the machine; null: the machine has no such device.
+const target::Machine *machineOf(mlir::func::FuncOp kernel, const target::Machine &target);
+
+/// Error: the machine has no such device.
+mlir::LogicalResult reportDevice(mlir::func::FuncOp kernel, const target::Machine &target);
 
 /// Why the machine does not run a loop at the level to which it is bound, for example "the loop 'i' is bound to
 /// 'thread', but is not the kernel's only outermost loop"; empty if it runs all of them so.

@@ -146,7 +146,7 @@ bool isOnBuffers(func::FuncOp kernel) {
 
 /// The buffers of inputs and outputs; symbols, scratch memory and the range of units follow them.
 static ArrayRef<Type> outerBuffers(func::FuncOp kernel) {
-  unsigned others = KernelAbi(0, 0, KernelAbi::scratchCountOf(kernel)).argumentCount();
+  unsigned others = KernelAbi(0, 0, KernelAbi::scratchCountOf(kernel), KernelAbi::unitCountOf(kernel)).argumentCount();
   return kernel.getArgumentTypes().drop_back(std::min<size_t>(others, kernel.getNumArguments()));
 }
 
@@ -180,7 +180,8 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
   auto scratch = types.drop_front(std::min(types.size(), outer.size() + 1)).take_front(scratchCount);
   bool fits = !outer.empty() && kernel.getNumResults() == 0 && llvm::all_of(outer, isBuffer) &&
               llvm::all_of(scratch, isBuffer) &&
-              kernel.getFunctionType() == KernelAbi::type(kernel.getContext(), outer, scratch);
+              kernel.getFunctionType() ==
+                  KernelAbi::type(kernel.getContext(), outer, scratch, KernelAbi::unitCountOf(kernel));
   if (!fits)
     return fail(kernel, kernel,
                 std::string("expected buffers, the symbols") +
@@ -188,7 +189,9 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
                     " and the range of units, got type " + llvm::formatv("{0}", kernel.getFunctionType()).str(),
                 "(memref<?xf32>, ..., memref<?xi64>, index, index) -> ()");
   auto extent = kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute);
-  if (!extent || extent.getDims().size() != 1 || extent.values()[0].isPoison())
+  unsigned extents = kernel->hasAttr(gridAttribute) ? KernelAbi::unitCountOf(kernel) : 1;
+  if (!extent || extent.getDims().size() != extents ||
+      llvm::any_of(extent.values(), [](const graph::SymbolicInt &value) { return value.isPoison(); }))
     return fail(kernel, kernel, "expected tile.extent, the number of its units", "tile.extent = #graph.shape<[1]>");
   if (failed(verifyScratch(kernel)))
     return failure();

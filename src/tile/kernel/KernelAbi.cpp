@@ -14,7 +14,12 @@ KernelAbi KernelAbi::ofLowered(func::FuncOp kernel) {
   ArrayRef<Type> types = kernel.getArgumentTypes();
   unsigned scratch = scratchCountOf(kernel);
   unsigned memories = llvm::find_if(types, llvm::IsaPred<IndexType>) - types.begin();
-  return {memories - scratch - 1, 0, scratch};
+  return {memories - scratch - 1, 0, scratch, unitCountOf(kernel)};
+}
+
+unsigned KernelAbi::unitCountOf(func::FuncOp lowered) {
+  auto levels = lowered->getAttrOfType<ArrayAttr>(gridAttribute);
+  return levels ? levels.size() : 2;
 }
 
 unsigned KernelAbi::scratchCountOf(func::FuncOp lowered) {
@@ -22,11 +27,11 @@ unsigned KernelAbi::scratchCountOf(func::FuncOp lowered) {
   return elements ? elements.getDims().size() : 0;
 }
 
-FunctionType KernelAbi::type(MLIRContext *context, ArrayRef<Type> buffers, ArrayRef<Type> scratch) {
+FunctionType KernelAbi::type(MLIRContext *context, ArrayRef<Type> buffers, ArrayRef<Type> scratch, unsigned units) {
   SmallVector<Type> arguments(buffers);
   arguments.push_back(MemRefType::get({ShapedType::kDynamic}, IntegerType::get(context, /*width=*/64)));
   llvm::append_range(arguments, scratch);
-  arguments.append(2, IndexType::get(context));
+  arguments.append(units, IndexType::get(context));
   return FunctionType::get(context, arguments, {});
 }
 

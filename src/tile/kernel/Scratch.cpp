@@ -25,7 +25,7 @@ Scratch Scratch::of(func::FuncOp kernel) {
     scratch.partBytes =
         scratch.partBytes + ceilDiv(count * SymbolicInt(elementBytes(type.getElementType())), alignment) * alignment;
   }
-  scratch.mostParts = kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute).values()[0];
+  scratch.mostParts = graph::elementCount(kernel->getAttrOfType<graph::ShapeAttr>(extentAttribute).values());
   return scratch;
 }
 

@@ -114,40 +114,12 @@ void Flattener::eraseUnread() {
         user->erase();
 }
 
-SymbolicInt Flattener::run(OpBuilder &builder) {
+Shape Flattener::run(OpBuilder &builder, Units &units) {
   separateInits();
   kernel.walk(skipUnchanged);
-  SymbolicInt units = emitKernel(builder);
+  Shape extents = units.emit(*this, builder);
   eraseUnread();
-  return units;
-}
-
-SymbolicInt Flattener::emitKernel(OpBuilder &builder) {
-  if (ForOp parallel = loopOfUnits(kernel)) {
-    emitUnits(builder, parallel);
-    return indices.extentOf(parallel);
-  }
-  auto unit = builder.create<scf::ForOp>(loc, arguments[abi.begin()], arguments[abi.end()], emitter.constant(1));
-  OpBuilder inner = OpBuilder::atBlockBegin(unit.getBody());
-  emit(inner, kernel.getBody().front());
-  return SymbolicInt(1);
-}
-
-/// Emits the part of the loop that this call runs.
-void Flattener::emitUnits(OpBuilder &builder, ForOp loop) {
-  SymbolicInt extent = indices.extentOf(loop);
-  forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
-    Value first = arguments[abi.begin()], last = arguments[abi.end()];
-    if (from != SymbolicInt(0))
-      first = builder.create<arith::MaxSIOp>(loc, first, value(builder, from));
-    if (to != extent)
-      last = builder.create<arith::MinSIOp>(loc, last, value(builder, to));
-    auto units = builder.create<scf::ForOp>(loc, first, last, emitter.constant(1));
-    mapping.map(loop.variable(), units.getInductionVar());
-    OpBuilder inner = OpBuilder::atBlockBegin(units.getBody());
-    emitPrefetches(inner, loop);
-    emit(inner, *loop.body());
-  });
+  return extents;
 }
 
 void Flattener::emit(OpBuilder &builder, Block &block) {
@@ -370,7 +342,10 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
   }
 
   LogicalResult checkBindings(func::FuncOp kernel) {
-    std::string unmet = unmetBinding(kernel, target);
+    const target::Machine *machine = machineOf(kernel, target);
+    if (!machine)
+      return reportDevice(kernel, target);
+    std::string unmet = unmetBinding(kernel, *machine);
     return unmet.empty()
                ? success()
                : kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
@@ -405,25 +380,29 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     LocalMemory localMemory = LocalMemory::of(kernel);
     for (AllocOp alloc : localMemory.scratch)
       scratch.push_back(bufferType(alloc.getBuffer().getType().getElementType()));
-    auto flat = builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(),
-                                             KernelAbi::type(kernel.getContext(), buffers, scratch));
+    const target::Machine &machine = *machineOf(kernel, target);
+    Units::Pointer parts = Units::of(kernel, machine);
+    auto flat = builder.create<func::FuncOp>(
+        kernel.getLoc(), kernel.getSymName(),
+        KernelAbi::type(kernel.getContext(), buffers, scratch, parts->arguments()));
     flat->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+    parts->mark(flat);
     flat->removeAttr(rulesAttribute);
     if (!scratch.empty())
       flat->setAttr(scratchAttribute, graph::ShapeAttr::get(kernel.getContext(), localMemory.elements()));
     flat.setPrivate();
     builder.setInsertionPointToEnd(flat.addEntryBlock());
     auto end = builder.create<func::ReturnOp>(kernel.getLoc());
-    SymbolicInt units;
+    Shape units;
     {
       SmallVector<StringRef> symbolNames = graph::symbolsOfKernel(kernel);
-      Flattener flattener(kernel, flat, symbolNames, localMemory, target.lineBytes());
+      Flattener flattener(kernel, flat, symbolNames, localMemory, machine.lineBytes());
       builder.setInsertionPoint(end);
-      units = flattener.run(builder);
+      units = flattener.run(builder, *parts);
     }
-    if (units.isPoison())
+    if (llvm::any_of(units, [](const SymbolicInt &extent) { return extent.isPoison(); }))
       return flat.emitError("expected a number of units that the symbols give, got an expression that is too long");
-    flat->setAttr(extentAttribute, graph::ShapeAttr::get(kernel.getContext(), ArrayRef<graph::SymbolicInt>(units)));
+    flat->setAttr(extentAttribute, graph::ShapeAttr::get(kernel.getContext(), units));
     kernel.erase();
     return success();
   }

@@ -25,6 +25,11 @@ def TileBuildBlocks : Pass<"tile-build-blocks", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::scf::SCFDialect", "::perpend::tile::TileDialect"];
 }
 
+def TileAssignDevices : Pass<"tile-assign-devices", "::mlir::ModuleOp"> {
+  let summary = "Gives kernels to the device whose levels their traces bind";
+  let options = [TargetOption];
+}
+
 def TileScheduleBlocks : Pass<"tile-schedule-blocks", "::mlir::ModuleOp"> {
   let summary = "Transforms kernels of blocks by their given trace, or by the first rule that applies";
   let options = [TargetOption];

@@ -94,35 +94,38 @@ struct ScheduleBlocks : perpend::tile::impl::TileScheduleBlocksBase<ScheduleBloc
     for (auto kernel : getOperation().getOps<func::FuncOp>()) {
       if (!kernel->hasAttr(graph::kernelAttribute) || !isOnBlocks(kernel))
         continue;
-      if (!kernel->hasAttr(scheduledAttribute)) {
-        if (kernel->hasAttr(recordAttribute) ? !applyRecord(kernel, target) : !hasTrace(kernel)) {
-          applyRule(kernel, target);
-        } else if (kernel->hasAttr(scheduledAttribute)) {
-          // Scheduled by its record.
-        } else if (KernelSchedule schedule(kernel, target); succeeded(replayTrace(kernel, schedule))) {
-          setTrace(kernel, schedule);
-        } else {
-          return signalPassFailure();
-        }
-      }
-      compactBuffers(kernel);
-      if (std::string exceeded = exceededMemory(kernel, target); !exceeded.empty()) {
-        kernel.emitError("kernel '") << kernel.getSymName() << "': " << exceeded
-                                     << graph::Hint(
-                                            "give its schedule smaller blocks, or compute them at an inner loop");
+      const target::Machine *machine = machineOf(kernel, target);
+      if (failed(machine ? schedule(kernel, *machine) : reportDevice(kernel, target)))
         return signalPassFailure();
-      }
-      if (std::string unmet = unmetBinding(kernel, target); !unmet.empty()) {
-        kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
-        return signalPassFailure();
-      }
-      if (Partition numbers = Partition::of(kernel); !numbers.grain)
-        setGrain(kernel, numbers);
     }
   }
 
-  void setGrain(func::FuncOp kernel, Partition numbers) {
-    BlockCost cost = costOf(kernel, target);
+  LogicalResult schedule(func::FuncOp kernel, const target::Machine &machine) {
+    if (!kernel->hasAttr(scheduledAttribute)) {
+      if (kernel->hasAttr(recordAttribute) ? !applyRecord(kernel, machine) : !hasTrace(kernel)) {
+        applyRule(kernel, machine);
+      } else if (kernel->hasAttr(scheduledAttribute)) {
+        // Scheduled by its record.
+      } else if (KernelSchedule schedule(kernel, machine); succeeded(replayTrace(kernel, schedule))) {
+        setTrace(kernel, schedule);
+      } else {
+        return failure();
+      }
+    }
+    compactBuffers(kernel);
+    if (std::string exceeded = exceededMemory(kernel, machine); !exceeded.empty())
+      return kernel.emitError("kernel '")
+             << kernel.getSymName() << "': " << exceeded
+             << graph::Hint("give its schedule smaller blocks, or compute them at an inner loop");
+    if (std::string unmet = unmetBinding(kernel, machine); !unmet.empty())
+      return kernel.emitError("kernel '") << kernel.getSymName() << "': " << unmet << graph::Hint(bindingAdvice);
+    if (Partition numbers = Partition::of(kernel); !numbers.grain)
+      setGrain(kernel, machine, numbers);
+    return success();
+  }
+
+  static void setGrain(func::FuncOp kernel, const target::Machine &machine, Partition numbers) {
+    BlockCost cost = costOf(kernel, machine);
     numbers.grain = cost.unitsForSeconds(leastEstimateOfPart);
     numbers.isEstimate = !graph::symbolsOfKernel(kernel).empty() && !isUnitKnown(kernel);
     numbers.attachTo(kernel);

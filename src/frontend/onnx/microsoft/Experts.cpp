@@ -1,11 +1,10 @@
 //===- Experts.cpp - mixtures of experts ----------------------------------===//
 //
-// MoE and QMoE of the domain com.microsoft: each token passes through those k
-// of many small networks that its router prefers. A loop over the experts
-// gathers the tokens of each, so that nothing is computed for the others.
+// MoE and QMoE of the domain com.microsoft.
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/composites/Experts.h"
 #include "frontend/onnx/Ranks.h"
 #include "frontend/onnx/microsoft/PackedNumbers.h"
 #include "graph/composites/Formulas.h"
@@ -25,11 +24,6 @@ struct Layer {
 
 struct Experts {
   Layer first, second, third;
-};
-
-/// For each token its experts and their shares: [tokens, k].
-struct Routes {
-  Value experts, shares;
 };
 } // namespace
 
@@ -132,49 +126,6 @@ static Value expertOf(Node &node, const Experts &all, Value rows, Value expert) 
 }
 
 //===----------------------------------------------------------------------===//
-// All experts
-//===----------------------------------------------------------------------===//
-
-/// `scores` select; `weights`, or otherwise softmax of the scores, give each expert's share.
-static Routes routesOf(Node &node, Value scores, Value weights, bool normalises, Type type) {
-  Builder &b = node.builder;
-  SymbolicInt k(node.attributes.getInt("k", 1));
-  Results best = node.composite("topk", scores, node.attribute("k", ArrayRef<SymbolicInt>(k)));
-  if (best.size() < 2 || !best[1])
-    return {};
-  Value all = weights ? b.cast(weights, type) : graph::softmax(b, b.cast(scores, type), 1, false);
-  auto axis = node.attribute("axis", b.operations.getI64IntegerAttr(1));
-  Value shares = call(b, "gather_elements", {all, best[1]}, Attributes(b.context(), axis));
-  if (normalises)
-    shares = graph::div(b, shares, graph::sum(b, shares, {1}, true));
-  return {best[1], shares};
-}
-
-/// Adds to `total` the expert's results for its tokens, weighted by their shares.
-static Value addExpert(Node &node, const Experts &all, const Routes &routes, Value tokens, Value expert, Value total) {
-  Builder &b = node.builder;
-  Value isChosen = call(b, "equal", {routes.experts, expert});
-  if (!isChosen)
-    return {};
-  Value mask = b.reduce(ReductionKind::Max, isChosen, 1, false);
-  Value share =
-      graph::sum(b, graph::where(b, isChosen, routes.shares, b.scalar(0, graph::elementTypeOf(total))), {1}, false);
-  Value isUsed = b.reduce(ReductionKind::Max, mask, 0, false);
-  SmallVector<Value> next = b.ifThenElse(
-      isUsed,
-      [&]() -> SmallVector<Value> {
-        Value places = positionsWhere(b, mask);
-        Value rows = places ? expertOf(node, all, b.gather(tokens, places, 0), expert) : places;
-        Value weighted = rows ? graph::mul(b, rows, b.unsqueeze(b.gather(share, places, 0), 1)) : rows;
-        if (!weighted)
-          return {};
-        return {b.scatter(total, b.unsqueeze(places, 1), weighted, ReductionKind::Sum)};
-      },
-      [&]() -> SmallVector<Value> { return {total}; });
-  return next.empty() ? Value() : next.front();
-}
-
-//===----------------------------------------------------------------------===//
 // Checks of the inputs
 //===----------------------------------------------------------------------===//
 
@@ -234,16 +185,13 @@ static Results mixExperts(Node &node, const Experts &all, Value routerWeights, b
   Type type = computeType(graph::elementTypeOf(x));
   SymbolicInt count = shapeOf(all.first.weights)[0];
   Value tokens = b.reshape(b.cast(x, type), {elementCount(ArrayRef(shape).drop_back()), shape.back()});
-  Routes routes = routesOf(node, node.input(1), routerWeights, normalises, type);
-  if (!tokens || !routes.shares || b.hasFailed())
+  ExpertRoutes routes =
+      chooseExperts(b, node.input(1), routerWeights, SymbolicInt(node.attributes.getInt("k", 1)), normalises, type);
+  Value mixed =
+      mixExperts(b, tokens, routes, count, [&](Value rows, Value expert) { return expertOf(node, all, rows, expert); });
+  if (!mixed)
     return {};
-  SmallVector<Value> results = b.loop(
-      {b.dims(count, /*isScalar=*/true), {}}, b.splat(shapeOf(tokens), 0, type), [&](Value expert, ValueRange totals) {
-        return Iteration{{}, {addExpert(node, all, routes, tokens, expert, totals[0])}, {}};
-      });
-  if (results.empty() || b.hasFailed())
-    return {};
-  return {b.cast(b.reshape(results[0], shape), graph::elementTypeOf(x))};
+  return {b.cast(b.reshape(mixed, shape), graph::elementTypeOf(x))};
 }
 
 static bool checkInputs(Node &node, std::initializer_list<size_t> weights) {

@@ -20,6 +20,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Attributes.h"
+#include "host/VerifyProgram.h"
 #include "target/Attributes.h"
 #include "target/cpu/FunctionEmitter.h"
 #include "target/cpu/ModuleFunctions.h"
@@ -135,6 +136,8 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
     llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
     if (entries.empty())
       return;
+    if (failed(host::verifyDevices(module, Machine()))) // this code has no driver of devices
+      return signalPassFailure();
     for (auto [number, entry] : llvm::enumerate(entries)) {
       emitBind(entry, suffixOfEntry(number));
       emitSizes(entry, suffixOfEntry(number));

@@ -1,0 +1,229 @@
+//===- Decoder.cpp - the graph of a decoder -------------------------------===//
+//
+//   x = E[tokens];  per layer: x += attention(norm x), x += feedForward(norm x);  logits = H norm(x)
+//
+// Everything is computed in f32, whatever type the weights have.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/checkpoint/Decoder.h"
+#include "graph/composites/Attention.h"
+#include "graph/composites/Experts.h"
+
+using namespace mlir;
+
+namespace perpend::checkpoint {
+using namespace perpend::graph;
+
+void Decoder::begin(const Role &role) {
+  std::string name = role.layer < 0 ? role.role.str() : weights.nameOf({role.role, role.layer, ""});
+  Location location = NameLoc::get(StringAttr::get(builder.context(), name));
+  builder.beginOperator(location, "'" + name + "': ");
+}
+
+//===----------------------------------------------------------------------===//
+// Pieces
+//===----------------------------------------------------------------------===//
+
+Value Decoder::norm(Value x, const Role &role, int64_t size) {
+  begin(role);
+  Value weight = weights.getF32(role, size);
+  if (weight && form.normOffset != 0)
+    weight = add(builder, weight, builder.scalar(form.normOffset, builder.f32()));
+  Attributes attributes(builder.context(),
+                        builder.operations.getNamedAttr("epsilon", builder.operations.getF64FloatAttr(form.epsilon)));
+  if (form.norm == Form::Norm::RootMeanSquare)
+    return call(builder, "rms_norm", {x, weight}, attributes);
+  return call(builder, "layer_norm", {x, weight, weights.getF32({role.role, role.layer, "bias"}, size)}, attributes);
+}
+
+Value Decoder::linear(Value x, const Role &role, int64_t from, int64_t to, bool hasBias) {
+  begin(role);
+  llvm::SmallVector<int64_t, 2> shape{to, from};
+  bool isTransposed = form.transposesMatrices && role.layer >= 0;
+  if (isTransposed)
+    std::swap(shape[0], shape[1]);
+  Value weight = weights.get(role, shape);
+  if (weight && isTransposed)
+    weight = builder.transpose(weight, {1, 0});
+  Value bias = hasBias ? weights.getF32({role.role, role.layer, "bias"}, to) : Value();
+  if (!x || !weight || (hasBias && !bias))
+    return {};
+  return applyComposite(builder, "linear", {x, weight, bias})[0];
+}
+
+Value Decoder::embedding(Value tokens) {
+  begin({"token_embd"});
+  Value isKnown = pointwise(
+      builder, {tokens}, [&](ArrayRef<Scalar> v) { return v[0] >= 0 & v[0] < static_cast<double>(*form.vocabulary); },
+      builder.operations.getI1Type());
+  requireAll(builder, isKnown, "expected tokens from 0 to " + std::to_string(*form.vocabulary - 1));
+  Value x = weights.rows({"token_embd"}, {*form.vocabulary, form.width}, tokens);
+  if (form.embeddingScale != 1)
+    x = mul(builder, x, builder.scalar(form.embeddingScale, builder.f32()));
+  if (!form.positions)
+    return x;
+  begin({"position_embd"});
+  Value learned = weights.getF32({"position_embd"}, {*form.positions, form.width});
+  builder.require(SymbolicInt(*form.positions) - extent,
+                  "expected at most " + std::to_string(*form.positions) + " tokens");
+  return learned ? add(builder, x, builder.gather(learned, positions, 0)) : learned;
+}
+
+Value Decoder::activation(Value x) {
+  auto tanh = builder.operations.getNamedAttr("approximate", builder.operations.getStringAttr("tanh"));
+  switch (form.activation) {
+  case Form::Activation::Silu:
+    return call(builder, "silu", x);
+  case Form::Activation::GeluTanh:
+    return call(builder, "gelu", x, Attributes(builder.context(), tanh));
+  case Form::Activation::Gelu:
+    return call(builder, "gelu", x);
+  case Form::Activation::Relu:
+    return call(builder, "relu", x);
+  }
+  return {};
+}
+
+Value Decoder::head(Value x) {
+  x = norm(x, {"output_norm"}, form.width);
+  x = linear(x, {form.isTied ? "token_embd" : "output"}, form.width, *form.vocabulary, /*hasBias=*/false);
+  double cap = form.finalCap;
+  if (x && cap > 0)
+    x = pointwise(builder, {x}, [cap](ArrayRef<Scalar> v) { return cap * tanh(v[0] / cap); });
+  return x;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+RotaryTables &Decoder::rotaryOf(int64_t number) {
+  rotaries.resize(form.rotaries.size());
+  size_t index = *form.layers[number].rotary;
+  RotaryTables &tables = rotaries[index];
+  if (!tables.cosines) {
+    begin({"rotary"});
+    tables = rotaryTables(builder, form.rotaries[index], positions, extent);
+  }
+  return tables;
+}
+
+/// Heads [batch, heads, length, size], of which those of query and key are normalised and turned.
+Decoder::Projections Decoder::projections(Value x, int64_t number) {
+  int64_t sizes[] = {form.heads * form.headSize, form.keyHeads * form.headSize, form.keyHeads * form.valueSize};
+  Value parts[3];
+  if (form.fusesProjections) {
+    Value all =
+        linear(x, {"blk.%.attn_qkv", number}, form.width, sizes[0] + sizes[1] + sizes[2], form.hasProjectionBias);
+    int64_t start = 0;
+    for (int i = 0; i < 3; start += sizes[i++])
+      parts[i] = all ? sliceAxis(builder, all, 2, SymbolicInt(start), SymbolicInt(sizes[i])) : all;
+  } else {
+    StringRef roles[] = {"blk.%.attn_q", "blk.%.attn_k", "blk.%.attn_v"};
+    for (int i = 0; i < 3; ++i)
+      parts[i] = linear(x, {roles[i], number}, form.width, sizes[i], form.hasProjectionBias);
+  }
+  for (int i = 0; i < 3; ++i)
+    parts[i] = splitHeads(builder, parts[i], SymbolicInt(i == 0 ? form.heads : form.keyHeads));
+  if (form.normalisesHeads) {
+    parts[0] = norm(parts[0], {"blk.%.attn_q_norm", number}, form.headSize);
+    parts[1] = norm(parts[1], {"blk.%.attn_k_norm", number}, form.headSize);
+  }
+  if (form.layers[number].rotary) {
+    RotaryTables &tables = rotaryOf(number);
+    begin({"blk.%.attn_rot", number});
+    int64_t size = form.rotaries[*form.layers[number].rotary].size;
+    graph::RotaryForm rotation{{}, form.interleavesPairs, SymbolicInt(size)};
+    for (int i = 0; i < 2; ++i)
+      parts[i] = rotate(builder, parts[i], tables.cosines, tables.sines, rotation);
+  }
+  return {parts[0], parts[1], parts[2]};
+}
+
+/// The one place that knows which keys and values there are: those of the tokens themselves. A cache puts those of
+/// earlier tokens before them, and then `past` is their number.
+Value Decoder::attend(const Projections &heads, int64_t number) {
+  const LayerForm &layer = form.layers[number];
+  AttentionForm attention;
+  attention.right = 0;
+  if (layer.window)
+    attention.left = *layer.window - 1;
+  attention.scale = layer.attentionScale;
+  attention.softcap = form.attentionCap;
+  begin({"blk.%.attn", number});
+  return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
+}
+
+Value Decoder::attention(Value x, int64_t number) {
+  Value mixed = attend(projections(x, number), number);
+  return linear(joinHeads(builder, mixed), {"blk.%.attn_output", number}, form.heads * form.valueSize, form.width,
+                form.hasOutputBias);
+}
+
+//===----------------------------------------------------------------------===//
+// Layers
+//===----------------------------------------------------------------------===//
+
+Value Decoder::feedForward(Value x, int64_t number) {
+  if (form.layers[number].hasExperts)
+    return experts(x, number);
+  int64_t inner = form.innerWidth;
+  Value up = linear(x, {"blk.%.ffn_up", number}, form.width, form.fusesGate ? 2 * inner : inner, form.hasInnerBias);
+  Value hidden;
+  if (form.fusesGate && up) {
+    Value gate = sliceAxis(builder, up, 2, SymbolicInt(0), SymbolicInt(inner));
+    hidden = mul(builder, activation(gate), sliceAxis(builder, up, 2, SymbolicInt(inner), SymbolicInt(inner)));
+  } else if (form.hasGate) {
+    Value gate = linear(x, {"blk.%.ffn_gate", number}, form.width, inner, form.hasInnerBias);
+    hidden = mul(builder, activation(gate), up);
+  } else {
+    hidden = activation(up);
+  }
+  return linear(hidden, {"blk.%.ffn_down", number}, inner, form.width, form.hasInnerBias);
+}
+
+Value Decoder::experts(Value x, int64_t number) {
+  const ExpertsForm &own = form.experts;
+  Value scores = linear(x, {"blk.%.ffn_gate_inp", number}, form.width, own.count, /*hasBias=*/false);
+  begin({"blk.%.ffn_exps", number});
+  Value gates = weights.getExperts({"blk.%.ffn_gate_exps", number}, own.count, {own.width, form.width});
+  Value ups = weights.getExperts({"blk.%.ffn_up_exps", number}, own.count, {own.width, form.width});
+  Value downs = weights.getExperts({"blk.%.ffn_down_exps", number}, own.count, {form.width, own.width});
+  if (!scores || !gates || !ups || !downs)
+    return {};
+  Shape shape = shapeOf(x);
+  SymbolicInt count = shape[0] * shape[1];
+  Value rows = builder.reshape(x, {count, shape[2]});
+  ExpertRoutes routes = chooseExperts(builder, builder.reshape(scores, {count, SymbolicInt(own.count)}), {},
+                                      SymbolicInt(own.used), own.normalises, builder.f32());
+  auto applied = [&](Value all, Value rows, Value expert) {
+    return call(builder, "linear", {rows, builder.gather(all, expert, 0)});
+  };
+  Value mixed = mixExperts(builder, rows, routes, SymbolicInt(own.count), [&](Value rows, Value expert) {
+    Value hidden = mul(builder, activation(applied(gates, rows, expert)), applied(ups, rows, expert));
+    return applied(downs, hidden, expert);
+  });
+  return mixed ? builder.reshape(mixed, shape) : mixed;
+}
+
+Value Decoder::layer(Value x, int64_t number) {
+  auto added = [&](Value result, StringRef role) {
+    if (form.normalisesResults)
+      result = norm(result, {role, number}, form.width);
+    return add(builder, x, result);
+  };
+  x = added(attention(norm(x, {"blk.%.attn_norm", number}, form.width), number), "blk.%.post_attention_norm");
+  return added(feedForward(norm(x, {"blk.%.ffn_norm", number}, form.width), number), "blk.%.post_ffw_norm");
+}
+
+Value Decoder::logits(Value tokens) {
+  extent = shapeOf(tokens)[1];
+  begin({"positions"});
+  positions = iota(builder, extent, builder.i64());
+  Value x = embedding(tokens);
+  for (int64_t number = 0; number < static_cast<int64_t>(form.layers.size()) && !builder.hasFailed(); ++number)
+    x = layer(x, number);
+  return builder.hasFailed() ? Value() : head(x);
+}
+} // namespace perpend::checkpoint

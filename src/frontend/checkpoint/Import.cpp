@@ -1,0 +1,227 @@
+//===- Import.cpp - imports checkpoints of language models ----------------===//
+//
+// Steps: read the files, find the architecture by its name, fill in the form of
+// the decoder from the settings, build the graph, check that every tensor has
+// been used. The first error ends the import.
+//
+//===----------------------------------------------------------------------===//
+
+#include "frontend/checkpoint/Import.h"
+#include "frontend/checkpoint/Architecture.h"
+#include "frontend/checkpoint/Decoder.h"
+#include "frontend/checkpoint/Gguf.h"
+#include "frontend/checkpoint/Json.h"
+#include "frontend/checkpoint/Safetensors.h"
+#include "graph/Attributes.h"
+#include "graph/Graph.h"
+#include "graph/Repeats.h"
+#include "support/MappedFile.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+
+namespace perpend::checkpoint {
+namespace {
+/// What the files of a checkpoint hold.
+struct Checkpoint {
+  StoredTensors tensors;
+  llvm::json::Object settings;
+  /// The name of the architecture, and the prefix of its settings in GGUF.
+  std::string architecture, prefix, name;
+
+  bool isGguf() const { return !prefix.empty(); }
+};
+
+class Importer {
+public:
+  Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, ArrayRef<DimensionOption> dimensions)
+      : context(context), checkpoint(checkpoint), path(path), location(FileLineColLoc::get(&context, path, 0, 0)),
+        operations(&context), builder(operations, location), dimensions(dimensions) {}
+
+  OwningOpRef<ModuleOp> run();
+
+private:
+  LogicalResult fail(const Twine &message) { return emitError(location) << message.str(); }
+  std::optional<Form> describe(const Architecture &architecture, Weights &weights);
+  Value declareTokens(func::FuncOp function);
+  LogicalResult checkUnused();
+  void returnLogits(func::FuncOp function, Value logits);
+
+  MLIRContext &context;
+  Checkpoint &checkpoint;
+  StringRef path;
+  Location location;
+  OpBuilder operations;
+  graph::Builder builder;
+  support::DimensionOptions dimensions;
+};
+} // namespace
+
+std::optional<Form> Importer::describe(const Architecture &architecture, Weights &weights) {
+  Settings settings(std::move(checkpoint.settings), checkpoint.prefix);
+  if (settings.has(Key::Quantisation)) {
+    (void)fail("the weights are quantised ('quantization_config'), which is not supported\nhint: use the checkpoint "
+               "that they were made from, or a GGUF file");
+    return std::nullopt;
+  }
+  Form form;
+  architecture.describe(settings, weights, form);
+  if (!settings.hasFailed() && !builder.hasFailed())
+    return form;
+  if (settings.hasFailed() && !builder.hasFailed())
+    (void)fail("the model's settings: " + settings.message());
+  return std::nullopt;
+}
+
+Value Importer::declareTokens(func::FuncOp function) {
+  graph::Shape shape;
+  for (auto [index, symbol] : llvm::enumerate(ArrayRef<StringRef>{"batch", "n"})) {
+    std::string error;
+    std::optional<graph::SymbolicInt> extent;
+    for (const std::string &subject : {"tokens:" + std::to_string(index), symbol.str()})
+      if (!extent && error.empty())
+        extent = dimensions.apply(subject, error);
+    if (!error.empty())
+      return (void)fail("input 'tokens': " + error), Value();
+    shape.push_back(extent.value_or(graph::SymbolicInt::symbol(symbol)));
+  }
+  if (std::string error = dimensions.unused(); !error.empty())
+    return (void)fail(error), Value();
+  auto name = operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("tokens"));
+  function.insertArgument(0, graph::tensorType(shape, operations.getI64Type()), operations.getDictionaryAttr(name),
+                          NameLoc::get(operations.getStringAttr("tokens")));
+  return function.getArgument(0);
+}
+
+/// Tensors of other uses than this graph: tables that old files have beside the weights, and parts for images.
+static bool isIgnored(StringRef name) {
+  return name.ends_with(".rotary_emb.inv_freq") || name.ends_with(".attn.bias") ||
+         name.ends_with(".attn.masked_bias") || name.contains("vision_tower.") ||
+         name.contains("multi_modal_projector.");
+}
+
+LogicalResult Importer::checkUnused() {
+  SmallVector<StringRef> unused = checkpoint.tensors.unused();
+  llvm::erase_if(unused, [&](StringRef name) { return !checkpoint.isGguf() && isIgnored(name); });
+  if (unused.empty())
+    return success();
+  std::string list;
+  for (StringRef name : ArrayRef(unused).take_front(3))
+    list += (list.empty() ? "'" : ", '") + name.str() + "'";
+  return fail("the architecture '" + checkpoint.architecture + "' has no use for " +
+              (unused.size() == 1 ? "the tensor " : Twine(unused.size()) + " tensors: ") + list +
+              (unused.size() > 3 ? " ..." : "") +
+              "\nhint: the model may be another than its settings say, and its results would differ");
+}
+
+void Importer::returnLogits(func::FuncOp function, Value logits) {
+  operations.create<func::ReturnOp>(location, logits);
+  function.setFunctionType(FunctionType::get(&context, function.getArgumentTypes(), logits.getType()));
+  auto name = operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits"));
+  function.setAllResultAttrs(ArrayRef<Attribute>(operations.getDictionaryAttr(name)));
+}
+
+OwningOpRef<ModuleOp> Importer::run() {
+  const Architecture *architecture = findArchitecture(checkpoint.architecture, checkpoint.isGguf());
+  if (!architecture) {
+    (void)fail("the architecture '" + checkpoint.architecture + "' is not supported\nhint: expected one of " +
+               architectureNames(checkpoint.isGguf()));
+    return {};
+  }
+  OwningOpRef<ModuleOp> module = ModuleOp::create(location);
+  (*module)->setAttr(graph::modelNameAttribute, operations.getStringAttr(checkpoint.name));
+  operations.setInsertionPointToEnd(module->getBody());
+  auto function = operations.create<func::FuncOp>(location, "main", operations.getFunctionType({}, {}));
+  operations.setInsertionPointToStart(function.addEntryBlock());
+  Weights weights(builder, checkpoint.tensors, architecture->names, checkpoint.isGguf());
+  std::optional<Form> form = describe(*architecture, weights);
+  Value tokens = form ? declareTokens(function) : Value();
+  Value logits = tokens ? Decoder(builder, weights, *form).logits(tokens) : Value();
+  if (!logits || builder.hasFailed() || failed(checkUnused()))
+    return {};
+  returnLogits(function, logits);
+  graph::inferRepeats(function);
+  if (failed(verify(*module)))
+    return {};
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Files
+//===----------------------------------------------------------------------===//
+
+/// Errors: false, and a message.
+static bool readGgufModel(StringRef path, Checkpoint &checkpoint, std::string &error) {
+  std::optional<Metadata> metadata = readGgufCheckpoint(path, checkpoint.tensors, error);
+  if (!metadata)
+    return false;
+  std::optional<StringRef> architecture = metadata->values.getString("general.architecture");
+  if (!architecture || architecture->empty())
+    return error = "expected the name of an architecture in the metadata, general.architecture", false;
+  checkpoint.architecture = checkpoint.prefix = architecture->str();
+  checkpoint.name = metadata->values.getString("general.name").value_or("model").str();
+  checkpoint.settings = std::move(metadata->values);
+  return true;
+}
+
+static bool readFolderModel(StringRef folder, Checkpoint &checkpoint, std::string &error) {
+  SmallString<256> path(folder);
+  llvm::sys::path::append(path, "config.json");
+  auto file = support::mapFile(path.str().str());
+  if (!file)
+    return error = "cannot read config.json: " + file.getError().message(), false;
+  std::optional<llvm::json::Object> settings = parseObject((*file)->getBuffer(), error);
+  if (!settings)
+    return error = "config.json: " + error, false;
+  // Models of images and texts have the settings of the latter in an object of their own.
+  if (const llvm::json::Object *text = settings->getObject("text_config")) {
+    llvm::json::Object inner = *text;
+    settings = std::move(inner);
+  }
+  std::optional<StringRef> architecture = settings->getString("model_type");
+  if (!architecture)
+    return error = "config.json: expected the name of an architecture, model_type", false;
+  checkpoint.architecture = architecture->str();
+  StringRef name = llvm::sys::path::filename(folder.rtrim('/'));
+  checkpoint.name = name.trim('.').empty() ? "model" : name.str();
+  checkpoint.settings = std::move(*settings);
+  return readSafetensorsFolder(folder, checkpoint.tensors, error);
+}
+
+using Reader = bool (*)(StringRef path, Checkpoint &checkpoint, std::string &error);
+
+static OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, Reader reader,
+                                         ArrayRef<DimensionOption> dimensions) {
+  context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
+  Location location = FileLineColLoc::get(&context, path, 0, 0);
+  support::FileWatch watch;
+  OwningOpRef<ModuleOp> module;
+  {
+    // If a file has changed meanwhile, errors of the importer are meaningless.
+    ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &) { return success(watch.changedFile().has_value()); });
+    Checkpoint checkpoint;
+    std::string error;
+    if (!reader(path, checkpoint, error))
+      emitError(location) << "the checkpoint: " << error;
+    else
+      module = Importer(context, checkpoint, path, dimensions).run();
+  }
+  std::optional<std::string> changed = watch.changedFile();
+  if (!changed)
+    return module;
+  emitError(location) << support::changedText(*changed);
+  return {};
+}
+
+OwningOpRef<ModuleOp> importGguf(MLIRContext &context, StringRef path, ArrayRef<DimensionOption> dimensions) {
+  return importModel(context, path, readGgufModel, dimensions);
+}
+
+OwningOpRef<ModuleOp> importFolder(MLIRContext &context, StringRef folder, ArrayRef<DimensionOption> dimensions) {
+  return importModel(context, folder, readFolderModel, dimensions);
+}
+} // namespace perpend::checkpoint

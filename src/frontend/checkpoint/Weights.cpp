@@ -1,0 +1,308 @@
+//===- Weights.cpp - tensors of a checkpoint as constants -----------------===//
+
+#include "frontend/checkpoint/Weights.h"
+#include "frontend/checkpoint/Dequantise.h"
+#include "frontend/checkpoint/PackBlocks.h"
+#include "graph/StoredElements.h"
+#include "graph/composites/Formulas.h"
+#include "support/ZeroedMemory.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+using namespace mlir;
+
+namespace perpend::checkpoint {
+
+/// The type of the elements; null for types that cannot be weights.
+static Type elementTypeOf(MLIRContext *context, Encoding encoding) {
+  auto minifloat = [&](graph::MinifloatFormat format) { return graph::MinifloatType::get(context, format); };
+  switch (encoding) {
+  case Encoding::F64:
+    return Float64Type::get(context);
+  case Encoding::F16:
+    return Float16Type::get(context);
+  case Encoding::BF16:
+    return BFloat16Type::get(context);
+  case Encoding::F8_E4M3:
+    return minifloat(graph::MinifloatFormat::F8E4M3FN);
+  case Encoding::F8_E4M3FNUZ:
+    return minifloat(graph::MinifloatFormat::F8E4M3FNUZ);
+  case Encoding::F8_E5M2:
+    return minifloat(graph::MinifloatFormat::F8E5M2);
+  case Encoding::F8_E5M2FNUZ:
+    return minifloat(graph::MinifloatFormat::F8E5M2FNUZ);
+  case Encoding::F8_E8M0:
+    return minifloat(graph::MinifloatFormat::F8E8M0FNU);
+  default:
+    return encoding == Encoding::F32 || blockReaderOf(encoding) ? Type(Float32Type::get(context)) : Type();
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+/// Names in folders that most architectures share.
+static constexpr TensorName commonNames[] = {
+    {"token_embd", "model.embed_tokens"},
+    {"output_norm", "model.norm"},
+    {"output", "lm_head"},
+    {"blk.%.attn_norm", "model.layers.%.input_layernorm"},
+    {"blk.%.attn_q", "model.layers.%.self_attn.q_proj"},
+    {"blk.%.attn_k", "model.layers.%.self_attn.k_proj"},
+    {"blk.%.attn_v", "model.layers.%.self_attn.v_proj"},
+    {"blk.%.attn_output", "model.layers.%.self_attn.o_proj"},
+    {"blk.%.ffn_norm", "model.layers.%.post_attention_layernorm"},
+    {"blk.%.ffn_gate", "model.layers.%.mlp.gate_proj"},
+    {"blk.%.ffn_up", "model.layers.%.mlp.up_proj"},
+    {"blk.%.ffn_down", "model.layers.%.mlp.down_proj"},
+};
+
+static StringRef nameIn(ArrayRef<TensorName> names, StringRef role) {
+  const TensorName *found = llvm::find_if(names, [&](const TensorName &name) { return name.role == role; });
+  return found == names.end() ? "" : found->name;
+}
+
+/// `%` and `#` replaced by the numbers of a layer and of an expert.
+static std::string numbered(StringRef text, int64_t layer, int64_t expert) {
+  std::string result;
+  for (char letter : text)
+    if (letter == '%')
+      result += std::to_string(layer);
+    else if (letter == '#')
+      result += std::to_string(expert);
+    else
+      result += letter;
+  return result;
+}
+
+/// Names that a tensor may have in a folder: checkpoints of the inner model have no first part, and those of models for
+/// images and texts have one more.
+static llvm::SmallVector<std::string> namesInFolders(StringRef name) {
+  llvm::SmallVector<std::string> names{name.str()};
+  for (StringRef part : {"model.", "transformer."})
+    if (StringRef rest = name; rest.consume_front(part)) {
+      names.push_back(rest.str());
+      names.push_back((part + "language_model." + rest).str());
+    }
+  names.push_back(("language_model." + name).str());
+  return names;
+}
+
+std::string Weights::nameOf(const Role &role, int64_t expert) const {
+  StringRef pattern = isGguf ? "" : nameIn(names, role.role);
+  if (!isGguf && pattern.empty())
+    pattern = nameIn(commonNames, role.role);
+  if (pattern.empty())
+    pattern = role.role;
+  std::string oldPattern; // files of GGUF from before experts were stored together
+  if (isGguf && expert >= 0 && pattern.consume_back("_exps"))
+    pattern = oldPattern = pattern.str() + ".#";
+  std::string name = numbered(pattern, role.layer, expert) + (role.part.empty() ? "" : ".") + role.part.str();
+  if (!isGguf)
+    for (const std::string &each : namesInFolders(name))
+      if (tensors.has(each))
+        return each;
+  return name;
+}
+
+const StoredTensor *Weights::lookup(const Role &role, int64_t expert) const {
+  return tensors.find(nameOf(role, expert));
+}
+
+void Weights::ignore(const Role &role) { tensors.use(nameOf(role)); }
+
+std::optional<int64_t> Weights::rowsOf(const Role &role) const {
+  const StoredTensor *tensor = lookup(role);
+  return tensor && !tensor->shape.empty() ? std::optional(tensor->shape[0]) : std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+const StoredTensor *Weights::use(const Role &role, ArrayRef<int64_t> shape, int64_t expert) {
+  std::string name = nameOf(role, expert);
+  const StoredTensor *tensor = tensors.use(name);
+  if (!tensor) {
+    builder.fail("the tensor '" + Twine(name) +
+                 "' is missing\nhint: the checkpoint may be incomplete; download it "
+                 "again");
+    return nullptr;
+  }
+  if (ArrayRef(tensor->shape) == shape && elementTypeOf(builder.context(), tensor->encoding))
+    return tensor;
+  if (ArrayRef(tensor->shape) != shape)
+    builder.fail("tensor '" + Twine(name) + "': expected shape " + graph::toString(shape) +
+                 ", which follows from the "
+                 "model's settings, got " +
+                 describe(*tensor));
+  else
+    builder.fail("tensor '" + Twine(name) + "': elements of type " + infoOf(tensor->encoding).name +
+                 " are not supported as weights\nhint: convert the model to one of F32, F16, BF16, Q8_0, Q4_0, Q4_K");
+  return nullptr;
+}
+
+ElementsAttr Weights::elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> shape) {
+  auto type = RankedTensorType::get(shape, elementTypeOf(builder.context(), tensor.encoding));
+  if (!blockReaderOf(tensor.encoding))
+    return graph::storedElements(type, tensor.name, tensor.bytes, tensor.file);
+  uint64_t sizeBytes = static_cast<uint64_t>(type.getNumElements()) * sizeof(float);
+  std::shared_ptr<std::byte> memory = support::allocateZeroed(sizeBytes);
+  if (!memory) {
+    builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for " + Twine(sizeBytes) + " bytes");
+    return {};
+  }
+  dequantise(tensor.encoding, tensor.bytes, reinterpret_cast<float *>(memory.get()));
+  return graph::storedElements(type, tensor.name, StringRef(reinterpret_cast<char *>(memory.get()), sizeBytes), memory);
+}
+
+bool Weights::isPacked(const StoredTensor &tensor) const {
+  return tensor.shape.size() == 2 && !tensor.bytes.empty() && canPack(tensor.encoding);
+}
+
+const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
+  auto [entry, isNew] = packedMatrices.try_emplace(tensor.name);
+  Packed &result = entry->second;
+  std::optional<PackedBlocks> blocks = isNew ? packBlocks(tensor) : std::nullopt;
+  if (isNew && !blocks)
+    builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for its numbers");
+  if (!blocks)
+    return result;
+  auto constant = [&](ArrayRef<int64_t> shape, Type type, StringRef name, const std::shared_ptr<std::byte> &memory,
+                      uint64_t sizeBytes) {
+    StringRef bytes(reinterpret_cast<char *>(memory.get()), sizeBytes);
+    return builder.constant(graph::storedElements(RankedTensorType::get(shape, type), name, bytes, memory));
+  };
+  result.bits = blocks->bits;
+  result.blockSize = blocks->blockSize;
+  int64_t rows = tensor.shape[0], count = tensor.shape[1] / result.blockSize;
+  Type byte = IntegerType::get(builder.context(), 8, IntegerType::Unsigned);
+  result.numbers = constant({rows, count, result.blockSize * result.bits / 8}, byte, tensor.name, blocks->numbers,
+                            blocks->numbersBytes);
+  result.scales = constant({rows, count}, builder.operations.getF16Type(), tensor.name + ".scales", blocks->scales,
+                           blocks->scalesBytes);
+  return result;
+}
+
+Value Weights::dequantised(const StoredTensor &tensor) {
+  const Packed &matrix = packed(tensor);
+  auto attribute = [&](StringRef name, int64_t value) {
+    return builder.operations.getNamedAttr(name, builder.operations.getI64IntegerAttr(value));
+  };
+  NamedAttribute form[] = {attribute("N", tensor.shape[0]), attribute("K", tensor.shape[1]),
+                           attribute("bits", matrix.bits), attribute("block_size", matrix.blockSize)};
+  return graph::call(builder, "dequantize_packed", {matrix.numbers, matrix.scales},
+                     graph::Attributes(builder.context(), form));
+}
+
+/// Numbers in bytes [.., bytes], the first in the lowest bits, as [.., numbers] of i32.
+static Value unpackedBytes(graph::Builder &b, Value bytes, int64_t bits) {
+  Value wide = b.cast(bytes, b.operations.getI32Type());
+  if (!wide || bits == 8)
+    return wide;
+  Value sixteen = b.scalar(16, b.operations.getI32Type());
+  Value low = graph::call(b, "mod", {wide, sixteen}), high = graph::div(b, wide, sixteen);
+  int64_t rank = graph::rankOf(bytes);
+  graph::Shape shape = graph::shapeOf(bytes);
+  shape.back() = shape.back() * 2;
+  return b.reshape(b.concat({b.unsqueeze(low, {rank}), b.unsqueeze(high, {rank})}, rank), shape);
+}
+
+Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
+  const StoredTensor *tensor = use(role, shape);
+  if (!tensor || !indices)
+    return {};
+  graph::Builder &b = builder;
+  if (!isPacked(*tensor)) {
+    Value table = get(role, shape);
+    return table ? b.cast(b.gather(table, indices, 0), b.f32()) : table;
+  }
+  const Packed &matrix = packed(*tensor);
+  if (!matrix.numbers)
+    return {};
+  Value numbers = b.cast(unpackedBytes(b, b.gather(matrix.numbers, indices, 0), matrix.bits), b.f32());
+  Value scales = b.cast(b.gather(matrix.scales, indices, 0), b.f32());
+  if (!numbers || !scales)
+    return {};
+  Value middle = b.scalar(static_cast<double>(int64_t{1} << (matrix.bits - 1)), b.f32());
+  Value scaled = graph::mul(b, graph::sub(b, numbers, middle), b.unsqueeze(scales, {graph::rankOf(scales)}));
+  graph::Shape result = graph::shapeOf(indices);
+  result.emplace_back(shape[1]);
+  return scaled ? b.reshape(scaled, result) : scaled;
+}
+
+Value Weights::get(const Role &role, ArrayRef<int64_t> shape) {
+  const StoredTensor *tensor = use(role, shape);
+  if (!tensor)
+    return {};
+  Value &constant = constants[tensor->name];
+  if (!constant && isPacked(*tensor))
+    constant = dequantised(*tensor);
+  else if (!constant)
+    if (ElementsAttr elements = elementsOf(*tensor, shape))
+      constant = builder.constant(elements);
+  return constant;
+}
+
+Value Weights::getF32(const Role &role, ArrayRef<int64_t> shape) {
+  Value constant = get(role, shape);
+  return constant ? builder.cast(constant, builder.f32()) : constant;
+}
+
+std::optional<std::vector<double>> Weights::numbers(const Role &role, ArrayRef<int64_t> shape) {
+  const StoredTensor *tensor = use(role, shape);
+  ElementsAttr elements = tensor ? elementsOf(*tensor, shape) : ElementsAttr();
+  if (!elements)
+    return std::nullopt;
+  std::vector<double> numbers;
+  if (auto values = elements.tryGetValues<APFloat>())
+    for (APFloat value : *values) {
+      bool losesInformation;
+      value.convert(APFloat::IEEEdouble(), APFloat::rmNearestTiesToEven, &losesInformation);
+      numbers.push_back(value.convertToDouble());
+    }
+  if (int64_t(numbers.size()) == elements.getNumElements())
+    return numbers;
+  builder.fail("tensor '" + Twine(tensor->name) + "': expected numbers of type F32, F16 or BF16, got " +
+               describe(*tensor));
+  return std::nullopt;
+}
+
+//===----------------------------------------------------------------------===//
+// Experts
+//===----------------------------------------------------------------------===//
+
+Value Weights::getExperts(const Role &role, int64_t count, ArrayRef<int64_t> shape) {
+  llvm::SmallVector<int64_t> all{count};
+  llvm::append_range(all, shape);
+  if (lookup(role))
+    return get(role, all);
+  bool isOneByOne = !isGguf || lookup(role, 0);
+  const StoredTensor *first = isOneByOne ? use(role, shape, 0) : use(role, all);
+  if (!first)
+    return {};
+  Type type = elementTypeOf(builder.context(), first->encoding);
+  uint64_t sizeBytes = graph::storedSize(type);
+  for (int64_t extent : shape)
+    sizeBytes *= static_cast<uint64_t>(extent);
+  std::shared_ptr<std::byte> memory = support::allocateZeroed(sizeBytes * static_cast<uint64_t>(count));
+  if (!memory)
+    return builder.fail("not enough memory for the experts of '" + Twine(nameOf(role, 0)) + "'");
+  auto *bytes = reinterpret_cast<char *>(memory.get());
+  for (int64_t expert = 0; expert < count; ++expert, bytes += sizeBytes) {
+    const StoredTensor *tensor = use(role, shape, expert);
+    if (!tensor)
+      return {};
+    if (tensor->encoding != first->encoding)
+      return builder.fail("tensor '" + Twine(tensor->name) + "': expected the type of the other experts, " +
+                          infoOf(first->encoding).name + ", got " + describe(*tensor));
+    if (blockReaderOf(tensor->encoding))
+      dequantise(tensor->encoding, tensor->bytes, reinterpret_cast<float *>(bytes));
+    else
+      std::memcpy(bytes, tensor->bytes.data(), sizeBytes);
+  }
+  StringRef whole(reinterpret_cast<char *>(memory.get()), sizeBytes * static_cast<uint64_t>(count));
+  return builder.constant(graph::storedElements(RankedTensorType::get(all, type), nameOf(role, 0), whole, memory));
+}
+} // namespace perpend::checkpoint

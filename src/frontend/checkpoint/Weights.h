@@ -1,0 +1,77 @@
+//===- Weights.h - tensors of a checkpoint as constants ---------*- C++ -*-===//
+//
+// The decoder names tensors by their role: those are the names of GGUF without
+// ".weight", such as "blk.3.attn_q". Lists of names translate them for Hugging
+// Face's folders.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_FRONTEND_CHECKPOINT_WEIGHTS_H
+#define PERPEND_FRONTEND_CHECKPOINT_WEIGHTS_H
+
+#include "frontend/checkpoint/StoredTensors.h"
+#include "graph/builder/Builder.h"
+
+namespace perpend::checkpoint {
+
+/// `%` stands for the number of a layer, `#` for that of an expert.
+struct TensorName {
+  StringRef role, name;
+};
+
+/// A role in a layer (none: -1).
+struct Role {
+  StringRef role;
+  int64_t layer = -1;
+  StringRef part = "weight";
+};
+
+class Weights {
+public:
+  /// `names`: those in folders that differ from the common ones. In GGUF, names are the roles.
+  Weights(graph::Builder &builder, StoredTensors &tensors, ArrayRef<TensorName> names, bool isGguf)
+      : builder(builder), tensors(tensors), names(names), isGguf(isGguf) {}
+
+  bool has(const Role &role) const { return lookup(role); }
+  /// A tensor of this shape, as it is stored; quantised blocks become f32, in the graph where it has their form (packed
+  /// numbers and scales), else here. Errors: null, with a diagnostic.
+  mlir::Value get(const Role &role, ArrayRef<int64_t> shape);
+  /// Rows of such a matrix, in f32: the shape of the indices, then the row. Only they are dequantised in the graph.
+  mlir::Value rows(const Role &role, ArrayRef<int64_t> shape, mlir::Value indices);
+  /// As get(), in f32.
+  mlir::Value getF32(const Role &role, ArrayRef<int64_t> shape);
+  /// The numbers of a small tensor. Errors: nullopt, with a diagnostic.
+  std::optional<std::vector<double>> numbers(const Role &role, ArrayRef<int64_t> shape);
+  /// The matrices of all experts, [count, shape...]. They may be stored together or one by one.
+  mlir::Value getExperts(const Role &role, int64_t count, ArrayRef<int64_t> shape);
+  /// The number of rows of a matrix; nullopt if it is not there.
+  std::optional<int64_t> rowsOf(const Role &role) const;
+  /// A tensor that this model may have but does not need.
+  void ignore(const Role &role);
+  /// The tensor's name in the file, or the first of the names that it could have.
+  std::string nameOf(const Role &role, int64_t expert = -1) const;
+
+private:
+  const StoredTensor *lookup(const Role &role, int64_t expert = -1) const;
+  const StoredTensor *use(const Role &role, ArrayRef<int64_t> shape, int64_t expert = -1);
+  mlir::ElementsAttr elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> shape);
+  /// Constants of numbers [rows, blocks, bytes] and scales [rows, blocks]; null without memory.
+  struct Packed {
+    mlir::Value numbers, scales;
+    int64_t bits = 0, blockSize = 0;
+  };
+  bool isPacked(const StoredTensor &tensor) const;
+  const Packed &packed(const StoredTensor &tensor);
+  mlir::Value dequantised(const StoredTensor &tensor);
+
+  graph::Builder &builder;
+  StoredTensors &tensors;
+  ArrayRef<TensorName> names;
+  bool isGguf;
+  /// Constants by the names of their tensors, so that each is made once.
+  llvm::StringMap<mlir::Value> constants;
+  llvm::StringMap<Packed> packedMatrices;
+};
+} // namespace perpend::checkpoint
+
+#endif

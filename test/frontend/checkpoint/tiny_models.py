@@ -1,0 +1,128 @@
+"""Small random checkpoints of each architecture, and what transformers computes with them."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from transformers import AutoConfig, AutoModelForCausalLM
+
+VOCABULARY = 96
+TOLERANCE = 1e-4
+WIDTHS = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+COMMON = {
+    "vocab_size": VOCABULARY,
+    "num_key_value_heads": 2,
+    "max_position_embeddings": 256,
+    "pad_token_id": 0,
+} | WIDTHS
+
+
+class Case(NamedTuple):
+    """A configuration of transformers: the architecture, and what differs from COMMON."""
+
+    type: str
+    settings: Mapping[str, Any]
+
+
+def rope(kind: str, **parameters: Any) -> dict[str, Any]:
+    return {"rope_parameters": {"rope_type": kind, "rope_theta": 10000.0} | parameters}
+
+
+LONG = {"short_factor": [1.0 + 0.1 * i for i in range(8)], "long_factor": [2.0 + 0.5 * i for i in range(8)]}
+CASES = {
+    "llama": Case("llama", {}),
+    "llama-biases": Case("llama", {"attention_bias": True, "mlp_bias": True, "num_key_value_heads": 1}),
+    "llama-tied": Case("llama", {"tie_word_embeddings": True, "head_dim": 24}),
+    "llama-linear": Case("llama", rope("linear", factor=4.0)),
+    "llama-dynamic": Case("llama", rope("dynamic", factor=3.0) | {"max_position_embeddings": 32}),
+    "llama-llama3": Case(
+        "llama",
+        rope("llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0, original_max_position_embeddings=64),
+    ),
+    "llama-yarn": Case("llama", rope("yarn", factor=4.0, original_max_position_embeddings=64)),
+    "mistral": Case("mistral", {"sliding_window": 5, "head_dim": 16}),
+    "mistral-full": Case("mistral", {"sliding_window": None}),
+    "qwen2": Case("qwen2", {}),
+    "qwen2-windows": Case("qwen2", {"use_sliding_window": True, "sliding_window": 6, "max_window_layers": 1}),
+    "qwen3": Case("qwen3", {"head_dim": 32}),
+    "qwen3-yarn": Case("qwen3", {"head_dim": 32} | rope("yarn", factor=2.0, original_max_position_embeddings=128)),
+    "gemma": Case("gemma", {"head_dim": 32}),
+    "gemma2": Case("gemma2", {"head_dim": 16, "query_pre_attn_scalar": 24, "sliding_window": 6}),
+    "gemma3": Case(
+        "gemma3_text",
+        {"head_dim": 16, "query_pre_attn_scalar": 20, "sliding_window": 6, "num_hidden_layers": 3}
+        | {"sliding_window_pattern": 3, "final_logit_softcapping": 25.0},
+    ),
+    "gemma3-linear": Case(
+        "gemma3_text",
+        {"head_dim": 16, "num_hidden_layers": 7, "sliding_window": 6, "query_pre_attn_scalar": 16}
+        | {
+            "rope_parameters": {
+                "full_attention": {"rope_type": "linear", "factor": 8.0, "rope_theta": 1e6},
+                "sliding_attention": {"rope_type": "default", "rope_theta": 1e4},
+            }
+        },
+    ),
+    "phi3": Case("phi3", {"sliding_window": 7}),
+    "phi3-longrope": Case("phi3", {"original_max_position_embeddings": 32} | rope("longrope", **LONG)),
+    "phi3-partial": Case("phi3", rope("default", partial_rotary_factor=0.5)),
+    "gpt2": Case("gpt2", {"n_positions": 128, "n_embd": 64, "n_layer": 2, "n_head": 4}),
+    "mixtral": Case("mixtral", {"num_local_experts": 4, "num_experts_per_tok": 2}),
+    "qwen3-moe": Case(
+        "qwen3_moe", {"head_dim": 16, "num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
+    ),
+    "qwen3-moe-mixed": Case(
+        "qwen3_moe",
+        {"head_dim": 16, "num_experts": 4, "num_experts_per_tok": 3, "moe_intermediate_size": 32}
+        | {"norm_topk_prob": True, "mlp_only_layers": [1]},
+    ),
+}
+
+
+def make(case: Case) -> Any:
+    """The model, with norms that are not all alike, and a head whose logits differ by more than tolerances."""
+    common = {"vocab_size": VOCABULARY} if case.type == "gpt2" else COMMON
+    torch.manual_seed(0)
+    config = AutoConfig.for_model(case.type, **(common | dict(case.settings)))
+    config._attn_implementation = "eager"
+    model = AutoModelForCausalLM.from_config(config).eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "norm" in name or "ln_" in name or name.endswith(".bias"):
+                parameter.add_(0.2 * torch.randn_like(parameter))
+            else:
+                parameter.copy_(torch.randn_like(parameter) * (2 if "embed" in name or "wte" in name else 1) / 8)
+    return model
+
+
+def save(model: Any, folder: Path, **settings: Any) -> Path:
+    """The folder; `settings` replace entries of config.json, None removes them."""
+    model.save_pretrained(folder)
+    if settings:
+        path = folder / "config.json"
+        config = json.loads(path.read_text()) | settings
+        path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
+    return folder
+
+
+def agree(got: NDArray[np.float32], expected: NDArray[np.float32]) -> None:
+    """Logits are within 1e-4, and the best token is the same where the next one is not that near."""
+    np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE)
+    best = np.sort(expected, -1)
+    clear = best[..., -1] - best[..., -2] > 2 * TOLERANCE
+    assert clear.any()
+    np.testing.assert_array_equal(got.argmax(-1)[clear], expected.argmax(-1)[clear])
+
+
+def prompt(length: int, batch: int = 1) -> NDArray[np.int64]:
+    return np.random.default_rng(length).integers(1, VOCABULARY, (batch, length))
+
+
+def logits(model: Any, tokens: NDArray[np.int64]) -> NDArray[np.float32]:
+    with torch.no_grad():
+        result: NDArray[np.float32] = model(torch.tensor(tokens)).logits.numpy()
+    return result
