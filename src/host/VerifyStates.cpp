@@ -168,6 +168,9 @@ static LogicalResult verifyArguments(EntryOp entry) {
       fits = given.getDimSize(dim) == most.getDimSize(dim) || state.getGrowing() == static_cast<uint64_t>(dim);
     if (!fits || !isa<PlaceType>(entry.getArgumentTypes()[number]))
       return fail("expected a place for the state '" + state.getName() + "'");
+    auto first = state.getInitially() ? module.lookupSymbol<SegmentOp>(*state.getInitially()) : SegmentOp();
+    if (state.getInitially() && (!first || first.isInFile()))
+      return fail("expected a segment with values, not one in a file, to begin the state '" + state.getName() + "'");
   }
   return success();
 }

@@ -186,6 +186,8 @@ constexpr Flaw flawsOfStates[] = {
      "S1: expected a state, the same"},
     {"%ring: !host.place<[8, 4] x f32> {host.state = @s1}", "%ring: !host.place<[8, 4] x f32> {host.state = @s9}",
      "S1: expected a state, the same"},
+    {"host.state @s2 \"sum\" : !host.place<[4] x f32>", "host.state @s2 \"sum\" : !host.place<[4] x f32> initially @w9",
+     "S1: expected a segment with values, not one in a file, to begin the state 'sum'"},
     {"host.state @s1 \"ring\" : !host.place<[8, 4]", "host.state @s1 \"ring\" : !host.place<[9, 4]",
      "S1: expected a place for the state 'ring'"},
     {"host.launch @negate(%x) -> (%new)", "host.launch @negate(%x) -> (%rows)",
