@@ -185,7 +185,7 @@ static void describeStatesOf(host::EntryOp entry, EntryDescription &description)
   for (unsigned number = 0; number < count; ++number) {
     StringRef name = entry.stateOf(entry.inputCount() - count + number);
     auto all = module.getOps<host::StateOp>();
-    auto found = llvm::find_if(all, [&](host::StateOp op) { return op.getName() == name; });
+    auto found = llvm::find_if(all, [&](host::StateOp op) { return op.getSymName() == name; });
     uint32_t update = PERPEND_UPDATE_COMPUTED;
     if (entry.isInPlace(number))
       update = host::overwrites(entry, number) ? PERPEND_UPDATE_WRITTEN : PERPEND_UPDATE_APPENDED;
