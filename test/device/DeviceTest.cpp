@@ -111,7 +111,7 @@ TEST(Grid, loopsBecomeIds) {
     std::string text = textOf(*module.module);
     EXPECT_NE(text.find("on \"device\" over ["), std::string::npos) << text;
     EXPECT_NE(text.find(bound.extents), std::string::npos) << text;
-    StubDriver stub(*module.module);
+    StubDriver stub(*module.module, machine);
     for (int64_t n : {0, 1, 5}) {
       interp::Random random;
       Tensor a = random.floats(module.type("f32"), {n, 6}), b = random.floats(module.type("f32"), {n, 6});
@@ -235,7 +235,7 @@ TEST(Model, runsOnHostAndDevice) {
     SCOPED_TRACE(round);
     Digits graph, program;
     ASSERT_TRUE(program.plan(machine, [&] { return round == 0 || (round > 1 && random() % 2); })) << program.messages;
-    StubDriver stub(*program.module);
+    StubDriver stub(*program.module, machine);
     for (int64_t n : {1, 3}) {
       std::vector<Tensor> expected = graph.run(n);
       expectClose(program.run(n), expected, program.messages);

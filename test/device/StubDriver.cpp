@@ -55,16 +55,19 @@ static std::string codeText(ModuleOp module) {
   return text;
 }
 
-/// What no conversion to LLVM knows, as for processors (Pipeline.cpp).
-static std::vector<std::unique_ptr<Pass>> loweringPasses() {
+/// What no conversion to LLVM knows, as for processors (Pipeline.cpp). Kernels that the rules scheduled use intrinsics of
+/// the machine's processor, which runs the device's code, too.
+static std::vector<std::unique_ptr<Pass>> loweringPasses(const target::Machine &machine) {
   std::vector<std::unique_ptr<Pass>> passes;
+  passes.push_back(tile::createTileLowerIntrinsics({machine}));
   passes.push_back(tile::createTileExpandIntegers());
   passes.push_back(tile::createTileExpandRounding());
   passes.push_back(tile::createTileExpandMath());
   return passes;
 }
 
-StubDriver::StubDriver(ModuleOp module) : code(std::make_unique<tile::Jit>(codeText(module), loweringPasses())) {
+StubDriver::StubDriver(ModuleOp module, const target::Machine &machine)
+    : code(std::make_unique<tile::Jit>(codeText(module), loweringPasses(machine))) {
   launcher.thread = std::thread([this] { serve(launcher); });
   copier.thread = std::thread([this] { serve(copier); });
 }

@@ -13,6 +13,7 @@
 #include "Jit.h"
 
 #include "interp/Driver.h"
+#include "target/Machine.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -26,8 +27,8 @@ namespace perpend {
 
 class StubDriver : public interp::Driver {
 public:
-  /// With the code of the module's kernels for a device.
-  explicit StubDriver(mlir::ModuleOp module);
+  /// With the code of the module's kernels for a device of the machine.
+  StubDriver(mlir::ModuleOp module, const target::Machine &machine);
   ~StubDriver() override;
 
   std::shared_ptr<std::byte> allocate(llvm::StringRef memory, int64_t bytes) override;
