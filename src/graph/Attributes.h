@@ -41,6 +41,15 @@ inline constexpr llvm::StringLiteral repeatsAttribute = "graph.repeats";
 inline constexpr llvm::StringLiteral requirementsAttribute = "graph.requirements";
 /// Array of strings, parallel to the requirements: the node that each comes from.
 inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requirement_subjects";
+/// String, on an argument and a result of main: the state whose value they are before and after a run.
+inline constexpr llvm::StringLiteral stateAttribute = "graph.state";
+/// Integer, on the argument of a state that grows: the most rows.
+inline constexpr llvm::StringLiteral capacityAttribute = "graph.capacity";
+/// Elements, on the argument of a state: its value before the first run; without it, zeros or no rows.
+inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";
+/// Unit, on an operator that updates a state (UpdateInterface), and on the state's result: it happens in the state's
+/// memory.
+inline constexpr llvm::StringLiteral inPlaceAttribute = "graph.in_place";
 
 //===----------------------------------------------------------------------===//
 // Of operators

@@ -18,6 +18,8 @@
 
 #include "graph/Updates.h"
 
+#include "graph/Attributes.h"
+
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
 #include <optional>
@@ -26,15 +28,6 @@
 
 namespace perpend::graph {
 
-/// String, on an argument and a result of main: the state whose value they are before and after a run.
-inline constexpr llvm::StringLiteral stateAttribute = "graph.state";
-/// Integer, on the argument of a state that grows: the most rows.
-inline constexpr llvm::StringLiteral capacityAttribute = "graph.capacity";
-/// Elements, on the argument of a state: its value before the first run; without it, zeros or no rows.
-inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";
-/// Unit, on an operator that updates a state (UpdateInterface), and on the state's result: it happens in the state's
-/// memory.
-inline constexpr llvm::StringLiteral inPlaceAttribute = "graph.in_place";
 /// Begins the subject of a requirement that a state has, in place of a node's name.
 inline constexpr llvm::StringLiteral stateSubject = "state ";
 

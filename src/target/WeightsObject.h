@@ -64,12 +64,13 @@ private:
 };
 
 /// Writes a file of `byteCount` bytes of weights; gaps between blobs are zero, and pages of mapped files are released
-/// as they are written. afterBlob: is told the number of each blob that has been written. Blobs are in the order of their offsets and do not overlap (W1), and lie inside byteCount (W2).
-/// Errors: W1, W2, a target without a machine number, file cannot be written.
-llvm::Expected<WeightsSummary> writeWeights(llvm::StringRef path, llvm::StringRef name,
-                                            llvm::ArrayRef<WeightBlob> blobs, uint64_t byteCount,
-                                            const TargetInfo &target, WeightsForm form = WeightsForm::Object,
-                                            llvm::function_ref<void(size_t)> afterBlob = [](size_t) {});
+/// as they are written. afterBlob: is told the number of each blob that has been written. Blobs are in the order of
+/// their offsets and do not overlap (W1), and lie inside byteCount (W2). Errors: W1, W2, a target without a machine
+/// number, file cannot be written.
+llvm::Expected<WeightsSummary> writeWeights(
+    llvm::StringRef path, llvm::StringRef name, llvm::ArrayRef<WeightBlob> blobs, uint64_t byteCount,
+    const TargetInfo &target, WeightsForm form = WeightsForm::Object,
+    llvm::function_ref<void(size_t)> afterBlob = [](size_t) {});
 
 } // namespace perpend::target
 

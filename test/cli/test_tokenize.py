@@ -19,7 +19,6 @@ def test_text_to_ids_and_back(tmp_path: Path) -> None:
     special = succeed("tokenize", TOKENIZER, "--text", "</s>", "--plain", "--parse-special", folder=tmp_path)
     assert len(special.split()) == 1
     assert len(succeed("tokenize", TOKENIZER, "--text", "</s>", "--plain", folder=tmp_path).split()) > 1
-    assert succeed("tokenize", TOKENIZER, "--text", "", "--plain", folder=tmp_path) == "\n"
 
 
 def test_standard_input_and_a_folder(tmp_path: Path) -> None:

@@ -68,7 +68,7 @@ def test_usage_errors(tmp_path: Path, tiny: Path) -> None:
         return reject(*arguments, folder=tmp_path, code=USAGE_ERROR)
 
     assert "a model is missing" in usage("compile")
-    assert "unexpected argument 'b.onnx'" in usage("compile", tiny, "b.onnx")
+    assert "several models: expected NAME=FILE for each" in usage("compile", tiny, "b.onnx")
     assert "no output\nhint: -o model.so, -o model.a, or" in usage("compile", tiny)
     assert "no output\nhint: -o model\n" in usage("compile", tiny, "--exe")
     assert "expected a name ending in .so or .a" in usage("compile", tiny, "-o", "tiny")

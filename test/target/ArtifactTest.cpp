@@ -20,11 +20,11 @@ using namespace perpend::target;
 namespace {
 
 constexpr const char *moduleIr = R"(
-%module = type { i64, i32, i32, ptr, ptr, i64, ptr, ptr, ptr, ptr }
+%module = type { i64, i32, i32, ptr, ptr, i64, ptr, ptr, ptr, ptr, ptr, ptr }
 @perpend_weights_sum = external hidden constant [16 x i8]
 @tables = private constant [{0} x i8] c"{1}", align 8
-@module = internal constant %module { i64 4921959757226791504, i32 6, i32 {0}, ptr @tables, ptr @perpend_weights_sum, i64 16,
-  ptr @bind, ptr @sizes, ptr @run, ptr null }
+@module = internal constant %module { i64 4921959757226791504, i32 7, i32 {0}, ptr @tables, ptr @perpend_weights_sum, i64 16,
+  ptr @bind, ptr @sizes, ptr @run, ptr null, ptr null, ptr null }
 define ptr @perpend_module_main() {
   ret ptr @module
 }
@@ -81,7 +81,9 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   tables.entry.inputs = tables.records({tables.tensor("x", PERPEND_F32, {"4"})});
   tables.entry.outputs = tables.records({tables.tensor("y", PERPEND_F32, {"4"})});
   tables.entry.arenaBytes = 0;
-  tables.segment = {16, 0, 0, summary.checksum + checksumChange, 1, 0};
+  tables.segment.bytes = 16;
+  tables.segment.checksum = summary.checksum + checksumChange;
+  tables.segment.hasChecksum = 1;
   perpend_module module = {};
   tables.finish(module);
   const StringRef bytes(reinterpret_cast<const char *>(module.tables), module.tablesBytes);

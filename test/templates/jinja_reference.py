@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -59,5 +60,5 @@ def compiled(text: str) -> jinja2.Template:
 
 
 def render(text: str, variables: dict[str, Any]) -> str:
-    """Errors: whatever Python raises."""
-    return compiled(text).render(**variables)
+    """Errors: whatever Python raises. The variables are copied, since the filter indent changes lists in place."""
+    return compiled(text).render(**deepcopy(variables))
