@@ -122,29 +122,23 @@ func.func @main(%a: tensor<3x?x2xf32, #s>) -> tensor<?xf32, #f> {
 
 static std::vector<PassCase> smallerMovementCases() {
   return {
-      {"update_behind",
+      {"updates",
        R"(
 #n = #graph.shape<["n", 3]>
 #m = #graph.shape<["n + 2", 3]>
-func.func @main(%a: tensor<?x3xf32, #n>, %b: tensor<2x3xf32>) -> tensor<?x3xf32, #m> {
+func.func @main(%a: tensor<?x3xf32, #n>, %b: tensor<2x3xf32>) -> (tensor<?x3xf32, #m>, tensor<3x2xf32>) {
   %d = graph.map (%b) : (tensor<2x3xf32>) -> tensor<2x3xf32> {
   ^bb0(%x: f32):
     %y = arith.addf %x, %x : f32
     graph.yield %y : f32
   }
   %r = graph.update %a, %d at <["n"]> axis 0 : (tensor<?x3xf32, #n>, tensor<2x3xf32>) -> tensor<?x3xf32, #m>
-  return %r : tensor<?x3xf32, #m>
-})",
-       {{-1, 3}, {2, 3}}},
-      {"update_inside",
-       R"(
-func.func @main(%a: tensor<2x3xf32>) -> tensor<3x2xf32> {
-  %t = graph.transpose %a [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
+  %t = graph.transpose %d [1, 0] : tensor<2x3xf32> -> tensor<3x2xf32>
   %s = graph.slice %t <["1", "0"]> [1, 1] : tensor<3x2xf32> -> tensor<1x2xf32>
   %u = graph.update %t, %s at <["0"]> axis 0 : (tensor<3x2xf32>, tensor<1x2xf32>) -> tensor<3x2xf32>
-  return %u : tensor<3x2xf32>
+  return %r, %u : tensor<?x3xf32, #m>, tensor<3x2xf32>
 })",
-       {{2, 3}}},
+       {{-1, 3}, {2, 3}}},
       {"reduced_transpose",
        R"(
 #a = #graph.shape<["n", 3, 5, 2]>

@@ -126,20 +126,25 @@ protected:
         EXPECT_TRUE(before.empty()) << "n = " << n << " is fine";
         continue;
       }
-      ASSERT_EQ(before.size(), 1u) << original.messages;
+      ASSERT_FALSE(before.empty()) << original.messages;
       interp::InterpreterOptions options;
       options.kernelParts = parts;
       std::vector<Tensor> after = module.run(inputsFor(module, n), options);
-      ASSERT_EQ(after.size(), 1u) << what << " n = " << n << "\n" << module.messages << module.text();
-      ASSERT_EQ(after[0].shape, before[0].shape) << what;
-      for (int64_t i = 0; i < after[0].elementCount(); ++i) {
-        float expected = before[0].elements<float>()[i];
-        if (after[0].elements<float>()[i] == expected) // infinite, too
-          continue;
-        ASSERT_NEAR(after[0].elements<float>()[i], expected, 1e-5 * (1 + std::abs(expected)))
-            << what << " n = " << n << " element " << i << "\n"
-            << module.text();
+      ASSERT_EQ(after.size(), before.size()) << what << " n = " << n << "\n" << module.messages << module.text();
+      for (size_t result = 0; result < after.size(); ++result) {
+        SCOPED_TRACE(what + ", n = " + std::to_string(n) + ", result " + std::to_string(result));
+        ASSERT_NO_FATAL_FAILURE(expectSameValues(after[result], before[result])) << module.text();
       }
+    }
+  }
+
+  static void expectSameValues(const Tensor &after, const Tensor &before) {
+    ASSERT_EQ(after.shape, before.shape);
+    for (int64_t i = 0; i < after.elementCount(); ++i) {
+      float expected = before.elements<float>()[i];
+      if (after.elements<float>()[i] == expected) // infinite, too
+        continue;
+      ASSERT_NEAR(after.elements<float>()[i], expected, 1e-5 * (1 + std::abs(expected))) << "element " << i;
     }
   }
 

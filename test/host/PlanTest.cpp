@@ -267,7 +267,7 @@ TEST(Devices, aMissingWaitIsFound) {
   const target::Machine machine = machineWithDevice();
   std::mt19937 random(7);
   unsigned found = 0, foundByRun = 0, run = 0;
-  for (unsigned seed = 0; found < 100; ++seed) {
+  for (unsigned seed = 0; found < 100 || run <= 10; ++seed) {
     SCOPED_TRACE(seed);
     PlannedModule module(seed, true);
     ASSERT_TRUE(module.plan("best", machine)) << module.messages;
@@ -290,7 +290,5 @@ TEST(Devices, aMissingWaitIsFound) {
     foundByRun += module.run(inputsOf(module, true)).empty();
     EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
   }
-  EXPECT_EQ(found, 100u);
-  EXPECT_GT(run, 10u);
   EXPECT_EQ(foundByRun, run);
 }

@@ -77,15 +77,15 @@ host.entry @main(%x: !host.place<[n, 4] x f32>, %p: !host.place<[1, 1] x i64>, %
   host.expect %ring dim 0 is [8] : !host.place<[8, 4] x f32>
   host.expect %ring dim 1 is [4] : !host.place<[8, 4] x f32>
   host.expect %sum dim 0 is [4] : !host.place<[4] x f32>
-  %last = host.place %y [0] : !host.place<[4] x f32> to <[4] x f32>
+  %last = host.place %rows [0] : !host.place<[length, 4] x f32> to <[4] x f32>
   %new = host.place %more [16*length] : !host.place<[length + n, 4] x f32> to <[n, 4] x f32>
+  %third = host.place %ring1 [48] : !host.place<[8, 4] x f32> to <[4] x f32>
+  host.copy %last to %third : <[4] x f32> to <[4] x f32>
+  host.copy_rows [2] of %last to %ring1 at [64] every [16] : <[4] x f32> to <[8, 4] x f32>
   host.launch @negate(%x) -> (%new) symbols [n] : (!host.place<[n, 4] x f32>) -> (!host.place<[n, 4] x f32>)
   host.launch @negate(%rows) -> (%y) symbols [4] : (!host.place<[length, 4] x f32>) -> (!host.place<[4] x f32>)
   host.launch @negate(%sum) -> (%sum1) symbols [4] : (!host.place<[4] x f32>) -> (!host.place<[4] x f32>)
-  %third = host.place %ring1 [48] : !host.place<[8, 4] x f32> to <[4] x f32>
   %second = host.place %ring [32] : !host.place<[8, 4] x f32> to <[4] x f32>
-  host.copy %last to %third : <[4] x f32> to <[4] x f32>
-  host.copy_rows [2] of %last to %ring1 at [64] every [16] : <[4] x f32> to <[8, 4] x f32>
   host.copy_slices %sum by %p to %ring1 : <[4] x f32>, <[1, 1] x i64>, <[8, 4] x f32>
   host.return
 }
@@ -179,8 +179,7 @@ constexpr Flaw flawsOfStates[] = {
     {"growing 0", "growing 1", "C2: expected a dimension of"},
     {"growing 0", "growing 9", "C2: expected a dimension of"},
     {"host.copy_rows [2]", "host.copy_rows [2, 3]", "C1: expected one expression, got 2"},
-    {"host.copy_slices %sum by %p to %ring1 : <[4] x f32>, <[1, 1] x i64>",
-     "host.copy_slices %sum by %sum to %ring1 : <[4] x f32>, <[4] x f32>", "C1: expected positions in a value"},
+    {"by %p to %ring1 : <[4] x f32>, <[1, 1] x i64>", "by %sum to %ring1 : <[4] x f32>, <[4] x f32>", "host.copy_slices"},
     {"%sum: !host.place<[4] x f32> {host.state = @s2}", "%sum: !host.place<[4] x f32>",
      "S1: expected the states behind"},
     {"%sum1: !host.place<[4] x f32> {host.state = @s2}", "%sum1: !host.place<[4] x f32> {host.state = @s1}",

@@ -3,19 +3,26 @@
 #include <cmath>
 #include <gtest/gtest.h>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace {
 
 class DataSizes : public testing::Test {
 protected:
-  void SetUp() override {
+  void SetUp() override { load(module.run); }
+  void TearDown() override { unload(); }
+  /// A new model and session whose program is `program`: a model reads its module when it is made.
+  void load(int32_t (*program)(perpend_frame *)) {
+    unload();
+    output = {}; // it was the session's
+    module.run = program;
     ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK) << perpend_error_message();
     ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK);
   }
-  void TearDown() override {
-    perpend_session_free(session);
-    perpend_model_free(model);
+  void unload() {
+    perpend_session_free(std::exchange(session, nullptr));
+    perpend_model_free(std::exchange(model, nullptr));
   }
   perpend_status run(std::vector<float> x) {
     data = std::move(x);
@@ -106,22 +113,22 @@ TEST_F(DataSizes, AnErrorOfTheDataTakesTheOutputBack) {
 }
 
 TEST_F(DataSizes, SizesThatCannotBeAreErrors) {
-  module.run = [](perpend_frame *frame) { return frame->reserve(frame->growing, -4, 0); };
+  load([](perpend_frame *frame) { return frame->reserve(frame->growing, -4, 0); });
   EXPECT_EQ(run({1}), PERPEND_OUT_OF_MEMORY);
-  module.run = [](perpend_frame *frame) { return frame->reserve(frame->growing, INT64_MAX, 0); };
+  load([](perpend_frame *frame) { return frame->reserve(frame->growing, INT64_MAX, 0); });
   EXPECT_EQ(run({1}), PERPEND_OUT_OF_MEMORY);
-  module.run = [](perpend_frame *frame) { return frame->reserve(frame->growing, int64_t{1} << 60, 0); };
+  load([](perpend_frame *frame) { return frame->reserve(frame->growing, int64_t{1} << 60, 0); });
   EXPECT_EQ(run({1}), PERPEND_OUT_OF_MEMORY);
-  module.run = fake_filter::run;
+  load(fake_filter::run);
   ASSERT_EQ(run({5}), PERPEND_OK);
   EXPECT_EQ(result(), std::vector<float>{10});
 }
 
 TEST_F(DataSizes, ExtentsThatDoNotFitTheElementsAreErrors) {
-  module.run = [](perpend_frame *frame) {
+  load([](perpend_frame *frame) {
     frame->outputDims[0] = 1000;
     return frame->reserve(frame->growing, 4, 0);
-  };
+  });
   EXPECT_EQ(run({1}), PERPEND_INVALID_DATA);
   EXPECT_EQ(output.data, nullptr);
 }
