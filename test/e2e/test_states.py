@@ -26,7 +26,7 @@ def mapped(result: str, operands: list[str], kind: str, body: str) -> str:
     types = ", ".join([kind] * len(operands))
     return (
         f"%{result} = graph.map ({', '.join('%' + name for name in operands)}) : ({types}) -> {kind} {{\n"
-        f"^bb0({letters}):\n  %v = {body}\n  graph.yield %v : f32\n}}\n"
+        f"^bb0({letters}):\n  %body = {body}\n  graph.yield %body : f32\n}}\n"
     )
 
 
@@ -61,7 +61,7 @@ func.func @main(%x: tensor<1x4xf32> {{graph.name = "x"}}, %k: {kind} {{graph.sta
         tensor<i64> {{graph.state = "position"}}) {{
   graph.measure %position as "p" : tensor<i64>
   {mapped("row", ["x"], "tensor<1x4xf32>", "arith.mulf %a, %a : f32")}
-  %k1 = graph.update %k, %row at <["p mod {capacity}"]> axis 0 : ({kind}, tensor<1x4xf32>) -> {kind}
+  %k1 = graph.update %k, %row at <["mod(p, {capacity})"]> axis 0 : ({kind}, tensor<1x4xf32>) -> {kind}
   {sums}
   %next = graph.map (%position) : (tensor<i64>) -> tensor<i64> {{
   ^bb0(%a: i64):
@@ -155,8 +155,11 @@ def plan(folder: Path, text: str) -> str:
 
 
 def test_the_plan_copies_nothing(tmp_path: Path) -> None:
+    """Where the position is data, the row is computed apart and copied, but nothing as large as the state is."""
     for text in (COUNTER, APPEND, ring(1000000), ring(1000000, "old")):
-        assert "host.copy" not in plan(tmp_path, text)
+        copies = [line for line in plan(tmp_path, text).splitlines() if "host.copy" in line]
+        assert len(copies) == text.count("mod(")
+        assert all(": <[1, 4] x f32> to <[1, 4] x f32>" in line for line in copies)
     assert re.search(r"host\.state @s0 \"k\" : !host\.place<\[20, 4\] x f32> growing 0", plan(tmp_path, APPEND))
 
 
@@ -164,7 +167,7 @@ def test_an_input_is_copied_row_by_row(tmp_path: Path) -> None:
     text = APPEND.replace("graph.update %k, %row", "graph.update %k, %x")
     copies = [line for line in plan(tmp_path, text).splitlines() if "host.copy" in line]
     assert len(copies) == 1
-    assert "!host.place<[n, 4] x f32> to <[n, 4] x f32>" in copies[0]
+    assert ": <[n, 4] x f32> to <[n, 4] x f32>" in copies[0]
 
 
 def test_one_row_of_many_costs_one_row(tmp_path: Path) -> None:
@@ -225,7 +228,7 @@ func.func @main(%x: tensor<1x4xf32> {{graph.name = "x"}}, %k: {kind} {{graph.sta
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (COUNTER.replace('graph.state = "count"}})', 'graph.state = "other"}})', 1), "S2: expected the states"),
+        (COUNTER.replace('graph.state = "count"})', 'graph.state = "other"})', 1), "S2: expected the states"),
         (APPEND.replace(", graph.capacity = 20 : i64", ""), "S4: expected graph.capacity"),
         (APPEND.replace("= 20", "= 0"), "S4: expected graph.capacity"),
         (
