@@ -104,7 +104,8 @@ typedef struct perpend_states perpend_states;
 /* Operations on states. Only libperpend_state.a implements them. Functions that return int32_t return a
  * perpend_status. */
 typedef struct perpend_state_functions {
-  /* All states of a model with their first values, which are in the weights (perpend_frame.weights); fail: as in perpend_handle_functions. NULL if out of memory. */
+  /* All states of a model with their first values, which are in the weights (perpend_frame.weights); fail: as in
+   * perpend_handle_functions. NULL if out of memory. */
   perpend_states *(*create)(const perpend_module *module, const uint8_t *weights,
                             int32_t (*fail)(int32_t status, const char *text));
   void (*destroy)(perpend_states *states);
@@ -212,8 +213,8 @@ struct perpend_module {
   const perpend_tables *tables;
   const uint8_t *weights; /* the section of weights; NULL if it has no bytes, or segments lie in files */
   uint64_t weightsBytes;  /* of the section, or of the range that files are mapped to */
-  /* The functions of the first entry. dims[i] points at the extents of the caller's input i, then of the entry's states.
-   * Writes the symbols of inputs. Returns 0, or 1 with *error filled. */
+  /* The functions of the first entry. dims[i] points at the extents of the caller's input i, then of the entry's
+   * states. Writes the symbols of inputs. Returns 0, or 1 with *error filled. */
   int32_t (*bind)(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error);
   /* symbols: as in the frame. Writes the byte size of every planned buffer and, one output after another, the extents
    * of all outputs, then of all next values of states; an extent that depends on a symbol of "dataSymbols" is

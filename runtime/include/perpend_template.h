@@ -1,9 +1,9 @@
-/* Chat templates: texts in Jinja's language that turn messages into a prompt. The compiler parses a template into a table
- * of bytes; the functions here render it. They are in libperpend_template.a, need libperpend_library.a and the C library,
- * and keep no state: threads may render the same table at once.
+/* Chat templates: texts in Jinja's language that turn messages into a prompt. The compiler parses a template into a
+ * table of bytes; the functions here render it. They are in libperpend_template.a, need libperpend_library.a and the C
+ * library, and keep no state: threads may render the same table at once.
  *
- * A template gets values: a tree of plain structs that the caller builds, or reads from JSON. Rendering copies nothing of
- * it, and the tree must not change meanwhile. */
+ * A template gets values: a tree of plain structs that the caller builds, or reads from JSON. Rendering copies nothing
+ * of it, and the tree must not change meanwhile. */
 #ifndef PERPEND_TEMPLATE_H
 #define PERPEND_TEMPLATE_H
 #include "perpend.h"
@@ -40,7 +40,7 @@ typedef struct perpend_value {
 
 /* What a template may use. 0 stands for the value in parentheses. */
 typedef struct perpend_template_limits {
-  uint64_t steps;       /* nodes that are evaluated, and the work of filters and methods in similar units (10,000,000) */
+  uint64_t steps; /* nodes that are evaluated, and the work of filters and methods in similar units (10,000,000) */
   uint64_t memoryBytes; /* of all values that the template makes, the output included (256 MiB) */
   uint64_t outputBytes; /* of the rendered text (64 MiB) */
   uint32_t depth;       /* nested expressions, statements, calls of macros, and values (1000) */
@@ -69,9 +69,9 @@ typedef struct perpend_json {
   char message[PERPEND_TEMPLATE_MESSAGE_BYTES]; /* of an error: "byte 17: ..." */
 } perpend_json;
 
-/* Reads JSON as Python's json does: NaN, Infinity and -Infinity are numbers, and of equal keys the last counts. An integer
- * must fit into 64 bits. `limits`: memoryBytes and depth count. Free it after the last rendering that uses the value.
- * Errors: INVALID_DATA, OUT_OF_MEMORY. */
+/* Reads JSON as Python's json does: NaN, Infinity and -Infinity are numbers, and of equal keys the last counts. An
+ * integer must fit into 64 bits. `limits`: memoryBytes and depth count. Free it after the last rendering that uses the
+ * value. Errors: INVALID_DATA, OUT_OF_MEMORY. */
 PERPEND_API perpend_status perpend_json_read(const char *text, size_t bytes, const perpend_template_limits *limits,
                                              perpend_json *json);
 

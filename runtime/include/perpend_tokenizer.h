@@ -1,8 +1,8 @@
 /* Perpend's tokenizers: text to token ids and back, from C or C++ (C99 and later, C++11 and later).
  *
- * A tokenizer is a table of bytes that the compiler makes from tokenizer.json, tokenizer.model or a GGUF file; this library
- * reads nothing else. Functions that can fail return a perpend_status; perpend_error_message() then describes the error.
- * Threads: a tokenizer may be used from any number of threads; a stream from one thread at a time. */
+ * A tokenizer is a table of bytes that the compiler makes from tokenizer.json, tokenizer.model or a GGUF file; this
+ * library reads nothing else. Functions that can fail return a perpend_status; perpend_error_message() then describes
+ * the error. Threads: a tokenizer may be used from any number of threads; a stream from one thread at a time. */
 #ifndef PERPEND_TOKENIZER_H
 #define PERPEND_TOKENIZER_H
 #include "perpend.h"
@@ -39,8 +39,8 @@ PERPEND_API perpend_string perpend_tokenizer_token(const perpend_tokenizer *toke
 PERPEND_API int32_t perpend_tokenizer_find(const perpend_tokenizer *tokenizer, perpend_string spelling);
 
 /* *ids = the tokens of a text, which need not be valid UTF-8. Ownership: the caller frees *ids with
- * perpend_tokenizer_release. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, INVALID_DATA (a character that the vocabulary cannot
- * express, a pattern that takes too many steps). */
+ * perpend_tokenizer_release. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, INVALID_DATA (a character that the vocabulary
+ * cannot express, a pattern that takes too many steps). */
 PERPEND_API perpend_status perpend_tokenizer_encode(const perpend_tokenizer *tokenizer, perpend_string text,
                                                     uint32_t flags, int32_t **ids, int64_t *count);
 
@@ -50,9 +50,9 @@ PERPEND_API perpend_status perpend_tokenizer_decode(const perpend_tokenizer *tok
                                                     int64_t count, uint32_t flags, char **text, int64_t *sizeBytes);
 PERPEND_API void perpend_tokenizer_release(void *memory);
 
-/* A stream decodes tokens one by one: its texts, one after another, are what perpend_tokenizer_decode makes of all of the
- * tokens. A text that depends on tokens to come is held back, such as the first bytes of a character. *text is valid
- * until the next call with the stream. The tokenizer must outlive the stream. */
+/* A stream decodes tokens one by one: its texts, one after another, are what perpend_tokenizer_decode makes of all of
+ * the tokens. A text that depends on tokens to come is held back, such as the first bytes of a character. *text is
+ * valid until the next call with the stream. The tokenizer must outlive the stream. */
 PERPEND_API perpend_status perpend_token_stream_create(const perpend_tokenizer *tokenizer, uint32_t flags,
                                                        perpend_token_stream **stream);
 PERPEND_API perpend_status perpend_token_stream_add(perpend_token_stream *stream, int32_t id, perpend_string *text);

@@ -199,8 +199,7 @@ std::optional<GraphBuilder::Handle> GraphBuilder::update(Handle input, Handle bl
   std::optional<graph::Shape> begin = state->parse({offset}, error);
   if (!begin)
     return std::nullopt;
-  Value result =
-      graph::update(state->builder, state->valueOf(input), state->valueOf(block), begin->front(), axis);
+  Value result = graph::update(state->builder, state->valueOf(input), state->valueOf(block), begin->front(), axis);
   if (result && !state->builder.hasFailed())
     return state->add(result);
   error = state->errors.take(state->builder.subject + "update failed");

@@ -55,8 +55,8 @@ static std::string codeText(ModuleOp module) {
   return text;
 }
 
-/// What no conversion to LLVM knows, as for processors (Pipeline.cpp). Kernels that the rules scheduled use intrinsics of
-/// the machine's processor, which runs the device's code, too.
+/// What no conversion to LLVM knows, as for processors (Pipeline.cpp). Kernels that the rules scheduled use intrinsics
+/// of the machine's processor, which runs the device's code, too.
 static std::vector<std::unique_ptr<Pass>> loweringPasses(const target::Machine &machine) {
   std::vector<std::unique_ptr<Pass>> passes;
   passes.push_back(tile::createTileLowerIntrinsics({machine}));

@@ -134,6 +134,6 @@ Value perpend::graph::update(Builder &b, Value input, Value block, const Symboli
     return block;
   if (offset == shape[axis])
     shape[axis] = offset + expected[axis];
-  return b.operations.create<UpdateOp>(b.location, tensorType(shape, tensorTypeOf(input).getElementType()), input, block,
-                                       ShapeAttr::get(input.getContext(), offset), axis);
+  return b.operations.create<UpdateOp>(b.location, tensorType(shape, tensorTypeOf(input).getElementType()), input,
+                                       block, ShapeAttr::get(input.getContext(), offset), axis);
 }

@@ -178,10 +178,10 @@ static LogicalResult verifyOnBuffers(func::FuncOp kernel) {
   };
   unsigned scratchCount = KernelAbi::scratchCountOf(kernel);
   auto scratch = types.drop_front(std::min(types.size(), outer.size() + 1)).take_front(scratchCount);
-  bool fits = !outer.empty() && kernel.getNumResults() == 0 && llvm::all_of(outer, isBuffer) &&
-              llvm::all_of(scratch, isBuffer) &&
-              kernel.getFunctionType() ==
-                  KernelAbi::type(kernel.getContext(), outer, scratch, KernelAbi::unitCountOf(kernel));
+  bool fits =
+      !outer.empty() && kernel.getNumResults() == 0 && llvm::all_of(outer, isBuffer) &&
+      llvm::all_of(scratch, isBuffer) &&
+      kernel.getFunctionType() == KernelAbi::type(kernel.getContext(), outer, scratch, KernelAbi::unitCountOf(kernel));
   if (!fits)
     return fail(kernel, kernel,
                 std::string("expected buffers, the symbols") +

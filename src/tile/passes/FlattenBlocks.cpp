@@ -382,9 +382,9 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
       scratch.push_back(bufferType(alloc.getBuffer().getType().getElementType()));
     const target::Machine &machine = *machineOf(kernel, target);
     Units::Pointer parts = Units::of(kernel, machine);
-    auto flat = builder.create<func::FuncOp>(
-        kernel.getLoc(), kernel.getSymName(),
-        KernelAbi::type(kernel.getContext(), buffers, scratch, parts->arguments()));
+    auto flat =
+        builder.create<func::FuncOp>(kernel.getLoc(), kernel.getSymName(),
+                                     KernelAbi::type(kernel.getContext(), buffers, scratch, parts->arguments()));
     flat->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
     parts->mark(flat);
     flat->removeAttr(rulesAttribute);
