@@ -172,8 +172,8 @@ A model goes through four levels of program in one module, and comes out as a na
 Front ends (`src/frontend/onnx` in C++, `python/perpend` for PyTorch) build the graph level through `graph::Builder`,
 which deduces every shape. The phases below lower the module; then `src/compiler/WriteArtifact.cpp` makes LLVM IR,
 objects and, with lld, the artifact. `src/interp` executes modules at the graph, the tile and the host level and so
-defines their meaning; tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares its memory
-planner with the compiler.
+defines their meaning; tests and `perpend check` compare with it. `runtime/` is linked into every artifact and shares
+its memory planner with the compiler.
 
 ## Phases
 

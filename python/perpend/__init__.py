@@ -378,8 +378,8 @@ def compile(
     """Compiles a model.
 
     model: path of an .onnx, .gguf or .mlir file or of a folder with config.json and safetensors files (a checkpoint of
-        a language model), onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a dict of
-        such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry; a
+        a language model), onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a dict
+        of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry; a
         call of the model runs the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
     target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
     dims: values or names for symbolic dimensions of a model in a file, such as {"batch": 1, "x:0": "n"}.
