@@ -55,7 +55,7 @@ def test_a_program_has_the_words_of_the_tool(tmp_path: Path, tiny: Path) -> None
         ["--input", "none.npy"],
         ["--input", "empty.npy"],
         ["--input", "x.npy", "--output-dir"],
-        ["--input", "x.npy", "--what", "3"],
+        ["--input", "x.npy", "--wrong", "3"],
     ]:
         done = subprocess.run([tmp_path / "tiny", *options], cwd=tmp_path, capture_output=True, text=True)
         told = perpend("run", tiny, *options, folder=tmp_path).stderr
@@ -129,7 +129,9 @@ def test_module_text_is_a_model(tmp_path: Path) -> None:
     for name in ["m.onnx", "m.mlir"]:
         succeed("run", name, "--seed", 1, "--symbol", "n=3", "--output-dir", f"{name}.out", folder=tmp_path)
     np.testing.assert_array_equal(np.load(tmp_path / "m.onnx.out/y.npy"), np.load(tmp_path / "m.mlir.out/y.npy"))
-    assert "needs an .onnx file" in reject("compile", "m.mlir", "-o", "x.so", "--dim", "n=3", folder=tmp_path)
+    assert "dimensions cannot be set for a module in text" in reject(
+        "compile", "m.mlir", "-o", "x.so", "--dim", "n=3", folder=tmp_path
+    )
     text = succeed("inspect", "m.mlir", "--stage", "graph", folder=tmp_path)
     assert "dense_resource<" in text and "{-#" not in text and len(text) < 5000
 

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import onnx
 import pytest
-from cli.tool import COMMANDS, F32, GOOD, perpend, succeed
+from cli.tool import COMMANDS, F32, GOOD, PERPEND, ROOT, perpend, succeed
 from onnx import helper, numpy_helper
 
 ACTIONS = ["list", "merge", "export", "prune", "salvage"]
@@ -29,6 +30,8 @@ def save_model(folder: Path) -> None:
     onnx.save(
         helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)], ir_version=8), folder / "model.onnx"
     )
+    for name in ("prefill", "decode"):
+        shutil.copy(folder / "model.onnx", folder / f"{name}.onnx")
     for name in ("x", "m"):
         np.save(folder / f"{name}.npy", np.ones((3, 8), np.float32))
 
@@ -46,9 +49,34 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def save_tokenizers(folder: Path) -> None:
+    """A folder of a model, and a file with the tokenizer in it."""
+    fixtures = ROOT / "test" / "tokenizer" / "fixtures"
+    (folder / "model").mkdir()
+    shutil.copy(fixtures / "byte-level.json", folder / "model" / "tokenizer.json")
+    shutil.copy(fixtures / "pairs.gguf", folder / "model.gguf")
+    (folder / "book.txt").write_text("Hello world")
+
+
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "examples"))
+
+
+def run(words: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
+    """Runs an example; `< FILE` and `> FILE` mean what they mean in a shell."""
+    text, target = None, None
+    while len(words) > 2 and words[-2] in ("<", ">"):
+        *words, sign, name = words
+        if sign == "<":
+            text = (folder / name).read_text()
+        else:
+            target = folder / name
+    command = [str(PERPEND), *words]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, cwd=folder, timeout=300)
+    if target:
+        target.write_text(done.stdout)
+    return done
 
 
 def examples(words: list[str], folder: Path) -> Iterator[list[str]]:
@@ -65,6 +93,8 @@ def examples(words: list[str], folder: Path) -> Iterator[list[str]]:
 def test_examples(words: list[str], folder: Path) -> None:
     found = list(examples(words, folder))
     assert found
+    if words == ["tokenize"]:  # others write a program called model
+        save_tokenizers(folder)
     for example in found:
-        done = perpend(*example, folder=folder)
+        done = run(example, folder)
         assert done.returncode == GOOD, f"perpend {' '.join(example)}\n{done.stdout}{done.stderr}"
