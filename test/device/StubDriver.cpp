@@ -149,11 +149,17 @@ void StubDriver::serve(Engine &engine) {
 
 std::shared_ptr<std::byte> StubDriver::allocate(StringRef, int64_t bytes) {
   std::shared_ptr<std::byte> memory = interp::LateDriver().allocate("", bytes);
+  std::scoped_lock lock(ofAllocations);
   allocations[memory.get()] = bytes;
-  return memory;
+  // The host may get the same addresses once these bytes are free.
+  return {memory.get(), [this, memory](const std::byte *begin) {
+            std::scoped_lock lock(ofAllocations);
+            allocations.erase(begin);
+          }};
 }
 
 bool StubDriver::isOfDevice(const interp::Tensor &tensor) const {
+  std::scoped_lock lock(ofAllocations);
   auto after = allocations.upper_bound(tensor.data());
   if (after == allocations.begin())
     return false;

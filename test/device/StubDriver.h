@@ -52,7 +52,8 @@ private:
   std::function<void()> launchOf(const interp::Command &command);
 
   std::unique_ptr<tile::Jit> code;
-  std::map<const std::byte *, int64_t> allocations;
+  std::map<const std::byte *, int64_t> allocations; ///< those in use
+  mutable std::mutex ofAllocations;                 ///< engines free memory, too
   std::mutex mutex;
   std::condition_variable changed;
   std::set<Event> happened;
