@@ -71,25 +71,20 @@ Value Evaluator::evaluateItem(const NodeRecord &node, Frame frame) {
   return machine.ok() ? sliceOf(machine, value, bounds[0], bounds[1], bounds[2]) : none();
 }
 
-Value Evaluator::evaluateFilter(const NodeRecord &node, Frame frame, bool isReference) {
+/// A filter or test of an operand; or a reference to one with its arguments, as map and select take them.
+Value Evaluator::evaluateApplied(const NodeRecord &node, Frame frame) {
+  const NodeKind kind = kindOf(node);
+  const bool isReference = kind == NodeKind::FilterReference || kind == NodeKind::TestReference;
   const Value operand = isReference ? none() : evaluate(table.child(node, 0), frame);
   const Value *arguments = evaluateArguments(node, frame, 1);
   if (!machine.ok())
     return none();
   if (isReference)
     return items(Reference, arguments, node.count - 1, node.value);
+  if (kind == NodeKind::Test)
+    return boolean(applyTest(machine, static_cast<TestKind>(node.value), operand, arguments, node.count - 1));
   machine.line = node.line;
   return applyFilter(machine, static_cast<FilterKind>(node.value), operand, arguments, node.count - 1);
-}
-
-Value Evaluator::evaluateTest(const NodeRecord &node, Frame frame, bool isReference) {
-  const Value operand = isReference ? none() : evaluate(table.child(node, 0), frame);
-  const Value *arguments = evaluateArguments(node, frame, 1);
-  if (!machine.ok())
-    return none();
-  if (isReference)
-    return items(Reference, arguments, node.count - 1, node.value);
-  return boolean(applyTest(machine, static_cast<TestKind>(node.value), operand, arguments, node.count - 1));
 }
 
 Value Evaluator::evaluate(const NodeRecord &node, Frame frame) {
@@ -171,10 +166,9 @@ Value Evaluator::evaluateExpression(const NodeRecord &node, Frame frame) {
     return call(node, frame, absent());
   case NodeKind::Filter:
   case NodeKind::FilterReference:
-    return evaluateFilter(node, frame, kind == NodeKind::FilterReference);
   case NodeKind::Test:
   case NodeKind::TestReference:
-    return evaluateTest(node, frame, kind == NodeKind::TestReference);
+    return evaluateApplied(node, frame);
   case NodeKind::Captured:
     return machine.captured;
   default:

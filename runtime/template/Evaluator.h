@@ -51,8 +51,7 @@ private:
   Value evaluateCompare(const NodeRecord &node, Frame frame);
   Value evaluateConcat(const NodeRecord &node, Frame frame);
   Value evaluateItem(const NodeRecord &node, Frame frame);
-  Value evaluateFilter(const NodeRecord &node, Frame frame, bool isReference);
-  Value evaluateTest(const NodeRecord &node, Frame frame, bool isReference);
+  Value evaluateApplied(const NodeRecord &node, Frame frame);
   const Value *evaluateArguments(const NodeRecord &node, Frame frame, uint32_t first);
   Value *slot(const NodeRecord &name, Frame frame);
   Value name(const NodeRecord &node, Frame frame);

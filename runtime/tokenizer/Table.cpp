@@ -15,32 +15,31 @@ bool Table::isIn(uint32_t characterClass, uint32_t code) const {
   return bitmaps[pages[set.firstPage + page]].bits[code / 32 % 8] >> code % 32 & 1;
 }
 
-const Piece *Table::find(const char *bytes, size_t count) const {
-  const size_t mask = pieceSlots.count - 1;
-  size_t slot = hashBytes(bytes, count) & mask;
-  for (size_t tries = 0; tries < pieceSlots.count; ++tries, slot = (slot + 1) & mask) {
-    const uint32_t index = pieceSlots[slot];
+/// The record that open addressing with linear probing finds from the hash on; null if there is none.
+template <typename Slots, typename Records, typename Predicate>
+static auto findFrom(size_t hash, const Slots &slots, const Records &records, Predicate isWanted)
+    -> decltype(&records[0]) {
+  const size_t mask = slots.count - 1;
+  size_t slot = hash & mask;
+  for (size_t tries = 0; tries < slots.count; ++tries, slot = (slot + 1) & mask) {
+    const uint32_t index = slots[slot];
     if (!index)
       return nullptr;
-    const Piece &piece = pieces[index - 1];
-    if (piece.text.bytes == count && !memcmp(at(piece.text), bytes, count))
-      return &piece;
+    if (isWanted(records[index - 1]))
+      return &records[index - 1];
   }
   return nullptr;
 }
 
+const Piece *Table::find(const char *bytes, size_t count) const {
+  return findFrom(hashBytes(bytes, count), pieceSlots, pieces, [&](const Piece &piece) {
+    return piece.text.bytes == count && !memcmp(at(piece.text), bytes, count);
+  });
+}
+
 const Merge *Table::findMerge(uint32_t left, uint32_t right) const {
-  const size_t mask = mergeSlots.count - 1;
-  size_t slot = hashPair(left, right) & mask;
-  for (size_t tries = 0; tries < mergeSlots.count; ++tries, slot = (slot + 1) & mask) {
-    const uint32_t index = mergeSlots[slot];
-    if (!index)
-      return nullptr;
-    const Merge &merge = merges[index - 1];
-    if (merge.left == left && merge.right == right)
-      return &merge;
-  }
-  return nullptr;
+  return findFrom(hashPair(left, right), mergeSlots, merges,
+                  [&](const Merge &merge) { return merge.left == left && merge.right == right; });
 }
 
 namespace {

@@ -280,12 +280,12 @@ FailureOr<bool> perpend::graph::leaveOutContradictions(func::FuncOp main) {
   });
   if (!wrong)
     return false;
-  Region *region = wrong->getParentRegion();
-  IfOp choice;
-  while (region && !(choice = dyn_cast<IfOp>(region->getParentOp())))
-    region = region->getParentRegion();
-  if (region)
-    return leaveOut(choice, *region, complaint), true;
+  if (auto choice = wrong->getParentOfType<IfOp>()) {
+    Region *branch = wrong->getParentRegion();
+    while (branch->getParentOp() != choice)
+      branch = branch->getParentRegion();
+    return leaveOut(choice, *branch, complaint), true;
+  }
   wrong->emitError() << complaint << Hint(whatHelps);
   return failure();
 }
