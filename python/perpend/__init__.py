@@ -264,9 +264,12 @@ def import_model(
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     states: Mapping[str, str] | None = None,
+    cache: int = 0,
 ) -> Module:
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
-    module = _imported(model, dims, operators, example_inputs, dynamic_shapes)
+    if cache and not isinstance(model, (str, PathLike)):
+        raise CompileError("cache: only for checkpoints of language models\nhint: give the path of a file or folder")
+    module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache)
     if states and hasattr(module, "structure"):
         raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
     if states:
@@ -280,13 +283,14 @@ def _imported(
     operators: Operators,
     example_inputs: Sequence[Any] | Mapping[str, Any] | None,
     dynamic_shapes: Any,
+    cache: int,
 ) -> Module:
     if isinstance(model, Module):
         return model
     if isinstance(model, Mapping):
         return _joined(model, dims, operators, example_inputs, dynamic_shapes)
     if isinstance(model, (str, PathLike)):
-        return import_source(fspath(model), dims or {}, operators)
+        return import_source(fspath(model), dims or {}, operators, cache)
     if hasattr(model, "SerializeToString"):
         return import_source(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules and not isinstance(model, _perpend.Model):
@@ -360,7 +364,7 @@ def target_text(target: str | Sequence[str]) -> str:
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
 
 
-ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "states", "threads")
+ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "states", "cache", "threads")
 
 
 def compile(
@@ -372,6 +376,7 @@ def compile(
     example_inputs: Sequence[Any] | Mapping[str, Any] | None = None,
     dynamic_shapes: Any = None,
     states: Mapping[str, str] | None = None,
+    cache: int = 0,
     threads: int | None = None,
     **options: bool | int | str,
 ) -> Model:
@@ -389,6 +394,8 @@ def compile(
     states: inputs of an ONNX model and the outputs that are their next values, which the model keeps from call to call:
         {"past_*": "present_*"}, or "present_*:4096" with the most rows. Buffers that a torch.nn.Module changes are
         states, too.
+    cache: of a checkpoint, the most tokens whose keys and values the model keeps from call to call, so that each call
+        continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
@@ -403,6 +410,7 @@ def compile(
         example_inputs=example_inputs,
         dynamic_shapes=dynamic_shapes,
         states=states,
+        cache=cache,
     )
     return _made(Module.compile, module, limit, {"target": target_text(target), **options})
 

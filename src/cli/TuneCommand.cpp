@@ -380,6 +380,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
            "print the kernels, their times and the fraction of the roof that they reach");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
+  list.add("cache", source.cacheTokens, "N", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;

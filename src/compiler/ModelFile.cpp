@@ -40,11 +40,11 @@ static OwningOpRef<ModuleOp> loadText(MLIRContext &context, StringRef path, cons
 }
 
 static OwningOpRef<ModuleOp> loadGguf(MLIRContext &context, StringRef path, const LoadOptions &options) {
-  return checkpoint::importGguf(context, path, options.dimensions);
+  return checkpoint::importGguf(context, path, {options.dimensions, options.cacheTokens});
 }
 
 static OwningOpRef<ModuleOp> loadFolder(MLIRContext &context, StringRef path, const LoadOptions &options) {
-  return checkpoint::importFolder(context, path, options.dimensions);
+  return checkpoint::importFolder(context, path, {options.dimensions, options.cacheTokens});
 }
 
 /// The weights alone are no model; with the settings beside them they are.
@@ -62,8 +62,8 @@ struct Format {
   ModelKind kind;
   /// The first bytes of such a file, and the end of its name; empty if that does not tell.
   StringRef magic, extension;
-  /// Whether options for dimensions, and for operators, are for it.
-  bool takesDimensions, takesOperators;
+  /// Whether options for dimensions, for operators, and for the cache of a language model, are for it.
+  bool takesDimensions, takesOperators, takesCache;
   /// Errors: null, and diagnostics. Null for models that are compiled already.
   OwningOpRef<ModuleOp> (*load)(MLIRContext &context, StringRef path, const LoadOptions &options);
 };
@@ -73,12 +73,12 @@ static constexpr Format table[] = {
     {ModelKind::Library,
      "\x7f"
      "ELF",
-     "", false, false, nullptr},
-    {ModelKind::Gguf, "GGUF", ".gguf", true, false, loadGguf},
-    {ModelKind::Safetensors, "", ".safetensors", true, false, loadSafetensors},
-    {ModelKind::Text, "", ".mlir", false, true, loadText},
-    {ModelKind::Folder, "", "", true, false, loadFolder},
-    {ModelKind::Onnx, "", ".onnx", true, true, loadOnnx},
+     "", false, false, false, nullptr},
+    {ModelKind::Gguf, "GGUF", ".gguf", true, false, true, loadGguf},
+    {ModelKind::Safetensors, "", ".safetensors", true, false, true, loadSafetensors},
+    {ModelKind::Text, "", ".mlir", false, true, false, loadText},
+    {ModelKind::Folder, "", "", true, false, true, loadFolder},
+    {ModelKind::Onnx, "", ".onnx", true, true, false, loadOnnx},
 };
 
 static llvm::Error errorOf(const Twine &message, StringRef hint) {
@@ -125,6 +125,9 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext &context, StringRef path, ModelKind 
                 "change the types in the .mlir file instead");
   if (!options.operators.empty() && !format.takesOperators)
     return fail("operators are for .onnx and .mlir files ('--operators')", "leave them out");
+  if (options.cacheTokens > 0 && !format.takesCache)
+    return fail("a cache is for checkpoints of language models ('--cache')",
+                "of other models, inputs and outputs can be kept: --state 'past_*=present_*:4096'");
   return format.load(context, path, options);
 }
 } // namespace perpend

@@ -22,6 +22,8 @@ struct LoadOptions {
   std::vector<support::DimensionOption> dimensions;
   /// Paths of files that describe operators (docs/howto/bring-an-operator.md).
   std::vector<std::string> operators;
+  /// Of checkpoints: the most tokens whose keys and values a session keeps; 0: none.
+  int64_t cacheTokens = 0;
 };
 
 /// Determined by the file's first bytes, or else by its name; what nothing tells is taken for ONNX.

@@ -116,9 +116,9 @@ static Program::Dims dimsOf(nb::dict dims) {
 }
 
 static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
-                                         const std::vector<std::string> &operators) {
+                                         const std::vector<std::string> &operators, int64_t cache) {
   std::string error;
-  return orThrow(Program::fromFile(path, dimsOf(dims), operators, error), error);
+  return orThrow(Program::fromFile(path, dimsOf(dims), operators, cache, error), error);
 }
 
 static std::unique_ptr<Program> fromOnnx(nb::bytes bytes, nb::dict dims, const std::vector<std::string> &operators) {
@@ -252,7 +252,8 @@ static void bindProgram(nb::module_ &module) {
   nb::class_<Program>(module, "Module",
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
-      .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
+      .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>(),
+                  "cache"_a = 0)
       .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)

@@ -97,14 +97,15 @@ static bool isImported(Program &program, ErrorText &errors, std::string &error) 
 }
 
 std::unique_ptr<Program> Program::fromFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                           std::string &error) {
+                                           int64_t cacheTokens, std::string &error) {
   auto program = std::make_unique<Program>();
   llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
   if (!kind)
     return error = llvm::toString(kind.takeError()), nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module = loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators});
+  program->state->module =
+      loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators, cacheTokens});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 

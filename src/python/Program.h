@@ -64,9 +64,9 @@ public:
   /// dims: a symbol or `input:dimension`, and a number or another symbol.
   using Dims = std::vector<std::pair<std::string, std::string>>;
   using Paths = std::vector<std::string>;
-  /// operators: paths of the descriptions of the user's operators.
+  /// operators: paths of the descriptions of the user's operators. cacheTokens: as LoadOptions has it.
   static std::unique_ptr<Program> fromFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                           std::string &error);
+                                           int64_t cacheTokens, std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);

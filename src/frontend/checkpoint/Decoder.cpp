@@ -141,8 +141,17 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
   return {parts[0], parts[1], parts[2]};
 }
 
-/// The one place that knows which keys and values there are: those of the tokens themselves. A cache puts those of
-/// earlier tokens before them, and then `past` is their number.
+/// Appends heads [1, heads, n, size] of the tokens to a cache; the heads of all tokens so far.
+Value Decoder::cached(Value &cache, Value heads) {
+  if (!heads)
+    return {};
+  Shape shape = shapeOf(heads);
+  Value rows = builder.reshape(builder.transpose(heads, {0, 2, 1, 3}), {shape[2], shape[1], shape[3]});
+  cache = builder.concat({cache, rows}, 0);
+  return cache ? builder.unsqueeze(builder.transpose(cache, {1, 0, 2}), {0}) : cache;
+}
+
+/// The one place that knows which keys and values there are: those of the tokens themselves, or of all in a cache.
 Value Decoder::attend(const Projections &heads, int64_t number) {
   const LayerForm &layer = form.layers[number];
   AttentionForm attention;
@@ -152,7 +161,13 @@ Value Decoder::attend(const Projections &heads, int64_t number) {
   attention.scale = layer.attentionScale;
   attention.softcap = form.attentionCap;
   begin({"blk.%.attn", number});
-  return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
+  attention.past = past;
+  Value keys = heads.key, values = heads.value;
+  if (!caches.empty()) {
+    keys = cached(caches[number].keys, keys);
+    values = cached(caches[number].values, values);
+  }
+  return graph::attend(builder, heads.query, keys, values, attention).result;
 }
 
 Value Decoder::attention(Value x, int64_t number) {
@@ -217,13 +232,36 @@ Value Decoder::layer(Value x, int64_t number) {
   return added(feedForward(norm(x, {"blk.%.ffn_norm", number}, form.width), number), "blk.%.post_ffw_norm");
 }
 
-Value Decoder::logits(Value tokens) {
-  extent = shapeOf(tokens)[1];
+/// tokens [batch, n], the last of `extent` ones, to what the head takes.
+Value Decoder::layers(Value tokens) {
   begin({"positions"});
-  positions = iota(builder, extent, builder.i64());
+  positions = iota(builder, shapeOf(tokens)[1], builder.i64());
+  if (past != SymbolicInt(0))
+    positions = add(builder, positions, number(builder, past, builder.i64()));
   Value x = embedding(tokens);
   for (int64_t number = 0; number < static_cast<int64_t>(form.layers.size()) && !builder.hasFailed(); ++number)
     x = layer(x, number);
-  return builder.hasFailed() ? Value() : head(x);
+  return builder.hasFailed() ? Value() : x;
+}
+
+Value Decoder::logits(Value tokens) {
+  extent = shapeOf(tokens)[1];
+  Value x = layers(tokens);
+  return x ? head(x) : x;
+}
+
+Value Decoder::continued(Value tokens, const SymbolicInt &earlier, MutableArrayRef<LayerCache> layerCaches) {
+  SymbolicInt count = shapeOf(tokens)[0];
+  past = earlier;
+  extent = past + count;
+  caches = layerCaches;
+  begin({"tokens"});
+  builder.require(count - SymbolicInt(1), "expected at least 1 token");
+  Value x = layers(builder.reshape(tokens, {SymbolicInt(1), count}));
+  if (!x)
+    return {};
+  begin({"last"});
+  Value result = head(sliceAxis(builder, x, 1, count - SymbolicInt(1), SymbolicInt(1)));
+  return result ? builder.reshape(result, {SymbolicInt(*form.vocabulary)}) : result;
 }
 } // namespace perpend::checkpoint

@@ -9,6 +9,11 @@
 
 namespace perpend::checkpoint {
 
+/// Keys and values of one layer for all tokens of a sequence, each [tokens, key heads, size of a head].
+struct LayerCache {
+  mlir::Value keys, values;
+};
+
 /// Builds the graph of a form from the weights of a checkpoint. Errors: null values, with a diagnostic.
 class Decoder {
 public:
@@ -17,6 +22,9 @@ public:
 
   /// tokens [batch, length] of integers to logits [batch, length, vocabulary] of f32.
   mlir::Value logits(mlir::Value tokens);
+  /// tokens [n], which follow `past` ones in a sequence, to logits [vocabulary] of the last. `caches`: of each layer,
+  /// without the tokens; then with them.
+  mlir::Value continued(mlir::Value tokens, const graph::SymbolicInt &past, llvm::MutableArrayRef<LayerCache> caches);
 
 private:
   struct Projections {
@@ -32,6 +40,8 @@ private:
   mlir::Value attention(mlir::Value x, int64_t number);
   Projections projections(mlir::Value x, int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
+  mlir::Value cached(mlir::Value &cache, mlir::Value heads);
+  mlir::Value layers(mlir::Value tokens);
   mlir::Value activation(mlir::Value x);
   mlir::Value feedForward(mlir::Value x, int64_t number);
   mlir::Value experts(mlir::Value x, int64_t number);
@@ -43,7 +53,8 @@ private:
   const Form &form;
   /// The positions of the tokens, [length] of i64, and the extent of the sequence that they end.
   mlir::Value positions;
-  graph::SymbolicInt extent{0};
+  graph::SymbolicInt extent{0}, past{0};
+  llvm::MutableArrayRef<LayerCache> caches;
   llvm::SmallVector<RotaryTables, 2> rotaries;
 };
 } // namespace perpend::checkpoint

@@ -38,9 +38,10 @@ struct Checkpoint {
 
 class Importer {
 public:
-  Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, ArrayRef<DimensionOption> dimensions)
+  Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, const ImportOptions &options)
       : context(context), checkpoint(checkpoint), path(path), location(FileLineColLoc::get(&context, path, 0, 0)),
-        operations(&context), builder(operations, location), dimensions(dimensions) {}
+        operations(&context), builder(operations, location), dimensions(options.dimensions),
+        cacheTokens(options.cacheTokens) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -48,8 +49,10 @@ private:
   LogicalResult fail(const Twine &message) { return emitError(location) << message.str(); }
   std::optional<Form> describe(const Architecture &architecture, Weights &weights);
   Value declareTokens(func::FuncOp function);
+  Value build(func::FuncOp function, Weights &weights, const Form &form);
+  std::vector<LayerCache> declareCaches(func::FuncOp function, const Form &form);
   LogicalResult checkUnused();
-  void returnLogits(func::FuncOp function, Value logits);
+  void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches);
 
   MLIRContext &context;
   Checkpoint &checkpoint;
@@ -58,6 +61,7 @@ private:
   OpBuilder operations;
   graph::Builder builder;
   support::DimensionOptions dimensions;
+  int64_t cacheTokens;
 };
 } // namespace
 
@@ -79,7 +83,8 @@ std::optional<Form> Importer::describe(const Architecture &architecture, Weights
 
 Value Importer::declareTokens(func::FuncOp function) {
   graph::Shape shape;
-  for (auto [index, symbol] : llvm::enumerate(ArrayRef<StringRef>{"batch", "n"})) {
+  const StringRef symbols[] = {"batch", "n"};
+  for (auto [index, symbol] : llvm::enumerate(ArrayRef(symbols).drop_front(cacheTokens > 0 ? 1 : 0))) {
     std::string error;
     std::optional<graph::SymbolicInt> extent;
     for (const std::string &subject : {"tokens:" + std::to_string(index), symbol.str()})
@@ -118,11 +123,61 @@ LogicalResult Importer::checkUnused() {
               "\nhint: the model may be another than its settings say, and its results would differ");
 }
 
-void Importer::returnLogits(func::FuncOp function, Value logits) {
-  operations.create<func::ReturnOp>(location, logits);
-  function.setFunctionType(FunctionType::get(&context, function.getArgumentTypes(), logits.getType()));
-  auto name = operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits"));
-  function.setAllResultAttrs(ArrayRef<Attribute>(operations.getDictionaryAttr(name)));
+static constexpr StringRef tokensSoFar = "length";
+
+static std::string cacheName(StringRef part, size_t layer) { return (part + "." + Twine(layer)).str(); }
+
+/// Behind the tokens, as states are the last arguments.
+std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const Form &form) {
+  std::vector<LayerCache> caches;
+  auto declare = [&](StringRef part, size_t layer, int64_t size) {
+    graph::Shape shape{graph::SymbolicInt::symbol(tokensSoFar), graph::SymbolicInt(form.keyHeads),
+                       graph::SymbolicInt(size)};
+    NamedAttrList attributes;
+    attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, layer)));
+    attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cacheTokens));
+    unsigned number = function.getNumArguments();
+    function.insertArgument(number, graph::tensorType(shape, builder.f32()), attributes.getDictionary(&context),
+                            location);
+    return function.getArgument(number);
+  };
+  for (size_t layer = 0; layer < form.layers.size(); ++layer) {
+    Value keys = declare("keys", layer, form.headSize);
+    caches.push_back({keys, declare("values", layer, form.valueSize)});
+  }
+  return caches;
+}
+
+Value Importer::build(func::FuncOp function, Weights &weights, const Form &form) {
+  Value tokens = declareTokens(function);
+  if (!tokens)
+    return {};
+  std::vector<LayerCache> caches;
+  Decoder decoder(builder, weights, form);
+  if (cacheTokens > 0)
+    caches = declareCaches(function, form);
+  Value logits = cacheTokens > 0 ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), caches)
+                                 : decoder.logits(tokens);
+  if (!logits || builder.hasFailed() || failed(checkUnused()))
+    return {};
+  returnResults(function, logits, caches);
+  return logits;
+}
+
+void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches) {
+  SmallVector<Value> results{logits};
+  SmallVector<Attribute> attributes{
+      operations.getDictionaryAttr(operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits")))};
+  for (auto [layer, cache] : llvm::enumerate(caches))
+    for (auto [part, value] : {std::pair("keys", cache.keys), {"values", cache.values}}) {
+      results.push_back(value);
+      auto name = operations.getStringAttr(cacheName(part, layer));
+      attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
+    }
+  operations.create<func::ReturnOp>(location, results);
+  function.setFunctionType(
+      FunctionType::get(&context, function.getArgumentTypes(), SmallVector<Type>(ValueRange(results).getTypes())));
+  function.setAllResultAttrs(attributes);
 }
 
 OwningOpRef<ModuleOp> Importer::run() {
@@ -139,11 +194,8 @@ OwningOpRef<ModuleOp> Importer::run() {
   operations.setInsertionPointToStart(function.addEntryBlock());
   Weights weights(builder, checkpoint.tensors, architecture->names, checkpoint.isGguf());
   std::optional<Form> form = describe(*architecture, weights);
-  Value tokens = form ? declareTokens(function) : Value();
-  Value logits = tokens ? Decoder(builder, weights, *form).logits(tokens) : Value();
-  if (!logits || builder.hasFailed() || failed(checkUnused()))
+  if (!form || !build(function, weights, *form))
     return {};
-  returnLogits(function, logits);
   graph::inferRepeats(function);
   if (failed(verify(*module)))
     return {};
@@ -195,7 +247,7 @@ static bool readFolderModel(StringRef folder, Checkpoint &checkpoint, std::strin
 using Reader = bool (*)(StringRef path, Checkpoint &checkpoint, std::string &error);
 
 static OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, Reader reader,
-                                         ArrayRef<DimensionOption> dimensions) {
+                                         const ImportOptions &options) {
   context.loadDialect<graph::GraphDialect, func::FuncDialect, arith::ArithDialect, math::MathDialect>();
   Location location = FileLineColLoc::get(&context, path, 0, 0);
   support::FileWatch watch;
@@ -208,7 +260,7 @@ static OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, R
     if (!reader(path, checkpoint, error))
       emitError(location) << "the checkpoint: " << error;
     else
-      module = Importer(context, checkpoint, path, dimensions).run();
+      module = Importer(context, checkpoint, path, options).run();
   }
   std::optional<std::string> changed = watch.changedFile();
   if (!changed)
@@ -217,11 +269,11 @@ static OwningOpRef<ModuleOp> importModel(MLIRContext &context, StringRef path, R
   return {};
 }
 
-OwningOpRef<ModuleOp> importGguf(MLIRContext &context, StringRef path, ArrayRef<DimensionOption> dimensions) {
-  return importModel(context, path, readGgufModel, dimensions);
+OwningOpRef<ModuleOp> importGguf(MLIRContext &context, StringRef path, const ImportOptions &options) {
+  return importModel(context, path, readGgufModel, options);
 }
 
-OwningOpRef<ModuleOp> importFolder(MLIRContext &context, StringRef folder, ArrayRef<DimensionOption> dimensions) {
-  return importModel(context, folder, readFolderModel, dimensions);
+OwningOpRef<ModuleOp> importFolder(MLIRContext &context, StringRef folder, const ImportOptions &options) {
+  return importModel(context, folder, readFolderModel, options);
 }
 } // namespace perpend::checkpoint

@@ -5,6 +5,10 @@
 // config.json and safetensors files. The module keeps the files mapped as long
 // as its context lives, because weights stay in them.
 //
+// With a cache, main continues one sequence: tokens [n], n >= 1, to the logits
+// [vocabulary] of the last of them. Keys and values of all tokens so far are
+// states that grow (graph/States.h), [tokens, key heads, size of a head] each.
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_FRONTEND_CHECKPOINT_IMPORT_H
@@ -20,13 +24,18 @@
 
 namespace perpend::checkpoint {
 
-using support::DimensionOption;
+struct ImportOptions {
+  /// May name batch, n, tokens:0 and tokens:1; with a cache n and tokens:0.
+  std::vector<support::DimensionOption> dimensions;
+  /// The most tokens of a sequence whose keys and values a session keeps; 0: it keeps nothing.
+  int64_t cacheTokens = 0;
+};
 
-/// Options may name the dimensions batch, n, tokens:0 and tokens:1. Errors: null, and diagnostics in the context.
+/// Errors: null, and diagnostics in the context.
 mlir::OwningOpRef<mlir::ModuleOp> importGguf(mlir::MLIRContext &context, llvm::StringRef path,
-                                             llvm::ArrayRef<DimensionOption> dimensions = {});
+                                             const ImportOptions &options = {});
 mlir::OwningOpRef<mlir::ModuleOp> importFolder(mlir::MLIRContext &context, llvm::StringRef folder,
-                                               llvm::ArrayRef<DimensionOption> dimensions = {});
+                                               const ImportOptions &options = {});
 } // namespace perpend::checkpoint
 
 #endif
