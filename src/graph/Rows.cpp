@@ -23,6 +23,11 @@ bool perpend::graph::movesLastDimension(Operation *op) {
   return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
+ArrayRef<int64_t> perpend::graph::orderOfRows(Operation *op) {
+  auto transpose = dyn_cast_or_null<TransposeOp>(op);
+  return transpose && !movesLastDimension(op) ? transpose.getPermutation() : ArrayRef<int64_t>();
+}
+
 bool perpend::graph::isProduct(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   return element && element.needsStoredOperands() && isa<ReductionInterface>(op) && isa<DimensionFlowInterface>(op) &&

@@ -33,6 +33,10 @@ struct RowChain {
 /// Whether contiguous elements of a view are apart in its operand.
 bool movesLastDimension(mlir::Operation *op);
 
+/// The permutation of a transpose that keeps the last dimension: its rows lie where those of its operand do, at other
+/// distances. Empty for any other operator, and null.
+llvm::ArrayRef<int64_t> orderOfRows(mlir::Operation *op);
+
 /// A map that costs little more than reading its operand, whose elements have at most a quarter of the bits. This is
 /// recomputed on demand, and only a hint for fusion. computedByUsersAttribute is an order, which also keeps operands in
 /// memory and constants unfolded.

@@ -200,6 +200,23 @@ Value originOf(Value value) {
   return value;
 }
 
+bool isGrownState(Value value) {
+  auto behindViews = [](Value value) {
+    while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))
+      value = value.getDefiningOp()->getOperand(0);
+    return value;
+  };
+  value = behindViews(value);
+  if (!value.getDefiningOp<UpdateInterface>())
+    return false;
+  while (auto update = value.getDefiningOp<UpdateInterface>())
+    value = originOf(update->getOperand(0));
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto main = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : func::FuncOp();
+  return main && main.getArgAttr(argument.getArgNumber(), stateAttribute) &&
+         main.getArgAttr(argument.getArgNumber(), capacityAttribute);
+}
+
 std::optional<SmallVector<UpdateInterface>> updatesOf(func::FuncOp main, const State &state) {
   Block &body = main.getBody().front();
   SmallVector<UpdateInterface> updates;

@@ -63,6 +63,10 @@ std::optional<llvm::SmallVector<UpdateInterface>> updatesOf(mlir::func::FuncOp m
 
 /// The value behind reshapes.
 mlir::Value originOf(mlir::Value value);
+
+/// Whether a value is what a growing state is after an update, seen through reshapes and transposes: all rows of a
+/// cache, of which a run adds some. To read it elsewhere than where it lies costs all of them in each run.
+bool isGrownState(mlir::Value value);
 } // namespace perpend::graph
 
 #endif

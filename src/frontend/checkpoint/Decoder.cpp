@@ -104,7 +104,7 @@ RotaryTables &Decoder::rotaryOf(int64_t number) {
   RotaryTables &tables = rotaries[index];
   if (!tables.cosines) {
     begin({"rotary"});
-    tables = rotaryTables(builder, form.rotaries[index], positions, extent);
+    tables = rotaryTables(builder, form.rotaries[index], positions, rotaryExtent);
   }
   return tables;
 }
@@ -245,15 +245,17 @@ Value Decoder::layers(Value tokens) {
 }
 
 Value Decoder::logits(Value tokens) {
-  extent = shapeOf(tokens)[1];
+  extent = rotaryExtent = shapeOf(tokens)[1];
   Value x = layers(tokens);
   return x ? head(x) : x;
 }
 
-Value Decoder::continued(Value tokens, const SymbolicInt &earlier, MutableArrayRef<LayerCache> layerCaches) {
+Value Decoder::continued(Value tokens, const SymbolicInt &earlier, int64_t capacity,
+                         MutableArrayRef<LayerCache> layerCaches) {
   SymbolicInt count = shapeOf(tokens)[0];
   past = earlier;
   extent = past + count;
+  rotaryExtent = SymbolicInt(capacity);
   caches = layerCaches;
   begin({"tokens"});
   builder.require(count - SymbolicInt(1), "expected at least 1 token");

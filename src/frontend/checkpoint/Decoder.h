@@ -23,8 +23,10 @@ public:
   /// tokens [batch, length] of integers to logits [batch, length, vocabulary] of f32.
   mlir::Value logits(mlir::Value tokens);
   /// tokens [n], which follow `past` ones in a sequence, to logits [vocabulary] of the last. `caches`: of each layer,
-  /// without the tokens; then with them.
-  mlir::Value continued(mlir::Value tokens, const graph::SymbolicInt &past, llvm::MutableArrayRef<LayerCache> caches);
+  /// without the tokens; then with them. Rotations that depend on the length of the sequence are those of the longest
+  /// one, `capacity`, because keys in a cache stay as they are.
+  mlir::Value continued(mlir::Value tokens, const graph::SymbolicInt &past, int64_t capacity,
+                        llvm::MutableArrayRef<LayerCache> caches);
 
 private:
   struct Projections {
@@ -51,9 +53,10 @@ private:
   graph::Builder &builder;
   Weights &weights;
   const Form &form;
-  /// The positions of the tokens, [length] of i64, and the extent of the sequence that they end.
+  /// The positions of the tokens, [length] of i64, the extent of the sequence that they end, and the one that rotations
+  /// are made for.
   mlir::Value positions;
-  graph::SymbolicInt extent{0}, past{0};
+  graph::SymbolicInt extent{0}, rotaryExtent{0}, past{0};
   llvm::MutableArrayRef<LayerCache> caches;
   llvm::SmallVector<RotaryTables, 2> rotaries;
 };

@@ -156,8 +156,9 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
   Decoder decoder(builder, weights, form);
   if (cacheTokens > 0)
     caches = declareCaches(function, form);
-  Value logits = cacheTokens > 0 ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), caches)
-                                 : decoder.logits(tokens);
+  Value logits = cacheTokens > 0
+                     ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), cacheTokens, caches)
+                     : decoder.logits(tokens);
   if (!logits || builder.hasFailed() || failed(checkUnused()))
     return {};
   returnResults(function, logits, caches);

@@ -5,6 +5,9 @@
 // packing, before scheduling. Afterwards main holds only constants, reshapes of stored values
 // (aliases), kernel calls, and control flow, whose regions look like main.
 //
+// Products on packed operands read stored ones. But the rows of a cache are read where they lie, through a
+// transpose, so that a run costs the rows that it adds.
+//
 // Each block is fused separately: values read by another block are stored, and so are those that
 // control flow reads (conditions, limits, yielded values).
 //
@@ -150,6 +153,12 @@ static bool needsStoredOperands(Operation *op) {
   return (element && element.needsStoredOperands()) || op->hasAttr(computedByUsersAttribute);
 }
 
+/// A transpose of rows of a cache that only products on packed operands read.
+static bool isViewOfCache(Operation *op) {
+  return !orderOfRows(op).empty() && isGrownState(op->getResult(0)) &&
+         llvm::all_of(op->getUsers(), [](Operation *user) { return isProduct(user); });
+}
+
 /// When a map reads two reductions, one is stored: the one with fewer bits.
 static bool isWiderReduction(Value value, Value other) {
   while (auto reshape = value.getDefiningOp<ReshapeOp>())
@@ -166,8 +175,10 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
     return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
            (computation.kind == ElementKind::View || (computation.kind == ElementKind::Pointwise && value.hasOneUse()));
   auto element = dyn_cast<ElementInterface>(user);
-  if (!element || needsStoredOperands(user) || user->getBlock() != value.getParentBlock())
+  if (!element || user->getBlock() != value.getParentBlock() || isViewOfCache(user))
     return false;
+  if (needsStoredOperands(user))
+    return isViewOfCache(value.getDefiningOp());
   if (llvm::any_of(user->getOperands(), isComputedByUsers))
     return isComputedByUsers(value);
   // In a chain, rows are read together; values that would be recomputed per element, or gathered from afar, are stored.

@@ -55,6 +55,8 @@ public:
   static bool takesLines(const tile::Intrinsic &intrinsic) { return hasShapes(intrinsic, /*lines=*/"lines "); }
   /// The arguments of a block's function, except the address to prefetch. Emits errors.
   mlir::FailureOr<llvm::SmallVector<mlir::Value>> operands();
+  /// The distance of rows of a panel: columns times elements of a word, unless they lie apart.
+  mlir::Value rowOfPanel() { return stride(1, 2); }
   /// For descriptions with lines: their number, and their strides in the left operand and in the sums.
   mlir::Value lines() { return extent(tile::linesParameter); }
   mlir::Value leftOfLine() { return stride(0, 2); }

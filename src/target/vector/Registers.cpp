@@ -80,15 +80,18 @@ struct RegisterBlock {
   int64_t words;   //  words of the depth per step
   int64_t unroll;  // steps along k in the body of the main loop
   int64_t sets;    // independent copies of the accumulators; divides unroll
+  bool isColumn;   // a panel of one column, whose elements are contiguous along the depth
 
   /// `isFused`: one instruction multiplies and adds. If not, LLVM first adds up the products of neighbouring steps,
   /// which needs registers for all of them.
   /// `isOneChain`: each sum is one chain of multiply-adds, whatever the number of rows.
-  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused, bool isOneChain)
-      : rows(rows), cols(cols), sets(1) {
-    lanes = lanesOf(cols, registerLanes);
+  /// `liesApart`: a panel's rows do.
+  RegisterBlock(int64_t rows, int64_t cols, int64_t registerLanes, int64_t registers, bool isFused, bool isOneChain,
+                bool liesApart)
+      : rows(rows), cols(cols), sets(1), isColumn(cols == 1 && !liesApart) {
+    lanes = cols == 1 && liesApart ? 1 : lanesOf(cols, registerLanes);
     vectors = llvm::divideCeil(cols, lanes);
-    words = isColumn() ? lanes : 1;
+    words = isColumn ? lanes : 1;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
     while (!isOneChain && sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
@@ -100,14 +103,13 @@ struct RegisterBlock {
     return cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
   }
   int64_t accumulators() const { return rows * vectors; }
-  bool isColumn() const { return cols == 1; }
 };
 
 class MicroKernelEmitter : PanelCode {
 public:
   MicroKernelEmitter(ImplicitLocOpBuilder &builder, RegisterBlock block, PanelArguments arguments, WordProducts words,
-                     const target::Machine &target, int64_t parts)
-      : PanelCode(builder, arguments, target), block(block), words(words), parts(parts) {}
+                     const target::Machine &target, int64_t parts, Value rowOfPanel)
+      : PanelCode(builder, arguments, target), block(block), words(words), parts(parts), rowOfPanel(rowOfPanel) {}
 
   void emit();
 
@@ -116,12 +118,18 @@ private:
   void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetchAhead(Value bIndex);
+  /// The distance of rows of a panel, which are contiguous unless they lie apart.
+  Value alongDepth(Value rows) { return multiply(rows, rowOfPanel ? rowOfPanel : constant(block.cols)); }
+  Value afterRows(Value bIndex, int64_t rows) {
+    return rowOfPanel ? add(bIndex, alongDepth(constant(rows))) : add(bIndex, rows * block.cols * words.group);
+  }
   Values addSets(ValueRange accumulators);
   void emitStores(ValueRange accumulators);
 
   RegisterBlock block;
   WordProducts words;
-  int64_t parts; ///< number of calls that share the prefetching
+  int64_t parts;    ///< number of calls that share the prefetching
+  Value rowOfPanel; ///< from one row of a panel to the next; null: they are contiguous
 };
 
 /// Accumulates one position of the window: the sum over k.
@@ -142,7 +150,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
       Values aIndices, next(current);
       for (Value base : rowBases)
         aIndices.push_back(add(base, k));
-      emitBody(aIndices, add(bBase, multiply(k, constant(block.cols))), next);
+      emitBody(aIndices, add(bBase, alongDepth(k)), next);
       return next;
     });
     from = to;
@@ -177,17 +185,16 @@ void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64
 /// Emits one word along k for all rows and columns. The indices belong to the first step of the loop's body.
 void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators) {
-  if (!block.isColumn())
-    prefetch(arguments.b, bIndex, (step + prefetchDistance) * block.cols * words.group, block.cols * words.group);
+  if (!block.isColumn)
+    prefetch(arguments.b, afterRows(bIndex, step + prefetchDistance), 0, block.cols * words.group);
+  Value row0 = afterRows(bIndex, step * block.words);
   Values bRow;
-  for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    int64_t position = (step * block.words * block.cols + vector * block.lanes) * words.group;
-    bRow.push_back(words.loadVector(arguments.b, add(bIndex, position)));
-  }
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    bRow.push_back(words.loadVector(arguments.b, add(row0, vector * block.lanes * words.group)));
   MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
     Value index = add(aIndices[row], step * block.words * words.group);
-    Value word = block.isColumn() ? words.loadRow(arguments.a, index) : words.loadWord(arguments.a, index);
+    Value word = block.isColumn ? words.loadRow(arguments.a, index) : words.loadWord(arguments.a, index);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
       accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
@@ -217,7 +224,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::addSets(ValueRange accumulators) 
 void MicroKernelEmitter::emitStores(ValueRange accumulators) {
   for (int64_t row = 0; row < block.rows; ++row) {
     Value rowIndex = add(arguments.cOffset, multiply(arguments.cStride, constant(row)));
-    if (block.isColumn()) {
+    if (block.isColumn) {
       builder.create<memref::StoreOp>(words.sum(accumulators[row]), arguments.c, rowIndex);
       continue;
     }
@@ -264,13 +271,21 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     operands->push_back(op.getAhead());
   }
   const bool isOneChain = graph::isBatchInvariant(op);
+  Value rowOfPanel = call.rowOfPanel();
+  const bool liesApart = getConstantIntValue(rowOfPanel) != *cols * intrinsic.panels->group;
+  if (liesApart) {
+    name += "_apart";
+    operands->push_back(rowOfPanel);
+  }
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
     int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
     int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
     RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
-                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target), isOneChain);
+                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target), isOneChain, liesApart);
     WordProducts words(code, intrinsic, block.lanes, target);
-    MicroKernelEmitter(code, block, PanelArguments(arguments), words, target, parts).emit();
+    Value apart = liesApart ? arguments.back() : Value();
+    PanelArguments others(liesApart ? arguments.drop_back() : arguments);
+    MicroKernelEmitter(code, block, others, words, target, parts, apart).emit();
   };
   call.replace(name, *operands, emit);
   return success();

@@ -126,6 +126,9 @@ private:
   mlir::Value accumulateLoops(mlir::OpBuilder &builder, const Accumulation &accumulation, ForOp loop,
                               mlir::Value carried);
   mlir::Value accumulateBlock(mlir::OpBuilder &builder, const Accumulation &accumulation, mlir::Value carried);
+  /// Whether the innermost loop of a sum is emitted by sumInOrder().
+  bool isSummedInOrder(const Accumulation &accumulation, ForOp loop, mlir::Value carried);
+  mlir::Value sumInOrder(mlir::OpBuilder &builder, const Accumulation &accumulation, ForOp loop, mlir::Value carried);
 
   // Edges
   std::optional<Edge> edgeOf(ForOp loop);
@@ -153,6 +156,7 @@ private:
   bool emitLanes(mlir::OpBuilder &builder, ForOp loop);
   /// A vector of the expression's values in all lanes, or a scalar if they are equal.
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
+  mlir::Value atFirstLane(mlir::OpBuilder &builder, const IndexAlong &index);
   mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);
   void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
   void emitLaneOperation(mlir::OpBuilder &builder, mlir::Operation &op);
@@ -184,6 +188,8 @@ private:
   /// The loop whose iterations are lanes of the code being emitted; null for scalar code.
   ForOp lanes;
   int64_t laneCount = 0;
+  /// The iteration of lane 0, where that is not 0.
+  mlir::Value firstLane;
   /// Memory of local buffers on the stack, by allocation.
   llvm::DenseMap<mlir::Operation *, mlir::Value> allocated;
   /// Vectors of loads that have been transposed in advance, as they lie in memory.
@@ -197,6 +203,9 @@ private:
   /// Per buffer: the loop whose iterations prefetch a part each, and the rows.
   llvm::DenseMap<mlir::Value, std::pair<ForOp, Rows>> inParts;
 };
+
+/// Sums and products of a batch-invariant kernel stay in the order in which they are written.
+void fixOrderOfSums(mlir::func::FuncOp function);
 } // namespace perpend::tile
 
 #endif

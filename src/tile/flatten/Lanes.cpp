@@ -37,7 +37,8 @@ namespace {
 /// Finds which values of a loop's body vary between lanes, and whether vectors can hold them.
 class LaneCheck {
 public:
-  LaneCheck(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
+  /// sum: of a loop over a summed dimension, the store of the sum.
+  LaneCheck(ForOp loop, KernelIndices &indices, StoreOp sum = {}) : loop(loop), indices(indices), sum(sum) {}
 
   bool run() {
     bool isPossible = true;
@@ -67,7 +68,7 @@ private:
       SymbolicInt expression = indices.resolve(index.getExpression(), index.getVariables()).front();
       if (varies(expression))
         add(index->getResults());
-      return !usesVarying(expression);
+      return !usesVarying(expression) && hasStride(expression, op);
     }
     if (auto choice = dyn_cast<scf::IfOp>(op))
       return isPossibleFor(choice);
@@ -81,7 +82,7 @@ private:
   bool isPossibleFor(BlockOp block) {
     for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
       if (varies(binding)) {
-        if (block.kind(i) != IteratorKind::Spatial)
+        if (block.kind(i) != (sum ? IteratorKind::Reduced : IteratorKind::Spatial))
           return false;
         add(block.iterators()[i]);
       }
@@ -93,8 +94,19 @@ private:
     return indices.names.anyValue(expression, [&](Value value) { return varies(value); });
   }
 
+  /// Lanes of a sum start anywhere in the loop.
+  bool hasStride(const SymbolicInt &expression, Operation *at) {
+    return !sum || !varies(expression) || indices.along(expression, loop, at).stride;
+  }
+
   bool isPossibleFor(const Access &access) {
     bool differs = false;
+    if (sum && access.buffer() == sum.getBuffer()) {
+      add(access.op->getResults());
+      return true;
+    }
+    if (!hasStride(indices.positionOf(access), access.op))
+      return false;
     for (const SymbolicInt &index : indices.indicesOf(access)) {
       if (usesVarying(index))
         return false;
@@ -139,11 +151,16 @@ private:
 
   ForOp loop;
   KernelIndices &indices;
+  StoreOp sum;
   llvm::DenseSet<Value> varying;
 };
 } // namespace
 
 bool perpend::tile::fitsLanes(ForOp loop, KernelIndices &indices) { return LaneCheck(loop, indices).run(); }
+
+bool perpend::tile::fitsSumLanes(ForOp loop, StoreOp store, KernelIndices &indices) {
+  return LaneCheck(loop, indices, store).run();
+}
 
 /// The iterations after the last whole vector may form a shorter vector.
 std::optional<Edge> Flattener::laneEdge(ForOp loop) {
@@ -193,6 +210,14 @@ static SmallVector<SymbolicInt> eachLane(const SymbolicInt &expression, const st
   return list;
 }
 
+Value Flattener::atFirstLane(OpBuilder &builder, const IndexAlong &index) {
+  Value first = value(builder, index.first);
+  if (!firstLane || index.isUniform())
+    return first;
+  Value moved = builder.createOrFold<arith::MulIOp>(loc, firstLane, value(builder, *index.stride));
+  return builder.createOrFold<arith::AddIOp>(loc, first, moved);
+}
+
 Value Flattener::laneValue(OpBuilder &builder, const SymbolicInt &expression, Operation *at) {
   IndexAlong index = indices.along(expression, lanes, at);
   if (index.isUniform())
@@ -206,7 +231,7 @@ Value Flattener::laneValue(OpBuilder &builder, const SymbolicInt &expression, Op
         }()));
     if (!index.isContiguous())
       steps = builder.create<arith::MulIOp>(loc, steps, spread(builder, value(builder, *index.stride)));
-    return builder.create<arith::AddIOp>(loc, spread(builder, value(builder, index.first)), steps);
+    return builder.create<arith::AddIOp>(loc, spread(builder, atFirstLane(builder, index)), steps);
   }
   SmallVector<Value> values;
   for (const SymbolicInt &one :
@@ -233,9 +258,15 @@ Value Flattener::loadLanes(OpBuilder &builder, LoadOp load) {
     return asValue(builder, loc, known, laneType(scalar));
   const IndexAlong &index = alongLanes({load});
   if (index.isUniform() || index.isContiguous())
-    return elements.load(builder, loc, memory, value(builder, index.first),
+    return elements.load(builder, loc, memory, atFirstLane(builder, index),
                          index.isUniform() ? scalar : laneType(scalar));
   SmallVector<Value> each;
+  if (firstLane) {
+    Value position = atFirstLane(builder, index), step = value(builder, *index.stride);
+    for (int64_t i = 0; i < laneCount; ++i, position = builder.createOrFold<arith::AddIOp>(loc, position, step))
+      each.push_back(elements.load(builder, loc, memory, position, scalar));
+    return builder.create<vector::FromElementsOp>(loc, cast<VectorType>(laneType(scalar)), each);
+  }
   for (const SymbolicInt &one :
        eachLane(positionOf({load}), indices.names.nameOf(lanes.variable()), laneCount, indices.rangesAround(load)))
     each.push_back(elements.load(builder, loc, memory, value(builder, one), scalar));

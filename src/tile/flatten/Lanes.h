@@ -9,6 +9,10 @@ namespace perpend::tile {
 
 /// Whether everything that varies between iterations of a loop can be held in vectors.
 bool fitsLanes(ForOp loop, KernelIndices &indices);
+
+/// The same for a loop of the last summed dimension, whose lanes keep sums of their own in the place of the element
+/// that `store` writes. All accesses have one stride along the loop.
+bool fitsSumLanes(ForOp loop, StoreOp store, KernelIndices &indices);
 } // namespace perpend::tile
 
 #endif

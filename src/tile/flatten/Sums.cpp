@@ -120,6 +120,8 @@ void Flattener::emitElement(OpBuilder &builder, const Accumulation &accumulation
 }
 
 Value Flattener::accumulateLoops(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried) {
+  if (isSummedInOrder(accumulation, loop, carried))
+    return sumInOrder(builder, accumulation, loop, carried);
   Operation &only = loop.body()->front();
   return iterate(builder, loop, carried, [&](OpBuilder &inner, Value current) {
     auto next = dyn_cast<ForOp>(only);

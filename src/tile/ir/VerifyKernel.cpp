@@ -56,7 +56,9 @@ static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRan
   auto element = dyn_cast<graph::ElementInterface>(op);
   auto isInput = [&](Value operand) {
     bool isRows = chain && operand == op->getOperand(0) && (op == chain->root || chain->members.contains(op));
-    return isa<BlockArgument>(operand) || isRows;
+    bool isView =
+        !graph::orderOfRows(operand.getDefiningOp()).empty() && isa<BlockArgument>(operand.getDefiningOp()->getOperand(0));
+    return isa<BlockArgument>(operand) || isView || isRows;
   };
   if (element && element.needsStoredOperands() && !llvm::all_of(op->getOperands(), isInput))
     return fail(kernel, op, "the operands of '" + op->getName().getStringRef() + "' must lie in memory",

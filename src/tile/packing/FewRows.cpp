@@ -4,6 +4,7 @@
 
 #include "graph/BatchInvariance.h"
 #include "graph/ElementTypes.h"
+#include "graph/States.h"
 #include "tile/kernel/Buffers.h"
 
 using namespace mlir;
@@ -15,15 +16,19 @@ using namespace perpend::tile;
 static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   auto sum = dyn_cast<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
   int64_t rows = matrices.extents.rows.constant().value_or(0);
-  return sum && !graph::isBatchInvariant(op) && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
+  return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
-  return fewRows(op, matrices, target) > 1 && matrices.hasTransposedRight(op->getOperand(1));
+  Value right = op->getOperand(1);
+  int64_t rows = fewRows(op, matrices, target);
+  if (graph::isGrownState(right) && matrices.sumsAlongRight(right))
+    return rows > 0;
+  return rows > 1 && !graph::isBatchInvariant(op) && matrices.hasTransposedRight(right);
 }
 
 bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
-  int64_t rows = fewRows(op, matrices, target);
+  int64_t rows = graph::isBatchInvariant(op) ? 0 : fewRows(op, matrices, target);
   Value right = op->getOperand(1);
   if (rows == 0 || target.cyclesPerSecond == 0)
     return false;

@@ -6,6 +6,8 @@
 //
 //   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
 //
+// (as the keys of a cache always are, whose rows may also lie apart),
+//
 // or by the rule for reductions, row by row.
 //
 //===----------------------------------------------------------------------===//

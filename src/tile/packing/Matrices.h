@@ -30,7 +30,7 @@ public:
   mlir::Value transposedLeft(graph::Builder &builder, mlir::Value operand) const;
   /// Whether memory has that order already, seen through transposes, so that nothing needs to be moved.
   bool hasTransposedRight(mlir::Value operand) const;
-  /// Whether the right operand is contiguous along the sum.
+  /// Whether the right operand is contiguous along the sum: its last dimension in memory is summed.
   bool sumsAlongRight(mlir::Value operand) const;
   /// Bytes of the right operand, or of one of its matrices; unknown extents count as 1.
   double bytesOfRight(mlir::Value operand, bool ofMatrix) const;

@@ -15,6 +15,8 @@
 #include "graph/Attributes.h"
 #include "graph/BatchInvariance.h"
 #include "graph/ElementTypes.h"
+#include "graph/Rows.h"
+#include "graph/States.h"
 #include "tile/ir/Tile.h"
 #include "tile/packing/FewRows.h"
 #include "tile/packing/GroupedWeights.h"
@@ -96,7 +98,23 @@ Value Packer::pack(Value matrix, size_t outerRank, const PanelChoice &choice, in
   if (group > 1)
     std::swap(permutation[permutation.size() - 1], permutation[permutation.size() - 2]);
   permutation.insert(permutation.begin() + outerRank, panels);
+  if (group == 1 && graph::isGrownState(matrix) && !graph::orderOfRows(matrix.getDefiningOp()).empty())
+    return packedRows(matrix.getDefiningOp(), permutation, choice.columns);
   return builder.transpose(builder.reshape(matrix, shape), permutation);
+}
+
+/// The same with rows of a cache, which become panels where they lie: one transpose comes last, and the product reads
+/// through it.
+Value Packer::packedRows(Operation *rows, ArrayRef<int64_t> permutation, int64_t columns) {
+  Value stored = rows->getOperand(0);
+  ArrayRef<int64_t> given = graph::orderOfRows(rows);
+  Shape shape = shapeOf(stored);
+  size_t last = shape.size() - 1;
+  shape.back() = floorDiv(shape.back(), SymbolicInt(columns));
+  shape.emplace_back(columns);
+  SmallVector<int64_t> order =
+      llvm::map_to_vector(permutation, [&](int64_t dim) { return dim < int64_t(last) ? given[dim] : dim; });
+  return builder.transpose(builder.reshape(stored, shape), order);
 }
 
 /// [..., m, k] times [..., k, n].
@@ -173,8 +191,11 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   if (graph::isBatchInvariant(op)) // an intrinsic for few rows may add up in another order
     extents.rows = SymbolicInt::symbol("any");
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
+  auto addsUpInOrder = [&](const PanelChoice &choice) { // words of several elements have several sums
+    return !graph::isBatchInvariant(op) || !isa<FloatType>(choice.panels().left) || choice.panels().group == 1;
+  };
   for (const PanelChoice &choice : choicesFor(extents, left, right)) {
-    if (isTransposed && !readsInPlace(choice, left, extents.depth))
+    if (isTransposed && (!readsInPlace(choice, left, extents.depth) || !addsUpInOrder(choice)))
       continue;
     auto operands = operandsFor(choice, left, right, /*mayHaveRightZero=*/true);
     if (!operands)

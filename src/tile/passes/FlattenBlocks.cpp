@@ -21,6 +21,7 @@
 #include "tile/schedule/Schedule.h"
 
 #include "graph/Attributes.h"
+#include "graph/BatchInvariance.h"
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
@@ -403,6 +404,8 @@ struct FlattenBlocks : perpend::tile::impl::TileFlattenBlocksBase<FlattenBlocks>
     if (llvm::any_of(units, [](const SymbolicInt &extent) { return extent.isPoison(); }))
       return flat.emitError("expected a number of units that the symbols give, got an expression that is too long");
     flat->setAttr(extentAttribute, graph::ShapeAttr::get(kernel.getContext(), units));
+    if (graph::isBatchInvariant(kernel))
+      fixOrderOfSums(flat);
     kernel.erase();
     return success();
   }

@@ -17,6 +17,9 @@
 //
 //   %b, %i, %l = split %i1, [_, 7, 2]        reorder …, %i, …, %l, %r, %c
 //
+// A dimension that divides the rows of the unpacked operand in memory (heads of keys) is inside a unit, which so reads
+// contiguous memory.
+//
 //===----------------------------------------------------------------------===//
 
 #include "tile/rules/Rules.h"
@@ -66,6 +69,8 @@ private:
   int64_t resultBytes();
   bool keepsPanels();
   int64_t blockOf(unsigned dim, int64_t multiple);
+  bool isBetweenRows(unsigned dim);
+  bool hasPartsOfRows();
   /// Divisor of a thread's own caches for the plain operand of a unit; more if products take as long as reading it.
   int64_t cacheParts() const { return height || together > 1 ? 4 : 2; }
 
@@ -290,10 +295,22 @@ bool ContractionRule::keepsPanels() {
          resultBytes() > static_cast<int64_t>(target.ownCacheBytes()) / 2;
 }
 
+/// Whether a dimension, such as that of heads, divides the rows of the plain operand in memory.
+bool ContractionRule::isBetweenRows(unsigned dim) {
+  return rows && !height && dim + 1 < rank() && dim != rows && moves(dim, plain) && extentOf(dim).isConstant() &&
+         stepBytes(dim) < stepBytes(*rows);
+}
+
+bool ContractionRule::hasPartsOfRows() {
+  return llvm::any_of(llvm::seq<unsigned>(rank()), [&](unsigned dim) { return isBetweenRows(dim); });
+}
+
 /// Size of a unit along a dimension: what a thread's own caches hold of the plain operand, or less if there would be
 /// too few units.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim));
+  if (hasPartsOfRows())
+    return std::max<int64_t>(1, int64_t(target.nearCacheBytes()) / 2 / stepBytes(dim) / multiple) * multiple;
   auto held = static_cast<int64_t>(target.ownCacheBytes()) / cacheParts() / stepBytes(dim);
   if (keepsPanels())
     held = std::min<int64_t>(held, target.ownCacheBytes() / 32 * count / resultBytes());
@@ -339,6 +356,10 @@ LogicalResult ContractionRule::divide() {
     bool isColumns = dim + 1 == rank(), isInBlock = isColumns || dim == rows || (dim == height && lines > 1);
     int64_t size = dim == rows ? rowsAtOnce : dim == height ? lines : 1;
     int64_t blocks = isOuter ? blockOf(dim, size) / size : 1;
+    if (isBetweenRows(dim)) {
+      inUnit.push_back(*loop);
+      continue;
+    }
     if (blocks > 1)
       factors.push_back(blocks);
     if (isInBlock)

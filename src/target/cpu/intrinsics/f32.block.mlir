@@ -1,10 +1,10 @@
 // A register tile of a product of f32: rows x cols sums over a window (outer x inner) and a depth. The right operand is
-// in panels of cols columns. A last block may have fewer rows.
+// in panels of cols columns, whose rows may lie apart. A last block may have fewer rows.
 func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
-    strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    strides = [["_", "_", "_", "1"], ["_", "_", "_", "1"], ["_", "1"]],
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers"
