@@ -28,20 +28,29 @@ using namespace perpend::tile;
 /// The same on all machines, so that results are.
 static constexpr int64_t sumLanes = 16;
 
-static std::optional<Combination> combinationAt(const Accumulation &accumulation) {
-  std::string why;
-  std::optional<SingleStore> single = singleStoreOf(accumulation.block, why);
-  return single ? combinationOf(accumulation.block, *single, why) : std::nullopt;
+/// The commutative operation with a neutral element that makes the next value of what a block accumulates.
+static std::optional<Combination> accumulatedBy(const Accumulation &accumulation) {
+  StoreOp store = accumulation.store;
+  Operation *combine = store.getValue().getDefiningOp();
+  std::optional<TypedAttr> neutral;
+  if (combine && combine->getNumOperands() == 2 && combine->hasTrait<OpTrait::IsCommutative>())
+    neutral = arith::getNeutralElement(combine);
+  if (!neutral)
+    return std::nullopt;
+  for (Value operand : combine->getOperands())
+    if (auto load = operand.getDefiningOp<LoadOp>(); load && load.getBuffer() == store.getBuffer())
+      return Combination{load, combine, *neutral};
+  return std::nullopt;
 }
 
 bool Flattener::isSummedInOrder(const Accumulation &accumulation, ForOp loop, Value carried) {
   return !lanes && isa<FloatType>(carried.getType()) && graph::isBatchInvariant(kernel) &&
-         combinationAt(accumulation) && isa<BlockOp>(loop.body()->front()) && !hasOpenCondition(loop) &&
+         accumulatedBy(accumulation) && isa<BlockOp>(loop.body()->front()) && !hasOpenCondition(loop) &&
          fitsSumLanes(loop, accumulation.store, indices);
 }
 
 Value Flattener::sumInOrder(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried) {
-  Combination combination = *combinationAt(accumulation);
+  Combination combination = *accumulatedBy(accumulation);
   auto type = VectorType::get({sumLanes}, carried.getType());
   Value neutral =
       builder.create<arith::ConstantOp>(loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(combination.neutral)));
