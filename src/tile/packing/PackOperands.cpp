@@ -18,6 +18,7 @@
 #include "graph/Rows.h"
 #include "graph/States.h"
 #include "tile/ir/Tile.h"
+#include "tile/kernel/Buffers.h"
 #include "tile/packing/FewRows.h"
 #include "tile/packing/GroupedWeights.h"
 #include "tile/packing/Packer.h"
@@ -188,8 +189,11 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   ProductExtents extents = matrices.extents;
   if (isTransposed)
     std::swap(extents.rows, extents.columns);
-  if (graph::isBatchInvariant(op)) // an intrinsic for few rows may add up in another order
+  if (graph::isBatchInvariant(op)) { // an intrinsic for few rows or columns may add up in another order
     extents.rows = SymbolicInt::symbol("any");
+    if (isTransposed)
+      extents.columns = SymbolicInt(target.vectorLanes(elementBytes(sum)));
+  }
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
   auto addsUpInOrder = [&](const PanelChoice &choice) { // words of several elements have several sums
     return !graph::isBatchInvariant(op) || !isa<FloatType>(choice.panels().left) || choice.panels().group == 1;

@@ -1,0 +1,102 @@
+"""Decoders with a cache: what they compute for a text given in pieces is what they compute for the whole."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import perpend
+import pytest
+from cli.tool import DIGITS, reject, succeed
+from frontend.checkpoint.tiny_models import CASES, agree, logits, make, prompt, save
+from numpy.typing import NDArray
+
+TEXT = prompt(100)
+PIECES = [7, *[1] * 33, 25, 16, 17, 2]  # 100 tokens
+
+
+def in_pieces(model: perpend.Model, tokens: NDArray[np.int64], sizes: list[int]) -> dict[int, NDArray[np.float32]]:
+    """By the number of tokens so far, the logits of the last of them."""
+    model.reset()
+    results, first = {}, 0
+    for size in sizes:
+        results[first + size] = model(tokens[first : first + size])
+        first += size
+    return results
+
+
+# With a cache, rotations are those of the longest text that it can hold (llama-dynamic, phi3-longrope).
+@pytest.mark.parametrize("name", CASES)
+def test_pieces(name: str, tmp_path: Path) -> None:
+    model = make(CASES[name])
+    compiled = perpend.compile(save(model, tmp_path), cache=100)
+    expected = logits(model, TEXT)[0]
+    got = in_pieces(compiled, TEXT[0], PIECES)
+    depends_on_length = name in ("llama-dynamic", "phi3-longrope")
+    counts = [100] if depends_on_length else list(got)
+    agree(np.stack([got[count] for count in counts]), expected[[count - 1 for count in counts]])
+
+
+@pytest.mark.parametrize("name", ["llama", "llama-tied", "gemma2", "gpt2", "qwen3", "phi3-partial", "mixtral"])
+def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
+    path = save(make(CASES[name]), tmp_path)
+    whole = perpend.compile(path, batch_invariant=True)(TEXT)[0]
+    chunks = perpend.compile(path, cache=128, batch_invariant=True)
+    single = perpend.compile(path, cache=128, dims={"n": 1}, batch_invariant=True)
+    for sizes in ([1] * 100, PIECES, [100], [33, 67], [64, 36]):
+        for model in (chunks, single) if set(sizes) == {1} else (chunks,):
+            for count, result in in_pieces(model, TEXT[0], sizes).items():
+                np.testing.assert_array_equal(result, whole[count - 1], err_msg=f"{count} tokens of {sizes}")
+
+
+def test_a_session_is_cut_back(tmp_path: Path) -> None:
+    model = perpend.compile(save(make(CASES["llama"]), tmp_path), cache=128, batch_invariant=True)
+    expected = in_pieces(model, TEXT[0], [40, 20])[60]
+    model.truncate(10)
+    np.testing.assert_array_equal(model(TEXT[0, 10:60]), expected)
+    saved = model.save_states()
+    model.reset()
+    model.load_states(saved)
+    np.testing.assert_array_equal(model(TEXT[0, 60:61]), in_pieces(model, TEXT[0], [10, 50, 1])[61])
+
+
+def test_limits(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    model = perpend.compile(path, cache=8)
+    model(TEXT[0, :6])
+    with pytest.raises(ValueError, match=r"'keys.0' needs length \+ n <= 8, got 9"):
+        model(TEXT[0, 6:9])
+    model(TEXT[0, 6:8])  # it is as before
+    with pytest.raises(ValueError, match="at least 1 token"):
+        model(TEXT[0, :0])
+    with pytest.raises(perpend.CompileError, match="only for checkpoints"):
+        perpend.compile(object(), cache=8)
+    assert "for checkpoints" in reject("inspect", DIGITS, "--cache", 8, folder=tmp_path)
+
+
+def test_memory_is_what_was_written(tmp_path: Path) -> None:
+    """A million tokens are room for 512 MB; three need some pages."""
+    model = perpend.compile(save(make(CASES["llama"]), tmp_path), cache=1_000_000)
+
+    def resident() -> int:
+        return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+    before = resident()
+    model(TEXT[0, :3])
+    assert resident() - before < 32 << 20
+
+
+@pytest.mark.parametrize("name", ["llama", "gpt2"])
+def test_nothing_copies_a_cache(name: str, tmp_path: Path) -> None:
+    """Only products, and what is fused with them, read all keys and values where one token is added."""
+    path = save(make(CASES[name]), tmp_path)
+    text = succeed("inspect", str(path), "--cache", "128", "--dim", "n=1", "--stage", "fuse", folder=tmp_path)
+    caches = set(re.findall(r"(%\w+) = graph.concat %arg", text))
+    assert len(caches) == 4
+    caches |= {view for view, cache in re.findall(r"(%\w+) = graph.reshape (%\w+) ", text) if cache in caches}
+    readers = [
+        (kernel, inputs)
+        for kernel, inputs in re.findall(r"graph.call_kernel @(\w+)\(([^)]*)\)", text)
+        if caches & set(inputs.split(", "))
+    ]
+    assert len(readers) == 4
+    assert not [kernel for kernel, _ in readers if "transpose" in kernel or "pad" in kernel or "reshape" in kernel]
