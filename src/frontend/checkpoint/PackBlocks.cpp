@@ -1,55 +1,166 @@
 //===- PackBlocks.cpp - blocks as the graph's weights in groups -----------===//
 //
-// docs/decisions/0027: numbers in one tensor, scales in another. In blocks of
-// GGUF the scale lies before the numbers; numbers of 8 bits are signed, and of
-// 4 bits the second half of a block lies in the high bits of the first.
+// docs/decisions/0027: numbers in one tensor, scales in another, and zeros, if
+// there are some, in a third. Numbers of 3 bits take 4, those of 5 and 6 take 8;
+// groups of blocks of 256 get scales of their own.
 //
 //===----------------------------------------------------------------------===//
 
 #include "frontend/checkpoint/PackBlocks.h"
+#include "frontend/checkpoint/QuantisedBlocks.h"
 #include "support/ZeroedMemory.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
 #include <cstring>
 
 namespace perpend::checkpoint {
+namespace {
+/// One group: an element is scale * number + offset. Without an offset, numbers are signed.
+struct Group {
+  float scale = 0, offset = 0;
+  int8_t numbers[32] = {};
+};
 
-static constexpr unsigned scaleBytes = 2;
+struct Form {
+  Encoding encoding;
+  unsigned bits;
+  int size; ///< of a group
+  bool hasOffset;
+  /// f16 scales at the start of the block, one for a block, which is a group.
+  bool hasHalfScales;
+  /// Reads group j of a block.
+  void (*read)(const uint8_t *block, int j, Group &group);
+};
+} // namespace
 
-bool canPack(Encoding encoding) { return encoding == Encoding::Q8_0 || encoding == Encoding::Q4_0; }
+static float toFloat(int number) { return static_cast<float>(number); }
 
-static void packBytes(const uint8_t *block, uint8_t *numbers) {
-  for (int i = 0; i < 32; ++i)
-    numbers[i] = block[i] ^ 0x80;
+template <typename Number> static void setNumbers(Group &group, int count, Number number) {
+  for (int i = 0; i < count; ++i)
+    group.numbers[i] = static_cast<int8_t>(number(i));
 }
 
-static void packNibbles(const uint8_t *block, uint8_t *numbers) {
-  for (int i = 0; i < 8; ++i) {
-    uint8_t one = block[2 * i], next = block[2 * i + 1];
-    numbers[i] = (one & 15) | (next & 15) << 4;
-    numbers[i + 8] = one >> 4 | (next & 0xf0);
-  }
+static void readQ4_0(const uint8_t *block, int, Group &group) {
+  setNumbers(group, 32, [=](int i) { return nibble(block + 2, i) - 8; });
+}
+static void readQ8_0(const uint8_t *block, int, Group &group) { std::memcpy(group.numbers, block + 2, 32); }
+static void readQ5_0(const uint8_t *block, int, Group &group) {
+  setNumbers(group, 32, [=](int i) { return fiveBits(block + 6, block + 2, i) - 16; });
+}
+static void readIQ4_NL(const uint8_t *block, int, Group &group) {
+  setNumbers(group, 32, [=](int i) { return unevenValues[nibble(block + 2, i)]; });
+}
+static void readQ4_1(const uint8_t *block, int, Group &group) {
+  group.scale = half(block);
+  group.offset = half(block + 2);
+  setNumbers(group, 32, [=](int i) { return nibble(block + 4, i); });
+}
+static void readQ5_1(const uint8_t *block, int, Group &group) {
+  group.scale = half(block);
+  group.offset = half(block + 2);
+  setNumbers(group, 32, [=](int i) { return fiveBits(block + 8, block + 4, i); });
+}
+static void readQ2_K(const uint8_t *block, int j, Group &group) {
+  group.scale = half(block + 80) * toFloat(block[j] & 15);
+  group.offset = -half(block + 82) * toFloat(block[j] >> 4);
+  setNumbers(group, 16, [=](int i) { return twoBits(block + 16, 16 * j + i); });
+}
+static void readQ3_K(const uint8_t *block, int j, Group &group) {
+  group.scale = half(block + 108) * toFloat(smallScale(block + 96, j));
+  setNumbers(group, 16, [=](int i) { return threeBits(block, block + 32, 16 * j + i); });
+}
+static void readScales(const uint8_t *block, int j, Group &group) {
+  GroupScale own = groupScale(block + 4, j);
+  group.scale = half(block) * toFloat(own.scale);
+  group.offset = -half(block + 2) * toFloat(own.offset);
+}
+static void readQ4_K(const uint8_t *block, int j, Group &group) {
+  readScales(block, j, group);
+  setNumbers(group, 32, [=](int i) { return fourBits(block + 16, 32 * j + i); });
+}
+static void readQ5_K(const uint8_t *block, int j, Group &group) {
+  readScales(block, j, group);
+  setNumbers(group, 32, [=](int i) { return fourBits(block + 48, 32 * j + i) | (block[16 + i] >> j & 1) << 4; });
+}
+static void readQ6_K(const uint8_t *block, int j, Group &group) {
+  group.scale = half(block + 208) * toFloat(static_cast<int8_t>(block[192 + j]));
+  setNumbers(group, 16, [=](int i) { return sixBits(block, block + 128, 16 * j + i); });
+}
+
+static const Form *formOf(Encoding encoding) {
+  static constexpr Form forms[] = {
+      {Encoding::Q4_0, 4, 32, false, true, readQ4_0},  {Encoding::Q8_0, 8, 32, false, true, readQ8_0},
+      {Encoding::Q5_0, 8, 32, false, true, readQ5_0},  {Encoding::IQ4_NL, 8, 32, false, true, readIQ4_NL},
+      {Encoding::Q4_1, 4, 32, true, false, readQ4_1},  {Encoding::Q5_1, 8, 32, true, false, readQ5_1},
+      {Encoding::Q2_K, 2, 16, true, false, readQ2_K},  {Encoding::Q3_K, 4, 16, false, false, readQ3_K},
+      {Encoding::Q4_K, 4, 32, true, false, readQ4_K},  {Encoding::Q5_K, 8, 32, true, false, readQ5_K},
+      {Encoding::Q6_K, 8, 16, false, false, readQ6_K},
+  };
+  const Form *form = llvm::find_if(forms, [&](const Form &each) { return each.encoding == encoding; });
+  return form == std::end(forms) ? nullptr : form;
+}
+
+bool canPack(Encoding encoding) { return formOf(encoding); }
+
+/// The zero for which (number - zero) * scale is scale * number + offset. If there is none, all elements are the
+/// offset.
+static float zeroOf(Group &group) {
+  float zero = -group.offset / group.scale;
+  if (std::isfinite(zero))
+    return zero;
+  float offset = group.offset;
+  group = Group();
+  group.scale = offset;
+  return -1;
+}
+
+/// Numbers in bytes, the first in the lowest bits; signed ones are moved to start at 0.
+static void writeNumbers(const Form &form, const Group &group, uint8_t *bytes) {
+  int first = form.hasOffset ? 0 : 1 << (form.bits - 1), perByte = static_cast<int>(8 / form.bits);
+  for (int i = 0; i < form.size; ++i)
+    bytes[i / perByte] =
+        static_cast<uint8_t>(bytes[i / perByte] | (group.numbers[i] + first) << i % perByte * form.bits);
 }
 
 std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
   const EncodingInfo &info = infoOf(matrix.encoding);
-  uint64_t count = matrix.bytes.size() / info.blockBytes, size = info.blockBytes - scaleBytes;
+  const Form &form = *formOf(matrix.encoding);
+  const uint64_t blocks = matrix.bytes.size() / info.blockBytes;
+  const int groups = static_cast<int>(info.blockElements) / form.size;
+  const uint64_t count = blocks * static_cast<uint64_t>(groups),
+                 size = form.bits * static_cast<unsigned>(form.size) / 8;
   PackedBlocks packed;
-  packed.bits = matrix.encoding == Encoding::Q8_0 ? 8 : 4;
-  packed.blockSize = info.blockElements;
+  packed.bits = form.bits;
+  packed.groupSize = form.size;
+  packed.hasHalfScales = form.hasHalfScales;
   packed.numbersBytes = count * size;
-  packed.scalesBytes = count * scaleBytes;
+  packed.scalesBytes = count * (form.hasHalfScales ? 2 : sizeof(float));
+  packed.zerosBytes = form.hasOffset ? count * sizeof(float) : 0;
   packed.numbers = support::allocateZeroed(packed.numbersBytes);
   packed.scales = support::allocateZeroed(packed.scalesBytes);
-  if (!packed.numbers || !packed.scales)
+  if (form.hasOffset)
+    packed.zeros = support::allocateZeroed(packed.zerosBytes);
+  if (!packed.numbers || !packed.scales || (form.hasOffset && !packed.zeros))
     return std::nullopt;
   auto *numbers = reinterpret_cast<uint8_t *>(packed.numbers.get());
   auto *scales = reinterpret_cast<uint8_t *>(packed.scales.get());
-  for (const uint8_t *block = matrix.bytes.bytes_begin(); block != matrix.bytes.bytes_end(); block += info.blockBytes) {
-    std::memcpy(scales, block, scaleBytes);
-    (packed.bits == 8 ? packBytes : packNibbles)(block + scaleBytes, numbers);
-    scales += scaleBytes;
-    numbers += size;
-  }
+  auto *zeros = reinterpret_cast<float *>(packed.zeros.get());
+  for (const uint8_t *block = matrix.bytes.bytes_begin(); block != matrix.bytes.bytes_end(); block += info.blockBytes)
+    for (int j = 0; j < groups; ++j) {
+      Group group;
+      form.read(block, j, group);
+      if (form.hasOffset)
+        *zeros++ = zeroOf(group);
+      if (form.hasHalfScales)
+        std::memcpy(scales, block, 2);
+      else
+        std::memcpy(scales, &group.scale, sizeof(float));
+      scales += form.hasHalfScales ? 2 : sizeof(float);
+      writeNumbers(form, group, numbers);
+      numbers += size;
+    }
   return packed;
 }
 } // namespace perpend::checkpoint

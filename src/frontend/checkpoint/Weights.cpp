@@ -175,13 +175,15 @@ const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
     return builder.constant(graph::storedElements(RankedTensorType::get(shape, type), name, bytes, memory));
   };
   result.bits = blocks->bits;
-  result.blockSize = blocks->blockSize;
-  int64_t rows = tensor.shape[0], count = tensor.shape[1] / result.blockSize;
+  result.groupSize = blocks->groupSize;
+  int64_t rows = tensor.shape[0], count = tensor.shape[1] / result.groupSize;
   Type byte = IntegerType::get(builder.context(), 8, IntegerType::Unsigned);
-  result.numbers = constant({rows, count, result.blockSize * result.bits / 8}, byte, tensor.name, blocks->numbers,
+  Type scale = blocks->hasHalfScales ? Type(builder.operations.getF16Type()) : builder.f32();
+  result.numbers = constant({rows, count, result.groupSize * result.bits / 8}, byte, tensor.name, blocks->numbers,
                             blocks->numbersBytes);
-  result.scales = constant({rows, count}, builder.operations.getF16Type(), tensor.name + ".scales", blocks->scales,
-                           blocks->scalesBytes);
+  result.scales = constant({rows, count}, scale, tensor.name + ".scales", blocks->scales, blocks->scalesBytes);
+  if (blocks->zeros)
+    result.zeros = constant({rows, count}, builder.f32(), tensor.name + ".zeros", blocks->zeros, blocks->zerosBytes);
   return result;
 }
 
@@ -191,9 +193,11 @@ Value Weights::dequantised(const StoredTensor &tensor) {
     return builder.operations.getNamedAttr(name, builder.operations.getI64IntegerAttr(value));
   };
   NamedAttribute form[] = {attribute("N", tensor.shape[0]), attribute("K", tensor.shape[1]),
-                           attribute("bits", matrix.bits), attribute("block_size", matrix.blockSize)};
-  return graph::call(builder, "dequantize_packed", {matrix.numbers, matrix.scales},
-                     graph::Attributes(builder.context(), form));
+                           attribute("bits", matrix.bits), attribute("block_size", matrix.groupSize)};
+  SmallVector<Value> parts{matrix.numbers, matrix.scales};
+  if (matrix.zeros)
+    parts.push_back(matrix.zeros);
+  return graph::call(builder, "dequantize_packed", parts, graph::Attributes(builder.context(), form));
 }
 
 /// Numbers in bytes [.., bytes], the first in the lowest bits, as [.., numbers] of i32.
@@ -201,12 +205,14 @@ static Value unpackedBytes(graph::Builder &b, Value bytes, int64_t bits) {
   Value wide = b.cast(bytes, b.operations.getI32Type());
   if (!wide || bits == 8)
     return wide;
-  Value sixteen = b.scalar(16, b.operations.getI32Type());
-  Value low = graph::call(b, "mod", {wide, sixteen}), high = graph::div(b, wide, sixteen);
   int64_t rank = graph::rankOf(bytes);
+  Value range = b.scalar(1 << bits, b.operations.getI32Type());
+  SmallVector<Value> places;
+  for (Value rest = wide; rest && int64_t(places.size()) < 8 / bits; rest = graph::div(b, rest, range))
+    places.push_back(b.unsqueeze(graph::call(b, "mod", {rest, range}), {rank}));
   graph::Shape shape = graph::shapeOf(bytes);
-  shape.back() = shape.back() * 2;
-  return b.reshape(b.concat({b.unsqueeze(low, {rank}), b.unsqueeze(high, {rank})}, rank), shape);
+  shape.back() = shape.back() * static_cast<int64_t>(places.size());
+  return b.reshape(b.concat(places, rank), shape);
 }
 
 Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
@@ -225,8 +231,10 @@ Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
   Value scales = b.cast(b.gather(matrix.scales, indices, 0), b.f32());
   if (!numbers || !scales)
     return {};
-  Value middle = b.scalar(static_cast<double>(int64_t{1} << (matrix.bits - 1)), b.f32());
-  Value scaled = graph::mul(b, graph::sub(b, numbers, middle), b.unsqueeze(scales, {graph::rankOf(scales)}));
+  auto ofGroups = [&](Value values) { return b.unsqueeze(values, {graph::rankOf(values)}); };
+  Value zeros = matrix.zeros ? ofGroups(b.gather(matrix.zeros, indices, 0))
+                             : b.scalar(static_cast<double>(int64_t{1} << (matrix.bits - 1)), b.f32());
+  Value scaled = graph::mul(b, graph::sub(b, numbers, zeros), ofGroups(scales));
   graph::Shape result = graph::shapeOf(indices);
   result.emplace_back(shape[1]);
   return scaled ? b.reshape(scaled, result) : scaled;

@@ -55,10 +55,11 @@ private:
   const StoredTensor *lookup(const Role &role, int64_t expert = -1) const;
   const StoredTensor *use(const Role &role, ArrayRef<int64_t> shape, int64_t expert = -1);
   mlir::ElementsAttr elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> shape);
-  /// Constants of numbers [rows, blocks, bytes] and scales [rows, blocks]; null without memory.
+  /// Constants of numbers [rows, groups, bytes], scales and zeros [rows, groups]; null without memory, and zeros if
+  /// they are the middle of the range.
   struct Packed {
-    mlir::Value numbers, scales;
-    int64_t bits = 0, blockSize = 0;
+    mlir::Value numbers, scales, zeros;
+    int64_t bits = 0, groupSize = 0;
   };
   bool isPacked(const StoredTensor &tensor) const;
   const Packed &packed(const StoredTensor &tensor);

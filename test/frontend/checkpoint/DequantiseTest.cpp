@@ -49,26 +49,56 @@ TEST(DequantiseTest, scalesMayBeInfiniteNanOrNegativeZero) {
   EXPECT_EQ(first(0xbc00), 0xbf800000U);
 }
 
-/// The form of weights in groups says the same numbers.
+/// Element i of packed blocks.
+float elementOf(const PackedBlocks &packed, size_t i) {
+  const auto *bytes = reinterpret_cast<const uint8_t *>(packed.numbers.get());
+  size_t group = i / static_cast<size_t>(packed.groupSize);
+  unsigned shift = i * packed.bits % 8, number = bytes[i * packed.bits / 8] >> shift & ((1U << packed.bits) - 1);
+  float zero = static_cast<float>(1U << (packed.bits - 1)), scale = 0;
+  if (packed.zeros)
+    zero = reinterpret_cast<const float *>(packed.zeros.get())[group];
+  if (packed.hasHalfScales) {
+    std::string half(reinterpret_cast<const char *>(packed.scales.get()) + group * 2, 2);
+    scale = numbersIn(Encoding::Q4_0, half + std::string(16, '\x99'))[0]; // of Q4_0: the scale itself
+  } else {
+    scale = reinterpret_cast<const float *>(packed.scales.get())[group];
+  }
+  return (static_cast<float>(number) - zero) * scale;
+}
+
+std::optional<PackedBlocks> packedOf(Encoding encoding, const std::string &blocks, size_t columns) {
+  return packBlocks({"w", encoding, {1, static_cast<int64_t>(columns)}, {}, blocks});
+}
+
+/// The form of weights in groups says the same numbers; with an offset, up to the rounding of the zero.
 TEST(DequantiseTest, packedBlocksHaveTheSameNumbers) {
   for (const Golden &golden : goldens) {
-    if (!canPack(golden.encoding))
-      continue;
     SCOPED_TRACE(infoOf(golden.encoding).name.str());
+    ASSERT_EQ(canPack(golden.encoding), blockReaderOf(golden.encoding) != nullptr);
     std::string blocks = llvm::fromHex(golden.block);
     std::vector<float> numbers = numbersIn(golden.encoding, blocks);
-    int64_t columns = static_cast<int64_t>(numbers.size());
-    std::optional<PackedBlocks> packed = packBlocks({"w", golden.encoding, {1, columns}, {}, blocks});
+    std::optional<PackedBlocks> packed = packedOf(golden.encoding, blocks, numbers.size());
     ASSERT_TRUE(packed);
-    EXPECT_EQ(packed->scalesBytes * 16, numbers.size());
+    size_t groups = numbers.size() / static_cast<size_t>(packed->groupSize);
+    EXPECT_EQ(packed->scalesBytes, groups * (packed->hasHalfScales ? 2 : 4));
+    EXPECT_EQ(packed->zerosBytes, packed->zeros ? groups * 4 : 0);
     EXPECT_EQ(packed->numbersBytes * 8, numbers.size() * packed->bits);
-    const auto *bytes = reinterpret_cast<const uint8_t *>(packed->numbers.get());
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      std::string scale(reinterpret_cast<const char *>(packed->scales.get()) + i / 32 * 2, 2);
-      std::string ones = scale + std::string(16, '\x99'); // of Q4_0: the scale itself
-      unsigned shift = i * packed->bits % 8, number = bytes[i * packed->bits / 8] >> shift & ((1U << packed->bits) - 1);
-      float middle = static_cast<float>(1U << (packed->bits - 1));
-      ASSERT_EQ((static_cast<float>(number) - middle) * numbersIn(Encoding::Q4_0, ones)[0], numbers[i]) << i;
-    }
+    float largest = std::abs(
+        *std::max_element(numbers.begin(), numbers.end(), [](float x, float y) { return std::abs(x) < std::abs(y); }));
+    for (size_t i = 0; i < numbers.size(); ++i)
+      if (packed->zeros)
+        ASSERT_NEAR(elementOf(*packed, i), numbers[i], 4e-7 * largest) << i;
+      else
+        ASSERT_EQ(elementOf(*packed, i), numbers[i]) << i;
   }
+}
+
+/// A group whose scale is 0 is its offset.
+TEST(DequantiseTest, scalesOfZero) {
+  std::string block("\0\0\0\x3c", 4); // of Q4_1: a scale of 0, an offset of 1
+  block += std::string(16, '\x5a');
+  std::optional<PackedBlocks> packed = packedOf(Encoding::Q4_1, block, 32);
+  ASSERT_TRUE(packed);
+  for (size_t i = 0; i < 32; ++i)
+    EXPECT_EQ(elementOf(*packed, i), 1);
 }
