@@ -81,16 +81,18 @@ def quantised(kind: str, array: Array) -> tuple[Stored, Array]:
         values = numbers * scale + offset
         heads = [scale, offset]
     else:
-        middle = 128 if kind == "Q8_0" else 8
+        middle = {"Q8_0": 128, "Q5_0": 16, "Q4_0": 8}[kind]
         scale = f16(np.abs(blocks).max(1, keepdims=True) / (middle - 1))
         numbers = np.clip(np.round(blocks / scale), -middle, middle - 1)
         values = numbers * scale
-        numbers = numbers if kind == "Q8_0" else numbers + 8
+        numbers = numbers if kind == "Q8_0" else numbers + middle
         heads = [scale]
     data = numbers.astype(np.int8).view(np.uint8)
-    if kind != "Q8_0":
-        data = data[:, :16] | data[:, 16:] << 4
     rows = [head.astype(np.float16).view(np.uint8) for head in heads]
+    if kind == "Q5_0":
+        rows.append(np.packbits(data >> 4, axis=1, bitorder="little"))
+    if kind != "Q8_0":
+        data = (data[:, :16] & 15) | data[:, 16:] << 4
     return Stored(kind, array.shape, np.concatenate([*rows, data], 1).tobytes()), values.reshape(array.shape)
 
 
@@ -110,7 +112,7 @@ def loaded_with(model: Any, values: dict[str, Array]) -> Any:
     return model
 
 
-@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q4_0", "Q4_1"])
+@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q5_0", "Q4_0", "Q4_1"])
 @pytest.mark.parametrize("name", ["qwen2", "qwen3-moe"])
 def test_types_of_tensors(kind: str, name: str, tmp_path: Path) -> None:
     """Every matrix of this type, the embedding and the head too; of two architectures that GGUF does not reorder."""
