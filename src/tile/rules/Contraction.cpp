@@ -295,9 +295,12 @@ bool ContractionRule::keepsPanels() {
          resultBytes() > static_cast<int64_t>(target.ownCacheBytes()) / 2;
 }
 
-/// Whether a dimension, such as that of heads, divides the rows of the plain operand in memory.
+/// Whether a dimension, such as that of heads, divides the rows of the plain operand in memory, where those come from
+/// memory once: there is one panel, and nobody knows how many rows.
 bool ContractionRule::isBetweenRows(unsigned dim) {
-  return rows && !height && dim + 1 < rank() && dim != rows && moves(dim, plain) && extentOf(dim).isConstant() &&
+  bool isReadOnce = rows && !height && !extentOf(*rows).isConstant() && extentOf(rank() - 1).isConstant() &&
+                    *extentOf(rank() - 1).constant() <= panel;
+  return isReadOnce && dim + 1 < rank() && dim != rows && moves(dim, plain) && extentOf(dim).isConstant() &&
          stepBytes(dim) < stepBytes(*rows);
 }
 
