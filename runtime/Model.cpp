@@ -262,6 +262,20 @@ const char *perpend_model_name(const perpend_model *model) { return model->table
 
 const char *perpend_model_descriptor(const perpend_model *model) { return model->tables.descriptor; }
 
+const void *perpend_model_asset(const perpend_model *model, const char *name, int64_t *sizeBytes) {
+  const Tables &tables = model->tables;
+  const auto *base = reinterpret_cast<const char *>(tables.head);
+  for (uint32_t i = 0; name && i < tables.assets.count; ++i) {
+    const perpend_asset_record &asset = tables.assets.records[i];
+    if (strcmp(base + asset.name, name))
+      continue;
+    if (sizeBytes)
+      *sizeBytes = static_cast<int64_t>(asset.bytes);
+    return base + asset.position;
+  }
+  return nullptr;
+}
+
 int32_t perpend_model_input_count(const perpend_model *model) {
   return static_cast<int32_t>(model->tables.entry.inputs.count);
 }

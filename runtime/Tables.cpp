@@ -23,6 +23,7 @@ public:
   void entries(perpend_records place, Tables &tables);
   void checkTexts(perpend_records place);
   SegmentList segments(perpend_records place, uint64_t weightsBytes);
+  AssetList assets(perpend_records place);
 
   // What is read next, for the message of an error.
   Reader &in(const char *part) {
@@ -201,6 +202,16 @@ SegmentList Reader::segments(perpend_records place, uint64_t weightsBytes) {
   return {list, place.count};
 }
 
+AssetList Reader::assets(perpend_records place) {
+  const auto *list = records<perpend_asset_record>(place);
+  for (uint32_t i = 0; i < place.count && isGood(); ++i) {
+    text(list[i].name);
+    expect(list[i].position % PERPEND_ASSET_ALIGNMENT == 0 && list[i].position <= bytes &&
+           list[i].bytes <= bytes - list[i].position);
+  }
+  return {list, place.count};
+}
+
 perpend_status Reader::status() const {
   if (failed)
     return fail(PERPEND_CORRUPT,
@@ -236,6 +247,7 @@ perpend_status readTables(const perpend_module &module, bool isCopied, Region &r
   tables.kernels = reader.in("kernels").names(head->kernels);
   reader.in("texts").checkTexts(head->texts);
   tables.segments = reader.in("segments").segments(head->segments, module.weightsBytes);
+  tables.assets = reader.in("assets").assets(head->assets);
   tables.states = reader.in("states").tensors(head->states);
   reader.records<perpend_state_record>(head->stateFacts);
   reader.in("entries").entries(head->entries, tables);

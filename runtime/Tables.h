@@ -47,6 +47,11 @@ struct SegmentList {
   bool areFiles() const { return count && records[0].file; }
 };
 
+struct AssetList {
+  const perpend_asset_record *records = nullptr;
+  uint32_t count = 0;
+};
+
 struct Tables {
   const perpend_tables *head = nullptr;
   const char *name = nullptr, *target = "", *descriptor = nullptr;
@@ -57,6 +62,7 @@ struct Tables {
   uint32_t entryCount = 0;
   Entry entry; // of the handle: the first, unless it is another one's
   SegmentList segments;
+  AssetList assets;
   uint64_t process = 0; // whose memory has the weights; 0: the artifact has them
 };
 

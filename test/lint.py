@@ -21,7 +21,7 @@ LAYERS = [
     ["tile"],
     ["host"],
     ["frontend", "interp", "target", "tokenizer", "tune"],
-    ["arrays"],
+    ["arrays", "llm"],
     [""],
     ["compiler"],
     ["tuning"],

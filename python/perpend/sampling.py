@@ -113,7 +113,8 @@ class Sampler:
         bias = [
             (_whole("logit_bias", token, 32), _real("logit_bias", value)) for token, value in (logit_bias or {}).items()
         ]
-        self._sampler = _perpend.Sampler(numbers, bias, [_whole("stop_tokens", token, 32) for token in stop_tokens])
+        self.settings = numbers, bias, [_whole("stop_tokens", token, 32) for token in stop_tokens]
+        self._sampler = _perpend.Sampler(*self.settings)
         self._has_logprobs = top_logprobs is not None
 
     def sample(

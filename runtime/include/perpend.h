@@ -184,6 +184,11 @@ PERPEND_API perpend_status perpend_model_find_output(const perpend_model *model,
 PERPEND_API int32_t perpend_model_kernel_count(const perpend_model *model);
 PERPEND_API const char *perpend_model_kernel_name(const perpend_model *model, int32_t index);
 
+/* Bytes of that name which the artifact carries for programs that use it, such as a tokenizer, at an address that is a
+ * multiple of 8; NULL if there are none. *sizeBytes, unless NULL, is how many. They are compared with a checksum as
+ * code is. Ownership: the model's. */
+PERPEND_API const void *perpend_model_asset(const perpend_model *model, const char *name, int64_t *sizeBytes);
+
 /* Creates a session; options may be NULL for defaults. Threads: any number of sessions may run at once; all share one
  * thread pool per process. Ownership: the caller frees *session. Errors: INVALID_ARGUMENT, OUT_OF_MEMORY, CORRUPT. */
 PERPEND_API perpend_status perpend_session_create(perpend_model *model, const perpend_session_options *options,

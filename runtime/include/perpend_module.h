@@ -9,7 +9,7 @@
  * object for people and tools, which the runtime only hands out. Keys are in any order; all are there except those
  * marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 7                      equals perpend_module.abi
+ *   "abi": 8                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -44,6 +44,8 @@
  *   "weightsChecksum": "e3069283" optional; CRC-32C of the weights, eight lower-case hexadecimal digits
  *   "weightsFiles": [{"file": "resnet.weights", "bytes": 1234}]
  *                                 optional; the files beside the object that have the weights, with their sizes
+ *   "assets": [{"name": "llm.tokenizer", "bytes": 1234}]
+ *                                 optional; bytes that perpend_model_asset returns
  *   "entries": [{"name": "decode", "symbols": [...], "inputs": [...], "outputs": [...]}]
  *                                 optional, if there are several; the keys above are those of the first
  */
@@ -58,7 +60,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 7u
+#define PERPEND_MODULE_ABI 8u
 
 /* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
 #define PERPEND_ALIGNMENT 64

@@ -99,6 +99,14 @@ typedef struct perpend_segment_record {
 } perpend_segment_record;
 #define PERPEND_SEGMENT_PAGE 4096
 
+/* Bytes that an artifact carries for programs that use it, such as a tokenizer. */
+typedef struct perpend_asset_record {
+  uint32_t name;     /* a text */
+  uint32_t position; /* of the bytes; a multiple of PERPEND_ASSET_ALIGNMENT */
+  uint64_t bytes;
+} perpend_asset_record;
+#define PERPEND_ASSET_ALIGNMENT 8
+
 /* How a file of packed weights begins. The weights follow at PERPEND_SEGMENT_PAGE. */
 typedef struct perpend_weights_header {
   char magic[16];    /* PERPEND_WEIGHTS_MAGIC */
@@ -123,6 +131,7 @@ typedef struct perpend_tables {
       states; /* perpend_tensor_record: what a session keeps from run to run; the dims are the largest extents */
   perpend_records stateFacts; /* perpend_state_record, one for each; only libperpend_state.a reads them */
   perpend_records entries;    /* perpend_entry_record; this runtime knows one */
+  perpend_records assets;     /* perpend_asset_record */
   uint64_t process; /* the process (perpend_process.h) whose memory has the weights; 0: the artifact has them */
 } perpend_tables;
 

@@ -100,6 +100,16 @@ examples:
   perpend db merge mine.db yours.db -o ours.db
 )",
      runDb},
+    {"llm", "compile language models, and talk with them", "perpend llm ACTION ... [options]",
+     R"(
+`perpend llm ACTION --help` shows its options.
+
+examples:
+  perpend llm compile model.gguf -o chat
+  perpend llm run chat --prompt "Why is the sky blue?"
+  perpend llm chat chat
+)",
+     runLlm},
     {"tokenize", "turn text into tokens and back", "perpend tokenize FILE_OR_FOLDER [options]",
      R"(
 FILE_OR_FOLDER is tokenizer.json, tokenizer.model, a GGUF file, vocab.txt, or a folder with one of them.
@@ -179,6 +189,20 @@ const Command *findCommand(ArrayRef<Command> commands, StringRef name, StringRef
   fail("unknown " + kind + " '" + name + "'",
        guess.empty() ? kind + "s: " + llvm::join(names, ", ") : "did you mean '" + guess + "'?");
   return nullptr;
+}
+
+int runAction(const Command &command, ArrayRef<Command> actions, ArrayRef<StringRef> arguments) {
+  if (arguments.empty())
+    return fail("an action is missing", "usage: " + command.usage), UsageError;
+  if (arguments[0] == "--help" || arguments[0] == "-h") {
+    llvm::outs() << "usage: " << command.usage << "\n\n" << command.summary << "\n\n";
+    for (const Command &action : actions)
+      llvm::outs() << "  " << llvm::left_justify(action.name, 10) << action.summary << "\n";
+    llvm::outs() << command.details;
+    return Good;
+  }
+  const Command *action = findCommand(actions, arguments[0], "action");
+  return action ? action->run(*action, arguments.drop_front()) : UsageError;
 }
 
 static int runWords(int argumentCount, char **arguments) {

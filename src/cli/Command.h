@@ -23,6 +23,9 @@ ArrayRef<Command> commands();
 /// Null if there is no command of this name; prints that, with the nearest. `kind` describes the commands.
 const Command *findCommand(ArrayRef<Command> commands, StringRef name, StringRef kind);
 
+/// Runs the action of a command that the first of the arguments names, or lists the actions (--help).
+int runAction(const Command &command, ArrayRef<Command> actions, ArrayRef<StringRef> arguments);
+
 /// Parses `arguments`. Returns an exit code if the command is finished (--help, errors). Expects at least
 /// `positionalCount` other arguments; `what` describes the first.
 std::optional<int> parseArguments(const Command &command, OptionList &options, ArrayRef<StringRef> arguments,
@@ -36,6 +39,7 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments);
 int runInspect(const Command &command, ArrayRef<StringRef> arguments);
 int runTune(const Command &command, ArrayRef<StringRef> arguments);
 int runDb(const Command &command, ArrayRef<StringRef> arguments);
+int runLlm(const Command &command, ArrayRef<StringRef> arguments);
 int runTokenize(const Command &command, ArrayRef<StringRef> arguments);
 int runTargets(const Command &command, ArrayRef<StringRef> arguments);
 

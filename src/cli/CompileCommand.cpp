@@ -145,8 +145,8 @@ static void printRecords(ArrayRef<RecordUse> uses, bool wantsReasons, llvm::raw_
       out << "  " << use.kernel << ": " << use.reason << "\n";
 }
 
-static void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds,
-                        bool wantsReasons) {
+void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds,
+                 bool wantsReasons) {
   llvm::raw_ostream &out = llvm::outs();
   int width = 12;
   for (const PhaseTime &time : report.times)

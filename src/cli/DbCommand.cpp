@@ -252,17 +252,5 @@ examples:
      runSalvage},
 };
 
-int runDb(const Command &command, ArrayRef<StringRef> arguments) {
-  if (arguments.empty())
-    return fail("an action is missing", "usage: " + command.usage), UsageError;
-  if (arguments[0] == "--help" || arguments[0] == "-h") {
-    llvm::outs() << "usage: " << command.usage << "\n\n" << command.summary << "\n\n";
-    for (const Command &action : actions)
-      llvm::outs() << "  " << llvm::left_justify(action.name, 10) << action.summary << "\n";
-    llvm::outs() << command.details;
-    return Good;
-  }
-  const Command *action = findCommand(actions, arguments[0], "action");
-  return action ? action->run(*action, arguments.drop_front()) : UsageError;
-}
+int runDb(const Command &command, ArrayRef<StringRef> arguments) { return runAction(command, actions, arguments); }
 } // namespace perpend::cli

@@ -68,6 +68,10 @@ std::string describeLocation(mlir::Location location);
 bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
                   CompileReport *report = nullptr);
 
+/// Prints sizes, files and times of a compilation.
+void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds,
+                 bool wantsReasons);
+
 /// Compiles a module of a workspace; a crash counts as a failure. False: printed.
 bool compileGuarded(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
                     CompileReport *report = nullptr);

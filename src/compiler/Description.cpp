@@ -1,6 +1,7 @@
 //===- Description.cpp - the descriptor of an artifact --------------------===//
 
 #include "compiler/Description.h"
+#include "graph/Assets.h"
 #include "graph/Attributes.h"
 #include "tile/Attributes.h"
 
@@ -246,6 +247,9 @@ LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &d
   describeKernels(module, description);
   describeConstants(module, description);
   describeStates(module, description);
+  description.assets.clear();
+  for (auto [asset, bytes] : graph::assetsOf(module))
+    description.assets.emplace_back(asset.str(), std::string(bytes.data(), bytes.size()));
   description.table.hasStates = !description.states.empty();
   description.table.weightsBytes = static_cast<uint64_t>(host::segmentBytesOf(module));
   for (const host::FilePart &part : host::filePartsOf(module))
@@ -360,6 +364,12 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
   }
   if (!description.states.empty())
     object["states"] = toJson(description.states);
+  if (!description.assets.empty()) {
+    llvm::json::Array assets;
+    for (const auto &[name, bytes] : description.assets)
+      assets.push_back(llvm::json::Object{{"name", llvm::json::fixUTF8(name)}, {"bytes", bytes.size()}});
+    object["assets"] = std::move(assets);
+  }
   if (description.isChecked)
     object["checked"] = true;
   if (description.table.weightsAddress)

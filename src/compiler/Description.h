@@ -61,6 +61,7 @@ struct ModelDescription {
   std::vector<EntryDescription> entries{1}; ///< at least one
   std::vector<StateDescription> states;
   std::vector<std::string> kernels;
+  std::vector<std::pair<std::string, std::string>> assets;     ///< names and bytes
   std::vector<std::pair<int64_t, mlir::ElementsAttr>> weights; ///< offset, value
   std::vector<std::string> texts; ///< constant strings by identity; empty if the model has no strings
   bool needsHandles = false;      ///< the model uses strings, lists or library calls

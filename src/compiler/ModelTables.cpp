@@ -51,6 +51,13 @@ public:
   /// Bytes at any position, which may be 0 if there are none.
   uint32_t constant(StringRef text) { return text.empty() ? 0 : put(text, 1); }
 
+  /// Bytes that are not compared with others.
+  uint32_t asset(StringRef value) {
+    bytes.resize(llvm::alignTo(bytes.size(), PERPEND_ASSET_ALIGNMENT));
+    bytes += value;
+    return static_cast<uint32_t>(bytes.size() - value.size());
+  }
+
   std::string finish(const perpend_tables &head) {
     std::memcpy(bytes.data(), &head, sizeof head);
     bytes.push_back('\0');
@@ -114,6 +121,13 @@ static perpend_records textsOf(ArrayRef<std::string> texts, TableWriter &writer)
   for (const std::string &text : texts)
     records.push_back({writer.constant(text), static_cast<uint32_t>(text.size())});
   return writer.records<perpend_text_record>(records);
+}
+
+static perpend_records assetsOf(const ModelDescription &description, TableWriter &writer) {
+  SmallVector<perpend_asset_record> records;
+  for (const auto &[name, bytes] : description.assets)
+    records.push_back({writer.text(name), writer.asset(bytes), bytes.size()});
+  return writer.records<perpend_asset_record>(records);
 }
 
 static perpend_records filesOf(const ModelDescription &description, TableWriter &writer) {
@@ -211,6 +225,7 @@ llvm::Error writeTables(ModelDescription &description, const target::TargetInfo 
   head.kernels = writer.texts(description.kernels);
   head.texts = textsOf(table.texts, writer);
   head.descriptor = writer.text(table.descriptor);
+  head.assets = assetsOf(description, writer);
   head.process = table.weightsAddress ? static_cast<uint64_t>(perpend_process_number()) : 0;
   table.tables = writer.finish(head);
   return llvm::Error::success();

@@ -8,6 +8,7 @@
 #include "compiler/VerifyModule.h"
 
 #include "compiler/UserOperators.h"
+#include "graph/Assets.h"
 #include "graph/Attributes.h"
 #include "graph/Entries.h"
 #include "graph/Repeats.h"
@@ -216,6 +217,8 @@ static LogicalResult verifyEntry(func::FuncOp main) {
 }
 
 LogicalResult verifyModule(ModuleOp module) {
+  if (failed(graph::verifyAssets(module)))
+    return failure();
   if (!host::entriesOf(module).empty())
     return verifyHostModule(module);
   SmallVector<func::FuncOp, 2> entries = graph::entriesOf(module);

@@ -8,6 +8,7 @@
 #include "compiler/Compilation.h"
 
 #include "compiler/UserOperators.h"
+#include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
 #include "runtime/Checksum.h"
 #include "target/Attributes.h"
@@ -233,6 +234,22 @@ LogicalResult Compilation::checkFiles() {
   return changed ? LogicalResult(module.emitError(support::changedText(*changed))) : success();
 }
 
+/// The archives of an executable's main function. Errors: a name that is not one of the runtime's.
+static FailureOr<std::vector<std::string>> programArchives(ModuleOp module) {
+  auto list = module->getAttrOfType<ArrayAttr>(graph::programAttribute);
+  if (!list)
+    return std::vector<std::string>{"libperpend_main.a"};
+  std::vector<std::string> names;
+  for (Attribute attribute : list) {
+    auto name = dyn_cast<StringAttr>(attribute);
+    if (!name || !name.getValue().starts_with("libperpend_") || name.getValue().contains('/'))
+      return module.emitError(graph::programAttribute) << ": expected names of the runtime's archives, got "
+                                                       << attribute << "\nhint: such as \"libperpend_main.a\"";
+    names.push_back(name.str());
+  }
+  return names;
+}
+
 LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const ArtifactParts &parts) {
   target::LinkRequest request;
   request.objects = parts.objects;
@@ -249,8 +266,14 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const Artif
   for (StringRef name : parts.lazyArchives)
     if (failed(addArchive(name, request.lazyArchives)))
       return failure();
-  if (kind == ArtifactKind::Executable && failed(addArchive("libperpend_main.a", request.archives)))
-    return failure();
+  if (kind == ArtifactKind::Executable) {
+    auto archives = programArchives(module);
+    if (failed(archives))
+      return failure();
+    for (const std::string &name : *archives)
+      if (failed(addArchive(name, request.archives)))
+        return failure();
+  }
   if (description.table.hasStates && failed(addArchive("libperpend_state.a", request.archives)))
     return failure();
   if (failed(addArchive("libperpend_runtime.a", request.archives)))

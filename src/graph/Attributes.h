@@ -22,6 +22,11 @@ inline constexpr llvm::StringLiteral modelNameAttribute = "graph.model_name";
 inline constexpr llvm::StringLiteral resultsAttribute = "graph.results";
 /// Array of strings: object files and archives that define the functions of library calls.
 inline constexpr llvm::StringLiteral objectsAttribute = "graph.objects";
+/// Dictionary of elements: bytes that the artifact carries, by name (Assets.h).
+inline constexpr llvm::StringLiteral assetsAttribute = "graph.assets";
+/// Array of strings: the archives of the runtime that an executable is made of, the one with its main function first;
+/// without it, the program that runs a model on arrays.
+inline constexpr llvm::StringLiteral programAttribute = "graph.program";
 /// Unit: results do not depend on the batch (BatchInvariance.h).
 inline constexpr llvm::StringLiteral batchInvariantAttribute = "graph.batch_invariant";
 

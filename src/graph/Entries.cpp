@@ -36,6 +36,13 @@ static LogicalResult addAttributes(ModuleOp module, ModuleOp other) {
           objects.push_back(object);
   if (!objects.empty())
     module->setAttr(objectsAttribute, ArrayAttr::get(module.getContext(), objects));
+  NamedAttrList assets;
+  for (ModuleOp each : {module, other})
+    if (auto list = each->getAttrOfType<DictionaryAttr>(assetsAttribute))
+      for (NamedAttribute asset : list)
+        assets.set(asset.getName(), asset.getValue());
+  if (!assets.empty())
+    module->setAttr(assetsAttribute, assets.getDictionary(module.getContext()));
   return success();
 }
 

@@ -10,6 +10,7 @@
 #include "python/Evaluation.h"
 #include "python/FrozenTensors.h"
 #include "python/GraphBuilder.h"
+#include "python/LanguageModels.h"
 #include "python/Model.h"
 #include "python/OptionValues.h"
 #include "python/OutputMemory.h"
@@ -119,6 +120,11 @@ static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
                                          const std::vector<std::string> &operators, int64_t cache) {
   std::string error;
   return orThrow(Program::fromFile(path, dimsOf(dims), operators, cache, error), error);
+}
+
+static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context) {
+  std::string error;
+  return orThrow(Program::fromCheckpoint(path, context, error), error);
 }
 
 static std::unique_ptr<Program> fromOnnx(nb::bytes bytes, nb::dict dims, const std::vector<std::string> &operators) {
@@ -254,6 +260,7 @@ static void bindProgram(nb::module_ &module) {
                       nb::dynamic_attr())
       .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>(),
                   "cache"_a = 0)
+      .def_static("from_checkpoint", &fromCheckpoint, "path"_a, "context"_a = 0)
       .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)
@@ -542,4 +549,5 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindTuning(module);
   perpend::python::bindSampling(module);
   perpend::python::bindChatTemplates(module);
+  perpend::python::bindLanguageModels(module);
 }

@@ -14,6 +14,7 @@
 #include "graph/MakeStates.h"
 #include "graph/States.h"
 #include "host/Host.h"
+#include "llm/Module.h"
 #include "support/DimensionNames.h"
 #include "support/ReadableText.h"
 
@@ -122,6 +123,22 @@ private:
   std::shared_ptr<void> owner;
 };
 } // namespace
+
+std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_t context, std::string &error) {
+  auto program = std::make_unique<Program>();
+  llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
+  if (!kind)
+    return error = llvm::toString(kind.takeError()), nullptr;
+  if (*kind != ModelKind::Gguf && *kind != ModelKind::Folder && *kind != ModelKind::Safetensors)
+    return error = "'" + path +
+                   "' is no checkpoint of a language model\nhint: a checkpoint is a .gguf file, or a folder with "
+                   "config.json and safetensors files",
+           nullptr;
+  ErrorText errors(program->state->context);
+  program->state->path = path;
+  program->state->module = llm::makeModule(program->state->context, path, {context});
+  return isImported(*program, errors, error) ? std::move(program) : nullptr;
+}
 
 std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error) {

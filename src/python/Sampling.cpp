@@ -169,9 +169,9 @@ template <typename T> static void readNumber(nb::dict numbers, const char *name,
                              .c_str());
 }
 
-Sampler::Sampler(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias,
-                 const std::vector<int32_t> &stopTokens) {
-  perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
+SamplerSettings::SamplerSettings(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias,
+                                 std::vector<int32_t> stops)
+    : stopTokens(std::move(stops)) {
   readNumber(numbers, "temperature", options.temperature);
   readNumber(numbers, "top_k", options.topK);
   readNumber(numbers, "top_p", options.topP);
@@ -187,8 +187,6 @@ Sampler::Sampler(nb::dict numbers, const std::vector<std::pair<int32_t, float>> 
   readNumber(numbers, "top_logprobs", options.topLogprobs);
   options.order = nb::cast<bool>(numbers["temperature_last"]) ? PERPEND_TEMPERATURE_LAST : PERPEND_TEMPERATURE_FIRST;
   options.logprobsOf = nb::cast<bool>(numbers["of_draw"]) ? PERPEND_LOGPROBS_OF_DRAW : PERPEND_LOGPROBS_OF_MODEL;
-  std::vector<int32_t> biasTokens;
-  std::vector<float> biases;
   for (auto [token, value] : bias) {
     biasTokens.push_back(token);
     biases.push_back(value);
@@ -198,7 +196,12 @@ Sampler::Sampler(nb::dict numbers, const std::vector<std::pair<int32_t, float>> 
   options.biases = biases.data();
   options.stopTokens = stopTokens.data();
   options.stopTokenCount = static_cast<int32_t>(stopTokens.size());
-  check(perpend_sampler_create(&options, &sampler));
+}
+
+Sampler::Sampler(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias,
+                 const std::vector<int32_t> &stopTokens) {
+  const SamplerSettings settings(numbers, bias, stopTokens);
+  check(perpend_sampler_create(&settings.options, &sampler));
 }
 
 //===----------------------------------------------------------------------===//

@@ -13,10 +13,13 @@ import numpy as np
 import onnx
 import pytest
 from cli.tool import COMMANDS, F32, GOOD, PERPEND, ROOT, perpend, succeed
+from llm.checkpoints import make_checkpoint, make_gguf
 from onnx import helper, numpy_helper
 
 ACTIONS = ["list", "merge", "export", "prune", "salvage"]
+LLM_ACTIONS = ["compile", "run", "chat", "bench"]
 TEXTS = [[], *([command] for command in COMMANDS), *(["db", action] for action in ACTIONS)]
+TEXTS += [["llm", action] for action in LLM_ACTIONS]
 SHORTER = {"--budget 10m": "--budget 1s", "--repeat 100": "--repeat 2"}
 
 
@@ -58,6 +61,14 @@ def save_tokenizers(folder: Path) -> None:
     (folder / "book.txt").write_text("Hello world")
 
 
+def save_language_models(folder: Path) -> None:
+    """A small one as a folder, as a file and compiled."""
+    make_checkpoint(folder / "model", max_position_embeddings=4096)
+    make_gguf(folder / "model.gguf", max_position_embeddings=4096)
+    succeed("llm", "compile", "model.gguf", "-o", "chat", folder=folder)
+    (folder / "question.txt").write_text("Why is the sky blue?")
+
+
 @pytest.fixture
 def folder(made: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made, tmp_path / "examples"))
@@ -95,6 +106,8 @@ def test_examples(words: list[str], folder: Path) -> None:
     assert found
     if words == ["tokenize"]:  # others write a program called model
         save_tokenizers(folder)
+    if words[:1] == ["llm"]:
+        save_language_models(folder)
     for example in found:
         done = run(example, folder)
         assert done.returncode == GOOD, f"perpend {' '.join(example)}\n{done.stdout}{done.stderr}"

@@ -19,7 +19,7 @@ BUILD = Path(os.environ.get("PERPEND_BUILD", ROOT / "build"))
 PERPEND = BUILD / "bin" / "perpend"
 DIGITS = ROOT / "examples" / "digits" / "digits.onnx"
 VERSION = re.findall('^#define PERPEND_VERSION "(.*)"', (ROOT / "runtime/include/perpend.h").read_text(), re.M)[0]
-COMMANDS = ["compile", "run", "check", "bench", "inspect", "tune", "db", "tokenize", "targets"]
+COMMANDS = ["compile", "run", "check", "bench", "inspect", "tune", "db", "llm", "tokenize", "targets"]
 F32 = TensorProto.FLOAT
 GOOD, USER_ERROR, USAGE_ERROR = 0, 1, 2
 

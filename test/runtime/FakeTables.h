@@ -8,6 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+// All of the tables: few, unless there are assets.
+#ifndef FAKE_TABLES_BYTES
+#define FAKE_TABLES_BYTES 4096
+#endif
+
 namespace fake {
 
 class Tables {
@@ -39,6 +44,10 @@ public:
     return records(values.begin(), static_cast<uint32_t>(values.size()));
   }
 
+  perpend_asset_record asset(const char *name, const void *value, size_t count) {
+    return {text(name), put(value, count, PERPEND_ASSET_ALIGNMENT), count};
+  }
+
   // Writes what the members below say, and refers to it. The module must not outlive the tables.
   void finish(perpend_module &module) {
     const perpend_entry_record entries[] = {entry, second};
@@ -67,7 +76,7 @@ private:
     return used - static_cast<uint32_t>(count);
   }
 
-  alignas(8) char bytes[4096] = {};
+  alignas(8) char bytes[FAKE_TABLES_BYTES] = {};
   uint32_t used = 0; // all is zero at first, so that programs have no room for it in their files
 };
 

@@ -1,0 +1,214 @@
+"""Language models: ``perpend.llm.load("chat").generate("Why is the sky blue?", max_tokens=100)``.
+
+A model is what `perpend llm compile` writes, or `compile` here. The runtime does the work (perpend_llm.h), so a program
+in C says the same.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import weakref
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Literal, overload
+
+from . import _limit, _perpend, check_options
+from .sampling import Sampler
+from .temporary_folders import TemporaryFolder
+
+__all__ = ["Continuation", "LanguageModel", "compile", "load"]
+
+Messages = Sequence[Mapping[str, str]]
+
+_ADD_SPECIAL, _PARSE_SPECIAL, _SKIP_SPECIAL = 1, 2, 4
+_FINISHES = (None, "stop", "length")
+
+
+def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
+    for message in messages:
+        if set(message) != {"role", "content"}:
+            raise ValueError(f"messages: expected dicts with role and content, got the keys {sorted(message)}")
+    return [(message["role"].encode(), message["content"].encode()) for message in messages]
+
+
+class Continuation(Iterator[str]):
+    """The pieces of a text that is being generated; ``text``, ``tokens`` and ``finish_reason`` say what came so far.
+
+    finish_reason: None while it goes on; "stop" for a stop token or a stop string, "length" for max_tokens or a full
+    context.
+    """
+
+    def __init__(self, sequence: _perpend.TokenSequence) -> None:
+        self._sequence = sequence
+        self.tokens: list[int] = []
+        self.text = ""
+        self.finish_reason: str | None = None
+
+    def __next__(self) -> str:
+        while self.finish_reason is None:
+            token, piece, finish, _ = self._sequence.next()
+            if token >= 0:
+                self.tokens.append(token)
+            self.finish_reason = _FINISHES[finish]
+            self.text += piece.decode()
+            if piece:
+                return piece.decode()
+        raise StopIteration
+
+
+class LanguageModel:
+    """A compiled language model with one text, whose start it does not compute again in the next call.
+
+    Threads: one at a time; `session` gives another text of the same model.
+    """
+
+    def __init__(self, model: _perpend.LanguageModel, threads: int) -> None:
+        self._model, self._threads = model, threads
+        self._sequence = _perpend.TokenSequence(model, threads, 0)
+        self._folder: TemporaryFolder | None = None
+
+    @property
+    def context(self) -> int:
+        """The most tokens of a text."""
+        return self._model.context
+
+    @property
+    def vocabulary(self) -> int:
+        """How many logits there are."""
+        return self._model.vocabulary
+
+    @property
+    def stop_tokens(self) -> list[int]:
+        """Tokens that end an answer."""
+        return self._model.stop_tokens
+
+    @property
+    def has_template(self) -> bool:
+        """Whether the model has a chat template that can be rendered."""
+        return self._model.has_template
+
+    @property
+    def tokens(self) -> list[int]:
+        """The text so far, generated tokens included."""
+        return self._sequence.tokens()[0]
+
+    @property
+    def cached(self) -> int:
+        """How many of the tokens have been computed."""
+        return self._sequence.tokens()[1]
+
+    def session(self) -> LanguageModel:
+        """Another text of the same model."""
+        other = LanguageModel(self._model, self._threads)
+        other._folder = self._folder
+        return other
+
+    def encode(self, text: str, *, add_special_tokens: bool = True, parse_special_tokens: bool = False) -> list[int]:
+        """The tokens of a text."""
+        flags = (_ADD_SPECIAL if add_special_tokens else 0) | (_PARSE_SPECIAL if parse_special_tokens else 0)
+        return self._model.encode(text.encode(), flags)
+
+    def decode(self, tokens: Iterable[int], *, skip_special_tokens: bool = True) -> str:
+        """The text of tokens."""
+        return self._model.decode(list(tokens), _SKIP_SPECIAL if skip_special_tokens else 0).decode()
+
+    def render(self, messages: Messages) -> str:
+        """What the chat template makes of messages, ending where the assistant begins to speak."""
+        return self._model.render(_pairs(messages)).decode()
+
+    def logits(self, tokens: Iterable[int]) -> Any:
+        """The logits of the token that follows these. Only what differs from the text so far is computed."""
+        self._sequence.set(list(tokens))
+        return self._sequence.logits()
+
+    @overload
+    def generate(
+        self, prompt: str | Messages | Iterable[int], *, stream: Literal[False] = False, **options: Any
+    ) -> str: ...
+
+    @overload
+    def generate(
+        self, prompt: str | Messages | Iterable[int], *, stream: Literal[True], **options: Any
+    ) -> Continuation: ...
+
+    def generate(
+        self,
+        prompt: str | Messages | Iterable[int],
+        *,
+        stream: bool = False,
+        max_tokens: int | None = None,
+        stop: Sequence[str] = (),
+        raw: bool = False,
+        ignore_stop_tokens: bool = False,
+        choice: int = 0,
+        **sampling: Any,
+    ) -> str | Continuation:
+        """What the model says to a prompt.
+
+        prompt: a text, which is a user's turn if the model has a chat template, unless `raw`; messages, dicts with role
+            and content; or tokens.
+        stream: returns an iterator over pieces of the text, each as soon as it is known.
+        max_tokens: None: until the model stops or the context is full. stop: texts to end before.
+        choice: the number of this answer among several for one prompt; selects other random numbers.
+        sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...).
+        Errors: ValueError with the runtime's message.
+        """
+        self._set_prompt(prompt, raw)
+        settings = Sampler(**sampling).settings
+        stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
+        limit = -1 if max_tokens is None else max_tokens
+        self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice)
+        continuation = Continuation(self._sequence)
+        return continuation if stream else "".join(continuation)
+
+    def _set_prompt(self, prompt: str | Messages | Iterable[int], raw: bool) -> None:
+        if isinstance(prompt, str):
+            if self.has_template and not raw:
+                self._sequence.set_chat([(b"user", prompt.encode())])
+            else:
+                self._sequence.set_text(prompt.encode(), _ADD_SPECIAL)
+            return
+        items: list[Any] = list(prompt)
+        if items and all(isinstance(item, Mapping) for item in items):
+            self._sequence.set_chat(_pairs(items))
+        else:
+            self._sequence.set(items)
+
+
+def load(
+    path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None
+) -> LanguageModel:
+    """Loads what `perpend llm compile` has written. threads, weights: as in `perpend.load`.
+
+    Errors: FileNotFoundError, RuntimeError, and ValueError for a model that is no language model.
+    """
+    model = _perpend.LanguageModel(os.fsdecode(path), os.fsdecode(weights or ""))
+    return LanguageModel(model, _limit(threads))
+
+
+def compile(
+    checkpoint: str | PathLike[str],
+    output: str | PathLike[str] | None = None,
+    *,
+    context: int | None = None,
+    threads: int | None = None,
+    **options: bool | int | str,
+) -> LanguageModel:
+    """Compiles a checkpoint, a .gguf file or a folder with config.json and safetensors files, and loads the result.
+
+    output: the artifact to write; None: a temporary file that goes with the model.
+    context: room for so many tokens; None: as many as the model was trained with. options: as in `perpend.compile`.
+    Errors: CompileError.
+    """
+    check_options(options, ("checkpoint", "output", "context", "threads"))
+    module = _perpend.Module.from_checkpoint(os.fsdecode(checkpoint), context or 0)
+    folder = TemporaryFolder() if output is None else None
+    path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
+    module.compile(path, options)
+    model = load(path, threads)
+    if folder:
+        model._folder = folder
+        weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
+    return model

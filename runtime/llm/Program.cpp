@@ -1,0 +1,284 @@
+// Runs a language model in a terminal or a pipe. Standard output has what the model says and nothing else.
+#include "llm/Program.h"
+#include "tokenizer/Array.h"
+#include <cerrno>
+#include <cmath>
+#include <cstdarg>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <unistd.h>
+
+namespace perpend::llm {
+
+const OptionInfo programOptions[] = {
+#define OPTION(FLAG, KIND, VALUE_NAME, HELP) {FLAG, OptionKind::KIND, VALUE_NAME, HELP},
+#include "llm/ProgramOptions.def"
+};
+const int32_t programOptionCount = sizeof programOptions / sizeof *programOptions;
+
+ProgramOptions::ProgramOptions() : sampler(PERPEND_SAMPLER_DEFAULTS) {
+  sampler.temperature = 0.8;
+  sampler.topK = 40;
+  sampler.topP = 0.95;
+  sampler.minP = 0.05;
+}
+
+namespace {
+
+/// Prints an error in the wording of the tool; a hint gets a line of its own.
+[[gnu::format(printf, 1, 2)]] bool complain(const char *format, ...) {
+  char text[1024];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  char *hint = strstr(text, "; hint: ");
+  if (hint)
+    *hint = '\0';
+  fflush(stdout);
+  fprintf(stderr, "error: %s\n", text);
+  if (hint)
+    fprintf(stderr, "%s\n", hint + 2);
+  return false;
+}
+
+bool check(perpend_status status) { return status == PERPEND_OK || reportError(); }
+
+perpend_string textOf(const char *text) { return {text, static_cast<int64_t>(strlen(text))}; }
+
+bool readCount(const char *flag, const char *text, int64_t &value) {
+  char *end = nullptr;
+  errno = 0;
+  value = strtoll(text, &end, 10);
+  return (end != text && !*end && !errno && value >= 0 && value <= INT32_MAX) ||
+         complain("option '--%s': expected a whole number of at least 0, got '%s'", flag, text);
+}
+
+bool readSeed(const char *flag, const char *text, uint64_t &value) {
+  char *end = nullptr;
+  errno = 0;
+  value = strtoull(text, &end, 10);
+  return (end != text && !*end && !errno && *text != '-') ||
+         complain("option '--%s': expected a whole number of at most 64 bits, got '%s'", flag, text);
+}
+
+bool readNumber(const char *flag, const char *text, double &value) {
+  char *end = nullptr;
+  value = strtod(text, &end);
+  return (end != text && !*end && std::isfinite(value)) ||
+         complain("option '--%s': expected a number, got '%s'", flag, text);
+}
+
+double *numberOf(ProgramOptions &options, const char *flag) {
+  return !strcmp(flag, "temperature") ? &options.sampler.temperature
+         : !strcmp(flag, "top-p")     ? &options.sampler.topP
+         : !strcmp(flag, "min-p")     ? &options.sampler.minP
+                                      : &options.sampler.repetitionPenalty;
+}
+
+bool setCount(ProgramOptions &options, const char *flag, const char *text) {
+  int64_t value = 0;
+  if (!readCount(flag, text, value))
+    return false;
+  if (!strcmp(flag, "top-k"))
+    options.sampler.topK = static_cast<int32_t>(value);
+  else
+    (!strcmp(flag, "threads") ? options.threads : options.maxTokens) = value;
+  return true;
+}
+
+} // namespace
+
+bool reportError() { return complain("%s", perpend_error_message()); }
+
+bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value) {
+  switch (info.kind) {
+  case OptionKind::Switch:
+    return options.isRaw = true;
+  case OptionKind::Text:
+    (!strcmp(info.flag, "prompt") ? options.prompt : options.system) = value;
+    return true;
+  case OptionKind::Count:
+    return setCount(options, info.flag, value);
+  case OptionKind::Number:
+    return readNumber(info.flag, value, *numberOf(options, info.flag));
+  case OptionKind::Seed:
+    return readSeed(info.flag, value, options.sampler.seed);
+  case OptionKind::List:
+    if (options.stopCount == mostStopStrings)
+      return complain("option '--%s': expected at most %d texts", info.flag, mostStopStrings);
+    options.stops[options.stopCount++] = textOf(value);
+    return true;
+  }
+  return false;
+}
+
+namespace {
+
+/// A model with one sequence.
+class Program {
+public:
+  explicit Program(const ProgramOptions &options) : options(options) {}
+  Program(const Program &) = delete;
+  Program &operator=(const Program &) = delete;
+  ~Program() {
+    perpend_llm_sequence_free(sequence);
+    perpend_llm_free(llm);
+  }
+  bool open(perpend_model *model);
+  /// Prints what follows the sequence's text; `answer`, unless NULL, gets it, too.
+  bool print(tokenizer::Array<char> *answer);
+
+  bool isFull() const {
+    int64_t count = 0;
+    perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
+    return count >= perpend_llm_context(llm);
+  }
+
+  const ProgramOptions &options;
+  perpend_llm *llm = nullptr;
+  perpend_llm_sequence *sequence = nullptr;
+};
+
+bool Program::open(perpend_model *model) {
+  perpend_llm_sequence_options sizes = PERPEND_LLM_SEQUENCE_DEFAULTS;
+  sizes.threads = static_cast<int32_t>(options.threads);
+  return check(perpend_llm_create(model, &llm)) && check(perpend_llm_sequence_create(llm, &sizes, &sequence));
+}
+
+bool Program::print(tokenizer::Array<char> *answer) {
+  perpend_llm_generation generation = PERPEND_LLM_GENERATION_DEFAULTS;
+  generation.sampler = &options.sampler;
+  generation.maxTokens = options.maxTokens;
+  generation.stopStrings = options.stops;
+  generation.stopStringCount = options.stopCount;
+  if (!check(perpend_llm_sequence_start(sequence, &generation)))
+    return false;
+  perpend_llm_piece piece{};
+  while (!piece.finish) {
+    if (!check(perpend_llm_sequence_next(sequence, &piece)))
+      return false;
+    const auto size = static_cast<size_t>(piece.text.sizeBytes);
+    if (size && (fwrite(piece.text.data, 1, size, stdout) != size || fflush(stdout)))
+      return complain("cannot write the output: %s", strerror(errno));
+    if (answer)
+      answer->append(piece.text.data, size);
+  }
+  return true;
+}
+
+bool readAll(FILE *file, tokenizer::Array<char> &text) {
+  char part[4096];
+  for (size_t count; (count = fread(part, 1, sizeof part, file)) > 0;)
+    text.append(part, count);
+  return !ferror(file) || complain("cannot read the standard input: %s", strerror(errno));
+}
+
+bool setPrompt(Program &program, perpend_string prompt) {
+  const ProgramOptions &options = program.options;
+  const bool isChat = !options.isRaw && (options.system || perpend_llm_has_template(program.llm));
+  if (!isChat)
+    return check(perpend_llm_sequence_set_text(program.sequence, prompt, PERPEND_ADD_SPECIAL));
+  perpend_llm_message messages[2];
+  int32_t count = 0;
+  if (options.system)
+    messages[count++] = {textOf("system"), textOf(options.system)};
+  messages[count++] = {textOf("user"), prompt};
+  return check(perpend_llm_sequence_set_chat(program.sequence, messages, count));
+}
+
+// What was said so far. Texts lie in one piece of memory, so that messages are made anew for each turn.
+class Conversation {
+public:
+  void add(const char *role, const char *text, size_t size) {
+    ends.push(bytes.size() + size);
+    roles.push(role);
+    bytes.append(text, size);
+  }
+  bool set(Program &program);
+  bool hasFailed() const { return memory.failed; }
+
+private:
+  tokenizer::Memory memory;
+  tokenizer::Array<char> bytes{memory};
+  tokenizer::Array<size_t> ends{memory};
+  tokenizer::Array<const char *> roles{memory};
+  tokenizer::Array<perpend_llm_message> messages{memory};
+};
+
+bool Conversation::set(Program &program) {
+  messages.clear();
+  size_t begin = 0;
+  for (size_t i = 0; i < ends.size() && !memory.failed; ++i) {
+    messages.push({textOf(roles[i]), {bytes.data() + begin, static_cast<int64_t>(ends[i] - begin)}});
+    begin = ends[i];
+  }
+  if (memory.failed)
+    return complain("no memory for the conversation");
+  return check(perpend_llm_sequence_set_chat(program.sequence, messages.data(), static_cast<int32_t>(messages.size())));
+}
+
+/// A line of standard input without its end. False at the end of the input.
+bool readLine(tokenizer::Array<char> &line) {
+  line.clear();
+  int c;
+  while ((c = getchar()) != EOF && c != '\n')
+    line.push(static_cast<char>(c));
+  return c != EOF || line.size();
+}
+
+} // namespace
+
+bool generate(perpend_model *model, const ProgramOptions &options) {
+  if (!options.prompt)
+    return complain("no prompt; hint: --prompt TEXT, or --prompt - for standard input");
+  Program program(options);
+  tokenizer::Memory memory;
+  tokenizer::Array<char> input(memory);
+  const bool readsInput = !strcmp(options.prompt, "-");
+  if (!program.open(model) || (readsInput && !readAll(stdin, input)))
+    return false;
+  if (memory.failed)
+    return complain("no memory for the prompt");
+  return setPrompt(program, readsInput ? perpend_string{input.data(), static_cast<int64_t>(input.size())}
+                                       : textOf(options.prompt)) &&
+         program.print(nullptr);
+}
+
+bool converse(perpend_model *model, const ProgramOptions &options) {
+  Program program(options);
+  Conversation conversation;
+  tokenizer::Memory memory;
+  tokenizer::Array<char> line(memory), answer(memory);
+  if (!program.open(model))
+    return false;
+  if (options.system)
+    conversation.add("system", options.system, strlen(options.system));
+  const bool isTerminal = isatty(STDIN_FILENO);
+  while (true) {
+    if (isTerminal)
+      fputs("> ", stderr);
+    if (!readLine(line))
+      break;
+    if (!line.size())
+      continue;
+    conversation.add("user", line.data(), line.size());
+    answer.clear();
+    if (!conversation.set(program) || !program.print(&answer))
+      return false;
+    conversation.add("assistant", answer.data(), answer.size());
+    if (memory.failed)
+      return complain("no memory for the conversation");
+    putchar('\n');
+    fflush(stdout);
+    if (program.isFull())
+      return complain("the conversation has %lld tokens, as many as the context has room for; hint: begin a new one",
+                      static_cast<long long>(perpend_llm_context(program.llm)));
+  }
+  if (isTerminal)
+    fputc('\n', stderr);
+  return true;
+}
+
+} // namespace perpend::llm

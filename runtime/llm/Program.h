@@ -1,0 +1,42 @@
+// What `perpend llm run` and `chat`, and executables of language models, do with a model.
+#ifndef PERPEND_RUNTIME_LLM_PROGRAM_H
+#define PERPEND_RUNTIME_LLM_PROGRAM_H
+#include "include/perpend_llm.h"
+
+namespace perpend::llm {
+
+enum class OptionKind { Switch, Text, Count, Number, Seed, List };
+
+struct OptionInfo {
+  const char *flag;
+  OptionKind kind;
+  const char *valueName, *help;
+};
+extern const OptionInfo programOptions[];
+extern const int32_t programOptionCount;
+
+constexpr int32_t mostStopStrings = 16;
+
+struct ProgramOptions {
+  ProgramOptions();
+  const char *prompt = nullptr, *system = nullptr;
+  bool isRaw = false;
+  int64_t maxTokens = -1, threads = 0;
+  perpend_sampler_options sampler;
+  perpend_string stops[mostStopStrings];
+  int32_t stopCount = 0;
+};
+
+// Sets an option; `value` must stay as long as the options. False: printed.
+bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value);
+
+// Prints the runtime's message of the latest error, with its hint on a line of its own. Always false.
+bool reportError();
+
+// Prints what follows the prompt to standard output. False: an error was printed.
+bool generate(perpend_model *model, const ProgramOptions &options);
+// A conversation: a line of standard input is a turn; answers go to standard output. False: an error was printed.
+bool converse(perpend_model *model, const ProgramOptions &options);
+
+} // namespace perpend::llm
+#endif

@@ -1,0 +1,50 @@
+// One text. Its tokens are known at once; the model computes them when logits are asked for.
+#ifndef PERPEND_RUNTIME_LLM_SEQUENCE_H
+#define PERPEND_RUNTIME_LLM_SEQUENCE_H
+#include "llm/LanguageModel.h"
+#include "tokenizer/Array.h"
+
+namespace perpend::llm {
+
+using tokenizer::Array;
+using tokenizer::Memory;
+
+// What goes on between perpend_llm_sequence_start and the end of the text.
+struct Generation {
+  perpend_llm_generation options = PERPEND_LLM_GENERATION_DEFAULTS;
+  perpend_token_stream *stream = nullptr;
+  perpend_stop *stop = nullptr;
+  int64_t promptCount = 0;
+  bool isStarted = false;
+  int32_t finish = PERPEND_LLM_GOES_ON, stopString = -1;
+};
+
+} // namespace perpend::llm
+
+struct perpend_llm_sequence {
+  explicit perpend_llm_sequence(const perpend_llm &llm) : llm(llm) {}
+
+  const perpend_llm &llm;
+  perpend_llm_sequence_options options = PERPEND_LLM_SEQUENCE_DEFAULTS;
+  perpend::llm::Memory memory;
+  perpend::llm::Array<int32_t> tokens{memory};
+  perpend::llm::Array<int64_t> chunk{memory}; // of tokens, as the model takes them
+  perpend::llm::Array<char> text{memory};     // of the latest piece
+  // The first is that of the states; they share these, and the arena.
+  perpend_session *single = nullptr, *chunks = nullptr;
+  int64_t cachedCount = 0;       // the first tokens, of which the states have rows
+  int64_t stateLength = 0;       // at least cachedCount; later rows are of tokens that have been replaced
+  const float *logits = nullptr; // of the last cached token; NULL: not known
+  perpend_sampler *sampler = nullptr;
+  perpend::llm::Generation generation;
+};
+
+namespace perpend::llm {
+
+// Ends a generation, if one goes on.
+void stopGenerating(perpend_llm_sequence &sequence);
+// Appends a token that has been chosen.
+perpend_status appendToken(perpend_llm_sequence &sequence, int32_t token);
+
+} // namespace perpend::llm
+#endif

@@ -1,0 +1,55 @@
+//===- CompileLanguageModel.cpp - perpend llm compile ---------------------===//
+
+#include "cli/EarlyEnd.h"
+#include "cli/llm/LanguageModels.h"
+#include "compiler/Description.h"
+#include "support/WriteFile.h"
+
+#include "target/TargetInfo.h"
+
+#include "llvm/Support/Path.h"
+
+#include <chrono>
+
+namespace perpend::cli {
+
+int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
+  LanguageModelSource source;
+  CompileOptions options;
+  Limits limits;
+  OptionList list;
+  std::string output;
+  bool wantsExecutable = false;
+  list.addOutputFile("o", output, "FILE", "what to write");
+  list.add("output", output, "FILE", "");
+  list.add("exe", wantsExecutable, "", "write a program with the options of `perpend llm run` and `chat`");
+  list.add("context", source.context, "N",
+           "room for N tokens in a conversation (default: as many as the model was trained with)", 1);
+  list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "times", "plan", "weights", "name"});
+  limits.addTo(list);
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a checkpoint"))
+    return *code;
+  source.path = positional[0];
+  if (output.empty())
+    return fail("no output", "-o chat"), UsageError;
+  if (auto targets = target::resolveTargets(options.target); !targets)
+    return fail(targets.takeError()), UsageError;
+  if (!limits.apply())
+    return UsageError;
+  if (!list.checkOutputs(source.path))
+    return UserError;
+  if (llvm::Error error = support::checkReplaceableFile(output))
+    return fail(std::move(error));
+  if (options.name.empty())
+    options.name = identifier(llvm::sys::path::stem(output));
+  CompileReport report;
+  auto start = std::chrono::steady_clock::now();
+  const ArtifactKind kind = wantsExecutable ? ArtifactKind::Executable : ArtifactKind::SharedLibrary;
+  if (!compileLanguageModel(source, options, kind, output, &report))
+    return UserError;
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  printReport(report, options, output, seconds.count(), /*wantsReasons=*/false);
+  return Good;
+}
+} // namespace perpend::cli

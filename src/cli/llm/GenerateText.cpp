@@ -1,0 +1,85 @@
+//===- GenerateText.cpp - perpend llm run and chat ------------------------===//
+//
+// Options and work are those of executables (runtime/llm/Program.h).
+//
+//===----------------------------------------------------------------------===//
+
+#include "cli/llm/LanguageModels.h"
+
+#include "runtime/llm/Program.h"
+
+namespace perpend::cli {
+namespace {
+/// The values of the program's options, as texts until all are parsed.
+class ProgramArguments {
+public:
+  ProgramArguments() : texts(llm::programOptionCount) {}
+  /// Without those of `leftOut`, which say nothing to this command.
+  void addTo(OptionList &list, ArrayRef<StringRef> leftOut);
+  /// False: printed.
+  bool set(llm::ProgramOptions &options) const;
+
+private:
+  std::vector<std::string> texts, stops;
+  bool isSwitched = false; ///< there is one switch
+};
+} // namespace
+
+void ProgramArguments::addTo(OptionList &list, ArrayRef<StringRef> leftOut) {
+  for (int32_t i = 0; i < llm::programOptionCount; ++i) {
+    const llm::OptionInfo &info = llm::programOptions[i];
+    if (llvm::is_contained(leftOut, info.flag))
+      continue;
+    if (info.kind == llm::OptionKind::List)
+      list.add(info.flag, stops, info.valueName, info.help);
+    else if (info.kind == llm::OptionKind::Switch)
+      list.add(info.flag, isSwitched, "", info.help);
+    else
+      list.add(info.flag, texts[i], info.valueName, info.help);
+  }
+}
+
+bool ProgramArguments::set(llm::ProgramOptions &options) const {
+  for (int32_t i = 0; i < llm::programOptionCount; ++i) {
+    const llm::OptionInfo &info = llm::programOptions[i];
+    if (info.kind == llm::OptionKind::Switch && isSwitched)
+      llm::setOption(options, info, "");
+    else if (!texts[i].empty() && !llm::setOption(options, info, texts[i].c_str()))
+      return false;
+    for (const std::string &stop : stops)
+      if (info.kind == llm::OptionKind::List && !llm::setOption(options, info, stop.c_str()))
+        return false;
+  }
+  return true;
+}
+
+static int runProgram(const Command &command, ArrayRef<StringRef> arguments, ArrayRef<StringRef> leftOut,
+                      bool (*work)(perpend_model *model, const llm::ProgramOptions &options)) {
+  LanguageModelSource source;
+  CompileOptions compiler;
+  OptionList list;
+  ProgramArguments given;
+  given.addTo(list, leftOut);
+  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
+  list.addCompiler(compiler, {"target", "O", "precision"});
+  list.needSource({"context"});
+  std::vector<std::string> positional;
+  if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model"))
+    return *code;
+  source.path = positional[0];
+  llm::ProgramOptions options;
+  if (!given.set(options))
+    return UsageError;
+  TemporaryFolder folder;
+  ModelOwner model = loadLanguageModel(source, list, compiler, folder);
+  return model && work(model.get(), options) ? Good : UserError;
+}
+
+int runLlmRun(const Command &command, ArrayRef<StringRef> arguments) {
+  return runProgram(command, arguments, {}, llm::generate);
+}
+
+int runLlmChat(const Command &command, ArrayRef<StringRef> arguments) {
+  return runProgram(command, arguments, {"prompt", "raw"}, llm::converse);
+}
+} // namespace perpend::cli

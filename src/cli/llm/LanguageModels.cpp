@@ -1,0 +1,50 @@
+//===- LanguageModels.cpp - language models for commands ------------------===//
+
+#include "cli/llm/LanguageModels.h"
+
+#include "llm/Module.h"
+
+using namespace mlir;
+
+namespace perpend::cli {
+
+static bool isCheckpoint(ModelKind kind) {
+  return kind == ModelKind::Folder || kind == ModelKind::Safetensors || kind == ModelKind::Gguf;
+}
+
+bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
+                          StringRef output, CompileReport *report) {
+  std::optional<ModelKind> modelKind = modelKindOf(source.path, /*mayBeCompiled=*/false);
+  if (!modelKind)
+    return false;
+  if (!isCheckpoint(*modelKind))
+    return fail("'" + source.path + "' is no checkpoint of a language model",
+                "a checkpoint is a .gguf file, or a folder with config.json and safetensors files"),
+           false;
+  // Never destroyed after a crash, because its state is unknown.
+  auto workspace = std::make_unique<Workspace>();
+  OwningOpRef<ModuleOp> module = llm::makeModule(workspace->context, source.path, {source.context});
+  if (!module)
+    return false;
+  if (compileGuarded(*module, options, kind, output, report))
+    return true;
+  if (workspace->hasFoundBug()) {
+    (void)module.release();
+    (void)workspace.release();
+  }
+  return false;
+}
+
+ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,
+                             const TemporaryFolder &folder) {
+  std::optional<ModelKind> kind = modelKindOf(source.path);
+  if (!kind)
+    return nullptr;
+  if (*kind == ModelKind::Library)
+    return list.checkCompiled(source.path) ? loadLibrary(source.path) : nullptr;
+  const std::string library = folder.pathOf("model.so");
+  if (!compileLanguageModel(source, options, ArtifactKind::SharedLibrary, library))
+    return nullptr;
+  return loadLibrary(library);
+}
+} // namespace perpend::cli

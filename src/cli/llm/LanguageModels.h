@@ -1,0 +1,31 @@
+//===- LanguageModels.h - language models for commands ----------*- C++ -*-===//
+
+#ifndef PERPEND_CLI_LLM_LANGUAGEMODELS_H
+#define PERPEND_CLI_LLM_LANGUAGEMODELS_H
+
+#include "cli/Command.h"
+#include "cli/CompiledModel.h"
+
+namespace perpend::cli {
+
+/// A checkpoint, and how it becomes a program.
+struct LanguageModelSource {
+  std::string path;
+  int64_t context = 0; ///< tokens; 0: as many as the model was trained with
+};
+
+/// Compiles a checkpoint. False: printed.
+bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
+                          StringRef output, CompileReport *report = nullptr);
+
+/// Loads what `perpend llm compile` has made, or compiles a checkpoint into `folder` first. Null: printed.
+ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,
+                             const TemporaryFolder &folder);
+
+int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments);
+int runLlmRun(const Command &command, ArrayRef<StringRef> arguments);
+int runLlmChat(const Command &command, ArrayRef<StringRef> arguments);
+int runLlmBench(const Command &command, ArrayRef<StringRef> arguments);
+} // namespace perpend::cli
+
+#endif

@@ -1,0 +1,246 @@
+//===- LanguageModels.cpp - Python bindings of language models ------------===//
+//
+// perpend/llm.py has the classes that users see. A call that computes releases
+// the interpreter lock; a sequence then lets one call in after the other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "python/LanguageModels.h"
+
+#include "python/Arrays.h"
+#include "python/Sampling.h"
+#include "support/ReadableText.h"
+
+#include "perpend_llm.h"
+
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <algorithm>
+#include <memory>
+#include <mutex>
+
+namespace nb = nanobind;
+using namespace nb::literals;
+
+namespace perpend::python {
+namespace {
+
+void check(perpend_status status) {
+  if (status == PERPEND_OK)
+    return;
+  PyObject *kind = status == PERPEND_OUT_OF_MEMORY                                        ? PyExc_MemoryError
+                   : status == PERPEND_INVALID_ARGUMENT || status == PERPEND_INVALID_DATA ? PyExc_ValueError
+                   : status == PERPEND_NOT_FOUND                                          ? PyExc_FileNotFoundError
+                                                                                          : PyExc_RuntimeError;
+  PyErr_SetString(kind, support::readable(perpend_error_message(), "\n\t").c_str());
+  throw nb::python_error();
+}
+
+/// Runs without the interpreter lock; the message of an error is this thread's.
+template <typename Work> void checkUnlocked(Work work) {
+  perpend_status status;
+  {
+    nb::gil_scoped_release unlocked;
+    status = work();
+  }
+  check(status);
+}
+
+perpend_string view(const nb::bytes &text) { return {text.c_str(), static_cast<int64_t>(text.size())}; }
+
+nb::bytes bytesOf(perpend_string text) {
+  return nb::bytes(text.data ? text.data : "", static_cast<size_t>(text.sizeBytes));
+}
+
+/// Pairs of a role and a content.
+using Messages = std::vector<std::pair<nb::bytes, nb::bytes>>;
+std::vector<perpend_llm_message> viewsOf(const Messages &messages) {
+  std::vector<perpend_llm_message> views;
+  for (const auto &[role, content] : messages)
+    views.push_back({view(role), view(content)});
+  return views;
+}
+
+class LanguageModel {
+public:
+  LanguageModel(const std::string &path, const std::string &weights) {
+    perpend_model *model = nullptr;
+    checkUnlocked([&] {
+      return perpend_model_load_with_weights(path.c_str(), weights.empty() ? nullptr : weights.c_str(), &model);
+    });
+    const perpend_status status = perpend_llm_create(model, &llm);
+    perpend_model_free(model);
+    check(status);
+  }
+  LanguageModel(const LanguageModel &) = delete;
+  LanguageModel &operator=(const LanguageModel &) = delete;
+  ~LanguageModel() { perpend_llm_free(llm); }
+
+  int64_t context() const { return perpend_llm_context(llm); }
+  int64_t vocabulary() const { return perpend_llm_vocabulary(llm); }
+  bool hasTemplate() const { return perpend_llm_has_template(llm); }
+  std::vector<int32_t> stopTokens() const {
+    int32_t count = 0;
+    const int32_t *tokens = perpend_llm_stop_tokens(llm, &count);
+    return {tokens, tokens + count};
+  }
+  nb::bytes render(const Messages &messages) const {
+    const std::vector<perpend_llm_message> views = viewsOf(messages);
+    char *text = nullptr;
+    int64_t size = 0;
+    check(perpend_llm_render(llm, views.data(), static_cast<int32_t>(views.size()), &text, &size));
+    const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
+    return bytesOf({text, size});
+  }
+  std::vector<int32_t> encode(nb::bytes text, uint32_t flags) const {
+    int32_t *found = nullptr;
+    int64_t count = 0;
+    check(perpend_tokenizer_encode(perpend_llm_tokenizer(llm), view(text), flags, &found, &count));
+    const std::unique_ptr<int32_t, decltype(&perpend_tokenizer_release)> owner(found, perpend_tokenizer_release);
+    return {found, found + count};
+  }
+  nb::bytes decode(const std::vector<int32_t> &tokens, uint32_t flags) const {
+    char *text = nullptr;
+    int64_t size = 0;
+    check(perpend_tokenizer_decode(perpend_llm_tokenizer(llm), tokens.data(), static_cast<int64_t>(tokens.size()),
+                                   flags, &text, &size));
+    const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
+    return bytesOf({text, size});
+  }
+
+  perpend_llm *llm = nullptr;
+};
+
+class Sequence {
+public:
+  Sequence(std::shared_ptr<LanguageModel> model, int32_t threads, int32_t chunkTokens) : model(std::move(model)) {
+    perpend_llm_sequence_options options = PERPEND_LLM_SEQUENCE_DEFAULTS;
+    options.threads = threads;
+    options.chunkTokens = chunkTokens;
+    check(perpend_llm_sequence_create(this->model->llm, &options, &sequence));
+  }
+  Sequence(const Sequence &) = delete;
+  Sequence &operator=(const Sequence &) = delete;
+  ~Sequence() { perpend_llm_sequence_free(sequence); }
+
+  std::unique_ptr<Sequence> fork() {
+    std::unique_ptr<Sequence> copy(new Sequence(model));
+    call([&] { return perpend_llm_sequence_fork(sequence, &copy->sequence); });
+    return copy;
+  }
+  void set(const std::vector<int32_t> &tokens) {
+    call([&] { return perpend_llm_sequence_set(sequence, tokens.data(), static_cast<int64_t>(tokens.size())); });
+  }
+  void add(const std::vector<int32_t> &tokens) {
+    call([&] { return perpend_llm_sequence_add(sequence, tokens.data(), static_cast<int64_t>(tokens.size())); });
+  }
+  void setText(nb::bytes text, uint32_t flags) {
+    const perpend_string bytes = view(text);
+    call([&] { return perpend_llm_sequence_set_text(sequence, bytes, flags); });
+  }
+  void setChat(const Messages &messages) {
+    const std::vector<perpend_llm_message> views = viewsOf(messages);
+    call([&] { return perpend_llm_sequence_set_chat(sequence, views.data(), static_cast<int32_t>(views.size())); });
+  }
+  void truncate(int64_t count) {
+    call([&] { return perpend_llm_sequence_truncate(sequence, count); });
+  }
+  std::pair<std::vector<int32_t>, int64_t> tokens() {
+    std::lock_guard lock(mutex);
+    const int32_t *tokens = nullptr;
+    int64_t count = 0, cachedCount = 0;
+    perpend_llm_sequence_tokens(sequence, &tokens, &count, &cachedCount);
+    return {{tokens, tokens + count}, cachedCount};
+  }
+  nb::object logits() {
+    std::vector<float> values;
+    call([&] {
+      const float *logits = nullptr;
+      int64_t count = 0;
+      const perpend_status status = perpend_llm_sequence_logits(sequence, &logits, &count);
+      if (status == PERPEND_OK)
+        values.assign(logits, logits + count);
+      return status;
+    });
+    const auto count = static_cast<int64_t>(values.size());
+    OutputArray array(nullptr, PERPEND_F32, &count, 1);
+    std::copy(values.begin(), values.end(), static_cast<float *>(array.data));
+    return array.take();
+  }
+  void start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias, std::vector<int32_t> stopTokens,
+             int64_t maxTokens, const std::vector<nb::bytes> &stops, bool ignoresStopTokens, uint32_t choice);
+  /// The token, the text, the finish and the stop string.
+  std::tuple<int32_t, nb::bytes, int32_t, int32_t> next() {
+    perpend_llm_piece piece{};
+    std::string text;
+    call([&] {
+      const perpend_status status = perpend_llm_sequence_next(sequence, &piece);
+      if (status == PERPEND_OK && piece.text.sizeBytes)
+        text.assign(piece.text.data, static_cast<size_t>(piece.text.sizeBytes));
+      return status;
+    });
+    return {piece.token, nb::bytes(text.data(), text.size()), piece.finish, piece.stopString};
+  }
+
+private:
+  explicit Sequence(std::shared_ptr<LanguageModel> model) : model(std::move(model)) {}
+  template <typename Work> void call(Work work) {
+    checkUnlocked([&] {
+      std::lock_guard lock(mutex);
+      return work();
+    });
+  }
+
+  std::shared_ptr<LanguageModel> model;
+  perpend_llm_sequence *sequence = nullptr;
+  std::mutex mutex;
+};
+
+void Sequence::start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias,
+                     std::vector<int32_t> stopTokens, int64_t maxTokens, const std::vector<nb::bytes> &stops,
+                     bool ignoresStopTokens, uint32_t choice) {
+  const SamplerSettings sampler(numbers, bias, std::move(stopTokens));
+  std::vector<perpend_string> texts;
+  for (const nb::bytes &stop : stops)
+    texts.push_back(view(stop));
+  perpend_llm_generation options = PERPEND_LLM_GENERATION_DEFAULTS;
+  options.sampler = &sampler.options;
+  options.maxTokens = maxTokens;
+  options.stopStrings = texts.data();
+  options.stopStringCount = static_cast<int32_t>(texts.size());
+  options.ignoresStopTokens = ignoresStopTokens;
+  options.choice = choice;
+  call([&] { return perpend_llm_sequence_start(sequence, &options); });
+}
+
+} // namespace
+
+void bindLanguageModels(nb::module_ &module) {
+  nb::class_<LanguageModel>(module, "LanguageModel")
+      .def(nb::init<const std::string &, const std::string &>(), "path"_a, "weights"_a = "")
+      .def_prop_ro("context", &LanguageModel::context)
+      .def_prop_ro("vocabulary", &LanguageModel::vocabulary)
+      .def_prop_ro("has_template", &LanguageModel::hasTemplate)
+      .def_prop_ro("stop_tokens", &LanguageModel::stopTokens)
+      .def("render", &LanguageModel::render, "messages"_a)
+      .def("encode", &LanguageModel::encode, "text"_a, "flags"_a)
+      .def("decode", &LanguageModel::decode, "tokens"_a, "flags"_a);
+  nb::class_<Sequence>(module, "TokenSequence")
+      .def(nb::init<std::shared_ptr<LanguageModel>, int32_t, int32_t>(), "model"_a, "threads"_a, "chunk_tokens"_a)
+      .def("fork", &Sequence::fork)
+      .def("set", &Sequence::set, "tokens"_a)
+      .def("add", &Sequence::add, "tokens"_a)
+      .def("set_text", &Sequence::setText, "text"_a, "flags"_a)
+      .def("set_chat", &Sequence::setChat, "messages"_a)
+      .def("truncate", &Sequence::truncate, "count"_a)
+      .def("tokens", &Sequence::tokens)
+      .def("logits", &Sequence::logits)
+      .def("start", &Sequence::start, "numbers"_a, "bias"_a, "stop_tokens"_a, "max_tokens"_a, "stops"_a,
+           "ignores_stop_tokens"_a, "choice"_a)
+      .def("next", &Sequence::next);
+}
+} // namespace perpend::python

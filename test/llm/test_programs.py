@@ -1,0 +1,275 @@
+"""perpend llm: checkpoints become programs that say what transformers says."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.tool import GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
+from llm.checkpoints import CONTEXT, END, TEMPLATE, continuation, greedy, make_checkpoint, make_gguf, tokenizer_of
+from perpend.tokenizer import load as load_tokenizer
+
+PROMPT = "The quick brown fox 🦊 says"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """A folder with the checkpoint `model` and the artifact `chat`."""
+    folder = tmp_path_factory.mktemp("llm")
+    model = make_checkpoint(folder / "model")
+    said = succeed("llm", "compile", "model", "-o", "chat", folder=folder)
+    assert "chat: " in said
+    return folder, model
+
+
+def run(folder: Path, *arguments: object) -> str:
+    return succeed("llm", "run", "chat", "--temperature", 0, *arguments, folder=folder)
+
+
+def chat(folder: Path, lines: str, *arguments: object) -> str:
+    command = [str(PERPEND), "llm", "chat", "chat", "--temperature", "0", *map(str, arguments)]
+    done = subprocess.run(command, input=lines, capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == GOOD and done.stderr == "", done.stderr
+    return done.stdout
+
+
+def tokens_of_chat(folder: Path, *contents: str) -> list[int]:
+    """Turns of a user and the assistant in turns, as the template writes them."""
+    roles = ["user", "assistant"] * len(contents)
+    turns = "".join(f"[{role}] {text.strip()}<|end|>\n" for role, text in zip(roles, contents, strict=False))
+    text = f"<s>{turns}[assistant] "
+    tokens: list[int] = tokenizer_of(folder / "model").encode(text, add_special_tokens=False, parse_special_tokens=True)
+    return tokens
+
+
+def test_a_text_goes_on_as_in_transformers(made: tuple[Path, Any]) -> None:
+    folder, model = made
+    tokens = tokenizer_of(folder / "model").encode(PROMPT)
+    said = greedy(model, tokens, 40)
+    expected = continuation(folder / "model", tokens, said)
+    assert run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40) == expected
+    for threads in (1, 2, 3):
+        assert run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40, "--threads", threads) == expected
+
+
+def test_a_prompt_is_a_turn(made: tuple[Path, Any]) -> None:
+    folder, model = made
+    tokens = tokens_of_chat(folder, PROMPT)
+    said = greedy(model, tokens, 20)
+    expected = continuation(folder / "model", tokens, said)
+    assert run(folder, "--prompt", PROMPT, "--max-tokens", 20) == expected
+    with_input = subprocess.run(
+        [str(PERPEND), "llm", "run", "chat", "--temperature", "0", "--prompt", "-", "--max-tokens", "20"],
+        input=PROMPT,
+        capture_output=True,
+        text=True,
+        cwd=folder,
+        timeout=300,
+    )
+    assert with_input.stdout == expected and with_input.stderr == ""
+
+
+def test_a_conversation(made: tuple[Path, Any]) -> None:
+    folder, model = made
+    first, second = "Hello there", "And now?"
+    tokens = tokens_of_chat(folder, first)
+    answer = continuation(folder / "model", tokens, greedy(model, tokens, 12))
+    again = tokens_of_chat(folder, first, answer, second)
+    other = continuation(folder / "model", again, greedy(model, again, 12))
+    assert chat(folder, f"{first}\n\n{second}\n", "--max-tokens", 12) == f"{answer}\n{other}\n"
+    assert chat(folder, "") == ""
+
+
+def test_stop_strings_and_seeds(made: tuple[Path, Any]) -> None:
+    folder, _ = made
+    whole = run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40)
+    stop = whole[len(whole) // 2 :][:3]
+    assert run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40, "--stop", stop) == whole[: whole.index(stop)]
+    free = ["--prompt", PROMPT, "--max-tokens", 20, "--temperature", 2, "--top-k", 0, "--top-p", 1, "--min-p", 0]
+    drawn = [succeed("llm", "run", "chat", *free, "--seed", seed, folder=folder) for seed in (1, 1, 2)]
+    assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_the_end_of_the_context(made: tuple[Path, Any]) -> None:
+    folder, model = made
+    tokens = tokenizer_of(folder / "model").encode(PROMPT)
+    said = greedy(model, tokens, CONTEXT - len(tokens))
+    assert run(folder, "--raw", "--prompt", PROMPT) == continuation(folder / "model", tokens, said)
+    said_of_long = reject("llm", "run", "chat", "--raw", "--prompt", "fox " * 200, folder=folder)
+    assert re.search(
+        r"expected at most 128 tokens, the context of this model, got \d+\nhint: a shorter text", said_of_long
+    )
+    reject("llm", "compile", "model", "-o", "long", "--context", CONTEXT + 1, folder=folder)
+    succeed("llm", "compile", "model", "-o", "short", "--context", 40, folder=folder)
+    short = succeed("llm", "run", "short", "--raw", "--temperature", 0, "--prompt", PROMPT, folder=folder)
+    assert short == continuation(folder / "model", tokens, said[: 40 - len(tokens)])
+
+
+def test_an_executable(made: tuple[Path, Any]) -> None:
+    folder, _ = made
+    succeed("llm", "compile", "model", "-o", "program", "--exe", "--weights", "beside", folder=folder)
+    alone = folder / "elsewhere"
+    alone.mkdir()
+    for name in ("program", "program.weights"):
+        shutil.move(folder / name, alone / name)
+    needed = subprocess.run(["ldd", alone / "program"], capture_output=True, text=True, check=True).stdout
+    names = set(re.findall(r"^\s*(\S+?)(?:\.so\S*)? ", needed, re.MULTILINE))
+    assert {name.split("/")[-1].split(".")[0] for name in names} <= {
+        "linux-vdso",
+        "libc",
+        "libm",
+        "libpthread",
+        "ld-linux-x86-64",
+    }
+    arguments = ["--raw", "--prompt", PROMPT, "--max-tokens", "30", "--temperature", "0"]
+    done = subprocess.run([alone / "program", *arguments], capture_output=True, text=True, timeout=60)
+    assert done.stdout == run(folder, *arguments) and done.returncode == 0 and done.stderr == ""
+    spoken = subprocess.run(
+        [alone / "program", "--temperature=0", "--max-tokens=5"],
+        input="Hi\nHo\n",
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert spoken.stdout == chat(folder, "Hi\nHo\n", "--max-tokens", 5) and spoken.returncode == 0
+    (alone / "program.weights").rename(alone / "other.weights")
+    lost = subprocess.run([alone / "program", *arguments], capture_output=True, text=True, timeout=60)
+    assert lost.returncode == 1 and lost.stderr.count("hint: ") == 1
+    assert lost.stderr.startswith("error: weights: the file 'program.weights' is missing")
+    helped = subprocess.run([alone / "program", "--help"], capture_output=True, text=True, timeout=60)
+    assert "--max-tokens N" in helped.stdout and helped.returncode == 0
+    for wrong, message in [
+        ("--prompts", "unknown option '--prompts'"),
+        ("--top-k=x", "option '--top-k': expected a whole"),
+    ]:
+        done = subprocess.run([alone / "program", wrong], capture_output=True, text=True, timeout=60)
+        assert done.returncode == 2 and message in done.stderr
+
+
+def test_a_checkpoint_runs_directly(made: tuple[Path, Any]) -> None:
+    folder, _ = made
+    arguments = ["--prompt", PROMPT, "--max-tokens", 8, "--temperature", 0]
+    assert succeed("llm", "run", "model", *arguments, folder=folder) == run(folder, *arguments)
+    bench = ["--threads", "1,2", "--prompt-tokens", 9, "--tokens", 3, "--turns", 2, "--json", "times.json"]
+    assert "tokens/s" in succeed("llm", "bench", "chat", *bench, folder=folder)
+    times = json.loads((folder / "times.json").read_text())
+    assert [row["threads"] for row in times["rows"]] == [1, 2] and times["unit"] == "tokens/s"
+    assert all(row["decode_best"] >= row["decode_median"] > 0 for row in times["rows"])
+    assert "expected at most 128 together" in reject("llm", "bench", "chat", "--tokens", CONTEXT, folder=folder)
+
+
+def test_a_gguf_file(tmp_path: Path) -> None:
+    model = make_gguf(tmp_path / "model.gguf")
+    succeed("llm", "compile", "model.gguf", "-o", "chat", folder=tmp_path)
+    tokenizer = load_tokenizer(tmp_path / "model.gguf")
+    turn = f"<s>[user] {PROMPT}<|end|>\n[assistant] "
+    for text, arguments in ((turn, []), (f"<s>{PROMPT}", ["--raw"])):
+        tokens = tokenizer.encode(text, add_special_tokens=False, parse_special_tokens=True)
+        said = greedy(model, tokens, 20)
+        expected = continuation(tmp_path / "model.gguf", tokens, said)
+        assert run(tmp_path, "--prompt", PROMPT, "--max-tokens", 20, *arguments) == expected
+
+
+def test_a_split_that_is_not_known(tmp_path: Path) -> None:
+    make_gguf(tmp_path / "model.gguf")
+    data = (tmp_path / "model.gguf").read_bytes()
+    assert data.count(b"llama-bpe") == 1
+    (tmp_path / "model.gguf").write_bytes(data.replace(b"llama-bpe", b"llama-xyz"))
+    assert "'llama-xyz'" in reject("llm", "compile", "model.gguf", "-o", "chat", folder=tmp_path)
+
+
+def test_a_template_that_is_not_known(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "model", template="{% for m in messages %}\n{{ m.content | sing }}{% endfor %}")
+    done = perpend("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+    assert done.returncode == GOOD
+    assert re.search(r"warning: the chat template \(tokenizer_config.json\) is not used: line 2: .*sing", done.stderr)
+    for action in (["run", "chat", "--prompt", "x", "--system", "y"], ["chat", "chat", "--system", "y"]):
+        done = subprocess.run(
+            [str(PERPEND), "llm", *action], input="Hi\n", capture_output=True, text=True, cwd=tmp_path
+        )
+        assert done.returncode == USER_ERROR
+        assert re.search("error: the model's chat template cannot be used: line 2: .*sing.*\nhint: ", done.stderr)
+
+
+def test_a_checkpoint_without_a_template(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "model", template=None)
+    succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+    raw = succeed(
+        "llm", "run", "chat", "--raw", "--temperature", 0, "--prompt", PROMPT, "--max-tokens", 8, folder=tmp_path
+    )
+    assert run(tmp_path, "--prompt", PROMPT, "--max-tokens", 8) == raw
+    done = subprocess.run(
+        [str(PERPEND), "llm", "chat", "chat"], input="Hi\n", capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == USER_ERROR and "error: the checkpoint has no chat template\nhint: " in done.stderr
+    (tmp_path / "model" / "chat_template.jinja").write_text(TEMPLATE)
+    succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+    assert run(tmp_path, "--prompt", PROMPT, "--max-tokens", 8) != raw
+
+
+def test_stop_tokens(tmp_path: Path) -> None:
+    """Those of generation_config.json, one or a list; else those of config.json, else eos_token."""
+    model = make_checkpoint(tmp_path / "model")
+    tokens = tokenizer_of(tmp_path / "model").encode(PROMPT)
+    said = greedy(model, tokens, 30)
+    stop = said[9]
+    shown = continuation(tmp_path / "model", tokens, said[: said.index(stop)])
+    arguments = ["--raw", "--prompt", PROMPT, "--max-tokens", 30]
+    for stops in ([END, stop], stop):
+        (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": stops}))
+        succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+        assert run(tmp_path, *arguments) == shown
+    (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": "x"}))
+    assert "eos_token_id: expected the id of a token" in reject(
+        "llm", "compile", "model", "-o", "chat", folder=tmp_path
+    )
+
+
+@pytest.mark.parametrize("part", [b"PLLM", b"PTOK"])
+def test_damaged_assets(made: tuple[Path, Any], tmp_path: Path, part: bytes) -> None:
+    folder, _ = made
+    data = bytearray((folder / "chat").read_bytes())
+    at = data.index(part)
+    data[at + 8] ^= 1
+    (tmp_path / "chat").write_bytes(data)
+    assert "error: " in reject("llm", "run", "chat", "--prompt", "x", folder=tmp_path)
+
+
+def test_mistakes(made: tuple[Path, Any], tmp_path: Path) -> None:
+    folder, _ = made
+    (tmp_path / "model.onnx").write_bytes(b"x")
+    assert "is no checkpoint of a language model" in reject("llm", "compile", "model.onnx", "-o", "x", folder=tmp_path)
+    assert "no output" in reject("llm", "compile", "model", folder=folder, code=USAGE_ERROR)
+    assert "no prompt\nhint: --prompt TEXT" in reject("llm", "run", "chat", folder=folder)
+    said = reject("llm", "run", "chat", "--prompt", "x", "--temperature", "warm", folder=folder, code=USAGE_ERROR)
+    assert "option '--temperature': expected a number, got 'warm'" in said
+    said = reject("llm", "run", "chat", "--prompt", "x", "--top-p", "2", folder=folder)
+    assert "top-p: expected a probability from 0 to 1" in said
+    assert "unknown action 'runs'" in reject("llm", "runs", folder=folder, code=USAGE_ERROR)
+    assert "option '--context' needs" in reject("llm", "run", "chat", "--prompt", "x", "--context", "9", folder=folder)
+    shutil.copytree(folder / "model", tmp_path / "model")
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    assert "has no tokenizer" in reject("llm", "compile", "model", "-o", "x", folder=tmp_path)
+
+
+def test_another_artifact_is_no_language_model(tmp_path: Path) -> None:
+    text = 'func.func @main(%x: tensor<2xf32> {graph.name = "x"}) -> tensor<2xf32> {\n  return %x : tensor<2xf32>\n}'
+    (tmp_path / "model.mlir").write_text(text)
+    succeed("compile", "model.mlir", "-o", "model.so", folder=tmp_path)
+    said = reject("llm", "run", "model.so", "--prompt", "x", folder=tmp_path)
+    assert "expected a language model" in said and "hint: perpend llm compile" in said
+
+
+def test_a_conversation_that_fills_the_context(made: tuple[Path, Any]) -> None:
+    folder, _ = made
+    command = [str(PERPEND), "llm", "chat", "chat", "--temperature", "0"]
+    done = subprocess.run(command, input="Hello\n" * 9, capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == USER_ERROR and done.stdout
+    full = "the conversation has 128 tokens, as many as the context has room for\nhint: begin a new one\n"
+    long = r"sequence: expected at most 128 tokens, the context of this model, got \d+\nhint: .*\n"
+    assert re.fullmatch(f"error: (?:{full}|{long})", done.stderr), done.stderr

@@ -1,0 +1,113 @@
+"""perpend.llm: what Python generates is what transformers generates."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import perpend
+import perpend.llm
+import pytest
+import torch
+from llm.checkpoints import CONTEXT, END, continuation, greedy, make_checkpoint
+
+PROMPT = "The quick brown fox 🦊 says"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any, perpend.llm.LanguageModel]:
+    folder = tmp_path_factory.mktemp("llm") / "model"
+    model = make_checkpoint(folder)
+    return folder, model, perpend.llm.compile(folder)
+
+
+Made = tuple[Path, Any, perpend.llm.LanguageModel]
+
+
+def test_a_text_and_its_stream(made: Made) -> None:
+    folder, model, llm = made
+    assert (llm.context, llm.vocabulary, llm.stop_tokens, llm.has_template) == (CONTEXT, 640, [1, END], True)
+    tokens = llm.encode(PROMPT)
+    said = greedy(model, tokens, 30)
+    expected = continuation(folder, tokens, said)
+    assert llm.generate(PROMPT, raw=True, max_tokens=30, temperature=0) == expected
+    assert llm.tokens == tokens + said
+    stream = llm.generate(tokens, max_tokens=30, temperature=0, stream=True)
+    pieces = list(stream)
+    assert "".join(pieces) == stream.text == expected and len(pieces) > 10
+    assert stream.tokens == said and stream.finish_reason == "length"
+
+
+def test_logits_are_those_of_transformers(made: Made) -> None:
+    _, model, llm = made
+    tokens = np.random.default_rng(0).integers(2, 600, 70).tolist()
+    for count in (1, 7, 70, 30, 31):
+        with torch.no_grad():
+            expected = model(torch.tensor([tokens[:count]])).logits[0, -1].numpy()
+        np.testing.assert_allclose(llm.logits(tokens[:count]), expected, rtol=0, atol=1e-4)
+
+
+def test_a_text_that_is_continued_is_as_a_new_one(made: Made) -> None:
+    _, _, llm = made
+    tokens = np.random.default_rng(1).integers(2, 600, 90).tolist()
+    fresh = llm.session().logits(tokens)
+    one_by_one = llm.session()
+    for count in range(1, 91):
+        last = one_by_one.logits(tokens[:count])
+    np.testing.assert_allclose(last, fresh, rtol=0, atol=1e-5)
+    other = llm.session()
+    other.logits([*tokens[:60], 5, 6, 7, 8])
+    np.testing.assert_allclose(other.logits(tokens), fresh, rtol=0, atol=1e-5)
+    assert other.cached == 90
+    other.logits(tokens[:40])
+    assert other.cached == 40
+    np.testing.assert_allclose(other.logits(tokens), fresh, rtol=0, atol=1e-5)
+
+
+def test_a_conversation_computes_new_tokens_only(made: Made) -> None:
+    _, _, llm = made
+    text = llm.session()
+    first = [{"role": "user", "content": "Hello there"}]
+    answer = text.generate(first, max_tokens=10, temperature=0, ignore_stop_tokens=True)
+    before = text.tokens
+    again = [*first, {"role": "assistant", "content": answer}, {"role": "user", "content": "And now?"}]
+    assert text.render(again).startswith(text.render(first) + answer.strip())
+    text.generate(again, max_tokens=0)
+    common = next((i for i, (a, b) in enumerate(zip(text.tokens, before, strict=False)) if a != b), len(before))
+    assert text.cached == min(common, len(before) - 1) > 10
+    other = llm.session()
+    assert text.generate(again, max_tokens=9, temperature=0) == other.generate(again, max_tokens=9, temperature=0)
+
+
+def test_seeds_and_stops(made: Made) -> None:
+    _, _, llm = made
+    drawn = [llm.generate(PROMPT, max_tokens=20, temperature=2.0, seed=seed, choice=choice) for seed, choice in
+             ((1, 0), (1, 0), (2, 0), (1, 1))]  # fmt: skip
+    assert drawn[0] == drawn[1] and len(set(drawn)) == 3
+    whole = llm.generate(PROMPT, max_tokens=30, temperature=0)
+    stop = whole[len(whole) // 2 :][:2]
+    stream = llm.generate(PROMPT, max_tokens=30, temperature=0, stop=["never", stop], stream=True)
+    assert "".join(stream) == whole[: whole.index(stop)] and stream.finish_reason == "stop"
+    token = llm.tokens[-3]
+    stream = llm.generate(PROMPT, max_tokens=30, temperature=0, stop_tokens=[token], stream=True)
+    list(stream)
+    assert stream.tokens[-1] == token and stream.finish_reason == "stop"
+
+
+def test_mistakes(made: Made, tmp_path: Path) -> None:
+    folder, _, llm = made
+    with pytest.raises(ValueError, match="expected at most 128 tokens"):
+        llm.generate([5] * (CONTEXT + 1))
+    with pytest.raises(ValueError, match="expected token 1 to be in a vocabulary of 640, got 640"):
+        llm.generate([5, 640])
+    with pytest.raises(ValueError, match="keys"):
+        llm.generate([{"role": "user", "text": "x"}])
+    with pytest.raises(ValueError, match="temperature"):
+        llm.generate("x", temperature=-1)
+    with pytest.raises(FileNotFoundError):
+        perpend.llm.load(tmp_path / "none")
+    with pytest.raises(perpend.CompileError, match="--context: expected at most 128"):
+        perpend.llm.compile(folder, context=CONTEXT + 1)
+    with pytest.raises(perpend.CompileError, match="no option 'contexts'"):
+        perpend.llm.compile(folder, contexts=1)
