@@ -267,6 +267,8 @@ def import_model(
     cache: int = 0,
 ) -> Module:
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
+    if cache < 0:
+        raise CompileError(f"cache: expected a number of tokens, got {cache}\nhint: 0 keeps nothing")
     if cache and not isinstance(model, (str, PathLike)):
         raise CompileError("cache: only for checkpoints of language models\nhint: give the path of a file or folder")
     module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache)

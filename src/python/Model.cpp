@@ -401,12 +401,14 @@ nb::object Model::call(nb::args positional, nb::kwargs named) {
 Model::KernelTimes Model::profile(nb::args positional, nb::kwargs named) {
   perpend_session_options options = {threadsNow()};
   perpend_session *created = nullptr; // of its own, because it keeps measuring
-  if (perpend_model_state_count(model) > 0)
+  const bool hasStates = perpend_model_state_count(model) > 0;
+  if (hasStates)
     check(perpend_session_fork(Turn(*this).session->session, &created));
   else
     check(perpend_session_create(model, &options, &created));
   auto session = std::make_unique<Session>(created, options.threads);
-  run(*session, positional, named);
+  if (!hasStates) // otherwise the second run would be another than the first
+    run(*session, positional, named);
   check(perpend_session_profile(session->session, 1));
   run(*session, positional, named);
   KernelTimes times;

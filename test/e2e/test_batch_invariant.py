@@ -7,6 +7,7 @@ import numpy as np
 import onnx
 import perpend
 import pytest
+from cli.tool import succeed
 from onnx import TensorProto, helper, numpy_helper
 
 Arrays = list[np.ndarray]
@@ -91,3 +92,66 @@ def test_the_default_is_faster_instead(tmp_path: Path) -> None:
     model, x = products(random), random.standard_normal((ROWS, 96)).astype(np.float32)
     run = compiled(model, tmp_path, target="x86-64-v3")
     assert differing(run, run(x), x) != []
+
+
+SUMS = """
+func.func @main(%x: tensor<4x35xf32> {graph.name = "x"}) -> (tensor<4xf32>, tensor<4xf32>) {
+  %0 = graph.call_kernel @grown(%x) : (tensor<4x35xf32>) -> tensor<4xf32>
+  %1 = graph.call_kernel @weighted(%x) : (tensor<4x35xf32>) -> tensor<4xf32>
+  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+}
+func.func private @grown(%x: !tile.buffer<[4, 35] x f32>, %y: !tile.buffer<[4] x f32>) attributes {tile.kernel} {
+  tile.for %i in 4 parallel { tile.for %k in 35 {
+    tile.block "sum" spatial(%vi in 4 = %i) reduced(%vk in 35 = %k) {
+      tile.init {
+        %one = arith.constant 1.0 : f32
+        tile.store %one, %y[%vi] : !tile.buffer<[4] x f32>
+      }
+      %s = tile.load %y[%vi] : !tile.buffer<[4] x f32>
+      %v = tile.load %x[%vi, %vk] : !tile.buffer<[4, 35] x f32>
+      %p = arith.mulf %s, %v : f32
+      %n = arith.addf %s, %p : f32
+      tile.store %n, %y[%vi] : !tile.buffer<[4] x f32>
+    }
+  } }
+  return
+}
+func.func private @weighted(%x: !tile.buffer<[4, 35] x f32>, %y: !tile.buffer<[4] x f32>) attributes {tile.kernel} {
+  tile.for %i in 4 parallel { tile.for %k in 35 {
+    tile.block "sum" spatial(%vi in 4 = %i) reduced(%va in 5 = floordiv(%k, 7), %vb in 7 = mod(%k, 7)) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %y[%vi] : !tile.buffer<[4] x f32>
+      }
+      %s = tile.load %y[%vi] : !tile.buffer<[4] x f32>
+      %v = tile.load %x[%vi, %va * 7 + %vb] : !tile.buffer<[4, 35] x f32>
+      %c = arith.index_cast %va : index to i32
+      %w = arith.sitofp %c : i32 to f32
+      %p = arith.mulf %w, %v : f32
+      %n = arith.addf %s, %p : f32
+      tile.store %n, %y[%vi] : !tile.buffer<[4] x f32>
+    }
+  } }
+  return
+}
+"""
+
+
+def test_what_is_no_plain_sum(tmp_path: Path) -> None:
+    """A value that grows by a multiple of itself, and a sum whose terms know their iteration, have no lanes."""
+    (tmp_path / "sums.mlir").write_text(SUMS)
+    assert "agree" in succeed("check", "sums.mlir", "--batch-invariant", folder=tmp_path)
+
+
+@pytest.mark.parametrize("length", [1, 15, 16, 17, 31, 100, 1000])
+def test_zeros_that_follow_change_no_sum(length: int, tmp_path: Path) -> None:
+    """Rows of a softmax, of which masked elements are 0, as with keys of later tokens."""
+    nodes = [helper.make_node("Softmax", ["x"], ["y"])]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", "length"])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, ["n", "length"])
+    model = helper.make_model(helper.make_graph(nodes, "rows", [x], [y]), opset_imports=[helper.make_opsetid("", 17)])
+    run = perpend.compile(model, batch_invariant=True)
+    rows = np.random.default_rng(length).standard_normal((3, length)).astype(np.float32)
+    longer = np.full((3, length + 37), -np.inf, np.float32)
+    longer[:, :length] = rows
+    np.testing.assert_array_equal(run(longer)[:, :length], run(rows))

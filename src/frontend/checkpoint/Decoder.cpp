@@ -141,7 +141,6 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
   return {parts[0], parts[1], parts[2]};
 }
 
-/// Appends heads [1, heads, n, size] of the tokens to a cache; the heads of all tokens so far.
 Value Decoder::cached(Value &cache, Value heads) {
   if (!heads)
     return {};

@@ -42,6 +42,7 @@ private:
   mlir::Value attention(mlir::Value x, int64_t number);
   Projections projections(mlir::Value x, int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
+  /// Appends heads [1, heads, n, size] to a cache; the heads of all tokens so far.
   mlir::Value cached(mlir::Value &cache, mlir::Value heads);
   mlir::Value layers(mlir::Value tokens);
   mlir::Value activation(mlir::Value x);

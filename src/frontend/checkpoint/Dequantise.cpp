@@ -17,7 +17,6 @@
 
 namespace perpend::checkpoint {
 
-/// An f16 as f32, which has all its values.
 static int signedByte(uint8_t byte) { return static_cast<int8_t>(byte); }
 static float toFloat(int number) { return static_cast<float>(number); }
 

@@ -25,6 +25,10 @@
 using namespace mlir;
 
 namespace perpend::checkpoint {
+
+/// The symbol of the extent of all caches.
+static constexpr StringRef tokensSoFar = "length";
+
 namespace {
 /// What the files of a checkpoint hold.
 struct Checkpoint {
@@ -90,6 +94,8 @@ Value Importer::declareTokens(func::FuncOp function) {
     for (const std::string &subject : {"tokens:" + std::to_string(index), symbol.str()})
       if (!extent && error.empty())
         extent = dimensions.apply(subject, error);
+    if (error.empty() && extent && cacheTokens > 0 && extent->str() == tokensSoFar)
+      error = ("'" + tokensSoFar + "' is the number of tokens in the cache\nhint: take another name").str();
     if (!error.empty())
       return (void)fail("input 'tokens': " + error), Value();
     shape.push_back(extent.value_or(graph::SymbolicInt::symbol(symbol)));
@@ -122,8 +128,6 @@ LogicalResult Importer::checkUnused() {
               (unused.size() > 3 ? " ..." : "") +
               "\nhint: the model may be another than its settings say, and its results would differ");
 }
-
-static constexpr StringRef tokensSoFar = "length";
 
 static std::string cacheName(StringRef part, size_t layer) { return (part + "." + Twine(layer)).str(); }
 

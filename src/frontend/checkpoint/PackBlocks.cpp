@@ -23,7 +23,7 @@ struct Group {
   int8_t numbers[32] = {};
 };
 
-struct Form {
+struct GroupForm {
   Encoding encoding;
   unsigned bits;
   int size; ///< of a group
@@ -89,8 +89,8 @@ static void readQ6_K(const uint8_t *block, int j, Group &group) {
   setNumbers(group, 16, [=](int i) { return sixBits(block, block + 128, 16 * j + i); });
 }
 
-static const Form *formOf(Encoding encoding) {
-  static constexpr Form forms[] = {
+static const GroupForm *formOf(Encoding encoding) {
+  static constexpr GroupForm forms[] = {
       {Encoding::Q4_0, 4, 32, false, true, readQ4_0},  {Encoding::Q8_0, 8, 32, false, true, readQ8_0},
       {Encoding::Q5_0, 8, 32, false, true, readQ5_0},  {Encoding::IQ4_NL, 8, 32, false, true, readIQ4_NL},
       {Encoding::Q4_1, 4, 32, true, false, readQ4_1},  {Encoding::Q5_1, 8, 32, true, false, readQ5_1},
@@ -98,7 +98,7 @@ static const Form *formOf(Encoding encoding) {
       {Encoding::Q4_K, 4, 32, true, false, readQ4_K},  {Encoding::Q5_K, 8, 32, true, false, readQ5_K},
       {Encoding::Q6_K, 8, 16, false, false, readQ6_K},
   };
-  const Form *form = llvm::find_if(forms, [&](const Form &each) { return each.encoding == encoding; });
+  const GroupForm *form = llvm::find_if(forms, [&](const GroupForm &each) { return each.encoding == encoding; });
   return form == std::end(forms) ? nullptr : form;
 }
 
@@ -108,7 +108,7 @@ bool canPack(Encoding encoding) { return formOf(encoding); }
 /// offset.
 static float zeroOf(Group &group) {
   float zero = -group.offset / group.scale;
-  if (std::isfinite(zero))
+  if (group.scale != 0 && !std::isinf(zero))
     return zero;
   float offset = group.offset;
   group = Group();
@@ -117,7 +117,7 @@ static float zeroOf(Group &group) {
 }
 
 /// Numbers in bytes, the first in the lowest bits; signed ones are moved to start at 0.
-static void writeNumbers(const Form &form, const Group &group, uint8_t *bytes) {
+static void writeNumbers(const GroupForm &form, const Group &group, uint8_t *bytes) {
   int first = form.hasOffset ? 0 : 1 << (form.bits - 1), perByte = static_cast<int>(8 / form.bits);
   for (int i = 0; i < form.size; ++i)
     bytes[i / perByte] =
@@ -126,7 +126,7 @@ static void writeNumbers(const Form &form, const Group &group, uint8_t *bytes) {
 
 std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
   const EncodingInfo &info = infoOf(matrix.encoding);
-  const Form &form = *formOf(matrix.encoding);
+  const GroupForm &form = *formOf(matrix.encoding);
   const uint64_t blocks = matrix.bytes.size() / info.blockBytes;
   const int groups = static_cast<int>(info.blockElements) / form.size;
   const uint64_t count = blocks * static_cast<uint64_t>(groups),

@@ -156,6 +156,7 @@ private:
   bool emitLanes(mlir::OpBuilder &builder, ForOp loop);
   /// A vector of the expression's values in all lanes, or a scalar if they are equal.
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
+  /// Where an index is in lane 0.
   mlir::Value atFirstLane(mlir::OpBuilder &builder, const IndexAlong &index);
   mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);
   void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
@@ -188,7 +189,7 @@ private:
   /// The loop whose iterations are lanes of the code being emitted; null for scalar code.
   ForOp lanes;
   int64_t laneCount = 0;
-  /// The iteration of lane 0, where that is not 0.
+  /// The iteration of lane 0; null: 0.
   mlir::Value firstLane;
   /// Memory of local buffers on the stack, by allocation.
   llvm::DenseMap<mlir::Operation *, mlir::Value> allocated;

@@ -82,7 +82,7 @@ private:
   bool isPossibleFor(BlockOp block) {
     for (auto [i, binding] : llvm::enumerate(indices.bindingsOf(block)))
       if (varies(binding)) {
-        if (block.kind(i) != (sum ? IteratorKind::Reduced : IteratorKind::Spatial))
+        if (block.kind(i) != (sum ? IteratorKind::Reduced : IteratorKind::Spatial) || !hasStride(binding, block))
           return false;
         add(block.iterators()[i]);
       }

@@ -25,26 +25,35 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The same on all machines, so that results are.
+/// The same on all machines.
 static constexpr int64_t sumLanes = 16;
 
-/// The commutative operation with a neutral element that makes the next value of what a block accumulates.
+/// The commutative operation, with a finite neutral element, that makes the next value of what a block accumulates.
+/// Largest and least values do not depend on the order.
 static std::optional<Combination> accumulatedBy(const Accumulation &accumulation) {
   StoreOp store = accumulation.store;
   Operation *combine = store.getValue().getDefiningOp();
   std::optional<TypedAttr> neutral;
   if (combine && combine->getNumOperands() == 2 && combine->hasTrait<OpTrait::IsCommutative>())
     neutral = arith::getNeutralElement(combine);
-  if (!neutral)
+  auto number = dyn_cast_or_null<FloatAttr>(neutral.value_or(TypedAttr()));
+  if (!number || !number.getValue().isFinite() || !combine->hasOneUse())
     return std::nullopt;
-  for (Value operand : combine->getOperands())
-    if (auto load = operand.getDefiningOp<LoadOp>(); load && load.getBuffer() == store.getBuffer())
-      return Combination{load, combine, *neutral};
-  return std::nullopt;
+  LoadOp carried;
+  for (const Access &access : accessesIn(accumulation.block, store.getBuffer())) {
+    auto load = dyn_cast<LoadOp>(access.op);
+    if (load && carried)
+      return std::nullopt;
+    carried = load ? load : carried;
+  }
+  bool isCombined = carried && carried.getResult().hasOneUse() && *carried.getResult().user_begin() == combine;
+  return isCombined ? std::optional(Combination{carried, combine, *neutral}) : std::nullopt;
 }
 
+/// With fewer elements than lanes, their order is that of the loop.
 bool Flattener::isSummedInOrder(const Accumulation &accumulation, ForOp loop, Value carried) {
-  return !lanes && isa<FloatType>(carried.getType()) && graph::isBatchInvariant(kernel) &&
+  bool isShort = indices.extentOf(loop).constant().value_or(sumLanes) < sumLanes;
+  return !lanes && !isShort && isa<FloatType>(carried.getType()) && graph::isBatchInvariant(kernel) &&
          accumulatedBy(accumulation) && isa<BlockOp>(loop.body()->front()) && !hasOpenCondition(loop) &&
          fitsSumLanes(loop, accumulation.store, indices);
 }

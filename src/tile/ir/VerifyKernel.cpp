@@ -56,9 +56,9 @@ static LogicalResult verifyOperator(func::FuncOp kernel, Operation *op, ValueRan
   auto element = dyn_cast<graph::ElementInterface>(op);
   auto isInput = [&](Value operand) {
     bool isRows = chain && operand == op->getOperand(0) && (op == chain->root || chain->members.contains(op));
-    bool isView =
-        !graph::orderOfRows(operand.getDefiningOp()).empty() && isa<BlockArgument>(operand.getDefiningOp()->getOperand(0));
-    return isa<BlockArgument>(operand) || isView || isRows;
+    Operation *view = operand.getDefiningOp();
+    bool isInputsRows = !graph::orderOfRows(view).empty() && isa<BlockArgument>(view->getOperand(0));
+    return isa<BlockArgument>(operand) || isInputsRows || isRows;
   };
   if (element && element.needsStoredOperands() && !llvm::all_of(op->getOperands(), isInput))
     return fail(kernel, op, "the operands of '" + op->getName().getStringRef() + "' must lie in memory",

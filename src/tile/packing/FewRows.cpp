@@ -20,10 +20,13 @@ static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, con
 }
 
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
+  constexpr int64_t mostRowsOfCache = 64; // packing all keys takes longer than a product with these
   Value right = op->getOperand(1);
+  std::optional<int64_t> known = matrices.extents.rows.constant();
+  bool isFloat = isa<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
+  if (isFloat && graph::isGrownState(right) && matrices.sumsAlongRight(right))
+    return known && *known <= mostRowsOfCache;
   int64_t rows = fewRows(op, matrices, target);
-  if (graph::isGrownState(right) && matrices.sumsAlongRight(right))
-    return rows > 0;
   return rows > 1 && !graph::isBatchInvariant(op) && matrices.hasTransposedRight(right);
 }
 

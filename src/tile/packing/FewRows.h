@@ -6,7 +6,7 @@
 //
 //   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
 //
-// (as the keys of a cache always are, whose rows may also lie apart),
+// (as are the keys of a cache, whose rows may also lie apart, for a known number of queries of up to 64),
 //
 // or by the rule for reductions, row by row.
 //

@@ -192,7 +192,7 @@ Value Packer::product(Operation *op, const Matrices &matrices, bool isTransposed
   if (graph::isBatchInvariant(op)) { // an intrinsic for few rows or columns may add up in another order
     extents.rows = SymbolicInt::symbol("any");
     if (isTransposed)
-      extents.columns = SymbolicInt(target.vectorLanes(elementBytes(sum)));
+      extents.columns = max(extents.columns, SymbolicInt(target.vectorLanes(elementBytes(sum))));
   }
   Value left = op->getOperand(isTransposed ? 1 : 0), right = op->getOperand(isTransposed ? 0 : 1);
   auto addsUpInOrder = [&](const PanelChoice &choice) { // words of several elements have several sums

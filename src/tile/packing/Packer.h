@@ -33,6 +33,7 @@ private:
                                       bool mayHaveRightZero);
   mlir::Value wholeMultiples(mlir::Value tensor, llvm::ArrayRef<std::pair<int64_t, int64_t>> multiples);
   mlir::Value pack(mlir::Value matrix, size_t outerRank, const PanelChoice &choice, int64_t depth);
+  /// As pack(), of a transpose that keeps rows; the permutation is that of pack().
   mlir::Value packedRows(mlir::Operation *rows, llvm::ArrayRef<int64_t> permutation, int64_t columns);
   mlir::Value matmul(const Operands &operands, const PanelChoice &choice);
   mlir::Value groupedProduct(mlir::Value rows, mlir::Value matrix);

@@ -309,11 +309,13 @@ bool ContractionRule::hasPartsOfRows() {
 }
 
 /// Size of a unit along a dimension: what a thread's own caches hold of the plain operand, or less if there would be
-/// too few units.
+/// too few units. Of rows that are read once, half of the nearest cache, so that the next ones can be prefetched.
 int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   int64_t count = estimate(extentOf(dim));
-  if (hasPartsOfRows())
-    return std::max<int64_t>(1, int64_t(target.nearCacheBytes()) / 2 / stepBytes(dim) / multiple) * multiple;
+  if (hasPartsOfRows()) {
+    int64_t near = std::min<int64_t>(count, static_cast<int64_t>(target.nearCacheBytes()) / 2 / stepBytes(dim));
+    return std::max<int64_t>(1, near / multiple) * multiple;
+  }
   auto held = static_cast<int64_t>(target.ownCacheBytes()) / cacheParts() / stepBytes(dim);
   if (keepsPanels())
     held = std::min<int64_t>(held, target.ownCacheBytes() / 32 * count / resultBytes());
