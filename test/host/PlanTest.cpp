@@ -153,7 +153,8 @@ TEST(Plan, aShorterLifetimeIsFound) {
   for (unsigned seed = 0; tried < 100; ++seed) {
     PlannedModule module(seed);
     ASSERT_TRUE(module.plan());
-    for (auto &[buffer, range] : host::liveRangesOf(module.entry())) {
+    host::LiveRanges ranges = host::liveRangesOf(module.entry());
+    for (auto &[buffer, range] : ranges.buffers) {
       host::BufferOp planned(buffer);
       for (auto [first, last] : {std::pair(range.first + 1, range.last), {range.first, range.last - 1}}) {
         planned.setLive({first, last});
@@ -175,9 +176,9 @@ TEST(Plan, buffersThatOverlapAreFound) {
   for (unsigned seed = 0; tried < 100; ++seed) {
     PlannedModule module(seed);
     ASSERT_TRUE(module.plan());
-    auto ranges = host::liveRangesOf(module.entry());
-    for (auto &[first, firstRange] : ranges)
-      for (auto &[second, secondRange] : ranges) {
+    host::LiveRanges ranges = host::liveRangesOf(module.entry());
+    for (auto &[first, firstRange] : ranges.buffers)
+      for (auto &[second, secondRange] : ranges.buffers) {
         host::BufferOp a(first), b(second);
         bool meet = firstRange.first <= secondRange.last && secondRange.first <= firstRange.last;
         if (a == b || !meet || !a.getOffset())
