@@ -520,6 +520,7 @@ static void bindModel(nb::module_ &module) {
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
       .def("allow_threads", &Model::allowThreads, "count"_a)
+      .def("separate", &Model::separate, "copies_states"_a)
       .def("reset", &Model::reset)
       .def("truncate", &Model::truncate, "length"_a)
       .def("save_states", &Model::saveStates)
