@@ -110,7 +110,8 @@ class States:
         self.node("Reshape", ["at", self.constant("ring_position", [1, 1])], "position")
         self.node("Unsqueeze", [value.name, self.constant("ring_axis", [0])], "slice")
         self.node("ScatterND", ["ring", "position", "slice"], "ring_next")
-        self.node("ReduceSum", ["ring_next", "ring_axis"], "ring_sum", keepdims=0)
+        self.node("Mul", ["ring_next", "ring_next"], "ring_squares")  # whose sum does not cancel
+        self.node("ReduceSum", ["ring_squares", "ring_axis"], "ring_sum", keepdims=0)
         self.node("Add", ["turn", self.constant("ring_one", [1])], "turn_next")
         self.graph.output.append(info("ring_sum", FLOAT, None))
         self.declare(State("ring", "ring_next", self.g.array(shape)), FLOAT, shape, shape)
