@@ -2,8 +2,9 @@
 
 Each model is lowered to the phase `plan`, with one of the levels, targets and strategies of memory planning, and runs
 on bytes that are poisoned where nothing was written. The results must be those of ONNX Runtime, as in differential.py;
-where they are not, those of the graph in the interpreter, in which no memory is shared. Many models also get states: an
-input that is the last run's value of a result, a cache that grows, a ring that is overwritten. These run several times.
+where they are not, not much further from those of the graph in the interpreter, in which no memory is shared. Many
+models also get states: an input that is the last run's value of a result, a cache that grows, a ring that is
+overwritten. These run several times.
 """
 
 from __future__ import annotations
@@ -184,7 +185,7 @@ def check_runs(
         got = evaluated(plan, model, states, feeds)
         for number, (output, mine, theirs) in enumerate(zip(model.graph.output, got, expected, strict=True)):
             problem = problem_beyond_rounding(mine, theirs, model, feeds, output.name, seen)
-            if problem and problem_of(mine, evaluated(graph, model, states, feeds)[number], None):
+            if problem and problem_of(mine, theirs, evaluated(graph, model, states, feeds)[number]):
                 return f"run {run}: {output.name}: {problem}"
             seen["results told apart by the interpreter"] += bool(problem)
         seen["runs"] += 1
