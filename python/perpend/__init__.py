@@ -63,10 +63,11 @@ class Model(_perpend.Model):
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
     An input that is a map takes a dict. Of a model with several entries, a call runs the first; `model["decode"]` is
-    the model of another one, which shares code and weights, and `model.entries` lists the names.
-    States: a model that has some (`states`) continues with each call where the last one ended. reset() gives the first
-    values again, truncate(length) shortens what has grown, save_states() and load_states(data) are them as bytes,
-    session() is the model with states of its own, and fork() one with a copy of these.
+    the model of another one, which shares code, weights and states, and `model.entries` lists the names.
+    States: a model that has some (`states`) continues with each call where the last one ended, whichever entry that
+    was. reset() gives the first values again, truncate(length) shortens what has grown, save_states() and
+    load_states(data) are them as bytes, session() is the model, with its entries, with states of its own, and fork()
+    one with a copy of these.
     Threads: calls from several Python threads may run at once; those of a model with states take turns.
     """
 
@@ -79,7 +80,7 @@ class Model(_perpend.Model):
 
     def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
         if isinstance(path, Model):
-            super().__init__(path, entry)
+            super().__init__(path, entry or path.entry or path.entries[0])
             weights = path.weights
         else:
             super().__init__(path, threads, weights)
@@ -129,7 +130,8 @@ class Model(_perpend.Model):
 
     def save(self, path: str | PathLike[str]) -> None:
         """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files
-        of the user that have weights (weights="as-is") stay where they are."""
+        of the user that have weights (weights="as-is") stay where they are; links beside the library lead to them, so a
+        copy for another machine has to follow links."""
         target = Path(path)
         if self.report and self.report.is_of_process:
             raise ValueError(
@@ -146,41 +148,64 @@ class Model(_perpend.Model):
             raise ValueError(
                 f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
             )
+        links = self._links_beside(target)
         _copy(Path(self.path), target)
         for source in self._packed_weights():
             _copy(source, target.with_suffix(".weights"))
+        for link, file in links.items():
+            link.symlink_to(file)
         header = Path(self.path).with_suffix(".h")
         if header.exists():
             _copy(header, target.with_suffix(".h"))
 
+    def _weights_files(self, packed: bool) -> dict[str, Path]:
+        """By the names that the library has for them: what the compiler has packed, or files of the user."""
+        listed = [entry["file"] for entry in self.description.get("weightsFiles", ())]
+        own = Path(self.path)
+        folders = [self.weights, str(own.parent), *os.environ.get("PERPEND_WEIGHTS", "").split(":")]
+        files = {}
+        for name in listed:
+            if (name.endswith(".weights") and "/" not in name) == packed:
+                others = own.with_suffix(".weights").name if packed else Path(name).name
+                found = [Path(folder) / each for folder in filter(None, folders) for each in (name, others)]
+                files[name] = next((path for path in found if path.exists()), found[0])
+        return files
+
     def _packed_weights(self) -> list[Path]:
         """The file that the compiler has written beside the library, if there is one."""
-        listed = [entry["file"] for entry in self.description.get("weightsFiles", ())]
-        own, folder = Path(self.path), self.weights
-        packed = [name for name in listed if name.endswith(".weights") and "/" not in name]
-        folders = [Path(folder)] if folder else []
-        places = [*folders, own.parent, *map(Path, filter(None, os.environ.get("PERPEND_WEIGHTS", "").split(":")))]
-        for name in packed:
-            found = [place / each for place in places for each in (name, own.with_suffix(".weights").name)]
-            return [next((path for path in found if path.exists()), found[0])]
-        return []
+        return list(self._weights_files(packed=True).values())
+
+    def _links_beside(self, target: Path) -> dict[Path, Path]:
+        """Links that are wanted for the files of the user that a library in another folder would not find."""
+        links = {}
+        for name, file in self._weights_files(packed=False).items():
+            link = target.parent / Path(name).name
+            if any(path.exists() and path.samefile(file) for path in (target.parent / name, link)):
+                continue
+            if link.exists() or link.is_symlink():
+                raise FileExistsError(
+                    f"save: '{link}' is not '{file}', from which the model reads weights\n"
+                    "hint: save into another folder, or remove that file"
+                )
+            links[link] = file.resolve()
+        return links
 
     def _again(self) -> Model:
-        model = type(self)(self.path, self.threads, self.weights)
-        return type(self)(model, entry=self.entry) if self.entry else model
+        return type(self)(self, entry=self.entry)
 
-    def session(self) -> Model:
-        """The model with states of its own, at their first values; it shares the code, which never changes."""
+    def _separate(self, copies_states: bool) -> Model:
         copy = self._again()
+        copy.separate(copies_states)
         copy.report, copy.operators, copy.folder = self.report, self.operators, self.folder
         return copy
 
+    def session(self) -> Model:
+        """The model with states of its own, at their first values; it shares the code, which never changes."""
+        return self._separate(copies_states=False)
+
     def fork(self) -> Model:
         """The model with a copy of the states, which goes its own way from here."""
-        copy = self.session()
-        if "states" in self.description:
-            copy.load_states(self.save_states())
-        return copy
+        return self._separate(copies_states=True)
 
     def __copy__(self) -> Model:
         return self.fork()
@@ -237,7 +262,7 @@ class _EntriesModel(Model):
         return self[first](*inputs, **named) if first in self.structures else super().__call__(*inputs, **named)
 
     def _again(self) -> Model:
-        return _EntriesModel(self.path, self.threads, self.structures)
+        return _EntriesModel(self, self.threads, self.structures)
 
 
 def load(path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None) -> Model:

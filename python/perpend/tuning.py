@@ -81,6 +81,7 @@ class ModelGain:
     default_seconds: float
     seconds: float
     refusal: str  # why the model was not measured, otherwise empty
+    entry: str = ""  # one of several entries; empty if there is one
 
 
 @dataclass(frozen=True)
@@ -125,7 +126,7 @@ def tune(
 ) -> Tuned:
     """Searches for faster schedules of the model's kernels, and keeps them in a database that `compile` reads.
 
-    model, dims, operators, example_inputs, dynamic_shapes: as in `perpend.compile`.
+    model, dims, operators, example_inputs, dynamic_shapes: as in `perpend.compile`. All entries are tuned.
     output: the database; its records stay unless a measurement refutes them. None: only measures the kernels.
     budget: seconds, or a time such as "90s", "10m" or "1h". trials: the maximal number of candidates.
     symbols: extents to measure with, such as {"n": 128}; several as {"n": [1, 128]}, with shares of the time as
@@ -164,7 +165,9 @@ def tune(
         raise CompileError(
             "no kernel of the model could be measured\nhint: see the warnings; if there are none, use a larger budget"
         )
-    model = [ModelGain(each.symbols, each.default_seconds, each.seconds, each.refusal) for each in result.model]
+    model = [
+        ModelGain(each.symbols, each.default_seconds, each.seconds, each.refusal, each.entry) for each in result.model
+    ]
     return Tuned(kernels_of(result), result.default_seconds, result.seconds, database, result.target, model)
 
 

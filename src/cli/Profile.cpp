@@ -92,9 +92,11 @@ void Profiler::printRates(const Kernel &kernel, int64_t threads, llvm::raw_ostre
   const double seconds = kernel.median() * 1e-6, lanes = static_cast<double>(threads);
   const double bytesOfCall = static_cast<double>(*bytes) * once;
   const double arithmetic = static_cast<double>(*operationBytes) * once / floatBytes / target->flopsPerSecond();
-  // Each thread has caches of its own; what is behind them is shared.
-  const bool isShared = bytesOfCall > static_cast<double>(target->ownCacheBytes()) * lanes;
-  const double moving = bytesOfCall / target->bytesPerSecondOf(bytesOfCall / lanes) * (isShared ? lanes : 1);
+  // Each thread has caches of its own; what is behind them is shared, and holds the bytes of all threads.
+  const target::Memory &own = target->innermostHolding(bytesOfCall / lanes, target->levels.back().name);
+  const bool isShared = !target->isOwn(own);
+  const target::Memory &memory = isShared ? target->innermostHolding(bytesOfCall, /*level=*/"") : own;
+  const double moving = bytesOfCall / memory.bytesPerSecond * (isShared ? lanes : 1);
   out << llvm::format(" %9.1f %8.1f %5.0f%%", static_cast<double>(*operations) * once * calls / seconds / 1e9,
                       bytesOfCall * calls / seconds / 1e9,
                       100 * std::max(arithmetic, moving) * calls / lanes / seconds);

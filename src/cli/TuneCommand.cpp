@@ -6,6 +6,7 @@
 #include "cli/TimeText.h"
 #include "cli/TuningPage.h"
 #include "graph/Attributes.h"
+#include "graph/Entries.h"
 #include "support/Duration.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
@@ -216,6 +217,8 @@ static std::string nextCommand(const TuneOptions &options) {
 static void printGainsInModels(const TuningRun &run, const TuneOptions &options) {
   for (const GainInModel &gain : run.gainsInModels()) {
     std::string title = options.sources.size() > 1 ? options.sources[gain.model].path : "the model";
+    if (!gain.entry.empty())
+      title += ", entry '" + gain.entry + "'";
     if (!gain.extents.empty())
       title += " with " + gain.extents;
     if (gain.refusal.empty())
@@ -287,13 +290,12 @@ static int list(TuningRun &run) {
 /// The models' inputs in order, without duplicates.
 static std::vector<StringRef> inputsOf(ArrayRef<ModuleOp> modules) {
   std::vector<StringRef> names;
-  for (ModuleOp module : modules) {
-    auto main = module.lookupSymbol<func::FuncOp>("main");
-    for (unsigned i = 0; main && i < main.getNumArguments(); ++i)
-      if (auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-          name && !llvm::is_contained(names, name.getValue()))
-        names.push_back(name.getValue());
-  }
+  for (ModuleOp module : modules)
+    for (func::FuncOp entry : graph::entriesOf(module))
+      for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+        if (auto name = entry.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+            name && !llvm::is_contained(names, name.getValue()))
+          names.push_back(name.getValue());
   return names;
 }
 
@@ -321,7 +323,7 @@ static int runWith(TuneOptions &options) {
   std::vector<OwningOpRef<ModuleOp>> owners;
   std::vector<ModuleOp> modules;
   for (const ModelSource &source : options.sources) {
-    owners.push_back(workspace.loadEntry(source));
+    owners.push_back(source.entry.empty() ? workspace.load(source) : workspace.loadEntry(source));
     if (!owners.back())
       return UserError;
     modules.push_back(*owners.back());
@@ -378,6 +380,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("kernels", options.kernels, "NAME,…", "only these kernels, which --list names");
   list.add("list", options.wantsList, "",
            "print the kernels, their times and the fraction of the roof that they reach");
+  list.add("entry", source.entry, "NAME", "only this entry, of models with several (default: all)");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("cache", source.cacheTokens, "N", "as in `perpend compile`");

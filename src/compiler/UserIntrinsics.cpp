@@ -494,7 +494,7 @@ FailureOr<std::shared_ptr<tile::IntrinsicLibrary>> readIntrinsics(MLIRContext *c
     return failure();
   tile::IntrinsicScope scope(context, library);
   for (const auto &intrinsic : library->list().drop_front(known))
-    if (intrinsic->lacks.empty() && failed(Implementation(*intrinsic, file).verify(target, *host)))
+    if (intrinsic->missingOn(target).empty() && failed(Implementation(*intrinsic, file).verify(target, *host)))
       return failure();
   return library;
 }

@@ -14,7 +14,6 @@
 #include "graph/Symbols.h"
 #include "host/BuildBinding.h"
 #include "host/Devices.h"
-#include "host/LiveRanges.h"
 #include "support/Inequality.h"
 #include "tile/Attributes.h"
 #include "tile/kernel/Buffers.h"
@@ -50,8 +49,6 @@ EntryOp ProgramBuilder::run() {
   emitResults(body.getTerminator());
   b.create<ReturnOp>(main.getLoc());
   main.erase();
-  for (auto &[buffer, range] : liveRangesOf(entry))
-    BufferOp(buffer).setLive({range.first, range.last});
   return entry;
 }
 
@@ -127,18 +124,17 @@ void ProgramBuilder::createStates() {
 }
 
 void ProgramBuilder::createMemory() {
-  for (auto [number, buffer] : llvm::enumerate(plan.arena)) {
+  for (const PlannedBuffer &buffer : plan.arena) {
     auto type = MemoryType::get(b.getContext(), b.getStringAttr(buffer.memory));
-    IntegerAttr offset = plan.offsets[number] ? b.getI64IntegerAttr(*plan.offsets[number]) : IntegerAttr();
     memories.push_back(b.create<BufferOp>(main.getLoc(), type, list(buffer.bytes), list(buffer.parts),
-                                          b.getDenseI64ArrayAttr({buffer.first, buffer.last}), offset));
+                                          b.getDenseI64ArrayAttr({0, 0}), IntegerAttr()));
   }
   arenaPlaces.resize(memories.size());
   auto outputs = static_cast<int64_t>(main.getNumResults());
   for (int64_t i = 0; i < outputs; ++i)
     rooms.push_back(entry.output(static_cast<unsigned>(i)));
-  for (int64_t i = 0; i < plan.rooms; ++i)
-    rooms.push_back(b.create<RoomOp>(main.getLoc(), RoomType::get(b.getContext()), outputs + i));
+  for (int64_t i = outputs; i < plan.rooms; ++i)
+    rooms.push_back(b.create<RoomOp>(main.getLoc(), RoomType::get(b.getContext()), i));
 }
 
 //===----------------------------------------------------------------------===//

@@ -8,7 +8,7 @@
 
 namespace perpend::host {
 /// Puts a host.entry of the same name, and segments, in the place of main. Attributes of main and of its arguments and
-/// results stay.
+/// results stay. Buffers and rooms have memory of their own, and no lifetimes yet (ShareMemory.h).
 EntryOp buildProgram(mlir::func::FuncOp main, const MemoryPlan &plan, const target::Machine &machine);
 } // namespace perpend::host
 

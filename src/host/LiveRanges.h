@@ -1,4 +1,4 @@
-//===- LiveRanges.h - when buffers of the arena are in use ------*- C++ -*-===//
+//===- LiveRanges.h - when buffers and rooms are in use ---------*- C++ -*-===//
 
 #ifndef PERPEND_HOST_LIVERANGES_H
 #define PERPEND_HOST_LIVERANGES_H
@@ -15,10 +15,15 @@ struct LiveRange {
   bool contains(const LiveRange &other) const { return first <= other.first && other.last <= last; }
 };
 
-/// A step is an operation of an entry that touches memory, in program order, those of regions included. A buffer lives
-/// from the first step that touches it to the last; what a loop touches of values whose places are made before it lives
-/// during the whole loop, and so does what it carries. Buffers that nothing touches have no range.
-llvm::MapVector<BufferOp, LiveRange> liveRangesOf(EntryOp entry);
+struct LiveRanges {
+  llvm::MapVector<BufferOp, LiveRange> buffers;
+  llvm::MapVector<RoomOp, LiveRange> rooms; ///< but those of outputs
+};
+
+/// A step is an operation of an entry that touches memory, in program order, those of regions included. A buffer or a
+/// room lives from the first step that touches it to the last; during the whole loop if the loop carries it, or touches
+/// a value in it that was there before an iteration. In order of first use; what nothing touches has no range.
+LiveRanges liveRangesOf(EntryOp entry);
 } // namespace perpend::host
 
 #endif

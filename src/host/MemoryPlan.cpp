@@ -2,10 +2,8 @@
 //
 // Runs on main when it consists of constants, reshapes (aliases), kernel calls
 // and control flow. Results of main go to the caller's memory, constants to
-// segments. Every other value gets a buffer with a lifetime: in the arena if its
-// size is known once inputs are bound, otherwise a room. Offsets in the arena are
-// chosen here if all sizes are constant, otherwise at run time by the same
-// planner. Values with disjoint lifetimes share rooms.
+// segments. Every other value gets a buffer in the arena if its size is known once
+// inputs are bound, otherwise a room.
 //
 // A value that a region yields is computed directly in its destination if
 // possible: a result of main or of an if, the next carried value or an element of
@@ -15,9 +13,6 @@
 // A state that is updated in place (graph/passes/PlaceStates.cpp) is one result of
 // main from its first update on. Blocks that are written into it are computed there
 // where that is possible, and copied there otherwise.
-//
-// A value lives from the step that writes it to the last step that reads it; if
-// defined outside a loop that reads it, until the end of the loop.
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,8 +49,8 @@ struct Target {
 
 class MemoryPlanner {
 public:
-  MemoryPlanner(func::FuncOp main, const target::Machine &machine, runtime::Strategy strategy)
-      : main(main), machine(machine), strategy(strategy), dataSymbols(graph::dataSymbolsOf(main)) {
+  MemoryPlanner(func::FuncOp main, const target::Machine &machine)
+      : main(main), machine(machine), dataSymbols(graph::dataSymbolsOf(main)) {
     for (auto kernel : main->getParentOfType<ModuleOp>().getOps<func::FuncOp>()) // those that other entries launch
       kernelCount += kernel->hasAttr(tile::numberAttribute);
   }
@@ -73,8 +68,6 @@ private:
   bool mayFill(Value value, const Target &target);
 
   Storage createBuffer(bool isGrowing, const SymbolicInt &bytes, StringRef memory = hostMemory);
-  PlannedBuffer *bufferAt(Storage place);
-  void touch(Storage place);
   Storage placeOf(Value value) { return places.at(originOf(value)); }
   Storage placeResult(Value result);
   void placeOperands(Operation *op, SmallVector<Storage> &list);
@@ -94,19 +87,11 @@ private:
   Target planCarried(graph::LoopOp loop, unsigned number, SmallVector<Storage> &spares);
   Target planElement(graph::LoopOp loop, unsigned number);
 
-  void shareRooms();
-  void chooseOffsets();
-  void chooseOffsets(StringRef memory);
-
   func::FuncOp main;
   const target::Machine &machine;
-  runtime::Strategy strategy;
   std::vector<std::string> dataSymbols;
   llvm::DenseMap<Value, Storage> places;
-  std::vector<PlannedBuffer> growing; ///< rooms before they are shared; those of outputs first
-  /// For each enclosing loop, the outside buffers that it reads.
-  std::vector<SmallVector<Storage>> loops;
-  int64_t step = 0, slots = 0, weightBytes = 0, kernelCount = 0;
+  int64_t slots = 0, weightBytes = 0, kernelCount = 0;
   bool hasFailed = false;
 };
 } // namespace
@@ -147,25 +132,10 @@ bool MemoryPlanner::mayFill(Value value, const Target &target) {
 }
 
 Storage MemoryPlanner::createBuffer(bool isGrowing, const SymbolicInt &bytes, StringRef memory) {
-  std::vector<PlannedBuffer> &buffers = isGrowing ? growing : plan.arena;
-  buffers.push_back({bytes, step, step, loops.size(), memory.str()});
-  return {isGrowing ? Space::Room : Space::Arena, static_cast<int64_t>(buffers.size()) - 1};
-}
-
-PlannedBuffer *MemoryPlanner::bufferAt(Storage place) {
-  if (place.space == Space::Arena)
-    return &plan.arena[place.number];
-  return place.space == Space::Room ? &growing[place.number] : nullptr;
-}
-
-/// Extends the lifetime of a place to the current step.
-void MemoryPlanner::touch(Storage place) {
-  PlannedBuffer *buffer = bufferAt(place);
-  if (!buffer)
-    return;
-  buffer->last = std::max(buffer->last, step);
-  if (buffer->depth < loops.size())
-    loops[buffer->depth].push_back(place);
+  if (isGrowing)
+    return {Space::Room, plan.rooms++};
+  plan.arena.push_back({bytes, memory.str()});
+  return {Space::Arena, static_cast<int64_t>(plan.arena.size()) - 1};
 }
 
 Storage MemoryPlanner::placeResult(Value result) {
@@ -178,15 +148,12 @@ Storage MemoryPlanner::placeResult(Value result) {
     }
     known->second = createBuffer(dependsOnData(result.getType()), bytes, memoryOf(result, machine));
   }
-  touch(known->second);
   return known->second;
 }
 
 void MemoryPlanner::placeOperands(Operation *op, SmallVector<Storage> &list) {
-  for (Value operand : op->getOperands()) {
+  for (Value operand : op->getOperands())
     list.push_back(placeOf(operand));
-    touch(list.back());
-  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -198,7 +165,7 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
   for (auto [value, target] : llvm::zip_equal(terminator->getOperands(), targets))
     if (mayFill(value, target))
       places[originOf(value)] = target.place;
-  for (Operation &op : block) {
+  for (Operation &op : block)
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
         .Case([&](TransferOp transfer) { planTransfer(transfer); })
@@ -208,8 +175,6 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
         .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
-    step += isa<graph::ConstantOp, graph::ReshapeOp>(op) ? 0 : 1;
-  }
   SmallVector<Storage> sources;
   placeOperands(terminator, sources);
   plan.values[terminator] = sources;
@@ -270,7 +235,8 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
   const target::Machine *device = deviceOf(call, machine);
   Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes,
                                device ? StringRef(device->global.name) : StringRef(hostMemory));
-  bufferAt(place)->parts = parts;
+  if (place.space == Space::Arena)
+    plan.arena.back().parts = parts;
   plan.scratch[call] = place;
 }
 
@@ -294,8 +260,6 @@ void MemoryPlanner::planIf(graph::IfOp op) {
   plan.values[op] = list;
   for (Region *region : op.getRegions())
     planBlock(region->front(), targets);
-  for (const Target &target : targets)
-    touch(target.place);
 }
 
 /// A carried value and its successor. If both have a fixed size, two slots hold their addresses, which swap.
@@ -350,13 +314,7 @@ void MemoryPlanner::planLoop(graph::LoopOp loop) {
   auto yielded = ArrayRef<Target>(targets).drop_front(loop.getCondition() ? 1 : 0);
   plan.loops[loop] = {arguments, llvm::map_to_vector(yielded, [](const Target &target) { return target.place; }),
                       spares};
-  loops.emplace_back();
   planBlock(loop.getBody().front(), targets);
-  SmallVector<Storage> used = loops.back();
-  loops.pop_back();
-  llvm::for_each(used, [&](Storage place) { touch(place); });
-  llvm::for_each(spares, [&](Storage place) { touch(place); });
-  llvm::for_each(loop.getResults(), [&](Value result) { touch(places.at(result)); });
 }
 
 //===----------------------------------------------------------------------===//
@@ -414,91 +372,20 @@ void MemoryPlanner::planStates() {
   }
 }
 
-//===----------------------------------------------------------------------===//
-// The plan
-//===----------------------------------------------------------------------===//
-
 LogicalResult MemoryPlanner::run() {
   for (BlockArgument argument : main.getArguments())
     places[argument] = {Space::Input, argument.getArgNumber()};
   SmallVector<Target> targets;
-  for (auto [number, type] : llvm::enumerate(main.getResultTypes())) {
-    growing.push_back({bytesOf(type), 0, 0, 0});
+  for (auto [number, type] : llvm::enumerate(main.getResultTypes()))
     targets.push_back({{dependsOnData(type) ? Space::Room : Space::Output, static_cast<int64_t>(number)}, type, true});
-  }
+  plan.rooms = main.getNumResults();
   planStates();
   planBlock(main.getBody().front(), targets);
-  if (hasFailed)
-    return failure();
-  shareRooms();
-  chooseOffsets();
-  return success(!hasFailed);
+  return failure(hasFailed);
 }
 
-/// Numbers rooms: in order of first use, each takes the first number that is free by then. Those of outputs keep
-/// theirs.
-void MemoryPlanner::shareRooms() {
-  std::vector<int64_t> numbers(growing.size()), lasts; // lasts: last use of each shared number, without outputs
-  size_t outputs = main.getNumResults();
-  for (size_t i = 0; i < outputs; ++i)
-    numbers[i] = static_cast<int64_t>(i);
-  for (size_t i = outputs; i < growing.size(); ++i) {
-    auto free = llvm::find_if(lasts, [&](int64_t last) { return last < growing[i].first; });
-    numbers[i] = static_cast<int64_t>(outputs) + (free - lasts.begin());
-    if (free == lasts.end())
-      lasts.push_back(growing[i].last);
-    else
-      *free = growing[i].last;
-  }
-  plan.rooms = static_cast<int64_t>(lasts.size());
-  auto rename = [&](MemoryPlan::Storages &list) {
-    for (Storage &location : list)
-      if (location.space == Space::Room)
-        location.number = numbers[location.number];
-  };
-  for (auto &[op, list] : plan.values)
-    rename(list);
-  for (auto &[op, loop] : plan.loops)
-    for (MemoryPlan::Storages *list : {&loop.arguments, &loop.targets, &loop.spares})
-      rename(*list);
-  for (auto &[op, location] : plan.scratch)
-    if (location.space == Space::Room)
-      location.number = numbers[location.number];
-}
-
-void MemoryPlanner::chooseOffsets() {
-  plan.offsets.resize(plan.arena.size());
-  for (StringRef memory : memoriesOf(machine))
-    chooseOffsets(memory);
-}
-
-/// Left to binding where a size depends on symbols or threads.
-void MemoryPlanner::chooseOffsets(StringRef memory) {
-  std::vector<int64_t> sizes;
-  std::vector<perpend_buffer_lifetime> lifetimes;
-  for (const PlannedBuffer &buffer : plan.arena) {
-    if (buffer.memory != memory)
-      continue;
-    if (!buffer.bytes.isConstant() || buffer.parts != SymbolicInt(1))
-      return;
-    sizes.push_back(*buffer.bytes.constant());
-    lifetimes.push_back({static_cast<int32_t>(buffer.first), static_cast<int32_t>(buffer.last)});
-  }
-  std::vector<int64_t> offsets(sizes.size());
-  if (runtime::planOffsets(sizes.data(), lifetimes.data(), sizes.size(), offsets.data(), strategy) < 0) {
-    main.emitError("the intermediate values do not fit in memory")
-        << graph::Hint("check the dimensions of the model's inputs");
-    hasFailed = true;
-    return;
-  }
-  auto next = offsets.begin();
-  for (auto [buffer, offset] : llvm::zip_equal(plan.arena, plan.offsets))
-    if (buffer.memory == memory)
-      offset = *next++;
-}
-
-FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main, const target::Machine &machine, runtime::Strategy strategy) {
-  MemoryPlanner planner(main, machine, strategy);
+FailureOr<MemoryPlan> MemoryPlan::of(func::FuncOp main, const target::Machine &machine) {
+  MemoryPlanner planner(main, machine);
   if (failed(planner.run()))
     return failure();
   return std::move(planner.plan);

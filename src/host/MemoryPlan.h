@@ -1,7 +1,7 @@
 //===- MemoryPlan.h - where the values of main lie --------------*- C++ -*-===//
 //
-// What memory planning decides, before BuildProgram.cpp writes it down as
-// buffers, rooms and places.
+// What memory planning decides before BuildProgram.cpp writes it down as
+// buffers, rooms and places. Each has memory of its own until ShareMemory.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,8 +10,6 @@
 
 #include "graph/Graph.h"
 #include "target/Machine.h"
-
-#include "../runtime/Planner.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
@@ -32,12 +30,10 @@ struct Storage {
   bool operator==(const Storage &) const = default;
 };
 
-/// A buffer of the arena, or a room before rooms are shared.
+/// A buffer of the arena of one memory.
 struct PlannedBuffer {
   graph::SymbolicInt bytes;
-  int64_t first, last;          ///< steps
-  size_t depth;                 ///< loops around it
-  std::string memory = {};      ///< its name, of buffers of the arena
+  std::string memory;
   graph::SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
 };
 
@@ -58,9 +54,7 @@ struct MemoryPlan {
   };
 
   std::vector<PlannedBuffer> arena;
-  /// Of the arena's buffers; nullopt: binding chooses those of its memory.
-  std::vector<std::optional<int64_t>> offsets;
-  int64_t rooms = 0; ///< beside those of outputs
+  int64_t rooms = 0; ///< those of outputs first
   /// Of an operator, each operand, then each result; of a terminator its operands.
   llvm::DenseMap<mlir::Operation *, Storages> values;
   llvm::DenseMap<mlir::Operation *, Loop> loops;
@@ -69,9 +63,8 @@ struct MemoryPlan {
   llvm::DenseMap<int64_t, Part> parts;                 ///< of states, by the number of the slot
   llvm::StringMap<int64_t> initial;                    ///< where the first value of each state that has one begins
 
-  /// Numbers the kernels, too (tile.number). Errors: a size or a sum of sizes has more than 63 bits.
-  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, const target::Machine &machine,
-                                        runtime::Strategy strategy = runtime::Strategy::Best);
+  /// Numbers the kernels, too (tile.number). Errors: a size has more than 63 bits, or is too long an expression.
+  static mlir::FailureOr<MemoryPlan> of(mlir::func::FuncOp main, const target::Machine &machine);
 };
 } // namespace perpend::host
 

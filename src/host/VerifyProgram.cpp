@@ -180,7 +180,8 @@ static LogicalResult verifyArenas(EntryOp entry) {
     std::vector<Placed> placed;
   };
   llvm::MapVector<Type, Arena> arenas; // by the type of their memory
-  for (auto &[buffer, range] : liveRangesOf(entry)) {
+  LiveRanges ranges = liveRangesOf(entry);
+  for (auto &[buffer, range] : ranges.buffers) {
     Arena &arena = arenas[buffer.getMemory().getType()];
     ++arena.buffers;
     if (failed(verifyBuffer(buffer, range)))

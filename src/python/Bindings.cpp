@@ -241,6 +241,14 @@ static void makeStates(Program &program, const std::vector<std::string> &states)
     throw CompileError(error);
 }
 
+static void lower(Program &program, const std::string &phase, nb::dict values) {
+  OptionValues options = optionValuesOf(values);
+  std::string error;
+  auto lock = lockOf(program);
+  if (!program.lower(phase, options, error))
+    throw CompileError(error);
+}
+
 static void setResults(Program &program, const std::string &json) {
   nb::gil_scoped_release unlocked;
   auto lock = program.lock();
@@ -271,6 +279,7 @@ static void bindProgram(nb::module_ &module) {
       .def("set_results", &setResults, "json"_a)
       .def("make_states", &makeStates, "states"_a)
       .def("evaluate", &evaluate, "inputs"_a)
+      .def("lower", &lower, "phase"_a, "options"_a = nb::dict())
       .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
   module.def("compile_in_process", &compileInProcess, "module"_a, "path"_a, "options"_a);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
@@ -519,6 +528,7 @@ static void bindModel(nb::module_ &module) {
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)
       .def("allow_threads", &Model::allowThreads, "count"_a)
+      .def("separate", &Model::separate, "copies_states"_a)
       .def("reset", &Model::reset)
       .def("truncate", &Model::truncate, "length"_a)
       .def("save_states", &Model::saveStates)

@@ -47,19 +47,10 @@ Model::Model(const std::string &path, int threads, const std::string &weights) :
   checkSession();
 }
 
-Model::Model(const Model &other, const std::string &entry) : file(other.file), threadLimit(other.threadLimit) {
+Model::Model(const Model &other, const std::string &entry)
+    : file(other.file), threadLimit(other.threadLimit), stream(other.stream) {
   check(perpend_model_entry(other.model, entry.c_str(), &model));
   checkSession();
-}
-
-/// Frees the model if it has no session.
-void Model::checkSession() {
-  try {
-    release(acquire()); // reports an invalid number of threads early
-  } catch (...) {
-    perpend_model_free(model);
-    throw;
-  }
 }
 
 Model::~Model() {
@@ -100,21 +91,25 @@ int Model::threadsNow() const {
 }
 
 /// The interpreter lock guards the list. A session for another number of threads makes room for a new one.
-std::unique_ptr<Session> Model::acquire() {
+std::shared_ptr<Session> Model::acquire() {
   int threads = threadsNow();
   if (!idle.empty()) {
-    std::unique_ptr<Session> session = std::move(idle.back());
+    std::shared_ptr<Session> session = std::move(idle.back());
     idle.pop_back();
     if (session->threads == threads || hasStates())
       return session;
   }
   perpend_session_options options = {threads};
   perpend_session *created = nullptr;
-  check(perpend_session_create(model, &options, &created));
-  return std::make_unique<Session>(created, threads);
+  check(hasStates() && stream->first ? perpend_session_create_shared(model, stream->first->session, &created)
+                                     : perpend_session_create(model, &options, &created));
+  auto session = std::make_shared<Session>(created, threads);
+  if (hasStates() && !stream->first)
+    stream->first = session;
+  return session;
 }
 
-void Model::release(std::unique_ptr<Session> session) { idle.push_back(std::move(session)); }
+void Model::release(std::shared_ptr<Session> session) { idle.push_back(std::move(session)); }
 
 //===----------------------------------------------------------------------===//
 // States
@@ -125,7 +120,7 @@ public:
   explicit Turn(Model &model) : model(model) {
     if (model.hasStates()) {
       nb::gil_scoped_release unlocked; // who has the turn may need it to end
-      lock = std::unique_lock(model.turn);
+      lock = std::unique_lock(model.stream->turn);
     }
     session = model.acquire();
   }
@@ -135,8 +130,34 @@ public:
 
   Model &model;
   std::unique_lock<std::mutex> lock;
-  std::unique_ptr<Session> session;
+  std::shared_ptr<Session> session;
 };
+
+/// Frees the model if it has no session.
+void Model::checkSession() {
+  try {
+    Turn turn(*this); // reports an invalid number of threads early
+  } catch (...) {
+    perpend_model_free(model);
+    throw;
+  }
+}
+
+void Model::separate(bool copiesStates) {
+  if (!hasStates())
+    return;
+  auto own = std::make_shared<Stream>();
+  {
+    Turn turn(*this);
+    perpend_session_options options = {turn.session->threads};
+    perpend_session *created = nullptr;
+    check(copiesStates ? perpend_session_fork(turn.session->session, &created)
+                       : perpend_session_create(model, &options, &created));
+    own->first = std::make_shared<Session>(created, options.threads);
+  }
+  idle = {own->first};
+  stream = std::move(own);
+}
 
 void Model::reset() {
   Turn turn(*this);

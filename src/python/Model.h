@@ -29,13 +29,13 @@ struct Session {
 };
 
 /// Thread-safe: calls from several Python threads run concurrently, each in its own session. A model with states has
-/// one session, which its calls continue one after the other.
+/// one session, which its calls continue one after the other, those of its other entries included.
 class Model {
 public:
   /// threads: the most per call; 0: all cores. Errors: FileNotFoundError, RuntimeError with the runtime's message.
   /// weights: the folder in which files of weights are looked for first; empty: none.
   Model(const std::string &path, int threads, const std::string &weights);
-  /// Another entry of a model, which shares its code and weights. Errors: ValueError, which lists the names.
+  /// An entry of a model, which shares its code, weights and states. Errors: ValueError, which lists the names.
   Model(const Model &other, const std::string &entry);
   Model(const Model &) = delete;
   Model &operator=(const Model &) = delete;
@@ -60,6 +60,9 @@ public:
   /// From now on calls ask `count` how many threads they may use, where the model has no limit of its own.
   void allowThreads(nanobind::callable count);
 
+  /// Gives a new model states of its own: copies, or their first values. Entries made from it share these.
+  void separate(bool copiesStates);
+
   // What the functions perpend_session_… do with the states.
   void reset();
   void truncate(int64_t length);
@@ -75,12 +78,17 @@ public:
 private:
   struct Call;
   void checkSession();
-  /// The only session of a model with states, in use by one thread.
+  /// The entries of a model with states run one at a time, each in a session of its own that shares the states.
+  struct Stream {
+    std::mutex turn; ///< of threads that call
+    std::shared_ptr<Session> first;
+  };
+  /// The stream of a model with states, in use by one thread.
   class Turn;
   bool hasStates() const { return perpend_model_state_count(model) > 0; }
   int threadsNow() const;
-  std::unique_ptr<Session> acquire();
-  void release(std::unique_ptr<Session> session);
+  std::shared_ptr<Session> acquire();
+  void release(std::shared_ptr<Session> session);
   const std::pair<std::string, size_t> *findMap(size_t keys) const;
   void place(Call &call, size_t index, nanobind::handle value) const;
   void placeMap(Call &call, const std::pair<std::string, size_t> &map, nanobind::handle value) const;
@@ -96,8 +104,8 @@ private:
   nanobind::object allowedThreads; ///< a function, or null
   int cores = 0;                   ///< of the machine, where there is one
   perpend_model *model = nullptr;
-  std::vector<std::unique_ptr<Session>> idle;
-  std::mutex turn;                                  ///< of threads that call a model with states
+  std::vector<std::shared_ptr<Session>> idle;
+  std::shared_ptr<Stream> stream = std::make_shared<Stream>();
   std::vector<std::pair<std::string, size_t>> maps; ///< names, and the indices of the inputs with their keys
   std::vector<nanobind::object> labels; ///< per output; null for plain arrays, may be shorter than the outputs
 };

@@ -90,17 +90,18 @@ static bool setOptions(const TuningRequest &request, TuningOptions &options, std
 
 /// Inputs of another type could not be used for measuring.
 static bool checkTypes(ModuleOp module, const TuningRequest &request, std::string &error) {
-  auto main = graph::firstEntryOf(module);
-  for (unsigned i = 0; main && i < main.getNumArguments(); ++i)
-    for (const auto &[name, given] : request.inputs) {
-      auto known = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-      auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
-      std::optional<perpend_type> wanted = type ? interp::interfaceType(type.getElementType()) : std::nullopt;
-      if (!known || known.getValue() != name || !wanted || *wanted == given.type)
-        continue;
-      error = "input '" + name + "': expected " + perpend_type_name(*wanted) + ", got " + perpend_type_name(given.type);
-      return false;
-    }
+  for (func::FuncOp entry : graph::entriesOf(module))
+    for (unsigned i = 0; i < entry.getNumArguments(); ++i)
+      for (const auto &[name, given] : request.inputs) {
+        auto known = entry.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
+        auto type = dyn_cast<RankedTensorType>(entry.getArgumentTypes()[i]);
+        std::optional<perpend_type> wanted = type ? interp::interfaceType(type.getElementType()) : std::nullopt;
+        if (!known || known.getValue() != name || !wanted || *wanted == given.type)
+          continue;
+        error =
+            "input '" + name + "': expected " + perpend_type_name(*wanted) + ", got " + perpend_type_name(given.type);
+        return false;
+      }
   return true;
 }
 
@@ -176,7 +177,7 @@ static TuningResult resultOf(const TuningRun &run) {
   result.defaultSeconds = run.sums().modelSeconds(/*ofDefaults=*/true);
   result.seconds = run.sums().modelSeconds(/*ofDefaults=*/false);
   for (const GainInModel &gain : run.gainsInModels())
-    result.model.push_back({gain.extents, gain.refusal, gain.plainSeconds, gain.tunedSeconds});
+    result.model.push_back({gain.entry, gain.extents, gain.refusal, gain.plainSeconds, gain.tunedSeconds});
   for (const tune::Job &job : run.kernels()) {
     tune::RecordKey key = run.keyOf(job);
     TunedKernel &kernel = result.kernels.emplace_back();

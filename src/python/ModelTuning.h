@@ -40,9 +40,9 @@ struct TuningStep {
   double defaultSeconds = 0, seconds = 0; ///< sums over the model's kernels
 };
 
-/// The gain in the model with some extents.
+/// The gain in an entry of the model with some extents.
 struct ModelGain {
-  std::string symbols, refusal;
+  std::string entry, symbols, refusal;
   double defaultSeconds = 0, seconds = 0; ///< time of a run
 };
 

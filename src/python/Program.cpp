@@ -330,6 +330,13 @@ bool compileModule(ModuleOp module, const std::string &path, const OptionValues 
   return true;
 }
 
+bool Program::lower(const std::string &phase, OptionValues options, std::string &error) {
+  options.emplace_back("stop_after", phase);
+  Report report;
+  return compileModule(*state->module, state->path, options, /*output=*/"", /*wantsExecutable=*/false, report, error,
+                       nullptr);
+}
+
 bool Program::compile(const OptionValues &values, const std::string &path, bool wantsExecutable, bool isOfProcess,
                       Report &report, std::string &error) const {
   static auto &memory = *new target::WeightMemory; // models may outlive destructors of statics

@@ -92,6 +92,8 @@ public:
   std::vector<std::string> inputNames() const;
   /// Sets the nesting of the outputs in Python, as JSON; becomes `results` in the artifact's descriptor.
   void setResults(const std::string &json);
+  /// Runs the phases up to this one, which may be `plan`, so that evaluate() runs what they make of the program.
+  bool lower(const std::string &phase, OptionValues options, std::string &error);
   /// Writes the artifact to `path`; the program stays as it is. isOfProcess: a shared library without weights, which
   /// lie in this process, once for all artifacts that have the same.
   bool compile(const OptionValues &options, const std::string &path, bool wantsExecutable, bool isOfProcess,

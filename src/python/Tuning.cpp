@@ -204,6 +204,7 @@ void bindTuning(nb::module_ &module) {
       .def_ro("default_seconds", &TunedKernel::defaultSeconds)
       .def_ro("seconds", &TunedKernel::seconds);
   nb::class_<ModelGain>(module, "ModelGain", "The model's times with and without what was found.")
+      .def_ro("entry", &ModelGain::entry)
       .def_ro("symbols", &ModelGain::symbols)
       .def_ro("refusal", &ModelGain::refusal)
       .def_ro("default_seconds", &ModelGain::defaultSeconds)

@@ -59,11 +59,19 @@ uint64_t Machine::lastCacheBytes() const {
   return all.empty() ? 0 : all.back()->bytes;
 }
 
-const Memory &Machine::innermostHolding(double bytes) const {
+const Memory &Machine::innermostHolding(double bytes, StringRef level) const {
+  auto depthOf = [&](StringRef name) { // 0: the whole machine
+    auto found = find_if(levels, [&](const Level &each) { return each.name == name; });
+    return found == levels.end() ? 0 : found - levels.begin() + 1;
+  };
   for (const Memory *cache : caches())
-    if (bytes <= double(cache->bytes))
+    if (depthOf(cache->level) <= depthOf(level) && bytes <= double(cache->bytes))
       return *cache;
   return global;
+}
+
+double Machine::bytesPerSecondOf(double bytes) const {
+  return innermostHolding(bytes, levels.empty() ? "" : levels.back().name).bytesPerSecond;
 }
 
 unsigned Machine::lineBytes() const {
@@ -86,8 +94,8 @@ std::string Machine::describe() const {
     if (memory.bytes)
       parts += ", " + (memory.kind == MemoryKind::Cache ? StringRef(memory.name).upper() : memory.name) + " " +
                sizeText(memory.bytes);
-  for (const Unit &unit : units)
-    parts += ", unit " + unit.name;
+  for (const std::string &unit : units)
+    parts += ", unit " + unit;
   for (const Link &link : links)
     parts += ", link " + link.from + " to " + link.to;
   for (const Machine &device : devices)

@@ -26,8 +26,7 @@ namespace perpend::target {
 /// A level of execution, such as the threads of a processor. The primitive `bind` names it.
 struct Level {
   std::string name;
-  uint64_t count = 0;        ///< instances in one of the level outside; 0: as many as a run has
-  double barrierSeconds = 0; ///< a barrier among them
+  uint64_t count = 0; ///< instances in one of the level outside; 0: as many as a run has
 };
 
 enum class MemoryKind {
@@ -44,12 +43,6 @@ struct Memory {
   double bytesPerSecond = 0; ///< sustained by one thread
 };
 
-/// A part of the machine that works beside the others; intrinsics are its instructions.
-struct Unit {
-  std::string name;
-  bool hasQueue = false; ///< it takes work and returns before the work is done
-};
-
 /// How a machine starts a kernel.
 enum class Launch {
   Ranges, ///< instances of the outermost level get ranges of the kernel's units, until none is left
@@ -59,8 +52,6 @@ enum class Launch {
 /// Moves bytes from memory to memory; a memory of main is called `host`, or as `global` of a device.
 struct Link {
   std::string from, to;
-  double bytesPerSecond = 0;
-  unsigned granuleBytes = 1;
   bool isAsynchronous = false;
 };
 
@@ -81,8 +72,8 @@ struct Machine {
   /// Without `global`: caches from the innermost outwards, and the memories that schedules can name. Intrinsics say in
   /// which of these their operands must be.
   std::vector<Memory> memories = {{"local"}};
-  Memory global = {"global"}; ///< holds the buffers of a kernel's caller
-  std::vector<Unit> units;
+  Memory global = {"global"};     ///< holds the buffers of a kernel's caller
+  std::vector<std::string> units; ///< parts of the machine whose instructions intrinsics are
   std::vector<Link> links;
 
   Launch launch = Launch::Ranges;
@@ -103,6 +94,7 @@ struct Machine {
   double cyclesPerSecond = 0;
 
   bool hasFeature(llvm::StringRef feature) const { return llvm::is_contained(features, feature); }
+  bool hasUnit(llvm::StringRef unit) const { return llvm::is_contained(units, unit); }
   bool hasFunction(llvm::StringRef function) const { return llvm::is_contained(functions, function); }
 
   /// The device of this name, the link between two memories; null: there is none.
@@ -123,10 +115,12 @@ struct Machine {
   uint64_t ownCacheBytes() const;
   /// Bytes of the outermost cache, which is in front of `global`; 0: there is none.
   uint64_t lastCacheBytes() const;
-  /// The innermost cache that holds so many bytes; `global` if none does.
-  const Memory &innermostHolding(double bytes) const;
-  /// Bandwidth of one thread reading this many bytes repeatedly: what fits a cache is read from there.
-  double bytesPerSecondOf(double bytes) const { return innermostHolding(bytes).bytesPerSecond; }
+  /// The innermost cache that holds so many bytes of an instance of this level (empty: of the whole machine); `global`
+  /// if none does. Caches of inner levels hold parts of them only.
+  const Memory &innermostHolding(double bytes, llvm::StringRef level) const;
+  /// Bandwidth of an instance of the innermost level that reads this many bytes repeatedly: what fits a cache is read
+  /// from there.
+  double bytesPerSecondOf(double bytes) const;
   /// The line of the innermost cache; of `global` without caches.
   unsigned lineBytes() const;
 

@@ -235,6 +235,9 @@ TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const C
   info.features = isaOf(entry.name, changes);
   info.functions = functionsOf(info);
   info.levels = {{threadLevel.str()}};
+  info.units = {"vectors"};
+  if (info.hasFeature("amx-tile"))
+    info.units.push_back("tiles");
   info.memories = memoriesOf(entry, caches);
   info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
   info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasFeature(name); });

@@ -47,6 +47,8 @@ std::string writeInputsOf(ModuleOp model, const llvm::StringMap<int64_t> &symbol
   std::vector<perpend_tensor> views;
   auto main = graph::firstEntryOf(model);
   for (auto [number, type] : llvm::enumerate(main.getArgumentTypes())) {
+    if (main.getArgAttr(static_cast<unsigned>(number), graph::stateAttribute))
+      continue; // no input: a session has it
     auto name = main.getArgAttrOfType<StringAttr>(static_cast<unsigned>(number), graph::nameAttribute);
     std::string which = "its input " + (name ? "'" + name.str() + "'" : std::to_string(number));
     auto tensor = dyn_cast<RankedTensorType>(type);

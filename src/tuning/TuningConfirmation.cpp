@@ -18,9 +18,9 @@ namespace perpend {
 
 using Clock = tune::Tuner::Clock;
 
-/// A model with one set of extents.
+/// An entry of a model with one set of extents.
 struct TuningRun::Place {
-  size_t model, set;
+  size_t set;
   const Whole *whole;
   double weight; ///< weight of the set
   std::unique_ptr<ModelComparison> comparison;
@@ -141,10 +141,11 @@ std::map<tune::Job *, double> TuningRun::meansOf(ArrayRef<Place> places) {
 llvm::Error TuningRun::confirm(tune::Database &database, Clock::time_point end) {
   constexpr int passes = 4; // the last pass only measures what is left
   std::vector<Place> places;
-  for (auto [number, whole] : llvm::enumerate(models))
+  for (const Whole &whole : models)
     for (auto [set, extents] : llvm::enumerate(options.extents)) {
-      Place place{number, set, &whole, extents.weight, nullptr, {}, {}};
-      place.gain.model = number;
+      Place place{set, &whole, extents.weight, nullptr, {}, {}};
+      place.gain.model = whole.model;
+      place.gain.entry = whole.entry;
       place.gain.extents = options.extents.size() > 1 ? extents.str() : "";
       if (!improvedIn(place).empty())
         places.push_back(std::move(place));

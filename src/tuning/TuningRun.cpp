@@ -2,6 +2,7 @@
 
 #include "tuning/TuningRun.h"
 
+#include "compiler/KeepEntry.h"
 #include "compiler/UserIntrinsics.h"
 #include "graph/Attributes.h"
 #include "graph/Entries.h"
@@ -235,9 +236,36 @@ llvm::Error TuningRun::readKnown(const tune::Database &database) {
   return llvm::Error::success();
 }
 
-FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules, TuningOptions options,
+namespace {
+/// The entries of some models, each in a module of its own.
+struct Entries {
+  struct Origin {
+    size_t model;
+    std::string name; ///< empty: the model's only one
+  };
+  std::vector<Origin> origins;
+  std::vector<ModuleOp> modules;
+  std::vector<OwningOpRef<ModuleOp>> copies;
+
+  LogicalResult add(size_t model, ModuleOp module) {
+    SmallVector<func::FuncOp, 2> all = graph::entriesOf(module);
+    if (all.size() <= 1) {
+      origins.push_back({model, ""});
+      modules.push_back(module);
+      return success();
+    }
+    return success(llvm::all_of(all, [&](func::FuncOp entry) {
+      origins.push_back({model, entry.getSymName().str()});
+      modules.push_back(copies.emplace_back(module.clone()).get());
+      return succeeded(keepEntry(modules.back(), origins.back().name));
+    }));
+  }
+};
+} // namespace
+
+FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> models, TuningOptions options,
                                                       IsInterrupted isInterrupted) {
-  ModuleOp module = modules.front();
+  ModuleOp module = models.front();
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
@@ -247,17 +275,20 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> modules
              << name << "\nhint: tune on a machine that the target is for, or for --target host";
   std::unique_ptr<TuningRun> run(new TuningRun(std::move(options), std::move(*target), std::move(isInterrupted)));
   Location location = module.getLoc();
-  if (failed(run->bindInputs(modules)) || failed(run->checkSymbols(modules)) ||
+  Entries entries;
+  for (auto [number, model] : llvm::enumerate(models))
+    if (failed(entries.add(number, model)))
+      return failure();
+  if (failed(run->bindInputs(entries.modules)) || failed(run->checkSymbols(entries.modules)) ||
       failed(run->readIntrinsics(module.getContext())))
     return failure();
   std::vector<TuningTask> all;
-  for (ModuleOp one : modules) {
+  for (auto [one, origin] : llvm::zip_equal(entries.modules, entries.origins)) {
     FailureOr<std::vector<TuningTask>> tasks =
         tuningTasksOf(one, run->options.compiler, run->target, run->options.extents, TuningOptions::assumed);
     if (failed(tasks))
       return failure();
-    Whole &whole = run->models.emplace_back();
-    whole.module = one.clone();
+    Whole &whole = run->models.emplace_back(Whole{origin.model, origin.name, one.clone(), {}});
     whole.extents.resize(run->options.extents.size());
     for (const TuningTask &task : *tasks)
       for (auto [extents, ofKernels] : llvm::zip(task.extents, whole.extents))

@@ -44,6 +44,7 @@ struct TuningOptions {
 /// Gain of the schedules in one model, with one set of extents.
 struct GainInModel {
   size_t model = 0;                          ///< index of the model
+  std::string entry;                         ///< of the model, one of several; empty: the only one
   std::string extents;                       ///< "n=128"; empty: the only ones
   std::string refusal;                       ///< why the model was not measured; empty: it was measured
   double plainSeconds = 0, tunedSeconds = 0; ///< time of a run without and with the schedules
@@ -53,7 +54,8 @@ class TuningRun {
 public:
   using IsInterrupted = std::function<bool()>;
 
-  /// Consumes the modules: one or more at graph level, of one context. `isInterrupted` stops running work. Errors:
+  /// Consumes the modules: one or more at graph level, of one context; their entries are models of their own.
+  /// `isInterrupted` stops running work. Errors:
   /// diagnostics on the context.
   static mlir::FailureOr<std::unique_ptr<TuningRun>> make(llvm::ArrayRef<mlir::ModuleOp> modules, TuningOptions options,
                                                           IsInterrupted isInterrupted);
@@ -92,8 +94,10 @@ private:
   std::chrono::duration<double> secondsToCompare() const;
   tune::Record recordOf(const tune::Job &job, int64_t trials) const;
 
-  /// A model after fusion, and for each set the extents of its kernels by name, as jobs have them.
+  /// An entry of a model after fusion, and for each set the extents of its kernels by name, as jobs have them.
   struct Whole {
+    size_t model;
+    std::string entry;
     mlir::OwningOpRef<mlir::ModuleOp> module;
     std::vector<llvm::StringMap<std::string>> extents;
   };

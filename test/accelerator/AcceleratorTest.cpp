@@ -52,13 +52,13 @@ struct Accelerator {
     target::Machine machine;
     machine.name = "accelerator";
     machine.features = {"matrix-unit"};
-    machine.levels = {{"cluster", 4}, {"core", 8, 1e-7}};
+    machine.levels = {{"cluster", 4}, {"core", 8}};
     machine.memories = {{"local"},
                         {.name = "input", .bytes = inputBytes, .level = "core", .bytesPerSecond = 1e11},
                         {.name = "accumulator", .bytes = accumulatorBytes, .level = "core", .bytesPerSecond = 1e11}};
     machine.global.bytesPerSecond = 1e10;
-    machine.units = {{"vectors"}, {"matrix"}, {"mover", /*hasQueue=*/true}};
-    machine.links = {{"global", "input", 1e10, 64, /*isAsynchronous=*/true}, {"accumulator", "global", 1e10, 64, true}};
+    machine.units = {"elementwise", "matrix", "mover"};
+    machine.links = {{"global", "input", /*isAsynchronous=*/true}, {"accumulator", "global", true}};
     machine.vectorBytes = hasVectors ? extent * sizeof(float) : 0;
     machine.vectorRegisters = 32;
     machine.fmaPerCycle = 1;

@@ -35,7 +35,7 @@ target::Machine machineWithDevice(uint64_t bytes = 0) {
   device.launch = target::Launch::Grid;
   device.hasQueue = true;
   target::Machine machine = llvm::cantFail(target::resolveTarget("x86-64-v3"));
-  machine.links = {{"host", "far", 1e10, 64, /*isAsynchronous=*/true}, {"far", "host", 1e10, 64, true}};
+  machine.links = {{"host", "far", /*isAsynchronous=*/true}, {"far", "host", true}};
   machine.devices = {device};
   return machine;
 }
@@ -245,6 +245,18 @@ TEST(Model, runsOnHostAndDevice) {
     launches += stub.launches;
   }
   EXPECT_GT(launches, 40u);
+}
+
+/// The rules schedule for the machine that runs a kernel: with the intrinsics of its units, not with the processor's.
+TEST(Model, aDeviceHasIntrinsicsOfItsOwn) {
+  for (bool hasVectors : {false, true}) {
+    target::Machine machine = machineWithDevice();
+    if (hasVectors)
+      machine.devices[0].units = {"vectors"};
+    Digits program;
+    ASSERT_TRUE(program.plan(machine, [] { return true; })) << program.messages;
+    EXPECT_EQ(textOf(*program.module).find("tensorize %") != std::string::npos, hasVectors);
+  }
 }
 
 namespace {

@@ -142,6 +142,95 @@ def test_an_entry_called_main_comes_first(folder: Path) -> None:
     assert np.asarray(both(X)).shape == (1, WIDTH)
 
 
+def rows(extent: str) -> str:
+    return f'tensor<?x4xf32, #graph.shape<["{extent}", 4]>>'
+
+
+# One entry appends rows to a cache, the other reads it, counts its calls, and names the states in another order.
+STATES = f"""
+func.func @fill(%x: {rows("n")} {{graph.name = "x"}},
+                %k: {rows("length")} {{graph.state = "k", graph.capacity = 20 : i64}})
+    -> (tensor<4xf32> {{graph.name = "sums"}}, {rows("length + n")} {{graph.state = "k"}}) {{
+  %row = graph.map (%x) : ({rows("n")}) -> {rows("n")} {{
+  ^bb0(%a: f32):
+    %v = arith.mulf %a, %a : f32
+    graph.yield %v : f32
+  }}
+  %k1 = graph.update %k, %row at <["length"]> axis 0 : ({rows("length")}, {rows("n")}) -> {rows("length + n")}
+  %sums = graph.reduce sum %k1 dims [0] : {rows("length + n")} -> tensor<4xf32>
+  return %sums, %k1 : tensor<4xf32>, {rows("length + n")}
+}}
+func.func @read(%w: tensor<4xf32> {{graph.name = "w"}}, %calls: tensor<1xf32> {{graph.state = "calls"}},
+                %k: {rows("length")} {{graph.state = "k", graph.capacity = 20 : i64}})
+    -> ({rows("length")} {{graph.name = "y"}}, tensor<1xf32> {{graph.state = "calls"}},
+        {rows("length")} {{graph.state = "k"}}) {{
+  %one = graph.constant dense<1.0> : tensor<1xf32> : tensor<1xf32>
+  %next = graph.map (%calls, %one) : (tensor<1xf32>, tensor<1xf32>) -> tensor<1xf32> {{
+  ^bb0(%a: f32, %b: f32):
+    %v = arith.addf %a, %b : f32
+    graph.yield %v : f32
+  }}
+  %wide = graph.broadcast %w dims [1] : tensor<4xf32> -> {rows("length")}
+  %y = graph.map (%k, %wide) : ({rows("length")}, {rows("length")}) -> {rows("length")} {{
+  ^bb0(%a: f32, %b: f32):
+    %v = arith.mulf %a, %b : f32
+    graph.yield %v : f32
+  }}
+  return %y, %next, %k : {rows("length")}, tensor<1xf32>, {rows("length")}
+}}"""
+
+
+def test_entries_share_states(tmp_path: Path) -> None:
+    (tmp_path / "m.mlir").write_text(STATES)
+    model = perpend.compile(tmp_path / "m.mlir")
+    w, x = np.arange(4, dtype=np.float32), np.arange(8, dtype=np.float32).reshape(2, 4)
+    fill, read = model["fill"], model["read"]
+    cache = x * x
+    np.testing.assert_array_equal(fill(x), cache.sum(0))
+    np.testing.assert_array_equal(read(w), cache * w)
+    np.testing.assert_array_equal(model(x + 1), (cache + 0).sum(0) + ((x + 1) ** 2).sum(0))  # the first entry
+    cache = np.concatenate([cache, (x + 1) ** 2])
+    np.testing.assert_array_equal(read(w), cache * w)
+    assert [m.states["calls"].item() for m in (model, fill, read)] == [2] * 3
+    # Forks take all states along, whichever entry they are made of, and part with them.
+    for fork in (model.fork(), read.fork()):
+        np.testing.assert_array_equal(fork["read"](w), cache * w)
+        np.testing.assert_array_equal(fork["fill"](x), cache.sum(0) + (x * x).sum(0))
+        assert fork["read"].states["calls"].item() == 3 and fork.states["k"].shape == (6, 4)
+    fresh = fill.session()
+    assert fresh["read"](w).shape == (0, 4)
+    fresh.reset()
+    np.testing.assert_array_equal(read(w), cache * w)
+    assert model.states["calls"].item() == 3
+    read.truncate(1)
+    np.testing.assert_array_equal(fill(x[:0]), cache[0])
+    model.reset()
+    assert read(w).shape == (0, 4)
+    # The states outlive the model that was first.
+    entry = perpend.compile(tmp_path / "m.mlir")["fill"]["read"]
+    assert entry(w).shape == (0, 4)
+    del model, fill, read
+    saved = fork["fill"].save_states()
+    entry.load_states(saved)
+    np.testing.assert_array_equal(entry(w), np.concatenate([cache, x * x]) * w)
+
+
+def test_tune(folder: Path, tmp_path: Path) -> None:
+    """The kernels of all entries, or of one."""
+    models = {name: str(folder / f"{name}.onnx") for name in ["prefill", "decode"]}
+    (tmp_path / "m.mlir").write_text(STATES)
+    listed = run_tool("tune", tmp_path / "m.mlir", "--list", folder=folder)
+    alone = run_tool("tune", tmp_path / "m.mlir", "--entry", "read", "--list", folder=folder)
+    kernels = [{line.split()[-1] for line in text.splitlines()[1:]} for text in (listed, alone)]
+    assert kernels[1] and kernels[1] < kernels[0], (listed, alone)
+    assert {kernel.name for kernel in perpend.tune(tmp_path / "m.mlir", None).kernels} == kernels[0]
+    with pytest.raises(perpend.CompileError, match="have no symbol 'k'"):
+        perpend.tune(models, None, symbols={"k": 3})
+    tuned = perpend.tune(models, tmp_path / "t.db", budget="2s", symbols={"n": 3, "m": 5}, search="random")
+    assert {gain.entry for gain in tuned.model} <= {"prefill", "decode"}
+    perpend.compile(models, database=str(tmp_path / "t.db"))
+
+
 def test_exported_programs_of_one_module(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
 

@@ -56,6 +56,25 @@ def test_same_results(models: Path, expected: np.ndarray, weights: str) -> None:
     assert text.count("the outputs agree") == 2
 
 
+def test_python_saves_links_to_files_of_the_user(models: Path, expected: np.ndarray, tmp_path: Path) -> None:
+    model, own = perpend.compile(models / "net.onnx", weights="as-is"), models / "net.onnx.data"
+    (tmp_path / "other").mkdir()
+    path = tmp_path / "other" / "m.so"
+    for _ in range(2):
+        model.save(path)
+        np.testing.assert_array_equal(perpend.load(path)(IDS), expected)
+    assert (path.parent / own.name).is_symlink() and (path.parent / own.name).samefile(own)
+    perpend.load(path).save(tmp_path / "again.so")  # from where it was saved
+    np.testing.assert_array_equal(perpend.load(tmp_path / "again.so")(IDS), expected)
+    model.save(models / "saved.so")
+    assert not (models / own.name).is_symlink()
+    (tmp_path / "third").mkdir()
+    (tmp_path / "third" / own.name).write_text("something else")
+    with pytest.raises(FileExistsError, match=r"is not '.*net\.onnx\.data', from which the model reads"):
+        model.save(tmp_path / "third" / "m.so")
+    assert not (tmp_path / "third" / "m.so").exists()
+
+
 def test_where_bytes_lie(models: Path) -> None:
     weights = 4 * COLUMNS * (ROWS + COLUMNS)
     embedded, beside = (models / "embed.so").stat().st_size, (models / "beside.so").stat().st_size

@@ -11,12 +11,18 @@ import random_transformers  # noqa: F401
 from random_graph import Graph
 
 
-def random_model(seed):
-    """The model, and its inputs by name."""
+def grow(seed):
+    """The graph of a random model."""
     graph = Graph(seed)
     wanted = graph.number(5, 30)
     for _ in range(10 * wanted):
         if len(graph.nodes) >= wanted:
             break
         graph.step()
+    return graph
+
+
+def random_model(seed):
+    """The model, and its inputs by name."""
+    graph = grow(seed)
     return graph.model(), graph.feeds, graph.symbols

@@ -15,7 +15,7 @@ inline target::Machine machineWithDevice() {
   device.launch = target::Launch::Grid;
   device.hasQueue = true;
   machine.name = "machine";
-  machine.links = {{"host", "far", 1e10, 64, /*isAsynchronous=*/true}, {"far", "host", 1e10, 64, true}};
+  machine.links = {{"host", "far", /*isAsynchronous=*/true}, {"far", "host", true}};
   machine.devices = {device};
   return machine;
 }

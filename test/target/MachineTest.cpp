@@ -34,7 +34,7 @@ TEST(Machine, WithoutCaches) {
   EXPECT_EQ(machine.ownCacheBytes(), 0u);
   EXPECT_EQ(machine.lastCacheBytes(), 0u);
   EXPECT_EQ(machine.lineBytes(), 128u);
-  EXPECT_EQ(machine.innermostHolding(0).name, "global");
+  EXPECT_EQ(machine.innermostHolding(0, "core").name, "global");
   EXPECT_EQ(machine.bytesPerSecondOf(1), 1);
 }
 
@@ -44,8 +44,8 @@ TEST(Machine, OneCacheThatAllShare) {
   EXPECT_EQ(machine.ownCacheBytes(), 0u);
   EXPECT_EQ(machine.lastCacheBytes(), 1u << 20);
   EXPECT_EQ(machine.lineBytes(), 32u);
-  EXPECT_EQ(machine.innermostHolding(1 << 20).name, "cache 1048576");
-  EXPECT_EQ(machine.innermostHolding((1 << 20) + 1).name, "global");
+  EXPECT_EQ(machine.innermostHolding(1 << 20, "core").name, "cache 1048576");
+  EXPECT_EQ(machine.innermostHolding((1 << 20) + 1, "core").name, "global");
 }
 
 TEST(Machine, FourCaches) {
@@ -57,6 +57,16 @@ TEST(Machine, FourCaches) {
   const std::pair<double, double> rates[] = {{0, 512}, {100, 512}, {101, 256}, {300, 128}, {400, 64}, {401, 1}};
   for (auto [bytes, rate] : rates)
     EXPECT_EQ(machine.bytesPerSecondOf(bytes), rate) << bytes;
+}
+
+/// What all cores of a chip share is in no core's cache, and what all chips share in no chip's.
+TEST(Machine, MemoriesOfALevel) {
+  const Machine machine = machineWith({{100, true}, {200, true}, {300, false}, {400, false}});
+  EXPECT_EQ(machine.innermostHolding(1, "core").name, "cache 100");
+  EXPECT_EQ(machine.innermostHolding(150, "core").name, "cache 200");
+  EXPECT_EQ(machine.innermostHolding(1, "chip").name, "cache 300");
+  EXPECT_EQ(machine.innermostHolding(301, "chip").name, "cache 400");
+  EXPECT_EQ(machine.innermostHolding(1, "").name, "global");
 }
 
 /// Caches are no memories that a schedule can name, and neither is the caller's.

@@ -50,8 +50,7 @@ class CompiledModule(Model, torch.nn.Module):  # type: ignore[misc]
         return CompiledModule(self, self.threads, self.structure, entry)
 
     def _again(self) -> CompiledModule:
-        whole: str | Model = Model(self.path, self.threads, self.weights) if self.entry else self.path
-        return CompiledModule(whole, self.threads, self.structure, self.entry)
+        return CompiledModule(self, self.threads, self.structure, self.entry)
 
     def _apply(self, change: Callable[[torch.Tensor], torch.Tensor], recurse: bool = True) -> CompiledModule:
         """Applies to(), half() and so on. Errors: RuntimeError for other devices and types."""

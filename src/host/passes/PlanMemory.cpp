@@ -1,14 +1,16 @@
 //===- PlanMemory.cpp - main becomes a host program --------------------------===//
 //
 // Runs when main consists of constants, reshapes, calls and control flow, and
-// kernels are loops on buffers: decides where values lie (MemoryPlan.cpp) and
-// writes the program down (BuildProgram.cpp).
+// kernels are loops on buffers: decides where values lie (MemoryPlan.cpp), writes
+// the program down (BuildProgram.cpp), and lets what does not live at one time
+// share memory (ShareMemory.cpp).
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/Entries.h"
 #include "host/BuildProgram.h"
 #include "host/Segments.h"
+#include "host/ShareMemory.h"
 #include "host/Strategy.h"
 #include "host/passes/Passes.h"
 
@@ -33,10 +35,12 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
     }
     llvm::SmallVector<func::FuncOp, 2> entries = perpend::graph::entriesOf(getOperation());
     for (func::FuncOp main : entries) {
-      FailureOr<MemoryPlan> plan = MemoryPlan::of(main, target, *known);
+      FailureOr<MemoryPlan> plan = MemoryPlan::of(main, target);
       if (failed(plan))
         return signalPassFailure();
       EntryOp entry = buildProgram(main, *plan, target);
+      if (failed(shareMemory(entry, *known)))
+        return signalPassFailure();
       if (*known != perpend::runtime::Strategy::Best)
         entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
     }

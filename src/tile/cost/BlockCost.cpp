@@ -55,16 +55,21 @@ public:
 private:
   /// What a cache does not hold moves between it and the next memory.
   void addTraffic(Block &body) {
-    auto caches = target.caches();
+    SmallVector<const target::Memory *, 4> memories = target.caches();
+    memories.push_back(&target.global);
+    if (memories.size() == 1)
+      addTraffic(body, /*cacheBytes=*/0, target.global);
     double all = footprints.of(body).bytes(lineBytes);
-    for (size_t i = 0; i == 0 || i < caches.size(); ++i) {
-      double bytes = i < caches.size() ? double(caches[i]->bytes) : 0;
-      if (i > 0 && all <= bytes)
-        continue; // the previous kernel left it in this cache
-      const target::Memory *next = i + 1 < caches.size() ? caches[i + 1] : nullptr;
-      double &time = !next ? cost.fromMemory : target.isOwn(*next) ? cost.fromOwnCaches : cost.fromSharedCaches;
-      time = std::max(time, moved(body, bytes) / (next ? *next : target.global).bytesPerSecond);
-    }
+    for (auto [cache, next] : llvm::zip(memories, llvm::drop_begin(memories)))
+      if (cache == memories.front() || all > double(cache->bytes)) // else the previous kernel left it in this cache
+        addTraffic(body, double(cache->bytes), *next);
+  }
+
+  void addTraffic(Block &body, double cacheBytes, const target::Memory &next) {
+    double &time = &next == &target.global ? cost.fromMemory
+                   : target.isOwn(next)    ? cost.fromOwnCaches
+                                           : cost.fromSharedCaches;
+    time = std::max(time, moved(body, cacheBytes) / next.bytesPerSecond);
   }
 
   /// Bytes that move into or out of a cache of this size.

@@ -18,6 +18,12 @@ std::string perpend::tile::missingFeatures(const Features &features, const targe
   return text;
 }
 
+std::string Intrinsic::missingOn(const target::Machine &machine) const {
+  std::string missing = missingFeatures(features, machine);
+  bool hasUnit = unit.empty() || machine.hasUnit(unit);
+  return missing.empty() && !hasUnit ? "unit '" + unit + "'" : missing;
+}
+
 /// The value of each parameter: the extent of its iterator.
 static llvm::StringMap<SymbolicInt> valuesOf(const Intrinsic &intrinsic, ArrayRef<SymbolicInt> extents) {
   llvm::StringMap<SymbolicInt> values;

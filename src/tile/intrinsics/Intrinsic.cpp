@@ -40,7 +40,7 @@ public:
     intrinsic.groups = GroupLayout::of(intrinsic);
     if (!areSteps() || !isImplemented())
       return failure();
-    if (target)
+    if (target && llvm::none_of(machines(), [&](const auto *machine) { return intrinsic.missingOn(*machine).empty(); }))
       intrinsic.lacks = intrinsic.missingOn(*target);
     return std::move(intrinsic);
   }
@@ -52,6 +52,14 @@ private:
     return false;
   }
   bool isEntry(StringRef name, Attribute value);
+  /// The target and its devices.
+  SmallVector<const target::Machine *> machines() const {
+    SmallVector<const target::Machine *> all{target};
+    for (const target::Machine &device : target->devices)
+      all.push_back(&device);
+    return all;
+  }
+  bool isKnown(StringRef name, StringRef what, function_ref<std::vector<std::string>(const target::Machine &)> known);
 
   // What it computes
   bool isNest();
@@ -107,13 +115,22 @@ bool Reader::isNest() {
   return true;
 }
 
+/// Whether the target, or one of its devices, has a part of this name.
+bool Reader::isKnown(StringRef name, StringRef what,
+                     function_ref<std::vector<std::string>(const target::Machine &)> known) {
+  std::vector<std::string> all;
+  for (const target::Machine *machine : machines())
+    llvm::append_range(all, known(*machine));
+  return llvm::is_contained(all, name) ||
+         fail("expected one of the target's " + what + " " + llvm::join(all, ", ") + ", got '" + name + "'");
+}
+
 /// Each buffer is in a memory of the target.
 bool Reader::areMemoriesKnown() {
-  for (unsigned i = 0; target && i < function.getNumArguments(); ++i)
-    if (StringRef memory = intrinsic.memoryOf(i); !memory.empty() && !llvm::is_contained(target->scopes(), memory))
-      return fail("expected one of the target's memories " + llvm::join(target->scopes(), ", ") + ", got '" + memory +
-                  "'");
-  return true;
+  return !target || llvm::all_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
+    StringRef memory = intrinsic.memoryOf(i);
+    return memory.empty() || isKnown(memory, "memories", [](const auto &machine) { return machine.scopes(); });
+  });
 }
 
 /// Each index is a different iterator whose extent is that of the dimension.
@@ -324,6 +341,10 @@ bool Reader::isEntry(StringRef name, Attribute value) {
     return readStrides(value);
   if (name == "where")
     return readWhere(value);
+  if (name == "unit" && text) {
+    intrinsic.unit = text.str();
+    return !target || isKnown(text, "units", [](const auto &machine) { return machine.units; });
+  }
   if (name == "features")
     return readFeatures(value, intrinsic.features);
   if (name == "cycles" && text) {

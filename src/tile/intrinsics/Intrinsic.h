@@ -6,7 +6,9 @@
 //   func.func private @f32.block(%a: !tile.buffer<[rows, depth] x f32>, …) attributes {tile.intrinsic = {
 //     strides = [["_", "1"], …],     of each buffer's dimensions, in elements; "_" is arbitrary
 //     where = ["rows <= 64"],        conditions on the extents
-//     features = ["matrix-unit"],    required features of the machine, as --target names them; or
+//     unit = "matrix",               the unit of the machine whose instruction it is; without
+//                                    one, all machines have it
+//     features = ["matrix-f32"],     required features of the machine, as --target names them; or
 //                                    a list of such lists, one of which must be present
 //     cycles = "2 * rows",           cost of a call; may use `lanes` (of 4 bytes) and
 //                                    `fmas`, the vector multiply-adds per cycle
@@ -96,6 +98,7 @@ struct Intrinsic {
   llvm::SmallVector<llvm::SmallVector<std::optional<SymbolicInt>>> strides;
   /// Pairs (a, b), meaning a <= b.
   Shape where;
+  std::string unit; ///< of the machine; empty: any
   Features features;
   std::optional<SymbolicInt> cycles;
   /// The name of the emitter, or empty and the implementation.
@@ -107,7 +110,7 @@ struct Intrinsic {
   std::vector<std::string> objects;
   /// All functions of its text except the description.
   llvm::SmallVector<mlir::func::FuncOp> functions() const;
-  /// Features that the machine for which it was read lacks; empty: usable.
+  /// What the machine for which it was read, and each of its devices, lacks; empty: usable.
   std::string lacks;
   /// The layout of the operands, if it adds products of panels.
   std::optional<PanelLayout> panels;
@@ -120,7 +123,8 @@ struct Intrinsic {
   /// The accumulators of one column of a panel: one; or one per element of a word, if elements have the type of the
   /// sums and no step adds their products. These are added up at the end.
   int64_t sumsOfColumn() const;
-  std::string missingOn(const target::Machine &target) const { return missingFeatures(features, target); }
+  /// The unit or the features that the machine lacks; empty: usable.
+  std::string missingOn(const target::Machine &machine) const;
   /// Whether it accepts iterators of these extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
   /// Unknown extents are assumed to be long. nullopt if no cycles are given.

@@ -115,7 +115,7 @@ LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
     return emitter->lower(op, *intrinsic, target);
-  if (!intrinsic || !intrinsic->implementation || !intrinsic->lacks.empty() || !fits(op, *intrinsic))
+  if (!intrinsic || !intrinsic->implementation || !fits(op, *intrinsic))
     return op.emitError("'") << op.getName()
                              << "' is no intrinsic with an implementation for this machine, or has other operands"
                              << graph::Hint("--intrinsics FILE, where FILE describes it as when the module was made");

@@ -6,6 +6,7 @@ func.func private @amx.bf16.block(%a: !tile.buffer<[outer, inner, lines, rows, d
                               %c: !tile.buffer<[lines, rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "_", "1"]],
+    unit = "tiles",
     where = ["rows <= 256", "lines <= 2", "(lines - 1) * rows <= 16", "cols <= 32", "mod(cols, 16) <= 0",
              "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-bf16"],
@@ -40,6 +41,7 @@ func.func private @amx.i8.block(%a: !tile.buffer<[outer, inner, lines, rows, dep
                               %c: !tile.buffer<[lines, rows, cols] x i32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "_", "1"]],
+    unit = "tiles",
     where = ["rows <= 256", "lines <= 2", "(lines - 1) * rows <= 16", "cols <= 32", "mod(cols, 16) <= 0",
              "mod(depth, 16) <= 0"],
     features = ["amx-tile", "amx-int8"],

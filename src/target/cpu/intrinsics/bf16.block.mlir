@@ -5,6 +5,7 @@ func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x 
                               %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = ["avx512vl", "avx512bf16"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",

@@ -5,6 +5,7 @@ func.func private @bf16.weights.block(%a: !tile.buffer<[outer, inner, rows, dept
                                       %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * (rows + 2) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers"

@@ -6,6 +6,7 @@ func.func private @f32.pairs(%a: !tile.buffer<[outer, inner, rows, depth, 2] x f
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "2 <= cols", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(2 * cols, lanes), fmas) * ceildiv(2 * cols, 2 * lanes) + rows",
     emitter = "registers"

@@ -4,6 +4,7 @@ func.func private @f64.block(%a: !tile.buffer<[outer, inner, rows, depth] x f64>
                              %c: !tile.buffer<[rows, cols] x f64>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(2 * cols, lanes), fmas)",
     emitter = "registers"

@@ -4,6 +4,7 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",

@@ -5,6 +5,7 @@ func.func private @i2.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 16] x u
                                    %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
@@ -52,6 +53,7 @@ func.func private @i2.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 1
                                          %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",

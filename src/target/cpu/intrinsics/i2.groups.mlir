@@ -5,6 +5,7 @@ func.func private @i2.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f32>, %
                              %s: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 2) * 16 * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups",
@@ -40,6 +41,7 @@ func.func private @i2.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 16] x f
                                    %z: !tile.buffer<[outer, cols] x i8>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups",
@@ -78,6 +80,7 @@ func.func private @i2.floats.groups(%a: !tile.buffer<[outer, rows, depth, 16] x 
                                     %z: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups",

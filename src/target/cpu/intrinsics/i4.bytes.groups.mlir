@@ -6,6 +6,7 @@ func.func private @i4.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 8] x ui
                                    %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
@@ -53,6 +54,7 @@ func.func private @i4.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 8
                                          %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",

@@ -4,6 +4,7 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
                              %c: !tile.buffer<[rows, cols] x i32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",

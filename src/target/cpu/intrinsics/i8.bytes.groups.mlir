@@ -6,6 +6,7 @@ func.func private @i8.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 4] x ui
                                    %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "4", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
     cycles = "ceildiv(outer * (rows + 3) * 4 * depth * ceildiv(cols, lanes), 2 * fmas)",

@@ -3,6 +3,7 @@ func.func private @i8.groups(%a: !tile.buffer<[outer, rows, depth] x f32>, %b: !
                              %s: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 2) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups"
@@ -32,6 +33,7 @@ func.func private @i8.zeros.groups(%a: !tile.buffer<[outer, rows, depth] x f32>,
                                    %z: !tile.buffer<[outer, cols] x i8>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 3) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups"
@@ -64,6 +66,7 @@ func.func private @i8.floats.groups(%a: !tile.buffer<[outer, rows, depth] x f32>
                                     %z: !tile.buffer<[outer, cols] x f32>, %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
     strides = [["_", "_", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
+    unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * (rows + 3) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "groups"
