@@ -46,7 +46,12 @@ NUMPY_TYPES: dict[torch.dtype, np.dtype] = {
 }
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Not with tables of special values: results grow with a power of the length, or eager PyTorch counts from -2^52 to 0.
-WITHOUT_TABLE = {("combinations", None), ("polygamma", torch.float64), ("special.zeta", torch.float64)}
+WITHOUT_TABLE = {
+    ("combinations", None),
+    ("polygamma", torch.float64),
+    ("special.polygamma", torch.float64),
+    ("special.zeta", torch.float64),
+}
 # With all options and more samples than the others.
 WITH_OPTIONS = (torch.float32, torch.int64, torch.uint8)
 
