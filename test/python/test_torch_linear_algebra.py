@@ -232,6 +232,19 @@ def test_digits_of_factors_in_double_precision() -> None:
         torch.testing.assert_close(result, expected, rtol=0, atol=limit)
 
 
+@pytest.mark.parametrize("exponent", [-320, -250, -100, -70, 75, 150, 250, 300])
+def test_values_of_very_small_and_large_matrices(exponent: int) -> None:
+    """Squares of squares of elements are no numbers of f64."""
+    x = torch.randn(2, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 10.0**exponent
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.linalg.svdvals(x), torch.linalg.eigvalsh(x)
+
+    results = perpend.compile(Function(function), example_inputs=(x,))(x)
+    for result, expected in zip(results, function(x), strict=True):
+        torch.testing.assert_close(result, expected, rtol=0, atol=4e-15 * float(expected.abs().max()))
+
+
 def test_exponentials() -> None:
     x = torch.stack([torch.randn(3, 3), torch.zeros(3, 3), torch.full((3, 3), 1e-9), torch.eye(3) * 5])
     check(torch.linalg.matrix_exp, x, dynamic=[[0, 1, 2]], more=[[torch.randn(2, 4, 4)], [x[:0]]])

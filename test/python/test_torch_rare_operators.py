@@ -164,6 +164,12 @@ def test_zeta_functions() -> None:
     q = torch.tensor([-7.3, -2.0, -0.4, 0.0, 0.1, 1.0, 2.5, 90.0], dtype=torch.float64)
     model = perpend.compile(Function(torch.special.zeta), example_inputs=(s, q))
     torch.testing.assert_close(model(s, q), torch.special.zeta(s, q), rtol=1e-9, atol=1e-12, equal_nan=True)
+    # Far to the left without as many steps; of (3, -100000.5) all but the terms from 100001.5 on cancel.
+    s = torch.tensor([2.0, 3.0, 2.0, 2.5, torch.inf, torch.inf], dtype=torch.float64)
+    q = torch.tensor([-100000.5, -100000.5, -1e15, -7.5, 1.0, 0.5], dtype=torch.float64)
+    wanted = [9.869594401188758, 4.99990000137498e-11, torch.inf, torch.nan, 1.0, torch.inf]
+    result = perpend.compile(Function(torch.special.zeta), example_inputs=(s, q))(s, q)
+    torch.testing.assert_close(result, torch.tensor(wanted, dtype=torch.float64), rtol=1e-10, atol=0, equal_nan=True)
 
 
 CONVOLUTIONS: list[tuple[Any, ...]] = [

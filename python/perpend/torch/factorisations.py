@@ -296,13 +296,21 @@ def sorted_rows(call: Call, keys: Term, matrices: list[Term], is_descending: boo
     return rows
 
 
+def of_moderate_size(matrix: Term) -> tuple[Term, Term]:
+    """Stacked matrices times powers of two, so that no fourth power overflows or vanishes, and those powers."""
+    size = matrix.op("abs").op("reduce_max", axes=[1, 2], keepdims=1)
+    small = choose(size < 3e-202, 2.0**900, choose(size < 1e-66, 2.0**450, 1.0))
+    scale = choose(size < 1e70, small, choose(size < 3e205, 2.0**-450, 2.0**-900))
+    return matrix * scale, scale.op("squeeze", axes=[2])
+
+
 def eigh(call: Call) -> list[Value | None]:
     """Ascending eigenvalues and the eigenvectors as columns; one triangle is read."""
     given, outer = stack_of(call, "A")
     size = given.value.shape[2]
     place = places(call, size)
     given = given if call["UPLO"] == "L" else given.transposed()
-    matrix = choose(place <= place.at(1), given, given.transposed())
+    matrix, scale = of_moderate_size(choose(place <= place.at(1), given, given.transposed()))
     norm = (matrix * matrix).sum(2).sum(1).at(1)
 
     def step(number: Term, matrix: Term, vectors: Term) -> tuple[list[Term], Term]:
@@ -318,13 +326,14 @@ def eigh(call: Call) -> list[Value | None]:
     matrix, vectors = rotate(call, size, [matrix, unit(call, matrix, size)], step)
     diagonal = choose(place.is_(place.at(1)), matrix, 0.0).sum(2)
     values, vectors = sorted_rows(call, diagonal, [vectors], is_descending=False)
-    return [result(values, outer, call.dtype), result(vectors.transposed(), outer, call.dtype)]
+    return [result(values / scale, outer, call.dtype), result(vectors.transposed(), outer, call.dtype)]
 
 
 def singular(call: Call, matrix: Term) -> tuple[Term, Term, Term]:
     """For [n, m, k], m >= k: orthogonal [n, m, m], descending values [n, k], orthogonal [n, k, k]: A = U (S V).
     An angle counts as right where its cosine is no more than the rounding of a product of vectors."""
     _, rows, size = matrix.value.shape
+    matrix, scale = of_moderate_size(matrix)
     limit = Term(call, call.cast(extent(call, rows).value, torch.float64)) * (2 * ROUNDING) ** 2
 
     def step(number: Term, columns: Term, vectors: Term) -> tuple[list[Term], Term]:
@@ -345,7 +354,7 @@ def singular(call: Call, matrix: Term) -> tuple[Term, Term, Term]:
     signs = choose(place.is_(place.at(1)), signs, 0.0)
     others = factor.op("slice", starts=[size], ends=[rows], axes=[2])
     directed = call.op("concat", (factor.leading(rows, size) @ signs).value, others.value, axis=2)
-    return Term(call, directed), values, vectors
+    return Term(call, directed), values / scale, vectors
 
 
 def svd(call: Call) -> list[Value]:

@@ -1,4 +1,4 @@
-"""The incomplete gamma functions and Hurwitz's zeta function: sums whose length depends on data, computed in f64."""
+"""The incomplete gamma functions, whose sums have lengths that depend on data, and Hurwitz's zeta function, in f64."""
 
 from __future__ import annotations
 
@@ -38,23 +38,35 @@ def counted(call: Call, number: Term) -> Term:
     return Term(call, call.cast(number.value, torch.float64))
 
 
-def zeta(call: Call) -> Value:
-    """The sum of (q + k)^-s; from q + k > 12 on by the Euler-Maclaurin formula."""
-    s, q = operands(call, "self", "other")
-    count = greatest(call, q.op("neg"), 0.0) + 12
-
-    def add(number: Term, total: Term) -> list[Term]:
-        return [total + (q + counted(call, number)).op("pow", s.op("neg"))]
-
-    (total,) = loop(call, count, [s * 0.0], add)
-    far, rising = q + counted(call, count), s
-    power = far.op("pow", s.op("neg"))
-    total = total + far * power / (s - 1.0) + power / 2.0
+def zeta_of_positive(s: Term, q: Term) -> Term:
+    """The sum of (q + k)^-s for q > 0; from q + 12 on by the Euler-Maclaurin formula."""
+    inverse = s.op("neg")
+    total = q.op("pow", inverse)
+    for k in range(1, 12):
+        total = total + (q + float(k)).op("pow", inverse)
+    far, rising = q + 12.0, s
+    power = far.op("pow", inverse)
+    is_done = power.is_(0.0).op("logical_and", total.op("greater", 0.0))  # rising factors may be infinite
+    rest = far * power / (s - 1.0) + power / 2.0
     power = power / far
     for j, number in enumerate(BERNOULLI, 1):
-        total = total + rising * power * (number / math.factorial(2 * j))
+        rest = rest + rising * power * (number / math.factorial(2 * j))
         rising, power = rising * (s + (2.0 * j - 1)) * (s + 2.0 * j), power / (far * far)
+    return choose(is_done, total, total + rest)
+
+
+def zeta(call: Call) -> Value:
+    """For q < 0, the terms up to 0 are those of a positive number f < 1 up to -q, with signs if s is odd."""
+    s, q = operands(call, "self", "other")
+    is_left, size = q < 0.0, q.op("neg")
+    fraction = choose(is_left, size - size.op("floor"), 0.5)
+    total = zeta_of_positive(s, choose(is_left, fraction * -1.0 + 1.0, q))
+    near, beyond = (zeta_of_positive(s, x) for x in (fraction, choose(is_left, size, 0.0) + 1.0))
+    is_even, is_whole = (s / 2.0).is_((s / 2.0).op("floor")), s.is_(s.op("floor"))
+    beyond = choose(beyond.is_(beyond), beyond, 0.0)  # of an infinite s
+    left = choose(is_even, total + near - beyond, total - near + beyond)
     is_pole = (q <= 0.0).op("logical_and", q.is_(q.op("floor")))
+    total = choose(is_left, choose(is_whole, left, math.nan), total)
     total = choose(s.is_(1.0).op("logical_or", is_pole), math.inf, total)
     return call.cast(choose(s < 1.0, math.nan, total).value, call.dtype)
 

@@ -65,9 +65,7 @@ static Type weightType(Builder &b, Type elementType) { return elementType.isF64(
 
 /// PyTorch multiplies by one over the scale, in f32 or the type of f64 elements, and rounds to f32: what is the nearest
 /// element there follows from that.
-static bool isNearestByStep(const ResizeOptions &options) {
-  return options.coordinates.starts_with("pytorch_nearest");
-}
+static bool isNearestByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
 
 /// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
 /// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
