@@ -18,6 +18,7 @@ from .special import bessel, polynomial, real_type
 aten: Any = torch.ops.aten
 
 FAR = 13.0
+LEAST = 2.0**-1074
 AIRY_FAR = -7.0
 TERMS = 50
 GAMMA = 0.57721566490153286
@@ -60,7 +61,7 @@ def first_kind(order: int) -> Callable[[Tensor], Tensor]:
         beyond = far(outer, order, torch.cos, lambda angle: -torch.sin(angle))
         result = torch.where(size < FAR, near(inner, order, -1), beyond)
         result = torch.where(size == math.inf, 0.0, result)
-        result = torch.where(x < 0, -result, result) if order else result
+        result = torch.where(x.double().signbit(), -result, result) if order else result
         return result.to(real_type(x.dtype))
 
     return function
@@ -71,8 +72,8 @@ def second_kind(order: int) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         wide = x.double()
-        inner, outer = wide.clamp(min=1e-300, max=FAR), wide.clamp(min=FAR)
-        series = 2 * (inner / 2).log() * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
+        inner, outer = wide.clamp(min=LEAST, max=FAR), wide.clamp(min=FAR)
+        series = 2 * (inner.log() - math.log(2)) * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
         series = (series - 2 / inner if order else series) / math.pi
         result = torch.where(wide < FAR, series, far(outer, order, torch.sin, torch.cos))
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, -math.inf, result))
@@ -86,9 +87,9 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         wide = x.double()
-        inner, outer = wide.clamp(min=1e-300, max=2), wide.clamp(min=2)
+        inner, outer = wide.clamp(min=LEAST, max=2), wide.clamp(min=2)
         sign = -1 if order == 0 else 1
-        series = sign * (inner / 2).log() * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
+        series = sign * (inner.log() - math.log(2)) * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
         series = series + 1 / inner if order else series
         place, width = torch.arange(90, dtype=torch.float64), (2 / outer).sqrt()[..., None]
         weights, time = 0.08 * torch.where(place > 0, 1.0, 0.5).double() * width, 0.08 * place * width
