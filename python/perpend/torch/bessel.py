@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .special import bessel, polynomial, real_type
+from .special import bessel, polynomial, real_type, widened
 
 aten: Any = torch.ops.aten
 
@@ -56,12 +56,12 @@ def far(x: Tensor, order: float, wave: Callable[[Tensor], Tensor], other: Callab
 
 def first_kind(order: int) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
-        size = x.double().abs()
+        size = widened(x).abs()
         inner, outer = size.clamp(max=FAR), size.clamp(min=FAR)
         beyond = far(outer, order, torch.cos, lambda angle: -torch.sin(angle))
         result = torch.where(size < FAR, near(inner, order, -1), beyond)
         result = torch.where(size == math.inf, 0.0, result)
-        result = torch.where(x.double().signbit(), -result, result) if order else result
+        result = torch.where(widened(x).signbit(), -result, result) if order else result
         return result.to(real_type(x.dtype))
 
     return function
@@ -71,7 +71,7 @@ def second_kind(order: int) -> Callable[[Tensor], Tensor]:
     """-infinity at 0, NaN below."""
 
     def function(x: Tensor) -> Tensor:
-        wide = x.double()
+        wide = widened(x)
         inner, outer = wide.clamp(min=LEAST, max=FAR), wide.clamp(min=FAR)
         series = 2 * (inner.log() - math.log(2)) * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
         series = (series - 2 / inner if order else series) / math.pi
@@ -86,7 +86,7 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
     """K, or e^x K: e^x K(x) is the integral of e^(-x (cosh t - 1)) cosh(order t) from 0 on."""
 
     def function(x: Tensor) -> Tensor:
-        wide = x.double()
+        wide = widened(x)
         inner, outer = wide.clamp(min=LEAST, max=2), wide.clamp(min=2)
         sign = -1 if order == 0 else 1
         series = sign * (inner.log() - math.log(2)) * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
@@ -105,7 +105,7 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
 def spherical(x: Tensor) -> Tensor:
     """sin(x) / x"""
-    wide = x.double()
+    wide = widened(x)
     small = wide.abs() < 0.5
     quotient = wide.sin() / torch.where(small, 1.0, wide)
     squares = wide * wide
@@ -116,7 +116,7 @@ def spherical(x: Tensor) -> Tensor:
 
 def airy(x: Tensor) -> Tensor:
     """Ai: its power series near 0; above, K of order 1/3 as an integral; below, J of 1/3 and -1/3."""
-    wide = x.double()
+    wide = widened(x)
     inner, above, below = wide.clamp(AIRY_FAR, 2), wide.clamp(2, 300), wide.clamp(max=AIRY_FAR).neg()
     first, second = [0.3550280538878172], [0.2588194037928068]
     for k in range(1, TERMS):
