@@ -46,7 +46,14 @@ NUMPY_TYPES: dict[torch.dtype, np.dtype] = {
 }
 WORDS = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 # Not with tables of special values: results grow with a power of the length, or eager PyTorch counts from -2^52 to 0.
-WITHOUT_TABLE = {("combinations", None), ("polygamma", torch.float64), ("special.zeta", torch.float64)}
+WITHOUT_TABLE = {
+    ("combinations", None),
+    ("polygamma", torch.float64),
+    ("special.polygamma", torch.float64),
+    ("special.zeta", torch.float64),
+}
+# A degree of 2^55 takes eager PyTorch as many steps.
+OF_DEGREES, OF_FEW_STEPS = "polynomial", ("own", "small", "all equal", "signed zeros")
 # With all options and more samples than the others.
 WITH_OPTIONS = (torch.float32, torch.int64, torch.uint8)
 
@@ -257,7 +264,8 @@ TABLE = "table"
 STRICT = ("signed zeros",)
 
 
-def call_of(sample: Sample, dtype: torch.dtype, form: str) -> Call | None:
+def call_of(sample: Sample, dtype: torch.dtype, form: str, wanted: Sequence[str] | None = None) -> Call | None:
+    """wanted: the fills, if not all."""
     try:
         net = Called(sample)
     except Exception:
@@ -267,7 +275,7 @@ def call_of(sample: Sample, dtype: torch.dtype, form: str) -> Call | None:
     trials = []
     choices = inputs_of(net, dtype, form) if TABLE not in form else [("own", [list(net.inputs)])]
     is_table = TABLE in form and is_elementwise(partial(eager, sample, net), [as_numpy(x) for x in net.inputs])
-    for fill, alternatives in choices:
+    for fill, alternatives in choices if wanted is None else (each for each in choices if each[0] in wanted):
         for inputs in alternatives:
             if witnesses := witnesses_of(sample, net, inputs):
                 is_strict = fill in STRICT or is_table
@@ -283,11 +291,12 @@ def makers_of(entry: Any, dtype: torch.dtype) -> dict[str, Callable[[], Call | N
         forms |= {form_of(each): each for each in with_shapes(sample)}
         if dtype in WITH_OPTIONS:
             forms |= {form_of(each): each for each in with_options(entry, sample)}
-    has_table = WITHOUT_TABLE.isdisjoint({(entry.name, None), (entry.name, dtype)})
+    wanted = OF_FEW_STEPS if OF_DEGREES in entry.name else None
+    has_table = WITHOUT_TABLE.isdisjoint({(entry.name, None), (entry.name, dtype)}) and wanted is None
     for sample in samples[:4] if has_table else []:
         if tabled := as_table(sample, dtype):
             forms[f"{TABLE} {form_of(tabled)}"] = tabled
-    return {form: partial(call_of, sample, dtype, form) for form, sample in forms.items()}
+    return {form: partial(call_of, sample, dtype, form, wanted) for form, sample in forms.items()}
 
 
 def tensors_among(values: Any) -> list[torch.Tensor]:

@@ -136,6 +136,24 @@ def test_smaller_images_without_aliases(mode: str) -> None:
         check(lambda x, size=size: F.interpolate(x, size=size, mode=mode, antialias=True), IMAGE)
 
 
+@pytest.mark.parametrize("corners", [False, True])
+@pytest.mark.parametrize("aliases", [False, True])
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_numbers_that_are_not_finite_stay_in_their_windows(mode: str, aliases: bool, corners: bool) -> None:
+    """And coordinates are rounded as in eager PyTorch, so f64 results agree to some units in the last place."""
+    x = torch.randn(2, 3, 20, 21, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    x[0, 0, 4, 5], x[1, 1, 9, 9], x[1, 2, 0, 0] = float("inf"), float("nan"), -float("inf")
+
+    def function(x: torch.Tensor) -> Any:
+        sizes: list[Any] = [(7, 33), (64, 3), (1, 1)]
+        options: dict[str, Any] = {"mode": mode, "align_corners": corners, "antialias": not aliases}
+        scaled = F.interpolate(x, scale_factor=(1.7, 0.45), **options)
+        return *(F.interpolate(x, size, **options) for size in sizes), scaled
+
+    for result, expected in zip(perpend.compile(Function(function), example_inputs=(x,))(x), function(x), strict=True):
+        torch.testing.assert_close(result, expected, rtol=0, atol=2e-14, equal_nan=True)
+
+
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
 @pytest.mark.parametrize("options", [{}, {"antialias": True}, {"align_corners": True}], ids=str)
 def test_images_of_bytes(mode: str, options: dict[str, bool]) -> None:

@@ -81,6 +81,30 @@ def test_right_hand_sides_of_triangles_are_never_vectors() -> None:
     check(lambda x, y: torch.triangular_solve(y, x[0]), x, torch.randn(4, 3, 2))
 
 
+@pytest.mark.filterwarnings("ignore:torch.triangular_solve is deprecated")
+@pytest.mark.parametrize("upper", [False, True])
+def test_triangles_with_zeros_on_their_diagonal(upper: bool) -> None:
+    """Substitution divides by them: what depends on no zero is finite, the rest infinite or NaN. And no exchange of
+    rows rounds another way than eager PyTorch."""
+    x, y = (torch.randint(-2, 3, (6, 5, 5), generator=torch.Generator().manual_seed(1)).double() for _ in range(2))
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        solved = torch.linalg.solve_triangular
+        return (
+            solved(x, y, upper=upper),
+            solved(x, y, upper=upper, left=False),
+            solved(x, y, upper=upper, unitriangular=True),
+            torch.triangular_solve(y, x, upper=upper)[0],
+            torch.cholesky_solve(y, x, upper=upper),
+        )
+
+    results = perpend.compile(Function(function), example_inputs=(x, y))(x, y)
+    expected = function(x, y)
+    assert any(not each.isfinite().all() and each.isfinite().any() for each in expected)
+    for result, wanted in zip(results, expected, strict=True):
+        torch.testing.assert_close(result, wanted, rtol=0, atol=0, equal_nan=True)
+
+
 @pytest.mark.parametrize("size", [0, 1])
 def test_small_matrices(size: int) -> None:
     check(lambda x: (torch.linalg.det(x), torch.linalg.slogdet(x)), torch.full((2, size, size), -3.0))
@@ -186,6 +210,39 @@ def test_singular_values() -> None:
     check(torch.linalg.pinv, torch.randn(0, 3))
     with pytest.raises(perpend.CompileError, match="expected numbers for the extents of the matrices"):
         check(lambda x: torch.linalg.svdvals(x), x, dynamic=[[1, 2]])
+
+
+def test_digits_of_factors_in_double_precision() -> None:
+    """Rotations go on until cosines are roundings, and turn both rows of a pair by one angle."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(40, 40, dtype=torch.float64, generator=generator)
+    turn, _ = torch.linalg.qr(x[:5, :5])
+    even = (turn * torch.tensor([1.5, 1.25, 7 / 6, 0.8, 2 / 3], dtype=torch.float64)) @ torch.linalg.qr(x[5:10, 5:10])[
+        0
+    ]
+
+    def function(x: torch.Tensor, even: torch.Tensor) -> Any:
+        values, vectors = torch.linalg.eigh(x)
+        left, sizes, right = torch.linalg.svd(x)
+        return (vectors * values) @ vectors.mT, (left * sizes) @ right, torch.linalg.pinv(even)
+
+    results = perpend.compile(Function(function), example_inputs=(x, even))(x, even)
+    wanted = (x.tril() + x.tril(-1).mT, x, torch.linalg.inv(even))
+    for result, expected, limit in zip(results, wanted, (1.2e-13, 4e-14, 2e-15), strict=True):
+        torch.testing.assert_close(result, expected, rtol=0, atol=limit)
+
+
+@pytest.mark.parametrize("exponent", [-320, -250, -100, -70, 75, 150, 250, 300])
+def test_values_of_very_small_and_large_matrices(exponent: int) -> None:
+    """Squares of squares of elements are no numbers of f64."""
+    x = torch.randn(2, 5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(0)) * 10.0**exponent
+
+    def function(x: torch.Tensor) -> Any:
+        return torch.linalg.svdvals(x), torch.linalg.eigvalsh(x)
+
+    results = perpend.compile(Function(function), example_inputs=(x,))(x)
+    for result, expected in zip(results, function(x), strict=True):
+        torch.testing.assert_close(result, expected, rtol=0, atol=4e-15 * float(expected.abs().max()))
 
 
 def test_exponentials() -> None:

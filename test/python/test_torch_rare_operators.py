@@ -61,6 +61,18 @@ def test_airy_functions() -> None:
     assert bool(torch.isnan(perpend.compile(Function(special.airy_ai), example_inputs=(ends,))(ends)).all())
 
 
+def test_bessel_functions_at_the_ends_of_f64() -> None:
+    """The sign of 0, and subnormal arguments. Integers are rounded to f32 first."""
+    x = torch.tensor([-0.0, 2.0**-1022, 2.0**-1022, 2.0**-1022], dtype=torch.float64)
+    functions = [special.bessel_j1, special.bessel_y0, special.modified_bessel_k0, special.modified_bessel_k1]
+    model = perpend.compile(Function(lambda x: [function(x) for function in functions]), example_inputs=(x,))
+    result = torch.stack(tensors(model(x))).diagonal()
+    expected = torch.tensor([-0.0, -451.0529710071285, 708.5123500479225, 4.49423283715579e307], dtype=torch.float64)
+    torch.testing.assert_close(result, expected, rtol=1e-14, atol=0)
+    assert result[0].signbit()
+    check(lambda x: special.spherical_bessel_j0(x) * 1e9, torch.tensor([2**27 - 1, 3]))
+
+
 def test_orthogonal_polynomials() -> None:
     def function(x: torch.Tensor, n: torch.Tensor) -> Any:
         several = [getattr(special, name)(x, n) for name in POLYNOMIALS]
@@ -84,6 +96,31 @@ def test_incomplete_gamma_functions() -> None:
     model = perpend.compile(Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x))), example_inputs=(a, x))
     for result, expected in zip(model(a, x), (torch.igamma(a, x), torch.igammac(a, x)), strict=True):
         torch.testing.assert_close(result, expected, rtol=1e-8, atol=1e-12, equal_nan=True)
+
+
+# a, x and both functions to 17 digits (mpmath). Eager PyTorch has nine for those of (64, 64).
+GAMMAS = [
+    (0.5, 1.5, 0.9167354833364496, 0.0832645166635504),
+    (1.5, 3.0, 0.8883897749052875, 0.11161022509471256),
+    (1e-05, 1e-05, 0.9998906486990436, 0.00010935130095632986),
+    (1e-09, 0.5, 0.9999999994402264, 5.597735950695407e-10),
+    (2.5, 3.0, 0.6937810815867216, 0.3062189184132784),
+    (8.0, 0.1, 2.2693269500714718e-13, 0.9999999999997731),
+    (64.0, 64.0, 0.5166239875038265, 0.4833760124961735),
+    (64.0, 90.0, 0.9983162438229664, 0.0016837561770336289),
+    (1000.0, 900.0, 0.0005499022657117829, 0.9994500977342882),
+    (0.5, 89.0, 1.0, 1.3246912525939932e-40),
+]
+
+
+def test_all_digits_of_incomplete_gamma_functions() -> None:
+    """Those of the smaller one of the two as well, which is no difference from 1."""
+    a, x, *expected = torch.tensor(GAMMAS, dtype=torch.float64).unbind(1)
+    model = perpend.compile(Function(lambda a, x: (torch.igamma(a, x), torch.igammac(a, x))), example_inputs=(a, x))
+    for result, wanted in zip(model(a, x), expected, strict=True):
+        torch.testing.assert_close(result, wanted, rtol=4e-15, atol=0)
+    a, x = torch.full((2,), 2.0**52, dtype=torch.float64), torch.tensor([5e-324, 1e300], dtype=torch.float64)
+    torch.testing.assert_close(model(a.repeat(5), x.repeat(5))[1][:2].tolist(), [1.0, 0.0])
 
 
 def test_incomplete_gamma_functions_of_special_values() -> None:
@@ -139,6 +176,12 @@ def test_zeta_functions() -> None:
     q = torch.tensor([-7.3, -2.0, -0.4, 0.0, 0.1, 1.0, 2.5, 90.0], dtype=torch.float64)
     model = perpend.compile(Function(torch.special.zeta), example_inputs=(s, q))
     torch.testing.assert_close(model(s, q), torch.special.zeta(s, q), rtol=1e-9, atol=1e-12, equal_nan=True)
+    # Far to the left without as many steps; of (3, -100000.5) all but the terms from 100001.5 on cancel.
+    s = torch.tensor([2.0, 3.0, 2.0, 2.5, torch.inf, torch.inf], dtype=torch.float64)
+    q = torch.tensor([-100000.5, -100000.5, -1e15, -7.5, 1.0, 0.5], dtype=torch.float64)
+    wanted = [9.869594401188758, 4.99990000137498e-11, torch.inf, torch.nan, 1.0, torch.inf]
+    result = perpend.compile(Function(torch.special.zeta), example_inputs=(s, q))(s, q)
+    torch.testing.assert_close(result, torch.tensor(wanted, dtype=torch.float64), rtol=1e-10, atol=0, equal_nan=True)
 
 
 CONVOLUTIONS: list[tuple[Any, ...]] = [

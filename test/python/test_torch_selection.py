@@ -70,6 +70,7 @@ def test_counts() -> None:
     check(lambda i, x: torch.bincount(i.flatten(), x[:2, :4].flatten(), minlength=8), COUNTS, X)
     edges = torch.tensor([-1.0, -0.5, 0.0, 0.999, 1.0, 1.5])
     check(lambda x: torch.histc(x, 8, -1.0, 1.0), edges, more=[[X[0]]])
+    check(lambda x: torch.histc(x, 100, -10, 10), torch.arange(-100, 101, dtype=torch.float64) / 10)
     check(lambda i: torch.repeat_interleave(i, i[0], dim=1), COUNTS, more=[[COUNTS * 0], [COUNTS + 1]])
 
 

@@ -65,6 +65,26 @@ def test_logarithm_of_gamma_keeps_its_digits() -> None:
         torch.testing.assert_close(result, torch.lgamma(x), atol=0, rtol=2e-15)
 
 
+@pytest.mark.parametrize("count", [73, 78, 88, 100])
+def test_poles_and_whole_halves(count: int) -> None:
+    """In as many vectors as need more masks than there are registers: one of them is compared from memory."""
+    for x in (torch.full((count,), -7.0, dtype=torch.float16), torch.full((count,), 3.0, dtype=torch.float16)):
+        results = perpend.compile(Function(lambda x: (torch.lgamma(x), torch.digamma(x))), example_inputs=(x,))(x)
+        for result, expected in zip(results, (torch.lgamma(x), torch.digamma(x)), strict=True):
+            torch.testing.assert_close(result, expected, equal_nan=True)
+
+
+def test_digits_beside_zeros_and_poles() -> None:
+    x = torch.tensor([-0.5, -1.5, -2.5, -64 + 2.0**-47], dtype=torch.float64)
+    digamma = torch.tensor([float(mpmath.digamma(each)) for each in x.tolist()], dtype=torch.float64)
+    half = torch.tensor([0.5], dtype=torch.float64)
+    model = perpend.compile(Function(lambda x, y: (torch.digamma(x), torch.special.ndtri(y))), example_inputs=(x, half))
+    result, quantile = model(x, half)
+    torch.testing.assert_close(result[:3], digamma[:3], rtol=0, atol=6e-16)
+    torch.testing.assert_close(result[3], digamma[3], rtol=1e-15, atol=0)
+    assert math.copysign(1, float(quantile)) == 1 and float(quantile) == 0
+
+
 def scaled_complement(x: float) -> float:
     if math.isinf(x):
         return 0.0 if x > 0 else math.inf

@@ -30,10 +30,11 @@ def unary(composite: str, **attributes: Any) -> Operator:
 
 
 def normal_quantile(call: Call) -> Value:
-    """-sqrt(2) y with erfc(y) = 2 p, in f64."""
+    """0 - sqrt(2) y with erfc(y) = 2 p, in f64."""
     wide = torch.float64
     doubled = call.op("mul", call.tensor("self", wide), call.number(2, wide))
-    quantile = call.op("mul", call.op("erfcinv", doubled), call.number(-math.sqrt(2), wide))
+    size = call.op("mul", call.op("erfcinv", doubled), call.number(math.sqrt(2), wide))
+    quantile = call.op("sub", call.number(0, wide), size)  # of zeros, 0
     return call.cast(quantile, call.dtype)
 
 

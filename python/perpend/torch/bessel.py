@@ -13,11 +13,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from .special import bessel, polynomial, real_type
+from .special import bessel, polynomial, real_type, widened
 
 aten: Any = torch.ops.aten
 
 FAR = 13.0
+LEAST = 2.0**-1074
 AIRY_FAR = -7.0
 TERMS = 50
 GAMMA = 0.57721566490153286
@@ -55,12 +56,12 @@ def far(x: Tensor, order: float, wave: Callable[[Tensor], Tensor], other: Callab
 
 def first_kind(order: int) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
-        size = x.double().abs()
+        size = widened(x).abs()
         inner, outer = size.clamp(max=FAR), size.clamp(min=FAR)
         beyond = far(outer, order, torch.cos, lambda angle: -torch.sin(angle))
         result = torch.where(size < FAR, near(inner, order, -1), beyond)
         result = torch.where(size == math.inf, 0.0, result)
-        result = torch.where(x < 0, -result, result) if order else result
+        result = torch.where(widened(x).signbit(), -result, result) if order else result
         return result.to(real_type(x.dtype))
 
     return function
@@ -70,9 +71,9 @@ def second_kind(order: int) -> Callable[[Tensor], Tensor]:
     """-infinity at 0, NaN below."""
 
     def function(x: Tensor) -> Tensor:
-        wide = x.double()
-        inner, outer = wide.clamp(min=1e-300, max=FAR), wide.clamp(min=FAR)
-        series = 2 * (inner / 2).log() * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
+        wide = widened(x)
+        inner, outer = wide.clamp(min=LEAST, max=FAR), wide.clamp(min=FAR)
+        series = 2 * (inner.log() - math.log(2)) * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
         series = (series - 2 / inner if order else series) / math.pi
         result = torch.where(wide < FAR, series, far(outer, order, torch.sin, torch.cos))
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, -math.inf, result))
@@ -85,10 +86,10 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
     """K, or e^x K: e^x K(x) is the integral of e^(-x (cosh t - 1)) cosh(order t) from 0 on."""
 
     def function(x: Tensor) -> Tensor:
-        wide = x.double()
-        inner, outer = wide.clamp(min=1e-300, max=2), wide.clamp(min=2)
+        wide = widened(x)
+        inner, outer = wide.clamp(min=LEAST, max=2), wide.clamp(min=2)
         sign = -1 if order == 0 else 1
-        series = sign * (inner / 2).log() * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
+        series = sign * (inner.log() - math.log(2)) * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
         series = series + 1 / inner if order else series
         place, width = torch.arange(90, dtype=torch.float64), (2 / outer).sqrt()[..., None]
         weights, time = 0.08 * torch.where(place > 0, 1.0, 0.5).double() * width, 0.08 * place * width
@@ -104,7 +105,7 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
 def spherical(x: Tensor) -> Tensor:
     """sin(x) / x"""
-    wide = x.double()
+    wide = widened(x)
     small = wide.abs() < 0.5
     quotient = wide.sin() / torch.where(small, 1.0, wide)
     squares = wide * wide
@@ -115,7 +116,7 @@ def spherical(x: Tensor) -> Tensor:
 
 def airy(x: Tensor) -> Tensor:
     """Ai: its power series near 0; above, K of order 1/3 as an integral; below, J of 1/3 and -1/3."""
-    wide = x.double()
+    wide = widened(x)
     inner, above, below = wide.clamp(AIRY_FAR, 2), wide.clamp(2, 300), wide.clamp(max=AIRY_FAR).neg()
     first, second = [0.3550280538878172], [0.2588194037928068]
     for k in range(1, TERMS):

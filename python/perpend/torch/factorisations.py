@@ -15,7 +15,7 @@ from .call import Call
 from .selection import iota
 from .types import Extent
 
-SMALL = 1e-14  # cosine of an angle that counts as right
+ROUNDING = 2.0**-52
 SWEEPS = 40  # rotations converge quadratically: 6 to 10 are usual
 TAYLOR = 16  # terms, of matrices whose norm is at most 1/2
 
@@ -96,8 +96,12 @@ def extent(call: Call, text: Extent) -> Term:
 
 
 def stack_of(call: Call, name: str) -> tuple[Term, list[Extent]]:
+    return stacked(call, call.tensor(name))
+
+
+def stacked(call: Call, value: Value) -> tuple[Term, list[Extent]]:
     """Matrices [.., rows, columns] as a stack in f64, and the extents before those of a matrix."""
-    value = call.cast(call.tensor(name), torch.float64)
+    value = call.cast(value, torch.float64)
     outer = value.shape[:-2]
     count = " * ".join(f"({size})" for size in outer) or 1
     return Term(call, value).shaped([count, *value.shape[-2:]]), outer
@@ -292,20 +296,29 @@ def sorted_rows(call: Call, keys: Term, matrices: list[Term], is_descending: boo
     return rows
 
 
+def of_moderate_size(matrix: Term) -> tuple[Term, Term]:
+    """Stacked matrices times powers of two, so that no fourth power overflows or vanishes, and those powers."""
+    size = matrix.op("abs").op("reduce_max", axes=[1, 2], keepdims=1)
+    small = choose(size < 3e-202, 2.0**900, choose(size < 1e-66, 2.0**450, 1.0))
+    scale = choose(size < 1e70, small, choose(size < 3e205, 2.0**-450, 2.0**-900))
+    return matrix * scale, scale.op("squeeze", axes=[2])
+
+
 def eigh(call: Call) -> list[Value | None]:
     """Ascending eigenvalues and the eigenvectors as columns; one triangle is read."""
     given, outer = stack_of(call, "A")
     size = given.value.shape[2]
     place = places(call, size)
     given = given if call["UPLO"] == "L" else given.transposed()
-    matrix = choose(place <= place.at(1), given, given.transposed())
+    matrix, scale = of_moderate_size(choose(place <= place.at(1), given, given.transposed()))
     norm = (matrix * matrix).sum(2).sum(1).at(1)
 
     def step(number: Term, matrix: Term, vectors: Term) -> tuple[list[Term], Term]:
         other = partners(call, number, size)
         diagonal = choose(place.is_(place.at(1)), matrix, 0.0).sum(2)
         product = choose(other.at(1).is_(place), matrix, 0.0).sum(2)
-        is_small = (product * product <= norm * SMALL**2).op("logical_or", other.is_(place))
+        product = (product + product[other, 1]) / 2.0  # both rows of a pair turn by the same angle
+        is_small = (product * product <= norm * (4 * ROUNDING) ** 2).op("logical_or", other.is_(place))
         cosine, sine = angles(call, other, (diagonal, diagonal[other, 1]), product, is_small)
         half = turned(matrix, other, cosine, sine).transposed()
         return [turned(half, other, cosine, sine), turned(vectors, other, cosine, sine)], is_small
@@ -313,18 +326,21 @@ def eigh(call: Call) -> list[Value | None]:
     matrix, vectors = rotate(call, size, [matrix, unit(call, matrix, size)], step)
     diagonal = choose(place.is_(place.at(1)), matrix, 0.0).sum(2)
     values, vectors = sorted_rows(call, diagonal, [vectors], is_descending=False)
-    return [result(values, outer, call.dtype), result(vectors.transposed(), outer, call.dtype)]
+    return [result(values / scale, outer, call.dtype), result(vectors.transposed(), outer, call.dtype)]
 
 
 def singular(call: Call, matrix: Term) -> tuple[Term, Term, Term]:
-    """For [n, m, k], m >= k: orthogonal [n, m, m], descending values [n, k], orthogonal [n, k, k]: A = U (S V)."""
+    """For [n, m, k], m >= k: orthogonal [n, m, m], descending values [n, k], orthogonal [n, k, k]: A = U (S V).
+    An angle counts as right where its cosine is no more than the rounding of a product of vectors."""
     _, rows, size = matrix.value.shape
+    matrix, scale = of_moderate_size(matrix)
+    limit = Term(call, call.cast(extent(call, rows).value, torch.float64)) * (2 * ROUNDING) ** 2
 
     def step(number: Term, columns: Term, vectors: Term) -> tuple[list[Term], Term]:
         other = partners(call, number, size)
         lengths, product = (columns * columns).sum(2), (columns * columns[other, 1]).sum(2)
         facing = lengths[other, 1]
-        is_small = (product * product <= lengths * facing * SMALL**2).op("logical_or", other.is_(places(call, size)))
+        is_small = (product * product <= lengths * facing * limit).op("logical_or", other.is_(places(call, size)))
         cosine, sine = angles(call, other, (lengths, facing), product, is_small)
         return [turned(part, other, cosine, sine) for part in (columns, vectors)], is_small
 
@@ -338,7 +354,7 @@ def singular(call: Call, matrix: Term) -> tuple[Term, Term, Term]:
     signs = choose(place.is_(place.at(1)), signs, 0.0)
     others = factor.op("slice", starts=[size], ends=[rows], axes=[2])
     directed = call.op("concat", (factor.leading(rows, size) @ signs).value, others.value, axis=2)
-    return Term(call, directed), values, vectors
+    return Term(call, directed), values / scale, vectors
 
 
 def svd(call: Call) -> list[Value]:

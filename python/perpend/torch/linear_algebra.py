@@ -97,29 +97,18 @@ LINEAR_ALGEBRA: dict[str, Callable[[Call], Any]] = {
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def solve_triangular(
-    matrix: Tensor, right: Tensor, *, upper: bool, left: bool = True, unitriangular: bool = False
-) -> Tensor:
-    """Reads only the triangle. The right-hand side consists of matrices, which broadcast, never of vectors."""
-    triangle = matrix.triu(int(unitriangular)) if upper else matrix.tril(-int(unitriangular))
-    if unitriangular:
-        triangle = triangle + torch.eye(matrix.shape[-1], dtype=matrix.dtype)
-    right = right[(None,) * (matrix.dim() - right.dim())]  # with a dimension less it would count as vectors
-    return torch.linalg.solve_ex(triangle, right, left=left)[0]
-
-
 def triangular_solve(
     right: Tensor, matrix: Tensor, upper: bool = True, transpose: bool = False, unitriangular: bool = False
 ) -> tuple[Tensor, Tensor]:
     used = matrix.mT if transpose else matrix
-    result = solve_triangular(used, right, upper=upper != transpose, unitriangular=unitriangular)
+    result = torch.linalg.solve_triangular(used, right, upper=upper != transpose, unitriangular=unitriangular)
     return result, matrix.expand(*result.shape[:-2], *matrix.shape[-2:]).clone()
 
 
 def cholesky_solve(right: Tensor, factor: Tensor, upper: bool = False) -> Tensor:
     lower = factor.mT if upper else factor
-    half = solve_triangular(lower, right, upper=False)
-    return solve_triangular(lower.mT, half, upper=True)
+    half = torch.linalg.solve_triangular(lower, right, upper=False)
+    return torch.linalg.solve_triangular(lower.mT, half, upper=True)
 
 
 def cholesky_inverse(factor: Tensor, upper: bool = False) -> Tensor:
@@ -145,7 +134,6 @@ def pseudo_inverse(
 
 
 IN_OTHERS: dict[Any, Callable[..., Any]] = {
-    aten.linalg_solve_triangular.default: solve_triangular,
     aten.triangular_solve.default: triangular_solve,
     aten.cholesky_solve.default: cholesky_solve,
     aten.cholesky_inverse.default: cholesky_inverse,

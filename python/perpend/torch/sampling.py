@@ -74,21 +74,23 @@ def upsample(mode: str, coordinates: str = "half_pixel", **attributes: Any) -> O
 def without_aliases(call: Call, value: Value, sizes: list[Extent], chosen: dict[str, Any]) -> Value:
     """align_corners says how wide the windows are, (in - 1) / (out - 1), but not where they begin. That of an only
     element has no width: it is about the first one, and a cubic one reaches the second."""
-    scales = [1.0, 1.0]
+    lengths, extents = [1, 1], [1, 1]
     for axis, size in enumerate(sizes, 2):
         extent = value.shape[axis]
         if not isinstance(size, int) or not isinstance(extent, int):
             raise call.fail("expected numbers as extents\nhint: export with these dimensions fixed")
         has_width = size > 1 and extent > 1
-        scales.append((size - 1) / (extent - 1) if has_width else float(size))
+        lengths.append(size - 1 if has_width else size)
+        extents.append(extent - 1 if has_width else 1)
         if not has_width:
             weights = (1.125, -0.125) if chosen["mode"] == "cubic" and extent > 1 else (1.0,)
             parts = [call.op("slice", value, starts=[k], ends=[k + 1], axes=[axis], steps=[1]) for k in range(2)]
             weighted = [scaled(call, part, weight) for part, weight in zip(parts, weights, strict=False)]
             value = call.op("add", *weighted) if len(weighted) == 2 else weighted[0]
     if call.dtype == torch.uint8:
+        scales = [length / extent for length, extent in zip(lengths, extents, strict=True)]
         return resized_bytes(call, value, sizes, scales[2:], chosen)
-    return call.op("resize", value, sizes=[*value.shape[:2], *sizes], scales=scales, **chosen)
+    return call.op("resize", value, sizes=[*value.shape[:2], *sizes], ratios=[*lengths, *extents], **chosen)
 
 
 def resized_bytes(
@@ -96,6 +98,7 @@ def resized_bytes(
 ) -> Value:
     """One dimension after the other, the last one first; between them, too, elements are whole numbers."""
     half, least, greatest = (call.number(number, torch.float32) for number in (0.5, 0, 255))
+    chosen = {**chosen, "by_step": 0}  # PyTorch's own weights have 16 bits: exact ones are nearest to them
     value = call.cast(value, torch.float32)
     for axis in reversed(range(len(sizes))):
         wanted, scales = list(value.shape), [1.0] * (len(sizes) + 2)
@@ -297,9 +300,9 @@ SAMPLINGS: dict[str, Operator] = {
     "aten.grid_sampler": grid_sample,
     **{f"aten.upsample_nearest{n}d": NEAREST for n in (1, 2, 3)},
     **{f"aten._upsample_nearest_exact{n}d": EXACT for n in (1, 2, 3)},
-    **{f"aten.upsample_{name}": upsample(mode, cubic_coeff_a=-0.75) for name, mode in SMOOTH.items()},
-    "aten._upsample_bilinear2d_aa": upsample("linear", antialias=1, exclude_outside=1),
-    "aten._upsample_bicubic2d_aa": upsample("cubic", antialias=1, exclude_outside=1, cubic_coeff_a=-0.5),
+    **{f"aten.upsample_{name}": upsample(mode, by_step=1, cubic_coeff_a=-0.75) for name, mode in SMOOTH.items()},
+    "aten._upsample_bilinear2d_aa": upsample("linear", by_step=1, antialias=1, exclude_outside=1),
+    "aten._upsample_bicubic2d_aa": upsample("cubic", by_step=1, antialias=1, exclude_outside=1, cubic_coeff_a=-0.5),
     "aten.max_pool2d_with_indices": pool("max_pool", 2, has_positions=True),
     "aten.max_pool3d_with_indices": pool("max_pool", 3, has_positions=True),
     "aten.max_pool1d": pool("max_pool", 1),

@@ -183,8 +183,8 @@ def range_of(call: Call, value: Value) -> tuple[Value, Value, Value]:
 def histogram(call: Call) -> Value:
     value, bins = call.reshape(call.tensor("self"), [-1]), call["bins"]
     low_number, high_number, width = range_of(call, value)
-    share = call.op("div", call.op("sub", value, low_number), width)
-    position = call.op("floor", call.op("mul", share, call.number(bins, call.dtype)))
+    distance = call.op("mul", call.op("sub", value, low_number), call.number(bins, call.dtype))
+    position = call.op("floor", call.op("div", distance, width))  # in this order, as numbers on an edge tell
     position = call.op("min", position, call.number(bins - 1, call.dtype))
     above, below = call.op("greater_equal", value, low_number), call.op("less_equal", value, high_number)
     position = call.op("where", call.op("logical_and", above, below), position, call.number(bins, call.dtype))

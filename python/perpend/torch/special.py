@@ -21,6 +21,11 @@ def real_type(dtype: torch.dtype) -> torch.dtype:
     return dtype if dtype.is_floating_point else torch.get_default_dtype()
 
 
+def widened(x: Tensor) -> Tensor:
+    """In f64. Integers are rounded to numbers of the default type first, as in PyTorch."""
+    return x.to(real_type(x.dtype)).double()
+
+
 def polynomial(x: Tensor, coefficients: list[float]) -> Tensor:
     """coefficients[0] + coefficients[1] x + ..."""
     result = torch.full_like(x, coefficients[-1])
@@ -44,7 +49,7 @@ def scaled_bessel(x: Tensor, order: int) -> Tensor:
 
 def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
-        size = x.double().abs()
+        size = widened(x).abs()
         result = scaled_bessel(size, order)
         result = result if is_scaled else result * size.exp()
         result = torch.where(size == math.inf, 0.0 if is_scaled else math.inf, result)
@@ -56,7 +61,7 @@ def bessel(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
 def trigamma(x: Tensor) -> Tensor:
     """The sum of 1 / (x + k)^2, whose tail follows the Euler-Maclaurin formula; by reflection for x < 1/2."""
-    wide = x.double()
+    wide = widened(x)
     right = torch.where(wide < 0.5, 1 - wide, wide)
     total = torch.zeros_like(wide)
     for k in range(10):
@@ -95,7 +100,7 @@ def polygamma(n: int, x: Tensor) -> Tensor:
     """The n-th derivative of digamma; by reflection for x < 0."""
     if n < 2:
         return trigamma(x) if n else torch.digamma(x)
-    wide = x.double()
+    wide = widened(x)
     sign, right = (-1) ** (n + 1), torch.where(wide < 0, 1 - wide, wide)
     result = sign * math.factorial(n) * hurwitz_zeta(n + 1, right)
     part = math.pi * (wide - wide.round())

@@ -21,6 +21,7 @@ struct ResizeOptions {
   StringRef mode, coordinates, rounding;
   double cubicCoefficient, extrapolation;
   bool excludeOutside, antialias;
+  bool byStep; // positions are multiplied by one over the scale, which is rounded, instead of divided by the scale
 };
 /// A known number, or the scalar tensor that holds it at run time.
 struct Parameter {
@@ -64,13 +65,13 @@ static Type weightType(Builder &b, Type elementType) { return elementType.isF64(
 
 /// PyTorch multiplies by one over the scale, in f32 or the type of f64 elements, and rounds to f32: what is the nearest
 /// element there follows from that.
-static bool isByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
+static bool isNearestByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
 
 /// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
 /// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
 /// of f32, as in the standard's reference implementation.
 static Type coordinateType(Builder &b, Type elementType, const ResizedAxis &axis, const ResizeOptions &options) {
-  if (isByStep(options))
+  if (isNearestByStep(options) || options.byStep)
     return weightType(b, elementType);
   if (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64())
     return b.f32();
@@ -97,7 +98,7 @@ public:
       return overScale(position);
     if (mode == "tf_half_pixel_for_nn")
       return overScale(position + 0.5);
-    if (isByStep(options))
+    if (isNearestByStep(options))
       return ((mode == "pytorch_nearest" ? position : position + 0.5) * step()).to(position.emitter().getF32Type());
     if (mode == "align_corners")
       return alignedCoordinate();
@@ -105,7 +106,7 @@ public:
       return cropCoordinate();
     if (mode == "half_pixel_symmetric") // what is cut off of a length that is no whole number, at both ends alike
       return overScale(position + 0.5 + (length() - output) / 2) - 0.5;
-    Scalar centred = overScale(position + 0.5) - 0.5;
+    Scalar centred = (options.byStep ? (position + 0.5) * step() : overScale(position + 0.5)) - 0.5;
     return mode == "pytorch_half_pixel" ? select(output > 1, centred, centred.constant(0)) : centred;
   }
 
@@ -124,11 +125,13 @@ public:
   Scalar isOutside(Scalar x) { return (x < 0) | (x > input - 1); }
   Scalar isInside(Scalar whole) { return (whole >= 0) & (whole <= input - 1); }
 
+  /// By how much a kernel is shortened for its distances to count in elements of the input: at most 1.
+  Scalar kernelScale() { return options.byStep ? 1.0 / max(step(), 1) : min(scale(), 1); }
+
+private:
   Scalar scale() {
     return axis.scale.isRatio() ? asFloat(axis.scale.numerator) / asFloat(axis.scale.denominator) : givenScale;
   }
-
-private:
   Scalar read(const Parameter &parameter) {
     if (!parameter.tensor)
       return position.constant(parameter.number);
@@ -165,7 +168,8 @@ private:
     bool isPart = axis.scale.isRatio() && axis.scale.denominator != inputExtent;
     Scalar unit = isPart ? asFloat(axis.scale.denominator) : position.constant(1);
     Scalar whole = isPart ? input * asFloat(axis.scale.numerator) : length();
-    Scalar spread = position * (input - 1) * unit / select(equal(whole, unit), whole, whole - unit);
+    Scalar steps = select(equal(whole, unit), whole, whole - unit), length = (input - 1) * unit;
+    Scalar spread = options.byStep ? position * (length / steps) : position * length / steps;
     return select(equal(whole, unit), position.constant(0), spread);
   }
   Scalar cropCoordinate() {
@@ -218,7 +222,7 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resize
                                          const ResizeOptions &options) {
   std::optional<SymbolicInt> ratio = exactDiv(axis.extent, extent);
   StringRef coordinates = options.coordinates;
-  bool fromStart = (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn" || isByStep(options)) &&
+  bool fromStart = (coordinates == "asymmetric" || coordinates == "tf_half_pixel_for_nn" || isNearestByStep(options)) &&
                    options.rounding == "floor";
   bool centred = coordinates.ends_with("half_pixel") && options.rounding.starts_with("round_prefer");
   if (options.mode != "nearest" || !ratio || !ratio->constant() || !(fromStart || centred))
@@ -267,6 +271,13 @@ static Scalar neighbourAt(Scalar x, Value number, const SymbolicInt &count) {
   return floor(x) + (x.with(number) - half).to(x.type());
 }
 
+/// Whether an element lies in the window of the stretched kernel about x: others, even NaN, do not matter.
+static Scalar takesPart(AxisSampler &sampler, Scalar x, Scalar at, const ResizeOptions &options) {
+  Scalar reach = (options.mode == "linear" ? 1.0 : 2.0) / sampler.kernelScale(), centre = x + 1;
+  Scalar isNear = (at >= floor(centre - reach)) & (at < floor(centre + reach));
+  return options.excludeOutside ? isNear & sampler.isInside(at) : isNear;
+}
+
 /// [output, neighbour]: weights, in `type`, whose sum over the neighbours is 1.
 static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count, Type type,
                               const ResizedAxis &axis, const ResizeOptions &options) {
@@ -274,8 +285,8 @@ static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const 
     AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, axis, options), inputExtent, axis, options,
                         tensors);
     Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
-    Scalar weight = kernelWeight((at - x) * min(sampler.scale(), 1), options);
-    return (options.excludeOutside ? select(sampler.isInside(at), weight, x.constant(0)) : weight).to(type).value;
+    Scalar weight = kernelWeight((at - x) * sampler.kernelScale(), options);
+    return select(takesPart(sampler, x, at, options), weight, x.constant(0)).to(type).value;
   };
   Value weights = b.generate(capturedParameters(axis), {axis.extent, count}, type, body);
   return div(b, weights, weights ? sum(b, weights, 1, true) : weights);
@@ -297,14 +308,14 @@ static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis,
   auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
     AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, axis, options), inputExtent,
                         axis, options, tensors.drop_front(2));
-    Scalar x = sampler.coordinate();
+    Scalar x = sampler.coordinate(), at = neighbourAt(x, index.back(), count);
     SmallVector<Value> source(index.drop_back());
-    source[axis.axis] = sampler.clamped(neighbourAt(x, index.back(), count)).value;
+    source[axis.axis] = sampler.clamped(at).value;
     Scalar weight(builder, loc, load(builder, loc, tensors[1], {index[axis.axis], index.back()}));
     Scalar value = weight * Scalar(builder, loc, load(builder, loc, tensors[0], source)).to(type);
     if (isCrop(options))
       value = select(sampler.isOutside(x), weight * options.extrapolation, value);
-    return value.value;
+    return select(takesPart(sampler, x, at, options), value, value.constant(-0.0)).value; // which no sum notices
   };
   Value products = b.generate(inputs, shape, type, body);
   return products ? b.cast(sum(b, products, rankOf(input), false), elementType) : products;
@@ -358,7 +369,8 @@ static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
                         a.getFloat("cubic_coeff_a", -0.75),
                         a.getFloat("extrapolation_value"),
                         a.getInt("exclude_outside") != 0,
-                        a.getInt("antialias") != 0};
+                        a.getInt("antialias") != 0,
+                        a.getInt("by_step") != 0};
   bool knowsMode = llvm::is_contained({"nearest", "linear", "cubic"}, options.mode);
   bool knowsCoordinates =
       llvm::is_contained({"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric",
@@ -397,7 +409,8 @@ namespace composites {
 /// in: x, scales [rank] and roi [2 rank] (optional; what the attributes of these names are, known at run time).
 /// Attributes: sizes (one per dimension), for the coordinates scales or ratios [2 rank] of whole numbers, numerators
 /// first (both optional: sizes over extents), roi, mode, and ONNX's others. Beside ONNX's there are the coordinates
-/// pytorch_nearest and pytorch_nearest_exact.
+/// pytorch_nearest and pytorch_nearest_exact, and by_step, with which linear and cubic modes multiply by one over the
+/// scale.
 Results resize(Builder &b, Values in, const Attributes &a) {
   std::optional<Shape> sizes = a.getDims("sizes");
   size_t rank = rankOf(in[0]);

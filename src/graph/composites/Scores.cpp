@@ -13,8 +13,7 @@ static Scalar inverseErf(Scalar x) {
   Scalar rest = (1.0 - x) * (1.0 + x), logarithm = log(rest);
   Scalar v = 2 / (std::numbers::pi * 0.147) + 0.5 * logarithm;
   Scalar magnitude = sqrt(sqrt(v * v - logarithm / 0.147) - v);
-  magnitude = select(x < 0, -magnitude, magnitude);
-  return select(equal(rest, 0), rest, magnitude);
+  return select(x < 0, -magnitude, magnitude);
 }
 
 namespace composites {

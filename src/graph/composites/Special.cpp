@@ -24,9 +24,10 @@ static Scalar sinPi(Scalar x) {
   return (rest * std::numbers::pi).call<math::SinOp>((rest * std::numbers::pi).value);
 }
 
+/// As a sine, which has all digits near its zeros.
 static Scalar cosPi(Scalar x) {
-  Scalar rest = x - roundEven(x);
-  return (rest * std::numbers::pi).call<math::CosOp>((rest * std::numbers::pi).value);
+  Scalar angle = (0.5 - abs(x - roundEven(x))) * std::numbers::pi;
+  return angle.call<math::SinOp>(angle.value);
 }
 
 /// Of a tensor of floats, computed in f64.

@@ -157,6 +157,11 @@ def test_linear_models(generator, transform):
     check("LinearClassifier", [x], 2, classlabels_strings=["three", "one", "four", "seven"], **form)
 
 
+def test_quantiles_of_0_and_1():
+    x = np.array([[0.0], [1.0]], np.float32)
+    check("LinearRegressor", [x], coefficients=[1.0], post_transform="PROBIT")
+
+
 def test_one_score_for_two_classes(generator):
     form = {"coefficients": [0.5, -1.0, 0.25], "intercepts": [0.1], "post_transform": "LOGISTIC"}
     check("LinearClassifier", [floats(generator, 7, 3)], 2, classlabels_ints=[0, 1], **form)
