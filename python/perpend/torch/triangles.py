@@ -11,7 +11,6 @@ from torch import Tensor
 from .._perpend import Value
 from .call import Call
 from .factorisations import Term, choose, extent, loop, places, result, stack_of
-from .linear_algebra import solve_triangular
 
 aten: Any = torch.ops.aten
 
@@ -90,6 +89,7 @@ def lu_solve(factors: Tensor, pivots: Tensor, right: Tensor, *, left: bool = Tru
         return lu_solve(factors, pivots, right.mT, adjoint=not adjoint).mT
     exchanged, size = permutation(pivots, factors.shape[-1], factors.dtype), max(factors.dim(), right.dim())
     factors, right, exchanged = (x[(None,) * (size - x.dim())] for x in (factors, right, exchanged))
+    solve_triangular = torch.linalg.solve_triangular
     if adjoint:
         half = solve_triangular(factors.mT, right, upper=False)
         return exchanged @ solve_triangular(factors.mT, half, upper=True, unitriangular=True)
