@@ -33,27 +33,13 @@ struct UnaryCase {
   int64_t bound; // units in the last place
 };
 
-const UnaryCase unaryCases[] = {{"exp", std::exp, 1},
-                                {"exp2", std::exp2, 2},
-                                {"expm1", std::expm1, 2},
-                                {"log", std::log, 2},
-                                {"log2", std::log2, 2},
-                                {"log10", std::log10, 2},
-                                {"log1p", std::log1p, 2},
-                                {"tanh", std::tanh, 1},
-                                {"erf", std::erf, 2},
-                                {"atan", std::atan, 2},
-                                {"sin", std::sin, 2},
-                                {"cos", std::cos, 2},
-                                {"tan", std::tan, 3},
-                                {"sinh", std::sinh, 2},
-                                {"cosh", std::cosh, 2},
-                                {"asin", std::asin, 2},
-                                {"acos", std::acos, 2},
-                                {"asinh", std::asinh, 1},
-                                {"acosh", std::acosh, 1},
-                                {"atanh", std::atanh, 1},
-                                {"rsqrt", reciprocalSquareRoot, 1}};
+const UnaryCase unaryCases[] = {{"exp", std::exp, 1},     {"exp2", std::exp2, 2},   {"expm1", std::expm1, 2},
+                                {"log", std::log, 2},     {"log2", std::log2, 2},   {"log10", std::log10, 2},
+                                {"log1p", std::log1p, 2}, {"tanh", std::tanh, 1},   {"erf", std::erf, 2},
+                                {"atan", std::atan, 2},   {"sin", std::sin, 2},     {"cos", std::cos, 2},
+                                {"tan", std::tan, 3},     {"sinh", std::sinh, 2},   {"cosh", std::cosh, 2},
+                                {"asin", std::asin, 2},   {"acos", std::acos, 2},   {"asinh", std::asinh, 1},
+                                {"acosh", std::acosh, 1}, {"atanh", std::atanh, 1}, {"rsqrt", reciprocalSquareRoot, 1}};
 
 std::string unarySource(llvm::StringRef name, llvm::StringRef type = "f32") {
   std::string body = llvm::formatv("%y = math.{0} %x : f32", name);

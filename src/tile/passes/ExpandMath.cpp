@@ -6,7 +6,8 @@
 // What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, powers, tan, arcs and hyperbolic functions of
 // f64, but tanh, are libm's.
 //
-// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as vectors.
+// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as
+// vectors.
 //
 // 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are expanded as functions of their own: the digits of erf and tanh near 0, and
 // of a small exp, do not matter in the sum.
