@@ -178,6 +178,22 @@ table(
     3,
 )
 table(
+    "asinTerms",
+    "(asin(x) - x) / x^3 in x^2, |x| <= 0.5",
+    lambda z: (mp.asin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    0.25,
+    5,
+)
+table(
+    "sinhTerms",
+    "(sinh(x) - x) / x^3 in x^2, |x| <= 1",
+    lambda z: (mp.sinh(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    1,
+    3,
+)
+table(
     "atanTerms",
     "(atan(t) - t) / t^3 in t^2, |t| <= 1",
     lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,

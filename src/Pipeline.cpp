@@ -89,6 +89,7 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
 
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel > 0) {
+    passes.addPass(graph::createGraphPlaceCalls());
     passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
     passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceReshapes());
     passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());

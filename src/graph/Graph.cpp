@@ -1,6 +1,7 @@
 //===- Graph.cpp - dialect registration and attributes --------------------===//
 
 #include "graph/Graph.h"
+#include "graph/LibraryCalls.h"
 #include "graph/Updates.h"
 #include "graph/gradients/LinearCalls.h"
 
@@ -37,6 +38,7 @@ void GraphDialect::initialize() {
 #include "graph/GraphUpdates.cpp.inc"
       >();
   attachUpdates(getContext());
+  attachLibraryCalls(getContext());
   registerLinearCalls(*getContext());
 }
 

@@ -136,6 +136,24 @@ def test_matrices_without_an_inverse_end_the_run(function: Callable[..., Any], m
     torch.testing.assert_close(model(wrong[:1]), function(wrong[:1]))
 
 
+@pytest.mark.parametrize("size", [1, 8, 33, 130])
+def test_systems_of_several_blocks(size: int) -> None:
+    a, b = torch.randn(2, size, size, dtype=torch.float64), torch.randn(2, size, 5, dtype=torch.float64)
+    a += 2 * torch.eye(size)
+    check(lambda a, b: (torch.linalg.solve(a, b), torch.linalg.inv(a), torch.linalg.det(a / size)), a, b)
+    check(lambda a: torch.linalg.cholesky(a @ a.mT), a)
+
+    def triangles(a: torch.Tensor, b: torch.Tensor) -> Any:
+        forms = [(upper, left, unit) for upper in (True, False) for left in (True, False) for unit in (True, False)]
+        a = a / size + 2 * torch.eye(size)
+        return [
+            torch.linalg.solve_triangular(a, b if left else b.mT, upper=upper, left=left, unitriangular=unit)
+            for upper, left, unit in forms
+        ]
+
+    check(triangles, a, b)
+
+
 def test_torch_compile(recwarn: pytest.WarningsRecorder) -> None:
     def function(x: torch.Tensor) -> torch.Tensor:
         result: torch.Tensor = torch.linalg.inv(x) @ torch.linalg.cholesky(x @ x.mT)
@@ -193,6 +211,7 @@ def test_symmetric_eigenvalues() -> None:
     x = torch.stack([torch.randn(4, 4), torch.ones(4, 4), torch.eye(4), torch.zeros(4, 4)])
     check(function, x, dynamic=[[0, 1, 2]], more=[[torch.randn(2, size, size)] for size in (0, 1, 2, 7)])
     check(lambda x: torch.linalg.eigvalsh(x, UPLO="U"), torch.randn(5, 5, dtype=torch.float64))
+    check(function, torch.randn(2, 40, 40, dtype=torch.float64))
 
 
 def test_singular_values() -> None:
@@ -208,6 +227,7 @@ def test_singular_values() -> None:
     check(function, x, dynamic=[[0]], more=[[x[:0]]])
     check(lambda x: (*function(x.mT)[:3], torch.linalg.pinv(x)), x, is_interpreted=False)
     check(torch.linalg.pinv, torch.randn(0, 3))
+    check(lambda x: torch.linalg.svdvals(x), torch.randn(2, 50, 33, dtype=torch.float64))
     with pytest.raises(perpend.CompileError, match="expected numbers for the extents of the matrices"):
         check(lambda x: torch.linalg.svdvals(x), x, dynamic=[[1, 2]])
 

@@ -8,7 +8,7 @@ from typing import Any
 import perpend
 import pytest
 import torch
-from python.torch_functions import check
+from python.torch_functions import Function, check
 
 torch.manual_seed(0)
 X, Z = torch.randn(4, 6), torch.randn(2, 3, 4, 5)
@@ -189,3 +189,36 @@ def test_stable_orders(dtype: torch.dtype, count: int) -> None:
         x,
         dynamic=[[0]] if count > 1 else [],
     )
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.int64])
+@pytest.mark.parametrize("count", [1, 2, 300, 9001])
+def test_elements_of_a_rank(dtype: torch.dtype, count: int) -> None:
+    """Selected by a function of the library where lines are long; all values differ, so positions are known."""
+    count = min(count, 200) if dtype == torch.bfloat16 else count  # bf16 tells no more apart
+    x = (torch.stack([torch.randperm(count) for _ in range(3)]) - count // 2).to(dtype)
+    ranks = sorted({1, (count + 1) // 2, max(1, count // 50), count})
+    check(lambda x: [x.kthvalue(rank, 1) for rank in ranks], x)
+    check(lambda x: [x.topk(rank, 1, largest=largest) for rank in ranks for largest in (True, False)], x)
+    check(lambda x: [x.mT.kthvalue(rank, 0, keepdim=True) for rank in ranks], x)
+    check(lambda x: (x.median(1), x.median()), x)
+
+
+def test_ranks_of_symbolic_lines() -> None:
+    lengths = [[torch.randn(2, count)] for count in (60, 64, 65, 1000, 9001)]
+    check(lambda x: (x.topk(50), x.kthvalue(x.shape[1] // 3), x.median(1), x.sort(1)), torch.randn(2, 333),
+          dynamic=[[1]], more=lengths)  # fmt: skip
+
+
+@pytest.mark.parametrize("count", [3, 500])
+def test_medians_with_nan(count: int) -> None:
+    x = torch.randn(4, count)
+    x[1, count // 2], x[2, [1, -1]], x[3] = math.nan, math.nan, math.nan
+
+    def medians(x: torch.Tensor) -> Any:
+        parts = (x.median(1).values, x.median(), x[:1].median(), x.nanmedian(1).values)
+        return tuple(part.nan_to_num(9) for part in parts)
+
+    check(medians, x)
+    positions = perpend.compile(Function(lambda x: x.median(1).indices), example_inputs=(x,))(x)
+    assert positions[1:].tolist() == [count // 2, 1, 0]

@@ -111,7 +111,7 @@ def embedding_bag(
     zeros = torch.zeros_like(offsets)
     offsets = offsets[:-1] if include_last_offset else offsets
     places = torch.arange(indices.shape[0], device=indices.device)
-    bag = (places[:, None] >= offsets[None, :]).sum(1) - 1
+    bag = torch.bucketize(places, offsets, right=True) - 1
     kept = (indices != padding_idx).to(weight.dtype)
     rows = functional.embedding(indices, weight)
     shape = (offsets.shape[0], weight.shape[1])

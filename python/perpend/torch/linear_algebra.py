@@ -47,6 +47,18 @@ def solve(call: Call) -> list[Value | None]:
     return [call.op("squeeze", result, axes=[len(outer) + 1]) if is_vector else result, None, None, info]
 
 
+def solve_triangular(call: Call) -> Value:
+    """Reads only the triangle. The right-hand side consists of matrices, which broadcast, never of vectors."""
+    matrix, right, is_left = call.tensor("self"), call.tensor("B"), call.get("left", True)
+    outer = broadcast_extents(matrix.shape[:-2], right.shape[:-2])
+    matrix, right = (call.op("expand", part, shape=[*outer, *part.shape[-2:]]) for part in (matrix, right))
+    if not is_left:
+        matrix, right = transposed(call, matrix), transposed(call, right)
+    is_upper, is_unit = int(call["upper"] == is_left), int(call.get("unitriangular", False))
+    result = call.op("solve_triangular", matrix, right, upper=is_upper, unit=is_unit)
+    return result if is_left else transposed(call, result)
+
+
 def of_matrices(call: Call, info: Value, shape: list[Extent]) -> Value:
     """One number per matrix, not per pair of a matrix and its right-hand sides."""
     extra = len(info.shape) - len(shape)
@@ -84,6 +96,7 @@ def check_errors(call: Call) -> None:
 LINEAR_ALGEBRA: dict[str, Callable[[Call], Any]] = {
     "aten.linalg_inv_ex": inverse,
     "aten._linalg_solve_ex": solve,
+    "aten.linalg_solve_triangular": solve_triangular,
     "aten._linalg_det": determinant,
     "aten._linalg_slogdet": log_determinant,
     "aten.linalg_cholesky_ex": cholesky_with_info,

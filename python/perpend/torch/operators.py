@@ -103,7 +103,7 @@ from .movement import (
     unfold,
     view,
 )
-from .ordering import cumulated, index, index_along, index_put, running_extreme, scatter, sorted_values
+from .ordering import cumulated, index, index_along, index_put, kth_value, running_extreme, scatter, sorted_values
 from .polynomials import POLYNOMIALS
 from .quantisation import quantised_decompositions
 from .recurrent import RECURRENT
@@ -429,6 +429,7 @@ OPERATORS: dict[str, Operator] = {
     # Ordering and scattering
     "aten.sort": sorted_values,
     "aten.topk": sorted_values,
+    "aten.kthvalue": kth_value,
     "aten.argsort": lambda call: sorted_values(call)[1],
     "aten.scatter": scatter,
     "aten.scatter_add": scatter,

@@ -1,4 +1,4 @@
-"""The k-th smallest elements and the medians, in terms of sorted values. Sorting puts NaN last."""
+"""Medians, in terms of elements of a rank and of sorted values. Sorting puts NaN last."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from torch import Tensor
 aten: Any = torch.ops.aten
 
 
-def kth_value(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    if x.dim() == 0:
-        return x.clone(), torch.zeros_like(x, dtype=torch.long)
-    values, positions = torch.sort(x, dim=dim, stable=True)
-    values, positions = values.select(dim, k - 1), positions.select(dim, k - 1)
-    return (values.unsqueeze(dim), positions.unsqueeze(dim)) if keepdim else (values, positions)
-
-
 def median_along(skips_nan: bool) -> Callable[..., tuple[Tensor, Tensor]]:
     """The lower one of two. The first NaN where there is one, unless those are left out: then NaN of nothing else."""
 
     def function(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-        if x.dim() == 0 or not x.is_floating_point():
-            return kth_value(x, (x.shape[dim] + 1) // 2 if x.dim() else 1, dim, keepdim)
-        return sorted_at(x, dim, middle(x, dim, skips_nan), keepdim)
+        if x.dim() == 0:
+            return x.clone(), torch.zeros_like(x, dtype=torch.long)
+        if x.is_floating_point() and skips_nan:
+            return sorted_at(x, dim, middle(x, dim), keepdim)
+        values, positions = torch.kthvalue(x, (x.shape[dim] + 1) // 2, dim, keepdim)
+        if not x.is_floating_point():
+            return values, positions
+        is_nan = x != x
+        some = is_nan.any(dim, keepdim)
+        first = is_nan.to(torch.int32).argmax(dim, keepdim)
+        return torch.where(some, math.nan, values), torch.where(some, first, positions)
 
     return function
 
@@ -36,19 +36,25 @@ def median(skips_nan: bool) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         flat = x.reshape(-1)
+        if isinstance(flat.shape[0], int) and flat.shape[0] > 0:
+            return median_along(skips_nan)(flat, 0)[0]
         if not x.is_floating_point():
-            return kth_value(flat, (flat.shape[0] + 1) // 2, 0)[0]
+            return torch.kthvalue(flat, (flat.shape[0] + 1) // 2, 0)[0]
         padded = torch.cat([flat, flat.new_full((1,), math.nan)])
-        return sorted_at(padded, 0, middle(flat, 0, skips_nan), False)[0]
+        place = middle(flat, 0) if skips_nan else middle_or_nan(flat)
+        return sorted_at(padded, 0, place, False)[0]
 
     return function
 
 
-def middle(x: Tensor, dim: int, skips_nan: bool) -> Tensor:
-    """The place of the median in sorted order."""
-    numbers, count = (x == x).sum(dim, keepdim=True), x.shape[dim]
-    if skips_nan:
-        return (numbers - 1).clamp(min=0) // 2
+def middle(x: Tensor, dim: int) -> Tensor:
+    """The place of the median of all numbers but NaN in sorted order."""
+    return ((x == x).sum(dim, keepdim=True) - 1).clamp(min=0) // 2
+
+
+def middle_or_nan(x: Tensor) -> Tensor:
+    """The place of the median of a vector, or of the first NaN."""
+    numbers, count = (x == x).sum(0, keepdim=True), x.shape[0]
     return torch.where(numbers < count, numbers, torch.full_like(numbers, (count - 1) // 2)).clamp(min=0)
 
 
@@ -60,7 +66,6 @@ def sorted_at(x: Tensor, dim: int, place: Tensor, keepdim: bool) -> tuple[Tensor
 
 
 ORDER_STATISTICS: dict[Any, Callable[..., Any]] = {
-    aten.kthvalue.default: kth_value,
     aten.median.default: median(skips_nan=False),
     aten.median.dim: median_along(skips_nan=False),
     aten.nanmedian.default: median(skips_nan=True),

@@ -11,7 +11,7 @@ from .._perpend import Value
 from .call import Call
 from .movement import normal
 from .selection import broadcast_extents, masked_slices, position_indices
-from .types import extent_of
+from .types import Extent, extent_of
 
 Operator = Callable[["Call"], Any]
 
@@ -25,6 +25,20 @@ def sorted_values(call: Call) -> list[Value]:
     count = call.get("k", extent_of(call.example("self").shape[dim]))
     largest = call.get("largest", call.get("descending", False))
     return call.ops("topk", call.tensor("self"), k=[count], axis=dim, largest=int(largest))
+
+
+def kth_value(call: Call) -> list[Value]:
+    """The element of rank k, from 1 on, and its position. A scalar is its own."""
+    value = call.tensor("self")
+    if call.rank() == 0:
+        return [value, call.number(0, torch.int64)]
+    dim = normal(call["dim"], call.rank())
+    results = call.ops("topk", value, k=[1], first=[less_one(call["k"])], axis=dim, largest=0)
+    return results if call["keepdim"] else [call.op("squeeze", result, axes=[dim]) for result in results]
+
+
+def less_one(count: Extent) -> Extent:
+    return count - 1 if isinstance(count, int) else f"({count}) - 1"
 
 
 def cumulated(composite: str) -> Operator:

@@ -79,7 +79,7 @@ def multinomial(weights: Tensor, count: int, replacement: bool = False, generato
     if not replacement:
         return (weights / exponential(weights)).topk(count).indices
     points = torch.rand((*weights.shape[:-1], count), dtype=weights.dtype) * total[..., -1:]
-    return (total[..., None, :] <= points[..., None]).sum(-1)
+    return torch.searchsorted(total, points, right=True)
 
 
 DISTRIBUTIONS: dict[Any, Callable[..., Any]] = {

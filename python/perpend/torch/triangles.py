@@ -1,4 +1,4 @@
-"""Systems of triangles and LU factors of matrices with row exchanges, as loops of the graph; what is based on them."""
+"""LU factors of matrices with row exchanges, as a loop of the graph, and operators based on them."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from torch import Tensor
 
 from .._perpend import Value
 from .call import Call
-from .factorisations import Term, choose, extent, loop, places, result, stack_of, stacked
-from .linear_algebra import transposed
-from .selection import broadcast_extents
+from .factorisations import Term, choose, extent, loop, places, result, stack_of
 
 aten: Any = torch.ops.aten
 
@@ -54,34 +52,7 @@ def lu_factor(call: Call) -> list[Value]:
     ]
 
 
-def solve_triangular(call: Call) -> Value:
-    """T X = B or X T = B by substitution. Reads only the triangle, and divides by its diagonal even where that is 0."""
-    matrix, right, is_upper = call.tensor("self"), call.tensor("B"), call["upper"] == call["left"]
-    if not call["left"]:
-        matrix, right = transposed(call, matrix), transposed(call, right)
-    extents = broadcast_extents(matrix.shape[:-2], right.shape[:-2])
-    matrix, right = (call.op("expand", part, shape=[*extents, *part.shape[-2:]]) for part in (matrix, right))
-    triangle, outer = stacked(call, matrix)
-    size = triangle.value.shape[1]
-    place, last = places(call, size), extent(call, size) - 1
-
-    def substitute(number: Term, left: Term) -> list[Term]:
-        at = last - number if is_upper else number
-        column, row = triangle[at, 2], left[at, 1]
-        solved = row if call["unitriangular"] else row / column[at, 1].at(1)
-        is_left = (place < at if is_upper else at < place).at(1)
-        following = choose(is_left, left - column.at(2) * solved.at(1), left)
-        return [choose(place.is_(at).at(1), solved.at(1), following)]
-
-    (solution,) = loop(call, extent(call, size), [stacked(call, right)[0]], substitute)
-    solved = result(solution, outer, call.dtype)
-    return solved if call["left"] else transposed(call, solved)
-
-
-TRIANGLES: dict[str, Callable[[Call], Any]] = {
-    "aten.linalg_lu_factor_ex": lu_factor,
-    "aten.linalg_solve_triangular": solve_triangular,
-}
+TRIANGLES: dict[str, Callable[[Call], Any]] = {"aten.linalg_lu_factor_ex": lu_factor}
 
 
 def permutation(pivots: Tensor, rows: int, dtype: torch.dtype) -> Tensor:
@@ -118,11 +89,12 @@ def lu_solve(factors: Tensor, pivots: Tensor, right: Tensor, *, left: bool = Tru
         return lu_solve(factors, pivots, right.mT, adjoint=not adjoint).mT
     exchanged, size = permutation(pivots, factors.shape[-1], factors.dtype), max(factors.dim(), right.dim())
     factors, right, exchanged = (x[(None,) * (size - x.dim())] for x in (factors, right, exchanged))
+    solve_triangular = torch.linalg.solve_triangular
     if adjoint:
-        half = torch.linalg.solve_triangular(factors.mT, right, upper=False)
-        return exchanged @ torch.linalg.solve_triangular(factors.mT, half, upper=True, unitriangular=True)
-    half = torch.linalg.solve_triangular(factors, exchanged.mT @ right, upper=False, unitriangular=True)
-    return torch.linalg.solve_triangular(factors, half, upper=True)
+        half = solve_triangular(factors.mT, right, upper=False)
+        return exchanged @ solve_triangular(factors.mT, half, upper=True, unitriangular=True)
+    half = solve_triangular(factors, exchanged.mT @ right, upper=False, unitriangular=True)
+    return solve_triangular(factors, half, upper=True)
 
 
 IN_TRIANGLES: dict[Any, Callable[..., Any]] = {

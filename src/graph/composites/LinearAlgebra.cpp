@@ -1,10 +1,7 @@
-//===- LinearAlgebra.cpp - Gauss-Jordan elimination, Cholesky -------------===//
+//===- LinearAlgebra.cpp - systems of equations and factorisations --------===//
 //
-// Elimination loops over the columns of a matrix [A B]. Among the rows that have
-// not been pivot rows yet, the one with the largest element in the column is
-// swapped into place and divided by that element, its pivot; multiples of it are
-// subtracted from all other rows. The result is [I A^-1 B], and the product of
-// the pivots is the determinant of A.
+// Calls of matrix.* (runtime/library) on stacks of matrices, in f32 or f64. The
+// product of the pivots of Gaussian elimination is the determinant.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,14 +11,11 @@ using namespace mlir;
 
 namespace perpend::graph {
 
-static Value isEqual(Builder &b, Value x, Value y) { return x && y ? applyComposite(b, "equal", {x, y})[0] : Value(); }
-
-/// Positions along dimension `dim` of a matrix, as [m, 1].
-static Value rowsOf(Builder &b, Value matrix) { return b.unsqueeze(iota(b, shapeOf(matrix)[1], b.i64()), 1); }
-
-/// [n, m, k] to [n, m, 1]
-static Value columnOf(Builder &b, Value matrix, Value number) {
-  return matrix ? b.unsqueeze(b.gather(matrix, number, 2), 2) : matrix;
+static bool areMatrices(Builder &b, StringRef name, Value input) {
+  if (rankOf(input) >= 2 && isFloat(input))
+    return true;
+  b.contradict(name + ": expected matrices of floats, got shape " + toString(shapeOf(input)));
+  return false;
 }
 
 static bool areSquare(Builder &b, StringRef name, Value input) {
@@ -34,123 +28,68 @@ static bool areSquare(Builder &b, StringRef name, Value input) {
   return true;
 }
 
-/// [.., m, k] as [n, m, k] in the type to compute in.
-static Value asStack(Builder &b, Value input) {
+/// [.., m, k] as [n, m, k] in a type to compute in.
+static Value asStack(Builder &b, Value input, Type type) {
   Shape shape = shapeOf(input);
   SymbolicInt rows = shape[shape.size() - 2], columns = shape.back();
-  Value stack = b.cast(input, computeType(elementTypeOf(input)));
-  return b.reshape(stack, {elementCount(ArrayRef(shape).drop_back(2)), rows, columns});
+  return b.reshape(b.cast(input, type), {elementCount(ArrayRef(shape).drop_back(2)), rows, columns});
 }
+
+static Value asStack(Builder &b, Value input) { return asStack(b, input, computeType(elementTypeOf(input))); }
 
 /// Reshapes a vector [n] with one entry per matrix to the outer extents of this shape [.., m, m].
 static Value perMatrix(Builder &b, Value vector, ArrayRef<SymbolicInt> shape) {
   return b.reshape(vector, Shape(shape.drop_back(2)));
 }
 
-static Value unitMatrix(Builder &b, const SymbolicInt &count, Type type) {
-  Value places = iota(b, count, b.i64());
-  return where(b, isEqual(b, b.unsqueeze(places, 1), places), b.scalar(1, type), b.scalar(0, type));
-}
-
-//===----------------------------------------------------------------------===//
-// Elimination
-//===----------------------------------------------------------------------===//
-
-/// The row of each matrix at its `position` [n, 1, 1], as [n, 1, k]: a sum over rows in which all others are 0.
-static Value rowAt(Builder &b, Value matrix, Value position) {
-  Value isThere = isEqual(b, rowsOf(b, matrix), position);
-  return isThere ? sum(b, where(b, isThere, matrix, b.scalar(0, elementTypeOf(matrix))), 1, true) : Value();
-}
-
-/// Step `number` on [n, m, k]: turns column `number` into that of the unit matrix. Yields the pivot [n], negated if
-/// rows were swapped. If the pivot is 0, the rows stay unchanged.
-static Iteration clearColumn(Builder &b, Value matrix, Value number) {
-  Type type = elementTypeOf(matrix);
-  Value rows = rowsOf(b, matrix);
-  Value canLead = applyComposite(b, "greater_equal", {rows, number})[0];
-  Value size = where(b, canLead, call(b, "abs", columnOf(b, matrix, number)), b.scalar(-1, type));
-  NamedAttribute axis = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(1));
-  Value place = size ? applyComposite(b, "argmax", size, Attributes(b.context(), axis))[0] : size; // [n, 1, 1]
-  Value leading = place ? rowAt(b, matrix, place) : place;
-  if (!leading)
+/// A function of matrix (runtime/library) with stacks as operands.
+static Results callMatrix(Builder &b, StringRef function, Builder::Values stacks, ArrayRef<CallResult> results,
+                          ArrayRef<NamedAttribute> parameters = {}) {
+  if (llvm::is_contained(stacks, Value()) || b.hasFailed())
     return {};
-  Value pivot = columnOf(b, leading, number);
-  Value divisor = where(b, isEqual(b, pivot, b.scalar(0, type)), b.scalar(1, type), pivot);
-  Value scaled = div(b, leading, divisor);
-  Value replaced = b.unsqueeze(b.gather(matrix, number, 1), 1);
-  Value exchanged = where(b, isEqual(b, rows, place), replaced, matrix);
-  Value reduced = sub(b, exchanged, mul(b, columnOf(b, exchanged, number), scaled));
-  Value next = where(b, isEqual(b, rows, number), scaled, reduced);
-  Value sign = where(b, isEqual(b, place, number), b.scalar(1, type), b.scalar(-1, type));
-  return {{}, {next}, {b.reshape(mul(b, pivot, sign), {shapeOf(matrix)[0]})}};
+  return Results(b.callLibrary(function, stacks, results, parameters));
 }
 
-/// The eliminated matrices [n, m, k], and the pivots [m, n]. Empty after an error.
-static SmallVector<Value> eliminate(Builder &b, Value matrix) {
-  if (!matrix || b.hasFailed())
+/// [n, ...] in the outer extents and the type of the operator's input [.., m, k].
+static Value asGiven(Builder &b, Value result, Value input) {
+  if (!result)
     return {};
-  Value count = b.dims(shapeOf(matrix)[1], /*isScalar=*/true);
-  SmallVector<Value> results = b.loop(
-      {count, {}}, matrix, [&](Value number, ValueRange matrices) { return clearColumn(b, matrices[0], number); });
-  return b.hasFailed() ? SmallVector<Value>() : results;
+  Shape shape(ArrayRef(shapeOf(input)).drop_back(2)), stack = shapeOf(result);
+  shape.append(stack.begin() + 1, stack.end());
+  return b.reshape(isFloat(result) ? b.cast(result, elementTypeOf(input)) : result, shape);
 }
 
-/// For [m, n]: the first wrong position in each column, counted from 1, or 0. As i32.
-static Value firstWrong(Builder &b, Value isWrong) {
-  if (!isWrong)
-    return isWrong;
-  SymbolicInt count = shapeOf(isWrong)[0];
-  Value total = number(b, count, b.i64()), zero = b.scalar(0, b.i64());
-  Value left = b.unsqueeze(sub(b, total, iota(b, count, b.i64())), 1);
-  Value most = b.reduce(ReductionKind::Max, where(b, isWrong, left, zero), {0}, /*keepDims=*/false);
-  Value isAny = most ? applyComposite(b, "greater", {most, zero})[0] : most;
-  Value position = sub(b, add(b, total, b.scalar(1, b.i64())), most);
-  return b.cast(where(b, isAny, position, zero), b.operations.getI32Type());
+static Results allAsGiven(Builder &b, Results results, Value input) {
+  for (Value &result : results)
+    result = asGiven(b, result, input);
+  return results;
 }
 
-/// A^-1 B and, as in LAPACK, the number of the first zero pivot. Singular matrices give NaN.
-static Results solveStacks(Builder &b, Value matrix, Value right, ArrayRef<SymbolicInt> outer) {
-  SymbolicInt count = shapeOf(matrix)[1], columns = shapeOf(right)[2];
-  SmallVector<Value> results = eliminate(b, b.concat({matrix, right}, 2));
-  if (results.empty())
-    return {};
-  Type type = elementTypeOf(matrix);
-  Value info = firstWrong(b, isEqual(b, results[1], b.scalar(0, type)));
-  Value isGood = isEqual(b, info, b.scalar(0, b.operations.getI32Type()));
-  if (!isGood)
-    return {};
-  Value factor = where(b, isGood, b.scalar(0, type), b.scalar(std::nan(""), type));
-  Value solution = sliceAxis(b, results[0], 2, count, columns);
-  solution = add(b, solution, b.reshape(factor, {shapeOf(matrix)[0], SymbolicInt(1), SymbolicInt(1)}));
-  Shape shape(outer);
-  shape.append({count, columns});
-  return {b.reshape(solution, shape), b.reshape(info, Shape(outer))};
+/// A stack like this one, and an i32 for each matrix.
+static SmallVector<CallResult> withInfo(Builder &b, Value stack) {
+  return {{shapeOf(stack), elementTypeOf(stack)}, {{shapeOf(stack)[0]}, b.operations.getI32Type()}};
 }
 
-/// The pivots [m, n] of matrices [.., m, m]. Null after an error.
+/// The pivots [n, m] of matrices [.., m, m]. Null after an error.
 static Value pivotsOf(Builder &b, StringRef name, Value input) {
   if (!areSquare(b, name, input))
     return {};
-  SmallVector<Value> results = eliminate(b, asStack(b, input));
-  return results.empty() ? Value() : results[1];
+  Value matrix = asStack(b, input);
+  if (!matrix)
+    return {};
+  CallResult pivots{Shape(ArrayRef(shapeOf(matrix)).drop_back()), elementTypeOf(matrix)};
+  Results results = callMatrix(b, "matrix.pivots", matrix, pivots);
+  return results.empty() ? Value() : results[0];
 }
 
-//===----------------------------------------------------------------------===//
-// Cholesky
-//===----------------------------------------------------------------------===//
-
-/// Step `number`: yields the remaining matrices, and column `number` of their factors [n, m].
-static Iteration takeColumn(Builder &b, Value matrix, Value number) {
-  Value column = b.gather(matrix, number, 2);
-  Value pivot = b.unsqueeze(b.gather(column, number, 1), 1);
-  Value scaled = div(b, column, call(b, "sqrt", pivot));
-  Value places = iota(b, shapeOf(matrix)[1], b.i64());
-  Value isBelow = applyComposite(b, "greater_equal", {places, number})[0];
-  Value factor = where(b, isBelow, scaled, b.scalar(0, elementTypeOf(matrix)));
-  if (!factor)
-    return {};
-  Value product = mul(b, b.unsqueeze(factor, 2), b.unsqueeze(factor, 1));
-  return {{}, {sub(b, matrix, product)}, {factor, b.squeeze(pivot, 1)}};
+/// Whether right-hand sides [.., m, k] fit matrices [.., m, m].
+static bool doFit(Builder &b, StringRef name, Value matrix, Value right) {
+  Shape shape = shapeOf(matrix), other = shapeOf(right);
+  if (other.size() == shape.size() && !provablyDiffer(other[other.size() - 2], shape.back()))
+    return true;
+  b.contradict(name + ": expected right-hand sides [.., m, k] for matrices " + toString(shape) + ", got shape " +
+               toString(other));
+  return false;
 }
 
 namespace composites {
@@ -158,56 +97,46 @@ namespace composites {
 Results cholesky(Builder &b, Values in, const Attributes &) {
   if (!areSquare(b, "cholesky", in[0]))
     return {};
-  Shape shape = shapeOf(in[0]);
   Value matrix = asStack(b, in[0]);
-  if (!matrix || b.hasFailed())
-    return {};
-  Value count = b.dims(shape.back(), /*isScalar=*/true);
-  SmallVector<Value> results = b.loop(
-      {count, {}}, matrix, [&](Value number, ValueRange matrices) { return takeColumn(b, matrices[0], number); });
-  if (results.empty() || b.hasFailed())
-    return {};
-  Value factor = b.reshape(b.transpose(results[1], {1, 2, 0}), shape); // from [column, n, row]
-  Value isPositive = applyComposite(b, "greater", {results[2], b.scalar(0, elementTypeOf(matrix))})[0];
-  Value info = perMatrix(b, firstWrong(b, call(b, "logical_not", isPositive)), shape);
-  return {b.cast(factor, elementTypeOf(in[0])), info};
+  return matrix ? allAsGiven(b, callMatrix(b, "matrix.cholesky", matrix, withInfo(b, matrix)), in[0]) : Results();
 }
 
-/// A [.., m, m] and B [.., m, k] of the same outer extents.
+/// A [.., m, m] and B [.., m, k] of the same outer extents: A^-1 B and, as in LAPACK, the number of the first zero
+/// pivot. Singular matrices give NaN.
 Results solve(Builder &b, Values in, const Attributes &) {
-  Shape shape = shapeOf(in[0]), right = shapeOf(in[1]);
-  if (!areSquare(b, "solve", in[0]))
+  if (!areSquare(b, "solve", in[0]) || !doFit(b, "solve", in[0], in[1]))
     return {};
-  if (right.size() != shape.size() || provablyDiffer(right[right.size() - 2], shape.back()))
-    return {b.contradict("solve: expected right-hand sides [.., m, k] for matrices " + toString(shape) +
-                         ", got shape " + toString(right))};
-  ArrayRef<SymbolicInt> outer = ArrayRef(shape).drop_back(2);
-  Results results = solveStacks(b, asStack(b, in[0]), asStack(b, in[1]), outer);
-  if (!results.empty())
-    results[0] = b.cast(results[0], elementTypeOf(in[0]));
-  return results;
+  Value matrix = asStack(b, in[0]), right = asStack(b, in[1]);
+  return right ? allAsGiven(b, callMatrix(b, "matrix.solve", {matrix, right}, withInfo(b, right)), in[0]) : Results();
+}
+
+/// As solve, where A is one triangle of the given matrix: the lower, or the upper one (upper), with ones on its
+/// diagonal (unit). One result; a diagonal with a 0 divides by it.
+Results solve_triangular(Builder &b, Values in, const Attributes &a) {
+  if (!areSquare(b, "solve_triangular", in[0]) || !doFit(b, "solve_triangular", in[0], in[1]))
+    return {};
+  Value matrix = asStack(b, in[0]), right = asStack(b, in[1]);
+  SmallVector<NamedAttribute> parameters;
+  for (StringRef name : {"unit", "upper"})
+    parameters.push_back(b.operations.getNamedAttr(name, b.operations.getI64IntegerAttr(a.getInt(name))));
+  if (!matrix || !right)
+    return {};
+  CallResult solution{shapeOf(right), elementTypeOf(right)};
+  return allAsGiven(b, callMatrix(b, "matrix.substitute", {matrix, right}, solution, parameters), in[1]);
 }
 
 /// [.., m, m]; the second result is the number of the first zero pivot. Singular matrices give NaN.
 Results inverse(Builder &b, Values in, const Attributes &) {
   if (!areSquare(b, "inverse", in[0]))
     return {};
-  Shape shape = shapeOf(in[0]);
   Value matrix = asStack(b, in[0]);
-  Value unit = matrix ? unitMatrix(b, shape.back(), elementTypeOf(matrix)) : matrix;
-  if (!unit)
-    return {};
-  unit = b.broadcastTo(unit, shapeOf(matrix));
-  Results results = solveStacks(b, matrix, unit, ArrayRef(shape).drop_back(2));
-  if (!results.empty())
-    results[0] = b.cast(results[0], elementTypeOf(in[0]));
-  return results;
+  return matrix ? allAsGiven(b, callMatrix(b, "matrix.inverse", matrix, withInfo(b, matrix)), in[0]) : Results();
 }
 
 /// [.., m, m] to [..]
 Results det(Builder &b, Values in, const Attributes &) {
   Value pivots = pivotsOf(b, "det", in[0]);
-  Value product = pivots ? b.reduce(ReductionKind::Product, pivots, {0}, /*keepDims=*/false) : pivots;
+  Value product = pivots ? b.reduce(ReductionKind::Product, pivots, {1}, /*keepDims=*/false) : pivots;
   return {product ? b.cast(perMatrix(b, product, shapeOf(in[0])), elementTypeOf(in[0])) : product};
 }
 
@@ -216,11 +145,74 @@ Results slogdet(Builder &b, Values in, const Attributes &) {
   Value pivots = pivotsOf(b, "slogdet", in[0]);
   if (!pivots)
     return {};
-  Value signs = b.reduce(ReductionKind::Product, call(b, "sign", pivots), {0}, /*keepDims=*/false);
-  Value logarithms = sum(b, call(b, "log", call(b, "abs", pivots)), 0, /*keepDims=*/false);
+  Value signs = b.reduce(ReductionKind::Product, call(b, "sign", pivots), {1}, /*keepDims=*/false);
+  Value logarithms = sum(b, call(b, "log", call(b, "abs", pivots)), 1, /*keepDims=*/false);
   Type type = elementTypeOf(in[0]);
   Shape shape = shapeOf(in[0]);
   return {b.cast(perMatrix(b, signs, shape), type), b.cast(perMatrix(b, logarithms, shape), type)};
+}
+
+/// [.., m, k]: orthogonal [.., m, l] and upper triangular [.., l, k], l = m (complete) or min(m, k). Computed in f64.
+Results qr(Builder &b, Values in, const Attributes &a) {
+  if (!areMatrices(b, "qr", in[0]))
+    return {};
+  Value matrix = asStack(b, in[0], b.operations.getF64Type());
+  if (!matrix)
+    return {};
+  Shape shape = shapeOf(matrix);
+  SymbolicInt kept = a.getInt("complete") ? shape[1] : min(shape[1], shape[2]);
+  Type type = elementTypeOf(matrix);
+  return allAsGiven(
+      b, callMatrix(b, "matrix.qr", matrix, {{{shape[0], shape[1], kept}, type}, {{shape[0], kept, shape[2]}, type}}),
+      in[0]);
+}
+
+/// [.., m, m], symmetric, of which the lower triangle is read: ascending eigenvalues [.., m] and, unless `vectors` is
+/// 0, the eigenvectors as columns. Computed in f64.
+Results eigh(Builder &b, Values in, const Attributes &a) {
+  if (!areSquare(b, "eigh", in[0]))
+    return {};
+  Value matrix = asStack(b, in[0], b.operations.getF64Type());
+  if (!matrix)
+    return {};
+  Shape shape = shapeOf(matrix);
+  SmallVector<CallResult> results{{{shape[0], shape[1]}, elementTypeOf(matrix)}};
+  if (a.getInt("vectors", 1))
+    results.push_back({shape, elementTypeOf(matrix)});
+  return allAsGiven(b, callMatrix(b, "matrix.eigen", matrix, results), in[0]);
+}
+
+/// The same for matrices whose last two extents are exchanged.
+static Value exchanged(Builder &b, Value x) {
+  if (!x)
+    return {};
+  SmallVector<int64_t> order = llvm::to_vector(llvm::seq<int64_t>(0, rankOf(x)));
+  std::swap(order[order.size() - 2], order.back());
+  return b.transpose(x, order);
+}
+
+/// [.., m, k]: descending singular values [.., l], l = min(m, k), and, unless `vectors` is 0, orthogonal u and v^T,
+/// with u diag(s) v^T the matrix: [.., m, l] and [.., l, k], or square ones (full). Computed in f64.
+Results svd(Builder &b, Values in, const Attributes &a) {
+  if (!areMatrices(b, "svd", in[0]))
+    return {};
+  Shape given = shapeOf(in[0]);
+  bool isWide = compareLess(given[given.size() - 2], given.back()) == true, hasVectors = a.getInt("vectors", 1);
+  Value matrix = asStack(b, isWide ? exchanged(b, in[0]) : in[0], b.operations.getF64Type());
+  if (!matrix)
+    return {};
+  Shape shape = shapeOf(matrix);
+  SymbolicInt kept = a.getInt("full") ? shape[1] : shape[2];
+  b.require(shape[1] - shape[2], "svd: expected at least as many rows as columns");
+  SmallVector<CallResult> results{{{shape[0], shape[2]}, elementTypeOf(matrix)}};
+  if (hasVectors) {
+    results.push_back({{shape[0], shape[1], kept}, elementTypeOf(matrix)});
+    results.push_back({{shape[0], shape[2], shape[2]}, elementTypeOf(matrix)});
+  }
+  Results found = allAsGiven(b, callMatrix(b, "matrix.singular", matrix, results), in[0]);
+  if (found.empty() || !hasVectors)
+    return found;
+  return isWide ? Results{found[0], exchanged(b, found[2]), exchanged(b, found[1])} : found;
 }
 } // namespace composites
 } // namespace perpend::graph

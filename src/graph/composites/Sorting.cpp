@@ -26,19 +26,19 @@ Results argsort(Builder &b, Values in, const Attributes &a) {
 
 Results topk(Builder &b, Values in, const Attributes &a) {
   int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
-  std::optional<Shape> k = a.getDims("k");
+  std::optional<Shape> k = a.getDims("k"), first = a.getDims("first");
   if (axis < 0)
     return {};
-  if (!k || k->size() != 1)
-    return {b.fail("topk: expected one number k")};
-  SymbolicInt extent = shapeOf(in[0])[axis];
-  bool isKnown = extent.isConstant() && k->front().isConstant();
-  b.require(extent - k->front(), isKnown
-                                     ? "topk: expected k of at most " + extent.str() + ", got " + k->front().str()
-                                     : "topk: k is larger than dimension " + std::to_string(axis) + " of the input");
+  if (!k || k->size() != 1 || (first && first->size() != 1))
+    return {b.fail("topk: expected one number k, and at most one number first")};
+  SymbolicInt extent = shapeOf(in[0])[axis], start = first ? first->front() : SymbolicInt(0), end = start + k->front();
+  bool isKnown = extent.isConstant() && end.isConstant();
+  b.require(extent - end, isKnown ? "topk: expected k of at most " + extent.str() + ", got " + end.str()
+                                  : "topk: k is larger than dimension " + std::to_string(axis) + " of the input");
   if (b.hasFailed())
     return {};
-  Value positions = firstPositions(b, in[0], axis, a.getInt("largest", 1), k->front());
+  Value positions = firstPositions(b, in[0], axis, a.getInt("largest", 1), end);
+  positions = positions && first ? sliceAxis(b, positions, axis, start, k->front()) : positions;
   if (!positions)
     return {};
   NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));

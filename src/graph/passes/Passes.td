@@ -37,6 +37,10 @@ def GraphPlaceReshapes : Pass<"graph-place-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Moves the reshape after a contraction past elementwise operators, so that these fuse with the contraction";
 }
 
+def GraphPlaceCalls : Pass<"graph-place-calls", "::mlir::ModuleOp"> {
+  let summary = "Calls functions of the runtime's library in place of operators that they compute faster";
+}
+
 def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "Merges an elementwise operator into its only user, if that is elementwise too";
 }

@@ -1,5 +1,6 @@
 //===- Sorting.cpp - the primitive sort -----------------------------------===//
 //
+// Long lines of numbers are not sorted in kernels, but by a call (OrderCalls.cpp).
 // Where the result has all positions of a line: a sorting network on words of key
 // and position for keys of at most 32 bits, merge sort of positions for others.
 // A heap where it has the first ones only. See Sequences.cpp.

@@ -20,6 +20,7 @@ struct LaneFunction : InstructionFunction {
 };
 constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, Intrinsic::sin},
                                          {{tile::farCosineFunction, nullptr}, Intrinsic::cos},
+                                         {{tile::farTangentFunction, nullptr}, Intrinsic::tan},
                                          {{tile::farSineFunctionDouble, nullptr}, Intrinsic::sin},
                                          {{tile::farCosineFunctionDouble, nullptr}, Intrinsic::cos}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;

@@ -3,9 +3,11 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, atan, atan2 and powers of f64 are libm's.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, powers, tan, arcs and hyperbolic functions of
+// f64, but tanh, are libm's.
 //
-// sin and cos of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as vectors.
+// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as
+// vectors.
 //
 // 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are expanded as functions of their own: the digits of erf and tanh near 0, and
 // of a small exp, do not matter in the sum.
@@ -53,7 +55,14 @@ UnaryFunctions unaryFunctionsOf(Operation *op) {
       .Case([](math::Log1pOp) { return UnaryFunctions{emitLog1p, doubles::emitLog1p}; })
       .Case([](math::TanhOp) { return UnaryFunctions{emitTanh, doubles::emitTanh}; })
       .Case([](math::ErfOp) { return UnaryFunctions{emitErf, nullptr}; })
+      .Case([](math::SinhOp) { return UnaryFunctions{emitSinh, nullptr}; })
+      .Case([](math::CoshOp) { return UnaryFunctions{emitCosh, nullptr}; })
+      .Case([](math::AsinOp) { return UnaryFunctions{emitAsin, nullptr}; })
+      .Case([](math::AcosOp) { return UnaryFunctions{emitAcos, nullptr}; })
       .Case([](math::AtanOp) { return UnaryFunctions{emitAtan, nullptr}; })
+      .Case([](math::AsinhOp) { return UnaryFunctions{emitAsinh, nullptr}; })
+      .Case([](math::AcoshOp) { return UnaryFunctions{emitAcosh, nullptr}; })
+      .Case([](math::AtanhOp) { return UnaryFunctions{emitAtanh, nullptr}; })
       .Case([](math::RsqrtOp) { return UnaryFunctions{emitRsqrt, emitRsqrt}; })
       .Default([](Operation *) { return UnaryFunctions{nullptr, nullptr}; });
 }
@@ -164,6 +173,8 @@ private:
       expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
         return withFar<math::CosOp>(x[0], isWide ? doubles::emitCos(x[0]) : emitCos(x[0]));
       });
+    else if (isa<math::TanOp>(op) && !isWide)
+      expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::TanOp>(x[0], emitTan(x[0])); });
     else if (isa<math::PowFOp>(op) && !isWide)
       expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
     else if (isa<math::Atan2Op>(op) && !isWide)
@@ -203,9 +214,10 @@ private:
 
   /// (x, near) -> near, or Op(x) where x is far.
   template <typename Op> func::FuncOp farFunction(Type type) {
-    const bool isWide = type.isF64(), isSine = std::is_same_v<Op, math::SinOp>;
-    StringRef name = isSine ? (isWide ? farSineFunctionDouble : farSineFunction)
-                            : (isWide ? farCosineFunctionDouble : farCosineFunction);
+    const bool isWide = type.isF64();
+    StringRef name = std::is_same_v<Op, math::TanOp>   ? farTangentFunction
+                     : std::is_same_v<Op, math::SinOp> ? (isWide ? farSineFunctionDouble : farSineFunction)
+                                                       : (isWide ? farCosineFunctionDouble : farCosineFunction);
     return numberFunction(getOperation(), name, {type, type}, type, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
       MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
       auto choice = builder.create<scf::IfOp>(type, isFar({&emitter, x[0]}).value, /*withElseRegion=*/true);

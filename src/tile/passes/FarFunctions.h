@@ -13,6 +13,7 @@ namespace perpend::tile {
 
 inline constexpr llvm::StringLiteral farSineFunction = "perpend.far_sine";
 inline constexpr llvm::StringLiteral farCosineFunction = "perpend.far_cosine";
+inline constexpr llvm::StringLiteral farTangentFunction = "perpend.far_tangent";
 /// From here on, products of pi / 2 with the number of quarter turns are not exact in f64.
 inline constexpr double leastFar = 0x1p28;
 /// The same for functions of f64, whose products have fewer bits.

@@ -61,6 +61,10 @@ constexpr double log2ErfcTerms[] = {-1.62790859,     -0.9184165,   -0.148481235,
 constexpr double sinTerms[] = {-0.166666672, 0.00833333191, -0.000198400841, 2.72496209e-6};
 /// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4; relative error 2^-25.0.
 constexpr double cosTerms[] = {0.0416666679, -0.00138888881, 2.48005981e-5, -2.73007032e-7};
+/// (asin(x) - x) / x^3 in x^2, |x| <= 0.5; relative error 2^-24.0.
+constexpr double asinTerms[] = {0.166666657, 0.0750009418, 0.0445994027, 0.0311006624, 0.0171492379, 0.0336908475};
+/// (sinh(x) - x) / x^3 in x^2, |x| <= 1; relative error 2^-24.9.
+constexpr double sinhTerms[] = {0.166666672, 0.00833333936, 0.000198381022, 2.80628024e-6};
 /// (atan(t) - t) / t^3 in t^2, |t| <= 1; relative error 2^-24.1.
 constexpr double atanTerms[] = {-0.333333343, 0.199999496,   -0.142840043, 0.110882618,    -0.089318268,
                                 0.0703191459, -0.0489605144, 0.0263050012, -0.00914462935, 0.00148869189};
@@ -154,8 +158,13 @@ Real logarithm(Real x, double scaleFromLog2) {
   return withLogarithmSpecials(x, 0, (log2Wide(wide, wide - 1) * scaleFromLog2).narrow());
 }
 
-/// sin of x + quarterTurns * pi/2, of an x that is not far.
-Real sineOfSum(Real x, int64_t quarterTurns) {
+/// Sine and cosine of what x has beyond a number of quarter turns, |rest| <= pi / 4; of an x that is not far.
+struct Turned {
+  Real sine, cosine;
+  Integer quarterTurns;
+};
+
+Turned turn(Real x) {
   Real wide = x.widen();
   Rounded n = roundToInteger(wide * (2 * std::numbers::inv_pi));
   for (double part : halfPiParts)
@@ -164,10 +173,34 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
   Real z = r * r;
   Real sine = select(r == 0.0, r, multiplyAdd(r * z, polynomial(sinTerms, z), r));
   Real cosine = multiplyAdd(z * z, polynomial(cosTerms, z), multiplyAdd(z, z.constant(-0.5), z.constant(1)));
-  Integer quadrant = n.number.narrow() + quarterTurns;
-  Real magnitude = select((quadrant & 1) == 0, sine, cosine);
+  return {sine, cosine, n.number.narrow()};
+}
+
+/// sin of x + quarterTurns * pi/2, of an x that is not far.
+Real sineOfSum(Real x, int64_t quarterTurns) {
+  Turned turned = turn(x);
+  Integer quadrant = turned.quarterTurns + quarterTurns;
+  Real magnitude = select((quadrant & 1) == 0, turned.sine, turned.cosine);
   return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
 }
+
+/// exp(x) / 2 of x >= 0, which does not overflow before the hyperbolic functions do.
+Real halfExp(Real x) {
+  ReducedExp reduced = reduceExp(atMost(x, 90));
+  return scale(reduced.exp(0.5), reduced.power);
+}
+
+/// asin(x) of 0 <= x <= 0.5.
+Real asinNearZero(Real x) {
+  Real z = x * x;
+  return multiplyAdd(x * z, polynomial(asinTerms, z), x);
+}
+
+/// Of |x|, which is a, beyond 0.5: asin(sqrt((1 - a) / 2)), half of the angle that is left to pi / 2. NaN beyond 1.
+Real halfRest(Real a) { return asinNearZero(((a.constant(1) - a) * 0.5).squareRoot()); }
+
+/// log(1 + y) of an f64 y >= 0.
+Real log1pWide(Real y) { return log2Wide(y + 1, y) * std::numbers::ln2; }
 
 /// atan(t), or what pi / 2 has beyond it; 0 <= t <= 1.
 Real angleOf(Real t, Condition isSteep) {
@@ -259,6 +292,62 @@ Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)
 
 Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
+
+/// The quarter turns exchange sine and cosine.
+Real perpend::tile::emitTan(Real x) {
+  Turned turned = turn(x);
+  Condition isEven = (turned.quarterTurns & 1) == 0;
+  Real quotient = select(isEven, turned.sine, turned.cosine) / select(isEven, turned.cosine, turned.sine);
+  return select(isEven, quotient, -quotient);
+}
+
+/// Near 0 a polynomial, because the exponentials would cancel.
+Real perpend::tile::emitSinh(Real x) {
+  Real a = x.absolute(), z = a * a, half = halfExp(a);
+  Real nearZero = multiplyAdd(a * z, polynomial(sinhTerms, z), a);
+  return select(a < 1.0, nearZero, half - x.constant(0.25) / half).withSignOf(x);
+}
+
+Real perpend::tile::emitCosh(Real x) {
+  Real half = halfExp(x.absolute());
+  return half + x.constant(0.25) / half;
+}
+
+Real perpend::tile::emitAsin(Real x) {
+  Real a = x.absolute();
+  Real beyond = multiplyAdd(halfRest(a), a.constant(-2), a.constant(std::numbers::pi / 2));
+  return select(a < 0.5, asinNearZero(a), beyond).withSignOf(x);
+}
+
+/// pi / 2 - asin(x) near 0; elsewhere twice the half of the angle, or what pi has beyond that.
+Real perpend::tile::emitAcos(Real x) {
+  Real a = x.absolute(), rest = halfRest(a) * 2;
+  Real nearZero = x.constant(std::numbers::pi / 2) - asinNearZero(a).withSignOf(x);
+  Real beyond = select(x < 0.0, x.constant(std::numbers::pi) - rest, rest);
+  return select(a < 0.5, nearZero, beyond);
+}
+
+/// asinh(x) = log(1 + x + x^2 / (1 + sqrt(1 + x^2)))
+Real perpend::tile::emitAsinh(Real x) {
+  Real a = x.absolute().widen(), z = a * a;
+  Real result = log1pWide(a + z / ((z + 1).squareRoot() + 1)).narrow();
+  return select((x.absolute() < infinity) & !(x == 0.0), result, x).withSignOf(x);
+}
+
+/// acosh(x) = log(1 + (x - 1) + sqrt((x - 1) (x + 1)))
+Real perpend::tile::emitAcosh(Real x) {
+  Real wide = x.widen(), y = wide - 1;
+  Real result = log1pWide(y + (y * (wide + 1)).squareRoot()).narrow();
+  return select(x < 1.0, x.constant(notANumber), select(x < infinity, result, x));
+}
+
+/// atanh(x) = log(1 + 2 x / (1 - x)) / 2
+Real perpend::tile::emitAtanh(Real x) {
+  Real single = x.absolute(), a = single.widen();
+  Real result = (log1pWide(a * 2 / (a.constant(1) - a)) * 0.5).narrow();
+  result = select(single < 1.0, result, select(single == 1.0, x.constant(infinity), x.constant(notANumber)));
+  return select(x == 0.0, x, result).withSignOf(x);
+}
 
 Condition perpend::tile::isFar(Real x) {
   Real limit = x.constant(x.width() == 64 ? leastFarDouble : leastFar);

@@ -31,8 +31,16 @@ Real emitTanh(Real x);
 Real emitErf(Real x);
 Real emitSin(Real x);    // where x is not far
 Real emitCos(Real x);    // likewise
+Real emitTan(Real x);    // likewise
 Condition isFar(Real x); // |x| >= 2^28, or 2^20 for f64
+Real emitSinh(Real x);
+Real emitCosh(Real x);
+Real emitAsin(Real x);
+Real emitAcos(Real x);
 Real emitAtan(Real x);
+Real emitAsinh(Real x);
+Real emitAcosh(Real x);
+Real emitAtanh(Real x);
 Real emitAtan2(Real y, Real x);
 Real emitRsqrt(Real x);
 Real emitPow(Real x, Real y);

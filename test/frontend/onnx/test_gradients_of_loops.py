@@ -16,9 +16,6 @@ STEP = """
     }"""
 # The nodes from x [n, n] to y, the first of which that a run repeats or chooses, and the operator that it becomes.
 REFUSED = [
-    ("det = Det(x) y = Exp(det)", "det", "Det", "graph.loop"),
-    ("two = Constant <value_ints = [1, 2, 2]> () r = Reshape(x, two) y = Det(r)", "y", "Det", "graph.loop"),
-    ("inverse = com.microsoft.Inverse(x) y = MatMul(inverse, x)", "inverse", "Inverse", "graph.loop"),
     (
         """shape = Constant <value_ints = [1, 2, 2]> () t = Reshape(x, shape)
         y, state = LinearAttention <q_num_heads = 1, kv_num_heads = 1, update_rule = "linear"> (t, t, t)""",
@@ -51,6 +48,23 @@ def test_one_error_names_the_node(nodes: str, name: str, operator: str, primitiv
         said = str(raised.value)
         assert f"node 'd' (Gradient): no derivative of node '{name}' ({operator}) ({primitive})\n" in said
         assert said.count("no derivative") == 1 and said.count("\nhint: ") == 1
+
+
+@pytest.mark.parametrize(
+    ("nodes", "name", "operator", "function"),
+    [
+        ("det = Det(x) y = Exp(det)", "det", "Det", "matrix.pivots"),
+        ("two = Constant <value_ints = [1, 2, 2]> () r = Reshape(x, two) y = Det(r)", "y", "Det", "matrix.pivots"),
+        ("inverse = com.microsoft.Inverse(x) y = MatMul(inverse, x)", "inverse", "Inverse", "matrix.inverse"),
+    ],
+)
+def test_one_error_names_the_node_of_a_library_call(nodes: str, name: str, operator: str, function: str) -> None:
+    with pytest.raises(perpend.CompileError) as raised:
+        perpend.compile(model_of(nodes))
+    said = str(raised.value)
+    text = f"the derivative of node '{name}' ({operator}): no derivative of the library function {function}\n"
+    assert f"node 'd' (Gradient): {text}" in said
+    assert said.count("no derivative") == 1 and said.count("\nhint: ") == 1
 
 
 def test_a_loop_that_the_variable_does_not_enter() -> None:
