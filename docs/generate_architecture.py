@@ -121,6 +121,7 @@ ROOMS = {
     "src/interp": "executes modules of the three levels; the definition of what they mean",
     "src/frontend/onnx": "ONNX files",
     "src/frontend/checkpoint": "checkpoints of language models: GGUF, safetensors, descriptions of architectures",
+    "src/llm": "a checkpoint with its tokenizer, chat template and settings as one module",
     "src/templates": "chat templates, which become tables for the runtime",
     "src/tokenizer": "tokenizer files, which become tables for the runtime",
     "src/arrays": "arrays and files of them: comparison, random values, .npy",
