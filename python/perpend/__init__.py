@@ -182,10 +182,10 @@ class Model(_perpend.Model):
             link = target.parent / Path(name).name
             if any(path.exists() and path.samefile(file) for path in (target.parent / name, link)):
                 continue
-            if link.exists() or link.is_symlink():
+            if link.exists() or link.is_symlink() or links.get(link, file.resolve()) != file.resolve():
                 raise FileExistsError(
                     f"save: '{link}' is not '{file}', from which the model reads weights\n"
-                    "hint: save into another folder, or remove that file"
+                    "hint: save into another folder, or remove that file; of two files with one name, rename one"
                 )
             links[link] = file.resolve()
         return links

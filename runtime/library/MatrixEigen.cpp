@@ -151,10 +151,14 @@ void findEigenvalues(const Problem &all, int64_t number, char *memory) {
   const Reflector reflector(sums, room.take(size + 1));
   const Tridiagonal t{room.take(size + 1), room.take(size + 1), size};
   const double *given = all.matrices[number];
+  double largest = 0;
+  for (int64_t i = 0; i < size; ++i)
+    largest = largestOf(given + i * size, i + 1, largest);
+  const double factor = moderatingFactor(largest);
   fillRows(a, size, size);
   for (int64_t i = 0; i < size; ++i)
     for (int64_t j = 0; j <= i; ++j)
-      a[i][j] = a[j][i] = given[i * size + j];
+      a[i][j] = a[j][i] = factor * given[i * size + j];
   makeTridiagonal(a, reflector, reflections, scales, products, t);
   Rows<double> vectors{nullptr, a.stride};
   if (all.vectors) {
@@ -163,8 +167,10 @@ void findEigenvalues(const Problem &all, int64_t number, char *memory) {
     transpose(q, vectors, size, size);
   }
   bool isFound = Rotations(t, reflector.kernels, vectors).run();
-  for (int64_t i = 0; i < size; ++i)
+  for (int64_t i = 0; i < size; ++i) {
     isFound = isFound && t.diagonal[i] == t.diagonal[i];
+    t.diagonal[i] /= factor;
+  }
   storeSorted(all, number, t.diagonal, vectors, reinterpret_cast<int64_t *>(room.take(size)), isFound);
 }
 

@@ -206,8 +206,12 @@ void findSingularValues(const Problem &all, int64_t number, char *memory) {
   double *sums = room.take(rows + 1);
   const Reflector reflector(sums, room.take(rows + 1));
   auto *order = reinterpret_cast<int64_t *>(room.take(rows + 1));
-  for (int64_t i = 0; i < rows; ++i)
+  const double factor = moderatingFactor(largestOf(all.matrices[number], rows * columns, 0));
+  for (int64_t i = 0; i < rows; ++i) {
     copyRow(a[i], all.matrices[number] + i * columns, columns, padded<double>(columns));
+    for (int64_t j = 0; j < columns; ++j)
+      a[i][j] *= factor;
+  }
   makeBidiagonal(a, rows, reflector, left, right, b);
   Found found{b.diagonal, {nullptr, 0}, {nullptr, 0}, false};
   if (all.left) {
@@ -220,8 +224,10 @@ void findSingularValues(const Problem &all, int64_t number, char *memory) {
     transpose(v, found.right, columns, columns);
   }
   found.isFound = Rotations(b, reflector.kernels, found.left, rows, found.right).run();
-  for (int64_t i = 0; i < columns; ++i)
+  for (int64_t i = 0; i < columns; ++i) {
     found.isFound = found.isFound && b.diagonal[i] == b.diagonal[i];
+    b.diagonal[i] /= factor;
+  }
   storeSorted(all, number, found, order);
 }
 

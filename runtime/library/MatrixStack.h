@@ -52,6 +52,22 @@ perpend_status forEachMatrix(perpend_call *call, int64_t count, int64_t bytes, i
   return PERPEND_OK;
 }
 
+// The power of two by which a matrix is multiplied so that no fourth power of its largest number overflows or vanishes.
+inline double moderatingFactor(double largest) {
+  if (largest >= 1e70)
+    return largest < 3e205 ? 0x1p-450 : 0x1p-900;
+  return largest < 3e-202 ? 0x1p900 : largest < 1e-66 ? 0x1p450 : 1;
+}
+
+// The largest magnitude among numbers and `least`; NaN does not count.
+inline double largestOf(const double *numbers, int64_t count, double least) {
+  for (int64_t i = 0; i < count; ++i) {
+    const double magnitude = numbers[i] < 0 ? -numbers[i] : numbers[i];
+    least = magnitude > least ? magnitude : least;
+  }
+  return least;
+}
+
 // Rows in memory that begin with a line, not all in the same sets of a cache.
 template <typename T> int64_t strideOf(int64_t columns) {
   int64_t stride = padded<T>(columns);

@@ -205,6 +205,7 @@ protected:
     target.vectorBytes = variant.bytes;
     target.vectorRegisters = variant.bytes == 64 ? 32 : 16;
     target.features = variant.features;
+    target.units = {"vectors", "tiles"};
     Jit jit(source, createTileLowerIntrinsics({target}), variant.isOfTiles() ? featuresToAdd() : noFeatures);
     for (const Block &block : all) {
       for (int64_t words : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 64, 131})
