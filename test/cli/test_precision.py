@@ -178,7 +178,7 @@ def test_outputs_of_another_type(tmp_path: Path) -> None:
 
 
 def test_half_precision_instructions(tmp_path: Path) -> None:
-    """Those of AVX512-FP16 compute what f32 does and then rounds, but for fused additions and sums."""
+    """None of AVX512-FP16: LLVM 19 exchanges operands of a masked comparison. f32 is computed, then rounded."""
     nodes = [
         helper.make_node("Mul", ["x", "x"], ["square"]),
         helper.make_node("Add", ["square", "x"], ["sum"]),
@@ -190,8 +190,7 @@ def test_half_precision_instructions(tmp_path: Path) -> None:
     inputs, outputs = [value("x", [9, 64], half)], [value("sum", [9, 64], half), value("y", [], half)]
     model = save(tmp_path / "half.onnx", nodes, inputs, outputs, [weights])
     text = succeed("inspect", model, "--stage", "asm", "--target", "sapphirerapids", folder=tmp_path)
-    used = set(re.findall(r"\tv(\w+[ps]h)\t", text))
-    assert {"addph", "mulph"} <= used <= {"addph", "mulph", "addsh", "mulsh", "movsh", "cvtps2ph", "cvtss2sh"}, used
+    assert set(re.findall(r"\tv(\w+[ps]h)\t", text)) == {"cvtps2ph"}
     assert "vcvtph2ps" in text and "vfmadd231ps" in text
 
 
