@@ -23,6 +23,12 @@ bool perpend::graph::movesLastDimension(Operation *op) {
   return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
+Value perpend::graph::originOf(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getInput();
+  return value;
+}
+
 ArrayRef<int64_t> perpend::graph::orderOfRows(Operation *op) {
   auto transpose = dyn_cast_or_null<TransposeOp>(op);
   return transpose && !movesLastDimension(op) ? transpose.getPermutation() : ArrayRef<int64_t>();

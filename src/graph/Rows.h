@@ -33,6 +33,9 @@ struct RowChain {
 /// Whether contiguous elements of a view are apart in its operand.
 bool movesLastDimension(mlir::Operation *op);
 
+/// The value behind reshapes.
+mlir::Value originOf(mlir::Value value);
+
 /// The permutation of a transpose that keeps the last dimension: its rows lie where those of its operand do, at other
 /// distances. Empty for any other operator, and null.
 llvm::ArrayRef<int64_t> orderOfRows(mlir::Operation *op);

@@ -2,6 +2,7 @@
 
 #include "graph/ScaledIntegers.h"
 
+#include "graph/Rows.h"
 #include "graph/ScalarMath.h"
 #include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"
@@ -88,9 +89,7 @@ std::optional<Parameter> parameterOf(Value tensor) {
     tensor = broadcast.getInput();
   }
   Shape shape = shapeOf(tensor);
-  while (auto reshape = tensor.getDefiningOp<ReshapeOp>())
-    tensor = reshape.getInput();
-  auto constant = tensor.getDefiningOp<ConstantOp>();
+  auto constant = originOf(tensor).getDefiningOp<ConstantOp>();
   std::optional<SmallVector<double>> numbers = constant ? numbersOf(constant) : std::nullopt;
   return numbers ? along(std::move(*numbers), shape, dims) : std::nullopt;
 }

@@ -194,12 +194,6 @@ LogicalResult verifyStates(func::FuncOp main) {
 // Updates
 //===----------------------------------------------------------------------===//
 
-Value originOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  return value;
-}
-
 bool isGrownState(Value value) {
   auto behindViews = [](Value value) {
     while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))

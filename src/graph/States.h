@@ -16,6 +16,7 @@
 #ifndef PERPEND_GRAPH_STATES_H
 #define PERPEND_GRAPH_STATES_H
 
+#include "graph/Rows.h"
 #include "graph/Updates.h"
 
 #include "graph/Attributes.h"
@@ -60,9 +61,6 @@ mlir::RankedTensorType initialTypeOf(const State &state);
 /// The operators that update a state from its argument to its result, first to last; nullopt: the result is computed
 /// from other values. The argument may be its own result.
 std::optional<llvm::SmallVector<UpdateInterface>> updatesOf(mlir::func::FuncOp main, const State &state);
-
-/// The value behind reshapes.
-mlir::Value originOf(mlir::Value value);
 
 /// Whether a value is what a growing state is after an update, seen through reshapes and transposes: all rows of a
 /// cache, of which a run adds some. To read it elsewhere than where it lies costs all of them in each run.

@@ -163,9 +163,7 @@ int runLlmBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("tokens", options.tokens, "N", "tokens to generate (default 64)", 1);
   list.add("turns", options.turns, "N", "how often to measure (default 5)", 1);
   list.addOutputFile("json", options.json, "FILE", "write the results as JSON");
-  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
-  list.addCompiler(compiler, {"target", "O", "precision"});
-  list.needSource({"context"});
+  addCheckpointOptions(list, source, compiler);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model"))
     return *code;

@@ -60,9 +60,7 @@ static int runProgram(const Command &command, ArrayRef<StringRef> arguments, Arr
   OptionList list;
   ProgramArguments given;
   given.addTo(list, leftOut);
-  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
-  list.addCompiler(compiler, {"target", "O", "precision"});
-  list.needSource({"context"});
+  addCheckpointOptions(list, source, compiler);
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional, "a model"))
     return *code;

@@ -35,6 +35,12 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
   return false;
 }
 
+void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler) {
+  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
+  list.addCompiler(compiler, {"target", "O", "precision"});
+  list.needSource({"context"});
+}
+
 ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,
                              const TemporaryFolder &folder) {
   std::optional<ModelKind> kind = modelKindOf(source.path);

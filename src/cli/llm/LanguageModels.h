@@ -18,6 +18,9 @@ struct LanguageModelSource {
 bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
                           StringRef output, CompileReport *report = nullptr);
 
+/// The options of a checkpoint that a command compiles first.
+void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler);
+
 /// Loads what `perpend llm compile` has made, or compiles a checkpoint into `folder` first. Null: printed.
 ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,
                              const TemporaryFolder &folder);

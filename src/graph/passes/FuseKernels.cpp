@@ -161,8 +161,7 @@ static bool isViewOfCache(Operation *op) {
 
 /// When a map reads two reductions, one is stored: the one with fewer bits.
 static bool isWiderReduction(Value value, Value other) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
+  value = originOf(value);
   auto bits = [](Value tensor) { return bitWidth(tensorTypeOf(tensor).getElementType()); };
   return value.hasOneUse() && isa_and_nonnull<ReductionInterface>(value.getDefiningOp()) && bits(value) > bits(other);
 }

@@ -45,9 +45,7 @@ static bool hasOneUser(Value value) {
 }
 
 static bool isReduction(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
-  auto element = value.getDefiningOp<ElementInterface>();
+  auto element = originOf(value).getDefiningOp<ElementInterface>();
   return element && element.elementKind() == ElementKind::Reduction;
 }
 

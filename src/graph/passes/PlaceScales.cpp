@@ -332,7 +332,7 @@ struct PlaceScales : perpend::graph::impl::GraphPlaceScalesBase<PlaceScales> {
   void runOnOperation() override {
     SmallVector<Operation *> operators;
     getOperation().walk([&](Operation *op) {
-      if (isa<ElementInterface>(op) && !isa<ConstantOp>(op))
+      if (isa<ElementInterface>(op) && !op->hasTrait<OpTrait::ConstantLike>())
         operators.push_back(op);
     });
     for (Operation *op : operators) {

@@ -48,7 +48,7 @@ static bool isFreeToTranspose(Value value) {
                1 ||
            isFreeToTranspose(broadcast.getInput()) || broadcast.getInput().getDefiningOp<TransposeOp>() ||
            broadcast.getInput().getDefiningOp<ReshapeOp>();
-  return isa<ConstantOp>(op);
+  return op->hasTrait<OpTrait::ConstantLike>();
 }
 
 /// The transpose that computes an operand, if it is in the same block: one outside a loop must not move into the loop.
