@@ -80,7 +80,8 @@ class Model(_perpend.Model):
 
     def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
         if isinstance(path, Model):
-            super().__init__(path, entry or path.entry or path.entries[0])
+            entry = entry or path.entry
+            super().__init__(path, entry or path.entries[0])
             weights = path.weights
         else:
             super().__init__(path, threads, weights)
@@ -177,7 +178,7 @@ class Model(_perpend.Model):
 
     def _links_beside(self, target: Path) -> dict[Path, Path]:
         """Links that are wanted for the files of the user that a library in another folder would not find."""
-        links = {}
+        links: dict[Path, Path] = {}
         for name, file in self._weights_files(packed=False).items():
             link = target.parent / Path(name).name
             if any(path.exists() and path.samefile(file) for path in (target.parent / name, link)):

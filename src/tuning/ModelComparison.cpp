@@ -4,6 +4,7 @@
 
 #include "graph/Entries.h"
 #include "graph/KernelSymbols.h"
+#include "graph/States.h"
 #include "graph/Symbols.h"
 #include "tile/Attributes.h"
 #include "tune/Processes.h"
@@ -17,6 +18,9 @@ namespace perpend {
 
 llvm::Expected<std::unique_ptr<ModelComparison>> ModelComparison::make(ModuleOp model, const ExtentSet &extents,
                                                                        Setting setting) {
+  for (const graph::State &state : graph::statesOf(graph::firstEntryOf(model)))
+    if (state.growing)
+      return llvm::createStringError("its state '" + state.name + "' grows from run to run");
   llvm::Expected<target::ScratchDirectory> folder = target::ScratchDirectory::createTemporary();
   if (!folder)
     return folder.takeError();

@@ -37,7 +37,7 @@ public:
     std::chrono::steady_clock::time_point end; ///< deadline of all processes
     std::function<bool()> isInterrupted;
   };
-  /// `model` is as tuningTasksOf() leaves it. Errors: no temporary folder.
+  /// `model` is as tuningTasksOf() leaves it. Errors: no temporary folder, a state that grows.
   static llvm::Expected<std::unique_ptr<ModelComparison>> make(mlir::ModuleOp model, const ExtentSet &extents,
                                                                Setting setting);
 

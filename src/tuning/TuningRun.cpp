@@ -55,42 +55,51 @@ static bool isOfShape(ArrayRef<int64_t> extents, const graph::Shape &shape, cons
          });
 }
 
-/// A file must fit the extents of at least one set. In the sets that it fits, it determines the remaining symbols.
+/// Why an input of an entry cannot be this array; empty if it fits the extents of at least one set. In the sets that it
+/// fits, it determines the remaining symbols.
+std::string TuningRun::bindInput(func::FuncOp entry, unsigned number, const arrays::Array &given) {
+  auto type = dyn_cast<RankedTensorType>(entry.getArgumentTypes()[number]);
+  std::optional<perpend_type> wanted = type ? interp::interfaceType(type.getElementType()) : std::nullopt;
+  if (wanted && *wanted != given.type)
+    return std::string("expected ") + perpend_type_name(*wanted) + ", got " + perpend_type_name(given.type);
+  ArrayRef<int64_t> extents = given.shape;
+  graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
+  bool isAny = false;
+  for (ExtentSet &set : options.extents) {
+    ExtentSet bound = set;
+    for (auto [extent, number] : llvm::zip(shape, extents))
+      bindSymbols(extent, number, graph::symbolsOf(entry), bound);
+    if (isOfShape(extents, shape, bound))
+      set = bound, isAny = true;
+  }
+  std::string got = llvm::join(llvm::map_range(extents, [](int64_t extent) { return std::to_string(extent); }), ", ");
+  return isAny ? "" : "expected " + graph::toString(shape) + ", got [" + got + "]\nhint: or other values with --symbol";
+}
+
+/// A given array must fit an input of its name, in one entry at least: prefill and decode have inputs of one name.
 LogicalResult TuningRun::bindInputs(ArrayRef<ModuleOp> modules) {
-  std::set<StringRef> found;
+  llvm::StringMap<std::string> refusals; // empty: it fits
   for (ModuleOp module : modules) {
-    auto main = graph::firstEntryOf(module);
-    for (unsigned i = 0; main && i < main.getNumArguments(); ++i) {
-      auto name = main.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
-      auto type = dyn_cast<RankedTensorType>(main.getArgumentTypes()[i]);
+    auto entry = graph::firstEntryOf(module);
+    for (unsigned i = 0; entry && i < entry.getNumArguments(); ++i) {
+      auto name = entry.getArgAttrOfType<StringAttr>(i, graph::nameAttribute);
       auto given = name ? options.inputs.find(name.getValue()) : options.inputs.end();
       if (given == options.inputs.end())
         continue;
-      found.insert(given->first());
-      std::optional<perpend_type> wanted = type ? interp::interfaceType(type.getElementType()) : std::nullopt;
-      if (wanted && *wanted != given->second.type)
-        return module.emitError("input '") << name.getValue() << "': expected " << perpend_type_name(*wanted)
-                                           << ", got " << perpend_type_name(given->second.type);
-      ArrayRef<int64_t> extents = given->second.shape;
-      graph::Shape shape = type ? graph::shapeOf(type) : graph::Shape();
-      bool isAny = false;
-      for (ExtentSet &set : options.extents) {
-        ExtentSet bound = set;
-        for (auto [extent, number] : llvm::zip(shape, extents))
-          bindSymbols(extent, number, graph::symbolsOf(main), bound);
-        if (isOfShape(extents, shape, bound))
-          set = bound, isAny = true;
-      }
-      if (!isAny)
-        return module.emitError("input '") << name.getValue() << "': expected " << graph::toString(shape) << ", got ["
-                                           << extents << "]\nhint: or other values with --symbol";
+      std::string refusal = bindInput(entry, i, given->second);
+      auto [known, isFirst] = refusals.try_emplace(given->first(), refusal);
+      if (!isFirst && refusal.empty())
+        known->second.clear();
     }
   }
-  if (found.size() == options.inputs.size())
-    return success();
   SmallVector<StringRef> names;
-  for (const auto &input : options.inputs)
+  for (const auto &input : options.inputs) {
     names.push_back(input.first());
+    if (auto known = refusals.find(input.first()); known != refusals.end() && !known->second.empty())
+      return ModuleOp(modules.front()).emitError("input '") << input.first() << "': " << known->second;
+  }
+  if (refusals.size() == options.inputs.size())
+    return success();
   return ModuleOp(modules.front()).emitError("the model lacks one of the given inputs: ") << llvm::join(names, ", ");
 }
 

@@ -83,6 +83,7 @@ private:
   TuningRun(TuningOptions options, target::TargetInfo target, IsInterrupted isInterrupted)
       : options(std::move(options)), target(std::move(target)), isInterrupted(std::move(isInterrupted)) {}
   mlir::LogicalResult readIntrinsics(mlir::MLIRContext *context);
+  std::string bindInput(mlir::func::FuncOp entry, unsigned number, const arrays::Array &given);
   mlir::LogicalResult bindInputs(llvm::ArrayRef<mlir::ModuleOp> modules);
   mlir::LogicalResult checkSymbols(llvm::ArrayRef<mlir::ModuleOp> modules);
   int64_t otherBytesOf(const TaskExtents &extents) const;

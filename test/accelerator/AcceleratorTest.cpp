@@ -426,13 +426,22 @@ TEST(Descriptor, hasEveryInstructionSet) {
   EXPECT_NE(text.find(R"("isa":["sve2","matrix-unit"])"), std::string::npos) << text;
 }
 
-TEST(AcceleratorErrors, memoriesThatItHasNot) {
-  Module module("");
-  target::Machine target = Accelerator().target();
-  target.memories = {{"local"}};
-  EXPECT_FALSE(succeeded(
-      tile::IntrinsicLibrary().add(&module.context, "text", Accelerator().intrinsics(), &target, /*needsCode=*/false)));
-  EXPECT_NE(module.messages.find("intrinsic 'product': expected one of the target's memories local, got 'input'"),
-            std::string::npos)
-      << module.messages;
+/// A file of several machines' intrinsics is read; those of others are named, and a schedule cannot use them.
+TEST(AcceleratorErrors, memoriesAndUnitsThatItHasNot) {
+  const target::Machine whole = Accelerator().target();
+  target::Machine withoutMemories = whole, withoutUnits = whole;
+  withoutMemories.memories = {{"local"}};
+  withoutUnits.units = {"mover"};
+  for (const auto &[machine, missing] :
+       {std::pair(&withoutMemories, "memory 'input'"), std::pair(&withoutUnits, "unit 'matrix'")}) {
+    Module module("");
+    tile::IntrinsicLibrary library;
+    ASSERT_TRUE(
+        succeeded(library.add(&module.context, "text", Accelerator().intrinsics(), machine, /*needsCode=*/false)));
+    EXPECT_NE(module.messages.find(std::string("intrinsic 'product' is not used: the target has no ") + missing),
+              std::string::npos)
+        << module.messages;
+    EXPECT_EQ(library.find("product")->missingOn(*machine), missing);
+    EXPECT_EQ(library.find("product")->missingOn(whole), "");
+  }
 }

@@ -13,7 +13,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.tool import DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
+from cli.tool import DIGITS, GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, save, succeed, value
+from e2e.test_states import APPEND
+from onnx import helper, numpy_helper
 
 SECTION = re.compile(r'^schedule @(\w+) structure "(\w+)" for "([^"]+)" \{\n(.*?)^\}', re.M | re.S)
 
@@ -234,6 +236,40 @@ def test_an_input(tiny: Path) -> None:
     assert "the model has no input for 'y=x.npy'" in reject(*list_it[:-1], "y=x.npy", folder=tiny.parent)
     assert "the model has no input for 'x.npy'" in reject(*list_it, "--input", "x.npy", folder=tiny.parent)
     assert "input 'x' is given twice" in reject(*list_it, "--input", "x=x.npy", folder=tiny.parent)
+
+
+def test_an_input_of_one_entry(tmp_path: Path) -> None:
+    """Entries have inputs of one name: a file must fit one of them. What fits none is refused."""
+    weights = np.arange(40, dtype=np.float32).reshape(5, 8)
+    for name, rows in [("prefill", "n"), ("decode", 1)]:
+        nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+        save(
+            tmp_path / f"{name}.onnx",
+            nodes,
+            [value("x", [rows, 5])],
+            [value("y", [rows, 8])],
+            [numpy_helper.from_array(weights, "w")],
+        )
+    models = ["prefill=prefill.onnx", "decode=decode.onnx"]
+    succeed("compile", *models, "--stop-after", "simplify", "-o", "both.mlir", folder=tmp_path)
+    list_it = ["tune", "both.mlir", "--list", "--input"]
+    np.save(tmp_path / "x.npy", np.zeros((48, 5), np.float32))
+    assert succeed(*list_it, "x=x.npy", folder=tmp_path).count("matmul") == 2
+    np.save(tmp_path / "x.npy", np.zeros((48, 7), np.float32))
+    assert "input 'x': expected [n, 5], got [48, 7]" in reject(*list_it, "x=x.npy", folder=tmp_path)
+    np.save(tmp_path / "x.npy", np.zeros((48, 5), np.int32))
+    assert "input 'x': expected f32, got i32" in reject(*list_it, "x=x.npy", folder=tmp_path)
+
+
+def test_a_growing_state(tmp_path: Path) -> None:
+    """Runs of the whole model would have other lengths than the kernels were measured with: none refutes a record."""
+    (tmp_path / "cache.mlir").write_text(APPEND.replace("capacity = 20", "capacity = 4000"))
+    extents = ["--symbol", "n=64", "--symbol", "length=512"]
+    done = perpend("tune", "cache.mlir", *extents, "-o", "t.db", "--budget", "12s", folder=tmp_path)
+    assert done.returncode == GOOD, done.stderr
+    found = execute(tmp_path / "t.db", "select count(*) from records")
+    refused = "the model was not measured with the new schedules: its state 'k' grows from run to run" in done.stdout
+    assert refused == (found != [(0,)]), done.stdout
 
 
 def test_a_short_budget(tmp_path: Path) -> None:

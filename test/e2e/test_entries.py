@@ -132,6 +132,8 @@ def test_python(folder: Path, tmp_path: Path) -> None:
         np.testing.assert_array_equal(both[name](X), expected)
         np.testing.assert_array_equal(perpend.load(tmp_path / "m.so")[name](X), expected)
     assert both.description["weightsBytes"] == perpend.load(folder / "both.so").description["weightsBytes"]
+    assert perpend.Model(both["decode"]).entry == "decode"
+    assert perpend.Model(both["decode"]).interface == both["decode"].interface != both.interface
     with pytest.raises(perpend.CompileError, match="entry '2b': expected an identifier"):
         perpend.compile({"2b": models["prefill"]})
 

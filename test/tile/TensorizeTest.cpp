@@ -168,6 +168,7 @@ TEST_P(Tensorize, computesTheSame) {
   run(*module.module, createTileBuildBlocks());
   perpend::target::Machine machine;
   machine.memories = {{"local"}, {"l1"}};
+  machine.units = {"vectors"};
   KernelSchedule schedule(module.module->lookupSymbol<mlir::func::FuncOp>("k"), machine);
   GetParam().apply(schedule);
   if (*GetParam().message) {

@@ -20,8 +20,16 @@ std::string perpend::tile::missingFeatures(const Features &features, const targe
 
 std::string Intrinsic::missingOn(const target::Machine &machine) const {
   std::string missing = missingFeatures(features, machine);
-  bool hasUnit = unit.empty() || machine.hasUnit(unit);
-  return missing.empty() && !hasUnit ? "unit '" + unit + "'" : missing;
+  return missing.empty() ? missingPartOn(machine) : missing;
+}
+
+std::string Intrinsic::missingPartOn(const target::Machine &machine) const {
+  if (!unit.empty() && !machine.hasUnit(unit))
+    return "unit '" + unit + "'";
+  for (unsigned i = 0; i < strides.size(); ++i)
+    if (StringRef memory = memoryOf(i); !memory.empty() && !llvm::is_contained(machine.scopes(), memory))
+      return "memory '" + memory.str() + "'";
+  return "";
 }
 
 /// The value of each parameter: the extent of its iterator.

@@ -34,14 +34,13 @@ public:
 
   FailureOr<Intrinsic> run() {
     intrinsic.name = function.getSymName();
-    if (!isNest() || !areMemoriesKnown() || !isDescribed() || !areEntriesRead())
+    if (!isNest() || !isDescribed() || !areEntriesRead())
       return failure();
     intrinsic.panels = PanelLayout::of(intrinsic);
     intrinsic.groups = GroupLayout::of(intrinsic);
     if (!areSteps() || !isImplemented())
       return failure();
-    if (target && llvm::none_of(machines(), [&](const auto *machine) { return intrinsic.missingOn(*machine).empty(); }))
-      intrinsic.lacks = intrinsic.missingOn(*target);
+    warnIfUnknown();
     return std::move(intrinsic);
   }
 
@@ -52,19 +51,11 @@ private:
     return false;
   }
   bool isEntry(StringRef name, Attribute value);
-  /// The target and its devices.
-  SmallVector<const target::Machine *> machines() const {
-    SmallVector<const target::Machine *> all{target};
-    for (const target::Machine &device : target->devices)
-      all.push_back(&device);
-    return all;
-  }
-  bool isKnown(StringRef name, StringRef what, function_ref<std::vector<std::string>(const target::Machine &)> known);
+  void warnIfUnknown();
 
   // What it computes
   bool isNest();
   bool isDescribed();
-  bool areMemoriesKnown();
   bool isAccessDescribed(const Access &access);
   bool isBodyDescribed();
   // The attribute
@@ -115,22 +106,13 @@ bool Reader::isNest() {
   return true;
 }
 
-/// Whether the target, or one of its devices, has a part of this name.
-bool Reader::isKnown(StringRef name, StringRef what,
-                     function_ref<std::vector<std::string>(const target::Machine &)> known) {
-  std::vector<std::string> all;
-  for (const target::Machine *machine : machines())
-    llvm::append_range(all, known(*machine));
-  return llvm::is_contained(all, name) ||
-         fail("expected one of the target's " + what + " " + llvm::join(all, ", ") + ", got '" + name + "'");
-}
-
-/// Each buffer is in a memory of the target.
-bool Reader::areMemoriesKnown() {
-  return !target || llvm::all_of(llvm::seq(function.getNumArguments()), [&](unsigned i) {
-    StringRef memory = intrinsic.memoryOf(i);
-    return memory.empty() || isKnown(memory, "memories", [](const auto &machine) { return machine.scopes(); });
-  });
+/// A file may describe intrinsics of several machines, so a unit or a memory that neither the target nor a device has
+/// is no error, as little as a feature. The warning finds misspelt names.
+void Reader::warnIfUnknown() {
+  auto lacks = [&](const target::Machine &machine) { return !intrinsic.missingPartOn(machine).empty(); };
+  if (target && lacks(*target) && llvm::all_of(target->devices, lacks))
+    function.emitWarning("intrinsic '") << intrinsic.name << "' is not used: the target has no "
+                                        << intrinsic.missingPartOn(*target);
 }
 
 /// Each index is a different iterator whose extent is that of the dimension.
@@ -343,7 +325,7 @@ bool Reader::isEntry(StringRef name, Attribute value) {
     return readWhere(value);
   if (name == "unit" && text) {
     intrinsic.unit = text.str();
-    return !target || isKnown(text, "units", [](const auto &machine) { return machine.units; });
+    return true;
   }
   if (name == "features")
     return readFeatures(value, intrinsic.features);

@@ -110,8 +110,6 @@ struct Intrinsic {
   std::vector<std::string> objects;
   /// All functions of its text except the description.
   llvm::SmallVector<mlir::func::FuncOp> functions() const;
-  /// What the machine for which it was read, and each of its devices, lacks; empty: usable.
-  std::string lacks;
   /// The layout of the operands, if it adds products of panels.
   std::optional<PanelLayout> panels;
   std::optional<GroupLayout> groups;
@@ -123,8 +121,10 @@ struct Intrinsic {
   /// The accumulators of one column of a panel: one; or one per element of a word, if elements have the type of the
   /// sums and no step adds their products. These are added up at the end.
   int64_t sumsOfColumn() const;
-  /// The unit or the features that the machine lacks; empty: usable.
+  /// The features, the unit or the memory that the machine lacks; empty: usable.
   std::string missingOn(const target::Machine &machine) const;
+  /// The unit or the memory alone.
+  std::string missingPartOn(const target::Machine &machine) const;
   /// Whether it accepts iterators of these extents.
   bool allows(llvm::ArrayRef<SymbolicInt> extents) const;
   /// Unknown extents are assumed to be long. nullopt if no cycles are given.

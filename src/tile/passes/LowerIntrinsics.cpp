@@ -15,6 +15,7 @@
 #include "graph/ErrorKind.h"
 #include "tile/intrinsics/Emitters.h"
 #include "tile/intrinsics/ObjectCall.h"
+#include "tile/ir/Levels.h"
 #include "tile/passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -108,13 +109,17 @@ Value LowerIntrinsics::partOf(OpBuilder &builder, CallIntrinsicOp op, const Intr
 
 LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Intrinsic *intrinsic = IntrinsicLibrary::of(&getContext()).find(op.getName());
-  if (std::string lacks = intrinsic ? intrinsic->missingOn(target) : ""; !lacks.empty())
+  auto kernel = op->getParentOfType<func::FuncOp>();
+  const target::Machine *machine = machineOf(kernel, target);
+  if (!machine)
+    return reportDevice(kernel, target);
+  if (std::string lacks = intrinsic ? intrinsic->missingOn(*machine) : ""; !lacks.empty())
     return op.emitError("'") << op.getName() << "' is for another machine: the target has no " << lacks
                              << graph::Hint("pack the operands for this target (--start-from pack), or compile for the "
                                             "one that they were packed for");
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
-    return emitter->lower(op, *intrinsic, target);
+    return emitter->lower(op, *intrinsic, *machine);
   if (!intrinsic || !intrinsic->implementation || !fits(op, *intrinsic))
     return op.emitError("'") << op.getName()
                              << "' is no intrinsic with an implementation for this machine, or has other operands"

@@ -227,8 +227,8 @@ LogicalResult KernelSchedule::tensorize(Place place, StringRef name) {
     return refuse(title + "expected one of the intrinsics " + known +
                   "\nhint: a file brings others (--intrinsics FILE)");
   }
-  if (!intrinsic->lacks.empty())
-    return refuse(title + "the machine has no " + intrinsic->lacks);
+  if (std::string missing = machine ? intrinsic->missingOn(*machine) : ""; !missing.empty())
+    return refuse(title + "the machine has no " + missing);
   auto outer = dyn_cast<BlockOp>(*found);
   if (outer && !intrinsicOf(outer).empty())
     return refuse(title + "the block is computed by '" + intrinsicOf(outer) + "' already");
