@@ -72,9 +72,9 @@ static perpend_status checkInstructionSets(const Tables &tables) {
   if (missing.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,
-        "model '%.60s' needs %s, which this machine lacks; hint: compile it for this machine (target %.100s was "
-        "asked for)",
-        tables.name, missing.text, tables.target);
+        "model '%.60s' was compiled for the target %.100s and needs %s, which this machine lacks; hint: compile it for "
+        "this machine",
+        tables.name, tables.target, missing.text);
   if (refused.used)
     return fail(
         PERPEND_UNSUPPORTED_CPU,

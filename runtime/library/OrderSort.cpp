@@ -228,8 +228,11 @@ extern "C" perpend_status perpend_order_sort(perpend_call *call) {
   const perpend_tensor &x = call->inputs[0];
   const int64_t *shape = perpend_call_expected_shape(call, 0);
   if (x.rank != 3 || !hasOrder(x.type) || call->inputs[1].type != PERPEND_I64)
-    return perpend_call_fail(call, "expected three dimensions of numbers and a rank of i64, got %d of %s",
-                             static_cast<int>(x.rank), perpend_type_name(x.type));
+    return perpend_call_fail(call,
+                             "expected a tensor of numbers with 3 dimensions, and the first position as i64, got %d "
+                             "dimensions of %s, and %s",
+                             static_cast<int>(x.rank), perpend_type_name(x.type),
+                             perpend_type_name(call->inputs[1].type));
   const int64_t first = *wordsOf(call->inputs[1]), wanted = shape[1];
   if (first < 0 || wanted > x.shape[1] - first || x.shape[0] != shape[0] || x.shape[2] != shape[2] ||
       x.shape[1] > 0xffffffff)

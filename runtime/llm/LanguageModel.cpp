@@ -90,7 +90,8 @@ static perpend_status openTokenizer(const perpend_model *model, perpend_llm &llm
   int64_t sizeBytes = 0;
   const void *table = perpend_model_asset(model, tokenizerAsset, &sizeBytes);
   if (!table)
-    return fail(PERPEND_INVALID_ARGUMENT, "model '%.60s': it has no tokenizer; hint: compile it again",
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "model '%.60s' contains no tokenizer; hint: perpend llm compile adds the one of its checkpoint",
                 perpend_model_name(model));
   return perpend_tokenizer_create(table, sizeBytes, &llm.tokenizer);
 }

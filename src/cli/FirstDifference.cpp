@@ -1,9 +1,8 @@
-//===- FirstDifference.cpp - finds the first operator with a wrong value --===//
+//===- FirstDifference.cpp - finds an operator with a wrong value ---------===//
 //
-// Cuts a model after operator k, so that the operator's value is the only
-// output; everything before is compiled together, as in the whole model.
-// Bisects [0, operators): if the part agrees, the error is further to the
-// right. With several errors, finds one of them.
+// Truncates the model after operator k, makes its value the only output, erases operators that it does not need, and
+// compares the compiled result with the interpreter's. Bisects over k: if both agree, the first wrong operator comes
+// later. If several operators are wrong, the search finds one of them, not necessarily the first.
 //
 //===----------------------------------------------------------------------===//
 

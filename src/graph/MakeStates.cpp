@@ -235,10 +235,11 @@ static std::string listOf(unsigned count, llvm::function_ref<StringAttr(unsigned
 static LogicalResult choose(func::FuncOp main, const StateOption &option, std::vector<Chosen> &all) {
   auto inputName = [&](unsigned i) { return main.getArgAttrOfType<StringAttr>(i, nameAttribute); };
   auto outputName = [&](unsigned i) { return main.getResultAttrOfType<StringAttr>(i, nameAttribute); };
-  bool isFound = false;
+  bool isFound = false, isAnyTaken = false;
   for (unsigned argument = 0; argument < main.getNumArguments(); ++argument) {
     std::optional<StringRef> star = match(option.input, nameOf(inputName(argument)));
     bool isTaken = llvm::any_of(all, [&](const Chosen &other) { return other.argument == argument; });
+    isAnyTaken |= star && isTaken;
     if (!star || isTaken)
       continue;
     std::string output = replaceStar(option.output, *star);
@@ -247,16 +248,20 @@ static LogicalResult choose(func::FuncOp main, const StateOption &option, std::v
     if (result == outputs.end())
       return main.emitError("state '") << nameOf(inputName(argument)) << "': expected an output '" << output
                                        << "', got " << listOf(main.getNumResults(), outputName)
-                                       << Hint("INPUT=OUTPUT, in which * is the same text in both");
+                                       << Hint("INPUT=OUTPUT; * stands for the same text in both");
     std::string name = option.name.empty() ? nameOf(inputName(argument)).str() : option.name;
     all.push_back({argument, *result, &option, name});
     isFound = true;
   }
   if (isFound)
     return success();
-  return main.emitError("no input is called '")
-         << option.input << "', to be a state; there are " << listOf(main.getNumArguments(), inputName)
-         << Hint("INPUT=OUTPUT, in which * is the same text in both");
+  if (isAnyTaken)
+    return main.emitError("option '") << option.input << "=" << option.output
+                                      << "': the input is the state of an earlier option"
+                                      << Hint("give each input once");
+  return main.emitError("option '") << option.input << "=" << option.output << "': no input is called '" << option.input
+                                    << "'; there are " << listOf(main.getNumArguments(), inputName)
+                                    << Hint("INPUT=OUTPUT; * stands for the same text in both");
 }
 
 LogicalResult makeStates(func::FuncOp main, ArrayRef<StateOption> options) {

@@ -88,7 +88,8 @@ LogicalResult CallKernelOp::verifySymbolUses(SymbolTableCollection &symbols) {
   addSymbolReplacements(replacer, values);
   auto type = cast<FunctionType>(replacer.replace(function.getFunctionType()));
   if (!llvm::equal(type.getInputs(), getOperandTypes()) || !llvm::equal(type.getResults(), getResultTypes()))
-    return emitOpError("C2: '") << getKernel() << "' has type " << type << " with this call's symbols, the call "
-                                << FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
+    return emitOpError("C2: with this call's symbols, kernel '")
+           << getKernel() << "' has type " << type << ", but the call has type "
+           << FunctionType::get(getContext(), getOperandTypes(), getResultTypes());
   return success();
 }

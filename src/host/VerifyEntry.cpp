@@ -1,9 +1,9 @@
-//===- VerifyEntry.cpp - the names of a host program ----------------------===//
+//===- VerifyEntry.cpp - verifies symbols, binding and sizes of an entry --===//
 //
-// Code and runtime find symbols, buffers and rooms by their numbers, and trust
-// the extents of inputs once binding has accepted them. So every symbol has a
-// value where it is used, every dimension of an input is compared, and sizes that
-// are needed before a run depend on inputs alone.
+// Generated code and runtime index symbols, buffers and rooms (memory whose size only a run knows) without checks, and
+// trust the extents of inputs after binding. So every symbol must be defined before its use, binding must compare
+// every dimension of an input with its type, and sizes that are needed before the run may depend on the shapes of
+// inputs only, not on their data.
 //
 //===----------------------------------------------------------------------===//
 

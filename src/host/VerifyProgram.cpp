@@ -1,8 +1,8 @@
-//===- VerifyProgram.cpp - what a host program must hold --------------------===//
+//===- VerifyProgram.cpp - verifies host programs and memory plans --------===//
 //
-// Properties, not the result of one planner: a plan that another strategy or a
-// person made passes as long as no value overwrites another one that is still
-// read.
+// Checks launches against the kernels' signatures, scratch sizes, constants, bounds of buffers, lifetimes, and that a
+// read follows a write through the same place. It accepts every valid memory plan, also one that a person wrote or
+// another strategy made: buffers that live at the same time must not overlap in memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -210,7 +210,7 @@ Program *ProgramCache::compile(Operation *function) {
     auto callee = cast<func::FuncOp>(function);
     std::unique_ptr<Program> program;
     if (callee.isExternal())
-      callee.emitError("the interpreter expects a function with a body");
+      callee.emitError("the interpreter cannot run function '") << callee.getSymName() << "': it has no body";
     else
       program = Program::compile(callee.getBody().front(), environment, this);
     programs[function] = std::move(program);

@@ -1,14 +1,16 @@
 //===- Scalars.h - arith and math on scalars --------------------*- C++ -*-===//
 //
-// One table from operation names to functions over blocks of registers. Where
-// arith leaves the result undefined, it is defined here, without traps:
-// division or remainder by zero gives 0; the most negative number divided by -1
-// wraps (remainder 0); a shift by the width or more gives 0; NaN and floats
-// outside int64_t give the lowest int64_t, or for integers of at most 32 bits
-// those outside int32_t the lowest int32_t, of which narrower integers take the
-// low bits. maximumf and minimumf propagate NaN and order
-// -0 < +0. f16 and bf16 are computed in float and rounded after each operation;
-// math functions of f32 are computed in double and rounded. Integers wrap.
+// A table maps operation names to functions that compute a block of elements. It defines the results that arith leaves
+// undefined, and never traps: division or remainder by zero gives 0; INT_MIN / -1 wraps (remainder 0); a shift by the
+// bit width or more gives 0.
+//
+// fptosi to more than 32 bits gives INT64_MIN for NaN and values out of range; to at most 32 bits it converts to
+// int32_t first (INT32_MIN if out of range) and truncates. fptoui converts values in [2^63, 2^64) exactly and all
+// others as fptosi to 64 bits does, then truncates.
+//
+// maximumf and minimumf propagate NaN and order -0 < +0. Integers wrap. Arithmetic of f16 and bf16 is computed in
+// float and rounded after each operation; elementary functions, and fma of 16-bit floats, are computed in double and
+// rounded.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- Database.h - the database of tuning results --------------*- C++ -*-===//
 //
-// An SQLite file. A record is the trace of one kernel on one machine, with its
-// time and that of the compiler's own trace in the same runs. Several tuners
-// may write at the same time; each record is one transaction. Files of older
-// versions can be read unchanged; the first writer upgrades them.
+// An SQLite file. A record holds the best schedule trace of one kernel for one target, the values of its symbols and a
+// number of threads; its time; and the time of the compiler's own schedule in the same runs. Several tuners may write
+// at the same time; each add() or merge() is one transaction. Files of older versions can be read unchanged; the first
+// writer upgrades them.
 //
 //===----------------------------------------------------------------------===//
 

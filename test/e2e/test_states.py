@@ -395,7 +395,7 @@ def test_inputs_and_outputs_of_onnx(tmp_path: Path) -> None:
     ("state", "message"),
     [
         ("past_*", "option '--state': expected INPUT=OUTPUT"),
-        ("old_*=present_*", "no input is called 'old_*'"),
+        ("old_*=present_*", "option 'old_*=present_*': no input is called 'old_*'"),
         ("past_*=next_*", "expected an output 'next_key_0'"),
         ("past_key_0=y", "S3: expected a result with the element type and the extents"),
     ],

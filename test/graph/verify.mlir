@@ -389,7 +389,7 @@ func.func private @kernel(tensor<?xf32, #n>) -> tensor<?xf32, #n> attributes {gr
 // -----
 
 func.func @scatter_c1(%a: tensor<3x4xf32>, %i: tensor<5x3xi64>, %u: tensor<5xf32>) {
-  // expected-error @+1 {{C1: expected integer indices whose last extent is at most 2}}
+  // expected-error @+1 {{C1: expected integer indices of rank 1 or more, whose last extent is a number of at most 2 (the input's rank), got}}
   %r = graph.scatter %a [%i] to %u : (tensor<3x4xf32>, tensor<5x3xi64>, tensor<5xf32>) -> tensor<3x4xf32>
   return
 }

@@ -93,8 +93,8 @@ TEST(Model, RefusesAnotherMagicOrAbi) {
 TEST(Model, RefusesMissingInstructionSets) {
   Candidate candidate([](fake::Tables &tables) { tables.head.isa = tables.texts({"sse4.2", "quantum512"}); });
   EXPECT_EQ(candidate.open(), PERPEND_UNSUPPORTED_CPU);
-  expectMessage("model 'fake' needs quantum512, which this machine lacks; hint: compile it for this machine (target "
-                "x86-64 was asked for)");
+  expectMessage("model 'fake' was compiled for the target x86-64 and needs quantum512, which this machine lacks; hint: "
+                "compile it for this machine");
   Candidate other([](fake::Tables &tables) {
     tables.head.isa = tables.texts({"quantum512"});
     tables.head.hint = tables.text("wait some years");

@@ -161,7 +161,8 @@ TEST(OrderTest, WhatItRefuses) {
   EXPECT_EQ(run(call, x, {-1, 2}), PERPEND_INVALID_DATA);
   auto text = call.texts({1, 1, 1}, {"a"});
   EXPECT_EQ(run(call, text, {0, 1}), PERPEND_INVALID_DATA);
-  EXPECT_EQ(call.message, "expected three dimensions of numbers and a rank of i64, got 3 of string");
+  EXPECT_EQ(call.message, "expected a tensor of numbers with 3 dimensions, and the first position as i64, "
+                          "got 3 dimensions of string, and i64");
 }
 
 } // namespace

@@ -1,13 +1,13 @@
 //===- Import.h - imports checkpoints of language models --------*- C++ -*-===//
 //
-// Makes a module with one function @main, tokens [batch, n] to logits [batch, n,
-// vocabulary], from weights and settings alone: a GGUF file, or a folder with
-// config.json and safetensors files. The module keeps the files mapped as long
-// as its context lives, because weights stay in them.
+// Builds a module whose @main maps tokens [batch, n] to logits [batch, n, vocabulary]. A checkpoint holds no graph:
+// the importer builds it from weights and settings, which are a GGUF file, or a folder with config.json and
+// safetensors files. The files stay mapped for the lifetime of the MLIRContext, because the module's weights refer to
+// them without a copy.
 //
-// With a cache, main continues one sequence: tokens [n], n >= 1, to the logits
-// [vocabulary] of the last of them. Keys and values of all tokens so far are
-// states that grow (graph/States.h), [tokens, key heads, size of a head] each.
+// With a key-value cache, @main continues one sequence: it maps tokens [n], n >= 1, to the logits [vocabulary] of the
+// last token. The cache is made of growing states (graph/States.h), keys and values of each layer, [tokens, KV heads,
+// head size].
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Import.h - imports ONNX models ---------------------------*- C++ -*-===//
 //
-// importOnnx() makes a module with one function @main from a model file. The
-// module keeps the file mapped as long as its context lives, because weights
-// stay in it.
+// importOnnx() builds a module with one function @main from a model file. The file stays mapped for the lifetime of
+// the MLIRContext, because the module's weights refer to it without a copy.
 //
 //===----------------------------------------------------------------------===//
 

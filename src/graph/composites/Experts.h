@@ -1,8 +1,7 @@
 //===- Experts.h - mixtures of experts --------------------------*- C++ -*-===//
 //
-// Each token passes through those k of many small networks that its router
-// prefers. A loop over the experts gathers the tokens of each, so that nothing
-// is computed for the others.
+// A router selects the k best experts for each token. A loop over the experts gathers each expert's tokens, so an
+// expert computes only the tokens routed to it.
 //
 //===----------------------------------------------------------------------===//
 

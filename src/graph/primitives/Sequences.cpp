@@ -46,8 +46,8 @@ LogicalResult ScatterOp::verify() {
   std::optional<int64_t> depth = indices.empty() ? std::nullopt : indices.back().constant();
   if (!isa<IntegerType>(tensorTypeOf(getIndices()).getElementType()) || !depth ||
       *depth > static_cast<int64_t>(input.size()))
-    return emitOpError("C1: expected integer indices whose last extent is at most ")
-           << input.size() << ", got " << getIndices().getType();
+    return emitOpError("C1: expected integer indices of rank 1 or more, whose last extent is a number of at most ")
+           << input.size() << " (the input's rank), got " << getIndices().getType();
   Shape expected(indices.begin(), indices.end() - 1), updates = shapeOf(getUpdates());
   expected.append(input.begin() + *depth, input.end());
   bool fits = updates.size() == expected.size();

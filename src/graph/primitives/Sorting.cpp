@@ -1,9 +1,10 @@
 //===- Sorting.cpp - the primitive sort -----------------------------------===//
 //
-// Long lines of numbers are not sorted in kernels, but by a call (OrderCalls.cpp).
-// Where the result has all positions of a line: a sorting network on words of key
-// and position for keys of at most 32 bits, merge sort of positions for others.
-// A heap where it has the first ones only. See Sequences.cpp.
+// OrderCalls.cpp replaces this primitive by a call of the library, except for lexicographic keys, element types that
+// the library does not support, and lines (slices along the sorted dimension) of fewer than 64 elements whose keys
+// have at most 32 bits. Kernels compute a full sort by a sorting network on words that hold key and position, if keys
+// have at most 32 bits and are not lexicographic, otherwise by a merge sort of positions; they select the first k
+// positions with a heap. See Sequences.cpp of this folder.
 //
 //===----------------------------------------------------------------------===//
 

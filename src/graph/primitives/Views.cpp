@@ -1,8 +1,7 @@
-//===- Views.cpp - primitives that move elements --------------------------===//
+//===- Views.cpp - primitives that move elements, and dims ----------------===//
 //
-// Each primitive is defined in one place: its verifier (with the labels of
-// Ops.td), what it requires of the symbols in shapes, which dimension of the
-// operand becomes which of the result, and the code that computes one element.
+// Each primitive is defined in one place: its verifier (with the labels of errors in Ops.td), its constraints on
+// symbolic extents, the mapping of the operand's dimensions to the result's, and the code that computes one element.
 //
 //===----------------------------------------------------------------------===//
 

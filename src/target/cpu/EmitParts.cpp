@@ -1,11 +1,11 @@
 //===- EmitParts.cpp - compiles a module in parallel parts ----------------===//
 //
-// LLVM uses one context per thread. So each part is read back from bitcode into its own context, and keeps only its
-// share of the function bodies; optimisation as well as code generation then runs in parallel. Functions are
+// Threads must not share an LLVMContext. So each part is read back from bitcode into its own context, and keeps only
+// its share of the function bodies; optimisation as well as code generation then runs in parallel. Functions are
 // distributed by instruction count, largest first, regardless of the machine: the same module gives the same objects
-// everywhere. The unit of distribution is a kernel's entry together with its kernel, so that LLVM sees both and
-// compiles neither twice; micro-kernels, which several kernels call, go to few parts. The rest is one large function
-// that runs the model; it is in the first part.
+// everywhere. The unit of distribution is a kernel's entry with the local functions that it calls, so that LLVM can
+// inline them. A micro-kernel used in several parts is compiled in each of them; the cost of a part counts such
+// copies. All other definitions (bind, sizes and run of each entry) are in the first part.
 //
 //===----------------------------------------------------------------------===//
 #include "support/Threads.h"

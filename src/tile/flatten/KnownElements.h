@@ -1,8 +1,8 @@
-//===- KnownElements.h - reuses loaded and stored elements ------*- C++ -*-===//
+//===- KnownElements.h - forwards stores and loads, removes dead stores --*- C++ -*-===//
 //
-// Blocks in unrolled loops read elements that other blocks have just read or
-// stored. Within straight-line code, this class loads each element once, and
-// removes stores that are overwritten before they are read.
+// Unrolled blocks read elements that an earlier block has loaded or stored. Within a basic block, this class reuses
+// such values instead of loading them again, and removes a store that another store to the same elements overwrites
+// before they are read.
 //
 //===----------------------------------------------------------------------===//
 

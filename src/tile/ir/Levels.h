@@ -1,9 +1,10 @@
 //===- Levels.h - who runs the iterations of a kernel's loops ---*- C++ -*-===//
 //
-// A machine executes kernels at its levels (target/Machine.h). The iterations of a kernel's only outermost loop, if
-// that is parallel, are its units, which the instances of the outermost level share. In a grid, each iteration of a
-// loop that is bound to a level is an instance of it; such loops are around all of the kernel, one inside the other.
-// `bind` requires a loop to be run by a level; `parallel` only permits it.
+// A machine has levels of execution (target/Machine.h), such as threads. If a kernel is a single nest of loops and the
+// outermost one is parallel, its iterations are the kernel's units. With Launch::Ranges, the instances of the
+// outermost level share the units. With Launch::Grid, each iteration of a loop that is bound to a level runs on an
+// instance of its own; bound loops are a perfect nest around the whole kernel, and an unbound outermost parallel loop
+// runs at the outermost level. `bind` requires a loop to be run by a level; `parallel` only permits it.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,11 +1,14 @@
 //===- PackOperands.cpp - packs operands for intrinsics -------------------===//
 //
-// Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid
-// out as an intrinsic of the machine requires (intrinsics/PanelLayout.h): the left one in rows, the right one
-// packed into panels of columns. Among the intrinsics to whose elements the operands convert exactly
-// (ExactOperands.h), PanelChoice.h chooses; if there is none, the operator stays. Packing consists of pads,
-// reshapes and transposes of the graph. So constant weights are packed by folding, others by a kernel at run
-// time, if that pays (FewRows.h). Depthwise convolutions and contractions with one column stay as they are.
+// Rewrites contractions and channels-last convolutions as tile.matmul and tile.conv, whose operands are laid out as an
+// intrinsic of the machine requires (intrinsics/PanelLayout.h): the left operand row-major, the right operand in
+// panels of columns. PanelChoice.h ranks the intrinsics; the pass takes the first whose element types represent both
+// operands exactly (ExactOperands.h), and leaves the operator unchanged if there is none. Packing consists of graph
+// pads, reshapes and transposes, so constant folding packs constant weights, and a kernel packs other operands at run
+// time. For few rows the pass computes the transposed product or leaves the operands unpacked (FewRows.h).
+//
+// Contractions with one column and convolutions with padding stay unchanged. Integer depthwise convolutions stay
+// graph.conv, but their operands are converted to the element types of an intrinsic's words.
 //
 //   contract(x : [m, k], w : [k, n])  =>  tile.matmul(x, transpose(reshape(pad(w))) : [n/cols, k/g, cols, g])
 //

@@ -1,7 +1,8 @@
 //===- DoubleFunctions.cpp - elementary functions of f64 ------------------===//
 //
 // As in MathFunctions.cpp: reduce the argument, evaluate a polynomial, undo the reduction. There is no wider type to
-// compute in, so what rounding takes from a reduced argument or a sum is kept as a second, small term.
+// compute in, so the rounding error of a reduced argument or of a sum is carried as a low-order term (double-double
+// arithmetic).
 //
 // docs/derive_math_coefficients.py computes the coefficients of the polynomials.
 //

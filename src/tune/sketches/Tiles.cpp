@@ -1,7 +1,8 @@
-//===- Tiles.cpp - sketch rules for sums that reuse data ------------------===//
+//===- Tiles.cpp - sketch rules for contractions that reuse data ----------===//
 //
-// Loops in three levels: units, blocks within them, and register tiles; of the epilogue, or otherwise
-// of a copy.
+// Tiles the spatial loops in three levels: units, blocks and register tiles. The tiled loops are those of the
+// epilogue, if there is one; otherwise those of the sum itself, or of a local copy (cache_write) to whose loops the
+// sum is moved by compute_at.
 //
 //   %i0, %i1, %i2 = split %i, [_, %blocks, %rows]     %j0, %j1, %j2 = split %j, [_, %panels, %columns]
 //   reorder %i0, %j0, %i1, %j1, %i2, %j2              (or %j0, %i0, %j1, %i1, …)
@@ -9,7 +10,8 @@
 //
 // or, if no intrinsic fits, sums in registers:
 //
-//   decompose_reduction %sum, %i2_sum                 reorder %k, %k0, %k1, %i2_sum, %j2_sum
+//   %k0, %k1 = split %k, [_, %steps]                  reorder …, %k0, %k1, %i2_sum, %j2_sum
+//   decompose_reduction %sum, %i2_sum
 //   unroll %k1, unroll %i2_sum, vectorize %j2_sum
 //
 //===----------------------------------------------------------------------===//

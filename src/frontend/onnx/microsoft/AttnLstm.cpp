@@ -1,9 +1,8 @@
-//===- AttnLstm.cpp - an LSTM with attention to a memory ------------------===//
+//===- AttnLstm.cpp - an LSTM with attention over a memory ----------------===//
 //
-// AttnLSTM of the domain com.microsoft: at each step the input is concatenated
-// with what the previous step read from a memory. Source: Bahdanau et al.
-// (2015), "Neural machine translation by jointly learning to align and
-// translate".
+// AttnLSTM of the domain com.microsoft: each step concatenates the input with the attention vector of the previous
+// step. That is the context read from the memory, or, with an attention layer, the projection of hidden state and
+// context. Source: Bahdanau et al. (2015), "Neural machine translation by jointly learning to align and translate".
 //
 //===----------------------------------------------------------------------===//
 

@@ -214,8 +214,12 @@ Results importScan8(Node &node) {
       graph ? scanLayout(node, *graph, inputCount, "directions") : std::optional<ScanLayout>();
   ArrayRef<Value> inputs = ArrayRef<Value>(node.inputs).drop_front();
   auto isScanned = [](Value input) { return rankOf(input) >= 2; };
-  if (!layout || llvm::is_contained(inputs, Value()) || !llvm::all_of(inputs.drop_front(layout->stateCount), isScanned))
-    return graph ? node.fail("expected states and scanned tensors of at least 2 dimensions") : Results();
+  if (!layout)
+    return {};
+  if (llvm::is_contained(inputs, Value()))
+    return node.fail("a state or a scanned tensor is missing");
+  if (!llvm::all_of(inputs.drop_front(layout->stateCount), isScanned))
+    return node.fail("expected scanned tensors of rank 2 or more: [batch, time, ...]");
   Builder &b = node.builder;
   ArrayRef<Value> scanned = inputs.drop_front(layout->stateCount);
   SmallVector<Value> all(inputs);
