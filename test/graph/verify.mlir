@@ -356,7 +356,7 @@ func.func @call_kernel_c1(%a: tensor<3x4xf32>, %b: tensor<4x3xf32>, %i: tensor<4
 // -----
 
 func.func @call_kernel_c2(%a: tensor<3x4xf32>) {
-  // expected-error @+1 {{C2: 'kernel' has type '(tensor<4x3xf32>) -> tensor<4x3xf32>' with this call's symbols, the call '(tensor<3x4xf32>) -> tensor<4x3xf32>'}}
+  // expected-error @+1 {{C2: with this call's symbols, kernel 'kernel' has type '(tensor<4x3xf32>) -> tensor<4x3xf32>', but the call has type '(tensor<3x4xf32>) -> tensor<4x3xf32>'}}
   %r = graph.call_kernel @kernel(%a) : (tensor<3x4xf32>) -> tensor<4x3xf32>
   return
 }
@@ -370,7 +370,7 @@ func.func private @kernel(tensor<4x3xf32>) -> tensor<4x3xf32>
 #twice = #graph.shape<["2*m"]>
 func.func @call_kernel_c2_symbols(%a: tensor<?xf32, #twice>) {
   %r = graph.call_kernel @kernel(%a) {graph.symbols = #twice} : (tensor<?xf32, #twice>) -> tensor<?xf32, #twice>
-  // expected-error @+1 {{C2: 'kernel' has type}}
+  // expected-error @+1 {{C2: with this call's symbols, kernel 'kernel' has type}}
   %s = graph.call_kernel @kernel(%a) {graph.symbols = #m} : (tensor<?xf32, #twice>) -> tensor<?xf32, #twice>
   return
 }

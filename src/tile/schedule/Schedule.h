@@ -38,11 +38,11 @@ inline bool isTraceNameCharacter(char c) { return llvm::isAlnum(c) || c == '_' |
 class KernelSchedule {
 public:
   /// Of no machine: primitives can name the memories and levels of an empty description, and every intrinsic.
-  explicit KernelSchedule(mlir::func::FuncOp kernel) : KernelSchedule(kernel, target::Machine(), nullptr) {}
-  /// Primitives can name the memories, levels and intrinsics of the machine that runs the kernel; it must outlive the
-  /// schedule.
+  explicit KernelSchedule(mlir::func::FuncOp kernel)
+      : kernel(kernel), scopes(target::Machine().scopes()), levels(target::Machine().levels) {}
+  /// Primitives can name the memories, levels and intrinsics of the machine that runs the kernel.
   KernelSchedule(mlir::func::FuncOp kernel, const target::Machine &machine)
-      : KernelSchedule(kernel, machine, &machine) {}
+      : kernel(kernel), scopes(machine.scopes()), levels(machine.levels), machine(machine) {}
 
   /// A handle of a block or a loop; valid until a primitive consumes it.
   struct Block {
@@ -174,13 +174,10 @@ private:
   /// Erases an operation to which no handle refers any more.
   void erase(mlir::Operation *op);
 
-  KernelSchedule(mlir::func::FuncOp kernel, const target::Machine &named, const target::Machine *machine)
-      : kernel(kernel), scopes(named.scopes()), levels(named.levels), machine(machine) {}
-
   mlir::func::FuncOp kernel;
   std::vector<std::string> scopes;
   std::vector<target::Level> levels;
-  const target::Machine *machine; ///< null: of no machine
+  std::optional<target::Machine> machine; ///< nullopt: of no machine
   llvm::SmallVector<mlir::Operation *> handles;
   llvm::SmallVector<std::string> handleNames;
   /// Whether each handle is or was a loop.
