@@ -197,4 +197,22 @@ TEST_F(Lanes, SinesOfLargeNumbers) {
   }
 }
 
+/// Remainders are exact: of quotients near integers, of large quotients, alone among others, and everywhere.
+TEST_F(Lanes, RemaindersOfLargeQuotients) {
+  std::string source;
+  const float divisors[] = {0.1f, -7, 3e-38f, 0x1p-149f, 0x1.fffffep127f};
+  for (auto [i, divisor] : enumerate(divisors))
+    source += loopOf("by" + std::to_string(i), formatv("%d = arith.constant {0} : f32\n%y = arith.remf %x, %d : f32",
+                                                       formatv("{0:x8}", bit_cast<uint32_t>(divisor)).str()));
+  auto jit = compile(source, perpend::tile::remainderFunction);
+  std::vector<float> numbers = edges();
+  for (int i = 0; i < 10000; ++i) // products, and their neighbours
+    for (float x : {0.1f * static_cast<float>(i), 7.0f * static_cast<float>(i)})
+      numbers.insert(numbers.end(), {x, std::nextafter(x, -1e30f), std::nextafter(x, 1e30f)});
+  for (auto [i, divisor] : enumerate(divisors)) {
+    std::vector<float> results = run(jit.function<Loop>("by" + std::to_string(i)), numbers);
+    expectSame(numbers, results, [&, divisor = divisor](size_t i) { return std::fmod(numbers[i], divisor); });
+  }
+}
+
 } // namespace

@@ -96,6 +96,18 @@ func.func @far(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
+// A remainder is arithmetic of f64; of large quotients it is libm's, after one question to all lanes.
+// CHECK-LABEL: func.func @remainder
+// CHECK: math.trunc %{{.*}} : vector<4xf64>
+// CHECK: vector.reduction <or>
+// CHECK: scf.if
+// CHECK-COUNT-4: call @perpend.remainder(%{{.*}}, %{{.*}}, %{{.*}}) : (f32, f32, f32) -> f32
+// CHECK: return
+func.func @remainder(%x: vector<4xf32>, %y: vector<4xf32>) -> vector<4xf32> {
+  %z = arith.remf %x, %y : vector<4xf32>
+  return %z : vector<4xf32>
+}
+
 // Functions of f64 are arithmetic of f64; far numbers are libm's.
 // CHECK-LABEL: func.func @wide
 // CHECK-NOT: math.log1p

@@ -78,21 +78,21 @@ std::string wideSource(llvm::StringRef name) {
 }
 
 /// Of two arguments.
-std::string binarySource(llvm::StringRef name) {
+std::string binarySource(llvm::StringRef name, llvm::StringRef dialect = "math", llvm::StringRef type = "f32") {
   return llvm::formatv(R"(
-    func.func @{0}(%base: memref<?xf32>, %exponent: memref<?xf32>, %out: memref<?xf32>) attributes {{llvm.emit_c_interface} {{
+    func.func @{0}(%base: memref<?x{2}>, %exponent: memref<?x{2}>, %out: memref<?x{2}>) attributes {{llvm.emit_c_interface} {{
       %zero = arith.constant 0 : index
       %one = arith.constant 1 : index
-      %size = memref.dim %base, %zero : memref<?xf32>
+      %size = memref.dim %base, %zero : memref<?x{2}>
       scf.for %i = %zero to %size step %one {{
-        %x = memref.load %base[%i] : memref<?xf32>
-        %y = memref.load %exponent[%i] : memref<?xf32>
-        %z = math.{0} %x, %y : f32
-        memref.store %z, %out[%i] : memref<?xf32>
+        %x = memref.load %base[%i] : memref<?x{2}>
+        %y = memref.load %exponent[%i] : memref<?x{2}>
+        %z = {1}.{0} %x, %y : {2}
+        memref.store %z, %out[%i] : memref<?x{2}>
       }
       return
     })",
-                       name);
+                       name, dialect, type);
 }
 
 std::string vectorSource(llvm::StringRef name, llvm::StringRef type = "f32") {
@@ -397,6 +397,46 @@ TEST_P(ExpandMathTest, AnglesAreWithinTheirBound) {
     for (std::vector<float> *part : {&heights, &widths})
       part->push_back(std::uniform_real_distribution<float>(-4, 4)(random));
   checkBinary(jit.function<Binary>("atan2"), heights, widths, std::atan2, 3);
+}
+
+/// All pairs of special values; quotients of all sizes, and next to integers.
+TEST_P(ExpandMathTest, RemaindersAreExact) {
+  Jit jit = compile(binarySource("remf", "arith"));
+  std::mt19937 random(5);
+  std::vector<float> left, right, any = allExponents(64);
+  for (float x : specialValues())
+    for (float y : specialValues())
+      left.push_back(x), right.push_back(y);
+  for (int i = 0; i < 500000; ++i)
+    left.push_back(any[random() % any.size()]), right.push_back(any[random() % any.size()]);
+  for (int i = 0; i < 500000; ++i) {
+    right.push_back(std::uniform_real_distribution<float>(-4, 4)(random));
+    left.push_back(std::nextafter(right.back() * static_cast<float>(random() % (1 << (i % 30))), i % 2 ? 0 : 1e30f));
+  }
+  checkBinary(jit.function<Binary>("remf"), left, right, std::fmod, 0);
+}
+
+/// Of f64: fused, or libm's. Quotients of fewer than 2^52 and of more, and next to integers.
+TEST_P(ExpandMathTest, RemaindersOfDoublesAreExact) {
+  Jit jit = compile(binarySource("remf", "arith", "f64"));
+  std::mt19937_64 random(5);
+  std::vector<double> left = {0, -0.0, 1, 5, 1e308, 0x1p-1074, 1, infinity},
+                      right = {1, 3, 0, infinity, 0.1, 3, 1e308, 2};
+  for (int i = 0; i < 300000; ++i) {
+    right.push_back(std::uniform_real_distribution<double>(-4, 4)(random));
+    double product = right.back() * static_cast<double>(random() >> (i % 64));
+    left.push_back(std::nextafter(product, i % 2 ? 0 : 1e300));
+  }
+  std::vector<double> results(left.size());
+  auto first = bufferOf(left), second = bufferOf(right), out = bufferOf(results);
+  using Doubles = decltype(first);
+  jit.function<void(Doubles *, Doubles *, Doubles *)>("remf")(&first, &second, &out);
+  for (size_t i = 0; i < left.size(); ++i) {
+    double exact = std::fmod(left[i], right[i]);
+    ASSERT_TRUE(std::isnan(exact) ? std::isnan(results[i])
+                                  : llvm::bit_cast<uint64_t>(exact) == llvm::bit_cast<uint64_t>(results[i]))
+        << left[i] << " by " << right[i] << " gives " << results[i] << ", not " << exact;
+  }
 }
 
 TEST_P(ExpandMathTest, NarrowTypesComputeInF32) {

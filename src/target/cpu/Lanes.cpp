@@ -15,14 +15,49 @@ using namespace llvm;
 namespace perpend::target {
 namespace {
 
-struct LaneFunction : InstructionFunction {
-  Intrinsic::ID far = Intrinsic::not_intrinsic; ///< the function of f64 of those in tile/passes/FarFunctions.h
+/// A function of tile/passes/FarFunctions.h: of operands, then of what holds unless they are far.
+struct FarFunction {
+  Value *(*isFar)(IRBuilder<> &builder, ArrayRef<Value *> operands);
+  Value *(*compute)(IRBuilder<> &builder, ArrayRef<Value *> operands);
 };
-constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, Intrinsic::sin},
-                                         {{tile::farCosineFunction, nullptr}, Intrinsic::cos},
-                                         {{tile::farTangentFunction, nullptr}, Intrinsic::tan},
-                                         {{tile::farSineFunctionDouble, nullptr}, Intrinsic::sin},
-                                         {{tile::farCosineFunctionDouble, nullptr}, Intrinsic::cos}};
+struct LaneFunction : InstructionFunction {
+  std::optional<FarFunction> far = std::nullopt;
+};
+
+Value *absolute(IRBuilder<> &builder, Value *x) { return builder.CreateUnaryIntrinsic(Intrinsic::fabs, x); }
+bool isDouble(Value *x) { return x->getType()->getScalarType()->isDoubleTy(); }
+
+Value *isLarge(IRBuilder<> &builder, ArrayRef<Value *> x) {
+  double least = isDouble(x[0]) ? tile::leastFarDouble : tile::leastFar;
+  return builder.CreateFCmpOGE(absolute(builder, x[0]), ConstantFP::get(x[0]->getType(), least));
+}
+
+/// By the function of f64.
+template <Intrinsic::ID function> Value *computeWide(IRBuilder<> &builder, ArrayRef<Value *> x) {
+  Type *type = x[0]->getType();
+  Value *wide = builder.CreateFPExt(x[0], type->getWithNewType(builder.getDoubleTy()));
+  return builder.CreateFPTrunc(builder.CreateUnaryIntrinsic(function, wide), type);
+}
+
+Value *isLargeQuotient(IRBuilder<> &builder, ArrayRef<Value *> operands) {
+  double least = isDouble(operands[0]) ? tile::leastQuotientDouble : tile::leastQuotient;
+  Value *x = absolute(builder, operands[0]), *y = absolute(builder, operands[1]);
+  return builder.CreateFCmpUGE(x, builder.CreateFMul(y, ConstantFP::get(y->getType(), least)));
+}
+
+Value *computeRemainder(IRBuilder<> &builder, ArrayRef<Value *> operands) {
+  return builder.CreateFRem(operands[0], operands[1]);
+}
+
+constexpr FarFunction sine{isLarge, computeWide<Intrinsic::sin>}, cosine{isLarge, computeWide<Intrinsic::cos>},
+    tangent{isLarge, computeWide<Intrinsic::tan>}, remainder{isLargeQuotient, computeRemainder};
+constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, sine},
+                                         {{tile::farCosineFunction, nullptr}, cosine},
+                                         {{tile::farTangentFunction, nullptr}, tangent},
+                                         {{tile::farSineFunctionDouble, nullptr}, sine},
+                                         {{tile::farCosineFunctionDouble, nullptr}, cosine},
+                                         {{tile::remainderFunction, nullptr}, remainder},
+                                         {{tile::remainderFunctionDouble, nullptr}, remainder}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;
 constexpr unsigned leastLanesOfCalls = 2; // beside two numbers of f64, where vectors have 16 bytes
 
@@ -39,41 +74,42 @@ void setAttributes(Function &function) {
   function.setDoesNotAccessMemory();
 }
 
-Value *isFar(IRBuilder<> &builder, Value *x) {
-  double least = x->getType()->getScalarType()->isDoubleTy() ? tile::leastFarDouble : tile::leastFar;
-  return builder.CreateFCmpOGE(builder.CreateUnaryIntrinsic(Intrinsic::fabs, x), ConstantFP::get(x->getType(), least));
+/// The operands of a far function; the last argument is what holds unless they are far.
+SmallVector<Value *> operandsOf(Function &function) {
+  auto arguments = map_to_vector(function.args(), [](Argument &x) -> Value * { return &x; });
+  arguments.pop_back();
+  return arguments;
 }
+Argument *nearOf(Function &function) { return function.getArg(function.arg_size() - 1); }
 
-/// (x, near) -> of each number, in a function of its own, which is not written in place: loops keep no registers for
-/// it.
-Function *makeFar(Function &function, Intrinsic::ID meaning) {
+/// Of each number, in a function of its own, which is not written in place: loops keep no registers for it.
+Function *makeFar(Function &function, const FarFunction &meaning) {
   auto *far = Function::Create(function.getFunctionType(), GlobalValue::InternalLinkage, function.getName() + ".far",
                                function.getParent());
   setAttributes(*far);
   far->addFnAttr(Attribute::Cold);
   IRBuilder<> builder(BasicBlock::Create(function.getContext(), "", far));
-  Argument *x = far->getArg(0), *near = far->getArg(1);
-  Value *wide = builder.CreateFPExt(x, x->getType()->getWithNewType(builder.getDoubleTy()));
-  Value *result = builder.CreateFPTrunc(builder.CreateUnaryIntrinsic(meaning, wide), x->getType());
-  builder.CreateRet(builder.CreateSelect(isFar(builder, x), result, near));
+  SmallVector<Value *> operands = operandsOf(*far);
+  Value *result = meaning.compute(builder, operands);
+  builder.CreateRet(builder.CreateSelect(meaning.isFar(builder, operands), result, nearOf(*far)));
   return far;
 }
 
-/// (x, near) -> near, unless x or a number of it is far.
-void defineChoice(Function &function, Intrinsic::ID meaning) {
+/// The last argument, unless an operand or a number of it is far.
+void defineChoice(Function &function, const FarFunction &meaning) {
   LLVMContext &context = function.getContext();
   auto *entry = BasicBlock::Create(context, "", &function), *far = BasicBlock::Create(context, "far", &function),
        *usual = BasicBlock::Create(context, "usual", &function);
-  Argument *x = function.getArg(0), *near = function.getArg(1);
+  auto arguments = map_to_vector(function.args(), [](Argument &x) -> Value * { return &x; });
   IRBuilder<> builder(entry);
-  Value *isAny = isFar(builder, x);
-  if (x->getType()->isVectorTy())
+  Value *isAny = meaning.isFar(builder, operandsOf(function));
+  if (isAny->getType()->isVectorTy())
     isAny = builder.CreateOrReduce(isAny);
   builder.CreateCondBr(isAny, far, usual, MDBuilder(context).createBranchWeights(1, 1 << 20));
   builder.SetInsertPoint(far);
-  builder.CreateRet(builder.CreateCall(makeFar(function, meaning), {x, near}));
+  builder.CreateRet(builder.CreateCall(makeFar(function, meaning), arguments));
   builder.SetInsertPoint(usual);
-  builder.CreateRet(near);
+  builder.CreateRet(nearOf(function));
 }
 
 void defineVariant(Function &scalar, const LaneFunction &function, unsigned lanes) {
@@ -84,7 +120,7 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
       Function::Create(type, GlobalValue::ExternalLinkage, variantName(function, lanes), scalar.getParent());
   setAttributes(*variant);
   if (function.far)
-    return defineChoice(*variant, function.far);
+    return defineChoice(*variant, *function.far);
   IRBuilder<> builder(BasicBlock::Create(scalar.getContext(), "", variant));
   builder.CreateRet(
       function.emit(builder, map_to_vector(variant->args(), [](Argument &x) -> Value * { return &x; }), lanes));
@@ -93,7 +129,7 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
 /// Defines the scalar function by the first lane of the narrowest vector.
 void defineScalar(Function &scalar, const LaneFunction &function) {
   if (function.far)
-    return defineChoice(scalar, function.far);
+    return defineChoice(scalar, *function.far);
   IRBuilder<> builder(BasicBlock::Create(scalar.getContext(), "", &scalar));
   auto operands = map_to_vector(scalar.args(), [&](Argument &x) -> Value * {
     return builder.CreateInsertElement(PoisonValue::get(FixedVectorType::get(x.getType(), leastLanes)), &x,

@@ -6,8 +6,8 @@
 // What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, powers, tan, arcs and hyperbolic functions of
 // f64, but tanh, are libm's.
 //
-// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as
-// vectors.
+// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, and so are remainders of quotients
+// whose integer part f64 cannot hold: after a test that loops run as vectors.
 //
 // 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are expanded as functions of their own: the digits of erf and tanh near 0, and
 // of a small exp, do not matter in the sum.
@@ -152,7 +152,8 @@ public:
     });
     SmallVector<Operation *> functions; // without those of far numbers, which are libm's
     getOperation()->walk([&](Operation *op) {
-      if (isa<math::MathDialect>(op->getDialect()) && computedIn(op->getResult(0).getType()))
+      bool isFunction = isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op);
+      if (isFunction && computedIn(op->getResult(0).getType()))
         functions.push_back(op);
     });
     for (Operation *op : functions)
@@ -166,15 +167,15 @@ private:
     if (UnaryFunction function = isWide ? functions.wide : functions.single)
       expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
     else if (isa<math::SinOp>(op))
-      expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
-        return withFar<math::SinOp>(x[0], isWide ? doubles::emitSin(x[0]) : emitSin(x[0]));
-      });
+      expandPeriodic<math::SinOp>(op, isWide ? farSineFunctionDouble : farSineFunction,
+                                  isWide ? doubles::emitSin : emitSin);
     else if (isa<math::CosOp>(op))
-      expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
-        return withFar<math::CosOp>(x[0], isWide ? doubles::emitCos(x[0]) : emitCos(x[0]));
-      });
+      expandPeriodic<math::CosOp>(op, isWide ? farCosineFunctionDouble : farCosineFunction,
+                                  isWide ? doubles::emitCos : emitCos);
     else if (isa<math::TanOp>(op) && !isWide)
-      expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return withFar<math::TanOp>(x[0], emitTan(x[0])); });
+      expandPeriodic<math::TanOp>(op, farTangentFunction, emitTan);
+    else if (auto remainder = dyn_cast<arith::RemFOp>(op))
+      expandRemainder(remainder);
     else if (isa<math::PowFOp>(op) && !isWide)
       expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
     else if (isa<math::Atan2Op>(op) && !isWide)
@@ -192,44 +193,82 @@ private:
                           });
   }
 
-  /// Of the numbers that `near` does not hold for, the function in f64. In loops, one of vectors takes the place of the
-  /// function of numbers (target/cpu/Lanes.h); vectors ask the same of all their numbers first.
-  template <typename Op> Real withFar(Real x, Real near) {
-    ImplicitLocOpBuilder &builder = x.emitter->builder;
-    auto choose = [&](ValueRange x) -> Value {
-      return builder.create<func::CallOp>(farFunction<Op>(x[0].getType()), x).getResult(0);
+  /// A function of a far function's operands; the test for what is far.
+  struct Far {
+    StringRef name;
+    llvm::function_ref<Condition(ArrayRef<Real>)> isFar;
+    llvm::function_ref<Value(ImplicitLocOpBuilder &, ValueRange)> compute;
+  };
+
+  /// What `near` does not hold for, by another function. In loops, one of vectors takes the place of the function of
+  /// numbers (target/cpu/Lanes.h); vectors ask the same of all their numbers first.
+  Real withFar(const Far &function, ArrayRef<Real> x, Real near) {
+    ImplicitLocOpBuilder &builder = near.emitter->builder;
+    auto choose = [&](ValueRange operands) -> Value {
+      return builder.create<func::CallOp>(farFunction(function, operands), operands).getResult(0);
     };
-    auto type = dyn_cast<VectorType>(x.type());
+    SmallVector<Value> operands;
+    for (const Real &each : x)
+      operands.push_back(each.value);
+    operands.push_back(near.value);
+    auto type = dyn_cast<VectorType>(near.type());
     if (!type)
-      return {x.emitter, choose({x.value, near.value})};
-    Value isAny = builder.create<vector::ReductionOp>(vector::CombiningKind::OR, isFar(x).value);
+      return {near.emitter, choose(operands)};
+    Value isAny = builder.create<vector::ReductionOp>(vector::CombiningKind::OR, function.isFar(x).value);
     auto choice = builder.create<scf::IfOp>(near.type(), isAny, /*withElseRegion=*/true);
     builder.setInsertionPointToStart(choice.thenBlock());
-    builder.create<scf::YieldOp>(ofEach(builder, {x.value, near.value}, choose));
+    builder.create<scf::YieldOp>(ofEach(builder, operands, choose));
     builder.setInsertionPointToStart(choice.elseBlock());
     builder.create<scf::YieldOp>(near.value);
     builder.setInsertionPointAfter(choice);
-    return {x.emitter, choice.getResult(0)};
+    return {near.emitter, choice.getResult(0)};
   }
 
-  /// (x, near) -> near, or Op(x) where x is far.
-  template <typename Op> func::FuncOp farFunction(Type type) {
-    const bool isWide = type.isF64();
-    StringRef name = std::is_same_v<Op, math::TanOp>   ? farTangentFunction
-                     : std::is_same_v<Op, math::SinOp> ? (isWide ? farSineFunctionDouble : farSineFunction)
-                                                       : (isWide ? farCosineFunctionDouble : farCosineFunction);
-    return numberFunction(getOperation(), name, {type, type}, type, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+  /// (operands, near) -> near, or the function of the operands where they are far.
+  func::FuncOp farFunction(const Far &function, ValueRange operands) {
+    SmallVector<Type> types(operands.getTypes());
+    Type type = types.back();
+    auto body = [&](ImplicitLocOpBuilder &builder, ValueRange arguments) -> Value {
       MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
-      auto choice = builder.create<scf::IfOp>(type, isFar({&emitter, x[0]}).value, /*withElseRegion=*/true);
+      SmallVector<Real> x;
+      for (Value argument : arguments.drop_back())
+        x.push_back({&emitter, argument});
+      auto choice = builder.create<scf::IfOp>(type, function.isFar(x).value, /*withElseRegion=*/true);
       builder.setInsertionPointToStart(choice.thenBlock());
-      Value wide = isWide ? x[0] : builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]).getResult();
-      Value far = builder.create<Op>(wide);
-      builder.create<scf::YieldOp>(isWide ? far : builder.create<arith::TruncFOp>(type, far).getResult());
+      builder.create<scf::YieldOp>(function.compute(builder, arguments.drop_back()));
       builder.setInsertionPointToStart(choice.elseBlock());
-      builder.create<scf::YieldOp>(x[1]);
+      builder.create<scf::YieldOp>(arguments.back());
       builder.setInsertionPointAfter(choice);
       return choice.getResult(0);
-    });
+    };
+    return numberFunction(getOperation(), function.name, types, type, body);
+  }
+
+  /// A periodic function of few and of many turns: of many, in f64.
+  template <typename Op> void expandPeriodic(Operation *op, StringRef name, UnaryFunction near) {
+    auto isFarNumber = [](ArrayRef<Real> x) { return isFar(x[0]); };
+    auto compute = [](ImplicitLocOpBuilder &builder, ValueRange x) -> Value {
+      Type type = x[0].getType();
+      if (type.isF64())
+        return builder.create<Op>(x[0]);
+      Value wide = builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]);
+      return builder.create<arith::TruncFOp>(type, builder.create<Op>(wide));
+    };
+    expand(op, op->getOperands(),
+           [&](ArrayRef<Real> x) { return withFar({name, isFarNumber, compute}, x, near(x[0])); });
+  }
+
+  void expandRemainder(arith::RemFOp op) {
+    const bool isWide = computedIn(op.getType()).isF64();
+    if (isWide && !target.fusesMultiplyAdds)
+      return; // libm's
+    auto isFarQuotient = [](ArrayRef<Real> x) { return isLargeQuotient(x[0], x[1]); };
+    auto compute = [](ImplicitLocOpBuilder &builder, ValueRange x) -> Value {
+      return builder.create<arith::RemFOp>(x[0], x[1]);
+    };
+    StringRef name = isWide ? remainderFunctionDouble : remainderFunction;
+    expand(op, op->getOperands(),
+           [&](ArrayRef<Real> x) { return withFar({name, isFarQuotient, compute}, x, emitRemainder(x[0], x[1])); });
   }
 
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {

@@ -121,6 +121,7 @@ struct Real : Expression {
   /// The number of this type that has these bits.
   Real fromBits(Integer bits) const { return {emitter, create<mlir::arith::BitcastOp>(type(), bits.value)}; }
   Real absolute() const { return {emitter, create<mlir::math::AbsFOp>(value)}; }
+  Real integerPart() const { return {emitter, create<mlir::math::TruncOp>(value)}; }
   Real squareRoot() const { return {emitter, create<mlir::math::SqrtOp>(value)}; }
   Real withSignOf(Real other) const { return {emitter, create<mlir::math::CopySignOp>(value, other.value)}; }
   /// Converts to f64, and back to f32.

@@ -355,6 +355,25 @@ Condition perpend::tile::isFar(Real x) {
   return x.absolute().compare(mlir::arith::CmpFPredicate::OGE, limit);
 }
 
+Condition perpend::tile::isLargeQuotient(Real x, Real y) {
+  Real limit = y.absolute() * (x.width() == 64 ? leastQuotientDouble : leastQuotient);
+  return x.absolute().compare(mlir::arith::CmpFPredicate::UGE, limit);
+}
+
+/// |x| - q |y|, where q is the integer part of |x / y|. Numbers of f32 are computed in f64: there q y is exact, and the
+/// quotient is at least 2^-24 from an integer that it does not reach, which rounding keeps. In f64 the subtraction is
+/// fused, and a quotient that was rounded up to an integer gives the remainder minus |y|.
+Real perpend::tile::emitRemainder(Real x, Real y) {
+  const bool isWide = x.width() == 64;
+  Real a = x.absolute(), b = y.absolute();
+  Real dividend = isWide ? a : a.widen(), divisor = isWide ? b : b.widen();
+  Real quotient = (dividend / divisor).integerPart();
+  Real rest = multiplyAdd(-quotient, divisor, dividend);
+  if (isWide)
+    rest = select(rest < 0.0, rest + divisor, rest);
+  return select(a < b, a, isWide ? rest : rest.narrow()).withSignOf(x);
+}
+
 Real perpend::tile::emitAtan(Real x) {
   Real a = x.absolute();
   Condition isSteep = a > 1;

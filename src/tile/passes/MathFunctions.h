@@ -29,10 +29,12 @@ Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
 Real emitErf(Real x);
-Real emitSin(Real x);    // where x is not far
-Real emitCos(Real x);    // likewise
-Real emitTan(Real x);    // likewise
-Condition isFar(Real x); // |x| >= 2^28, or 2^20 for f64
+Real emitSin(Real x);                      // where x is not far
+Real emitCos(Real x);                      // likewise
+Real emitTan(Real x);                      // likewise
+Condition isFar(Real x);                   // |x| >= 2^28, or 2^20 for f64
+Condition isLargeQuotient(Real x, Real y); // |x / y| >= 2^28, or 2^52 for f64, or not a number
+Real emitRemainder(Real x, Real y);        // of those that are not
 Real emitSinh(Real x);
 Real emitCosh(Real x);
 Real emitAsin(Real x);
