@@ -106,7 +106,7 @@ def second_kind(order: int) -> Callable[[Tensor], Tensor]:
         inner, outer = wide.clamp(min=LEAST, max=FAR), wide.clamp(min=FAR)
         logarithm = inner.log() - (math.log(2) - GAMMA)
         series = 2 * logarithm * near(inner, order, -1) - near(inner, order, -1, has_sums=True)
-        series = (series - 2 / inner if order else series) / math.pi
+        series = series / math.pi - (2 / math.pi / inner if order else 0)
         result = torch.where(wide < FAR, series, far(outer, order)[1])
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, -math.inf, result))
         return torch.where(wide < 0, math.nan, result).to(real_type(x.dtype))
