@@ -119,7 +119,7 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         wide = widened(x)
-        inner, outer = wide.clamp(min=LEAST, max=2), wide.clamp(min=2)
+        inner, outer = wide.clamp(min=LEAST, max=1), wide.clamp(min=1)
         sign, logarithm = -1 if order == 0 else 1, inner.log() - (math.log(2) - GAMMA)
         series = sign * (logarithm * near(inner, order, 1) - near(inner, order, 1, has_sums=True) / 2)
         series = series + 1 / inner if order else series
@@ -128,7 +128,7 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
         rise = (time / 2).sinh() ** 2 * 2  # cosh(time) - 1
         integral = ((-outer[..., None] * rise).exp() * (order * time).cosh() * weights).sum(-1)
         scale, inverse = (1.0, (-outer).exp()) if not is_scaled else (inner.exp(), torch.ones_like(outer))
-        result = torch.where(wide < 2, series * scale, integral * inverse)
+        result = torch.where(wide < 1, series * scale, integral * inverse)
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, math.inf, result))
         return torch.where(wide < 0, math.nan, result).to(real_type(x.dtype))
 
