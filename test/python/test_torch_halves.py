@@ -138,3 +138,19 @@ def test_formulas_under_torch_compile() -> None:
         with torch.no_grad():
             torch.testing.assert_close(compiled(x, target), function(x, target), rtol=0, atol=0)
     assert torch._C.DispatchKey.Autograd in torch.ops.aten.softshrink.default.py_kernels
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
+def test_nan_beside_zeros_of_both_signs(dtype: torch.dtype) -> None:
+    """Elementwise, and in a row of vectors of a processor, with a rest."""
+    some = torch.tensor([0.0, -0.0, torch.nan, 2.0], dtype=dtype)
+    x, y = some.repeat_interleave(4).repeat(5)[:77], some.repeat(20)[:77]
+
+    def function(x: torch.Tensor, y: torch.Tensor) -> Any:
+        pairs = [torch.maximum(x, y), torch.minimum(x, y), x.clamp(min=y), x.clamp(max=y), x.clamp(y, y + 1)]
+        rows = torch.stack([x, y])
+        return *pairs, rows.amax(0), rows.amin(0), rows.amax(1), rows.amin(1), x.relu(), rows.cummax(1)[0]
+
+    results = perpend.compile(Function(function), example_inputs=(x, y))(x, y)
+    for result, expected in zip(tensors(results), function(x, y), strict=True):
+        torch.testing.assert_close(result, expected, rtol=0, atol=0, equal_nan=True)

@@ -81,6 +81,21 @@ def test_images() -> None:
     )
 
 
+def test_small_weights_of_cubic_convolution_keep_their_digits() -> None:
+    """Of images with a single one, at positions that are exact in f32, results are weights."""
+    places = torch.linspace(-1, 1, 1025)
+    grid = torch.stack([torch.zeros(1025), places], -1).expand(9, 1, 1025, 2)
+
+    def function(x: torch.Tensor, grid: torch.Tensor) -> Any:
+        resized = F.interpolate(x, size=(9 * 64, 1), mode="bicubic")
+        return resized, F.grid_sample(x, grid, mode="bicubic", align_corners=True)
+
+    x = torch.eye(9).reshape(9, 1, 9, 1)
+    results = perpend.compile(Function(function), example_inputs=(x, grid))(x, grid)
+    for result, exact in zip(tensors(results), function(x.double(), grid.double()), strict=True):
+        torch.testing.assert_close(result, exact.float(), rtol=1e-6, atol=0)
+
+
 @pytest.mark.parametrize("factor", [0.3, 0.7, 1.601, 2, (0.4, 1.3)], ids=str)
 @pytest.mark.parametrize("mode", ["bilinear", "bicubic", "nearest", "nearest-exact", "area"])
 def test_any_factor_of_any_image(mode: str, factor: Any) -> None:

@@ -15,6 +15,20 @@ func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
   return %chosen : bf16
 }
 
+// LLVM's maximum of 0 and NaN of f16 is 0 where the processor has no arithmetic on f16.
+// CHECK-LABEL: func.func @extrema
+// CHECK: %[[LARGER:.*]] = arith.maximumf %arg0, %arg1 : f16
+// CHECK: %[[NAN:.*]] = arith.cmpf uno, %arg0, %arg1 : f16
+// CHECK: %[[SUM:.*]] = arith.addf %arg0, %arg1 : f16
+// CHECK: arith.select %[[NAN]], %[[SUM]], %[[LARGER]] : f16
+// CHECK: arith.minimumf %arg2, %arg3 : vector<4xf16>
+// CHECK: arith.select %{{.*}} : vector<4xi1>, vector<4xf16>
+func.func @extrema(%x: f16, %y: f16, %v: vector<4xf16>, %w: vector<4xf16>) -> (f16, vector<4xf16>) {
+  %larger = arith.maximumf %x, %y : f16
+  %smaller = arith.minimumf %v, %w : vector<4xf16>
+  return %larger, %smaller : f16, vector<4xf16>
+}
+
 // x86-64-v3 converts to f16, x86-64 does not.
 // CHECK-LABEL: func.func @half
 // CHECK: arith.truncf %{{.*}} : f32 to f16

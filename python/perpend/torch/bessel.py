@@ -1,13 +1,16 @@
 """Bessel functions of orders 0 and 1 in terms of elementary ones, computed in f64, and Airy's.
 
-Near 0 power series; those of the first and second kind far from it the asymptotic series, exact to 1e-10; K from its
-integral, in which the trapezoidal rule converges exponentially.
+Near 0 power series, of which those that cancel are summed as Chebyshev polynomials; the first and second kind far from
+it by their asymptotic series; K from its integral, in which the trapezoidal rule converges exponentially.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from functools import cache
+from itertools import accumulate
 from typing import Any
 
 import torch
@@ -17,49 +20,77 @@ from .special import bessel, polynomial, real_type, widened
 
 aten: Any = torch.ops.aten
 
-FAR = 13.0
+FAR = 20  # the terms of the asymptotic series are exact to 1e-17 from here on
 LEAST = 2.0**-1074
-AIRY_FAR = -7.0
+AIRY_FAR = 10
 TERMS = 50
+EXACT_BITS = 256
 GAMMA = 0.57721566490153286
 
 
-def harmonic(k: int) -> float:
-    return sum(1 / j for j in range(1, k + 1))
+@cache
+def coefficients(order: int, sign: int, has_sums: bool = False) -> list[Fraction]:
+    """Of (x^2/4)^k: sign^k / (k! (k + order)!); has_sums: times the sums of 1/j for j up to k and k + order."""
+    sums = [Fraction(0), *accumulate(Fraction(1, j) for j in range(1, TERMS + order))]
+    factors = [sums[k] + sums[k + order] if has_sums else Fraction(1) for k in range(TERMS)]
+    return [sign**k * factor / (math.factorial(k) * math.factorial(k + order)) for k, factor in enumerate(factors)]
 
 
-def coefficients(order: int, sign: int, has_logarithm: bool = False) -> list[float]:
-    """Of (x^2/4)^k: sign^k / (k! (k + order)!); of the series beside a logarithm this times psi(k + 1) +
-    psi(k + order + 1)."""
+def chebyshev(powers: Sequence[Fraction], end: int) -> list[float]:
+    """Of the sum of powers[k] z^k the coefficients of the Chebyshev polynomials T_j(2 z / end - 1). Those of the power
+    are (end/4)^k binomial(2k, k - j), twice for j > 0.
+    """
+    scaled = [int(power * Fraction(end, 4) ** k * 2**EXACT_BITS) for k, power in enumerate(powers)]
     result = []
-    for k in range(TERMS):
-        factor = (harmonic(k) + harmonic(k + order) - 2 * GAMMA) if has_logarithm else 1.0
-        result.append(sign**k * factor / (math.factorial(k) * math.factorial(k + order)))
-    return result
+    for j in range(len(powers)):
+        whole = sum(scaled[k] * math.comb(2 * k, k - j) for k in range(j, len(powers)))
+        result.append(whole / 2**EXACT_BITS * (2 if j else 1))
+    count = max(j for j, each in enumerate(result) if abs(each) > 2.0**-60)
+    return result[: count + 1]
 
 
-def near(x: Tensor, order: int, sign: int, has_logarithm: bool = False) -> Tensor:
-    return polynomial(x * x / 4, coefficients(order, sign, has_logarithm)) * (x / 2) ** order
+def oscillating(part: Tensor, powers: Sequence[Fraction], end: int) -> Tensor:
+    """The sum of powers[k] z^k at z = part * end, for 0 <= part <= 1: Clenshaw's recurrence in Reinsch's form, which
+    loses no digits near 0.
+    """
+    terms = chebyshev(powers, end)
+    value = difference = torch.full_like(part, terms[-1])
+    for term in reversed(terms[1:-1]):
+        difference = 4 * part * value - difference + term
+        value = difference - value
+    return 2 * part * value - difference + terms[0]
 
 
-def far(x: Tensor, order: float, wave: Callable[[Tensor], Tensor], other: Callable[[Tensor], Tensor]) -> Tensor:
-    """Hankel's expansion: sqrt(2 / (pi x)) (P wave(angle) + Q other(angle))."""
+def near(x: Tensor, order: int, sign: int, has_sums: bool = False) -> Tensor:
+    powers = coefficients(order, sign, has_sums)
+    if sign > 0:
+        series = polynomial(x * x / 4, [float(power) for power in powers])
+    else:
+        series = oscillating((x / FAR) ** 2, powers, FAR**2 // 4)
+    return series * (x / 2) ** order
+
+
+def far(x: Tensor, order: float) -> tuple[Tensor, Tensor]:
+    """J and Y by Hankel's expansion: sqrt(2 / (pi x)) times P cos(x - phase) - Q sin(x - phase), and P sin + Q cos. The
+    phase is no part of the argument, whose rounding would lose digits of large x.
+    """
     terms = [1.0]
     for k in range(1, 24):
         terms.append(terms[-1] * (4 * order**2 - (2 * k - 1) ** 2) / (8 * k))
-    even = [term * (-1) ** (k // 2) if k % 2 == 0 else 0.0 for k, term in enumerate(terms)]
-    odd = [term * (-1) ** (k // 2) if k % 2 == 1 else 0.0 for k, term in enumerate(terms)]
-    angle = x - order * math.pi / 2 - math.pi / 4
-    series = polynomial(1 / x, even) * wave(angle) + polynomial(1 / x, odd) * other(angle)
-    return series * (2 / math.pi / x).sqrt()
+    even = polynomial(1 / x, [term * (-1) ** (k // 2) if k % 2 == 0 else 0.0 for k, term in enumerate(terms)])
+    odd = polynomial(1 / x, [term * (-1) ** (k // 2) if k % 2 == 1 else 0.0 for k, term in enumerate(terms)])
+    phase = (2 * order + 1) * math.pi / 4
+    cosine = x.cos() * math.cos(phase) + x.sin() * math.sin(phase)
+    sine = x.sin() * math.cos(phase) - x.cos() * math.sin(phase)
+    size = (2 / math.pi / x).sqrt()
+    return (even * cosine - odd * sine) * size, (even * sine + odd * cosine) * size
 
 
 def first_kind(order: int) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
         size = widened(x).abs()
         inner, outer = size.clamp(max=FAR), size.clamp(min=FAR)
-        beyond = far(outer, order, torch.cos, lambda angle: -torch.sin(angle))
-        result = torch.where(size < FAR, near(inner, order, -1), beyond)
+        result = torch.where(size < FAR, near(inner, order, -1), far(outer, order)[0])
         result = torch.where(size == math.inf, 0.0, result)
         result = torch.where(widened(x).signbit(), -result, result) if order else result
         return result.to(real_type(x.dtype))
@@ -73,9 +104,10 @@ def second_kind(order: int) -> Callable[[Tensor], Tensor]:
     def function(x: Tensor) -> Tensor:
         wide = widened(x)
         inner, outer = wide.clamp(min=LEAST, max=FAR), wide.clamp(min=FAR)
-        series = 2 * (inner.log() - math.log(2)) * near(inner, order, -1) - near(inner, order, -1, has_logarithm=True)
-        series = (series - 2 / inner if order else series) / math.pi
-        result = torch.where(wide < FAR, series, far(outer, order, torch.sin, torch.cos))
+        logarithm = inner.log() - (math.log(2) - GAMMA)
+        series = 2 * logarithm * near(inner, order, -1) - near(inner, order, -1, has_sums=True)
+        series = series / math.pi - (2 / math.pi / inner if order else 0)
+        result = torch.where(wide < FAR, series, far(outer, order)[1])
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, -math.inf, result))
         return torch.where(wide < 0, math.nan, result).to(real_type(x.dtype))
 
@@ -87,16 +119,16 @@ def third_kind(order: int, is_scaled: bool) -> Callable[[Tensor], Tensor]:
 
     def function(x: Tensor) -> Tensor:
         wide = widened(x)
-        inner, outer = wide.clamp(min=LEAST, max=2), wide.clamp(min=2)
-        sign = -1 if order == 0 else 1
-        series = sign * (inner.log() - math.log(2)) * near(inner, order, 1) - sign * near(inner, order, 1, True) / 2
+        inner, outer = wide.clamp(min=LEAST, max=1), wide.clamp(min=1)
+        sign, logarithm = -1 if order == 0 else 1, inner.log() - (math.log(2) - GAMMA)
+        series = sign * (logarithm * near(inner, order, 1) - near(inner, order, 1, has_sums=True) / 2)
         series = series + 1 / inner if order else series
         place, width = torch.arange(90, dtype=torch.float64), (2 / outer).sqrt()[..., None]
         weights, time = 0.08 * torch.where(place > 0, 1.0, 0.5).double() * width, 0.08 * place * width
         rise = (time / 2).sinh() ** 2 * 2  # cosh(time) - 1
         integral = ((-outer[..., None] * rise).exp() * (order * time).cosh() * weights).sum(-1)
         scale, inverse = (1.0, (-outer).exp()) if not is_scaled else (inner.exp(), torch.ones_like(outer))
-        result = torch.where(wide < 2, series * scale, integral * inverse)
+        result = torch.where(wide < 1, series * scale, integral * inverse)
         result = torch.where(wide == math.inf, 0.0, torch.where(wide == 0, math.inf, result))
         return torch.where(wide < 0, math.nan, result).to(real_type(x.dtype))
 
@@ -114,16 +146,30 @@ def spherical(x: Tensor) -> Tensor:
     return result.to(real_type(x.dtype))
 
 
-def airy(x: Tensor) -> Tensor:
-    """Ai: its power series near 0; above, K of order 1/3 as an integral; below, J of 1/3 and -1/3."""
-    wide = widened(x)
-    inner, above, below = wide.clamp(AIRY_FAR, 2), wide.clamp(2, 300), wide.clamp(max=AIRY_FAR).neg()
-    first, second = [0.3550280538878172], [0.2588194037928068]
+@cache
+def airy_series() -> tuple[list[Fraction], list[Fraction]]:
+    """The power series of Ai in x^3 without their first coefficients, and the one beside it in x times x^3."""
+    first, second = [Fraction(1)], [Fraction(1)]
     for k in range(1, TERMS):
         first.append(first[-1] / (3 * k * (3 * k - 1)))
         second.append(second[-1] / (3 * k * (3 * k + 1)))
-    cubes = inner**3
-    series = polynomial(cubes, first) - inner * polynomial(cubes, second)
+    return first, second
+
+
+def airy_near(x: Tensor) -> Tensor:
+    """For -AIRY_FAR <= x <= 2."""
+    cubes, part = x.clamp(min=0) ** 3, (-x.clamp(max=0) / AIRY_FAR) ** 3
+    sums = []
+    for powers in airy_series():
+        left = oscillating(part, [(-1) ** k * power for k, power in enumerate(powers)], AIRY_FAR**3)
+        sums.append(torch.where(x < 0, left, polynomial(cubes, [float(power) for power in powers])))
+    return 0.35502805388781724 * sums[0] - 0.25881940379280680 * x * sums[1]
+
+
+def airy(x: Tensor) -> Tensor:
+    """Ai: its power series near 0; above, K of order 1/3 as an integral; below, J of 1/3 and -1/3."""
+    wide = widened(x)
+    inner, above, below = wide.clamp(-AIRY_FAR, 2), wide.clamp(2, 300), wide.clamp(max=-AIRY_FAR).neg()
     decay = (2 / 3 * above**1.5)[..., None]
     place = torch.arange(90, dtype=torch.float64)
     time = 0.08 * place * (2 / decay).sqrt()
@@ -131,9 +177,9 @@ def airy(x: Tensor) -> Tensor:
     integral = ((-decay * (time / 2).sinh() ** 2 * 2).exp() * (time / 3).cosh() * weights).sum(-1)
     falling = (above / 3).sqrt() / math.pi * integral * (-decay[..., 0]).exp()
     angle = 2 / 3 * below**1.5
-    waves = [far(angle, order, torch.cos, lambda angle: -torch.sin(angle)) for order in (1 / 3, -1 / 3)]
-    wave = below.sqrt() / 3 * (waves[0] + waves[1])
-    result = torch.where(wide < AIRY_FAR, wave, torch.where(wide <= 2, series, torch.where(wide > 150, 0.0, falling)))
+    wave = below.sqrt() / 3 * (far(angle, 1 / 3)[0] + far(angle, -1 / 3)[0])
+    result = torch.where(wide <= 2, airy_near(inner), torch.where(wide > 150, 0.0, falling))
+    result = torch.where(wide < -AIRY_FAR, wave, result)
     return torch.where(wide.abs() == math.inf, math.nan, torch.where(wide != wide, wide, result)).to(real_type(x.dtype))
 
 

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/composites/CubicWeights.h"
 #include "graph/composites/Formulas.h"
 #include "support/SaturatedInteger.h"
 
@@ -189,9 +190,7 @@ private:
 /// The weight of a neighbour at distance |t| of cubic convolution with coefficient a.
 static Scalar cubicWeight(Scalar t, double a) {
   Scalar x = abs(t);
-  Scalar nearby = ((a + 2) * x - (a + 3)) * x * x + 1;
-  Scalar far = ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
-  return select(x <= 1, nearby, far);
+  return select(x <= 1, nearCubicWeight(x, a), farCubicWeight(x, a));
 }
 
 using Tap = llvm::function_ref<Scalar(Scalar index)>;

@@ -5,6 +5,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/composites/Sampling.h"
+#include "graph/composites/CubicWeights.h"
 
 using namespace mlir;
 
@@ -40,9 +41,7 @@ Scalar sampleLinear(ImageReader &image, ArrayRef<Scalar> at) {
 static Scalar cubicShare(Scalar fraction, int offset) {
   constexpr double a = -0.75;
   Scalar x = abs(fraction - static_cast<double>(offset));
-  if (offset == 0 || offset == 1)
-    return ((a + 2) * x - (a + 3)) * x * x + 1;
-  return ((a * x - 5 * a) * x + 8 * a) * x - 4 * a;
+  return offset == 0 || offset == 1 ? nearCubicWeight(x, a) : farCubicWeight(x, a);
 }
 
 static Scalar sampleCubic(ImageReader &image, ArrayRef<Scalar> at) {

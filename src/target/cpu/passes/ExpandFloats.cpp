@@ -3,6 +3,7 @@
 // Arithmetic on bf16 becomes arithmetic on f32. The conversions between the two types are integer arithmetic; where
 // the machine has an instruction that rounds f32 to bf16, the conversion is a call of a function that contains it
 // (Lanes.h). Products of bf16 by the machine's own instructions are calls of intrinsics, which stay as they are.
+// Maxima and minima of f16 select NaN by themselves.
 //
 //   %z = arith.addf %x, %y : bf16
 // becomes
@@ -33,6 +34,8 @@ static Type withElement(Type type, Type element) {
 
 static bool isBF16(Type type) { return getElementTypeOrSelf(type).isBF16(); }
 
+static bool isF16(Type type) { return getElementTypeOrSelf(type).isF16(); }
+
 static bool isF32(Type type) { return getElementTypeOrSelf(type).isF32(); }
 
 /// Whether an operation computes with bf16, as opposed to passing it on or converting it from and to f32.
@@ -42,6 +45,26 @@ static bool computesBF16(Operation *op) {
   bool handsOn = isa<arith::SelectOp, arith::ConstantOp, arith::BitcastOp>(op);
   return isa<arith::ArithDialect, math::MathDialect>(op->getDialect()) && !isConversion && !handsOn &&
          (llvm::any_of(op->getOperandTypes(), isBF16) || llvm::any_of(op->getResultTypes(), isBF16));
+}
+
+/// Whether LLVM makes a maximum or minimum of f16 of it. Where the processor has none, LLVM's are 0 of 0 and NaN.
+static bool isExtremumOfF16(Operation *op) {
+  return isa<arith::MaximumFOp, arith::MinimumFOp>(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           auto widened = operand.getDefiningOp<arith::ExtFOp>();
+           return isF16(widened ? widened.getIn().getType() : operand.getType());
+         });
+}
+
+/// A sum stands in place of the result where an operand is NaN.
+static void selectNaN(Operation *op) {
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  Location loc = op->getLoc();
+  Value a = op->getOperand(0), b = op->getOperand(1), result = op->getResult(0);
+  Value isUnordered = builder.create<arith::CmpFOp>(loc, arith::CmpFPredicate::UNO, a, b);
+  Value sum = builder.create<arith::AddFOp>(loc, a, b);
+  auto chosen = builder.create<arith::SelectOp>(loc, isUnordered, sum, result);
+  result.replaceAllUsesExcept(chosen, chosen);
 }
 
 /// Replaces the operation by one in f32, with conversions around it.
@@ -68,6 +91,8 @@ struct ExpandFloats : perpend::target::impl::CpuExpandFloatsBase<ExpandFloats> {
     getOperation().walk([](Operation *op) {
       if (computesBF16(op))
         computeInF32(op);
+      else if (isExtremumOfF16(op))
+        selectNaN(op);
     });
     SmallVector<arith::TruncFOp> roundings;
     getOperation().walk([&](arith::TruncFOp op) { roundings.push_back(op); });
