@@ -1,8 +1,8 @@
 //===- Inline.cpp - primitives that inline one block into another ---------===//
 //
-// A block may be moved into the blocks that read its result, because nothing
-// that it has read changes in between: every element of a buffer is written
-// once, and one of a reduction is complete before another block reads it.
+// A block may be moved into the blocks that read its result, because what it reads does not change in between: every
+// element of a buffer is written once, and an element of a reduction is complete before another block reads it.
+// Rolling buffers (RollingBuffer.cpp) are the exception; blocks that read or write them are refused.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Layout.cpp - primitives on layouts and iterators -------------------===//
 //
-// A layout maps the indices by which blocks access a buffer to the indices of
-// the element in memory. In the same way another map gives a block's iterators
-// new numbers; the inverse of that map gives the body the old ones back.
+// A layout maps the indices by which blocks access a buffer to the indices of the element in memory. Likewise, a map
+// renumbers the iterators of a block; the block's body computes the old iterators by the inverse of the map.
 //
 //===----------------------------------------------------------------------===//
 

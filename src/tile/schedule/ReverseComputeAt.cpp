@@ -1,9 +1,8 @@
 //===- ReverseComputeAt.cpp - moves a consumer to its producer ------------===//
 //
-// The block gets one instance for each instance of its producer: loops like those
-// of the producer's spatial iterators inside the loop, bound to the elements that
-// the producer stores. So each point is still computed once, and no regions need
-// to be computed.
+// Moves a block into a loop around its producer, where it runs once for each element that the producer stores: in
+// loops like those of the producer's spatial iterators, which are bound to these elements. So each point is still
+// computed once, and no regions need to be computed.
 //
 //===----------------------------------------------------------------------===//
 
