@@ -1,8 +1,7 @@
 //===- Import.cpp - imports checkpoints of language models ----------------===//
 //
-// Steps: read the files, find the architecture by its name, fill in the form of
-// the decoder from the settings, build the graph, check that every tensor has
-// been used. The first error ends the import.
+// Steps: read the files, find the architecture by its name, describe the decoder from the settings, build the graph,
+// check that every tensor has been used. The first error ends the import.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- Import.cpp - imports ONNX models -----------------------------------===//
 //
-// Steps: check that every operator is supported (reporting all that are not),
-// check every node against its operator's schema, declare the inputs with their
-// symbols, import the nodes (GraphImporter), return the outputs. The first error
-// ends the import.
+// Steps: inline the model's functions, read user operators, check the versions of the operator sets, check that every
+// operator is supported (reporting all that are not), check every node against its operator's schema, declare the
+// inputs with their symbols, import the nodes (GraphImporter), return the outputs. Then inputs that may be repeated
+// are declared (graph/Repeats.h), and unused operators erased. The first error ends the import.
 //
 //===----------------------------------------------------------------------===//
 
