@@ -2,9 +2,10 @@
 //
 // With --batch-invariant, the bits of each row of a product do not depend on the number of rows of a run, nor on the
 // row's position among them. So decoding token by token gives the bits of one run over the whole text, and a server's
-// answer does not depend on the other requests in its batch. To that end, each element of a floating-point product is
-// a single chain of multiply-adds along the contracted dimension. Optimisations that split this chain, or that choose
-// another order for few rows, ask isBatchInvariant() and are off.
+// answer does not depend on the other requests in its batch. To that end, intrinsics compute each element of a
+// floating-point product as a single chain of multiply-adds along the contracted dimension (with grouped weights, one
+// chain per group), and other sums have a fixed order (tile/flatten/OrderedSums.cpp). Optimisations that split a
+// chain, or choose another order for few rows, are off.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
-//===- ArgumentReduction.h - steps that elementary functions share -*- C++ -*-===//
+//===- ArgumentReduction.h - shared steps of elementary functions -*- C++ -*-===//
 //
-// Of f32 and f64: exponents and mantissas, rounding to integers, scaling by powers of two, special values.
+// For f32 and f64: exponents and mantissas, rounding to integers, scaling by powers of two, special values.
 //
 //===----------------------------------------------------------------------===//
 
