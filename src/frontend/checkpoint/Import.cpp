@@ -122,9 +122,9 @@ LogicalResult Importer::checkUnused() {
   std::string list;
   for (StringRef name : ArrayRef(unused).take_front(3))
     list += (list.empty() ? "'" : ", '") + name.str() + "'";
+  list += unused.size() > 3 ? " and " + std::to_string(unused.size() - 3) + " more" : "";
   return fail("the architecture '" + checkpoint.architecture + "' has no use for " +
               (unused.size() == 1 ? "the tensor " : Twine(unused.size()) + " tensors: ") + list +
-              (unused.size() > 3 ? " ..." : "") +
               "\nhint: the model may be another than its settings say, and its results would differ");
 }
 

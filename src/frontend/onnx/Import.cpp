@@ -158,7 +158,7 @@ LogicalResult Importer::checkOperators() {
     list += "\n  " + label + " (" + support::counted(nodes.size(), "node") + "):";
     for (StringRef name : ArrayRef(nodes).take_front(3))
       list += " '" + name.str() + "'";
-    list += nodes.size() > 3 ? " ..." : "";
+    list += nodes.size() > 3 ? " and " + std::to_string(nodes.size() - 3) + " more" : "";
   }
   StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
   return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +

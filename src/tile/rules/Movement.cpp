@@ -123,7 +123,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine
     bool isChosen = access.op->getParentOp() != across.block;
     bool isComputed = indices.names.anyValue(position, [](Value value) { return value.getDefiningOp(); });
     if (isComputed || !alongLast.stride)
-      obstacle = "an index is loaded, or no sum of the loops";
+      obstacle = isComputed ? "an index is loaded" : "an index is no sum of the loops";
     if (isChosen && access.op->getParentOp()->getParentOp() != across.block)
       obstacle = "it has nested conditions";
     across.isPadded |= isChosen;
