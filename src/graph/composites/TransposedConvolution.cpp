@@ -2,9 +2,9 @@
 //
 // The result of a transposed convolution with stride s consists of s interleaved phases per dimension: the positions
 // r, r + s, r + 2 s, ... are a convolution without stride, with the elements r, r + s, r + 2 s, ... of the filter. If
-// the strides divide the extents of the filter, one convolution with more channels computes all phases; otherwise each
-// of at most 16 phases has its own. If there is a dilation, if there are more phases, or if the filter's extents or
-// the padding are symbols, the operator is one convolution of an input with zeros between its elements.
+// the strides divide the extents of the filter, one convolution with more channels computes up to 256 phases;
+// otherwise each of at most 16 phases has its own. If there are more, if there is a dilation, or if the filter's
+// extents or the padding are symbols, the operator is one convolution of an input with zeros between its elements.
 //
 //===----------------------------------------------------------------------===//
 
