@@ -1,16 +1,16 @@
 //===- ExpandMath.cpp - expands elementary functions to arithmetic --------===//
 //
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
-// turns loops over them into vector code; a call of libm would stop it. Must come after all passes that recognise the
-// functions, and before the conversion to the LLVM dialect. Functions of f16 and bf16 are computed in f32. Functions
-// with an instruction in LLVM (floor, sqrt and others) stay. In f64, libm computes erf, powers, tan, the inverse
-// trigonometric functions, and the hyperbolic functions and their inverses except tanh.
+// turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
+// functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, powers, tan, arcs and hyperbolic functions of
+// f64, but tanh, are libm's.
 //
-// libm also computes sin, cos and tan of arguments that are too large to be reduced in f64. The code tests for these,
-// in a form that loops can execute as vectors.
+// sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, behind a test that loops run as
+// vectors.
 //
-// 1 + erf(x), 1 + tanh(x) and 1 + exp(x) in f32 are expanded as functions of their own if nothing else uses f(x): the
-// digits of erf and tanh near 0, and of a small exp, do not matter in the sum.
+// 1 + erf(x), 1 + tanh(x) and 1 + exp(x) are expanded as functions of their own: the digits of erf and tanh near 0, and
+// of a small exp, do not matter in the sum.
 //
 //   %y = math.tanh %x : f32
 // becomes some forty operations of arith (see MathFunctions.cpp).

@@ -1,8 +1,7 @@
-//===- FarFunctions.h - sin, cos and tan of large arguments -----*- C++ -*-===//
+//===- FarFunctions.h - functions of numbers that few numbers need -*- C++ -*-===//
 //
-// Each function (x, near) -> f(x) returns `near` if |x| is below leastFar (or leastFarDouble) or x is NaN, and
-// otherwise calls libm. ExpandMath.cpp passes as `near` what it computes for smaller arguments. In a loop of vectors,
-// the call runs only if a test of all lanes finds a large argument (target/cpu/Lanes.h).
+// (x: f32, near: f32) -> f32: f(x) of |x| >= leastFar, near of others and of NaN. tile-expand-math calls them behind
+// what it computes for others; in a loop of vectors each is a call behind one test of all lanes (target/cpu/Lanes.h).
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TILE_PASSES_FARFUNCTIONS_H
