@@ -1,8 +1,8 @@
 //===- CountInputs.cpp - inputs that determine the amount of work ---------===//
 //
-// Follows the elements of an input through operators that move them or compute
-// elementwise, to an extent, to the limit or condition of a loop, and to
-// operators that read tensors at positions.
+// Follows each integer input through operators that move its elements or compute elementwise. It determines the amount
+// of work if this leads to an extent, or to the limit or condition of a loop; or if it never leads to an operator that
+// takes tensors of positions.
 //
 //===----------------------------------------------------------------------===//
 

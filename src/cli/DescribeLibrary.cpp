@@ -1,8 +1,7 @@
 //===- DescribeLibrary.cpp - describes libraries that do not run here -----===//
 //
-// A library's tables lie in the file as they do in memory, under a symbol.
-// Together with an empty module they form a model that can be queried; no code
-// of the library is executed.
+// A library's file contains its tables in the form that they have in memory, under a symbol. Together with an empty
+// module they form a model that can be queried; no code of the library is executed.
 //
 //===----------------------------------------------------------------------===//
 

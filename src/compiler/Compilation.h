@@ -1,8 +1,9 @@
 //===- Compilation.h - one module for one machine ---------------*- C++ -*-===//
 //
 // compile() has two steps: it runs the phases (Compiler.cpp), and then makes objects and links them
-// (WriteArtifact.cpp). A Compilation is the state that both use. An artifact for several machines takes one Compilation
-// per machine (Machines.cpp).
+// (WriteArtifact.cpp). A Compilation is the state that both use. An artifact for several machines takes one
+// Compilation per machine (SeveralMachines.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_COMPILER_COMPILATION_H

@@ -1,9 +1,8 @@
 //===- IntrinsicDraws.h - random calls of intrinsics ------------*- C++ -*-===//
 //
-// Calls of an intrinsic with random extents, strides and data, and the result
-// that its description gives. Extents are small or near the constants of the
-// conditions. Free strides take any value. Data are chosen so that sums are
-// exact in any order.
+// Makes random calls of an intrinsic, with the results that its description gives: random extents (small, or near the
+// constants of its conditions), strides (any value if the intrinsic leaves them free) and data. The data are chosen so
+// that sums are exact in any order.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,11 +1,9 @@
 //===- SeveralMachines.cpp - one artifact for several machines ------------===//
 //
-// Phases that do not depend on the machine run once. From then on each machine has
-// its own copy of the module, with its own kernels, memory plan and functions.
-// Machines are compiled one after another, so that only one copy of the constants
-// is in memory at a time; equal constants are stored once, in a shared section.
-// Finally an object with the tables of all machines joins them, and the runtime
-// chooses one at load time
+// Phases that do not depend on the machine run once. From then on each machine has its own copy of the module, with
+// its own kernels, memory plan and functions. Machines are compiled one after another, so that only one copy of the
+// constants is in memory at a time; the artifact stores equal constants once. Finally an object with the tables of all
+// machines is added, from which the runtime chooses one at load time
 // (docs/decisions/0030-several-machines-in-one-artifact.md).
 //
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,8 @@
 //===- UserIntrinsics.cpp - tensor intrinsics supplied by users -----------===//
 //
-// Before an implementation is used, it is compared with its description: it is
-// compiled with a wrapper that takes all arguments by address, linked, loaded,
-// and called on random data; the interpreter computes the expected results. LLVM
-// and the code both run in child processes, because either may crash.
+// Before an implementation is used, it is compared with its description: it is compiled with a wrapper that takes all
+// arguments by address, linked, loaded, and called on random data; the interpreter computes the expected results. Both
+// LLVM and the compiled code run in child processes, because either may crash.
 //
 //===----------------------------------------------------------------------===//
 

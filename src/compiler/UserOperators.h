@@ -1,8 +1,7 @@
 //===- UserOperators.h - functions supplied by users ------------*- C++ -*-===//
 //
-// The importer notes on the module (graph.objects) which object files define
-// the functions of library calls. Artifacts link them. The interpreter links
-// them into a temporary library and loads it.
+// The importer lists in the module's attribute graph.objects the object files that define the functions of library
+// calls. Artifacts link these files. The interpreter links them into a temporary library and loads it.
 //
 //===----------------------------------------------------------------------===//
 

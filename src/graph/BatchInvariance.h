@@ -1,9 +1,11 @@
-//===- BatchInvariance.h - results that do not depend on the batch -*- C++ -*-===//
+//===- BatchInvariance.h - results independent of the batch -----*- C++ -*-===//
 //
-// A batch-invariant artifact (--batch-invariant) computes each row of a product with the same operations in the same
-// order, however many rows a run has and whichever of them it is. So one token after the other gives the bits that a
-// whole text gives, and a client's answer does not depend on who else is served. Each element of a product is then one
-// chain of multiply-adds along the depth: what usually shortens the chain where a block has few rows is left out.
+// With --batch-invariant, the bits of each row of a product do not depend on the number of rows of a run, nor on the
+// row's position among them. So decoding token by token gives the bits of one run over the whole text, and a server's
+// answer does not depend on the other requests in its batch. To that end, intrinsics compute each element of a
+// floating-point product as a single chain of multiply-adds along the contracted dimension (with grouped weights, one
+// chain per group), and other sums have a fixed order (tile/flatten/OrderedSums.cpp). Optimisations that split a
+// chain, or choose another order for few rows, are off.
 //
 //===----------------------------------------------------------------------===//
 

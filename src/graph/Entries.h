@@ -1,8 +1,7 @@
 //===- Entries.h - functions that callers run -------------------*- C++ -*-===//
 //
-// A module of the graph level has one function `main`, or several public
-// functions, which become entries of one artifact and share kernels and weights
-// (docs/decisions/0048-segments-and-entries.md).
+// The entries of a module are its public functions that are no kernels: usually `main` alone. They become the entry
+// points of one artifact, and share kernels and weights (docs/decisions/0048-segments-and-entries.md).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- ErrorKind.h - whose mistake an error is ------------------*- C++ -*-===//
 //
-// The kind of an error travels with its diagnostic, as an argument that has no
-// text. What a pass reports without a kind is the compiler's mistake: a pass has
-// been given what the verifiers accept.
+// The kind of an error travels with its diagnostic, as an argument with an empty text. A hint makes an error the
+// user's, unless a kind precedes it. An error without a kind that a pass emits counts as a bug of the compiler,
+// because passes run only on modules that the verifiers accept.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
 //===- ExcessPrecision.cpp - f16 and bf16 computed in f32 -----------------===//
 //
-// The builder's cast, and the rule behind it: an operator of the model computes
-// f16 and bf16 in f32 and rounds its results, once. A cast of a narrow value to f32
-// inside of one therefore computes that value once more from the last f32 values,
-// through the operators that do not mind. What another operator of the model made
-// is rounded, and so is what a pass casts.
+// Implements Builder::cast(), and the rule behind it: an operator of the model computes f16 and bf16 in f32, and
+// rounds its results once. So if such an operator (beginOperator) casts an f16 or bf16 value of its own to f32, the
+// cast recomputes that value without rounding, from the last f32 values and through at most eight maps, views, and
+// maximum or minimum pools. Values that another operator of the model made stay rounded, and so do those that
+// roundingCast() made. Passes are within no operator of the model: their casts do not recompute.
 //
 //===----------------------------------------------------------------------===//
 

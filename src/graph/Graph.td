@@ -1,8 +1,7 @@
 //===- Graph.td - the graph dialect: attributes, enums, interfaces --------===//
 //
-// Operators on tensors with symbolic shapes. Values are RankedTensorType; the
-// encoding #graph.shape gives the extents that are not constants. Ops.td has
-// the primitives.
+// Operators on tensors with symbolic shapes. Values are RankedTensorType; if extents are not constant, the encoding
+// #graph.shape gives all extents as expressions over symbols. Ops.td has the primitives.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- KernelIdentity.h - identity and name of a kernel ---------*- C++ -*-===//
 //
-// Two kernels are the same if they differ only in names of values and symbols.
-// The identity is a hash that depends on nothing but the kernel: not on the
-// model around it, the run, or the compiling machine.
+// Two kernels are the same if their bodies differ only in names of values and symbols. The identity is a hash of the
+// body alone: it does not depend on attributes of the function, on the model around it, on the run, or on the
+// compiling machine.
 //
 //===----------------------------------------------------------------------===//
 

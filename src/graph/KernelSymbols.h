@@ -1,7 +1,7 @@
 //===- KernelSymbols.h - symbols of kernels and their calls -----*- C++ -*-===//
 //
-// A kernel has symbols of its own: it lists those that it uses, and every call gives their values
-// (symbolsAttribute). So one kernel serves calls with differently named extents.
+// A kernel has symbols of its own: its attribute graph.symbols lists those that it uses, and every call gives their
+// values in an attribute of the same name. So one kernel serves calls whose extents have other names.
 //
 //   graph.call_kernel @k(%x) {graph.symbols = #graph.shape<["m"]>} : (tensor<?xf32, #graph.shape<["m"]>>) -> …
 //   func.func private @k(%a: tensor<?xf32, #graph.shape<["n"]>>) -> … attributes {graph.symbols = ["n"], …}

@@ -1,16 +1,15 @@
 //===- Repeats.cpp - inputs that may be 1 where others are larger ---------===//
 //
-// A candidate is an input dimension with a symbol of its own. We compare two runs:
-// ONNX's, in which some candidates are 1, and ours, in which these are repeated to the
-// extent n that they meet. The claim: each of our values equals ONNX's, repeated along
-// dimensions that are 1 there ("thin"), and no result of the model can be thin. For
-// each dimension that may be thin we track the candidates that it has met: it is thin
-// only if all of these are 1.
+// A candidate is an input dimension whose extent is a symbol that no other input dimension uses. The analysis compares
+// two runs: ONNX's, in which some candidates are 1 and broadcast; and Perpend's, in which these inputs are repeated
+// before the run, to the extent n of the dimensions with which operators combine them. Invariant: each value of
+// Perpend's run equals ONNX's, repeated along the dimensions that are 1 in ONNX's ("thin" dimensions), and no result
+// of the model is thin. For each dimension that may be thin, the analysis records the candidates that were combined in
+// it: the dimension is thin only if all of these are 1.
 //
-// An operator that keeps a thin dimension (DimensionFlowInterface) preserves the claim.
-// Any other operator, a result of the model, and each use of a candidate's symbol as a
-// number require that the dimension is not thin. Candidates that could make it thin are
-// given up, and the analysis restarts, until nothing is given up any more.
+// An operator that keeps a thin dimension (DimensionFlowInterface) preserves the invariant. A dimension must not be
+// thin if another operator reads it or if the model returns it, and a candidate must not be used as a number.
+// Candidates that could violate this are dropped, and the analysis restarts, until none is dropped.
 //
 //===----------------------------------------------------------------------===//
 

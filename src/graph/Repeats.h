@@ -1,9 +1,8 @@
 //===- Repeats.h - inputs that may be 1 where others are larger -*- C++ -*-===//
 //
-// ONNX repeats a tensor along a dimension that turns out to be 1 at run time. In
-// Perpend, extents with different symbols that meet must be equal. The two agree
-// if repeating an input before the run gives the same results as repeating it
-// inside: then the model declares the dimension, and binding repeats it
+// ONNX broadcasts a dimension that turns out to be 1 at run time. Perpend requires that different symbolic extents are
+// equal if an operator combines them. Both agree if repeating an input before the run gives the same results as
+// repeating it inside. The model declares such input dimensions (graph.repeats), and binding the inputs repeats them
 // (docs/decisions/0009).
 //
 //===----------------------------------------------------------------------===//

@@ -1,9 +1,9 @@
 //===- Rows.h - chains of operators on rows ---------------------*- C++ -*-===//
 //
-// A chain of reductions over the same rows (softmax, normalisations) needs only
-// the current row of each value. So one kernel can compute the whole chain, with
-// a row of each intermediate value in the cache. Which operators form a chain
-// follows from how dimensions flow (DimensionFlowInterface), not from their
+// A chain of reductions along the same trailing dimensions (softmax, normalisations) can be computed row by row, where
+// a row holds these dimensions. So one kernel computes the whole chain and stores only the current row of those
+// intermediate values that are worth keeping; it recomputes the others at their uses. Which operators form a chain
+// follows from which dimension of an operand becomes which of the result (DimensionFlowInterface), not from their
 // names.
 //
 //===----------------------------------------------------------------------===//

@@ -1,8 +1,7 @@
 //===- ScaledIntegers.h - quantised values in a graph -----------*- C++ -*-===//
 //
-// A quantised tensor consists of integers and explicit arithmetic: each is
-// extended, a zero point is subtracted, and the rest is multiplied by a scale.
-// This file recognises that form, whichever operators of the model produced it.
+// A quantised tensor is (integers - zero point) * scale, written as separate operators: a widening cast, a
+// subtraction, a multiplication. This file recognises that form, whichever operators of the model produced it.
 //
 //===----------------------------------------------------------------------===//
 

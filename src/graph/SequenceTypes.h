@@ -1,8 +1,8 @@
 //===- SequenceTypes.h - element types of lists -----------------*- C++ -*-===//
 //
-// A list has the type tensor<!graph.sequence<T>>. T is none while nothing is
-// known of the elements; otherwise a tensor type with extents that are numbers
-// or `?`, or an unranked one if ranks differ.
+// A list has the type tensor<!graph.sequence<T>>, where T is the type of its elements: a tensor type whose extents are
+// numbers or `?`; an unranked tensor type if the elements' ranks differ; or none if nothing is known of the elements,
+// as for an empty list.
 //
 //===----------------------------------------------------------------------===//
 

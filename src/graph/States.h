@@ -1,15 +1,14 @@
 //===- States.h - values that a session keeps from run to run ---*- C++ -*-===//
 //
-// A state is functional here: an argument of main is its value before the run, and
-// a result of the same name its value after it. So the order of its updates is the
-// order of values, and whoever runs main may keep the value where it wants.
+// In the graph, a state is a pair of values: an argument of main is its value before a run, and the result of the same
+// name its value after it. So data dependences order its updates, and the caller of main decides where to store it.
 //
 //   func.func @main(%x: tensor<?x64xf32, #graph.shape<["n", 64]>>,
 //       %k: tensor<?x64xf32, #graph.shape<["length", 64]>> {graph.state = "k", graph.capacity = 4096 : i64})
 //       -> (…, tensor<?x64xf32, #graph.shape<["length + n", 64]>> {graph.state = "k"})
 //
-// A state grows if an extent of its argument is a symbol: its length, which is 0 at
-// first, and which a run replaces by the result's extent.
+// A state grows if an extent of its argument is a symbol, its length. The length is 0 at first, or that of the initial
+// value if there is one; after a run it is the result's extent.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
-//===- Accesses.h - checks a kernel's reads and writes ----------*- C++ -*-===//
+//===- Accesses.h - checks a kernel's accesses ------------------*- C++ -*-===//
 //
-// Checks, while a kernel runs, what the text of its loops and blocks promises:
+// While a kernel runs, checks the guarantees that its loops and blocks give:
 //   - iterations of a parallel or vectorized loop do not conflict: no element that
 //     one writes is read or written by another;
-//   - instances of a block that differ in their spatial iterators write different
-//     elements, and read none that another instance writes;
+//   - executions of a block that differ in their spatial iterators write different
+//     elements, and read none that another one writes;
 //   - an element is written before it is read; every element of a result is
 //     written, and none of an input.
 // Internal to the interpreter.

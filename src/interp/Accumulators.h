@@ -1,8 +1,8 @@
 //===- Accumulators.h - accumulates elements --------------------*- C++ -*-===//
 //
-// Reductions, contractions and windows accumulate floating-point elements in
-// double and round once at the end; integers in uint64_t, which wraps like the
-// element type.
+// Reductions, contractions and windows accumulate floating-point elements in double and round once at the end; scans
+// and scatters round after each element, because each partial result is an element. Integers are accumulated in
+// uint64_t, which wraps like the element type.
 //
 //===----------------------------------------------------------------------===//
 

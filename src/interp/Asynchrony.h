@@ -1,9 +1,9 @@
-//===- Asynchrony.h - the order of what runs at one time --------*- C++ -*-===//
+//===- Asynchrony.h - checks the order of asynchronous commands -*- C++ -*-===//
 //
-// Keeps, in a run, what has been started and not waited for, with the bytes that
-// it touches. Whatever touches the same bytes has to begin behind it, by events
-// or because the host has waited: the rule that host/Events.h proves for all
-// runs, here by addresses. Internal to the interpreter.
+// During a run, this class keeps the commands that have been started and not waited for, with the bytes that they
+// access. A command that accesses bytes which a running one accesses, too, must be ordered after that one, by events
+// or because the host has waited, unless both only read. host/Events.h proves this rule for all runs; this class
+// checks it by addresses. Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
 

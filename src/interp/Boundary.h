@@ -1,8 +1,7 @@
 //===- Boundary.h - converts inputs and results -----------------*- C++ -*-===//
 //
-// Users represent strings and lists in the form of perpend.h, the interpreter
-// as identities of the context and handles of a list table. Numbers are the
-// same on both sides.
+// In the C interface (perpend.h), strings and lists are structures; in the interpreter, they are identities of the
+// context and handles of a list table. This file converts between them. Numbers are the same on both sides.
 //
 //===----------------------------------------------------------------------===//
 

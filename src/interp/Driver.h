@@ -1,7 +1,8 @@
 //===- Driver.h - devices of the interpreter --------------------*- C++ -*-===//
 //
-// A host program hands launches and copies to a driver. The interpreter's own runs asynchronous work as late as it may,
-// so that what does not wait for it reads what was there before. Another one may run the work elsewhere.
+// A host program passes launches and copies to a driver. The interpreter's own driver runs asynchronous commands as
+// late as possible, so that an operation which does not wait for them reads the old data. Another driver may run the
+// commands on a device.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,8 @@
 //===- ElementFormat.h - scalars in memory and in registers -----*- C++ -*-===//
 //
-// In memory an element takes 1, 2, 4 or 8 bytes (bool and i4 take one).
-// Registers have at most 8 bytes per element: integers are int64_t,
-// sign-extended from their width even if the type is unsigned; f32, f16 and
-// bf16 are float; f64 is double. Strings and lists are represented by
-// identities and handles.
+// In memory an element takes 1, 2, 4 or 8 bytes (bool and integers of fewer than 8 bits take one). Registers have at
+// most 8 bytes per element: integers are int64_t, sign-extended from their width even if the type is unsigned; f32,
+// f16 and bf16 are float; f64 is double. Strings and lists are represented by identities and handles.
 //
 //===----------------------------------------------------------------------===//
 

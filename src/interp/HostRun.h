@@ -1,7 +1,7 @@
 //===- HostRun.h - one run of a host program --------------------*- C++ -*-===//
 //
-// Executes the operations of an entry in order, on bytes: an arena whose buffers
-// lie where the plan says, rooms, and constants. Internal to the interpreter.
+// Executes the operations of an entry in order, on bytes: an arena, whose buffers lie where the memory plan says;
+// rooms, which are memory whose size a run decides; and constants. Internal to the interpreter.
 //
 //===----------------------------------------------------------------------===//
 

@@ -119,9 +119,14 @@ bool Call::compute(const tile::Intrinsic &intrinsic) {
 
 bool Call::run() {
   const tile::Intrinsic *intrinsic = tile::IntrinsicLibrary::of(op.getContext()).find(op.getName());
-  if (!intrinsic || op.getBuffers().size() != intrinsic->strides.size() ||
-      op.getExtents().size() != intrinsic->parameters.size()) {
-    op.emitError("'") << op.getName() << "' is no intrinsic, or has other operands";
+  if (!intrinsic) {
+    op.emitError("'") << op.getName() << "' is no known intrinsic";
+    return false;
+  }
+  if (op.getBuffers().size() != intrinsic->strides.size() || op.getExtents().size() != intrinsic->parameters.size()) {
+    op.emitError("'") << op.getName() << "': expected " << intrinsic->strides.size() << " buffers and "
+                      << intrinsic->parameters.size() << " extents, got " << op.getBuffers().size() << " and "
+                      << op.getExtents().size();
     return false;
   }
   if (!readParts(*intrinsic) || !compute(*intrinsic))

@@ -1,7 +1,7 @@
 //===- Kernels.cpp - runs kernels of the tile level -----------------------===//
 //
-// The arguments of a tiled kernel are described in tile/kernel/KernelAbi.h. Its attribute `tile.extent` (a #graph.shape
-// of one expression) is its outermost parallel extent.
+// The arguments of a tiled kernel are described in tile/kernel/KernelAbi.h. Its attribute `tile.extent` (a
+// #graph.shape) is the number of its units, or the extents of its grid.
 //
 //===----------------------------------------------------------------------===//
 

@@ -100,8 +100,10 @@ void *Call::allocate(int32_t output, ArrayRef<int64_t> shape) {
     message = "result " + std::to_string(output) + ": " + text.str();
     return nullptr;
   };
-  if (output < 0 || output >= base.outputCount || results[output].bytes)
-    return refuse("allocated twice, or there is no such result");
+  if (output < 0 || output >= base.outputCount)
+    return refuse("the call has " + Twine(base.outputCount) + " results");
+  if (results[output].bytes)
+    return refuse("it is allocated twice");
   RankedTensorType type = described.results[output];
   if (type.getRank() != static_cast<int64_t>(shape.size()))
     return refuse("expected " + Twine(type.getRank()) + " dimensions, got " + Twine(shape.size()));

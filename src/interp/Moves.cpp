@@ -1,8 +1,8 @@
 //===- Moves.cpp - operators that move elements ---------------------------===//
 //
-// Every operator is a strided copy. Adjacent dimensions are merged first; then
-// the loops that are contiguous in the source and in the target are the
-// innermost two, in blocks, so that both sides use whole cache lines.
+// These operators copy elements by strides. Adjacent dimensions are merged first; then the loop that is contiguous in
+// the source and the loop that is contiguous in the target become the two innermost. They run in blocks, so that both
+// sides use whole cache lines.
 //
 //===----------------------------------------------------------------------===//
 

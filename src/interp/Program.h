@@ -1,10 +1,9 @@
 //===- Program.h - scalar code as a flat list of instructions ---*- C++ -*-===//
 //
-// A body (of map or generate) or a kernel function, compiled once: every value
-// has a slot, every operation a pointer to the function that executes it.
-// Straight-line bodies run on blocks of elements, so that each instruction is a
-// loop; code with control flow runs on blocks of one. A vector register is a
-// slot with several lanes. Internal to the interpreter.
+// A body (of map or generate) or a kernel function, compiled once: every value has a slot, every operation a pointer
+// to the function that executes it. Straight-line bodies execute each instruction on a block of elements, in a loop;
+// code with control flow executes it on one element. A vector register is a slot with several lanes. Internal to the
+// interpreter.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Windows.cpp - conv and window_reduce -------------------------------===//
 //
-// The input of a convolution is first copied into a buffer that holds exactly the
-// positions the windows visit, so that the loops need no bounds: every position
-// outside the input is then 0. A pool leaves these positions out.
+// The input of a convolution is first copied into a buffer of exactly the positions that the windows visit, which is 0
+// at positions outside the input, so that the loops need no bounds. A pool skips positions outside the input.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,9 @@
 //===- FrozenTensors.h - detects changes of frozen weights ------*- C++ -*-===//
 //
-// The weights of a model that torch.compile has frozen. Each call checks
-// whether they have changed, so a check takes a fraction of a microsecond per
-// tensor: PyTorch's counter of in-place changes, the address, and a sample of
-// the memory that is replaced from time to time. Only a thorough check reads
-// all of it.
+// Detects changes of the weights that torch.compile has frozen into a model. Every call checks them, so a check of a
+// tensor takes a fraction of a microsecond: it compares PyTorch's counter of in-place changes, the address, and a
+// sample of the memory, which changes from time to time. Only a thorough check reads the whole memory, and the check
+// of a tensor without a counter.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Model.cpp - runs compiled models from Python -----------------------===//
 //
-// A call reads the arrays, queries the outputs' shapes if the inputs' shapes are
-// new, allocates the outputs, and runs without the interpreter lock. Outputs
-// with data-dependent shapes are copied from the session's memory afterwards.
+// A call reads the arrays, queries the outputs' shapes if the inputs' shapes are new, allocates the outputs, and runs
+// without the interpreter lock. Outputs with data-dependent shapes, strings and lists are copied from the session's
+// memory afterwards.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- PythonOperators.cpp - operators that are Python functions ----------===//
 //
-// A call acquires the interpreter lock, which the run of a model does not hold,
-// and copies arrays in both directions, since a call's memory is released at
-// its end.
+// A call acquires the interpreter lock, which the run of a model has released, and copies arrays in both directions,
+// because a call's memory is freed at its end.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- PythonOperators.h - operators that are Python functions --*- C++ -*-===//
 //
-// Models call them by host.call (runtime/library/HostCall.cpp), whose
-// parameters identify the process, a C function of this file, and the operator
-// by its index in the table of perpend.operators, which holds weak references.
+// Models call these operators by the library function host.call (runtime/library/HostCall.cpp). Its parameters
+// identify the process, a C function of this file, and the operator, by its index in the table of perpend.operators.
+// That table holds weak references.
 //
 //===----------------------------------------------------------------------===//
 

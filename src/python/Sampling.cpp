@@ -1,8 +1,7 @@
 //===- Sampling.cpp - Python bindings of decoding strategies --------------===//
 //
-// perpend/sampling.py has the classes that users see. Calls hold the interpreter
-// lock, since an object must not be used by two threads at once; what they return
-// is copied before any Python object is made.
+// perpend/sampling.py has the classes that users see. Calls hold the interpreter lock, because two threads must not
+// use an object at once; their results are copied before any Python object is made.
 //
 //===----------------------------------------------------------------------===//
 

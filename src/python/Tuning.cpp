@@ -1,8 +1,8 @@
 //===- Tuning.cpp - Python bindings of tuning -----------------------------===//
 //
-// A run does not hold the interpreter lock, except to check for signals and to
-// report progress. An exception raised by Python then ends the search, and
-// reaches the caller once everything found has been saved.
+// A run releases the interpreter lock, and acquires it to check for signals, to report progress, and to call a search
+// or a cost model written in Python. An exception that Python raises then ends the search, and reaches the caller once
+// everything found has been saved.
 //
 //===----------------------------------------------------------------------===//
 

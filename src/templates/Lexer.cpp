@@ -1,8 +1,8 @@
 //===- Lexer.cpp - text and tags of a template ----------------------------===//
 //
-// Follows Jinja's rules for white space: a tag with '-' strips up to the next
-// text, trim_blocks drops the line break behind a block or comment, and
-// lstrip_blocks the spaces before one that begins a line. '+' keeps them.
+// Follows Jinja's rules for white space: '-' in a tag strips the white space between the tag and the text on that
+// side; trim_blocks drops the line break after a block or comment; lstrip_blocks drops the spaces before one that
+// begins a line. '+' keeps both.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
-//===- Scopes.h - where the names of a template live ------------*- C++ -*-===//
+//===- Scopes.h - the scopes of the names in a template ---------*- C++ -*-===//
 //
-// Jinja decides while it compiles whether a name is a variable of the caller, of
-// this scope or of one around it, and copies values of outer scopes when a scope
-// begins that may set them. These are its rules.
+// While it compiles a template, Jinja decides for each name whether it is a variable of the caller, of this scope or
+// of an enclosing one. When a scope begins that may set variables of outer scopes, their values are copied. This file
+// implements these rules.
 //
 //===----------------------------------------------------------------------===//
 

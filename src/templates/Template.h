@@ -1,8 +1,7 @@
-//===- Template.h - chat templates become tables ----------------*- C++ -*-===//
+//===- Template.h - compiles chat templates to tables -----------*- C++ -*-===//
 //
-// Parses a template in the subset of Jinja that chat templates use, with the
-// settings of transformers (trim_blocks, lstrip_blocks), and writes the table
-// that runtime/template renders. What is not known is an error here.
+// Parses a template in the subset of Jinja that chat templates use, with the settings of transformers (trim_blocks,
+// lstrip_blocks), and writes the table that runtime/template renders. A template outside of that subset is an error.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- CompareProgram.cpp - compares a model with two schedules -----------===//
 //
-// A kernel measured alone sees other caches, other alignment and other
-// neighbours than in its model. So both libraries of the model run alternately
-// on the same inputs, and the time of each kernel is recorded.
+// A kernel measured alone finds other data in the caches, other alignment and other neighbours than in its model. So
+// both libraries of the model run alternately on the same inputs, and the time of each kernel is recorded.
 //
 //===----------------------------------------------------------------------===//
 

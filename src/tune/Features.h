@@ -1,8 +1,7 @@
 //===- Features.h - features of a scheduled kernel --------------*- C++ -*-===//
 //
-// The input of learned cost models: a list of numbers of the same length for
-// every kernel. Most are log2(1 + x): values
-// that differ by a factor then differ by a constant.
+// The input of learned cost models: a list of numbers, of the same length for every kernel. Most are log2(1 + x), so
+// that values which differ by a factor differ by a constant.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- MeasureProgram.cpp - runs and times candidates ---------------------===//
 //
-// Its memory layout is that of a program using a model: inputs and outputs are
-// in one allocation, like tensors in a model's arena. Both libraries use the
-// same tensors, so neither wins by their position.
+// Inputs and outputs are in one allocation, like tensors in the memory of a model, so that a kernel finds them as in a
+// program that uses the model. Both libraries use the same tensors, so neither is faster because of their position.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,8 @@
 //===- SalvagePages.cpp - recovers records of a damaged database ----------===//
 //
-// A table without rowid is a tree of index pages, all of which contain rows,
-// including inner ones. Rows are read directly from pages, without the path from
-// the root. Any number in a page may be wrong. Source:
-// sqlite.org/fileformat2.html, 1.3 to 2.1.
+// A table without rowid is a tree of index pages, and inner pages contain rows, too. Rows are read directly from all
+// pages, not along the path from the root. Any number in a page may be wrong. Source: sqlite.org/fileformat2.html, 1.3
+// to 2.1.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- TensorFile.h - arrays for the measuring program ----------*- C++ -*-===//
 //
-// Concatenated arrays: type, rank, extents and bytes in the machine's order.
-// Numbers only. (.npy has one array per file, and a single name for all small
-// floats.)
+// A file of arrays one after another: type, rank, extents, and bytes in the machine's order; types are numbers only.
+// (.npy has one array per file, and a single name for all small floats.)
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Trees.h - gradient-boosted trees that rank ---------------*- C++ -*-===//
 //
-// XGBoost, loaded on demand: a compiler that does not tune with it does not
-// need it (docs/decisions/0034-trees-that-rank.md). Single-threaded, so that a
-// tuner can fork.
+// Uses XGBoost, which is loaded on demand: a compiler that does not tune with it does not need it
+// (docs/decisions/0034-trees-that-rank.md). Training is single-threaded, so that a tuner can fork.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
-//===- ModelComparison.h - the gain of schedules in their model -*- C++ -*-===//
+//===- ModelComparison.h - times models with their schedules ----*- C++ -*-===//
 //
-// A kernel measured alone sees other caches, other alignment and other neighbours
-// than in its model. So the model itself is measured, with and without the
-// schedules that were found, kernel by kernel.
+// A kernel measured alone finds other data in the caches, other alignment and other neighbours than in its model. So
+// the model itself is measured, with and without the schedules that were found, and the times of its kernels are
+// compared.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,10 @@
 //===- TuningConfirmation.cpp - confirms gains in whole models ------------===//
 //
-// Each model runs with and without the traces that were found, with each set of
-// extents. A kernel keeps its trace if the trace is a gain in the weighted mean
-// over these places. Places that lose a trace are measured again, because the
-// kernels' neighbours have changed. If all traces together do not make a model
-// faster, it keeps none of them.
+// Each model runs with and without the traces that were found, with each set of extents. A kernel keeps its trace if
+// the trace is a gain in the mean over these runs, weighted by the sets; otherwise the record that was known before
+// replaces it, or the compiler's own trace. Models in which a trace was replaced are measured again, because the
+// kernels' neighbours have changed. Even if no trace is a loss, a kernel gives up its trace if no model that uses it
+// becomes faster.
 //
 //===----------------------------------------------------------------------===//
 

@@ -426,7 +426,7 @@ TEXTS = {
     "no list": (
         '["gemm.o"]',
         '"gemm.o"',
-        "1:1: intrinsic 'gemm': 'objects' is no entry, or has a value of another kind: expected strides, where, feat",
+        "1:1: intrinsic 'gemm': objects: expected a list of paths of object files and archives",
     ),
     "no paths": ('["gemm.o"]', "[1]", "1:1: intrinsic 'gemm': objects: expected a list of paths of object files and"),
     "an empty path": ('"gemm.o"', '""', "1:1: intrinsic 'gemm': objects: expected a list of paths of object files and"),

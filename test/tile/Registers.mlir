@@ -116,7 +116,7 @@ func.func @rows(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: ind
 func.func @types(%a: memref<?xf64>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
   %zero = arith.constant 0 : index
   %one = arith.constant 1 : index
-  // expected-error @below {{'f32.block' is no intrinsic with an implementation for this machine, or has other operands}}
+  // expected-error @below {{'f32.block' takes operands of other numbers or types than this call has}}
   tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %one, %one, %one, %one)
     extents(%one, %k, %one, %one, %one) : memref<?xf64>, memref<?xf32>, memref<?xf32>
   return

@@ -1,7 +1,7 @@
 //===- Architecture.h - the list of architectures ---------------*- C++ -*-===//
 //
-// An architecture is those names of tensors that are its own, and a function that fills in the form
-// of the decoder from the settings. Each is a file in architectures/.
+// An architecture consists of the names of tensors in which it differs from others, and of a function that derives the
+// form of the decoder (Form.h) from the settings. Each is in a file in architectures/.
 //
 //===----------------------------------------------------------------------===//
 

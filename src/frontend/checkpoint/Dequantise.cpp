@@ -1,9 +1,8 @@
-//===- Dequantise.cpp - numbers of quantised blocks -----------------------===//
+//===- Dequantise.cpp - numbers of quantised blocks in f32 ----------------===//
 //
-// The formats of GGUF files. Small blocks have 32 numbers and one scale d (and
-// possibly an offset m); K blocks have 256 numbers, with scales of groups that
-// are small numbers themselves, times d and dmin. Products and sums are rounded
-// one by one, so that results equal those of other readers bit for bit.
+// The formats of GGUF files. Small blocks have 32 numbers and one scale d (and possibly an offset m). K blocks have
+// 256 numbers in groups; the scales and offsets of the groups are small integers, times d and dmin. Products and sums
+// are rounded one by one, so that results equal those of other readers bit for bit.
 //
 //===----------------------------------------------------------------------===//
 

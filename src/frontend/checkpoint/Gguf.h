@@ -1,9 +1,8 @@
 //===- Gguf.h - reads GGUF files --------------------------------*- C++ -*-===//
 //
-// A file is a header, metadata (pairs of a key and a value), descriptions of
-// tensors, and their bytes, aligned. Versions 2 and 3, little endian. A
-// checkpoint may be split into NAME-00001-of-00003.gguf and so on, with the
-// metadata in the first.
+// A file consists of a header, metadata (pairs of a key and a value), descriptions of tensors, and their bytes,
+// aligned. Versions 2 and 3 are supported, little endian. A checkpoint may be split into files such as
+// NAME-00001-of-00003.gguf; the first has the metadata.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Import.cpp - imports checkpoints of language models ----------------===//
 //
-// Steps: read the files, find the architecture by its name, fill in the form of
-// the decoder from the settings, build the graph, check that every tensor has
-// been used. The first error ends the import.
+// Steps: read the files, find the architecture by its name, describe the decoder from the settings, build the graph,
+// check that every tensor has been used. The first error ends the import.
 //
 //===----------------------------------------------------------------------===//
 
@@ -123,9 +122,9 @@ LogicalResult Importer::checkUnused() {
   std::string list;
   for (StringRef name : ArrayRef(unused).take_front(3))
     list += (list.empty() ? "'" : ", '") + name.str() + "'";
+  list += unused.size() > 3 ? " and " + std::to_string(unused.size() - 3) + " more" : "";
   return fail("the architecture '" + checkpoint.architecture + "' has no use for " +
               (unused.size() == 1 ? "the tensor " : Twine(unused.size()) + " tensors: ") + list +
-              (unused.size() > 3 ? " ..." : "") +
               "\nhint: the model may be another than its settings say, and its results would differ");
 }
 

@@ -1,8 +1,8 @@
-//===- PackBlocks.cpp - blocks as the graph's weights in groups -----------===//
+//===- PackBlocks.cpp - quantised blocks as grouped weights ---------------===//
 //
-// docs/decisions/0027: numbers in one tensor, scales in another, and zeros, if
-// there are some, in a third. Numbers of 3 bits take 4, those of 5 and 6 take 8;
-// groups of blocks of 256 get scales of their own.
+// Converts GGUF's blocks (Dequantise.cpp) to the grouped weights of docs/decisions/0027: numbers in one tensor, scales
+// in another, and zero points, if there are any, in a third. Numbers of 3 bits are stored in 4, those of 5 and 6 bits
+// in 8. Each group of a K block gets a scale of its own in f32.
 //
 //===----------------------------------------------------------------------===//
 

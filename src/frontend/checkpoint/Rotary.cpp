@@ -1,9 +1,8 @@
 //===- Rotary.cpp - frequencies of rotary embeddings ----------------------===//
 //
-// Numbers are rounded to f32 where transformers rounds them, because an angle is
-// a frequency times a position: far positions would show a difference.
-// Sources: linear (kaiokendev), dynamic NTK (bloc97, emozilla), YaRN
-// (arXiv 2309.00071), LongRoPE (arXiv 2402.13753), Llama 3.1.
+// Numbers are rounded to f32 in the same places as in the library transformers. Otherwise results would differ at far
+// positions, because an angle is a frequency times a position. Sources: linear (kaiokendev), dynamic NTK (bloc97,
+// emozilla), YaRN (arXiv 2309.00071), LongRoPE (arXiv 2402.13753), Llama 3.1.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- RotarySettings.cpp - settings of rotary embeddings -----------------===//
 //
-// config.json: `rope_parameters` of transformers 5, which may have an entry for
-// each type of layer, or `rope_theta` beside `rope_scaling`. GGUF: keys of their
-// own, and tensors with divisors of the frequencies.
+// config.json has either `rope_parameters` (transformers 5), which may have an entry for each type of layer, or
+// `rope_theta` and `rope_scaling`. GGUF files have other keys, and tensors with divisors of the frequencies.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Settings.h - the settings of a model ---------------------*- C++ -*-===//
 //
-// One view of config.json and of a GGUF file's metadata. A value that is
-// missing, or null, has a default; one of the wrong type is an error, and the
-// first error is kept.
+// One view of config.json and of a GGUF file's metadata. A value that is missing, or null, has a default, unless it is
+// required; one of the wrong type is an error, and the first error is kept.
 //
 //===----------------------------------------------------------------------===//
 

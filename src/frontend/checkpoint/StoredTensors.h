@@ -1,8 +1,7 @@
 //===- StoredTensors.h - the tensors of a checkpoint, by name ---*- C++ -*-===//
 //
-// What the readers of safetensors and GGUF files make: for each tensor its
-// name, type, shape, and where its bytes are in a mapped file. No reader looks
-// at these bytes.
+// The readers of safetensors and GGUF files make this list: for each tensor its name, type, shape, and where its bytes
+// are in a mapped file. No reader looks at these bytes.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Weights.h - tensors of a checkpoint as constants ---------*- C++ -*-===//
 //
-// The decoder names tensors by their role: those are the names of GGUF without
-// ".weight", such as "blk.3.attn_q". Lists of names translate them for Hugging
-// Face's folders.
+// The decoder names tensors by their role, such as "blk.3.attn_q": the name in GGUF without ".weight". Lists of names
+// translate roles for the folders of Hugging Face.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- FileKind.cpp - recognises files that are not ONNX models -----------===//
 //
-// A table of the marks with which formats begin; the first match counts.
+// A table of the bytes with which files of other formats begin; the first match counts.
 //
 //===----------------------------------------------------------------------===//
 

@@ -179,8 +179,8 @@ bool Inliner::importOperatorSets(const FunctionProto &function) {
 
 bool Inliner::expandCall(const NodeProto &node, const FunctionProto &function, int depth, Nodes &result) {
   if (depth > deepestCalls)
-    return fail("the function '" + function.name + "' calls itself, or calls are nested more than " +
-                llvm::Twine(deepestCalls) + " deep\nhint: write the repetition as a Loop");
+    return fail("the function '" + function.name + "': calls are nested more than " + llvm::Twine(deepestCalls) +
+                " deep\nhint: a function that calls itself is not supported; write the repetition as a Loop");
   if (!imports(model.operatorSets, node.domain))
     return fail("node '" + nodeName(node) + "' (" + node.operation + "): the model imports no operator set of '" +
                 node.domain + "'\nhint: add the domain of the function to opset_import");

@@ -1,9 +1,9 @@
 //===- Import.cpp - imports ONNX models -----------------------------------===//
 //
-// Steps: check that every operator is supported (reporting all that are not),
-// check every node against its operator's schema, declare the inputs with their
-// symbols, import the nodes (GraphImporter), return the outputs. The first error
-// ends the import.
+// Steps: inline the model's functions, read user operators, check the versions of the operator sets, check that every
+// operator is supported (reporting all that are not), check every node against its operator's schema, declare the
+// inputs with their symbols, import the nodes (GraphImporter), return the outputs. Then inputs that may be repeated
+// are declared (graph/Repeats.h), and unused operators erased. The first error ends the import.
 //
 //===----------------------------------------------------------------------===//
 
@@ -158,7 +158,7 @@ LogicalResult Importer::checkOperators() {
     list += "\n  " + label + " (" + support::counted(nodes.size(), "node") + "):";
     for (StringRef name : ArrayRef(nodes).take_front(3))
       list += " '" + name.str() + "'";
-    list += nodes.size() > 3 ? " ..." : "";
+    list += nodes.size() > 3 ? " and " + std::to_string(nodes.size() - 3) + " more" : "";
   }
   StringRef rest = unsupported.size() == 1 ? " operator of this model is" : " operators of this model are";
   return fail(fileLocation, Twine(unsupported.size()) + rest + " not supported:" + list +

@@ -1,11 +1,10 @@
 //===- Maps.h - maps at a model's interface ---------------------*- C++ -*-===//
 //
-// A sequence of maps from labels to numbers, as made by ZipMap, is represented
-// as a matrix with a column per label; only the interface of the model knows
-// the labels. So it can only be an output of the model.
+// A sequence of maps from labels to numbers, as ZipMap makes it, is represented as a matrix with a column per label.
+// Only the interface of the model knows the labels, so such a sequence can only be an output of the model.
 //
-// A map m that is an input of the model becomes two vectors of the same length,
-// m.keys and m.values. Operators on maps take these two.
+// A map m that is an input of the model becomes two vectors of the same length, m.keys and m.values. Operators on maps
+// take these two.
 //
 //===----------------------------------------------------------------------===//
 

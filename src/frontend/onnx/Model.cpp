@@ -1,8 +1,7 @@
 //===- Model.cpp - parses ONNX files --------------------------------------===//
 //
-// The only translation unit with exceptions: protozero throws on malformed
-// input, which parseModel() turns into an error. A field of an unexpected wire
-// type is skipped, as protocol buffers require.
+// The only translation unit with exceptions outside of src/python: protozero throws on malformed input, which
+// parseModel() turns into an error. A field of an unexpected wire type is skipped, as protocol buffers require.
 //
 //===----------------------------------------------------------------------===//
 

@@ -78,7 +78,8 @@ static std::string describeCycle(const GraphProto &graph, llvm::ArrayRef<size_t>
   for (size_t i = 0; i < graph.nodes.size(); ++i)
     if (waiting[i] > 0 && ++count <= 5)
       names += (count > 1 ? ", " : "") + ("'" + nodeName(graph.nodes[i]).str() + "'");
-  return "the graph has a cycle among or before the nodes " + names + (count > 5 ? " ..." : "");
+  return "the graph has a cycle among or before the nodes " + names +
+         (count > 5 ? " and " + std::to_string(count - 5) + " more" : "");
 }
 
 std::optional<std::vector<const NodeProto *>> topologicalOrder(const GraphProto &graph, NamePredicate isKnown,

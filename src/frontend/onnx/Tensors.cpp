@@ -216,7 +216,7 @@ TensorReader::Buffer TensorReader::openExternal(StringRef location, std::string 
   bool isConfined = !llvm::sys::fs::real_path(folder, realFolder) &&
                     StringRef(real).starts_with((realFolder + llvm::sys::path::get_separator()).str());
   if (!isConfined || !llvm::sys::fs::is_regular_file(real)) {
-    error = "the external file " + quoted + " leads out of the model's folder or is no regular file";
+    error = "the external file " + quoted + (isConfined ? " is no regular file" : " leads out of the model's folder");
     return {};
   }
   auto opened = support::mapFile(real.str().str());

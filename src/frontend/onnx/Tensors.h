@@ -1,7 +1,8 @@
 //===- Tensors.h - reads tensors of ONNX files ------------------*- C++ -*-===//
 //
-// Large tensors become resources that point into the mapped file; small ones
-// become dense attributes, which folding can read. Sparse tensors become dense.
+// Tensors of more than 64 floats or 128 integers become resources, smaller ones dense attributes, which folding can
+// read. A resource points into the mapped file if the file stores raw bytes of its type; lists of typed numbers,
+// packed elements and sparse tensors, which become dense, are converted to a copy. Strings are always attributes.
 // External data must be in the model's folder.
 //
 //===----------------------------------------------------------------------===//

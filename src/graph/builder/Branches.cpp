@@ -1,8 +1,9 @@
 //===- Branches.cpp - if in the builder -----------------------------------===//
 //
-// The branches are callbacks that build into the regions of a draft operator; the
-// types of results follow from what they yield. If only one branch can run, it
-// replaces the draft, and a requirement stands for the other.
+// Each branch is a callback that builds into a region of a draft graph.if; the values that it yields determine the
+// types of the results. Only one branch is built if the condition is a known constant. One of two is kept if the other
+// cannot run because its shapes contradict each other, or if a result has different ranks in them. Its operators then
+// replace the draft, and a requirement makes runs that choose the other branch end with an error.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- Control.cpp - measure and loop in the builder ----------------------===//
 //
-// The body is a callback that builds into the region of a draft operator; the
-// types of results follow from what it yields. A loop starts with the types and
-// known contents of its initial values, and is rebuilt without those that turn
-// out to change, until nothing changes.
+// measure() turns an element of a tensor into a symbol, for extents that depend on data. The body of a loop is a
+// callback that builds into the region of a draft graph.loop. The first draft assumes that carried values keep the
+// shapes, list element types and known contents of the initial values; the body is rebuilt without the assumptions
+// that do not hold, until all hold.
 //
 //===----------------------------------------------------------------------===//
 

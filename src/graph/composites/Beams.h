@@ -1,9 +1,9 @@
 //===- Beams.h - beam search ------------------------------------*- C++ -*-===//
 //
-// Beam search for any decoder. In each step, the `beams` best continuations of
-// each sequence survive. Those that end become hypotheses, of which the best are
-// kept. Their score is the sum of the logarithms of the probabilities, divided
-// by length ^ length_penalty.
+// Beam search for any decoder. In each step, each sequence of the batch has 2 * `beams` candidates, which are its best
+// continuations. Those among the first `beams` that end with the end token become hypotheses; the best `beams` of the
+// others continue. A sequence keeps its `beams` best hypotheses. Their score is the sum of the logarithms of the
+// probabilities, divided by length ^ length_penalty.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Composites.h - model operators composed of primitives ----*- C++ -*-===//
 //
-// The registry of operators that front ends use by name: softmax, gelu,
-// layer_norm ... Each is a function on the builder that expands to primitives;
-// Composites.def lists them with their formulas.
+// The registry of operators that front ends use by name, such as softmax, gelu and layer_norm. Each is a function on
+// the builder that expands to primitives; Composites.def lists them with their formulas.
 //
 //===----------------------------------------------------------------------===//
 

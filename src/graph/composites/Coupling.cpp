@@ -1,8 +1,9 @@
 //===- Coupling.cpp - class probabilities from pairwise ones --------------===//
 //
-// Minimises p^T Q p, where Q_ii = sum over j of r_ji^2 and Q_ij = -r_ji r_ij. At
-// the minimum, (Q p)_i = p^T Q p for each i. A step updates one p after the other
-// and divides by the new sum. A row of the batch that has converged keeps its p.
+// Finds the probabilities p of classes from r_ij, the probability of class i if only the classes i and j are possible:
+// minimises p^T Q p, where Q_ii = sum over j of r_ji^2 and Q_ij = -r_ji r_ij, and the sum of p is 1. At the minimum,
+// (Q p)_i = p^T Q p for each i. A step updates one p_i after the other, and divides p by its new sum each time. A row
+// of the batch keeps its p once these equations hold to 0.005 / classes; there are at most 100 steps.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Lists.cpp - lists and optional values ------------------------------===//
 //
-// A list with known elements is a call of sequence.construct. Reading and
-// changing it look through the call, so it disappears unless a loop, a branch
-// or the model's interface needs the list.
+// A list whose elements are known when the graph is built is a call of sequence.construct. Operators that read or
+// change it at known positions use the operands of that call, so the call is dead unless a loop, a branch, a position
+// computed at run time, or the model's interface needs the list.
 //
 //===----------------------------------------------------------------------===//
 

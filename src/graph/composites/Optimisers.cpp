@@ -1,9 +1,8 @@
 //===- Optimisers.cpp - one step of a training algorithm ------------------===//
 //
-// Inputs: the rate, the number of the step, then for all parameters x, gradient
-// g and the state of the algorithm, grouped by kind: x1 x2 .. g1 g2 .. s1 s2
-// ... Results: the new x of every parameter, then the new states. Source: ONNX
-// ai.onnx.preview.training Momentum-1, Adam-1, Adagrad-1.
+// Inputs: the learning rate, the number of the step, then tensors grouped by kind: all parameters x, all their
+// gradients g, then each kind of state of the algorithm. Results: all new x, then the new states in the same groups.
+// Source: ONNX ai.onnx.preview.training Momentum-1, Adam-1, Adagrad-1.
 //
 //===----------------------------------------------------------------------===//
 

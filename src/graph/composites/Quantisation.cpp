@@ -1,9 +1,9 @@
 //===- Quantisation.cpp - conversions to and from quantised types ---------===//
 //
-// The definitions of ONNX: x / scale in the precision that the model names, then
-// round half to even, add the zero point, saturate. Products of quantised tensors
-// accumulate in i32, modulo 2^32, so their results are exact; their scale is one
-// f32 factor.
+// The definitions of ONNX: divide x by the scale in the precision that the model names, round half to even, add the
+// zero point, saturate. 8-bit floats are rounded to their format instead. Products of quantised integers accumulate in
+// i32, modulo 2^32; those of 8-bit floats in f32. Requantising multiplies the accumulator by one f32 factor, which
+// combines all scales.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,8 @@
 //===- Random.cpp - random values from a counter --------------------------===//
 //
-// The word number k of a stream is the output number k of SplitMix64 (Steele,
-// Lea and Flood, 2014) whose state begins at a hash of `seed`. It is computed
-// from k alone, so values depend neither on order nor on threads, and are the
-// same at every level of optimisation (docs/decisions/0006).
+// Word k of a stream is output k of SplitMix64 (Steele, Lea and Flood, 2014) with a hash of `seed` as its initial
+// state. It is computed from k alone, so values depend neither on order nor on threads, and are the same at every
+// optimisation level (docs/decisions/0006).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,10 +1,9 @@
 //===- Recurrent.cpp - recurrent networks: RNN, GRU, LSTM -----------------===//
 //
-// ONNX's operators of these names. Everything that does not depend on the state
-// (x W^T and the biases) is one contraction for all time steps; the loop adds h
-// R^T. Each direction has its own loop. Behind the end of its sequence, a row of
-// the batch keeps its state and outputs 0; so in the reverse direction each row
-// starts at its own last step.
+// ONNX's operators of these names. Everything that does not depend on the state (x W^T and the biases, except a
+// recurrent bias that a GRU multiplies by its reset gate) is one contraction for all time steps; the loop adds h R^T.
+// Each direction has its own loop. After the end of its sequence, a row of the batch keeps its state and outputs 0; so
+// in the reverse direction each row starts at its own last step.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,12 +1,14 @@
-//===- Resample.cpp - resizing by nearest, linear and cubic interpolation --===//
+//===- Resample.cpp - resizing by nearest, linear and cubic interpolation -===//
 //
-// One axis at a time: separable, so the results are those of the n-d formulas
-// up to rounding. Coordinates are computed in f32, and in f64 where the elements
-// are f64 or where a coordinate decides between two elements: then the formulas
-// are written so that rounding changes no decision. Source: ONNX Resize-19.
+// Interpolation is separable, so the axes are resized one after the other; the results are those of the n-d formulas
+// up to rounding. Coordinates have the type of the weights: f64 if elements are f64, otherwise f32. In nearest mode
+// and for tf_crop_and_resize, a coordinate decides which element is read, or whether one is. There it is f64, and the
+// formulas are written so that rounding changes no decision. Exceptions: nearest mode with a scale that the model
+// gives as an f32 number, and PyTorch's ways to compute coordinates, use the type of the weights, as their reference
+// implementations do. Source: ONNX Resize-19, PyTorch.
 //
-// Antialiasing stretches the kernel when an axis is shortened, so that every
-// input element contributes: the weights of all neighbours form a matrix.
+// Antialiasing, in linear and cubic mode, stretches the kernel if an axis is shortened, so that every input element
+// contributes: the weights of all neighbours form a matrix.
 //
 //===----------------------------------------------------------------------===//
 

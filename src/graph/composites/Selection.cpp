@@ -1,8 +1,8 @@
 //===- Selection.cpp - selections with data-dependent sizes ---------------===//
 //
-// The number of selected elements is known only at run time: positions are
-// computed for the largest possible number, the actual number becomes a symbol,
-// and the rest is cut off.
+// The number of selected elements is usually known only at run time. Then positions are computed for the largest
+// possible number, the actual number becomes a symbol, and a slice drops the other positions. If the mask is known
+// when the graph is built, so are the positions.
 //
 //===----------------------------------------------------------------------===//
 

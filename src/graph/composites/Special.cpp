@@ -1,8 +1,8 @@
 //===- Special.cpp - error, gamma and related functions -------------------===//
 //
-// All are computed in f64 (by a polynomial, an asymptotic series after a
-// recurrence, Newton's method), so that f32 results are exact up to rounding,
-// and f64 results up to some units of 1e-15.
+// All are computed in f64: by polynomials, by asymptotic series after a recurrence, or by iterations of Newton's or
+// Halley's method. So the error of f32 results is hardly more than their last rounding, and that of f64 results is
+// some units of 1e-15.
 //
 //===----------------------------------------------------------------------===//
 

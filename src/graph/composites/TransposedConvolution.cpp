@@ -1,9 +1,10 @@
 //===- TransposedConvolution.cpp - convolutions that enlarge --------------===//
 //
-// A transposed convolution with a stride has phases: the positions r, r + stride, r + 2 stride, ... of the result, of
-// which each is a convolution without stride. If the stride divides the filter, one convolution with more channels
-// computes all of them; otherwise each has its own. Without numbers for that, it is one convolution of an input with
-// zeros between its elements.
+// The result of a transposed convolution with stride s consists of s interleaved phases per dimension: the positions
+// r, r + s, r + 2 s, ... are a convolution without stride, with the elements r, r + s, r + 2 s, ... of the filter. If
+// the strides divide the extents of the filter, one convolution with more channels computes up to 256 phases;
+// otherwise each of at most 16 phases has its own. If there are more, if there is a dilation, or if the filter's
+// extents or the padding are symbols, the operator is one convolution of an input with zeros between its elements.
 //
 //===----------------------------------------------------------------------===//
 

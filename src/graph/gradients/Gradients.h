@@ -1,8 +1,7 @@
 //===- Gradients.h - reverse-mode differentiation ---------------*- C++ -*-===//
 //
-// Walks backwards through the operators between values, and adds up the
-// gradients given by DifferentiableInterface. The other files of this folder
-// have the rules of the primitives, by kind.
+// Walks backwards through the operators from y to the xs, and adds up the gradients that DifferentiableInterface
+// gives. The other files of this folder have the rules of the primitives, by kind.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- LinearCalls.cpp - gradients of linear library functions ------------===//
 //
-// A linear call stores the parameters of its transposed map, whose transposed
-// map is the call itself.
+// A call of a linear function stores the parameters with which the same function computes the transposed map, which is
+// the call's gradient. The transposed map of that call is the original one.
 //
 //===----------------------------------------------------------------------===//
 

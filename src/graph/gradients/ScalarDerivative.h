@@ -1,12 +1,11 @@
 //===- ScalarDerivative.h - derivatives of scalar code ----------*- C++ -*-===//
 //
-// Forward mode: computes with each value its tangent, the derivative with respect
-// to one variable. So a select chooses between derivatives, and infinities or NaNs
-// of the branch not taken do no harm.
+// Forward mode: computes for each value its tangent, the derivative with respect to one variable. A select chooses
+// between two tangents, so infinities or NaNs of the side that is not chosen do no harm.
 //
-// At jumps of a derivative: max(x, c) and min(x, c) with a constant, in the code or
-// given as a tensor, have derivative 0 at c (like relu); for two equal variables it
-// is the mean; for |x| it is 0 at 0.
+// Where a derivative jumps: max(x, c) and min(x, c) with a constant c, in the code or given as a tensor, have
+// derivative 0 at x = c (like relu); for two equal variables it is the mean of both; |x| has derivative 0 at 0.
+// Rounding functions have derivative 0 everywhere.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Scatters.cpp - gradients of scatter --------------------------------===//
 //
-// Without a reduction, an element of the input has a derivative if nothing is
-// written to it, and an update if it is the last at its position. With max and
-// min, all equal winners at a position share it equally.
+// Without a reduction, an element's gradient goes to the last update that was written there, or to the input if none
+// was. With a sum, it goes to the input and to all updates. With max and min, the input's element and the updates that
+// equal the result share it equally. Updates outside of the input get 0. A scatter of products has no derivative.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,6 @@
 //===- Views.cpp - gradients of operators that move elements --------------===//
 //
-// Each gradient is the transposed movement: repeated elements are added up,
-// dropped ones get 0.
+// Each gradient is the transposed movement: the gradients of repeated elements are added up, dropped elements get 0.
 //
 //===----------------------------------------------------------------------===//
 

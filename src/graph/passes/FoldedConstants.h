@@ -1,8 +1,8 @@
 //===- FoldedConstants.h - memory of constants that are folded --*- C++ -*-===//
 //
-// The bytes of a large constant live as long as its context, even if it has been
-// folded into another one: weights that are turned and then packed would be in
-// memory twice. Where one compilation alone makes constants, they go at once.
+// MLIR keeps the bytes of a large constant until its context is destroyed, even if folding has replaced the constant:
+// weights that are transposed and then packed would be in memory twice. If no other compilation shares the constants
+// that folding makes, this class frees those that nothing reads any more, once they fill 16 MiB.
 //
 //===----------------------------------------------------------------------===//
 

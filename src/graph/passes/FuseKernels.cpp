@@ -1,23 +1,22 @@
 //===- FuseKernels.cpp - fuses operators into kernels ---------------------===//
 //
-// Decides which values are stored in memory. Each stored value becomes one kernel, which also
-// computes all values that it needs and that are not stored. Runs after simplification and
-// packing, before scheduling. Afterwards main holds only constants, reshapes of stored values
-// (aliases), kernel calls, and control flow, whose regions look like main.
+// Decides which values are stored in memory. One kernel computes each stored value, together with all values that it
+// needs and that are not stored; a reshape of a stored value needs none, because it is an alias. Runs after
+// simplification and packing, before scheduling. Afterwards main holds only constants, aliases, calls of kernels and
+// of the library, updates in place, definitions and checks of symbols, and control flow, whose regions look like main.
 //
-// Products on packed operands read stored ones. But the rows of a cache are read where they lie, through a
-// transpose, so that a run costs the rows that it adds.
+// A product on packed operands reads stored ones. Exception: it reads the rows of a growing state (a KV cache) in
+// place, through a transpose, so that a run does not copy all rows.
 //
-// Each block is fused separately: values read by another block are stored, and so are those that
-// control flow reads (conditions, limits, yielded values).
+// Each block is fused separately: values read by another block are stored, and so are those that control flow reads
+// (conditions, limits, yielded values).
 //
-// A chain of reductions over the same rows (Rows.h) becomes one kernel, which keeps a row of each
-// of its values.
+// A chain of reductions over the same rows (Rows.h) becomes one kernel.
 //
-// Any other value that is not stored is recomputed at every use. So it must be a view, or
-// pointwise with a single use that reads each element once. The result of a reduction is kept in
-// registers only for an elementwise user of the same shape. A result whose elements depend on one
-// another is always stored.
+// Any other value that is not stored is recomputed at every use. So it must be a view; or pointwise with a single use
+// that reads each element once; or a map that does little more than widen its operand. The result of a reduction is
+// kept in registers if a map is its only user and reads no other reduction. The result of a concat, and a result whose
+// elements depend on one another (scatter, sort, scan), are always stored.
 //
 // Kernels that compute the same are shared (KernelIdentity.h).
 //

@@ -1,10 +1,10 @@
 //===- FuseMaps.cpp - fuses elementwise operators -------------------------===//
 //
-// A map whose result is used by only one other map of the same shape is merged
-// into that one. Runs before FuseKernels, which fuses along single uses: x and
-// sigmoid(x) become one use of x. A map that only extends its operand is merged
-// into each of its users, so that they read the narrower elements. Of two
-// reductions that meet in a map one is stored, in the narrowest form available.
+// Merges a map into the only map that uses it, and a map that only widens its operand into every map that uses it, so
+// that these read the narrower elements. Merged bodies stay below 100 operations. Runs before FuseKernels, which fuses
+// a pointwise value only if it has a single use: after merging, x * sigmoid(x) uses x once. If a map reads two
+// reductions, FuseKernels stores one of them; so a map that narrows a reduction is not merged into one that reads
+// another reduction: its narrow result is stored instead.
 //
 //   %s = graph.map (%x) { sigmoid }        %y = graph.map (%x) { x * sigmoid(x) }
 //   %y = graph.map (%x, %s) { mul }    =>

@@ -1,14 +1,11 @@
 //===- InferRequirements.cpp - infers requirements on symbols -------------===//
 //
-// Operators on symbolic shapes make assumptions that cannot be proved: two
-// extents are equal (broadcasting [n] with [m]), no extent is negative (it would
-// be if a window were larger than its input), an indexed dimension is not empty.
-// Each assumption becomes an expression that must be >= 0, in the attribute
-// graph.requirements of main, which is checked when inputs are bound;
-// graph.requirement_subjects names the node that makes each. An assumption that
-// uses a symbol defined by an operator, or that must hold only if a region runs,
-// becomes a graph.require before the operator. Runs first, on the graph as
-// imported.
+// Operators on symbolic shapes make assumptions that cannot be proved: two extents are equal (broadcasting [n] with
+// [m]), no extent is negative (it would be if a window were larger than its input), an indexed dimension is not empty.
+// Each assumption becomes an expression that must be >= 0, in the attribute graph.requirements of main, which is
+// checked when inputs are bound; graph.requirement_subjects names the node that makes each. An assumption that uses a
+// symbol defined by an operator, or that must hold only if a region runs, becomes a graph.require before the operator.
+// One that no values of the symbols satisfy is an error, except in a region. Runs first, on the graph as imported.
 //
 //   map(x : [n], y : [m])  =>  graph.requirements = #graph.shape<[m - n, n - m]>
 //

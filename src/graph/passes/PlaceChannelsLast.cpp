@@ -1,10 +1,10 @@
 //===- PlaceChannelsLast.cpp - channels-last convolutions and pools -------===//
 //
-// Convolutions and pools become channels-last, so that the channels of a position are
-// contiguous for vectors and micro-kernels. PlaceTransposes moves away the transposes
-// that this adds. Padding, and the zeros between the input elements of a transposed
-// convolution, become operators of their own, so that windows lie inside their input.
-// Depthwise convolutions of floats instead skip elements that do not exist.
+// Makes convolutions channels-last, and pools that combine no batches or channels, so that the channels of a position
+// are contiguous for vectors and micro-kernels. PlaceTransposes moves the transposes that this adds. Padding, and the
+// zeros between the input elements of a transposed convolution, become separate operators, so that windows lie inside
+// their input; but depthwise convolutions of floats keep their padding, and skip elements that do not exist. A
+// transposed convolution whose windows are adjacent and do not overlap becomes a contraction.
 //
 //   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
 //

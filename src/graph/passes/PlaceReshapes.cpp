@@ -1,8 +1,8 @@
 //===- PlaceReshapes.cpp - moves reshapes past elementwise operators ------===//
 //
-// A packed contraction computes rows by columns, and a reshape restores the model's shape. The
-// elementwise operators that follow are moved before the reshape, so that they fuse with the
-// contraction. Runs after packing, which creates these reshapes, and before fusion.
+// A packed contraction computes a matrix, and a reshape restores the model's shape. This pass moves the maps that
+// follow before the reshape, so that they fuse with the contraction, unless another operand of theirs would cost
+// memory traffic in the new shape. Runs after packing, which creates these reshapes, and before fusion.
 //
 //   map(reshape(tile.matmul), broadcast(bias))  =>  reshape(map(tile.matmul, broadcast'(bias)))
 //

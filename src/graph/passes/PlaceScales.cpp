@@ -1,16 +1,14 @@
 //===- PlaceScales.cpp - moves scales past operators ----------------------===//
 //
-// Exporters write quantised models as float operators between conversions
-// (DequantizeLinear, Conv, QuantizeLinear). This pass turns them into operators on
-// integers by algebra: if the operands are integers minus a zero point, times a
-// scale, the scale is moved past the operator, which then works on integers and is
-// exact. It runs first, because weights become floats once constants are folded.
-// Scales are constants: one number, or one for each index of a dimension that the
-// operator keeps separate. Sums must provably stay below 2^31 (docs/decisions/0028).
+// Exporters write quantised models as float operators between conversions (DequantizeLinear, Conv, QuantizeLinear).
+// This pass turns them into operators on integers by algebra: if the operands are integers minus a zero point, times a
+// scale, the scale is moved past the operator, which then works on integers and is exact. It runs before constant
+// folding, which would turn quantised weights into floats. Scales are constants: one number, or one for each index of
+// a dimension that the operator keeps separate. Sums must provably stay below 2^31 (docs/decisions/0028).
 //
 //   conv(s (x - z), t w)              =>  s t conv(x - z, w)       in i32, then f32
 //   s a + s b                         =>  s (a + b)                in i32, then f32
-//   view(s (x - z)), maximum of it    =>  s (view(x) - z)
+//   view(s (x - z)), or its maximum   =>  s (view(x) - z)
 //   round((s a + ...) / t)            =>  round((s / t) a + ...)
 //   a map that is the identity on bytes    =>  nothing
 //

@@ -1,12 +1,11 @@
-//===- PlaceStates.cpp - marks what happens in the memory of states -------===//
+//===- PlaceStates.cpp - marks updates of states as in place --------------===//
 //
-// A state whose result is made from its argument by updates alone is updated in its
-// own memory: only the blocks are written. The updates stay in main, beside calls
-// of kernels, and memory planning gives their blocks places in the state. Any other
-// state is computed as a whole, into a second memory that changes roles with the
-// first when the run has succeeded.
+// If updates alone make a state's result from its argument, the state is updated in its own memory: only the blocks
+// are written. The updates stay in main, beside calls of kernels, and memory planning makes their blocks aliases of
+// the state. Any other state is computed as a whole, into a second buffer, and the two are swapped when the run has
+// succeeded.
 //
-// Runs right before fusion, so that no later pass moves a reader over an update.
+// Runs right before fusion, so that no later pass moves a reader past an update.
 //
 //   return %y, graph.update %k, %rows … {graph.state = "k"}   =>   … {graph.in_place}
 //

@@ -1,8 +1,7 @@
 //===- PlaceTransposes.cpp - moves transposes towards the results ---------===//
 //
-// Moves a transpose from an operator's operand to its result if that adds no cost for the
-// other operands. Transposes only move towards the results, so this terminates. Two that
-// meet are composed by their folder, and usually vanish. Runs after PlaceChannelsLast.
+// Moves a transpose from an operand of an operator to its result, if that adds no cost for the other operands.
+// Adjacent transposes are then composed by their folder, and usually vanish. Runs after PlaceChannelsLast.
 //
 //   map(transpose(a), transpose(b), broadcast(c))  =>  transpose(map(a, b, broadcast'(c)))
 //

@@ -1,11 +1,9 @@
-//===- ScheduleUpdates.cpp - reads the old value of a state in time -------===//
+//===- ScheduleUpdates.cpp - runs readers of states before updates --------===//
 //
-// An update in place overwrites a part of what it updates. So whatever else reads
-// the old value must run before it. Runs on the calls of kernels that fusion has
-// made, since a kernel reads its operands where it is called. Operators keep their
-// order unless an update comes too early; those that depend on the update then move
-// behind the reader. If the reader itself depends on the update, the old value
-// would have to be copied, which is an error.
+// An update in place overwrites a part of its operand, unless it only appends. So every other reader of the old value
+// must run before it. Runs after fusion, because a kernel reads its operands where it is called. Operators keep their
+// order unless an update comes too early; those that depend on the update then move behind the reader. If the reader
+// itself depends on the update, the old value would have to be copied, which is an error.
 //
 //   %k1 = graph.update %k, %row {graph.in_place}        %y = call_kernel @read(%k)
 //   %y = call_kernel @read(%k)                     =>   %k1 = graph.update %k, %row {graph.in_place}

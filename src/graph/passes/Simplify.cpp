@@ -1,15 +1,13 @@
 //===- Simplify.cpp - simplifies the graph --------------------------------===//
 //
-// Runs after import, and again after each pass that leaves constant expressions
-// behind (layout, packing). Merges common subexpressions, rewrites greedily by
-// folders, canonical forms and the rules below, and merges common subexpressions
-// again.
+// Runs after import, and again after each pass that leaves constant expressions behind (layout, packing). Merges
+// common subexpressions, rewrites greedily by folders, canonical forms and the rules below, and merges common
+// subexpressions again.
 //
-// Constant folding is bounded: what is larger than its operands and than 64 KiB
-// stays an expression, and so does a broadcast, which is computed with its users
-// instead: repeated elements do not become weights. So does what takes long to
-// evaluate for what it reads and makes, such as a product of large constants, with
-// a warning.
+// Constant folding is bounded. An operator on constants stays if its result is larger than 64 KiB and than twice its
+// operands; if it repeats elements (as a broadcast does) and its result is larger than twice its operands; with
+// keeps-narrow, if it widens floats that only products read; or if its evaluation would take much longer than reading
+// and writing its elements, such as a product of large constants, which causes a warning.
 //
 //===----------------------------------------------------------------------===//
 

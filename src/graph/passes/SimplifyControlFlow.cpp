@@ -1,7 +1,7 @@
 //===- SimplifyControlFlow.cpp - resolves known branches and loops --------===//
 //
-// The replacement of an operator that defines symbols measures them from shapes
-// that are now known; resolveMeasures() then substitutes these.
+// If an operator that defines symbols is replaced, its replacement measures the symbols from shapes that are then
+// known; resolveMeasures() substitutes the measured expressions for the symbols.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Bodies.cpp - primitives with a scalar body -------------------------===//
 //
-// Verifiers, what the operators require of the symbols in shapes, the code that
-// computes one element of a result, syntax, and the canonical form of map.
+// This file has the operators' verifiers, their requirements on the symbols in shapes, the code that computes one
+// element of a result, their syntax, and the canonical form of map.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,9 @@
 //===- OrderCalls.cpp - order.sort in place of the primitive sort ---------===//
 //
-// The function of runtime/library sorts by radix and selects what is wanted of a
-// line. Short lines of keys of at most 32 bits stay in kernels, which can compute
-// the keys.
+// The library function order.sort (runtime/library) computes only the positions that a slice of the result keeps. The
+// primitive stays in kernels for lexicographic keys, for element types without keys in the library, and for lines
+// (slices along the sorted dimension) of a constant extent below 64 with keys of at most 32 bits, because a kernel can
+// fuse the computation of the keys.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Reductions.cpp - reduce and contract -------------------------------===//
 //
-// Verifiers, what the operators require of the symbols in shapes, which
-// dimension of an operand becomes which of the result, and the code that
-// computes one element of a result.
+// This file has the operators' verifiers, their requirements on the symbols in shapes, the mapping from dimensions of
+// operands to those of results, and the code that computes one element of a result.
 //
 //===----------------------------------------------------------------------===//
 

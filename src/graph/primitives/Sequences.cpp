@@ -1,9 +1,8 @@
 //===- Sequences.cpp - scatter and scan: results made in sequence ---------===//
 //
-// An element of these results cannot be computed from its index alone. Here are
-// the verifiers, what the operators require of the symbols in shapes, and the
-// loops that compute a part of the result; these ask the emitter for elements
-// of the operands.
+// An element of these results cannot be computed from its index alone. This file has the operators' verifiers, their
+// requirements on the symbols in shapes, and the loops that compute a part of a result; the loops ask the emitter for
+// elements of the operands.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- Updates.cpp - blocks written into a tensor -------------------------===//
 //
-// The update, and what makes a concat one: its first operand, longer.
+// This file has the operator update, and the interface by which concat and scatter are updates, too: a concat appends
+// to its first operand, a scatter without a reduction overwrites elements of its first operand.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Windows.cpp - convolution and pooling ------------------------------===//
 //
-// Verifiers, what the operators require of the symbols in shapes, and the code
-// that computes one element of a result.
+// This file has the operators' verifiers, their requirements on the symbols in shapes, and the code that computes one
+// element of a result.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- ByteGroups.cpp - products of bytes with grouped numbers ------------===//
 //
 // The emitter for rows of bytes times numbers packed into words (GroupLayout.h). A step of the intrinsic's text
-// multiplies four unsigned bytes with four signed ones in each lane, and adds them to a sum of 32 bits. The rows are
-// the unsigned bytes x + 128, since one register holds them for all columns; the numbers become the signed ones, less
-// their zero point:
+// multiplies four unsigned bytes with four signed ones in each lane, and adds the products to a sum of 32 bits. The
+// bytes x + 128 of the rows are the unsigned ones, because one register holds them for all columns; the numbers minus
+// their zero points are the signed ones:
 //
 //   sum of x (q - z) = sum of (x + 128) (q - z) - sum of 128 (q - z)
 //

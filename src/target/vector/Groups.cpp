@@ -1,10 +1,11 @@
 //===- Groups.cpp - register tiles of products with grouped numbers -------===//
 //
-// The emitter for products with numbers packed into words (GroupLayout.h). Each distinct block is one private function,
-// as in Registers.cpp. It iterates over the groups. For each word of the depth, it unpacks the numbers at one position
-// of the words after another into vectors of floats, and adds their products with the rows to the group's sums. At the
-// end of a group the sums are multiplied by the scales once and added to the block's totals, which are in registers if
-// there are enough, otherwise in memory. So all rows share the cost of unpacking, and only the words are loaded.
+// The emitter for products with numbers packed into words (GroupLayout.h). Each distinct block is one private
+// function, as in Registers.cpp, which iterates over the groups. For each word of the depth, it unpacks the numbers at
+// each position of the words into a vector of floats, one position after another, and adds their products with the
+// rows to the group's sums. At the end of a group the sums are multiplied by the scales once and added to the block's
+// totals, which are in registers if there are enough, otherwise in memory. So all rows share the cost of unpacking,
+// and only the words are loaded.
 //
 //   tile.call_intrinsic "i4.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes

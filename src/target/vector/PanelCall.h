@@ -1,12 +1,12 @@
 //===- PanelCall.h - calls of intrinsics on panels --------------*- C++ -*-===//
 //
-// Shared by emitters of intrinsics that add products of words in rows and in panels, over a window of two
-// dimensions:
+// Shared by emitters of intrinsics that multiply words of a row-major operand with words of an operand in panels, and
+// add the products over a window of two dimensions:
 //
 //   %a: [outer, inner, rows, depth(, g)], %b: [outer, inner, depth, cols(, g)], %c: [rows, cols]
 //
-// or of several lines of an image with so many rows each: %a: [outer, inner, lines, rows, …], %c: [lines, rows,
-// cols].
+// or for several lines of an image with the same number of rows each: %a: [outer, inner, lines, rows, …], %c: [lines,
+// rows, cols].
 //
 //===----------------------------------------------------------------------===//
 

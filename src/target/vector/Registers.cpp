@@ -4,15 +4,15 @@
 // compared to a microsecond of work.
 //
 // The function holds the whole tile of c in vector registers while it iterates over the window and the depth. For each
-// k it loads one row of packed b and multiplies it by the broadcast word of each row of a (WordProducts.h). If the tile
-// has too few vectors to cover the latency of the multiply-add, consecutive steps use separate sets of accumulators,
-// which are added at the end.
+// k it loads one row of packed b and multiplies it by the broadcast word of each row of a (WordProducts.h). If the
+// tile has too few vectors to cover the latency of the multiply-add, consecutive steps use separate sets of
+// accumulators, which are added at the end; except in batch-invariant kernels (graph/BatchInvariance.h).
 //
-// With few columns of f32, vectors would be mostly empty. So intrinsics with words of f32 keep one sum per element of a
-// word: the lanes are columns times elements, and the depth takes correspondingly fewer steps.
+// With few columns of f32, vectors would be mostly empty. So intrinsics with words of f32 keep one sum per element of
+// a word: the lanes are columns times elements, and the depth takes correspondingly fewer steps.
 //
-// A block with one column uses lanes along the depth, for the rows and the column alike, and adds up the lanes at the
-// end. Remaining words are loaded a few at a time into the first lanes.
+// If a block has one column, which is contiguous along the depth, its lanes are along the depth, for the rows and the
+// column alike, and are added up at the end. Remaining words are loaded a few at a time into the first lanes.
 //
 //   tile.call_intrinsic "f32.block" %a, %b, %c at(…) strides(…) extents(%cols, %depth, %inner, %outer, %rows)
 // becomes

@@ -7,14 +7,14 @@
 //        4      0      1
 //        5      2      3      sums
 //
-// Each step loads four registers and multiplies four pairs. The number of rows is arbitrary, but the processor must be
-// configured with the rows of its registers, which costs more than a step. So a kernel with such calls configures them
-// once on entry, for the rows of its first call, and again around calls with other rows; it releases the registers at
-// its end.
+// Each step of a full block loads four registers and multiplies four pairs. The number of rows is arbitrary, but the
+// processor must be configured with the rows of its registers, which costs more than a step. So a kernel with such
+// calls configures them once on entry, for the rows of its first call, and again around calls with other rows; it
+// releases the registers at its end.
 //
-// The lower registers normally continue the rows of the upper ones. If the lines of an image have no more rows than a
-// register, they hold the next line instead: a single line would load as much of the panel for half of the products.
-// The distance of the lower rows is an argument, so that one function serves both cases.
+// The lower registers (2, 3 and 5) normally continue the rows of the upper ones. If the lines of an image have no more
+// rows than a register, they hold the next line instead: a single line would load as much of the panel for half of the
+// products. The distance of the lower rows is an argument, so that one function serves both cases.
 //
 // A step loads as many bytes as the second-level cache delivers in twice the time of its products. So a call with more
 // rows than one block processes the depth in parts, so that the corresponding part of the panel stays in the

@@ -1,9 +1,8 @@
 //===- WordProducts.h - multiply-add of words -------------------*- C++ -*-===//
 //
-// Multiplies one word of the operand in rows with a vector of words of the
-// operand in panels: each lane adds the products of the word's elements to a sum.
-// Uses a step of the intrinsic's text with as many lanes or fewer; without one,
-// expands the description on vectors.
+// Multiplies one word of the row-major operand with a vector of words of the operand in panels: each lane adds the
+// products of the word's elements to a sum. Uses a step of the intrinsic's text (tile/intrinsics/Intrinsic.h) with at
+// most as many lanes; without one, expands the description on vectors.
 //
 //===----------------------------------------------------------------------===//
 

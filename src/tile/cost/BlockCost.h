@@ -1,10 +1,9 @@
 //===- BlockCost.h - estimates the time of scheduled blocks -----*- C++ -*-===//
 //
-// Estimates the time of a kernel of blocks on one thread from its loops:
-// arithmetic at the width of its vectors, loads and stores, and traffic between
-// the levels of memory. Traffic follows from the footprint of each loop: data
-// that fits a cache is read into it once, however often inner loops use it. The
-// result is the largest of these. It serves to compare schedules of one kernel.
+// Estimates the time of a kernel of blocks on one thread from its loops: arithmetic at the width of its vectors, loads
+// and stores, and traffic between the levels of memory. Traffic follows from the footprint of each loop: data that
+// fits a cache is read into it once, however often inner loops use it. The estimate is the largest of these times. It
+// is meant for comparing schedules of one kernel.
 //
 //===----------------------------------------------------------------------===//
 

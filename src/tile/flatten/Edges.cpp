@@ -1,9 +1,10 @@
 //===- Edges.cpp - loops around blocks with conditions --------------------===//
 //
-// A split whose factors do not divide the extent leaves a condition in the blocks inside. The
-// iterations of a loop up to some number all satisfy it, so they are emitted without the check.
-// The remaining iterations are emitted with the check, or not at all if the condition is just
-// the end of the loop.
+// A split whose factors do not divide the extent leaves a condition in the blocks inside. All iterations of a loop up
+// to some number satisfy the condition. The loop is cut there: these iterations are emitted without the check, the
+// remaining ones with the check, or not at all if the condition is just the end of the loop. At most two nested loops
+// are cut, and only if they contain vectorised or unrolled loops; loops whose condition would prevent vectorisation
+// are cut in any case. All other iterations keep the check.
 //
 //   tile.for %i0 in 13 { tile.for %i1 in 8 { block … where(%i0 * 8 + %i1 < 100)
 //   =>  for %i0 in 12 { for %i1 in 8 … }   for %i0 from 12 to 13 { for %i1 in 100 - %i0 * 8 … }

@@ -1,11 +1,9 @@
-//===- Flattener.h - turns a kernel of blocks into loops on memory -*- C++ -*-===//
+//===- Flattener.h - turns a kernel of blocks into loops --------*- C++ -*-===//
 //
-// The work of FlattenBlocks on one kernel: indices, edges and lanes, for all
-// machines. Who runs which iterations is a part of its own (Units.h).
-// passes/FlattenBlocks.cpp has loops
-// and blocks, Sums.cpp sums in registers, Lanes.cpp loops that become vector
-// operations, Edges.cpp loops whose blocks have conditions, Transposes.cpp and
-// Prefetches.cpp what their names say.
+// FlattenBlocks uses this class for each kernel, on all machines; Units.h has what depends on how a machine starts
+// kernels. passes/FlattenBlocks.cpp emits loops and blocks, Sums.cpp and OrderedSums.cpp sums in registers, Lanes.cpp
+// vectorised loops, Edges.cpp loops whose blocks have conditions, Transposes.cpp transposed loads, and Prefetches.cpp
+// prefetches.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
-//===- Grids.cpp - a call runs one instance of a grid -----------------------===//
+//===- Grids.cpp - a call runs one instance of a grid ---------------------===//
 //
-// A loop that is bound to a level is no loop in code: its variable is the
-// instance's id at that level. The extents of the grid are those of the loops, so
-// ids need no check, except where the iterations of a loop come in parts.
+// No loop is emitted for a loop that is bound to a level (ir/Levels.h): its variable is the instance's id at that
+// level. The grid has the extents of the loops, so ids need no check, unless a loop is emitted in parts (Edges.cpp).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- Lanes.cpp - vectorises loops ---------------------------------------===//
 //
-// The body of a vectorised loop becomes operations on vectors. A value that is the same in all
-// iterations stays a scalar and is broadcast where it meets vectors. A load or store of
-// consecutive elements becomes a vector access; others become one access per lane. A loop that
-// cannot be vectorised is emitted as a loop.
+// Replaces the body of a vectorised loop by operations on vectors. A value that is the same in all iterations stays a
+// scalar, and is broadcast if an operation combines it with vectors. A load or store of consecutive elements becomes a
+// vector access; others become one access per lane. A loop that cannot be vectorised, or has more than 64 iterations,
+// is emitted as a loop.
 //
 //   tile.for %v in 8 vectorized {                      %x = vector.load %in[%p] : vector<8xf32>
 //     %x = tile.load %in[%i * 8 + %v]            =>    %y = math.exp %x : vector<8xf32>

@@ -1,9 +1,9 @@
 //===- OrderedSums.cpp - sums whose order is fixed ------------------------===//
 //
-// In a batch-invariant kernel (graph/BatchInvariance.h), element k of a sum is added
-// to lane k mod 16, in the order of k, and the lanes are added up in order. So the
-// sum does not depend on how the code around it is vectorised, nor on elements that
-// follow and add nothing: the keys of later tokens, whose probabilities are 0.
+// In a batch-invariant kernel (graph/BatchInvariance.h), element k of a sum of floats is added to lane k mod 16, in
+// the order of k, and the lanes are then added up in order. So the sum does not depend on how the code around it is
+// vectorised, nor on elements at the end that add nothing: the keys of later tokens, whose probabilities are 0. Sums
+// of fewer than 16 elements, and sums that cannot be vectorised, are added up in the order of their loop.
 //
 //   %v = scf.for %k = 0 to 16 * (n / 16) step 16 iter_args(%s = zeros) { %s + vector of x }
 //   %r = scf.for %k = 16 * (n / 16) to n iter_args(%s = %v)            { lane %k mod 16 of %s + x }

@@ -1,11 +1,10 @@
 //===- Prefetches.cpp - prefetches rows of memory -------------------------===//
 //
-// The hardware prefetcher detects a row only after it has begun, and stops at the
-// end of a page. With rows as long as a page, each row starts with a miss. So a
-// loop of units with prefetchAnnotation prefetches the rows of a later iteration.
-// It also prefetches beyond the last row, which is harmless. If an intrinsic reads
-// the same rows in all iterations of an inner loop, the intrinsic prefetches the
-// next ones while it computes.
+// A row is the contiguous elements that one iteration reads or writes. The hardware prefetcher detects a row only
+// after its first accesses, and stops at the end of a page; if rows are as long as a page, each starts with a miss. So
+// a loop with prefetchAnnotation prefetches the rows of a later iteration. Prefetching beyond the last row is
+// harmless. If an intrinsic reads the same rows in all iterations of an inner loop, its calls share the prefetches of
+// the next ones.
 //
 //===----------------------------------------------------------------------===//
 

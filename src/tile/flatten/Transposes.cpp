@@ -1,8 +1,8 @@
 //===- Transposes.cpp - transposes loads in registers ---------------------===//
 //
-// Consider a vectorised loop of n lanes in an unrolled loop of n iterations, and a load
-// that is contiguous along the unrolled loop instead of the lanes. Whole vectors are loaded
-// and transposed in registers: n loads and n * log2(n) shuffles, instead of n * n loads.
+// Consider a vectorised loop of n lanes in an unrolled loop of n iterations, n a power of two, and a load that is
+// contiguous along the unrolled loop instead of the lanes. Whole vectors are loaded and transposed in registers: n
+// loads and n * log2(n) shuffles, instead of n * n loads.
 //
 //   tile.for %i in 8 unrolled { tile.for %j in 8 vectorized { … tile.load %in[%j, %i] … } }
 //

@@ -1,9 +1,8 @@
 //===- Units.h - who runs which iterations of a kernel ----------*- C++ -*-===//
 //
-// The part of flattening that depends on how a machine starts kernels
-// (target::Launch): the code around a kernel's outermost loops, and the arguments
-// that say what one call of the kernel runs. Ranges.cpp has loops over a range of
-// units, Grids.cpp ids.
+// The part of flattening that depends on how a machine starts kernels (target::Launch): the code around a kernel's
+// outermost loops, and the arguments that say which iterations one call runs. Ranges.cpp is for calls that run a range
+// of units (the iterations of the outermost parallel loop), Grids.cpp for calls that run one instance of a grid.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Emitters.h - functions that generate intrinsics' code ----*- C++ -*-===//
 //
-// An emitter generates the code of a family of intrinsics, for any number of
-// rows and columns and any element types. Targets have them.
+// An emitter generates the code of a family of intrinsics, for any number of rows and columns and any element types.
+// Targets define the emitters.
 //
 //===----------------------------------------------------------------------===//
 

@@ -347,9 +347,16 @@ bool Reader::isEntry(StringRef name, Attribute value) {
     return llvm::all_of(list, [&](Attribute step) { return readStep(step); });
   if (auto tiles = dyn_cast<DictionaryAttr>(value); name == "tiles" && tiles && !target)
     return readTiles(tiles);
-  return fail("'" + name +
-              "' is no entry, or has a value of another kind: expected strides, where, features, cycles, "
-              "implementation and objects");
+  static constexpr std::pair<StringRef, StringRef> kinds[] = {
+      {"unit", "a text"},
+      {"cycles", "a text"},
+      {"implementation", "the name of a function, such as @code"},
+      {"objects", "a list of paths of object files and archives"},
+  };
+  for (auto [entry, kind] : kinds)
+    if (name == entry)
+      return fail(name + ": expected " + kind);
+  return fail("'" + name + "' is no entry: expected strides, where, unit, features, cycles, implementation or objects");
 }
 
 bool Reader::areEntriesRead() {

@@ -1,12 +1,10 @@
 //===- Match.h - matches nests with intrinsics ------------------*- C++ -*-===//
 //
-// A nest of loops around one block matches an intrinsic if its body equals the
-// description's, operation by operation (operands of commutative operations in any
-// order), and its loops can be assigned to the description's iterators: each loop
-// moves the same accesses as its iterator, by a stride that the intrinsic accepts.
-// Strides are strides in memory, so the order of loops, transposed operands,
-// batches and windows make no difference. Loops that continue one another in memory
-// count as one.
+// A nest of loops around one block matches an intrinsic if its body equals the description's, operation by operation
+// (operands of commutative operations in any order), and its loops can be assigned to the description's iterators:
+// each loop moves the same accesses as its iterator, by a stride that the intrinsic accepts. Strides are strides in
+// memory, so the order of loops, transposed operands, batches and windows make no difference. Two loops count as one
+// if together they traverse memory with one stride.
 //
 //===----------------------------------------------------------------------===//
 

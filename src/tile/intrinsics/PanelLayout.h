@@ -1,12 +1,13 @@
 //===- PanelLayout.h - operand layouts of products --------------*- C++ -*-===//
 //
-// The strides of an intrinsic that adds products of two buffers to a third determine the layout of the buffer that
-// its columns move: panels of columns, made of words whose elements are consecutive in the sum. For example,
+// For an intrinsic that adds products of two buffers to a third. Its strides determine the layout of the right
+// operand, which depends on the column: panels of columns, made of words, whose elements are consecutive along the
+// contracted dimension. For example,
 //
 //   %b: !tile.buffer<[depth, cols, 4] x i8>, strides ["4 * cols", "4", "1"]
 //
-// requires b(k, j) at (floordiv(j, cols), floordiv(k, 4), mod(j, cols), mod(k, 4)). The other buffer is in rows: the
-// elements of the sum are contiguous.
+// requires b(k, j) at (floordiv(j, cols), floordiv(k, 4), mod(j, cols), mod(k, 4)). The left operand is row-major: its
+// elements along the contracted dimension are contiguous.
 //
 //===----------------------------------------------------------------------===//
 

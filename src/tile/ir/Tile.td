@@ -1,9 +1,8 @@
 //===- Tile.td - the tile dialect -----------------------------------------===//
 //
-// Kernels at the tile level are loops around blocks on buffers, inside which
-// scalars are computed by arith and math. Two operators of the graph level,
-// matmul and conv on packed operands, are here too, since intrinsics say how
-// their operands are packed.
+// Kernels at the tile level are loops around blocks on buffers, inside which scalars are computed by arith and math.
+// The dialect also has two operators of the graph level, matmul and conv on packed operands, because intrinsics define
+// how operands are packed.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,6 @@
 //===- KernelEmitter.h - prologue of a kernel on buffers --------*- C++ -*-===//
 //
-// Constants, symbols and extents, which are computed at the start of a kernel.
+// Emits constants, and the values of symbols and extents, which are computed once at the start of a kernel.
 //
 //===----------------------------------------------------------------------===//
 

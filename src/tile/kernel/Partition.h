@@ -1,10 +1,9 @@
 //===- Partition.h - how a kernel is divided among threads ------*- C++ -*-===//
 //
-// Besides its trace (schedule/Schedule.h), a kernel has the attribute
-// `tile.schedule = {grain = 3}`: the least number of units worth giving to a
-// thread. If absent, the phase `schedule` derives it from the cost of the blocks.
-// If the length of a unit depends on symbols, it is `{estimate, grain = 3}`, and
-// the runtime measures.
+// Besides its trace (schedule/Schedule.h), a kernel has the attribute `tile.schedule = {grain = 3}`: the least number
+// of units (iterations of its outermost parallel loop) worth giving to a thread. If absent, the phase `schedule`
+// derives it from the cost of the blocks. If the length of a unit depends on symbols, it is `{estimate, grain = 3}`,
+// and the runtime measures the first units of each run (runtime/Pool.cpp).
 //
 //===----------------------------------------------------------------------===//
 

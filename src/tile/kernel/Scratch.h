@@ -1,18 +1,15 @@
 //===- Scratch.h - scratch memory of kernels --------------------*- C++ -*-===//
 //
-// A kernel may use scratch buffers: memory that each thread owns while it runs
-// the kernel. Its attribute (scratchAttribute) says how many elements each
-// buffer has, and the kernel takes them as arguments (KernelAbi.h). Their
-// contents last from one unit to the next within a call. Memory planning reserves
-// parts for all threads, one after another. Which part is free is known only
-// when a thread starts, so code in front of the kernel claims one:
+// A kernel may use scratch buffers: memory that each thread owns while it runs the kernel. An attribute of the kernel
+// (scratchAttribute) says how many elements each buffer has, and the kernel takes them as arguments (KernelAbi.h).
+// Their contents last from one unit to the next within a call. Memory planning reserves parts for all threads, one
+// after another. Which part is free is known only when a thread starts, so code in front of the kernel claims one:
 //
-//   one flag byte per part | 64 bytes per part in total
+//   flags: one byte per part, in 64 reserved bytes per part
 //   part 0: buffer 0 | buffer 1 | ...   each aligned to 64 bytes
 //   part 1: ...
 //
-// There are as many parts as threads, but at most as many as the kernel has
-// units.
+// There are as many parts as threads, but at most as many as the kernel has units (iterations of its parallel loop).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
-//===- Variants.h - schedules of one kernel for ranges of a symbol -*- C++ -*-===//
+//===- Variants.h - schedules for ranges of a symbol ------------*- C++ -*-===//
 //
-// A kernel may have variants: functions that compute the same with another trace. A call
-// runs the first variant whose range contains the symbol's value, or else the kernel
-// itself.
+// A kernel may have variants: functions that compute the same with another trace. A call runs the first variant whose
+// range contains the value of the range's symbol; if there is none, the kernel itself.
 //
 //   func.func private @k(…) attributes {tile.kernel, tile.variants = [@k_variant1], …}
 //   func.func private @k_variant1(…) attributes {tile.kernel, tile.range = "n <= 11", …}

@@ -1,14 +1,15 @@
 //===- FewRows.h - products of few rows with run-time operands --*- C++ -*-===//
 //
-// Packing a right operand that is computed at run time reads it, writes it and reads it again. If few rows are
-// multiplied with it (one token with all earlier keys and values), that takes longer than the product. Then it is read
-// in place: along the depth, as the left operand of the transposed product, whose packed operand are the few rows,
+// Packing a right operand that is computed at run time reads it, writes it and reads it again. If it is multiplied
+// with few rows (up to half a vector of sums; one token with all earlier keys and values), that takes longer than the
+// product. Then the operand is read in place. If it is contiguous along the contracted dimension, it becomes the left
+// operand of the transposed product, whose packed operand is the few rows:
 //
 //   contract(x : [m, k], transpose(y : [n, k]))  =>  transpose(tile.matmul(y, packed transpose(x)))
 //
-// (as are the keys of a cache, whose rows may also lie apart, for a known number of queries of up to 64),
-//
-// or by the rule for reductions, row by row.
+// Otherwise the rule for reductions computes the product row by row, if that is cheaper than packing. A
+// batch-invariant model (graph/BatchInvariance.h) uses neither. Exception: the keys of a growing state (a KV cache)
+// become the left operand in any model, for a known number of up to 64 queries.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- GroupedWeights.h - products with grouped weights ---------*- C++ -*-===//
 //
-// For constant matrices of small numbers with a scale, and possibly a zero point, per group along the depth. Packs
-// the numbers into words in the layout that an intrinsic requires (intrinsics/GroupLayout.h), and builds a product
-// whose operand computes the elements from these words where it is read.
+// A product with a constant matrix of small numbers q, which has a scale s and possibly a zero point z per group of
+// rows. Packs the numbers into words in the layout that an intrinsic requires (intrinsics/GroupLayout.h), and builds a
+// product whose operand computes the elements from these words where it reads them.
 //
 //   contract(x, (q - z) * s)  =>  contract(x : [m, o, k, e], generate(words, scales, zeros) : [p, o, k, c, e])
 //

@@ -1,6 +1,7 @@
-//===- ArgumentReduction.h - steps that elementary functions share -*- C++ -*-===//
+//===- ArgumentReduction.h - steps of elementary functions ------*- C++ -*-===//
 //
-// Of f32 and f64: exponents and mantissas, rounding to integers, scaling by powers of two, special values.
+// For f32 and f64: exponents and mantissas, rounding to integers, scaling by powers of two, special values. The files
+// of all elementary functions share them.
 //
 //===----------------------------------------------------------------------===//
 

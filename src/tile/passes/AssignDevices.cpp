@@ -1,8 +1,8 @@
-//===- AssignDevices.cpp - which device runs a kernel -----------------------===//
+//===- AssignDevices.cpp - which device runs a kernel ---------------------===//
 //
-// Runs before kernels are scheduled, since rules schedule for the machine that
-// runs a kernel. A trace that binds a loop to a level which only a device has is
-// for this device. What a kernel says itself stays.
+// Assigns a kernel to a device of the target if its trace binds a loop to a level that the device has, and the target
+// itself has no level that the trace binds. Kernels that name a device already keep it. Runs before kernels are
+// scheduled, because rules schedule for the machine that runs a kernel.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,11 +1,10 @@
 //===- BuildBlocks.cpp - converts operators into blocks -------------------===//
 //
-// Converts a kernel's operators on tensors into loops around blocks on buffers, in the plainest form: one
-// nest for each stored value, in the order of the operators. Everything else about the execution is decided
-// by the schedule.
+// Converts a kernel's operators on tensors into loops around blocks on buffers, in the plainest form: one nest for
+// each stored value, in the order of the operators. The schedule decides everything else about the execution.
 //
-// Stored are the kernel's results and, in kernels with reductions, the values that graph/Rows selects; all
-// others are computed at their uses.
+// The kernel's results are stored, and, in kernels with reductions, the values that graph/Rows.h selects; all others
+// are computed at their uses.
 //
 //   %m = graph.reduce max %x dims [1]        tile.for %i0 in n { tile.for %k0 in 64 {
 //   %y = graph.map (%x, %m) { subf }     =>    tile.block "reduce" spatial(…) reduced(…) { … } } }

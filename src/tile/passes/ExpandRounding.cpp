@@ -1,14 +1,15 @@
 //===- ExpandRounding.cpp - rounds to integers by an addition -------------===//
 //
-// Adding 3 * 2^22 to a number of magnitude at most 2^22 rounds it to the nearest integer, half to even, and leaves that
-// integer in the low bits. So clamping moves before rounding, which is equivalent if the bounds are integers, and
-// neither a rounding nor a conversion instruction is needed. It does not distinguish zeros of different sign.
+// Adding 3 * 2^22 to an f32 number of magnitude at most 2^22 rounds it to the nearest integer, half to even, and
+// leaves that integer in the low bits. So neither a rounding nor a conversion instruction is needed. The number must
+// be clamped before; moving the clamp before the rounding is equivalent if the bounds are integers. Zeros of different
+// sign give the same integer.
 //
 //   round(%x) + zero, at least low, at most high, to an integer
 //   =>  bits((%x, at least low - zero, at most high - zero) + 12582912.0) - (bits(12582912.0) - zero)
 //
-// If such an integer is then used as a number (a residual of quantised tensors), no conversion is needed: it is the sum
-// minus 3 * 2^22.
+// If such an integer is then used as a number (a residual of quantised tensors), no conversion is needed: it is the
+// sum minus 3 * 2^22.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,11 +1,9 @@
 //===- FlattenBlocks.cpp - converts blocks into loops on memory -----------===//
 //
-// Runs after schedules have been applied. Buffers become 1-D memory (row-major),
-// indices become arithmetic, and blocks are merged into the loops around them.
-// The kernel gets the form of docs/decisions/0001: inputs, outputs, symbols, and
-// the range of parallel units to run. A kernel's units are the iterations of its
-// outermost loop, if that is parallel and the only one; otherwise the kernel is
-// one unit.
+// Runs after schedules have been applied. Buffers become 1-D memory (row-major), indices become arithmetic, and blocks
+// become code in the loops around them. The kernel gets the arguments of kernel/KernelAbi.h: inputs, outputs, symbols,
+// and the range of units to run. Its units are the iterations of its outermost loop, if that is parallel and the only
+// one; otherwise the kernel is one unit. A kernel of a grid gets an id per level instead of a range.
 //
 // tile/flatten has the parts: sums in registers, vectors, and edges.
 //

@@ -1,11 +1,9 @@
 //===- HoistDivisions.cpp - hoists divisions of indices -------------------===//
 //
-// When LLVM 19 vectorises a division under a condition that varies between
-// lanes, it computes the division for the first lane only, and not at all if
-// that lane is inactive. Where indices are divided by expressions of symbols,
-// all lanes have the same quotient. So the division is hoisted out of the
-// condition, and out of loops that do not change it; there the divisor may be
-// 0, which is replaced by 1.
+// If LLVM 19 vectorises a division whose operands are the same in all lanes, under a condition that varies between
+// lanes, it computes the division for the first lane only, and not at all if that lane is inactive. Divisions of
+// indices by expressions of symbols are of this kind. So they are hoisted out of the condition, and out of loops that
+// do not change them. There the divisor may be 0, which is replaced by 1.
 //
 //   scf.if %inside {                         %e = arith.maxui %d, 1
 //     %q = arith.divui %i, %d          =>    %q = arith.divui %i, %e

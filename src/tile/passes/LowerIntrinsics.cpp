@@ -120,9 +120,15 @@ LogicalResult LowerIntrinsics::lower(CallIntrinsicOp op) {
   const Emitter *emitter = intrinsic ? findEmitter(intrinsic->emitter) : nullptr;
   if (emitter && fits(op, *intrinsic))
     return emitter->lower(op, *intrinsic, *machine);
-  if (!intrinsic || !intrinsic->implementation || !fits(op, *intrinsic))
-    return op.emitError("'") << op.getName()
-                             << "' is no intrinsic with an implementation for this machine, or has other operands"
+  StringRef problem;
+  if (!intrinsic)
+    problem = "is no known intrinsic";
+  else if (!fits(op, *intrinsic))
+    problem = "takes operands of other numbers or types than this call has";
+  else if (!intrinsic->implementation)
+    problem = "has no implementation";
+  if (!problem.empty())
+    return op.emitError("'") << op.getName() << "' " << problem
                              << graph::Hint("--intrinsics FILE, where FILE describes it as when the module was made");
   OpBuilder builder(op);
   SmallVector<Value> parts;

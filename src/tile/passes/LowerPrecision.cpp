@@ -1,23 +1,25 @@
 //===- LowerPrecision.cpp - lowers the precision of products --------------===//
 //
-// Expresses --precision in the graph, before operands are packed, so that it means the same on every
-// machine. Operands of f32 are rounded to a floating-point type and extended again:
+// Expresses --precision in the graph, before operands are packed, so that it means the same on every machine. f32
+// operands of f32 products are rounded to a floating-point type and extended again:
 //
 //   contract(x, w) : f32  =>  contract(extend(round(x)), extend(round(w))) : f32
 //
-// The result of an operator is rounded where it is computed, for all its users, so that it is stored
-// in the lower type. PackOperands checks that reading elements of that type loses nothing. With
-// int8, both operands become integers in -127..127, scaled by the largest magnitude within each sum:
+// The result of an operator is rounded where it is computed, for all its users, so that it is stored in the lower
+// type; inputs and results of main keep their type. PackOperands checks that reading elements of that type loses
+// nothing. With int8, both operands become integers in -127..127, scaled by the largest magnitude within each sum:
 //
 //   contract(x, w) : f32  =>  f32(contract(round(x / sx), round(w / sw)) : i32) sx sw
 //     with sx = max|x| / 127 of each row, sw = max|w| / 127 of each column
 //
-// Weights that are small numbers in groups keep these, so only the rows are quantised:
+// int8 needs a constant w with at least 16 rows and columns, no batch dimensions, and no convolution with a larger
+// window than one position. Weights that are small numbers in groups keep these numbers, so only the rows are
+// quantised:
 //
 //   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)), (q - z) s) sx
 //
-// Integer sums are exact. The scales of a constant w fold; those of x are computed at run time.
-// An attribute of the module counts what stays in f32, and why.
+// Integer sums are exact. The scales of a constant w fold; those of x are computed at run time. An attribute of the
+// module counts the products that stay in f32, by reason.
 //
 //===----------------------------------------------------------------------===//
 

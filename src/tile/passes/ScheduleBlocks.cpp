@@ -1,9 +1,9 @@
 //===- ScheduleBlocks.cpp - schedules kernels of blocks -------------------===//
 //
-// Runs after BuildBlocks and applies the kernel's trace by the primitives of
-// tile/schedule. A kernel without a trace gets one from the rules. The applied
-// trace stays as the attribute tile.trace. Afterwards FlattenBlocks converts to
-// loops on memory.
+// Runs after BuildBlocks and applies the kernel's trace by the primitives of tile/schedule. A kernel without a trace
+// gets one from the rules, and so does one whose record in the tuning database is refused, with a warning; any other
+// trace that is refused is an error. The applied trace stays as the attribute tile.trace. Afterwards FlattenBlocks
+// converts to loops on memory.
 //
 //===----------------------------------------------------------------------===//
 

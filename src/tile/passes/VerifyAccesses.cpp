@@ -1,11 +1,11 @@
 //===- VerifyAccesses.cpp - checks accesses at run time -------------------===//
 //
-// Implements --checked. Every load and store of a kernel, and of the functions that it calls, is executed
-// only if it is within its memory; otherwise a load yields 0, and the kernel's record notes the memory and
-// the position (CheckedAccesses.h). The pass does not rely on how accesses were generated, so it runs as
-// late as accesses are still operations on memrefs: after micro-kernels have become functions, before
-// vectors and memrefs are lowered. An operation that accesses memory in an unknown way is refused, so that
-// none goes unchecked. For code in object files, the passed parts are checked.
+// Implements --checked. Every load and store of a kernel, and of the functions that it calls, is executed only if it
+// is within its memory; otherwise a load yields 0, a store is omitted, and the kernel's record notes the memory and
+// the position (CheckedAccesses.h). The pass does not rely on how accesses were generated, so it runs as late as
+// accesses are still operations on memrefs: after micro-kernels have become functions, before vectors and memrefs are
+// lowered. An operation that accesses memory in an unknown way is refused, so that none goes unchecked. Exception: the
+// code of object files cannot be checked, only that the parts of buffers passed to it lie within their memory.
 //
 //   %v = memref.load %x[%i] : memref<?xf32>
 // becomes

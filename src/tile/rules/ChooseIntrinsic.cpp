@@ -1,8 +1,9 @@
 //===- ChooseIntrinsic.cpp - chooses the intrinsic of a nest --------------===//
 //
-// Among the intrinsics that accept the nest of a block (its innermost loops), chooses the one with the
-// fewest cycles per point of the block. Two ways are tried on a copy of the kernel: the intrinsic computes
-// the whole nest; or, if its extents are constants, loops are split by them. For example,
+// Among the intrinsics that accept the nest of a block (its innermost loops), chooses the one with the fewest cycles
+// per point of the block. For each intrinsic, the first of two ways that the primitives accept is taken, tried on a
+// copy of the kernel: the intrinsic computes the whole nest; or, if its extents are constants, loops are split by
+// them. For example,
 //
 //   for i in 6 { for j in 32 { for k in 64 { "sum" [i, j | k] } } }
 // with c[16] += a[4] * b[16, 4] becomes

@@ -1,8 +1,10 @@
 //===- Contraction.cpp - the rule for products and convolutions -----------===//
 //
+// For a sum of products with an operand in panels (intrinsics/PanelLayout.h), and its epilogue.
+//
 //   %root = get_block "map"
 //   %i0, %i1 = get_loops %root
-//   %b, %i, %r = split %i0, [_, 4, 6]        a block of rows for the second cache, then one for registers
+//   %b, %i, %r = split %i0, [_, 4, 6]        a block of rows for a thread's own caches, then one for registers
 //   %p, %c = split %i1, [_, 16]              a panel
 //   reorder %b, %p, %i, %r, %c
 //   %u = fuse %b, %p
@@ -10,15 +12,15 @@
 //   compute_at %matmul, %i
 //   tensorize %i0, "f32.block"
 //
-// The epilogue runs on the block of sums, in a local buffer. Rows of a block run along the last dimension
-// that moves only the unpacked operand. If there is another such dimension (the height of an image),
-// units are blocks of it; or the other way round if the last one is narrow. A block can then have several
-// lines of the image, each with all of its rows:
+// The epilogue runs on the block of sums, in a local buffer. The rows are the last dimension of the result on which
+// only the unpacked operand depends. If there is another such dimension (the height of an image), a unit (an iteration
+// of the parallel loop) is a block of that one; the two change roles if the last one is narrow. A block can then have
+// several lines of the image, each with all of its rows:
 //
 //   %b, %i, %l = split %i1, [_, 7, 2]        reorder …, %i, …, %l, %r, %c
 //
-// A dimension that divides the rows of the unpacked operand in memory (heads of keys) is inside a unit, which so reads
-// contiguous memory.
+// A constant dimension that lies between the rows of the unpacked operand in memory (heads of keys) is inside a unit,
+// so that a unit reads contiguous memory.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,22 +1,21 @@
 //===- Movement.cpp - the rule for transposed operands --------------------===//
 //
-// A transpose, with any elementwise computation on it. Elements that are contiguous in the result are far
-// apart in an operand, and vice versa. Square tiles, transposed in registers, read and write whole
-// vectors.
+// For a transpose, with any elementwise computation on it. Elements that are contiguous in the result are far apart in
+// an operand, and vice versa. So the rule forms square tiles, which are read and written as whole vectors and
+// transposed in registers.
 //
-//   transform_block_layout %block, (i0, i1, i2) -> (i0, i1*14 + i2)   (where no operand tells these apart)
+//   transform_block_layout %block, (i0, i1, i2) -> (i0, i1*14 + i2)   (joins loops that all operands traverse as one)
 //   reorder %o, %i, %j
-//   %pad = decompose_padding %block, %i      (where it is padded)
-//   %i0, %i1 = split %i, [_, 8]              (%i: along which the operand's elements follow one another)
+//   %pad = decompose_padding %block, %i      (if there is padding)
+//   %i0, %i1 = split %i, [_, 8]              (%i: the operand is contiguous along it)
 //   %j0, %j1 = split %j, [_, 8]              (%j: the last)
-//   %i0, %i2 = split %i0, [_, 14]            (where the operand is larger than the cache)
+//   %i0, %i2 = split %i0, [_, 14]            (if the operand is larger than the cache)
 //   reorder %i0, %j0, %i2, %i1, %j1
 //   unroll %i1
 //   vectorize %j1
 //   %f = fuse %o, %i0                        parallel %f
 //
-// If the padded dimension is one of panels, only the last of which is partial, the whole panels get a loop
-// of their own:
+// If the padding only completes the last of several panels, the whole panels get a loop of their own:
 //
 //   reorder %o, %i0, %p, %j0, %i1, %j1
 //   %p_p0, %p_p1 = loop_partition %p, [114, _]
@@ -124,7 +123,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine
     bool isChosen = access.op->getParentOp() != across.block;
     bool isComputed = indices.names.anyValue(position, [](Value value) { return value.getDefiningOp(); });
     if (isComputed || !alongLast.stride)
-      obstacle = "an index is loaded, or no sum of the loops";
+      obstacle = isComputed ? "an index is loaded" : "an index is no sum of the loops";
     if (isChosen && access.op->getParentOp()->getParentOp() != across.block)
       obstacle = "it has nested conditions";
     across.isPadded |= isChosen;

@@ -1,11 +1,11 @@
 //===- Pointwise.cpp - the rule for elementwise computations --------------===//
 //
-// Values of one shape without a reduction: maps, views, and computations on them. Loops that all
-// operands traverse with one stride are joined. The last remaining loop is vectorised; the others
-// form the units.
+// For kernels without reductions whose results have one shape: maps, views, and computations on them. Loops that all
+// operands traverse with one stride are joined. The last remaining loop is vectorised (the last but one, if the last
+// has at most 4 iterations); the outer ones are the units, which threads share.
 //
-//   transform_block_layout %b, (i0, i1, i2) -> (i0, i1*5 + i2)   (where no operand tells these apart)
-//   %i_p0, %i_p1 = loop_partition %i, [56, _]  (where it would choose at every element)
+//   transform_block_layout %b, (i0, i1, i2) -> (i0, i1*5 + i2)   (joins loops that all operands traverse as one)
+//   %i_p0, %i_p1 = loop_partition %i, [56, _]  (if code selects by the loop's index, as after a concat)
 //   %i_0, %i_1 = split %i, [_, 16]
 //   vectorize %i_1
 //   %u = fuse %o, …                          parallel %u

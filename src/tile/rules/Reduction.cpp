@@ -1,19 +1,17 @@
 //===- Reduction.cpp - the rule for a single reduction --------------------===//
 //
-// One reduction of any length, and its epilogue. If the last dimension of the result is
-// contiguous in all operands (a mean over pixels or rows), a tile of that dimension is
-// summed in registers:
+// For one reduction of any length, and its epilogue. If the last dimension of the result is contiguous in all operands
+// (a mean over pixels or rows), a tile of that dimension is summed in registers:
 //
 //   %c0, %c1, %c2 = split %c, [_, 4, 16]
-//   compute_at %sum, %c0                     (where nothing follows: of its cache_write)
+//   compute_at %sum, %c0                     (without an epilogue: in the loops of its cache_write)
 //   %init = decompose_reduction %sum, %k
 //   reorder %k, %c1, %c2                     unroll %c1, vectorize %c2
 //   %f = fuse %n, %c0                        parallel %f
 //
 // Otherwise elements are computed one after another, in the given order of loops.
 //
-// The rounding error of a floating-point sum grows with its length. So a long sum
-// becomes a sum of partial sums:
+// The rounding error of a floating-point sum grows with its length. So a long sum becomes a sum of partial sums:
 //
 //   %k0, %k1 = split %k, [_, 512]
 //   %part = rfactor %k0, 0

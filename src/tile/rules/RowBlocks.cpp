@@ -1,15 +1,17 @@
 //===- RowBlocks.cpp - the rule for chains of rows with products ----------===//
 //
+// For chains of reductions over rows (graph/Rows.h) that contain products with operands in panels, such as attention.
+//
 //   %h, %i, %j, %k = get_loops %product_1
 //   %b, %i0, %i1 = split %i, [_, 4, 8]       a block of rows; within it, register tiles
 //   %j0, %j1 = split %j, [_, 32]             panels
 //   reorder %h, %b, %j0, %i0, %i1, %j1, %k
 //   %u = fuse %h, %b
-//   compute_at %quotients, %u                the rows that the product reads, then their operands, row by row
+//   compute_at %quotients, %u                the rows that the product reads; then their operands, row by row
 //   %v, %r, %c = get_loops %quotients
 //   compute_at %exponentials, %r
-//   compute_at %product, %u                  divided like the other one
-//   storage_align %product, 0, -2, 32, 0     room for whole panels
+//   compute_at %product, %u                  tiled like %product_1
+//   storage_align %product, 0, -2, 32, 0     makes the buffer large enough for whole panels
 //   tensorize %i1, "f32.block"
 //   parallel %u
 //

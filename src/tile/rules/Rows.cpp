@@ -1,11 +1,13 @@
 //===- Rows.cpp - the rule for chains of reductions over rows -------------===//
 //
-//   %root = get_block "map_1"   (and so every other block)
-//   transform_block_layout …    (loops inside a row that can be joined)
+// For chains of reductions over rows (graph/Rows.h). A unit, which one thread runs, computes all values of a row.
+//
+//   %root = get_block "map_1"   (and likewise every other block)
+//   transform_block_layout …    (joins loops inside a row)
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1
-//   compute_at %reduce_1, %f    (the others, from the last to the first)
-//   annotate %f, "prefetch", 1  (for rows that come from memory)
+//   compute_at %reduce_1, %f    (the other blocks, from the last to the first)
+//   annotate %f, "prefetch", 1  (if rows come from memory)
 //   parallel %f
 //
 //===----------------------------------------------------------------------===//

@@ -2,7 +2,7 @@
 //
 // If an intrinsic's operands must be in memories of the target, they are copied there:
 //
-//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    in the order of its dimensions
+//   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    in the intrinsic's order of dimensions
 //   %b = reindex_cache_read %product, 1, "input", (i, j, k) -> (k, j)
 //   %out = reindex_cache_write %product, 0, "sums", (i, j, k) -> (i, j)
 //   pad_einsum %product, [16, 16, 16]    if extents are not multiples
@@ -10,11 +10,11 @@
 //   compute_at %product, %u
 //   %k0, %k1 = split %k, [_, 16]
 //   reorder %k0, %i, %j, %k1
-//   compute_at %a, %k0                   or further outside, if there is room
+//   compute_at %a, %k0                   or further outside, if the memory is large enough
 //   tensorize %a_i, "load"               if an intrinsic copies
 //   tensorize %i_1, "product"
 //
-// Everything that no intrinsic computes is vectorised.
+// Loops that no intrinsic computes are vectorised if they fill vectors.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Units.cpp - the fallback rule --------------------------------------===//
 //
-// The outer loops of the last value are the units. The other values are computed
-// within a unit where possible.
+// For kernels that no other rule accepts. The outer loops of the last value are the units, which threads share; the
+// other values are computed within a unit.
 //
 //   %i0, %i1, %i2 = get_loops %root
 //   %f = fuse %i0, %i1

@@ -1,17 +1,17 @@
 //===- Window.cpp - the rule for sums over contiguous windows -------------===//
 //
-// For depthwise convolutions with channels last, and pools: along the last dimension of
-// the result, each operand is contiguous or invariant. A tile of a few positions by one
-// vector of that dimension is summed in registers, and the epilogue runs on it. Windows
-// of neighbouring rows read the same elements. If the innermost cache does not hold
-// them for all columns, the rows of a block are processed for one vector of columns after
-// another, so that threads, which take blocks, share few cache lines. Vectors whose
-// distance is a power of two fall into few sets of that cache. If it holds half of each
-// row, the halves are processed one after the other.
+// For depthwise convolutions with channels last, and pools: each operand is contiguous or invariant along the last
+// dimension of the result (the columns). A tile of a few positions by one vector of columns is summed in registers,
+// and the epilogue runs on it.
+//
+// Windows of neighbouring rows read the same elements. If the innermost cache does not hold these for all columns, a
+// block of rows is computed for one vector of columns after another. Threads take whole blocks, so that they share few
+// cache lines. If the vectors of a row are a power of two apart, they fall into few sets of that cache; if the cache
+// then holds only half of each row, one half of the block's rows is computed after the other.
 //
 //   %x0, %x1 = split %x, [_, 7]              %c0, %c1 = split %c, [_, 8]
 //   %y0, %y1 = split %y, [_, 14]             reorder %y0, %c0, %y1, %x0, %x1, %c1
-//   compute_at %conv, %x0                    (where nothing follows: of its cache_write)
+//   compute_at %conv, %x0                    (without an epilogue: in the loops of its cache_write)
 //   %init = decompose_reduction %conv, %x
 //   reorder %k0, %k1, %x, %c                 unroll %k1, unroll %x, vectorize %c
 //   %f = fuse %n, %y0, %c0, %y1              parallel %f

@@ -101,9 +101,12 @@ LogicalResult KernelSchedule::fuseReductionEpilogue(Block reductionHandle, Block
                   "expected it to be the only reader of the sum, in a local buffer, and the only writer of its result");
   Shape shape = cast<BufferType>(sum->buffer.getType()).extents(), domain(epilogue.getDomain().values());
   Shape produced(reduction.getDomain().values());
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    if (domain[addition->iterators[dim]] != extent || produced[sum->iterators[dim]] != extent)
-      return refuse(title + "it does not read all of the sum, or not all of it is computed");
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    if (domain[addition->iterators[dim]] != extent)
+      return refuse(title + "it does not read all of the sum");
+    if (produced[sum->iterators[dim]] != extent)
+      return refuse(title + "not all of the sum is computed");
+  }
   for (const Access &read : accessesIn(epilogue))
     if (!read.isStore() && read.buffer() != sum->buffer && !isReadyAt(kernel, read.buffer(), reduction))
       return refuse(title + "it reads the buffer " + bufferName(read.buffer()) +

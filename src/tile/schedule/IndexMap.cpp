@@ -195,10 +195,12 @@ bool Renumbering::orderInput(unsigned input, const SymbolicInt &extent, std::str
     auto begins = [&](const Digit &digit) { return digit.input == input && digit.divisor == end; };
     auto digit = llvm::find_if(digits, begins);
     if (digit == digits.end())
-      return why = "its results have a part of input " + std::to_string(input) + " twice, or not at all", false;
+      return why = "its results have no digit of input " + std::to_string(input) + " that begins at " + end.str(),
+             false;
     bool isLast = digit->isTop || (end * digit->extent - extent).knownNonNegative();
     if (isLast != (i + 1 == count))
-      return why = "its results have a part of input " + std::to_string(input) + " twice, or not at all", false;
+      return why = "its results have a part of input " + std::to_string(input) + (isLast ? " twice" : " not at all"),
+             false;
     if (isLast)
       digit->extent = support::ceilDiv(extent, end);
     end *= digit->extent;

@@ -1,8 +1,8 @@
 //===- Inline.cpp - primitives that inline one block into another ---------===//
 //
-// A block may be moved into the blocks that read its result, because nothing
-// that it has read changes in between: every element of a buffer is written
-// once, and one of a reduction is complete before another block reads it.
+// A block may be moved into the blocks that read its result, because what it reads does not change in between: every
+// element of a buffer is written once, and an element of a reduction is complete before another block reads it.
+// Rolling buffers (RollingBuffer.cpp) are the exception; blocks that read or write them are refused.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,10 +129,12 @@ LogicalResult KernelSchedule::reverseComputeInline(Block handle) {
   }
   Shape shape = cast<BufferType>(stored->buffer.getType()).extents(), domain(block.getDomain().values());
   Shape produced(producer.getDomain().values());
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    if (domain[(*positions)[dim]] != extent || produced[stored->iterators[dim]] != extent)
-      return refuse(title + "does not read all of " + bufferName(stored->buffer) +
-                    ", or its producer does not write all of it");
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    if (domain[(*positions)[dim]] != extent)
+      return refuse(title + "does not read all of " + bufferName(stored->buffer));
+    if (produced[stored->iterators[dim]] != extent)
+      return refuse(title + "has a producer that does not write all of " + bufferName(stored->buffer));
+  }
   for (const Access &read : accessesIn(block))
     if (!read.isStore() && read.buffer() != stored->buffer && !isReadyAt(kernel, read.buffer(), producer))
       return refuse(title + "reads the buffer " + bufferName(read.buffer()) +

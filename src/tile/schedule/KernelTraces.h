@@ -1,8 +1,8 @@
 //===- KernelTraces.h - traces attached to kernels --------------*- C++ -*-===//
 //
-// The attribute tile.trace holds the schedule of a kernel: before scheduling
-// what to do, afterwards what was done. It comes from the kernel's rule, an
-// edited module, or a file of schedules (TraceText.h).
+// The attribute tile.trace of a kernel holds its schedule: before the phase `schedule` the trace to apply, afterwards
+// the trace that was applied. It comes from the kernel's rule, the tuning database, an edited module, or a file of
+// schedules (TraceText.h).
 //
 //===----------------------------------------------------------------------===//
 

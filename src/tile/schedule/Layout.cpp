@@ -1,8 +1,7 @@
 //===- Layout.cpp - primitives on layouts and iterators -------------------===//
 //
-// A layout maps the indices by which blocks access a buffer to the indices of
-// the element in memory. In the same way another map gives a block's iterators
-// new numbers; the inverse of that map gives the body the old ones back.
+// A layout maps the indices by which blocks access a buffer to the indices of the element in memory. Likewise, a map
+// renumbers the iterators of a block; the block's body computes the old iterators by the inverse of the map.
 //
 //===----------------------------------------------------------------------===//
 
@@ -73,11 +72,12 @@ static std::optional<SmallVector<IteratorKind>> kindsOf(BlockOp block, const Ren
   SmallVector<IteratorKind> kinds;
   for (auto [output, sources] : llvm::enumerate(map.sources)) {
     kinds.push_back(sources.empty() ? IteratorKind::Spatial : block.kind(sources.front()));
-    for (unsigned source : sources)
-      if (block.kind(source) != kinds.back() || block.kind(source) == IteratorKind::Opaque)
-        return why =
-                   "its result " + std::to_string(output) + " would join iterators of different kinds, or opaque ones",
-               std::nullopt;
+    for (unsigned source : sources) {
+      if (block.kind(source) == IteratorKind::Opaque)
+        return why = "its result " + std::to_string(output) + " would have a part of an opaque iterator", std::nullopt;
+      if (block.kind(source) != kinds.back())
+        return why = "its result " + std::to_string(output) + " would join iterators of different kinds", std::nullopt;
+    }
   }
   return kinds;
 }

@@ -1,8 +1,7 @@
 //===- Nests.h - queries and rewrites of loops and blocks -------*- C++ -*-===//
 //
-// Shared by several primitives: where a buffer lives and who writes it, which
-// loops a block's spatial iterators stand for, and the construction of new
-// nests.
+// Shared by several primitives: where a buffer lives and which blocks write it, which loops run a block's spatial
+// iterators, and the construction of new nests.
 //
 //===----------------------------------------------------------------------===//
 

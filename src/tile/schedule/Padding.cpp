@@ -133,8 +133,9 @@ FailureOr<KernelSchedule::Block> KernelSchedule::decomposePadding(Block blockHan
     return refuse(title + "the loop is not around the block '" + block.getName() + "'");
   SmallVector<ForOp> loops = loopsAround(block, loop->getParentOp());
   for (ForOp inner : loops)
-    if (inner.getKind() != LoopKind::Serial || !llvm::hasSingleElement(*inner.body()))
-      return refuse(title + "the loop '" + inner.getName() + "' is not serial, or holds more than the block");
+    if (bool isSerial = inner.getKind() == LoopKind::Serial; !isSerial || !llvm::hasSingleElement(*inner.body()))
+      return refuse(title + "the loop '" + inner.getName() +
+                    (isSerial ? "' holds more than the block" : "' is not serial"));
   KernelIndices indices;
   IndexNames &names = indices.names;
   bool isStored = storesOnce(block, loops, indices, why);

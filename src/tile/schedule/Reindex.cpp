@@ -1,8 +1,7 @@
 //===- Reindex.cpp - copies buffers in the order of a block ---------------===//
 //
-// The block gets its own buffer, indexed by its iterators or by an index map of
-// them. A new block copies every element that an instance of the block can
-// access.
+// The block accesses a copy of a buffer instead, which is indexed by the block's iterators or by an index map of them.
+// A new block copies every element that the block can access.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,8 @@
 //===- ReverseComputeAt.cpp - moves a consumer to its producer ------------===//
 //
-// The block gets one instance for each instance of its producer: loops like those
-// of the producer's spatial iterators inside the loop, bound to the elements that
-// the producer stores. So each point is still computed once, and no regions need
-// to be computed.
+// Moves a block into a loop around its producer, where it runs once for each element that the producer stores: in
+// loops like those of the producer's spatial iterators, which are bound to these elements. So each point is still
+// computed once, and no regions need to be computed.
 //
 //===----------------------------------------------------------------------===//
 
@@ -84,9 +83,9 @@ static bool runsBefore(Operation *first, Operation *second) {
 
 /// Whether nothing between the loop and the block's present location touches what the block writes.
 static bool mayRunEarlier(func::FuncOp kernel, BlockOp block, Value written, ForOp loop) {
-  return runsBefore(loop, block) && llvm::all_of(accessesIn(kernel, written), [&](const Access &access) {
-           return block->isAncestor(access.op) || runsBefore(access.op, loop) || runsBefore(block, access.op);
-         });
+  return llvm::all_of(accessesIn(kernel, written), [&](const Access &access) {
+    return block->isAncestor(access.op) || runsBefore(access.op, loop) || runsBefore(block, access.op);
+  });
 }
 
 LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandle) {
@@ -100,9 +99,11 @@ LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandl
     return refuse(title + "the block '" + block.getName() + "' cannot move: " + (result ? "it is a reduction" : why));
   if (loop->isAncestor(block))
     return refuse(title + "the loop is around the block already");
+  if (!runsBefore(loop, block))
+    return refuse(title + "the loop is not before the block '" + block.getName() + "'");
   if (!mayRunEarlier(kernel, block, result->buffer, loop))
-    return refuse(title + "the loop is not before the block '" + block.getName() + "', or another one uses " +
-                  bufferName(result->buffer) + " in between");
+    return refuse(title + "between the loop and the block '" + block.getName() + "', another block uses " +
+                  bufferName(result->buffer));
   std::optional<Followed> followed = findFollowed(kernel, block, loop, why);
   if (!followed)
     return refuse(title + why);
@@ -115,10 +116,12 @@ LogicalResult KernelSchedule::reverseComputeAt(Block blockHandle, Loop loopHandl
     return refuse(title + why);
   Shape shape = cast<BufferType>(buffer.getType()).extents(), domain(block.getDomain().values());
   Shape produced(followed->block.getDomain().values());
-  for (auto [dim, extent] : llvm::enumerate(shape))
-    if (domain[followed->iterators[dim]] != extent || produced[followed->stored.iterators[dim]] != extent)
-      return refuse(title + "the block does not read all of " + bufferName(buffer) +
-                    ", or its producer does not write all of it");
+  for (auto [dim, extent] : llvm::enumerate(shape)) {
+    if (domain[followed->iterators[dim]] != extent)
+      return refuse(title + "the block does not read all of " + bufferName(buffer));
+    if (produced[followed->stored.iterators[dim]] != extent)
+      return refuse(title + "its producer does not write all of " + bufferName(buffer));
+  }
   for (const Access &read : accessesIn(block))
     if (!read.isStore() && read.buffer() != buffer && !isReadyAt(kernel, read.buffer(), place))
       return refuse(title + "the block reads the buffer " + bufferName(read.buffer()) +

@@ -1,7 +1,7 @@
 //===- Calls.cpp - sketch rules for user-supplied intrinsics --------------===//
 //
-// An intrinsic that a user has written, or that calls a library, may be a whole product. So it gets
-// as much of a nest as it accepts, whatever its cost:
+// An intrinsic with an implementation, which a user has written or which calls a library, may compute a whole product.
+// So it gets as much of a nest as it accepts, whatever its cost:
 //
 //   tensorize %i, "gemm"
 //
@@ -9,8 +9,8 @@
 //
 //   %i0, %i1 = split %i, [_, 64]     compute_at %sum, %i0     tensorize %i_sum, "gemm"
 //
-// An operand that was packed into panels for another intrinsic is copied back to whole rows; the
-// whole nest is given to the intrinsic then:
+// If it does not accept the whole nest, an operand that was packed into panels for another intrinsic is copied back to
+// whole rows, and the intrinsic gets the whole nest with the copy:
 //
 //   cache_read %sum, 1, "local"      transform_layout %sum, "read", 1, (p, k, c) -> (k, p * 16 + c)
 //

@@ -1,6 +1,8 @@
 //===- Chains.cpp - sketch rules for chains of values ---------------------===//
 //
-//   compute_inline %map                          (one value reads it)
+// The rules inline, partial sums, parallel, location and vectors of Sketches.def, in this order:
+//
+//   compute_inline %map                          (if one block reads its value)
 //   %k0, %k1 = split %k, [_, %lanes]             %part = rfactor %k1, 1
 //   %f = fuse %i0, %i1                           parallel %f
 //   %l = sample_compute_location %sum            compute_at %sum, %l

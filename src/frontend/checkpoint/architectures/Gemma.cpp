@@ -1,7 +1,7 @@
 //===- Gemma.cpp - Gemma 1 to 3 -------------------------------------------===//
 //
-// GGUF has the weights of norms with 1 added, and neither the scale of attention
-// nor, but in new files, the pattern of windows: those are facts of the models.
+// GGUF stores the weights of norms with 1 added. It does not store the scale of attention, nor, in older files, the
+// pattern of layers with windows, so these are constants here.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,7 +1,7 @@
 //===- Llama.cpp - Llama 1 to 3, Mistral, Mixtral -------------------------===//
 //
-// GGUF calls all of them "llama", has rows of query and key in the order that
-// turns neighbours, and knows no windows.
+// GGUF calls all of them "llama", and has no setting for attention windows. Its rows of query and key are in the order
+// in which the rotary embedding turns neighbouring elements.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,8 @@
 //===- BeamSearch.cpp - beam search for text and speech -------------------===//
 //
-// BeamSearch and WhisperBeamSearch of the domain com.microsoft. The decoder
-// stands alone, as in GPT-2, or follows an encoder, as in T5 (text) or Whisper
-// (speech). With an encoder, its layers have two kinds of caches: growing ones
-// for its own tokens, and those of the encoder's output.
+// BeamSearch and WhisperBeamSearch of the domain com.microsoft. Either there is a decoder alone, as in GPT-2, or an
+// encoder and a decoder, as in T5 (text) or Whisper (speech). A decoder that follows an encoder has two kinds of
+// caches of keys and values: growing ones for its own tokens, and fixed ones for the encoder's output.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Bifurcation.cpp - verifies predicted tokens ------------------------===//
 //
-// BifurcationDetector of the domain com.microsoft: a decoder that predicts the
-// source's tokens keeps the correct ones and finds the position in the source
-// to continue from.
+// BifurcationDetector of the domain com.microsoft. Another decoder has predicted tokens by copying from the source
+// text. The operator keeps the predicted tokens up to the first that is wrong, and finds the position in the source
+// from which to copy next.
 //
 //===----------------------------------------------------------------------===//
 

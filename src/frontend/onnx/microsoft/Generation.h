@@ -1,8 +1,7 @@
 //===- Generation.h - generates tokens with a decoder's graph ---*- C++ -*-===//
 //
-// Shared by GreedySearch and BeamSearch. Both run a decoder's graph, which
-// returns the scores of the next token and the keys and values of the tokens so
-// far.
+// Shared by GreedySearch and BeamSearch. Both run a decoder's graph, which returns the scores of the next token and a
+// KV cache: the keys and values of the tokens so far.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,7 @@
 //===- Packed.cpp - recurrences over packed sequences ---------------------===//
 //
-// Operators of the domain com.microsoft that carry a state per sequence over
-// the tokens of concatenated sequences. They work on padded sequences; padding
-// leaves the states unchanged.
+// Operators of the domain com.microsoft on concatenated sequences, with a state per sequence. They are computed on
+// padded sequences; padding leaves the states unchanged.
 //
 //===----------------------------------------------------------------------===//
 

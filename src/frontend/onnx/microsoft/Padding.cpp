@@ -1,8 +1,8 @@
 //===- Padding.cpp - adds and removes padding of sequences ----------------===//
 //
-// Operators of the domain com.microsoft on batches of sequences of different
-// lengths: [batch, length, ..] with padding at each end, or the tokens alone,
-// [tokens, ..], with each token's position in the former.
+// Operators of the domain com.microsoft that convert between two forms of a batch of sequences of different lengths:
+// [batch, length, ..] with padding after each sequence; and [tokens, ..] without padding, beside the position of each
+// token in the first form. Attention on the second form converts its operands to the first.
 //
 //===----------------------------------------------------------------------===//
 

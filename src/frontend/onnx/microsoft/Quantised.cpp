@@ -1,4 +1,4 @@
-//===- Quantised.cpp - ONNX Runtime's quantised operators ==//
+//===- Quantised.cpp - ONNX Runtime's quantised operators -----------------===//
 //
 // Quantised operators of the domain com.microsoft. Those defined as
 // "dequantise, compute, quantise" are expanded to exactly that.

@@ -1,8 +1,7 @@
 //===- Shape.cpp - ONNX operators on shapes and positions -----------------===//
 //
-// Operators whose inputs or attributes describe how elements move. Known
-// inputs, as numbers or expressions of symbols, give symbolic shapes; others
-// are measured at run time.
+// Constants, and operators whose inputs or attributes describe how elements move. Inputs that are known as numbers or
+// expressions of symbols give symbolic shapes; others are measured at run time.
 //
 //===----------------------------------------------------------------------===//
 

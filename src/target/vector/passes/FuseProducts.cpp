@@ -1,11 +1,10 @@
-//===- FuseProducts.cpp - adds several products of small integers at once --===//
+//===- FuseProducts.cpp - adds several products of small integers at once -===//
 //
-// Sums of products over contiguous windows (depthwise convolutions) add product by product, in
-// lanes as wide as the sum. If the machine has a step for words of such integers
-// (tile/intrinsics/Words.h), words are assembled in registers from the operands of several
-// products, and one step adds them all. Runs on straight-line code, after schedules are flattened
-// and intrinsics are code; the rule for windows unrolls them. Products are grouped such that as
-// few words as possible must be assembled: neighbouring sums share those of a window's column.
+// Sums of products over contiguous windows (depthwise convolutions) add one product after another, in lanes as wide as
+// the sum. If the machine has a step for words of such integers (tile/intrinsics/Words.h), this pass assembles words
+// in registers from the operands of several products, and adds them all with one step. Runs on straight-line code,
+// after schedules are flattened and intrinsics are code; the rule for windows unrolls the loops. Products are grouped
+// such that as few words as possible must be assembled: neighbouring sums share the words of a window's column.
 //
 //   %s1 = %s0 + ext(%x0) * ext(%w0)
 //   %s2 = %s1 + ext(%x1) * ext(%w1)   =>   step(interleaved(%x0, %x1), interleaved(%w0, %w1), %s0)
