@@ -168,7 +168,7 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     options.dimensions.push_back({subject.str(), value.str()});
   }
   options.operators = source.operators;
-  options.cacheTokens = source.cacheTokens;
+  options.cache = source.cache;
   OwningOpRef<ModuleOp> module = loadModel(context, source.path, source.kind, options);
   if (module && failed(loadOperators(*module)))
     return {};

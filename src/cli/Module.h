@@ -26,7 +26,7 @@ struct ModelSource {
   std::vector<std::string> dimensions;
   std::vector<std::string> operators; ///< descriptions of the user's operators
   std::vector<std::string> states;    ///< inputs and outputs that become states (graph/MakeStates.h)
-  int64_t cacheTokens = 0;            ///< as LoadOptions has it
+  checkpoint::CacheOptions cache;     ///< of a checkpoint
   ModelKind kind = ModelKind::Onnx;
   std::string entry; ///< the one to look at; empty: the first
   /// Of a compilation of several models as entries of one artifact: name and file of each, in place of `path`.

@@ -100,7 +100,7 @@ LogicalResult ModuleMaker::chooseContext() {
 OwningOpRef<ModuleOp> ModuleMaker::importEntry(ArrayRef<support::DimensionOption> dimensions) {
   checkpoint::ImportOptions importing;
   importing.dimensions = dimensions;
-  importing.cacheTokens = capacity;
+  importing.cache = {capacity, options.cacheType};
   return isFolder ? checkpoint::importFolder(context, path, importing)
                   : checkpoint::importGguf(context, path, importing);
 }

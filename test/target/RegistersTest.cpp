@@ -234,6 +234,10 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
     checkAll<float, BFloat16, float>(1);
   else if (name == "f16.weights.block")
     checkAll<float, _Float16, float>(1);
+  else if (name == "bf16.rows.block")
+    checkAll<BFloat16, float, float>(1);
+  else if (name == "f16.rows.block")
+    checkAll<_Float16, float, float>(1);
   else if (name == "i16.block")
     checkAll<int16_t, int16_t, int32_t>(2);
   else
@@ -254,6 +258,9 @@ INSTANTIATE_TEST_SUITE_P(Variants, RegistersTest,
                                          Variant{"f64.block", 16}, Variant{"f64.block", 32}, Variant{"f64.block", 64},
                                          Variant{"bf16.weights.block", 32}, Variant{"f16.weights.block", 32, {"f16c"}},
                                          Variant{"f16.weights.block", 64, {"avx512f"}},
+                                         Variant{"bf16.rows.block", 32}, Variant{"bf16.rows.block", 64},
+                                         Variant{"f16.rows.block", 32, {"f16c"}},
+                                         Variant{"f16.rows.block", 64, {"avx512f"}},
                                          Variant{"bf16.block", 32, {"avx512vl", "avx512bf16"}},
                                          Variant{"bf16.block", 64, {"avx512vl", "avx512bf16"}},
                                          Variant{"i16.block", 16}, Variant{"i16.block", 32}, Variant{"i16.block", 64},

@@ -2,8 +2,6 @@
 
 #include "cli/llm/LanguageModels.h"
 
-#include "llm/Module.h"
-
 using namespace mlir;
 
 namespace perpend::cli {
@@ -23,7 +21,7 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
            false;
   // Never destroyed after a crash, because its state is unknown.
   auto workspace = std::make_unique<Workspace>();
-  OwningOpRef<ModuleOp> module = llm::makeModule(workspace->context, source.path, {source.context});
+  OwningOpRef<ModuleOp> module = llm::makeModule(workspace->context, source.path, source.module);
   if (!module)
     return false;
   if (compileGuarded(*module, options, kind, output, report))
@@ -36,9 +34,11 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
 }
 
 void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler) {
-  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
+  list.add("context", source.module.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first",
+           1);
+  list.add("cache-type", source.module.cacheType, "TYPE", "as in `perpend llm compile`");
   list.addCompiler(compiler, {"target", "O", "precision"});
-  list.needSource({"context"});
+  list.needSource({"context", "cache-type"});
 }
 
 ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,
