@@ -395,7 +395,17 @@ def target_text(target: str | Sequence[str]) -> str:
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
 
 
-ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "states", "cache", "cache_type", "threads")
+ARGUMENTS = (
+    "target",
+    "dims",
+    "operators",
+    "example_inputs",
+    "dynamic_shapes",
+    "states",
+    "cache",
+    "cache_type",
+    "threads",
+)
 
 
 def compile(

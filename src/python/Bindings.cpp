@@ -123,8 +123,7 @@ static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
   return orThrow(Program::fromFile(path, dimsOf(dims), operators, {cache, cacheType}, error), error);
 }
 
-static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context,
-                                               const std::string &cacheType) {
+static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType) {
   std::string error;
   return orThrow(Program::fromCheckpoint(path, context, cacheType, error), error);
 }

@@ -105,8 +105,7 @@ std::unique_ptr<Program> Program::fromFile(const std::string &path, const Dims &
     return error = llvm::toString(kind.takeError()), nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module =
-      loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators, cache});
+  program->state->module = loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators, cache});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 

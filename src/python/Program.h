@@ -69,9 +69,10 @@ public:
   /// operators: paths of the descriptions of the user's operators. cache: of a checkpoint.
   static std::unique_ptr<Program> fromFile(const std::string &path, const Dims &dims, const Paths &operators,
                                            const checkpoint::CacheOptions &cache, std::string &error);
-  /// Of a checkpoint, with what generates text (llm/Module.h). context: in tokens; 0: that of the model. cacheType: as CacheOptions has it.
-  static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context,
-                                                 const std::string &cacheType, std::string &error);
+  /// Of a checkpoint, with what generates text (llm/Module.h). context: in tokens; 0: that of the model. cacheType: as
+  /// CacheOptions has it.
+  static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
+                                                 std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);

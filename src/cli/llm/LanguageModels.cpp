@@ -34,8 +34,8 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
 }
 
 void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler) {
-  list.add("context", source.module.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first",
-           1);
+  list.add("context", source.module.context, "N",
+           "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
   list.add("cache-type", source.module.cacheType, "TYPE", "as in `perpend llm compile`");
   list.addCompiler(compiler, {"target", "O", "precision"});
   list.needSource({"context", "cache-type"});

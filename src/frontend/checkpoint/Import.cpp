@@ -45,8 +45,7 @@ class Importer {
 public:
   Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, const ImportOptions &options)
       : context(context), checkpoint(checkpoint), path(path), location(FileLineColLoc::get(&context, path, 0, 0)),
-        operations(&context), builder(operations, location), dimensions(options.dimensions),
-        cache(options.cache) {}
+        operations(&context), builder(operations, location), dimensions(options.dimensions), cache(options.cache) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -153,8 +152,7 @@ std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const For
     attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, layer)));
     attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cache.tokens));
     unsigned number = function.getNumArguments();
-    function.insertArgument(number, graph::tensorType(shape, type), attributes.getDictionary(&context),
-                            location);
+    function.insertArgument(number, graph::tensorType(shape, type), attributes.getDictionary(&context), location);
     return function.getArgument(number);
   };
   for (size_t layer = 0; layer < form.layers.size(); ++layer) {
