@@ -2,6 +2,8 @@
 
 #include "cli/llm/LanguageModels.h"
 
+#include "support/ZeroedMemory.h"
+
 using namespace mlir;
 
 namespace perpend::cli {
@@ -21,10 +23,15 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
            false;
   // Never destroyed after a crash, because its state is unknown.
   auto workspace = std::make_unique<Workspace>();
-  OwningOpRef<ModuleOp> module = llm::makeModule(workspace->context, source.path, source.module);
+  OwningOpRef<ModuleOp> module;
+  {
+    const std::string folder = folderOf(output);
+    support::MemoryInFiles inFiles(folder.c_str());
+    module = llm::makeModule(workspace->context, source.path, source.module);
+  }
   if (!module)
     return false;
-  if (compileGuarded(*module, options, kind, output, report))
+  if (compileGuarded(*module, options, kind, output, report, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
     (void)module.release();
