@@ -291,13 +291,16 @@ def import_model(
     dynamic_shapes: Any = None,
     states: Mapping[str, str] | None = None,
     cache: int = 0,
+    cache_type: str = "f32",
 ) -> Module:
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
     if cache < 0:
         raise CompileError(f"cache: expected a number of tokens, got {cache}\nhint: 0 keeps nothing")
     if cache and not isinstance(model, (str, PathLike)):
         raise CompileError("cache: only for checkpoints of language models\nhint: give the path of a file or folder")
-    module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache)
+    if cache_type != "f32" and not cache:
+        raise CompileError("cache_type: only for a model with a cache\nhint: give the most tokens, too: cache=4096")
+    module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache, cache_type)
     if states and hasattr(module, "structure"):
         raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
     if states:
@@ -312,13 +315,14 @@ def _imported(
     example_inputs: Sequence[Any] | Mapping[str, Any] | None,
     dynamic_shapes: Any,
     cache: int,
+    cache_type: str,
 ) -> Module:
     if isinstance(model, Module):
         return model
     if isinstance(model, Mapping):
         return _joined(model, dims, operators, example_inputs, dynamic_shapes)
     if isinstance(model, (str, PathLike)):
-        return import_source(fspath(model), dims or {}, operators, cache)
+        return import_source(fspath(model), dims or {}, operators, cache, cache_type)
     if hasattr(model, "SerializeToString"):
         return import_source(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules and not isinstance(model, _perpend.Model):
@@ -392,7 +396,17 @@ def target_text(target: str | Sequence[str]) -> str:
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
 
 
-ARGUMENTS = ("target", "dims", "operators", "example_inputs", "dynamic_shapes", "states", "cache", "threads")
+ARGUMENTS = (
+    "target",
+    "dims",
+    "operators",
+    "example_inputs",
+    "dynamic_shapes",
+    "states",
+    "cache",
+    "cache_type",
+    "threads",
+)
 
 
 def compile(
@@ -405,6 +419,7 @@ def compile(
     dynamic_shapes: Any = None,
     states: Mapping[str, str] | None = None,
     cache: int = 0,
+    cache_type: str = "f32",
     threads: int | None = None,
     **options: bool | int | str,
 ) -> Model:
@@ -424,6 +439,7 @@ def compile(
         states, too.
     cache: of a checkpoint, the most tokens whose keys and values the model keeps from call to call, so that each call
         continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts.
+    cache_type: of keys and values in the cache: f32, f16 or bf16.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
@@ -439,6 +455,7 @@ def compile(
         dynamic_shapes=dynamic_shapes,
         states=states,
         cache=cache,
+        cache_type=cache_type,
     )
     return _made(Module.compile, module, limit, {"target": target_text(target), **options})
 

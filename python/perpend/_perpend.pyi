@@ -24,10 +24,14 @@ class Module:
     structure: Any
     @staticmethod
     def from_file(
-        path: str, dims: Mapping[str, int | str] = ..., operators: Sequence[str] = ..., cache: int = ...
+        path: str,
+        dims: Mapping[str, int | str] = ...,
+        operators: Sequence[str] = ...,
+        cache: int = ...,
+        cache_type: str = ...,
     ) -> Module: ...
     @staticmethod
-    def from_checkpoint(path: str, context: int = ...) -> Module: ...
+    def from_checkpoint(path: str, context: int = ..., cache_type: str = ...) -> Module: ...
     @staticmethod
     def from_onnx(bytes: bytes, dims: Mapping[str, int | str] = ..., operators: Sequence[str] = ...) -> Module: ...
     @staticmethod

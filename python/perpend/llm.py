@@ -193,17 +193,19 @@ def compile(
     output: str | PathLike[str] | None = None,
     *,
     context: int | None = None,
+    cache_type: str = "f32",
     threads: int | None = None,
     **options: bool | int | str,
 ) -> LanguageModel:
     """Compiles a checkpoint, a .gguf file or a folder with config.json and safetensors files, and loads the result.
 
     output: the artifact to write; None: a temporary file that goes with the model.
-    context: room for so many tokens; None: as many as the model was trained with. options: as in `perpend.compile`.
+    context: room for so many tokens; None: as many as the model was trained with.
+    cache_type: of keys and values in the cache: f32, f16 or bf16. options: as in `perpend.compile`.
     Errors: CompileError.
     """
-    check_options(options, ("checkpoint", "output", "context", "threads"))
-    module = _perpend.Module.from_checkpoint(os.fsdecode(checkpoint), context or 0)
+    check_options(options, ("checkpoint", "output", "context", "cache_type", "threads"))
+    module = _perpend.Module.from_checkpoint(os.fsdecode(checkpoint), context or 0, cache_type)
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
     module.compile(path, options)

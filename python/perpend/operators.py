@@ -201,15 +201,15 @@ def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
 
 
 def _from_source(
-    source: str | bytes, dims: Mapping[str, int | str], paths: Sequence[str], cache: int
+    source: str | bytes, dims: Mapping[str, int | str], paths: Sequence[str], cache: int, cache_type: str
 ) -> _perpend.Module:
     if isinstance(source, bytes):
         return _perpend.Module.from_onnx(source, dict(dims), paths)
-    return _perpend.Module.from_file(source, dict(dims), paths, cache)
+    return _perpend.Module.from_file(source, dict(dims), paths, cache, cache_type)
 
 
 def import_source(
-    source: str | bytes, dims: Mapping[str, int | str], operators: Operators, cache: int = 0
+    source: str | bytes, dims: Mapping[str, int | str], operators: Operators, cache: int = 0, cache_type: str = "f32"
 ) -> _perpend.Module:
     """The module of a model, from the path of a file or folder, or the bytes of an ONNX file; it keeps its Python
     operators alive. Errors: FileNotFoundError, CompileError."""
@@ -219,11 +219,11 @@ def import_source(
     own = [operator for operator in operators if isinstance(operator, Operator)]
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
     if not own:
-        return _from_source(source, dims, paths, cache)
+        return _from_source(source, dims, paths, cache, cache_type)
     with TemporaryFolder() as folder:
         path = Path(folder) / "operators in Python.json"
         path.write_text(json.dumps([operator.description for operator in own]))
-        module = _from_source(source, dims, [*paths, str(path)], cache)
+        module = _from_source(source, dims, [*paths, str(path)], cache, cache_type)
     module.operators = own
     return module
 

@@ -38,6 +38,9 @@ PERPEND_API const perpend_tokenizer *perpend_llm_tokenizer(const perpend_llm *ll
 PERPEND_API const int32_t *perpend_llm_stop_tokens(const perpend_llm *llm, int32_t *count);
 /* 1: there is a chat template that can be rendered. */
 PERPEND_API int32_t perpend_llm_has_template(const perpend_llm *llm);
+/* Sets the options that the checkpoint has values for (temperature, topK, topP, minP, repetitionPenalty), and leaves
+ * the others as they are. */
+PERPEND_API void perpend_llm_sampling(const perpend_llm *llm, perpend_sampler_options *options);
 
 typedef struct perpend_llm_message {
   perpend_string role; /* "system", "user" or "assistant"; the template decides what it accepts */

@@ -145,3 +145,14 @@ const int32_t *perpend_llm_stop_tokens(const perpend_llm *llm, int32_t *count) {
   return llm->stopTokens;
 }
 int32_t perpend_llm_has_template(const perpend_llm *llm) { return llm->chatTemplate != nullptr; }
+
+void perpend_llm_sampling(const perpend_llm *llm, perpend_sampler_options *options) {
+  const perpend::llm::SettingsHead &head = *llm->settings;
+  auto set = [](double &option, double value) { option = value == value ? value : option; };
+  set(options->temperature, head.temperature);
+  set(options->topP, head.topP);
+  set(options->minP, head.minP);
+  set(options->repetitionPenalty, head.repetitionPenalty);
+  if (head.topK >= 0)
+    options->topK = head.topK;
+}

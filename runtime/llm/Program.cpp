@@ -18,10 +18,26 @@ const OptionInfo programOptions[] = {
 const int32_t programOptionCount = sizeof programOptions / sizeof *programOptions;
 
 ProgramOptions::ProgramOptions() : sampler(PERPEND_SAMPLER_DEFAULTS) {
-  sampler.temperature = 0.8;
-  sampler.topK = 40;
-  sampler.topP = 0.95;
-  sampler.minP = 0.05;
+  sampler.temperature = sampler.topP = sampler.minP = sampler.repetitionPenalty = NAN;
+  sampler.topK = -1;
+}
+
+perpend_sampler_options ProgramOptions::samplerFor(const perpend_llm *llm) const {
+  perpend_sampler_options result = sampler;
+  result.temperature = 0.8;
+  result.topK = 40;
+  result.topP = 0.95;
+  result.minP = 0.05;
+  result.repetitionPenalty = 1;
+  perpend_llm_sampling(llm, &result);
+  auto set = [](double &option, double given) { option = std::isnan(given) ? option : given; };
+  set(result.temperature, sampler.temperature);
+  set(result.topP, sampler.topP);
+  set(result.minP, sampler.minP);
+  set(result.repetitionPenalty, sampler.repetitionPenalty);
+  if (sampler.topK >= 0)
+    result.topK = sampler.topK;
+  return result;
 }
 
 namespace {
@@ -95,7 +111,7 @@ bool reportError() { return complain("%s", perpend_error_message()); }
 bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value) {
   switch (info.kind) {
   case OptionKind::Switch:
-    return options.isRaw = true;
+    return (!strcmp(info.flag, "raw") ? options.isRaw : options.isVerbose) = true;
   case OptionKind::Text:
     (!strcmp(info.flag, "prompt") ? options.prompt : options.system) = value;
     return true;
@@ -137,6 +153,7 @@ public:
   }
 
   const ProgramOptions &options;
+  perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
   perpend_llm *llm = nullptr;
   perpend_llm_sequence *sequence = nullptr;
 };
@@ -144,12 +161,19 @@ public:
 bool Program::open(perpend_model *model) {
   perpend_llm_sequence_options sizes = PERPEND_LLM_SEQUENCE_DEFAULTS;
   sizes.threads = static_cast<int32_t>(options.threads);
-  return check(perpend_llm_create(model, &llm)) && check(perpend_llm_sequence_create(llm, &sizes, &sequence));
+  if (!check(perpend_llm_create(model, &llm)) || !check(perpend_llm_sequence_create(llm, &sizes, &sequence)))
+    return false;
+  sampler = options.samplerFor(llm);
+  if (options.isVerbose)
+    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, seed %llu, context %lld tokens\n",
+            sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty,
+            static_cast<unsigned long long>(sampler.seed), static_cast<long long>(perpend_llm_context(llm)));
+  return true;
 }
 
 bool Program::print(tokenizer::Array<char> *answer) {
   perpend_llm_generation generation = PERPEND_LLM_GENERATION_DEFAULTS;
-  generation.sampler = &options.sampler;
+  generation.sampler = &sampler;
   generation.maxTokens = options.maxTokens;
   generation.stopStrings = options.stops;
   generation.stopStringCount = options.stopCount;

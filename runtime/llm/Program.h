@@ -19,10 +19,12 @@ constexpr int32_t mostStopStrings = 16;
 
 struct ProgramOptions {
   ProgramOptions();
+  // Those of `sampler`, where they are given, then those of the checkpoint, then the program's own.
+  perpend_sampler_options samplerFor(const perpend_llm *llm) const;
   const char *prompt = nullptr, *system = nullptr;
-  bool isRaw = false;
+  bool isRaw = false, isVerbose = false;
   int64_t maxTokens = -1, threads = 0;
-  perpend_sampler_options sampler;
+  perpend_sampler_options sampler; // NaN, and a negative topK: not given
   perpend_string stops[mostStopStrings];
   int32_t stopCount = 0;
 };

@@ -12,14 +12,15 @@ constexpr char templateAsset[] = "llm.template";   // the table of perpend_templ
 constexpr char refusalAsset[] = "llm.refusal";     // a text: why there is no template; optional
 
 constexpr uint32_t settingsMagic = 0x4D4C4C50; // "PLLM"
-constexpr uint32_t settingsVersion = 1;
+constexpr uint32_t settingsVersion = 2;
 
 struct SettingsHead {
   uint32_t magic, version;
   int64_t contextTokens;        // the most tokens of a sequence: the capacity of the states
   int32_t startToken, endToken; // bos_token and eos_token of templates; -1: none
   uint32_t stopTokenCount;      // any of these ends an answer
-  uint32_t unused;
+  int32_t topK;                 // how the checkpoint wants tokens to be chosen; -1: it does not say
+  double temperature, topP, minP, repetitionPenalty; // the same; NaN: it does not say
 };
 
 } // namespace perpend::llm

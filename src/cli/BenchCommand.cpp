@@ -199,11 +199,12 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
-  list.add("cache", options.source.cacheTokens, "N", "as in `perpend compile`");
+  list.add("cache", options.source.cache.tokens, "N", "as in `perpend compile`");
+  list.add("cache-type", options.source.cache.type, "TYPE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked",
                                       "batch-invariant", "plan"});
-  list.needSource({"dim", "operators", "state", "cache"});
+  list.needSource({"dim", "operators", "state", "cache", "cache-type"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

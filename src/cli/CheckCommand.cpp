@@ -214,7 +214,8 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
-  list.add("cache", options.source.cacheTokens, "N", "as in `perpend compile`");
+  list.add("cache", options.source.cache.tokens, "N", "as in `perpend compile`");
+  list.add("cache-type", options.source.cache.type, "TYPE", "as in `perpend compile`");
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
                                       "intrinsics", "unpacked", "batch-invariant", "checked", "plan", "weights"});

@@ -205,8 +205,9 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
       "keep the output in the session as the next value of the input, of at most N rows where it grows; * matches any "
       "text, the same in both");
   list.add(
-      "cache", source.cacheTokens, "N",
+      "cache", source.cache.tokens, "N",
       "of a checkpoint: keep keys and values of up to N tokens in the session, so that each run continues the text");
+  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16 or bf16");
   list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
   list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");

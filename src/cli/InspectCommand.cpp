@@ -66,11 +66,12 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("entry", source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
-  list.add("cache", source.cacheTokens, "N", "as in `perpend compile`");
+  list.add("cache", source.cache.tokens, "N", "as in `perpend compile`");
+  list.add("cache-type", source.cache.type, "TYPE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options,
                    {"target", "O", "precision", "database", "intrinsics", "unpacked", "batch-invariant", "plan"});
-  list.needSource({"stage", "schedules", "dim", "operators", "state", "cache"});
+  list.needSource({"stage", "schedules", "dim", "operators", "state", "cache", "cache-type"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

@@ -4,6 +4,7 @@
 #include "Pipeline.h"
 #include "compiler/KeepEntry.h"
 #include "compiler/UserOperators.h"
+#include "frontend/checkpoint/SharedBlocks.h"
 #include "graph/Attributes.h"
 #include "graph/Entries.h"
 #include "graph/MakeStates.h"
@@ -14,6 +15,7 @@
 #include "interp/Interpreter.h"
 #include "support/ReadableText.h"
 #include "support/WriteFile.h"
+#include "support/ZeroedMemory.h"
 #include "target/TargetInfo.h"
 #include "tile/kernel/Buffers.h"
 
@@ -126,6 +128,7 @@ static LogicalResult checkSizes(func::FuncOp main) {
 }
 
 OwningOpRef<ModuleOp> Workspace::loadEntries(const ModelSource &source) {
+  checkpoint::SharedBlocks shared; // entries may be of one checkpoint
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   for (const auto &[name, path] : source.entries) {
     ModelSource one = source;
@@ -168,7 +171,7 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     options.dimensions.push_back({subject.str(), value.str()});
   }
   options.operators = source.operators;
-  options.cacheTokens = source.cacheTokens;
+  options.cache = source.cache;
   OwningOpRef<ModuleOp> module = loadModel(context, source.path, source.kind, options);
   if (module && failed(loadOperators(*module)))
     return {};
@@ -199,23 +202,34 @@ void printElided(Operation *op, llvm::raw_ostream &out) {
 //===----------------------------------------------------------------------===//
 
 bool compileGuarded(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
-                    CompileReport *report) {
+                    CompileReport *report, bool ownsConstants) {
   bool isGood = false;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext recovery;
-  if (!recovery.RunSafely([&] { isGood = succeeded(compile(module, options, kind, output, report)); }))
+  if (!recovery.RunSafely(
+          [&] { isGood = succeeded(compile(module, options, kind, output, report, nullptr, ownsConstants)); }))
     return graph::emitInternalError(UnknownLoc::get(module.getContext())) << "the compiler crashed", false;
   return isGood;
+}
+
+std::string folderOf(StringRef path) {
+  StringRef folder = llvm::sys::path::parent_path(path);
+  return folder.empty() ? "." : folder.str();
 }
 
 bool compileModel(const ModelSource &source, const CompileOptions &options, ArtifactKind kind, StringRef output,
                   CompileReport *report) {
   // Never destroyed after a crash, because its state is unknown.
   auto workspace = std::make_unique<Workspace>();
-  OwningOpRef<ModuleOp> module = workspace->load(source);
+  OwningOpRef<ModuleOp> module;
+  {
+    const std::string folder = folderOf(output);
+    support::MemoryInFiles inFiles(folder.c_str());
+    module = workspace->load(source);
+  }
   if (!module)
     return false;
-  if (compileGuarded(*module, options, kind, output, report))
+  if (compileGuarded(*module, options, kind, output, report, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
     module.release();

@@ -26,7 +26,7 @@ struct ModelSource {
   std::vector<std::string> dimensions;
   std::vector<std::string> operators; ///< descriptions of the user's operators
   std::vector<std::string> states;    ///< inputs and outputs that become states (graph/MakeStates.h)
-  int64_t cacheTokens = 0;            ///< as LoadOptions has it
+  checkpoint::CacheOptions cache;     ///< of a checkpoint
   ModelKind kind = ModelKind::Onnx;
   std::string entry; ///< the one to look at; empty: the first
   /// Of a compilation of several models as entries of one artifact: name and file of each, in place of `path`.
@@ -72,9 +72,12 @@ bool compileModel(const ModelSource &source, const CompileOptions &options, Arti
 void printReport(const CompileReport &report, const CompileOptions &options, StringRef output, double seconds,
                  bool wantsReasons);
 
-/// Compiles a module of a workspace; a crash counts as a failure. False: printed.
+/// Compiles a module of a workspace; a crash counts as a failure. ownsConstants: as compile() has it. False: printed.
 bool compileGuarded(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
-                    CompileReport *report = nullptr);
+                    CompileReport *report = nullptr, bool ownsConstants = false);
+
+/// The folder of a file, for memory (support/ZeroedMemory.h).
+std::string folderOf(StringRef path);
 
 /// After an internal error: finds the phase, writes perpend-repro.mlir and prints how to replay it.
 void writeReproducer(const ModelSource &source, const CompileOptions &options);

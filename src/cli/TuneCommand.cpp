@@ -383,7 +383,8 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("entry", source.entry, "NAME", "only this entry, of models with several (default: all)");
   list.add("dim", source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
-  list.add("cache", source.cacheTokens, "N", "as in `perpend compile`");
+  list.add("cache", source.cache.tokens, "N", "as in `perpend compile`");
+  list.add("cache-type", source.cache.type, "TYPE", "as in `perpend compile`");
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;

@@ -12,6 +12,7 @@
 #include "Pipeline.h"
 #include "compiler/Compiler.h"
 #include "compiler/Description.h"
+#include "graph/passes/FoldedConstants.h"
 #include "support/MappedFile.h"
 #include "target/ScratchDirectory.h"
 #include "target/SharedWeights.h"
@@ -63,6 +64,8 @@ public:
   unsigned llvmLevel() const { return unsigned(options.optLevel); }
   /// Of a shared library for this process alone, whose user keeps what the report has of them.
   void keepWeightsIn(target::WeightMemory *process) { memory = process; }
+  /// The module's constants in memory are this compilation's alone.
+  void takeOverConstants(graph::FoldedConstants &folded);
   mlir::LogicalResult fail(llvm::Error error);
 
 private:

@@ -60,6 +60,13 @@ Compilation::Compilation(ModuleOp module, const CompileOptions &options, const t
   });
 }
 
+void Compilation::takeOverConstants(graph::FoldedConstants &folded) {
+  llvm::DenseSet<AsmResourceBlob *> taken;
+  folded.takeOver(module, taken);
+  for (AsmResourceBlob *blob : taken)
+    original.erase(blob);
+}
+
 static constexpr StringRef overrideHint =
     "\nhint: --override-phase PHASE:FILE, where FILE is one that --dump-phases DIR wrote and you changed";
 
@@ -350,7 +357,7 @@ static std::string folderOfMemory(ModuleOp module, StringRef output) {
 }
 
 LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKind kind, StringRef output,
-                      CompileReport *report, target::WeightMemory *memory) {
+                      CompileReport *report, target::WeightMemory *memory, bool ownsConstants) {
   auto machines = target::resolveTargets(options.target);
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
@@ -360,6 +367,8 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   if (report && kind == ArtifactKind::SharedLibrary)
     compilation.keepWeightsIn(memory);
   graph::FoldedConstants folded;
+  if (ownsConstants)
+    compilation.takeOverConstants(folded);
   const std::string folder = folderOfMemory(module, output);
   support::MemoryInFiles inFiles(folder.empty() ? nullptr : folder.c_str());
   if (failed(compilation.lower()))

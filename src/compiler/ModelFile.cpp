@@ -40,11 +40,11 @@ static OwningOpRef<ModuleOp> loadText(MLIRContext &context, StringRef path, cons
 }
 
 static OwningOpRef<ModuleOp> loadGguf(MLIRContext &context, StringRef path, const LoadOptions &options) {
-  return checkpoint::importGguf(context, path, {options.dimensions, options.cacheTokens});
+  return checkpoint::importGguf(context, path, {options.dimensions, options.cache});
 }
 
 static OwningOpRef<ModuleOp> loadFolder(MLIRContext &context, StringRef path, const LoadOptions &options) {
-  return checkpoint::importFolder(context, path, {options.dimensions, options.cacheTokens});
+  return checkpoint::importFolder(context, path, {options.dimensions, options.cache});
 }
 
 /// The weights alone are no model; with the settings beside them they are.
@@ -125,9 +125,11 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext &context, StringRef path, ModelKind 
                 "change the types in the .mlir file instead");
   if (!options.operators.empty() && !format.takesOperators)
     return fail("operators are for .onnx and .mlir files ('--operators')", "leave them out");
-  if (options.cacheTokens > 0 && !format.takesCache)
+  if (options.cache.tokens > 0 && !format.takesCache)
     return fail("a cache is for checkpoints of language models ('--cache')",
                 "of other models, inputs and outputs can be kept: --state 'past_*=present_*:4096'");
+  if (options.cache.tokens == 0 && options.cache.type != checkpoint::CacheOptions().type)
+    return fail("a type of the cache, without a cache ('--cache-type')", "give the most tokens, too: --cache 4096");
   return format.load(context, path, options);
 }
 } // namespace perpend

@@ -8,6 +8,7 @@
 #ifndef PERPEND_COMPILER_MODELFILE_H
 #define PERPEND_COMPILER_MODELFILE_H
 
+#include "frontend/checkpoint/CacheOptions.h"
 #include "support/DimensionOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -22,8 +23,7 @@ struct LoadOptions {
   std::vector<support::DimensionOption> dimensions;
   /// Paths of files that describe operators (docs/howto/bring-an-operator.md).
   std::vector<std::string> operators;
-  /// Of checkpoints: the most tokens whose keys and values a session keeps; 0: none.
-  int64_t cacheTokens = 0;
+  checkpoint::CacheOptions cache; ///< of checkpoints
 };
 
 /// Determined by the file's first bytes, or else by its name; what nothing tells is taken for ONNX.

@@ -9,6 +9,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <cmath>
+
 namespace perpend::llm {
 using llvm::StringRef;
 using llvm::Twine;
@@ -36,6 +38,7 @@ private:
   /// A number, or a list of numbers.
   llvm::Error readStops(StringRef file, const Object &object);
   llvm::Error readContext(const Object &config);
+  llvm::Error readSampling(const Object &generation);
   void readSpecial(const Object &object, StringRef key, std::string &text) const;
   llvm::Error readTemplate(const Object &tokenizer);
 
@@ -101,6 +104,37 @@ llvm::Error FolderReader::readContext(const Object &config) {
   return llvm::Error::success();
 }
 
+/// do_sample: false asks for the most likely token. Where it is missing, a file that says how to draw wants draws.
+llvm::Error FolderReader::readSampling(const Object &generation) {
+  StringRef file = "generation_config.json";
+  auto read = [&](StringRef key, std::optional<double> &number) -> llvm::Error {
+    const Value *value = generation.get(key);
+    if (!value || value->getAsNull())
+      return llvm::Error::success();
+    number = value->getAsNumber();
+    return number ? llvm::Error::success() : refuse(file, key + ": expected a number");
+  };
+  std::optional<double> topK;
+  const std::pair<StringRef, std::optional<double> *> numbers[] = {{"temperature", &settings.temperature},
+                                                                   {"top_p", &settings.topP},
+                                                                   {"min_p", &settings.minP},
+                                                                   {"top_k", &topK},
+                                                                   {"repetition_penalty", &settings.repetitionPenalty}};
+  for (auto [key, number] : numbers)
+    if (llvm::Error error = read(key, *number))
+      return error;
+  const Value *draws = generation.get("do_sample");
+  if (draws && !draws->getAsNull() && !draws->getAsBoolean())
+    return refuse(file, "do_sample: expected true or false");
+  if (draws && draws->getAsBoolean() == false)
+    settings.temperature = 0;
+  if (topK && (*topK < 0 || *topK > INT32_MAX || std::floor(*topK) != *topK))
+    return refuse(file, "top_k: expected a whole number of at least 0");
+  if (topK)
+    settings.topK = static_cast<int64_t>(*topK);
+  return checkSampling(settings, [&](StringRef option) { return "'" + pathOf(file) + "': " + option.str(); });
+}
+
 /// A token is a text, or an object with its text and how it is found.
 void FolderReader::readSpecial(const Object &object, StringRef key, std::string &text) const {
   if (std::optional<StringRef> plain = object.getString(key))
@@ -134,7 +168,8 @@ llvm::Expected<Settings> FolderReader::read() {
   if (error)
     return std::move(error);
   if ((error = readContext(*config)) || (error = readStops("generation_config.json", *generation)) ||
-      (error = readStops("config.json", *config)) || (error = readTemplate(*tokenizer)))
+      (error = readSampling(*generation)) || (error = readStops("config.json", *config)) ||
+      (error = readTemplate(*tokenizer)))
     return std::move(error);
   readSpecial(*tokenizer, "bos_token", settings.startText);
   readSpecial(*tokenizer, "eos_token", settings.endText);

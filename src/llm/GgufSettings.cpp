@@ -49,6 +49,41 @@ static llvm::Error readTokens(const Metadata &metadata, Settings &settings) {
   return llvm::Error::success();
 }
 
+/// Whole numbers are numbers, too.
+static llvm::Error readNumber(const Metadata &metadata, StringRef key, std::optional<double> &number) {
+  auto found = metadata.find(key);
+  if (found == metadata.end())
+    return llvm::Error::success();
+  if (const auto *whole = std::get_if<int64_t>(&found->second)) {
+    number = static_cast<double>(*whole);
+    return llvm::Error::success();
+  }
+  llvm::Expected<std::optional<double>> value = find<double>(metadata, key);
+  if (!value)
+    return value.takeError();
+  number = *value;
+  return llvm::Error::success();
+}
+
+static llvm::Error readSampling(const Metadata &metadata, Settings &settings) {
+  auto keyOf = [](StringRef option) { return ("general.sampling." + option).str(); };
+  const std::pair<StringRef, std::optional<double> *> numbers[] = {{"temp", &settings.temperature},
+                                                                   {"top_p", &settings.topP},
+                                                                   {"min_p", &settings.minP},
+                                                                   {"penalty_repeat", &settings.repetitionPenalty}};
+  for (auto [option, number] : numbers)
+    if (llvm::Error error = readNumber(metadata, keyOf(option), *number))
+      return error;
+  llvm::Expected<std::optional<int64_t>> topK = find<int64_t>(metadata, keyOf("top_k"));
+  if (!topK)
+    return topK.takeError();
+  if (*topK && **topK <= INT32_MAX)
+    settings.topK = std::max<int64_t>(**topK, 0); // others write all tokens as 0 or less
+  if (settings.temperature && *settings.temperature < 0)
+    settings.temperature = 0;
+  return checkSampling(settings, [&](StringRef option) { return "'" + keyOf(option) + "' in the metadata"; });
+}
+
 static llvm::Error read(StringRef bytes, Settings &settings) {
   llvm::Expected<Metadata> metadata = tokenizer::readGgufMetadata(bytes);
   if (!metadata)
@@ -64,6 +99,8 @@ static llvm::Error read(StringRef bytes, Settings &settings) {
   if (!text)
     return text.takeError();
   settings.chatTemplate = text->value_or("").str();
+  if (llvm::Error error = readSampling(*metadata, settings))
+    return error;
   return readTokens(*metadata, settings);
 }
 

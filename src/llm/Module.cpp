@@ -4,6 +4,7 @@
 #include "llm/Settings.h"
 
 #include "frontend/checkpoint/Import.h"
+#include "frontend/checkpoint/SharedBlocks.h"
 #include "graph/Assets.h"
 #include "graph/Attributes.h"
 #include "graph/BatchInvariance.h"
@@ -18,6 +19,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
+
+#include <limits>
 
 using namespace mlir;
 
@@ -100,13 +103,14 @@ LogicalResult ModuleMaker::chooseContext() {
 OwningOpRef<ModuleOp> ModuleMaker::importEntry(ArrayRef<support::DimensionOption> dimensions) {
   checkpoint::ImportOptions importing;
   importing.dimensions = dimensions;
-  importing.cacheTokens = capacity;
+  importing.cache = {capacity, options.cacheType};
   return isFolder ? checkpoint::importFolder(context, path, importing)
                   : checkpoint::importGguf(context, path, importing);
 }
 
 /// One entry for a single token, whose kernels need no loops over rows, and one for a text.
 OwningOpRef<ModuleOp> ModuleMaker::importEntries() {
+  checkpoint::SharedBlocks shared;
   OwningOpRef<ModuleOp> module = ModuleOp::create(location), decode = importEntry({{"n", "1"}}),
                         prefill = decode ? importEntry({}) : OwningOpRef<ModuleOp>();
   if (!prefill || failed(graph::addEntry(*module, "decode", std::move(decode))) ||
@@ -135,6 +139,12 @@ void ModuleMaker::addSettings(ModuleOp module) {
   head.startToken = settings.start.value_or(-1);
   head.endToken = settings.end.value_or(-1);
   head.stopTokenCount = static_cast<uint32_t>(settings.stops.size());
+  constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
+  head.topK = static_cast<int32_t>(settings.topK.value_or(-1));
+  head.temperature = settings.temperature.value_or(unknown);
+  head.topP = settings.topP.value_or(unknown);
+  head.minP = settings.minP.value_or(unknown);
+  head.repetitionPenalty = settings.repetitionPenalty.value_or(unknown);
   std::string bytes(reinterpret_cast<const char *>(&head), sizeof head);
   bytes.append(reinterpret_cast<const char *>(settings.stops.data()), settings.stops.size() * sizeof(int32_t));
   graph::addAsset(module, settingsAsset, bytes);

@@ -17,7 +17,8 @@
 namespace perpend::llm {
 
 struct ModuleOptions {
-  int64_t context = 0; ///< the most tokens of a sequence; 0: as many as the model was trained with
+  int64_t context = 0;           ///< the most tokens of a sequence; 0: as many as the model was trained with
+  std::string cacheType = "f32"; ///< as frontend/checkpoint/CacheOptions.h has it
 };
 
 /// Imports a GGUF file, or a folder, which may be given by a safetensors file in it. Errors: null, and diagnostics. A

@@ -98,15 +98,14 @@ static bool isImported(Program &program, ErrorText &errors, std::string &error) 
 }
 
 std::unique_ptr<Program> Program::fromFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                           int64_t cacheTokens, std::string &error) {
+                                           const checkpoint::CacheOptions &cache, std::string &error) {
   auto program = std::make_unique<Program>();
   llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
   if (!kind)
     return error = llvm::toString(kind.takeError()), nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module =
-      loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators, cacheTokens});
+  program->state->module = loadModel(program->state->context, path, *kind, {dimensionOptions(dims), operators, cache});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
@@ -124,7 +123,8 @@ private:
 };
 } // namespace
 
-std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_t context, std::string &error) {
+std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
+                                                 std::string &error) {
   auto program = std::make_unique<Program>();
   llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
   if (!kind)
@@ -136,7 +136,7 @@ std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_
            nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module = llm::makeModule(program->state->context, path, {context});
+  program->state->module = llm::makeModule(program->state->context, path, {context, cacheType});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 

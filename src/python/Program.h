@@ -9,6 +9,8 @@
 #ifndef PERPEND_PYTHON_PROGRAM_H
 #define PERPEND_PYTHON_PROGRAM_H
 
+#include "frontend/checkpoint/CacheOptions.h"
+
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -64,11 +66,13 @@ public:
   /// dims: a symbol or `input:dimension`, and a number or another symbol.
   using Dims = std::vector<std::pair<std::string, std::string>>;
   using Paths = std::vector<std::string>;
-  /// operators: paths of the descriptions of the user's operators. cacheTokens: as LoadOptions has it.
+  /// operators: paths of the descriptions of the user's operators. cache: of a checkpoint.
   static std::unique_ptr<Program> fromFile(const std::string &path, const Dims &dims, const Paths &operators,
-                                           int64_t cacheTokens, std::string &error);
-  /// Of a checkpoint, with what generates text (llm/Module.h). context: in tokens; 0: that of the model.
-  static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, std::string &error);
+                                           const checkpoint::CacheOptions &cache, std::string &error);
+  /// Of a checkpoint, with what generates text (llm/Module.h). context: in tokens; 0: that of the model. cacheType: as
+  /// CacheOptions has it.
+  static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
+                                                 std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);

@@ -128,6 +128,13 @@ Tensor randomTensor(RankedTensorType type, const Symbols &symbols, std::mt19937 
   else if (type.getElementType().isF64())
     for (double &value : tensor.mutableElements<double>())
       value = static_cast<double>(pick(-8, 8));
+  else if (auto narrow = dyn_cast<FloatType>(type.getElementType()); narrow && narrow.getWidth() == 16)
+    for (uint16_t &value : tensor.mutableElements<uint16_t>()) {
+      llvm::APFloat number(static_cast<double>(pick(-8, 8)));
+      bool isRounded = false;
+      number.convert(narrow.getFloatSemantics(), llvm::APFloat::rmNearestTiesToEven, &isRounded);
+      value = static_cast<uint16_t>(number.bitcastToAPInt().getZExtValue());
+    }
   else if (type.getElementType().isInteger(64))
     for (int64_t &value : tensor.mutableElements<int64_t>())
       value = pick(0, 1);

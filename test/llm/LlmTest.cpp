@@ -6,6 +6,7 @@
 #include "tokenizer/Load.h"
 
 #include <algorithm>
+#include <cmath>
 #include <gtest/gtest.h>
 #include <memory>
 #include <numeric>
@@ -64,6 +65,9 @@ protected:
     head.contextTokens = fake::context;
     head.startToken = head.endToken = -1;
     head.stopTokenCount = static_cast<uint32_t>(stops.size());
+    head.topK = 7;
+    head.temperature = 0.25;
+    head.topP = head.minP = head.repetitionPenalty = NAN;
     std::string settings(reinterpret_cast<const char *>(&head), sizeof head);
     settings.append(reinterpret_cast<const char *>(stops.data()), stops.size() * sizeof(int32_t));
     std::vector<perpend_asset_record> assets = {
@@ -156,6 +160,18 @@ protected:
 INSTANTIATE_TEST_SUITE_P(Forms, Llm, testing::Values(fake::Form::Both, fake::Form::Single, fake::Form::Chunk));
 
 const Tokens prompt = {50, 60, 70, 80, 90};
+
+TEST_P(Llm, TheCheckpointSaysHowToChoose) {
+  open();
+  perpend_sampler_options options = PERPEND_SAMPLER_DEFAULTS;
+  options.topP = 0.5;
+  perpend_llm_sampling(llm, &options);
+  EXPECT_EQ(options.temperature, 0.25);
+  EXPECT_EQ(options.topK, 7);
+  EXPECT_EQ(options.topP, 0.5);
+  EXPECT_EQ(options.minP, 0);
+  EXPECT_EQ(options.repetitionPenalty, 1);
+}
 
 TEST_P(Llm, GeneratesGreedily) {
   open();

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -67,8 +68,8 @@ def continuation(folder: Path, tokens: list[int], said: list[int]) -> str:
     return whole[len(before) :]
 
 
-def make_gguf(path: Path, **settings: Any) -> Any:
-    """The same model in one file, with its tokenizer in the metadata."""
+def make_gguf(path: Path, extra: Mapping[str, Any] | None = None, **settings: Any) -> Any:
+    """The same model in one file, with its tokenizer and `extra` in the metadata."""
     model = make(Case("llama", {"vocab_size": 640, "max_position_embeddings": CONTEXT} | settings))
     vocabulary = json.loads((FIXTURES / "byte-level.json").read_text())
     tokens: dict[str, int] = vocabulary["model"]["vocab"]
@@ -87,5 +88,5 @@ def make_gguf(path: Path, **settings: Any) -> Any:
         "tokenizer.ggml.eot_token_id": END,
         "tokenizer.chat_template": TEMPLATE,
     }
-    write_gguf(path, metadata, tensors)
+    write_gguf(path, metadata | (extra or {}), tensors)
     return model

@@ -95,6 +95,65 @@ def test_stop_strings_and_seeds(made: tuple[Path, Any]) -> None:
     assert drawn[0] == drawn[1] != drawn[2]
 
 
+def said_of_sampling(folder: Path, *arguments: object) -> str:
+    """What --verbose says of the choice of tokens."""
+    command = [str(PERPEND), "llm", "run", *map(str, arguments), "--raw", "--prompt", PROMPT, "--max-tokens", "1"]
+    done = subprocess.run([*command, "--verbose"], capture_output=True, text=True, cwd=folder, timeout=300)
+    assert done.returncode == GOOD, done.stderr
+    return done.stderr.splitlines()[-1]
+
+
+def test_a_checkpoint_says_how_to_choose(tmp_path: Path) -> None:
+    """Options win; then what generation_config.json says; then the program's own numbers."""
+    make_checkpoint(tmp_path / "model")
+    path = tmp_path / "model" / "generation_config.json"
+
+    def compiled(**settings: Any) -> str:
+        path.write_text(json.dumps({"eos_token_id": [1, END]} | settings))
+        succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+        return said_of_sampling(tmp_path, "chat")
+
+    assert compiled().startswith("temperature 0.8, top-k 40, top-p 0.95, min-p 0.05, repeat-penalty 1,")
+    said = compiled(do_sample=True, temperature=0.6, top_p=0.9, top_k=20, repetition_penalty=1.1, min_p=None)
+    assert said.startswith("temperature 0.6, top-k 20, top-p 0.9, min-p 0.05, repeat-penalty 1.1,")
+    said = said_of_sampling(tmp_path, "chat", "--temperature", 0, "--top-k", 0, "--min-p", 0.2, "--repeat-penalty", 1)
+    assert said.startswith("temperature 0, top-k 0, top-p 0.9, min-p 0.2, repeat-penalty 1,")
+    assert compiled(do_sample=False, temperature=0.6).startswith("temperature 0, top-k 40,")
+    for settings, message in (
+        ({"temperature": -1}, "generation_config.json': temperature: expected a number of at least 0, got -1"),
+        ({"top_p": 0}, "top_p: expected a number above 0 and at most 1"),
+        ({"top_k": 2.5}, "top_k: expected a whole number of at least 0"),
+        ({"min_p": "low"}, "min_p: expected a number"),
+        ({"do_sample": 1}, "do_sample: expected true or false"),
+    ):
+        path.write_text(json.dumps(settings))
+        assert message in reject("llm", "compile", "model", "-o", "chat", folder=tmp_path)
+
+
+def test_metadata_says_how_to_choose(tmp_path: Path) -> None:
+    settings = {"temp": 0.25, "top_k": 5, "top_p": 0.5, "min_p": 0, "penalty_repeat": 1.5, "sequence": "penalties"}
+    make_gguf(tmp_path / "model.gguf", {f"general.sampling.{key}": value for key, value in settings.items()})
+    said = said_of_sampling(tmp_path, "model.gguf")
+    assert said.startswith("temperature 0.25, top-k 5, top-p 0.5, min-p 0, repeat-penalty 1.5,")
+    make_gguf(tmp_path / "model.gguf", {"general.sampling.top_p": 2.0})
+    said = reject("llm", "compile", "model.gguf", "-o", "chat", folder=tmp_path)
+    assert "'general.sampling.top_p' in the metadata: expected a number above 0 and at most 1, got 2" in said
+
+
+def test_types_of_caches(tmp_path: Path) -> None:
+    """Half of the memory, and for this model the same text."""
+    make_checkpoint(tmp_path / "model")
+    said = []
+    for kind in ("f32", "bf16"):
+        succeed("llm", "compile", "model", "-o", kind, "--cache-type", kind, folder=tmp_path)
+        text = ["--raw", "--prompt", PROMPT, "--max-tokens", 8, "--temperature", 0]
+        said.append(succeed("llm", "run", kind, *text, folder=tmp_path))
+    assert said[0] == said[1]
+    assert "expected f32, f16, bf16, got 'i4'" in reject(
+        "llm", "compile", "model", "-o", "chat", "--cache-type", "i4", folder=tmp_path
+    )
+
+
 def test_the_end_of_the_context(made: tuple[Path, Any]) -> None:
     folder, model = made
     tokens = tokenizer_of(folder / "model").encode(PROMPT)
@@ -263,6 +322,18 @@ def test_another_artifact_is_no_language_model(tmp_path: Path) -> None:
     succeed("compile", "model.mlir", "-o", "model.so", folder=tmp_path)
     said = reject("llm", "run", "model.so", "--prompt", "x", folder=tmp_path)
     assert "expected a language model" in said and "hint: perpend llm compile" in said
+
+
+def test_what_is_no_language_model(tmp_path: Path) -> None:
+    (tmp_path / "README").write_text("A text.\n")
+    (tmp_path / "empty").touch()
+    (tmp_path / "program").write_bytes(Path("/bin/true").read_bytes())
+    (tmp_path / "folder").mkdir()
+    for action in ("run", "chat"):
+        for name in ("README", "empty", "program", "folder", "missing"):
+            prompt = ["--prompt", "x"] if action == "run" else []
+            said = reject("llm", action, name, *prompt, folder=tmp_path)
+            assert said.count("error: ") == 1 and said.count("hint: ") == 1 and name in said
 
 
 def test_a_conversation_that_fills_the_context(made: tuple[Path, Any]) -> None:

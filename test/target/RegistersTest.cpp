@@ -61,14 +61,24 @@ struct Block {
   /// Each of so many rows, and whether the code has them as a number.
   int64_t lines = 1;
   bool areLinesFixed = true;
+  /// Words between two rows of a panel.
+  int64_t gap = 0;
   std::string name() const {
-    return llvm::formatv("block_{0}x{1}_{2}", isFixed ? std::to_string(rows) : "any", cols,
-                         areLinesFixed ? std::to_string(lines) : "any");
+    return llvm::formatv("block_{0}x{1}_{2}_{3}", isFixed ? std::to_string(rows) : "any", cols,
+                         areLinesFixed ? std::to_string(lines) : "any", gap);
+  }
+  static Block apart(int64_t rows, int64_t cols, int64_t gap) {
+    Block block{rows, cols};
+    block.gap = gap;
+    return block;
   }
 };
 
 const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
                                    {1, 16}, {9, 16}, {5, 24}, {14, 32}, {2, 64}};
+/// Of intrinsics that read panels of rows that lie apart, as values of a cache do.
+const std::vector<Block> blocksApart = {Block::apart(1, 1, 3), Block::apart(3, 3, 1), Block::apart(8, 16, 16),
+                                        Block::apart(5, 24, 8), Block::apart(14, 32, 32)};
 const std::vector<Block> blocksOfTiles = {{1, 16},
                                           {9, 32},
                                           {16, 16},
@@ -93,6 +103,11 @@ template <typename T> std::string typeName() {
 
 template <typename T> StridedMemRefType<T, 1> view(std::vector<T> &values) {
   return {values.data(), values.data(), 0, {static_cast<int64_t>(values.size())}, {1}};
+}
+
+bool readsRowsApart(const Variant &variant) {
+  const llvm::StringRef names[] = {"f32.block", "bf16.weights.block", "f16.weights.block"};
+  return llvm::is_contained(names, variant.intrinsic);
 }
 
 int64_t productsOfTiles() {
@@ -131,6 +146,7 @@ protected:
   template <typename Left, typename Right, typename Sum> std::string sourceOf(const Block &block, int64_t group) {
     std::string word = group > 1 ? ", %one" : "";
     bool isOfTiles = GetParam().isOfTiles();
+    const int64_t line = group * (block.cols + block.gap);
     std::string lines = !isOfTiles ? "" : block.areLinesFixed ? "%lines, " : "%anyLines, ";
     return llvm::formatv(R"(
     func.func @{0}(%a: memref<?x{1}>, %b: memref<?x{2}>, %c: memref<?x{3}>, %ao: index, %as: index, %bo: index, %co: index, %cs: index,
@@ -148,9 +164,9 @@ protected:
         : memref<?x{1}>, memref<?x{2}>, memref<?x{3}>
       return
     })",
-                         block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, group * block.cols,
-                         block.rows, block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any",
-                         block.lines, lines, isOfTiles ? "%al, " : "", isOfTiles ? "%cl, " : "");
+                         block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, line, block.rows,
+                         block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any", block.lines, lines,
+                         isOfTiles ? "%al, " : "", isOfTiles ? "%cl, " : "");
   }
 
   template <typename Left, typename Right, typename Sum>
@@ -159,11 +175,11 @@ protected:
                         int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t, int64_t,
                         int64_t, int64_t, int64_t, int64_t, int64_t, int64_t);
     int64_t depth = words * group, aOffset = pick(0, 9), aStride = depth + pick(0, 40), bOffset = pick(0, 9);
-    int64_t aSteps[] = {pick(0, 90), pick(0, 9)}, bStep = depth * block.cols + pick(0, 5);
+    int64_t aSteps[] = {pick(0, 90), pick(0, 9)}, bStep = depth * (block.cols + block.gap) + pick(0, 5);
     int64_t bSteps[] = {inner * bStep, bStep}, cOffset = pick(0, 9), cStride = block.cols + pick(0, 9);
     int64_t aLine = block.rows * aStride + pick(0, 40), cLine = block.rows * cStride + pick(0, 9);
     auto a = numbers<Left>(aOffset + outer * aSteps[0] + inner * aSteps[1] + block.lines * aLine + depth);
-    auto b = numbers<Right>(bOffset + outer * bSteps[0] + inner * bSteps[1] + depth * block.cols);
+    auto b = numbers<Right>(bOffset + outer * bSteps[0] + inner * bSteps[1] + depth * (block.cols + block.gap));
     auto c = numbers<Sum>(cOffset + block.lines * cLine + 64), expected = c;
     for (int64_t m = 0; m < block.lines * block.rows; ++m) {
       int64_t line = m / block.rows, row = m % block.rows;
@@ -174,8 +190,8 @@ protected:
           for (int64_t i = 0; i < inner; ++i)
             for (int64_t k = 0; k < depth; ++k)
               sum += static_cast<Wide>(a[aOffset + o * aSteps[0] + i * aSteps[1] + line * aLine + row * aStride + k]) *
-                     static_cast<Wide>(b[bOffset + o * bSteps[0] + i * bSteps[1] + k / group * group * block.cols +
-                                         n * group + k % group]);
+                     static_cast<Wide>(b[bOffset + o * bSteps[0] + i * bSteps[1] +
+                                         k / group * group * (block.cols + block.gap) + n * group + k % group]);
         expected[cOffset + line * cLine + row * cStride + n] = static_cast<Sum>(sum);
       }
     }
@@ -195,6 +211,8 @@ protected:
     std::vector<Block> all = variant.isOfTiles() ? blocksOfTiles : blocks;
     if (std::is_same_v<Left, float> && (group == 2 || group == 4)) // which are not for one column
       llvm::erase_if(all, [](const Block &block) { return block.cols == 1; });
+    if (readsRowsApart(variant))
+      llvm::append_range(all, blocksApart);
     std::map<std::string, std::string> sources;
     for (const Block &block : all)
       sources[block.name()] = sourceOf<Left, Right, Sum>(block, group);
@@ -234,6 +252,10 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
     checkAll<float, BFloat16, float>(1);
   else if (name == "f16.weights.block")
     checkAll<float, _Float16, float>(1);
+  else if (name == "bf16.rows.block")
+    checkAll<BFloat16, float, float>(1);
+  else if (name == "f16.rows.block")
+    checkAll<_Float16, float, float>(1);
   else if (name == "i16.block")
     checkAll<int16_t, int16_t, int32_t>(2);
   else
@@ -244,26 +266,24 @@ TEST_P(RegistersTest, EqualsNaiveLoop) {
 
 // Vectors that no step of the text makes up (of three columns) are what the description says, as all of those without
 // steps.
-INSTANTIATE_TEST_SUITE_P(Variants, RegistersTest,
-                         testing::Values(Variant{"f32.block", 16}, Variant{"f32.block", 32}, Variant{"f32.block", 64},
-                                         Variant{"f32.pairs", 16}, Variant{"f32.pairs", 32}, Variant{"f32.pairs", 64},
-                                         Variant{"f32.quads", 16}, Variant{"f32.quads", 32}, Variant{"f32.quads", 64},
-                                         Variant{"f32.eights", 16}, Variant{"f32.eights", 32},
-                                         Variant{"f32.eights", 64}, Variant{"f32.sixteens", 16},
-                                         Variant{"f32.sixteens", 32}, Variant{"f32.sixteens", 64},
-                                         Variant{"f64.block", 16}, Variant{"f64.block", 32}, Variant{"f64.block", 64},
-                                         Variant{"bf16.weights.block", 32}, Variant{"f16.weights.block", 32, {"f16c"}},
-                                         Variant{"f16.weights.block", 64, {"avx512f"}},
-                                         Variant{"bf16.block", 32, {"avx512vl", "avx512bf16"}},
-                                         Variant{"bf16.block", 64, {"avx512vl", "avx512bf16"}},
-                                         Variant{"i16.block", 16}, Variant{"i16.block", 32}, Variant{"i16.block", 64},
-                                         Variant{"i16.block", 32, {"avxvnni"}}, Variant{"i16.block", 64, {"avxvnni"}},
-                                         Variant{"i16.block", 64, {"avx512vl", "avx512vnni"}},
-                                         Variant{"i8.block", 32, {"avxvnni"}}, Variant{"i8.block", 64, {"avxvnni"}},
-                                         Variant{"i8.block", 16, {"avx512vl", "avx512vnni"}},
-                                         Variant{"i8.block", 64, {"avx512vl", "avx512vnni"}},
-                                         Variant{"amx.bf16.block", 64, {"amx-tile", "amx-bf16"}, 16},
-                                         Variant{"amx.i8.block", 64, {"amx-tile", "amx-int8"}, 16}),
-                         [](const testing::TestParamInfo<Variant> &info) { return info.param.name(); });
+INSTANTIATE_TEST_SUITE_P(
+    Variants, RegistersTest,
+    testing::Values(
+        Variant{"f32.block", 16}, Variant{"f32.block", 32}, Variant{"f32.block", 64}, Variant{"f32.pairs", 16},
+        Variant{"f32.pairs", 32}, Variant{"f32.pairs", 64}, Variant{"f32.quads", 16}, Variant{"f32.quads", 32},
+        Variant{"f32.quads", 64}, Variant{"f32.eights", 16}, Variant{"f32.eights", 32}, Variant{"f32.eights", 64},
+        Variant{"f32.sixteens", 16}, Variant{"f32.sixteens", 32}, Variant{"f32.sixteens", 64}, Variant{"f64.block", 16},
+        Variant{"f64.block", 32}, Variant{"f64.block", 64}, Variant{"bf16.weights.block", 32},
+        Variant{"f16.weights.block", 32, {"f16c"}}, Variant{"f16.weights.block", 64, {"avx512f"}},
+        Variant{"bf16.rows.block", 32}, Variant{"bf16.rows.block", 64}, Variant{"f16.rows.block", 32, {"f16c"}},
+        Variant{"f16.rows.block", 64, {"avx512f"}}, Variant{"bf16.block", 32, {"avx512vl", "avx512bf16"}},
+        Variant{"bf16.block", 64, {"avx512vl", "avx512bf16"}}, Variant{"i16.block", 16}, Variant{"i16.block", 32},
+        Variant{"i16.block", 64}, Variant{"i16.block", 32, {"avxvnni"}}, Variant{"i16.block", 64, {"avxvnni"}},
+        Variant{"i16.block", 64, {"avx512vl", "avx512vnni"}}, Variant{"i8.block", 32, {"avxvnni"}},
+        Variant{"i8.block", 64, {"avxvnni"}}, Variant{"i8.block", 16, {"avx512vl", "avx512vnni"}},
+        Variant{"i8.block", 64, {"avx512vl", "avx512vnni"}},
+        Variant{"amx.bf16.block", 64, {"amx-tile", "amx-bf16"}, 16},
+        Variant{"amx.i8.block", 64, {"amx-tile", "amx-int8"}, 16}),
+    [](const testing::TestParamInfo<Variant> &info) { return info.param.name(); });
 
 } // namespace

@@ -36,6 +36,46 @@ func.func @matmul(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<64xf32>, %k: 
 
 // -----
 
+// Rows of a panel that lie apart, as those of a cache, have a function of their own, which takes their distance.
+
+// CHECK-LABEL: func.func private @registers_f32.block_2x32_apart
+// CHECK-SAME: %[[A:[a-z0-9]+]]: memref<?xf32>, {{.*}}, %[[DISTANCE:[a-z0-9]+]]: index) attributes
+// CHECK: arith.muli %{{.*}}, %[[DISTANCE]]
+// CHECK-LABEL: func.func @apart
+// CHECK: call @registers_f32.block_2x32_apart({{.*}}, %arg4)
+func.func @apart(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<64xf32>, %k: index, %distance: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 32 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %distance, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<64xf32>
+  return
+}
+
+// -----
+
+// Rows of f16 are extended a vector at a time into local memory, from which words are broadcast.
+
+// CHECK-LABEL: func.func private @registers_f16.rows.block_2x16
+// CHECK: %[[LOCAL:.*]] = memref.alloca() {alignment = 64 : i64} : memref<32xf32>
+// CHECK: %[[WORDS:.*]] = vector.load {{.*}} : memref<?xf16>, vector<16xf16>
+// CHECK: %[[WIDE:.*]] = arith.extf %[[WORDS]]
+// CHECK: vector.store %[[WIDE]], %[[LOCAL]]
+// CHECK: %[[WORD:.*]] = memref.load %[[LOCAL]]
+// CHECK: vector.broadcast %[[WORD]] : f32 to vector<16xf32>
+func.func @extended(%a: memref<?xf16>, %b: memref<?xf32>, %c: memref<32xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 16 : index
+  tile.call_intrinsic "f16.rows.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %k, %one, %one, %rows) : memref<?xf16>, memref<?xf32>, memref<32xf32>
+  return
+}
+
+// -----
+
 // Columns that do not fill the registers: the widest vector that divides them.
 
 // CHECK: func.func private @registers_f32.block_1x24

@@ -23,8 +23,10 @@ int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.addOutputFile("o", output, "FILE", "what to write");
   list.add("output", output, "FILE", "");
   list.add("exe", wantsExecutable, "", "write a program with the options of `perpend llm run` and `chat`");
-  list.add("context", source.context, "N",
+  list.add("context", source.module.context, "N",
            "room for N tokens in a conversation (default: as many as the model was trained with)", 1);
+  list.add("cache-type", source.module.cacheType, "TYPE",
+           "of keys and values in the cache: f32 (default), or f16 or bf16, which take half of the memory");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "times", "plan", "weights", "name"});
   limits.addTo(list);
   std::vector<std::string> positional;

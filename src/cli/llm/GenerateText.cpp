@@ -8,12 +8,14 @@
 
 #include "runtime/llm/Program.h"
 
+#include <deque>
+
 namespace perpend::cli {
 namespace {
 /// The values of the program's options, as texts until all are parsed.
 class ProgramArguments {
 public:
-  ProgramArguments() : texts(llm::programOptionCount) {}
+  ProgramArguments() : texts(llm::programOptionCount), switches(llm::programOptionCount) {}
   /// Without those of `leftOut`, which say nothing to this command.
   void addTo(OptionList &list, ArrayRef<StringRef> leftOut);
   /// False: printed.
@@ -21,7 +23,7 @@ public:
 
 private:
   std::vector<std::string> texts, stops;
-  bool isSwitched = false; ///< there is one switch
+  std::deque<bool> switches; ///< of all options
 };
 } // namespace
 
@@ -33,7 +35,7 @@ void ProgramArguments::addTo(OptionList &list, ArrayRef<StringRef> leftOut) {
     if (info.kind == llm::OptionKind::List)
       list.add(info.flag, stops, info.valueName, info.help);
     else if (info.kind == llm::OptionKind::Switch)
-      list.add(info.flag, isSwitched, "", info.help);
+      list.add(info.flag, switches[i], "", info.help);
     else
       list.add(info.flag, texts[i], info.valueName, info.help);
   }
@@ -42,7 +44,7 @@ void ProgramArguments::addTo(OptionList &list, ArrayRef<StringRef> leftOut) {
 bool ProgramArguments::set(llm::ProgramOptions &options) const {
   for (int32_t i = 0; i < llm::programOptionCount; ++i) {
     const llm::OptionInfo &info = llm::programOptions[i];
-    if (info.kind == llm::OptionKind::Switch && isSwitched)
+    if (info.kind == llm::OptionKind::Switch && switches[i])
       llm::setOption(options, info, "");
     else if (!texts[i].empty() && !llm::setOption(options, info, texts[i].c_str()))
       return false;

@@ -2,7 +2,7 @@
 
 #include "cli/llm/LanguageModels.h"
 
-#include "llm/Module.h"
+#include "support/ZeroedMemory.h"
 
 using namespace mlir;
 
@@ -23,10 +23,15 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
            false;
   // Never destroyed after a crash, because its state is unknown.
   auto workspace = std::make_unique<Workspace>();
-  OwningOpRef<ModuleOp> module = llm::makeModule(workspace->context, source.path, {source.context});
+  OwningOpRef<ModuleOp> module;
+  {
+    const std::string folder = folderOf(output);
+    support::MemoryInFiles inFiles(folder.c_str());
+    module = llm::makeModule(workspace->context, source.path, source.module);
+  }
   if (!module)
     return false;
-  if (compileGuarded(*module, options, kind, output, report))
+  if (compileGuarded(*module, options, kind, output, report, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
     (void)module.release();
@@ -36,9 +41,11 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
 }
 
 void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler) {
-  list.add("context", source.context, "N", "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
+  list.add("context", source.module.context, "N",
+           "as in `perpend llm compile`, for a checkpoint that is compiled first", 1);
+  list.add("cache-type", source.module.cacheType, "TYPE", "as in `perpend llm compile`");
   list.addCompiler(compiler, {"target", "O", "precision"});
-  list.needSource({"context"});
+  list.needSource({"context", "cache-type"});
 }
 
 ModelOwner loadLanguageModel(const LanguageModelSource &source, const OptionList &list, CompileOptions options,

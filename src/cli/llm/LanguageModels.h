@@ -5,13 +5,14 @@
 
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
+#include "llm/Module.h"
 
 namespace perpend::cli {
 
 /// A checkpoint, and how it becomes a program.
 struct LanguageModelSource {
   std::string path;
-  int64_t context = 0; ///< tokens; 0: as many as the model was trained with
+  llm::ModuleOptions module;
 };
 
 /// Compiles a checkpoint. False: printed.

@@ -146,6 +146,7 @@ Value Decoder::cached(Value &cache, Value heads) {
     return {};
   Shape shape = shapeOf(heads);
   Value rows = builder.reshape(builder.transpose(heads, {0, 2, 1, 3}), {shape[2], shape[1], shape[3]});
+  rows = builder.cast(rows, elementTypeOf(cache));
   cache = builder.concat({cache, rows}, 0);
   return cache ? builder.unsqueeze(builder.transpose(cache, {1, 0, 2}), {0}) : cache;
 }
@@ -159,13 +160,14 @@ Value Decoder::attend(const Projections &heads, int64_t number) {
     attention.left = *layer.window - 1;
   attention.scale = layer.attentionScale;
   attention.softcap = form.attentionCap;
-  begin({"blk.%.attn", number});
   attention.past = past;
   Value keys = heads.key, values = heads.value;
   if (!caches.empty()) {
+    begin({"blk.%.attn_cache", number}); // one of its own, so that attention reads rounded numbers
     keys = cached(caches[number].keys, keys);
     values = cached(caches[number].values, values);
   }
+  begin({"blk.%.attn", number});
   return graph::attend(builder, heads.query, keys, values, attention).result;
 }
 

@@ -9,7 +9,8 @@
 
 namespace perpend::checkpoint {
 
-/// Keys and values of one layer for all tokens of a sequence, each [tokens, key heads, size of a head].
+/// Keys and values of one layer for all tokens of a sequence, each [tokens, key heads, size of a head], in f32 or
+/// rounded to f16 or bf16.
 struct LayerCache {
   mlir::Value keys, values;
 };
@@ -42,7 +43,7 @@ private:
   mlir::Value attention(mlir::Value x, int64_t number);
   Projections projections(mlir::Value x, int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
-  /// Appends heads [1, heads, n, size] to a cache; the heads of all tokens so far.
+  /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far.
   mlir::Value cached(mlir::Value &cache, mlir::Value heads);
   mlir::Value layers(mlir::Value tokens);
   mlir::Value activation(mlir::Value x);

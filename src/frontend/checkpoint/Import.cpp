@@ -12,6 +12,7 @@
 #include "frontend/checkpoint/Json.h"
 #include "frontend/checkpoint/Safetensors.h"
 #include "graph/Attributes.h"
+#include "graph/ElementTypes.h"
 #include "graph/Graph.h"
 #include "graph/Repeats.h"
 #include "support/MappedFile.h"
@@ -43,8 +44,7 @@ class Importer {
 public:
   Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, const ImportOptions &options)
       : context(context), checkpoint(checkpoint), path(path), location(FileLineColLoc::get(&context, path, 0, 0)),
-        operations(&context), builder(operations, location), dimensions(options.dimensions),
-        cacheTokens(options.cacheTokens) {}
+        operations(&context), builder(operations, location), dimensions(options.dimensions), cache(options.cache) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -53,7 +53,9 @@ private:
   std::optional<Form> describe(const Architecture &architecture, Weights &weights);
   Value declareTokens(func::FuncOp function);
   Value build(func::FuncOp function, Weights &weights, const Form &form);
-  std::vector<LayerCache> declareCaches(func::FuncOp function, const Form &form);
+  /// Errors: null.
+  Type cacheType();
+  std::vector<LayerCache> declareCaches(func::FuncOp function, const Form &form, Type type);
   LogicalResult checkUnused();
   void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches);
 
@@ -64,7 +66,7 @@ private:
   OpBuilder operations;
   graph::Builder builder;
   support::DimensionOptions dimensions;
-  int64_t cacheTokens;
+  CacheOptions cache;
 };
 } // namespace
 
@@ -87,13 +89,13 @@ std::optional<Form> Importer::describe(const Architecture &architecture, Weights
 Value Importer::declareTokens(func::FuncOp function) {
   graph::Shape shape;
   const StringRef symbols[] = {"batch", "n"};
-  for (auto [index, symbol] : llvm::enumerate(ArrayRef(symbols).drop_front(cacheTokens > 0 ? 1 : 0))) {
+  for (auto [index, symbol] : llvm::enumerate(ArrayRef(symbols).drop_front(cache.tokens > 0 ? 1 : 0))) {
     std::string error;
     std::optional<graph::SymbolicInt> extent;
     for (const std::string &subject : {"tokens:" + std::to_string(index), symbol.str()})
       if (!extent && error.empty())
         extent = dimensions.apply(subject, error);
-    if (error.empty() && extent && cacheTokens > 0 && extent->str() == tokensSoFar)
+    if (error.empty() && extent && cache.tokens > 0 && extent->str() == tokensSoFar)
       error = ("'" + tokensSoFar + "' is the number of tokens in the cache\nhint: take another name").str();
     if (!error.empty())
       return (void)fail("input 'tokens': " + error), Value();
@@ -130,18 +132,26 @@ LogicalResult Importer::checkUnused() {
 
 static std::string cacheName(StringRef part, size_t layer) { return (part + "." + Twine(layer)).str(); }
 
+Type Importer::cacheType() {
+  const std::vector<StringRef> types{"f32", "f16", "bf16"};
+  if (llvm::is_contained(types, cache.type))
+    return graph::elementTypeNamed(&context, cache.type);
+  (void)fail("the type of the cache: expected " + llvm::join(types, ", ") + ", got '" + cache.type +
+             "'\nhint: f16 has 11 bits of precision, and bf16 8");
+  return {};
+}
+
 /// Behind the tokens, as states are the last arguments.
-std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const Form &form) {
+std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const Form &form, Type type) {
   std::vector<LayerCache> caches;
   auto declare = [&](StringRef part, size_t layer, int64_t size) {
     graph::Shape shape{graph::SymbolicInt::symbol(tokensSoFar), graph::SymbolicInt(form.keyHeads),
                        graph::SymbolicInt(size)};
     NamedAttrList attributes;
     attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, layer)));
-    attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cacheTokens));
+    attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cache.tokens));
     unsigned number = function.getNumArguments();
-    function.insertArgument(number, graph::tensorType(shape, builder.f32()), attributes.getDictionary(&context),
-                            location);
+    function.insertArgument(number, graph::tensorType(shape, type), attributes.getDictionary(&context), location);
     return function.getArgument(number);
   };
   for (size_t layer = 0; layer < form.layers.size(); ++layer) {
@@ -157,10 +167,14 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
     return {};
   std::vector<LayerCache> caches;
   Decoder decoder(builder, weights, form);
-  if (cacheTokens > 0)
-    caches = declareCaches(function, form);
-  Value logits = cacheTokens > 0
-                     ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), cacheTokens, caches)
+  if (cache.tokens > 0) {
+    Type type = cacheType();
+    if (!type)
+      return {};
+    caches = declareCaches(function, form, type);
+  }
+  Value logits = cache.tokens > 0
+                     ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), cache.tokens, caches)
                      : decoder.logits(tokens);
   if (!logits || builder.hasFailed() || failed(checkUnused()))
     return {};

@@ -14,6 +14,7 @@
 #ifndef PERPEND_FRONTEND_CHECKPOINT_IMPORT_H
 #define PERPEND_FRONTEND_CHECKPOINT_IMPORT_H
 
+#include "frontend/checkpoint/CacheOptions.h"
 #include "support/DimensionOptions.h"
 
 #include "mlir/IR/BuiltinOps.h"
@@ -27,8 +28,7 @@ namespace perpend::checkpoint {
 struct ImportOptions {
   /// May name batch, n, tokens:0 and tokens:1; with a cache n and tokens:0.
   std::vector<support::DimensionOption> dimensions;
-  /// The most tokens of a sequence whose keys and values a session keeps; 0: it keeps nothing.
-  int64_t cacheTokens = 0;
+  CacheOptions cache;
 };
 
 /// Errors: null, and diagnostics in the context.

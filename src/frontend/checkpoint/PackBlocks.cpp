@@ -8,12 +8,15 @@
 
 #include "frontend/checkpoint/PackBlocks.h"
 #include "frontend/checkpoint/QuantisedBlocks.h"
+#include "support/MappedFile.h"
 #include "support/ZeroedMemory.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 #include <cmath>
 #include <cstring>
+#include <map>
+#include <tuple>
 
 namespace perpend::checkpoint {
 namespace {
@@ -124,7 +127,7 @@ static void writeNumbers(const GroupForm &form, const Group &group, uint8_t *byt
         static_cast<uint8_t>(bytes[i / perByte] | (group.numbers[i] + first) << i % perByte * form.bits);
 }
 
-std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
+static std::optional<PackedBlocks> packAnew(const StoredTensor &matrix) {
   const EncodingInfo &info = infoOf(matrix.encoding);
   const GroupForm &form = *formOf(matrix.encoding);
   const uint64_t blocks = matrix.bytes.size() / info.blockBytes;
@@ -162,5 +165,45 @@ std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
       numbers += size;
     }
   return packed;
+}
+
+//===----------------------------------------------------------------------===//
+// Several imports
+//===----------------------------------------------------------------------===//
+
+/// By the place in a file and the encoding.
+struct SharedBlocks::Packed {
+  struct Kept {
+    PackedBlocks form; ///< without its memory
+    std::weak_ptr<std::byte> numbers, scales, zeros;
+  };
+  std::map<std::tuple<std::string, uint64_t, uint64_t, Encoding>, Kept> matrices;
+};
+
+static thread_local SharedBlocks *alive = nullptr;
+
+SharedBlocks::SharedBlocks() : packed(std::make_unique<Packed>()), previous(std::exchange(alive, this)) {}
+SharedBlocks::~SharedBlocks() { alive = previous; }
+SharedBlocks *SharedBlocks::current() { return alive; }
+
+std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
+  SharedBlocks *shared = SharedBlocks::current();
+  auto place = shared ? support::placeInFile(matrix.bytes.data()) : std::nullopt;
+  if (!place)
+    return packAnew(matrix);
+  SharedBlocks::Packed::Kept &kept =
+      (*shared)->matrices[{place->path, place->offset, matrix.bytes.size(), matrix.encoding}];
+  PackedBlocks found = kept.form;
+  found.numbers = kept.numbers.lock();
+  found.scales = kept.scales.lock();
+  found.zeros = kept.zeros.lock();
+  if (found.numbers && found.scales && (found.zeros || found.zerosBytes == 0))
+    return found;
+  std::optional<PackedBlocks> made = packAnew(matrix);
+  if (made) {
+    kept = {*made, made->numbers, made->scales, made->zeros};
+    kept.form.numbers = kept.form.scales = kept.form.zeros = nullptr;
+  }
+  return made;
 }
 } // namespace perpend::checkpoint

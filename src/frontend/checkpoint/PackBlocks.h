@@ -3,6 +3,7 @@
 #ifndef PERPEND_FRONTEND_CHECKPOINT_PACKBLOCKS_H
 #define PERPEND_FRONTEND_CHECKPOINT_PACKBLOCKS_H
 
+#include "frontend/checkpoint/SharedBlocks.h"
 #include "frontend/checkpoint/StoredTensors.h"
 
 namespace perpend::checkpoint {
@@ -22,7 +23,7 @@ struct PackedBlocks {
 /// Whether blocks of this encoding have that form. Elements are then the same, bit for bit, but for those of encodings
 /// with an offset: scale * number + offset, whose zero, -offset / scale, is rounded to f32.
 bool canPack(Encoding encoding);
-/// Nullopt: there is no memory.
+/// What a SharedBlocks has already, if the matrix is a part of a mapped file. Nullopt: there is no memory.
 std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix);
 } // namespace perpend::checkpoint
 

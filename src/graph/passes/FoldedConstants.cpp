@@ -2,6 +2,8 @@
 
 #include "graph/passes/FoldedConstants.h"
 
+#include "support/MappedFile.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
@@ -25,6 +27,22 @@ static ArrayRef<char> bytesOf(Attribute value) {
     return blob->getData();
   auto dense = dyn_cast<DenseIntOrFPElementsAttr>(value);
   return dense ? dense.getRawData() : ArrayRef<char>();
+}
+
+void FoldedConstants::takeOver(ModuleOp module, DenseSet<AsmResourceBlob *> &taken) {
+  DenseSet<AsmResourceBlob *> others; // first values of states, assets
+  module.walk([&](Operation *op) {
+    if (auto constant = dyn_cast<ConstantOp>(op)) {
+      AsmResourceBlob *blob = blobOf(constant.getValue());
+      if (blob && !support::placeInFile(blob->getData().data()))
+        taken.insert(blob);
+    } else {
+      op->getAttrDictionary().walk([&](DenseResourceElementsAttr value) { others.insert(blobOf(value)); });
+    }
+  });
+  for (AsmResourceBlob *blob : others)
+    taken.erase(blob);
+  owned.insert(taken.begin(), taken.end());
 }
 
 /// A view of a constant may lie in its memory, and then neither owns it.

@@ -17,7 +17,8 @@
 
 namespace perpend::graph {
 
-/// The constants that folding makes in this thread while it lives, of a module whose new constants no other one has.
+/// The constants that folding makes in this thread while it lives, of a module whose new constants no other one has, and
+/// those that it takes over.
 class FoldedConstants {
 public:
   FoldedConstants();
@@ -26,6 +27,8 @@ public:
   /// Null: there is none.
   static FoldedConstants *current();
 
+  /// Also those of a module that lie in memory of their own: no other module has them. Adds them to `taken`.
+  void takeOver(mlir::ModuleOp module, llvm::DenseSet<mlir::AsmResourceBlob *> &taken);
   /// An expression of constants has been folded.
   void note(llvm::ArrayRef<mlir::Attribute> operands, mlir::Attribute result);
   /// Constants that the result was made of. Frees the memory of those that nothing reads any more, once they are many

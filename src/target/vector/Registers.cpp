@@ -11,6 +11,9 @@
 // With few columns of f32, vectors would be mostly empty. So intrinsics with words of f32 keep one sum per element of
 // a word: the lanes are columns times elements, and the depth takes correspondingly fewer steps.
 //
+// Words of a narrower type than the sums are extended a vector at a time: that many steps read them from a copy in
+// local memory, in which a word is broadcast as it is loaded.
+//
 // If a block has one column, which is contiguous along the depth, its lanes are along the depth, for the rows and the
 // column alike, and are added up at the end. Remaining words are loaded a few at a time into the first lanes.
 //
@@ -115,7 +118,8 @@ public:
 
 private:
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
-  void emitStep(ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitExtended(Value extended, ValueRange aIndices, Value bIndex, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetchAhead(Value bIndex);
   /// The distance of rows of a panel, which are contiguous unless they lie apart.
@@ -128,6 +132,7 @@ private:
 
   RegisterBlock block;
   WordProducts words;
+  Value extended;   ///< room for a vector of words of each row, in the type of the sums; null: they have it
   int64_t parts;    ///< number of calls that share the prefetching
   Value rowOfPanel; ///< from one row of a panel to the next; null: they are contiguous
 };
@@ -160,9 +165,13 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
       if (arguments.ahead && count == block.unroll)
         emitPrefetchAhead(bIndex);
       for (int64_t step = 0; step < count; ++step)
-        emitStep(aIndices, bIndex, step, next);
+        emitStep(arguments.a, aIndices, bIndex, step, next);
     });
   };
+  if (extended)
+    emitSteps(block.lanes, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
+      emitExtended(extended, aIndices, bIndex, next);
+    });
   emitWhole(block.unroll);
   if (block.unroll > 1)
     emitWhole(1);
@@ -182,8 +191,30 @@ void MicroKernelEmitter::emitFirstLanes(ValueRange aIndices, Value bIndex, int64
     accumulator = words.multiplyAdd(words.loadFirst(arguments.a, index, lanes), column, accumulator);
 }
 
-/// Emits one word along k for all rows and columns. The indices belong to the first step of the loop's body.
-void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t step,
+/// Emits as many steps as a vector has words, on words extended to the type of the sums.
+void MicroKernelEmitter::emitExtended(Value extended, ValueRange aIndices, Value bIndex,
+                                      MutableArrayRef<Value> accumulators) {
+  for (auto [row, index] : llvm::enumerate(aIndices))
+    builder.create<vector::StoreOp>(words.extend(words.loadRow(arguments.a, index)), extended,
+                                    constant(int64_t(row) * block.lanes));
+  Values sums =
+      emitLoop(constant(0), constant(block.lanes), block.unroll, accumulators, [&](Value k, ValueRange current) {
+        Values next(current), indices;
+        for (int64_t row = 0; row < block.rows; ++row)
+          indices.push_back(add(k, row * block.lanes));
+        Value panel = add(bIndex, alongDepth(k));
+        if (arguments.ahead)
+          emitPrefetchAhead(panel);
+        for (int64_t step = 0; step < block.unroll; ++step)
+          emitStep(extended, indices, panel, step, next);
+        return next;
+      });
+  llvm::copy(sums, accumulators.begin());
+}
+
+/// Emits one word along k of the rows `a` for all rows and columns. The indices belong to the first step of the loop's
+/// body.
+void MicroKernelEmitter::emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators) {
   if (!block.isColumn)
     prefetch(arguments.b, afterRows(bIndex, step + prefetchDistance), 0, block.cols * words.group);
@@ -194,7 +225,7 @@ void MicroKernelEmitter::emitStep(ValueRange aIndices, Value bIndex, int64_t ste
   MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
     Value index = add(aIndices[row], step * block.words * words.group);
-    Value word = block.isColumn ? words.loadRow(arguments.a, index) : words.loadWord(arguments.a, index);
+    Value word = block.isColumn ? words.loadRow(a, index) : words.loadWord(a, index);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
       accumulator = words.multiplyAdd(word, bRow[vector], accumulator);
@@ -235,6 +266,9 @@ void MicroKernelEmitter::emitStores(ValueRange accumulators) {
 }
 
 void MicroKernelEmitter::emit() {
+  if (words.areNarrow() && !block.isColumn && block.lanes % block.unroll == 0)
+    extended = builder.create<memref::AllocaOp>(
+        MemRefType::get({block.rows * block.lanes}, words.sumType.getElementType()), builder.getI64IntegerAttr(64));
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(words.sumType));
   Values accumulators(block.sets * block.accumulators(), zero);
   Values sums =

@@ -26,8 +26,10 @@ WordProducts::WordProducts(ImplicitLocOpBuilder &builder, const Intrinsic &intri
 //===----------------------------------------------------------------------===//
 
 Value WordProducts::loadWord(Value buffer, Value index) {
-  if (group == 1)
-    return builder.create<vector::BroadcastOp>(leftWords(lanes), builder.create<memref::LoadOp>(buffer, index));
+  if (group == 1) {
+    Value word = builder.create<memref::LoadOp>(buffer, index);
+    return builder.create<vector::BroadcastOp>(VectorType::get(lanes, word.getType()), word);
+  }
   Value elements = builder.create<vector::LoadOp>(leftWords(1), buffer, index);
   if (parts > 1) {
     SmallVector<int64_t> positions;
@@ -60,6 +62,12 @@ Value WordProducts::loadFirst(Value buffer, Value index, int64_t words) {
 //===----------------------------------------------------------------------===//
 // Products
 //===----------------------------------------------------------------------===//
+
+bool WordProducts::areNarrow() const {
+  return group == 1 && !step && isa<FloatType>(left) && left != sumType.getElementType();
+}
+
+Value WordProducts::extend(Value words) { return builder.create<arith::ExtFOp>(sumType, words); }
 
 Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
   if (parts > 1)

@@ -25,10 +25,13 @@ public:
   int64_t group, parts;
   mlir::VectorType sumType;
 
-  mlir::Value loadWord(mlir::Value buffer, mlir::Value index);   ///< broadcasts a word to all lanes
-  mlir::Value loadRow(mlir::Value buffer, mlir::Value index);    ///< loads consecutive words of the operand in rows,
-  mlir::Value loadVector(mlir::Value buffer, mlir::Value index); ///< and of the operand in panels
+  mlir::Value loadWord(mlir::Value buffer, mlir::Value index); ///< broadcasts a word, or an extended one, to all lanes
+  mlir::Value loadRow(mlir::Value buffer, mlir::Value index);  ///< loads consecutive words of the operand in rows,
+  mlir::Value loadVector(mlir::Value buffer, mlir::Value index);               ///< and of the operand in panels
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value index, int64_t words); ///< `words` words, then zeros
+  /// Whether words of the operand in rows are single floats of a narrower type than the sums; and extends them to it.
+  bool areNarrow() const;
+  mlir::Value extend(mlir::Value words);
   mlir::Value multiplyAdd(mlir::Value word, mlir::Value vector, mlir::Value sums);
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value sum(mlir::Value sums);     ///< the sum of all lanes

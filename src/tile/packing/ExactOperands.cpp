@@ -290,15 +290,20 @@ static std::optional<CentredNumbers> asNarrow(graph::Builder &builder, Value ope
   });
 }
 
+Value perpend::tile::extendedBy(Operation *op) {
+  auto map = dyn_cast_or_null<graph::MapOp>(op);
+  std::optional<unsigned> argument =
+      map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
+  Value narrow = argument ? map.getInputs()[*argument] : Value();
+  return narrow && isa<FloatType>(elementTypeOf(narrow)) ? narrow : Value();
+}
+
 Type perpend::tile::extendedFloats(Value operand) {
   Operation *op = operand.getDefiningOp();
   while (onlyMoves(op))
     op = op->getOperand(0).getDefiningOp();
-  auto map = dyn_cast_or_null<graph::MapOp>(op);
-  std::optional<unsigned> argument =
-      map ? widenedArgument(map, map.getBody().front().getTerminator()->getOperand(0)) : std::nullopt;
-  Type own = argument ? elementTypeOf(map.getInputs()[*argument]) : Type();
-  return isa_and_nonnull<FloatType>(own) ? own : Type();
+  Value narrow = extendedBy(op);
+  return narrow ? elementTypeOf(narrow) : Type();
 }
 
 //===----------------------------------------------------------------------===//

@@ -33,6 +33,9 @@ mlir::Value unsignedBytes(graph::Builder &builder, mlir::Value bytes);
 /// The tensor of i8 of which the operand's elements are the values as floats, moved as it is; null: there is none.
 mlir::Value bytesBehindFloats(graph::Builder &builder, mlir::Value operand);
 
+/// What a map extends to wider floats, if it does nothing else; null: it does not.
+mlir::Value extendedBy(mlir::Operation *op);
+
 /// The type of floats that were extended and then moved; null: they were not.
 mlir::Type extendedFloats(mlir::Value operand);
 

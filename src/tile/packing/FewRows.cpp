@@ -6,6 +6,7 @@
 #include "graph/ElementTypes.h"
 #include "graph/States.h"
 #include "tile/kernel/Buffers.h"
+#include "tile/packing/ExactOperands.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -19,12 +20,20 @@ static int64_t fewRows(graph::ProductInterface op, const Matrices &matrices, con
   return sum && rows <= target.vectorLanes(elementBytes(sum)) / 2 ? rows : 0;
 }
 
+bool perpend::tile::isOfGrownState(Value value) {
+  Value moved = value;
+  while (onlyMoves(moved.getDefiningOp()))
+    moved = moved.getDefiningOp()->getOperand(0);
+  Value narrow = extendedBy(moved.getDefiningOp());
+  return graph::isGrownState(narrow ? narrow : value);
+}
+
 bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   constexpr int64_t mostRowsOfCache = 64; // packing all keys takes longer than a product with these
   Value right = op->getOperand(1);
   std::optional<int64_t> known = matrices.extents.rows.constant();
   bool isFloat = isa<FloatType>(graph::tensorTypeOf(op->getResult(0)).getElementType());
-  if (isFloat && graph::isGrownState(right) && matrices.sumsAlongRight(right))
+  if (isFloat && isOfGrownState(right) && matrices.sumsAlongRight(right))
     return known && *known <= mostRowsOfCache;
   int64_t rows = fewRows(op, matrices, target);
   return rows > 1 && !graph::isBatchInvariant(op) && matrices.hasTransposedRight(right);
@@ -33,7 +42,8 @@ bool perpend::tile::isTransposed(graph::ProductInterface op, const Matrices &mat
 bool perpend::tile::isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target) {
   int64_t rows = graph::isBatchInvariant(op) ? 0 : fewRows(op, matrices, target);
   Value right = op->getOperand(1);
-  if (rows == 0 || target.cyclesPerSecond == 0)
+  bool isNarrow = isOfGrownState(right) && extendedFloats(right); // products on panels extend it where it lies
+  if (rows == 0 || isNarrow || target.cyclesPerSecond == 0)
     return false;
   // Cost of packing, in units of reading the operand once. If the number of columns is unknown, it tests a condition
   // per element, and if it also transposes, it is scalar.

@@ -26,6 +26,9 @@ bool isTransposed(graph::ProductInterface op, const Matrices &matrices, const ta
 /// Whether reading the operand in place, once for each of few rows, is faster than packing it.
 bool isReadAsItIs(graph::ProductInterface op, const Matrices &matrices, const target::Machine &target);
 
+/// Whether a value is a grown state (graph/States.h), whose numbers may be extended to wider ones.
+bool isOfGrownState(mlir::Value value);
+
 /// Values computed from constants only. They are folded, so packing them costs nothing at run time.
 llvm::DenseSet<mlir::Value> foldedValues(mlir::ModuleOp module);
 } // namespace perpend::tile

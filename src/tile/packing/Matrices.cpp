@@ -3,6 +3,7 @@
 #include "tile/packing/Matrices.h"
 
 #include "graph/ElementTypes.h"
+#include "tile/packing/ExactOperands.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -66,19 +67,24 @@ Value Matrices::transposedRight(graph::Builder &builder, Value operand) const {
   return asMatrix(builder, operand, batch, free, summed, {extents.columns, extents.depth});
 }
 
-/// The positions of these dimensions in memory, without dimensions of extent 1.
+/// The positions of these dimensions in memory, without dimensions of extent 1; numbers may be narrower there.
 static SmallVector<int64_t> placesInMemory(Value tensor, ArrayRef<int64_t> dims) {
   Shape shape = shapeOf(tensor);
   SmallVector<int64_t> places;
   for (int64_t dim : dims)
     if (shape[dim] != SymbolicInt(1))
       places.push_back(dim);
-  while (auto transpose = tensor.getDefiningOp<graph::TransposeOp>()) {
-    for (int64_t &place : places)
-      place = transpose.getPermutation()[place];
-    tensor = transpose.getInput();
+  while (true) {
+    if (auto transpose = tensor.getDefiningOp<graph::TransposeOp>()) {
+      for (int64_t &place : places)
+        place = transpose.getPermutation()[place];
+      tensor = transpose.getInput();
+    } else if (Value narrow = extendedBy(tensor.getDefiningOp())) {
+      tensor = narrow;
+    } else {
+      return places;
+    }
   }
-  return places;
 }
 
 bool Matrices::hasTransposedRight(Value operand) const {

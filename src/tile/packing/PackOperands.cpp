@@ -44,11 +44,13 @@ using graph::SymbolicInt;
 //===----------------------------------------------------------------------===//
 
 /// Constants stay in the type that the model has them in, where that is about as fast as what else their numbers and
-/// those of the left operand may be.
+/// those of the left operand may be; caches in any case, since other types are copies of all rows in each run.
 SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value left, Value right) {
   constexpr double aboutAsFast = 1.4;
   SmallVector<PanelChoice> choices = panelChoices(sum, extents, target, precision), first, others;
-  Type own = precision || !folded.contains(right) ? Type() : extendedFloats(right), ownLeft = extendedFloats(left);
+  const bool isCache = isOfGrownState(right);
+  Type own = precision || !(isCache || folded.contains(right)) ? Type() : extendedFloats(right),
+       ownLeft = extendedFloats(left);
   auto fits = [&](const PanelChoice &choice) {
     return holdsAll(choice.panels().right, own) &&
            holdsAll(choice.panels().left, ownLeft ? ownLeft : graph::tensorTypeOf(left).getElementType());
@@ -58,7 +60,7 @@ SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value
     return choices;
   double most = aboutAsFast * cheapest->cyclesPerPoint;
   for (const PanelChoice &choice : choices)
-    (choice.panels().right == own && choice.cyclesPerPoint <= most ? first : others).push_back(choice);
+    (choice.panels().right == own && (isCache || choice.cyclesPerPoint <= most) ? first : others).push_back(choice);
   llvm::append_range(first, others);
   return first;
 }

@@ -1,14 +1,19 @@
 """Decoders with a cache: what they compute for a text given in pieces is what they compute for the whole."""
 
 import re
+import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import perpend
 import pytest
+import torch
 from cli.tool import DIGITS, reject, succeed
 from frontend.checkpoint.tiny_models import CASES, agree, logits, make, prompt, save
 from numpy.typing import NDArray
+from transformers import AttentionInterface
+from transformers.masking_utils import AttentionMaskInterface, eager_mask
 
 TEXT = prompt(100)
 PIECES = [7, *[1] * 33, 25, 16, 17, 2]  # 100 tokens
@@ -48,6 +53,63 @@ def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(result, whole[count - 1], err_msg=f"{count} tokens of {sizes}")
 
 
+NARROW = {"f16": torch.float16, "bf16": torch.bfloat16}
+
+
+@pytest.mark.parametrize("type_name", NARROW)
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3"])
+def test_bits_of_narrow_caches(name: str, type_name: str, tmp_path: Path) -> None:
+    """Tokens of the same run read rounded keys and values, too."""
+    path = save(make(CASES[name]), tmp_path)
+    options: dict[str, Any] = {"cache": 128, "cache_type": type_name, "batch_invariant": True}
+    chunks, single = perpend.compile(path, **options), perpend.compile(path, dims={"n": 1}, **options)
+    expected = in_pieces(single, TEXT[0], [1] * 100)
+    for sizes in ([1] * 100, PIECES, [100], [33, 67], [64, 36]):
+        for count, result in in_pieces(chunks, TEXT[0], sizes).items():
+            np.testing.assert_array_equal(result, expected[count], err_msg=f"{count} tokens of {sizes}")
+
+
+def logits_of_rounded(model: Any, tokens: NDArray[np.int64], type_name: str) -> NDArray[np.float32]:
+    """What transformers computes with keys and values that are rounded where the cache has them."""
+
+    def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, **rest: Any) -> Any:
+        key, value = (x.to(NARROW[type_name]).float() for x in (key, value))
+        return sys.modules[type(module).__module__].eager_attention_forward(module, query, key, value, mask, **rest)
+
+    AttentionInterface.register("rounded", attention)
+    AttentionMaskInterface.register("rounded", eager_mask)
+    model.set_attn_implementation("rounded")
+    return logits(model, tokens)
+
+
+@pytest.mark.parametrize("type_name", NARROW)
+@pytest.mark.parametrize("name", ["llama-tied", "gemma2", "gpt2", "mixtral"])
+def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> None:
+    """Numbers halfway between two may be rounded to another one, so this compares with the distance to f32."""
+    model = make(CASES[name])
+    path = save(model, tmp_path)
+    exact, rounded = logits(model, TEXT)[0], logits_of_rounded(model, TEXT, type_name)[0]
+    for dims, sizes in ({}, PIECES), ({"n": 1}, [1] * 100):
+        got = in_pieces(perpend.compile(path, cache=100, cache_type=type_name, dims=dims), TEXT[0], sizes)
+        rows = [count - 1 for count in got]
+        distance = np.abs(np.stack(list(got.values())) - rounded[rows]).mean()
+        assert distance < np.abs(exact[rows] - rounded[rows]).mean() / 4
+
+
+def test_types_of_caches(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, got 'f64'"):
+        perpend.compile(path, cache=8, cache_type="f64")
+    with pytest.raises(perpend.CompileError, match="only for a model with a cache"):
+        perpend.compile(path, cache_type="f16")
+    assert "without a cache" in reject("inspect", str(path), "--cache-type", "f16", folder=tmp_path)
+    narrow, wide = (perpend.compile(path, cache=8, cache_type=each) for each in ("bf16", "f32"))
+    narrow(TEXT[0, :3])
+    assert len(narrow.save_states()) < 1200
+    with pytest.raises(TypeError, match=r"'keys.0': type: expected f32, got bf16"):
+        wide.load_states(narrow.save_states())
+
+
 def test_a_session_is_cut_back(tmp_path: Path) -> None:
     model = perpend.compile(save(make(CASES["llama"]), tmp_path), cache=128, batch_invariant=True)
     expected = in_pieces(model, TEXT[0], [40, 20])[60]
@@ -85,11 +147,13 @@ def test_memory_is_what_was_written(tmp_path: Path) -> None:
     assert resident() - before < 32 << 20
 
 
+@pytest.mark.parametrize("type_name", ["f32", "f16", "bf16"])
 @pytest.mark.parametrize("name", ["llama", "gpt2"])
-def test_nothing_copies_a_cache(name: str, tmp_path: Path) -> None:
+def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> None:
     """Only products, and what is fused with them, read all keys and values where one token is added."""
     path = save(make(CASES[name]), tmp_path)
-    text = succeed("inspect", str(path), "--cache", "128", "--dim", "n=1", "--stage", "fuse", folder=tmp_path)
+    options = ["--cache", "128", "--cache-type", type_name, "--dim", "n=1", "--stage", "fuse"]
+    text = succeed("inspect", str(path), *options, folder=tmp_path)
     caches = set(re.findall(r"(%\w+) = graph.concat %arg", text))
     assert len(caches) == 4
     caches |= {view for view, cache in re.findall(r"(%\w+) = graph.reshape (%\w+) ", text) if cache in caches}
@@ -99,4 +163,4 @@ def test_nothing_copies_a_cache(name: str, tmp_path: Path) -> None:
         if caches & set(inputs.split(", "))
     ]
     assert len(readers) == 4
-    assert not [kernel for kernel, _ in readers if "transpose" in kernel or "pad" in kernel or "reshape" in kernel]
+    assert not [kernel for kernel, _ in readers if re.search("transpose|pad|reshape|ext_", kernel)]

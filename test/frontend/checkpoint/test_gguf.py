@@ -8,6 +8,7 @@ import perpend
 import pytest
 import torch
 from frontend.checkpoint.gguf_file import Stored, split_names, write_gguf
+from frontend.checkpoint.k_quants import KINDS, random_blocks
 from frontend.checkpoint.tiny_models import CASES, Case, agree, logits, make, prompt
 from frontend.checkpoint.to_gguf import Array, converted, metadata_of, save_gguf
 
@@ -133,6 +134,24 @@ def test_types_of_tensors(kind: str, name: str, tmp_path: Path) -> None:
 
     path = save_gguf(model, tmp_path / "model.gguf", as_blocks)
     check(loaded_with(model, values), path, is_compiled=name == "qwen2")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_in_blocks_of_256(kind: str, tmp_path: Path) -> None:
+    """All matrices are blocks of random bytes; the same numbers as f32 in transformers are the judge."""
+    model = make(Case("qwen2", {"hidden_size": 256, "intermediate_size": 512}))
+    blocks = {
+        key: random_blocks(kind, tuple(parameter.shape), 1 / 16)
+        for key, parameter in model.state_dict().items()
+        if parameter.ndim > 1
+    }
+    by_bytes = {model.state_dict()[key].numpy().tobytes(): stored for key, (stored, _) in blocks.items()}
+
+    def as_blocks(key: str, array: Array) -> Array | Stored:
+        return by_bytes[array.tobytes()] if array.ndim > 1 else array
+
+    path = save_gguf(model, tmp_path / "model.gguf", as_blocks)
+    check(loaded_with(model, {key: values for key, (_, values) in blocks.items()}), path, is_compiled=True)
 
 
 def test_files_in_parts(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ func.func private @bf16.weights.block(%a: !tile.buffer<[outer, inner, rows, dept
                                       %b: !tile.buffer<[outer, inner, depth, cols] x bf16>,
                                       %c: !tile.buffer<[rows, cols] x f32>) attributes {
   tile.intrinsic = {
-    strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
+    strides = [["_", "_", "_", "1"], ["_", "_", "_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * (rows + 2) * depth * ceildiv(cols, lanes), fmas)",
