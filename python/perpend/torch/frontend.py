@@ -23,6 +23,7 @@ from torch.utils._pytree import tree_leaves
 from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
+from .held_tensors import contents_kept, names_of_held, with_held_tensors
 from .saved_guards import saved_conditions
 from .structure import Arguments, Leaf, Result, Structure, is_long, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
@@ -239,7 +240,7 @@ def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Modul
         program = _exported(model, positional, named, dynamic_shapes)
         parameters = list(signature(model.forward).parameters)
         dims = given_dims(model, positional, named, dynamic_shapes)
-        return import_program(program, type(model).__name__, dims, parameters)
+        return import_program(program, type(model).__name__, dims, parameters, names_of_held(model))
 
 
 # The hint for an error of torch.export, by a part of its text.
@@ -275,7 +276,7 @@ def _hint_for(error: Exception, model: Any) -> str:
 
 def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     try:
-        with torch.no_grad():
+        with torch.no_grad(), contents_kept(model):
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
         raise CompileError(
@@ -285,14 +286,20 @@ def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dy
 
 
 def import_program(
-    program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = (), parameters: Sequence[str] = ()
+    program: ExportedProgram,
+    name: str = "model",
+    leaves: Sequence[Any] = (),
+    parameters: Sequence[str] = (),
+    held: dict[int, str] | None = None,
 ) -> Module:
     """A program of torch.export as a module at graph level. Its inputs and outputs are those of the model, flattened;
     `structure` converts between them and the model's own.
 
-    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward.
+    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward. held: the names of tensors
+        that the module has neither as parameters nor as buffers.
     """
     _check_mutations(program)
+    program = with_held_tensors(program, held or {})
     conditions = saved_conditions(program)  # decomposition loses them
     program = _decomposed(program)
     _check_mutations(program)
