@@ -30,10 +30,11 @@ from .. import CompileError, Model, Module, check_options, compile_in_process, t
 from .call import Complex, has_effect, place_of
 from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
+from .growing import MOST, Grown, growths_of
 from .layouts import Layout
 from .numbers import result
 from .operators import decompositions, own_formulas
-from .parts import Parts, split
+from .parts import Parts, is_view, split
 from .returned import Results, Returned, root_of
 from .scalars import Scalars, Sources
 from .types import naming
@@ -60,12 +61,13 @@ def perpend_backend(
     if mode not in MODES:
         raise CompileError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}\nhint: leave it out")
     settings = {**(options or {}), **others}
-    check_options(settings, ("freeze", "target", "threads"))
+    check_options(settings, ("freeze", "grow", "target", "threads"))
     if "target" in settings:
         settings["target"] = target_text(settings["target"])
     freeze = settings.pop("freeze", True)
     if freeze not in (True, False, "read"):
         raise CompileError(f"option 'freeze': expected True, False or 'read', got {freeze!r}")
+    grow = bool(settings.pop("grow", False))
     frozen = [index for index, value in enumerate(example_inputs) if freeze and is_static(value)]
     if frozen and not all(is_plain(example_inputs[index]) for index in frozen):
         frozen = []
@@ -79,7 +81,7 @@ def perpend_backend(
         function: Function = module.forward
         try:
             check_inputs(inputs)
-            compiled = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
+            compiled = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read", grow=grow)
             compiled.divide(unsupported_nodes(module))
             function = compiled
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
@@ -163,6 +165,7 @@ class _Version:
     tensors: Sequence[int]
     scalars: Scalars
     returned: Returned
+    grown: Grown | None
 
 
 class _Compiled:
@@ -175,8 +178,10 @@ class _Compiled:
         settings: dict[str, Any],
         reads_all: bool,
         seeds: int = 0,
+        grow: bool = False,
     ) -> None:
-        """seeds: of random values, that other parts of a graph have."""
+        """seeds: of random values, that other parts of a graph have. grow: whether results may lengthen arguments."""
+        self.grow = grow
         self.reads_all = reads_all
         self.module = module
         self.settings = settings
@@ -202,7 +207,7 @@ class _Compiled:
             function: Function = part.module.forward
             if part.is_compiled:
                 frozen = [i for i, node in enumerate(part.inputs) if self._is_frozen(node)]
-                function = _Compiled(part.module, frozen, self.settings, self.reads_all, seeds)
+                function = _Compiled(part.module, frozen, self.settings, self.reads_all, seeds, self.grow)
                 seeds += len(part.module.graph.nodes)
             functions.append(function)
         say_what_stays(apart)
@@ -251,11 +256,13 @@ class _Compiled:
         version = None if self.parts else self.current(inputs)
         if self.parts:
             return self.parts(*inputs)
-        if version is None or not version.scalars.fit(inputs):
+        if version is None or not version.scalars.fit(inputs) or (version.grown and not version.grown.fit(inputs)):
             return None
         values = [inputs[index] for index in version.tensors]
         if version.scalars:
             values += version.scalars.tensors(inputs)
+        if version.grown:
+            return version.returned(version.grown.run(version.model, values, inputs), inputs)
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         return version.returned(results if isinstance(results, tuple) else (results,), inputs)
 
@@ -282,8 +289,24 @@ class _Compiled:
             made = Results(self.module.graph, self._views(), Sources(self.placeholders)).returned()
             values = [self._output(converter, *output) for output in zip(made.nodes, made.layouts, strict=True)]
         names = [f"output{number}" for number in range(len(values))]
-        model = self._artifact(converter.graph.finish(names, values), kept.tensors.states)
-        return _Version(model, kept, tensors, scalars, made)
+        grown = self._grown(made, tensors)
+        program = converter.graph.finish(names, values)
+        if grown:
+            arguments = [self.placeholders[growth.argument].name for growth in grown.growths]
+            pairs = zip(arguments, grown.positions, strict=True)
+            program.make_states([f"{name}={names[position]}:{MOST}" for name, position in pairs])
+            tensors = [index for index in tensors if self.placeholders[index].name not in arguments]
+        return _Version(self._artifact(program, kept.tensors.states), kept, tensors, scalars, made, grown)
+
+    def _grown(self, made: Returned, tensors: Sequence[int]) -> Grown | None:
+        """The results that lengthen arguments, unless they are all that there is."""
+        others = [index for index in range(len(self.placeholders)) if index not in tensors]
+        viewed = {root_of(node) for node in self.module.graph.output_node().all_input_nodes if is_view(node)}
+        pairs = zip(made.nodes, made.layouts, strict=True)
+        plain = [node for node, layout in pairs if layout is None and node not in viewed]
+        growths = growths_of(self.placeholders, others, plain) if self.grow else []
+        is_usable = 0 < len(growths) < min(len(tensors), len(made.nodes))
+        return Grown(growths, made.nodes) if is_usable else None
 
     def _views(self) -> list[torch.fx.Node]:
         """The results that are views of inputs: in PyTorch, their strides say how to make them again."""
