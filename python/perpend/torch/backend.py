@@ -2,7 +2,8 @@
 
 Inference only: graphs that need gradients run in PyTorch, and so do operators that are not supported, between parts
 that are compiled. Parameters and buffers are constants of the artifact (frozen) and are compiled again when they
-change; those that change a second time, such as a counter or a cache, are inputs from then on. Each call looks at
+change; those that change a second time are inputs from then on, and those that the graph itself changes, such as a
+counter or a cache, from the beginning. Each call looks at
 PyTorch's counters of changes and at a sample of the memory; with `options={"freeze": "read"}` it reads all of it, and
 `{"freeze": False}` makes all of them inputs.
 """
@@ -81,7 +82,9 @@ def perpend_backend(
         function: Function = module.forward
         try:
             check_inputs(inputs)
-            compiled = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read", grow=grow)
+            changed = _changed_inputs(TracingContext.try_get())
+            constant = [index for index in frozen if index not in changed] if is_as_given(inputs) else []
+            compiled = _Compiled(module, constant, settings, freeze == "read", grow=grow)
             compiled.divide(unsupported_nodes(module))
             function = compiled
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
@@ -115,6 +118,12 @@ def _needs_no_wrappers(context: TracingContext | None) -> bool:
         isinstance(meta, PlainTensorMeta) for meta in (*facts.subclass_inp_meta, *facts.subclass_fw_graph_out_meta)
     )
     return is_plain and not (changes or others) and facts.grad_enabled_mutation is None
+
+
+def _changed_inputs(context: TracingContext | None) -> set[int]:
+    """The arguments that the graph itself changes, such as a cache or a counter: no constants."""
+    facts: Any = context and context.fw_metadata
+    return {index for index, info in enumerate(facts.input_info) if info.mutates_data} if facts else set()
 
 
 def _directly(compiled: _Compiled, wrapped: Function) -> Function:
