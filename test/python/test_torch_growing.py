@@ -1,9 +1,10 @@
-"""torch.compile with options={"grow": True}: caches that grow in their own memory."""
+"""torch.compile: buffers that are written where they lie, and caches that grow there, with options={"grow": True}."""
 
 from __future__ import annotations
 
 import functools
 import os
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -139,3 +140,92 @@ def test_generate(batch: int) -> None:
         assert len(set(addresses[4:])) == 1
     assert not counters["graph_break"]
     assert counters["stats"]["unique_graphs"] <= 4
+
+
+class Static(torch.nn.Module):  # type: ignore[misc]
+    """Keys at positions of a tensor, and parts of a table; the sums of both."""
+
+    def __init__(self, length: int = 8) -> None:
+        super().__init__()
+        self.register_buffer("keys", torch.zeros(1, 2, length, 4))
+        self.register_buffer("table", torch.zeros(6, 4))
+
+    def forward(self, x: Tensor, at: Tensor) -> tuple[Tensor, Tensor]:
+        self.keys.index_copy_(2, at, x)
+        self.keys[:, 1:, at] = 2 * x[:, 1:]
+        self.table[1:3] = x[0, :, 0]
+        self.table[5, 3] = x.sum()
+        return self.keys[:, :, :8].sum(2), self.table * 2
+
+
+def is_in_place(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The numbers of states of the calls that lend memory."""
+    from perpend.torch import growing
+
+    seen, run = [], growing.Grown.run
+
+    def counting(grown: Any, *arguments: Any) -> Any:
+        seen.append(len(grown.growths))
+        return run(grown, *arguments)
+
+    monkeypatch.setattr(growing.Grown, "run", counting)
+    return seen
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_buffers_are_written_where_they_lie(monkeypatch: pytest.MonkeyPatch, count: int) -> None:
+    torch._dynamo.reset()
+    seen, net, reference = is_in_place(monkeypatch), Static().eval(), Static().eval()
+    call = torch.compile(net, backend="perpend")
+    for at in (0, 3, 5, 3):
+        x, positions = rows(count), torch.arange(at, at + count)
+        torch.testing.assert_close(call(x, positions), reference(x, positions))
+        for name, buffer in net.named_buffers():
+            torch.testing.assert_close(buffer, getattr(reference, name))
+    assert seen == [2] * 4
+    net.keys = net.keys.flip(1).transpose(1, 2).contiguous().transpose(1, 2)  # other strides
+    reference.keys = net.keys.clone()
+    torch.testing.assert_close(call(x, positions), reference(x, positions))
+    torch.testing.assert_close(net.keys, reference.keys)
+
+
+def test_writing_a_row_of_many_costs_a_row() -> None:
+    """All of them are 134 MB, which take some tens of milliseconds to copy."""
+
+    class Keys(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("keys", torch.zeros(1, 2, 1 << 22, 4))
+
+        def forward(self, x: Tensor, at: Tensor) -> Tensor:
+            self.keys.index_copy_(2, at, x)
+            return self.keys[:, :, :8].sum(2)
+
+    torch._dynamo.reset()
+    call, times = torch.compile(Keys().eval(), backend="perpend"), []
+    for at in range(30):
+        start = time.perf_counter()
+        call(rows(1), torch.tensor([at]))
+        times.append(time.perf_counter() - start)
+    assert sorted(times)[15] < 10e-3
+
+
+def test_a_reader_that_needs_both_values_makes_a_copy(caplog: pytest.LogCaptureFixture) -> None:
+    class Difference(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.register_buffer("keys", torch.ones(5, 4))
+
+        def forward(self, x: Tensor) -> Tensor:
+            before = self.keys.clone()
+            self.keys[2:3] = x
+            return before * self.keys.sum(1, keepdim=True)
+
+    torch._dynamo.reset()
+    net, reference = Difference().eval(), Difference().eval()
+    call = torch.compile(net, backend="perpend")
+    for number in range(3):
+        x = torch.full((1, 4), float(number))
+        torch.testing.assert_close(call(x), reference(x))
+        torch.testing.assert_close(net.keys, reference.keys)
+    assert "expected a state that is read before it is updated" in caplog.text

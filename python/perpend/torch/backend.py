@@ -31,7 +31,7 @@ from .. import CompileError, Model, Module, check_options, compile_in_process, t
 from .call import Complex, has_effect, place_of
 from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
-from .growing import MOST, Grown, growths_of
+from .growing import MOST, Grown, growths_of, writes_of
 from .layouts import Layout
 from .numbers import result
 from .operators import decompositions, own_formulas
@@ -84,7 +84,8 @@ def perpend_backend(
             check_inputs(inputs)
             changed = _changed_inputs(TracingContext.try_get())
             constant = [index for index in frozen if index not in changed] if is_as_given(inputs) else []
-            compiled = _Compiled(module, constant, settings, freeze == "read", grow=grow)
+            written = changed if is_as_given(inputs) else []
+            compiled = _Compiled(module, constant, settings, freeze == "read", grow=grow, changed=written)
             compiled.divide(unsupported_nodes(module))
             function = compiled
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
@@ -120,10 +121,11 @@ def _needs_no_wrappers(context: TracingContext | None) -> bool:
     return is_plain and not (changes or others) and facts.grad_enabled_mutation is None
 
 
-def _changed_inputs(context: TracingContext | None) -> set[int]:
-    """The arguments that the graph itself changes, such as a cache or a counter: no constants."""
+def _changed_inputs(context: TracingContext | None) -> list[int]:
+    """The arguments that the graph itself changes, such as a cache or a counter: its first results are their new
+    values."""
     facts: Any = context and context.fw_metadata
-    return {index for index, info in enumerate(facts.input_info) if info.mutates_data} if facts else set()
+    return list(facts.mutated_inp_runtime_indices) if facts and not facts.tokens else []
 
 
 def _directly(compiled: _Compiled, wrapped: Function) -> Function:
@@ -188,9 +190,12 @@ class _Compiled:
         reads_all: bool,
         seeds: int = 0,
         grow: bool = False,
+        changed: Sequence[int] = (),
     ) -> None:
-        """seeds: of random values, that other parts of a graph have. grow: whether results may lengthen arguments."""
+        """seeds: of random values, that other parts of a graph have. grow: whether results may lengthen arguments.
+        changed: the arguments that the first results are new values of."""
         self.grow = grow
+        self.writes = writes_of(list(module.graph.find_nodes(op="placeholder")), changed, results_of(module))
         self.reads_all = reads_all
         self.module = module
         self.settings = settings
@@ -242,8 +247,14 @@ class _Compiled:
             try:
                 self.version = self._compile(converter, inputs)
             except CompileError as error:
-                self._refuse(error, converter.failed)
-            return self.version
+                if not (self.writes or self.grow):
+                    self._refuse(error, converter.failed)
+                    return self.version
+                logger.warning("perpend copies what this graph writes to: %s", error)
+                self.writes, self.grow = [], False
+            else:
+                return self.version
+        return self.current(inputs)
 
     def _refuse(self, error: CompileError, node: torch.fx.Node | None) -> None:
         """Leaves the node that the error is about to PyTorch, or else the whole graph."""
@@ -290,6 +301,8 @@ class _Compiled:
                 converter.values[node] = converter.constant(inputs[index])
             elif index in tensors:
                 converter.input(node, node.name)
+        converter.kept = {self.placeholders[growth.argument] for growth in self.writes}
+        converter.keeps_order = True
         with naming({}):
             scalars.add_to(converter)
             if not tensors and not scalars:
@@ -314,6 +327,7 @@ class _Compiled:
         pairs = zip(made.nodes, made.layouts, strict=True)
         plain = [node for node, layout in pairs if layout is None and node not in viewed]
         growths = growths_of(self.placeholders, others, plain) if self.grow else []
+        growths += [growth for growth in self.writes if growth.result in plain and growth.argument not in others]
         is_usable = 0 < len(growths) < min(len(tensors), len(made.nodes))
         return Grown(growths, made.nodes) if is_usable else None
 
@@ -342,6 +356,11 @@ class _Compiled:
             _artifacts[key] = model = compile_in_process(program, **self.settings)
             model.allow_threads(torch.get_num_threads)
         return model
+
+
+def results_of(module: torch.fx.GraphModule) -> Sequence[Any]:
+    results: Any = module.graph.output_node().args[0]
+    return list(results)
 
 
 def is_of_pytorch(node: torch.fx.Node) -> bool:

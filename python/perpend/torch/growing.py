@@ -1,9 +1,9 @@
-"""torch.compile: caches that grow in their memory, with `options={"grow": True}`.
+"""torch.compile: arguments that are states of the artifact, in memory of the caller.
 
-A graph that returns torch.cat([past, rows], dim) of its argument `past` copies all of it in each call. With this option
-`past` becomes a state of the artifact, in memory that has room behind it: a call writes the new rows there, and what it
-returns is a longer view of the same memory. Where the argument lies elsewhere, or is not the latest view, it is copied
-once, into a new room twice as long.
+What a graph writes parts of (a StaticCache) is updated where it lies. With `options={"grow": True}`, caches grow in
+their memory: a graph that returns torch.cat([past, rows], dim) of its argument `past` copies all of it in each call.
+With this option `past` has room behind it: a call writes the new rows there, and returns a longer view of the same
+memory. Where the argument lies elsewhere, or is not the latest view, it is copied once, into a new room twice as long.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from .scalars import Sources, expression_of
 from .types import DTYPES
 
 MOST = 65536  # rows
+WRITES = ("aten.index_put", "aten.slice_scatter", "aten.select_scatter")
 FIRST = 64
 Reader = Callable[[Sequence[Any]], Sequence[int]]
 
@@ -65,12 +66,40 @@ def _view(room: Room, total: int, dim: int) -> torch.Tensor:
 
 @dataclass(frozen=True)
 class Growth:
-    """One argument of a graph, and the result that is longer. total: reads the length of the result."""
+    """One argument of a graph, and the result that is its next value. total: reads the length of the result; None: it
+    keeps its extents."""
 
     argument: int
     result: Node
-    dim: int
-    total: Reader
+    dim: int = 0
+    total: Reader | None = None
+
+
+def writes_of(placeholders: Sequence[Node], changed: Sequence[int], results: Sequence[Any]) -> list[Growth]:
+    """changed: the arguments that the first results are the next values of. Those of which only parts are written."""
+    pairs = zip(changed, results[: len(changed)], strict=True)
+    written = [Growth(index, result) for index, result in pairs if _is_written(placeholders[index], result)]
+    return [growth for growth in written if results.count(growth.result) == 1]
+
+
+def _is_written(past: Node, result: Any) -> bool:
+    """Whether writes alone lead from one to the other, none of which moves dimensions."""
+    node = result
+    while isinstance(node, Node) and node.op == "call_function" and node is not past:
+        if name_of(node) not in WRITES or (name_of(node) == "aten.index_put" and not _are_adjacent(node)):
+            return False
+        node = node.args[0]
+    example = past.meta.get("val")
+    is_fixed = isinstance(example, torch.Tensor) and all(isinstance(extent, int) for extent in example.shape)
+    return node is past and result is not past and is_fixed and example.dtype in DTYPES
+
+
+def _are_adjacent(node: Node) -> bool:
+    """Whether an assignment has positions for dimensions side by side, and replaces what is there."""
+    indices: Any = node.args[1]
+    given = [dim for dim, index in enumerate(indices) if index is not None]
+    are_positions = all(indices[dim].meta["val"].dtype in (torch.int32, torch.int64) for dim in given)
+    return given == list(range(given[0], given[-1] + 1)) and are_positions and not any(node.args[3:])
 
 
 def growths_of(placeholders: Sequence[Node], others: Sequence[int], results: Sequence[Node]) -> list[Growth]:
@@ -107,13 +136,18 @@ class Grown:
         self.positions = [results.index(growth.result) for growth in growths]  # among the artifact's results
 
     def fit(self, inputs: Sequence[Any]) -> bool:
-        return all(growth.total(inputs)[0] <= MOST for growth in self.growths)
+        return all(growth.total is None or growth.total(inputs)[0] <= MOST for growth in self.growths)
 
     def run(self, model: Any, values: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
         """Calls the model with its other inputs; returns all results of the artifact."""
         rooms, states, views = list[Room](), [], []
         for growth in self.growths:
-            past, total = inputs[growth.argument], growth.total(inputs)[0]
+            past = inputs[growth.argument]
+            if growth.total is None:
+                views.append(past.contiguous())  # PyTorch copies it back, unless it is the argument itself
+                states.append((views[-1].data_ptr(), list(past.shape)))
+                continue
+            total = growth.total(inputs)[0]
             room = room_for(past, growth.dim, total)
             rooms.append(room)  # keeps it
             states.append((room.base.data_ptr(), [past.shape[growth.dim], *room.base.shape[1:]]))
