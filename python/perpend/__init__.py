@@ -296,10 +296,15 @@ def import_model(
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
     if cache < 0:
         raise CompileError(f"cache: expected a number of tokens, got {cache}\nhint: 0 keeps nothing")
-    if cache and not isinstance(model, (str, PathLike)):
-        raise CompileError("cache: only for checkpoints of language models\nhint: give the path of a file or folder")
-    if cache_type != "f32" and not cache:
-        raise CompileError("cache_type: only for a model with a cache\nhint: give the most tokens, too: cache=4096")
+    if cache and not (isinstance(model, (str, PathLike, Mapping)) or hasattr(model, "named_buffers")):
+        raise CompileError(
+            "cache: only for checkpoints and torch.nn.Modules of language models\n"
+            "hint: of an ONNX model, name inputs and outputs: states={'past_*': 'present_*'}"
+        )
+    if cache_type != "f32" and not (cache and isinstance(model, (str, PathLike))):
+        raise CompileError(
+            "cache_type: only for a checkpoint with a cache\nhint: give the most tokens, too: cache=4096"
+        )
     module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache, cache_type)
     if states and hasattr(module, "structure"):
         raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
@@ -320,7 +325,7 @@ def _imported(
     if isinstance(model, Module):
         return model
     if isinstance(model, Mapping):
-        return _joined(model, dims, operators, example_inputs, dynamic_shapes)
+        return _joined(model, dims, operators, example_inputs, dynamic_shapes, cache)
     if isinstance(model, (str, PathLike)):
         return import_source(fspath(model), dims or {}, operators, cache, cache_type)
     if hasattr(model, "SerializeToString"):
@@ -333,7 +338,7 @@ def _imported(
                 raise CompileError(
                     "dims: only for models in files\nhint: use dynamic_shapes, as in torch.export.export"
                 )
-            return frontend.import_model(model, example_inputs, dynamic_shapes)
+            return frontend.import_model(model, example_inputs, dynamic_shapes, cache)
     hint = ""
     if isinstance(model, bytes):
         hint = "\nhint: read a model from bytes with onnx.load_from_string"
@@ -355,6 +360,7 @@ def _joined(
     operators: Operators,
     example_inputs: Any,
     dynamic_shapes: Any,
+    cache: int,
 ) -> Module:
     """A module with one entry for each of some models."""
     for what, given in [("example_inputs", example_inputs), ("dynamic_shapes", dynamic_shapes)]:
@@ -367,6 +373,7 @@ def _joined(
             operators=operators,
             example_inputs=(example_inputs or {}).get(name),
             dynamic_shapes=(dynamic_shapes or {}).get(name),
+            cache=cache,
         )
         for name, model in models.items()
     }
@@ -438,8 +445,9 @@ def compile(
         {"past_*": "present_*"}, or "present_*:4096" with the most rows. Buffers that a torch.nn.Module changes are
         states, too.
     cache: of a checkpoint, the most tokens whose keys and values the model keeps from call to call, so that each call
-        continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts.
-    cache_type: of keys and values in the cache: f32, f16 or bf16.
+        continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts. Of a torch.nn.Module
+        that takes past_key_values (those of transformers), likewise; a call takes and returns all but the cache.
+    cache_type: of keys and values in a checkpoint's cache: f32, f16 or bf16.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.

@@ -127,6 +127,9 @@ typedef struct perpend_state_functions {
   int32_t (*save)(const perpend_states *states, void *data, int64_t capacityBytes, int64_t *sizeBytes);
   int32_t (*load)(perpend_states *states, const void *data, int64_t sizeBytes);
   int32_t (*view)(perpend_states *states, int32_t index, perpend_tensor *tensor);
+  /* Has the next runs use the caller's memory for a state, with a value of these extents and room for what the runs
+   * append; data NULL: its own again, which has kept its value. Not for sessions that anybody else uses. */
+  int32_t (*borrow)(perpend_states *states, int32_t index, void *data, const int64_t *dims);
 } perpend_state_functions;
 
 /* What libperpend_state.a needs of a session, whose layout only its runtime knows. */

@@ -192,8 +192,9 @@ int32_t begin(perpend_states *states, const perpend_entry_state_record *list, ui
     if (isComputed && !state.next.data() && !state.next.allocate(state.mostBytes))
       return refuse(*states, PERPEND_OUT_OF_MEMORY, "state '%.60s': could not allocate %zu bytes for its next value",
                     state.name, state.mostBytes);
-    inputs[i] = state.now.data();
-    outputs[i] = isComputed ? state.next.data() : state.now.data();
+    char *now = state.borrowed ? state.borrowed : state.now.data();
+    inputs[i] = now;
+    outputs[i] = isComputed ? state.next.data() : now;
   }
   for (uint32_t i = 0; i < count; ++i)
     states->isLost |= list[i].update == PERPEND_UPDATE_WRITTEN; // unless the run succeeds
@@ -207,11 +208,35 @@ void end(perpend_states *states, const perpend_entry_state_record *list, uint32_
   states->isLost = false;
   for (uint32_t i = 0; i < count; ++i) {
     State &state = states->states[list[i].state];
-    if (list[i].update == PERPEND_UPDATE_COMPUTED)
-      state.now.exchange(state.next);
     if (state.grows())
       state.dims[state.facts->growing] = dims[i][state.facts->growing];
+    if (list[i].update == PERPEND_UPDATE_COMPUTED && state.borrowed)
+      memcpy(state.borrowed, state.next.data(), state.bytes());
+    else if (list[i].update == PERPEND_UPDATE_COMPUTED)
+      state.now.exchange(state.next);
   }
+}
+
+int32_t borrow(perpend_states *states, int32_t index, void *data, const int64_t *dims) {
+  if (index < 0 || static_cast<uint32_t>(index) >= states->count)
+    return refuse(*states, PERPEND_INVALID_ARGUMENT, "state index: expected fewer than %u, got %d", states->count,
+                  index);
+  State &state = states->states[index];
+  bool fits = true;
+  for (int32_t i = 0; data && i < state.rank; ++i)
+    fits &= state.facts->growing == static_cast<uint32_t>(i) ? dims[i] >= 0 && dims[i] <= state.capacity[i]
+                                                             : dims[i] == state.capacity[i];
+  if (!fits)
+    return refuse(*states, PERPEND_INVALID_ARGUMENT, "state '%.60s': the caller's memory has other extents",
+                  state.name);
+  if (state.grows()) {
+    int64_t &length = state.dims[state.facts->growing];
+    state.ownLength = state.borrowed ? state.ownLength : length;
+    length = data ? dims[state.facts->growing] : state.ownLength;
+  }
+  states->isLost &= !state.borrowed; // what was overwritten is the caller's
+  state.borrowed = static_cast<char *>(data);
+  return PERPEND_OK;
 }
 
 int32_t copy(perpend_states *states, const perpend_states *from) {
@@ -261,4 +286,4 @@ int32_t view(perpend_states *states, int32_t index, perpend_tensor *tensor) {
 using namespace perpend::state;
 
 extern "C" __attribute__((visibility("hidden"))) const perpend_state_functions perpend_state_functions_v1 = {
-    create, destroy, bind, begin, end, reset, copy, truncate, save, load, view};
+    create, destroy, bind, begin, end, reset, copy, truncate, save, load, view, borrow};

@@ -34,7 +34,9 @@ struct State {
   int64_t *dims = nullptr;           // the extents now
   int32_t rank = 0;
   size_t mostBytes = 0;
-  Memory now, next; // next: only of a state that runs compute as a whole
+  Memory now, next;         // next: only of a state that runs compute as a whole
+  char *borrowed = nullptr; // the caller's memory, in place of `now`
+  int64_t ownLength = 0;    // meanwhile, the length of the value in `now`, if it grows
 
   bool grows() const { return facts->growing < static_cast<uint32_t>(rank); }
   size_t bytes() const;

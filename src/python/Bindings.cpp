@@ -525,6 +525,7 @@ static void bindModel(nb::module_ &module) {
       .def(nb::init<const std::string &, int, const std::string &>(), "path"_a, "threads"_a = 0, "weights"_a = "")
       .def(nb::init<const Model &, const std::string &>(), "other"_a, "entry"_a)
       .def("__call__", &Model::call)
+      .def("call_with", &Model::callWith, "states"_a, "inputs"_a)
       .def("profile", &Model::profile)
       .def("take_map", &Model::takeMap, "name"_a, "keys"_a)
       .def("present_as_maps", &Model::presentAsMaps, "output"_a, "labels"_a)

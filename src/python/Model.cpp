@@ -8,6 +8,7 @@
 
 #include "python/Model.h"
 
+#include "perpend_module.h"
 #include "python/PythonOperators.h"
 #include "runtime/Cores.h"
 #include "support/ReadableText.h"
@@ -416,6 +417,51 @@ nb::object Model::run(Session &session, nb::args &positional, nb::kwargs &named)
 
 nb::object Model::call(nb::args positional, nb::kwargs named) {
   Turn turn(*this);
+  return run(*turn.session, positional, named);
+}
+
+/// Has a session use the caller's memory for its states, as long as this lives.
+class Borrowed {
+public:
+  Borrowed(Session &session, const std::vector<Model::Memory> &memories) : session(session), count(memories.size()) {
+    session.isKnown = false;
+    for (size_t i = 0; i < count; ++i)
+      set(i, reinterpret_cast<void *>(memories[i].first), memories[i].second.data());
+  }
+  Borrowed(const Borrowed &) = delete;
+  Borrowed &operator=(const Borrowed &) = delete;
+  ~Borrowed() {
+    for (size_t i = 0; i < count; ++i)
+      set(i, nullptr, nullptr);
+    session.isKnown = false;
+  }
+
+  perpend_status status = PERPEND_OK; ///< the first error
+
+private:
+  void set(size_t index, void *data, const int64_t *dims) {
+    perpend_session_loan loan{};
+    perpend_status given = perpend_session_lend(session.session, &loan);
+    if (given == PERPEND_OK) {
+      given = static_cast<perpend_status>(loan.functions->borrow(loan.states, static_cast<int32_t>(index), data, dims));
+      perpend_session_give_back(session.session);
+    }
+    status = status == PERPEND_OK ? given : status;
+  }
+  Session &session;
+  size_t count;
+};
+
+nb::object Model::callWith(const std::vector<Memory> &states, nb::args positional) {
+  bool fits = states.size() == static_cast<size_t>(perpend_model_state_count(model)) && !states.empty();
+  for (size_t i = 0; fits && i < states.size(); ++i)
+    fits = states[i].second.size() == static_cast<size_t>(perpend_model_state(model, static_cast<int32_t>(i))->rank);
+  if (!fits)
+    throw nb::value_error("call_with: expected an address and extents for each state");
+  Turn turn(*this);
+  Borrowed borrowed(*turn.session, states);
+  check(borrowed.status);
+  nb::kwargs named = nb::borrow<nb::kwargs>(nb::dict());
   return run(*turn.session, positional, named);
 }
 

@@ -43,6 +43,9 @@ public:
 
   /// Runs on inputs given by position and by name. Errors: TypeError, ValueError with the runtime's message.
   nanobind::object call(nanobind::args positional, nanobind::kwargs named);
+  /// Runs with the states, all of them, in memory of the caller: address and extents of each. Errors: likewise.
+  using Memory = std::pair<intptr_t, std::vector<int64_t>>;
+  nanobind::object callWith(const std::vector<Memory> &states, nanobind::args positional);
   std::vector<const perpend_tensor_info *> inputs() const;
   std::vector<const perpend_tensor_info *> outputs() const;
   std::vector<std::string> entries() const;

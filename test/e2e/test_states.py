@@ -311,6 +311,29 @@ def test_bench_runs_with_one_length(tmp_path: Path) -> None:
     assert "median ms" in said
 
 
+def test_states_in_memory_of_the_caller(tmp_path: Path) -> None:
+    """As torch.compile calls: the model's own states stay as they are."""
+    counter, append = compiled(tmp_path, COUNTER), compiled(tmp_path, APPEND)
+    step, x = np.arange(4, dtype=np.float32), np.full((2, 4), 3, np.float32)
+    counter(step)
+    append(x)
+    given, rows = np.full(4, 100, np.float32), np.ones((7, 4), np.float32)
+    np.testing.assert_array_equal(counter.call_with([(given.ctypes.data, [4])], step), 2 * (100 + step))
+    np.testing.assert_array_equal(given, 100 + step)
+    np.testing.assert_array_equal(append.call_with([(rows.ctypes.data, [3, 4])], x), [21] * 4)
+    np.testing.assert_array_equal(rows[:, 0], [1, 1, 1, 9, 9, 1, 1])
+    with pytest.raises(ValueError, match=r"state 'k' needs length \+ n <= 20.*got 21"):
+        append.call_with([(rows.ctypes.data, [19, 4])], x)
+    for extents in ([21, 4], [-1, 4], [3, 5]):
+        with pytest.raises(ValueError, match="state 'k': the caller's memory has other extents"):
+            append.call_with([(rows.ctypes.data, extents)], x)
+    for states in ([], [(rows.ctypes.data, [3])], [(rows.ctypes.data, [3, 4])] * 2):
+        with pytest.raises(ValueError, match="expected an address and extents for each state"):
+            append.call_with(states, x)
+    np.testing.assert_array_equal(counter(step), 4 * step)
+    np.testing.assert_array_equal(append(x), [36] * 4)
+
+
 def test_threads_take_turns(tmp_path: Path) -> None:
     model = compiled(tmp_path, COUNTER)
     step = np.ones(4, np.float32)

@@ -170,7 +170,7 @@ def test_buffers_that_change(compilations: list[str]) -> None:
     with torch.no_grad():
         for expected in (1.0, 2.0, 3.0, 4.0, 5.0):
             torch.testing.assert_close(compiled(torch.ones(3)), torch.full((3,), expected))
-    assert len(compilations) == 3  # from the second change on the buffer is an input
+    assert len(compilations) == 1  # the graph changes the buffer itself, so it is an input
 
 
 def test_training_runs_in_torch() -> None:

@@ -108,6 +108,27 @@ def test_changes(compilations: list[str], change: Callable[[Any], Any]) -> None:
         assert len(compilations) == 2
 
 
+def test_a_buffer_that_the_module_changes_is_no_constant(compilations: list[str]) -> None:
+    class Counter(nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.Parameter(torch.full((3,), 2.0))
+            self.register_buffer("seen", torch.zeros(3))
+
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            self.seen.add_(x.sum(0))
+            return self.seen * self.scale
+
+    net, reference = Counter().eval(), Counter().eval()
+    compiled = torch.compile(net, backend="perpend")
+    with torch.no_grad():
+        for number in range(4):
+            x = torch.full((2, 3), float(number))
+            torch.testing.assert_close(compiled(x), reference(x))
+            torch.testing.assert_close(net.seen, reference.seen)
+    assert len(compilations) == 1
+
+
 def test_parameters_of_inference_mode() -> None:
     """They have no counter of changes: each call reads them."""
     with torch.inference_mode():

@@ -106,6 +106,41 @@ class Recurrent(nn.Module):  # type: ignore[misc]
         return self.hidden * 2
 
 
+class Rows:
+    """An object that is no module, as caches of transformers are: the last rows, and their number in two tensors."""
+
+    def __init__(self) -> None:
+        self.parts = [torch.zeros(6, 4), torch.tensor(0), torch.tensor([0.5])]
+
+    def update(self, x: Tensor) -> Tensor:
+        rows, count, scale = self.parts
+        rows.index_copy_(0, count[None] % 6, x[:1])
+        count.add_(1)
+        scale.mul_(2)
+        return rows * scale + count
+
+
+class Holder(nn.Module):  # type: ignore[misc]
+    """It has its tensors in an object, and adds to a constant, too."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.cache = Rows()
+        self.offset = (torch.ones(4),)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.cache.update(x) + self.cache.parts[1] + self.offset[0] + torch.tensor([1.0, 2.0, 3.0, 4.0])
+
+
+class Registered(Holder):
+    """The object's tensors are buffers as well."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, tensor in zip(("rows", "count", "scale"), self.cache.parts, strict=True):
+            self.register_buffer(name, tensor)
+
+
 X = torch.linspace(-1, 1, 12).reshape(3, 4)
 
 
@@ -162,6 +197,30 @@ def test_sessions(tmp_path: Path) -> None:
     loaded = perpend.load(tmp_path / "counter.so")
     loaded(X.numpy())
     torch.testing.assert_close(torch.as_tensor(loaded(X.numpy())), model(X))
+
+
+@pytest.mark.parametrize("kind", [Holder, Registered])
+def test_tensors_in_an_object_of_the_module(kind: type[Holder]) -> None:
+    inputs = [((X * scale),) for scale in (1.0, -2.0, 0.5)]
+    model, net = runs(kind(), inputs)
+    names = [f"cache.parts.{number}" for number in range(3)] if kind is Holder else ["rows", "count", "scale"]
+    assert set(model.states) == set(names)
+    for name, part in zip(names, net.cache.parts, strict=True):
+        torch.testing.assert_close(torch.as_tensor(model.states[name]).reshape(part.shape), part)
+
+
+@pytest.mark.parametrize("kind", [Holder, Registered])
+def test_an_export_leaves_them_as_they_are(kind: type[Holder]) -> None:
+    net = kind().eval()
+    before = [part.clone() for part in net.cache.parts]
+    model = perpend.compile(net, example_inputs=(X,))
+    for part, kept in zip(net.cache.parts, before, strict=True):
+        torch.testing.assert_close(part, kept)
+    torch.testing.assert_close(model(X), net(X))
+    program = torch.export.export(kind().eval(), (X,))
+    text = str(program.graph)
+    perpend.import_model(program)
+    assert str(program.graph) == text
 
 
 def test_inputs_that_change_are_refused() -> None:

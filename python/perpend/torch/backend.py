@@ -2,7 +2,8 @@
 
 Inference only: graphs that need gradients run in PyTorch, and so do operators that are not supported, between parts
 that are compiled. Parameters and buffers are constants of the artifact (frozen) and are compiled again when they
-change; those that change a second time, such as a counter or a cache, are inputs from then on. Each call looks at
+change; those that change a second time are inputs from then on, and those that the graph itself changes, such as a
+counter or a cache, from the beginning. Each call looks at
 PyTorch's counters of changes and at a sample of the memory; with `options={"freeze": "read"}` it reads all of it, and
 `{"freeze": False}` makes all of them inputs.
 """
@@ -30,10 +31,11 @@ from .. import CompileError, Model, Module, check_options, compile_in_process, t
 from .call import Complex, has_effect, place_of
 from .frontend import Converter, check_operators, unsupported_nodes
 from .frozen import Frozen, is_plain, is_static
+from .growing import MOST, Grown, growths_of, writes_of
 from .layouts import Layout
 from .numbers import result
 from .operators import decompositions, own_formulas
-from .parts import Parts, split
+from .parts import Parts, is_view, split
 from .returned import Results, Returned, root_of
 from .scalars import Scalars, Sources
 from .types import naming
@@ -60,12 +62,13 @@ def perpend_backend(
     if mode not in MODES:
         raise CompileError(f"mode: expected one of {', '.join(MODES)}, got {mode!r}\nhint: leave it out")
     settings = {**(options or {}), **others}
-    check_options(settings, ("freeze", "target", "threads"))
+    check_options(settings, ("freeze", "grow", "target", "threads"))
     if "target" in settings:
         settings["target"] = target_text(settings["target"])
     freeze = settings.pop("freeze", True)
     if freeze not in (True, False, "read"):
         raise CompileError(f"option 'freeze': expected True, False or 'read', got {freeze!r}")
+    grow = bool(settings.pop("grow", False))
     frozen = [index for index, value in enumerate(example_inputs) if freeze and is_static(value)]
     if frozen and not all(is_plain(example_inputs[index]) for index in frozen):
         frozen = []
@@ -79,7 +82,10 @@ def perpend_backend(
         function: Function = module.forward
         try:
             check_inputs(inputs)
-            compiled = _Compiled(module, frozen if is_as_given(inputs) else [], settings, freeze == "read")
+            changed = _changed_inputs(TracingContext.try_get())
+            constant = [index for index in frozen if index not in changed] if is_as_given(inputs) else []
+            written = changed if is_as_given(inputs) else []
+            compiled = _Compiled(module, constant, settings, freeze == "read", grow=grow, changed=written)
             compiled.divide(unsupported_nodes(module))
             function = compiled
             if is_as_given(inputs) and _needs_no_wrappers(TracingContext.try_get()):
@@ -113,6 +119,13 @@ def _needs_no_wrappers(context: TracingContext | None) -> bool:
         isinstance(meta, PlainTensorMeta) for meta in (*facts.subclass_inp_meta, *facts.subclass_fw_graph_out_meta)
     )
     return is_plain and not (changes or others) and facts.grad_enabled_mutation is None
+
+
+def _changed_inputs(context: TracingContext | None) -> list[int]:
+    """The arguments that the graph itself changes, such as a cache or a counter: its first results are their new
+    values."""
+    facts: Any = context and context.fw_metadata
+    return list(facts.mutated_inp_runtime_indices) if facts and not facts.tokens else []
 
 
 def _directly(compiled: _Compiled, wrapped: Function) -> Function:
@@ -163,6 +176,7 @@ class _Version:
     tensors: Sequence[int]
     scalars: Scalars
     returned: Returned
+    grown: Grown | None
 
 
 class _Compiled:
@@ -175,8 +189,13 @@ class _Compiled:
         settings: dict[str, Any],
         reads_all: bool,
         seeds: int = 0,
+        grow: bool = False,
+        changed: Sequence[int] = (),
     ) -> None:
-        """seeds: of random values, that other parts of a graph have."""
+        """seeds: of random values, that other parts of a graph have. grow: whether results may lengthen arguments.
+        changed: the arguments that the first results are new values of."""
+        self.grow = grow
+        self.writes = writes_of(list(module.graph.find_nodes(op="placeholder")), changed, results_of(module))
         self.reads_all = reads_all
         self.module = module
         self.settings = settings
@@ -202,7 +221,7 @@ class _Compiled:
             function: Function = part.module.forward
             if part.is_compiled:
                 frozen = [i for i, node in enumerate(part.inputs) if self._is_frozen(node)]
-                function = _Compiled(part.module, frozen, self.settings, self.reads_all, seeds)
+                function = _Compiled(part.module, frozen, self.settings, self.reads_all, seeds, self.grow)
                 seeds += len(part.module.graph.nodes)
             functions.append(function)
         say_what_stays(apart)
@@ -228,8 +247,14 @@ class _Compiled:
             try:
                 self.version = self._compile(converter, inputs)
             except CompileError as error:
-                self._refuse(error, converter.failed)
-            return self.version
+                if not (self.writes or self.grow):
+                    self._refuse(error, converter.failed)
+                    return self.version
+                logger.warning("perpend copies what this graph writes to: %s", error)
+                self.writes, self.grow = [], False
+            else:
+                return self.version
+        return self.current(inputs)
 
     def _refuse(self, error: CompileError, node: torch.fx.Node | None) -> None:
         """Leaves the node that the error is about to PyTorch, or else the whole graph."""
@@ -251,11 +276,13 @@ class _Compiled:
         version = None if self.parts else self.current(inputs)
         if self.parts:
             return self.parts(*inputs)
-        if version is None or not version.scalars.fit(inputs):
+        if version is None or not version.scalars.fit(inputs) or (version.grown and not version.grown.fit(inputs)):
             return None
         values = [inputs[index] for index in version.tensors]
         if version.scalars:
             values += version.scalars.tensors(inputs)
+        if version.grown:
+            return version.returned(version.grown.run(version.model, values, inputs), inputs)
         results = version.model(*(values or [torch.empty(0, dtype=torch.bool)]))
         return version.returned(results if isinstance(results, tuple) else (results,), inputs)
 
@@ -274,6 +301,8 @@ class _Compiled:
                 converter.values[node] = converter.constant(inputs[index])
             elif index in tensors:
                 converter.input(node, node.name)
+        converter.kept = {self.placeholders[growth.argument] for growth in self.writes}
+        converter.keeps_order = True
         with naming({}):
             scalars.add_to(converter)
             if not tensors and not scalars:
@@ -282,8 +311,25 @@ class _Compiled:
             made = Results(self.module.graph, self._views(), Sources(self.placeholders)).returned()
             values = [self._output(converter, *output) for output in zip(made.nodes, made.layouts, strict=True)]
         names = [f"output{number}" for number in range(len(values))]
-        model = self._artifact(converter.graph.finish(names, values), kept.tensors.states)
-        return _Version(model, kept, tensors, scalars, made)
+        grown = self._grown(made, tensors)
+        program = converter.graph.finish(names, values)
+        if grown:
+            arguments = [self.placeholders[growth.argument].name for growth in grown.growths]
+            pairs = zip(arguments, grown.positions, strict=True)
+            program.make_states([f"{name}={names[position]}:{MOST}" for name, position in pairs])
+            tensors = [index for index in tensors if self.placeholders[index].name not in arguments]
+        return _Version(self._artifact(program, kept.tensors.states), kept, tensors, scalars, made, grown)
+
+    def _grown(self, made: Returned, tensors: Sequence[int]) -> Grown | None:
+        """The results that lengthen arguments, unless they are all that there is."""
+        others = [index for index in range(len(self.placeholders)) if index not in tensors]
+        viewed = {root_of(node) for node in self.module.graph.output_node().all_input_nodes if is_view(node)}
+        pairs = zip(made.nodes, made.layouts, strict=True)
+        plain = [node for node, layout in pairs if layout is None and node not in viewed]
+        growths = growths_of(self.placeholders, others, plain) if self.grow else []
+        growths += [growth for growth in self.writes if growth.result in plain and growth.argument not in others]
+        is_usable = 0 < len(growths) < min(len(tensors), len(made.nodes))
+        return Grown(growths, made.nodes) if is_usable else None
 
     def _views(self) -> list[torch.fx.Node]:
         """The results that are views of inputs: in PyTorch, their strides say how to make them again."""
@@ -310,6 +356,11 @@ class _Compiled:
             _artifacts[key] = model = compile_in_process(program, **self.settings)
             model.allow_threads(torch.get_num_threads)
         return model
+
+
+def results_of(module: torch.fx.GraphModule) -> Sequence[Any]:
+    results: Any = module.graph.output_node().args[0]
+    return list(results)
 
 
 def is_of_pytorch(node: torch.fx.Node) -> bool:

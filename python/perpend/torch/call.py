@@ -69,6 +69,7 @@ class Conversion:
         self.graph = GraphBuilder(name)
         self.values: dict[torch.fx.Node, Any] = {}
         self.kept: set[torch.fx.Node] = set()  # states
+        self.keeps_order = False  # whether the dimensions of states lie in the order that PyTorch has them in
         self.seeds = 0  # the number of random operators so far
         self.failed: torch.fx.Node | None = None  # the last whose conversion raised an error
         self.constants: dict[int, tuple[torch.Tensor, Any]] = {}  # keeps the tensor, so that its id is not reused

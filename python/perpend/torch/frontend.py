@@ -22,7 +22,9 @@ from torch.utils._pytree import tree_leaves
 
 from .._perpend import CompileError, Module, Value
 from . import complex_numbers, control, numbers, operators
+from .caches import call_specs, continued
 from .call import Call, Complex, Conversion, has_effect, name_of, place_of
+from .held_tensors import contents_kept, names_of_held, with_held_tensors
 from .saved_guards import saved_conditions
 from .structure import Arguments, Leaf, Result, Structure, is_long, output_names
 from .symbols import dims_of_symbols, given_dims, limits_of, limits_of_numbers, names_of
@@ -213,16 +215,18 @@ def differs_in_training(model: torch.nn.Module) -> bool:
     return any(part.training and isinstance(part, kinds) for part in model.modules())
 
 
-def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None) -> Module:
+def import_model(model: Any, example_inputs: Any = None, dynamic_shapes: Any = None, cache: int = 0) -> Module:
     """A torch.export.ExportedProgram, or a torch.nn.Module that is exported with the example inputs.
+
+    cache: the most tokens whose keys and values are kept, of a module that takes a cache of transformers.
 
     Threads: any; they take turns, also with torch.compile, as PyTorch traces one program at a time.
     """
     with compile_lock:
-        return _import_model(model, example_inputs, dynamic_shapes)
+        return _import_model(model, example_inputs, dynamic_shapes, cache)
 
 
-def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Module:
+def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any, cache: int) -> Module:
     if isinstance(model, ExportedProgram):
         return import_program(model)
     if example_inputs is None:
@@ -236,16 +240,20 @@ def _import_model(model: Any, example_inputs: Any, dynamic_shapes: Any) -> Modul
     if differs_in_training(model):
         warnings.warn("perpend: the module is in training mode; it is compiled as after model.eval()", stacklevel=5)
     with evaluated(model, (positional, named)):
-        program = _exported(model, positional, named, dynamic_shapes)
+        name, exported = type(model).__name__, model
+        if cache:
+            exported, positional, named, dynamic_shapes = continued(model, positional, named, dynamic_shapes)
+        program = _exported(exported, positional, named, dynamic_shapes)
         parameters = list(signature(model.forward).parameters)
-        dims = given_dims(model, positional, named, dynamic_shapes)
-        return import_program(program, type(model).__name__, dims, parameters)
+        dims = given_dims(exported, positional, named, dynamic_shapes)
+        return import_program(program, name, dims, parameters, names_of_held(model), cache)
 
 
 # The hint for an error of torch.export, by a part of its text.
 HINTS = {
-    "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; or call "
-    "transformers.integrations.executorch.register_dynamic_cache_export_support() first, to have it in and out",
+    "DynamicCache": "leave the cache out with use_cache=False among example_inputs, or in model.config; to keep it "
+    "from call to call, leave past_key_values out and give cache=4096, the most tokens; to have it in and out, call "
+    "transformers.integrations.executorch.register_dynamic_cache_export_support() first",
     "Unsupported input type": "give tensors (torch.from_numpy(array)), numbers, and lists, tuples and dicts of them",
     "in output, which is not a known type": "return tensors, numbers, texts, and lists, tuples and dicts of them; or "
     "register the class with torch.export.register_dataclass or torch.utils._pytree.register_pytree_node",
@@ -275,7 +283,7 @@ def _hint_for(error: Exception, model: Any) -> str:
 
 def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dynamic_shapes: Any) -> ExportedProgram:
     try:
-        with torch.no_grad():
+        with torch.no_grad(), contents_kept(model):
             return torch.export.export(model, positional, named, dynamic_shapes=dynamic_shapes)
     except Exception as error:
         raise CompileError(
@@ -285,14 +293,22 @@ def _exported(model: Any, positional: tuple[Any, ...], named: dict[str, Any], dy
 
 
 def import_program(
-    program: ExportedProgram, name: str = "model", leaves: Sequence[Any] = (), parameters: Sequence[str] = ()
+    program: ExportedProgram,
+    name: str = "model",
+    leaves: Sequence[Any] = (),
+    parameters: Sequence[str] = (),
+    held: dict[int, str] | None = None,
+    cache: int = 0,
 ) -> Module:
     """A program of torch.export as a module at graph level. Its inputs and outputs are those of the model, flattened;
     `structure` converts between them and the model's own.
 
-    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward.
+    leaves: the user's dynamic_shapes, by input. parameters: those of the module's forward. held: the names of tensors
+        that the module has neither as parameters nor as buffers. cache: the most rows of the states that caches.py
+        has made the first inputs and outputs; 0: there are none.
     """
     _check_mutations(program)
+    program = with_held_tensors(program, held or {})
     conditions = saved_conditions(program)  # decomposition loses them
     program = _decomposed(program)
     _check_mutations(program)
@@ -300,7 +316,7 @@ def import_program(
     dims = dims_of_symbols(program, list(leaves))
     names = names_of(program, dims)
     with naming(names):
-        return _convert(program, name, limits_of(program, dims, names, conditions), conditions, parameters)
+        return _convert(program, name, limits_of(program, dims, names, conditions), conditions, parameters, cache)
 
 
 def _decomposed(program: ExportedProgram) -> ExportedProgram:
@@ -328,7 +344,12 @@ def _decomposed(program: ExportedProgram) -> ExportedProgram:
 
 
 def _convert(
-    program: ExportedProgram, name: str, limits: Sequence[str], conditions: Sequence[Any], parameters: Sequence[str]
+    program: ExportedProgram,
+    name: str,
+    limits: Sequence[str],
+    conditions: Sequence[Any],
+    parameters: Sequence[str],
+    cache: int,
 ) -> Module:
     converter = Converter(name)
     if limits:
@@ -356,7 +377,7 @@ def _convert(
             )
     _read_numbers(program, converter, conditions)
     converter.convert(program.graph_module, list(program.graph.nodes))
-    return _finish(program, converter, parameters)
+    return _finish(program, converter, parameters, cache)
 
 
 def _read_numbers(program: ExportedProgram, converter: Converter, conditions: Sequence[Any]) -> None:
@@ -415,12 +436,14 @@ def _leaf_of(node: Any, value: Any) -> Leaf:
     return Leaf.BOOLEAN if isinstance(example, torch.SymBool) else Leaf.TENSOR
 
 
-def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str]) -> Module:
+def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str], cache: int) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = list(zip(outputs, program.graph_signature.output_specs, strict=True))
     returned = [pair for pair in pairs if pair[1].kind == OutputKind.USER_OUTPUT]
+    inputs, nesting, grown = call_specs(program.call_spec, bool(cache))
+    following, returned = returned[: len(grown)], returned[len(grown) :]
     examples = [node.meta["val"] if isinstance(node, torch.fx.Node) else node for node, _ in returned]
-    names = output_names(program.call_spec.out_spec, examples)
+    names = output_names(nesting, examples)
     results: dict[str, Value] = {}
     leaves: list[Leaf | Result] = []
     for name, (node, spec) in zip(names, returned, strict=True):
@@ -443,8 +466,12 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
             name, target = _state_name(spec.target), str(spec.target)
             results[name] = cast(Value, numbers.result(converter, node))
             states.append((name, name, target, _stored(program, stored[target]).detach().cpu().contiguous()))
+    for name, (node, _) in zip(grown, following, strict=True):
+        results[_state_name(name)] = cast(Value, numbers.result(converter, node))
     module = converter.graph.finish(list(results), list(results.values()), states)
-    structure = Structure(program.call_spec.out_spec, leaves, Arguments(program, parameters))
+    if grown:
+        module.make_states([f"{name}={_state_name(name)}:{cache}" for name in grown])
+    structure = Structure(nesting, leaves, Arguments(program, parameters, inputs, len(grown)))
     module.structure = structure
     if text := structure.to_json():
         module.set_results(text)

@@ -9,8 +9,8 @@ import torch
 
 from .._perpend import Value
 from .call import Call
-from .movement import normal
-from .selection import broadcast_extents, masked_slices, position_indices
+from .movement import is_kept, normal
+from .selection import broadcast_extents, iota, masked_slices, position_indices
 from .types import Extent, extent_of
 
 Operator = Callable[["Call"], Any]
@@ -147,6 +147,9 @@ def index_put(call: Call) -> Value:
     given = [axis for axis, at in enumerate(indices) if at is not None]
     positions, depth = index_tuples(call, [at for at in indices if at is not None])
     rest = [axis for axis in range(rank) if axis not in given]
+    are_adjacent = given[-1] + 1 == len(given) + given[0]
+    if call.converter.keeps_order and is_kept(call) and are_adjacent and not accumulates:
+        return written_at(call, value, [at for at in indices if at is not None], updates, given[0])
     first, kept = place_of(given), [value.shape[axis] for axis in rest]
     updates = call.op("expand", updates, shape=kept[:first] + positions.shape[:-1] + kept[first:])
     front = [*range(first, first + depth), *range(first), *range(first + depth, depth + len(rest))]
@@ -154,6 +157,18 @@ def index_put(call: Call) -> Value:
     operands = [moved(call, value, order), positions, moved(call, updates, front)]
     reduction = "add" if accumulates else "none"
     return moved(call, call.op("scatter_nd", *operands, reduction=reduction), inverse(order))
+
+
+def written_at(call: Call, value: Value, indices: list[Value], updates: Value, first: int) -> Value:
+    """x[:, .., i, j, ..] = values, without moving dimensions: with positions for the leading ones, too."""
+    depth = max(len(at.shape) for at in indices)
+    leading = [
+        call.reshape(iota(call, value.shape[dim]), [*[1] * dim, value.shape[dim], *[1] * (first - 1 - dim + depth)])
+        for dim in range(first)
+    ]
+    positions, count = index_tuples(call, leading + indices)
+    updates = call.op("expand", updates, shape=positions.shape[:count] + value.shape[first + len(indices) :])
+    return call.op("scatter_nd", value, positions, updates)
 
 
 def masked_put(call: Call, value: Value, indices: list[Value | None], updates: Value) -> Value:

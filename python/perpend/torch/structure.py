@@ -63,13 +63,15 @@ class Constant:
 class Arguments:
     """The arguments of a module, in its own structure or flat; flat ones may omit constants."""
 
-    def __init__(self, program: ExportedProgram, parameters: Sequence[str]) -> None:
-        self.spec = program.call_spec.in_spec
+    def __init__(self, program: ExportedProgram, parameters: Sequence[str], spec: Any, first: int) -> None:
+        """spec: the nesting of the arguments, which are the program's inputs from number `first` on."""
+        self.spec = spec
         positional, named = self.spec.children()
         self.parameters = list(parameters or names_of_parameters(program))[: positional.num_children]
         self.keywords: list[str] = list(named.context)
         self.is_nested = not all(child.is_leaf() for part in (positional, named) for child in part.children())
         inputs = [spec.arg for spec in program.graph_signature.input_specs if spec.kind == InputKind.USER_INPUT]
+        inputs = inputs[first:]
         arrays = (TensorArgument, SymIntArgument)
         self.names = [argument.name if isinstance(argument, arrays) else None for argument in inputs]
         self.has_numbers = any(isinstance(argument, SymIntArgument) for argument in inputs)

@@ -269,13 +269,13 @@ Value GraphImporter::importAnew(StringRef name, const llvm::StringMap<Value> &re
   return result;
 }
 
-std::optional<int64_t> GraphImporter::declaredRank(StringRef name) const {
+const ValueInfo *GraphImporter::declared(StringRef name) const {
   auto inner = llvm::find_if(llvm::reverse(scopes), [](const Scope &scope) { return scope.graph; });
-  for (const std::vector<ValueInfo> *list : {&inner->graph->outputs, &inner->graph->values})
+  for (const std::vector<ValueInfo> *list : {&inner->graph->inputs, &inner->graph->outputs, &inner->graph->values})
     for (const ValueInfo &value : *list)
       if (value.name == name && value.dims && value.kind == TypeProto::Kind::Tensor)
-        return value.dims->size();
-  return std::nullopt;
+        return &value;
+  return nullptr;
 }
 
 std::string GraphImporter::labelOf(mlir::Operation *op) const {

@@ -50,7 +50,7 @@ public:
 
   std::optional<Results> importSubgraph(const GraphProto &graph, llvm::ArrayRef<Value> inputs) override;
   Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) override;
-  std::optional<int64_t> declaredRank(StringRef name) const override;
+  const ValueInfo *declared(StringRef name) const override;
   std::string labelOf(mlir::Operation *op) const override;
 
 private:

@@ -78,7 +78,19 @@ const GraphProto *Node::graph(StringRef name) const {
 }
 
 std::optional<int64_t> Node::declaredRank(size_t output) const {
-  return output < proto.outputs.size() ? subgraphs.declaredRank(proto.outputs[output]) : std::nullopt;
+  const ValueInfo *declared = output < proto.outputs.size() ? subgraphs.declared(proto.outputs[output]) : nullptr;
+  return declared ? std::optional<int64_t>(declared->dims->size()) : std::nullopt;
+}
+
+bool Node::declaresSameExtent(size_t input, size_t output, size_t dim) const {
+  if (input >= proto.inputs.size() || output >= proto.outputs.size())
+    return false;
+  const ValueInfo *before = subgraphs.declared(proto.inputs[input]);
+  const ValueInfo *after = subgraphs.declared(proto.outputs[output]);
+  if (!before || !after || dim >= before->dims->size() || dim >= after->dims->size())
+    return false;
+  const auto &from = (*before->dims)[dim], &to = (*after->dims)[dim];
+  return from.value == to.value && from.parameter == to.parameter && (from.value || !from.parameter.empty());
 }
 
 void Node::assumeLength(size_t index, std::optional<int64_t> count) {

@@ -27,8 +27,8 @@ public:
   /// Imports the nodes that compute a value once more, with replacements for some values that it depends on. Errors:
   /// null.
   virtual Value importAnew(StringRef name, const llvm::StringMap<Value> &replacements) = 0;
-  /// The rank that the model declares for a value, if any.
-  virtual std::optional<int64_t> declaredRank(StringRef name) const = 0;
+  /// What the model declares about a value of the graph that is being imported; null: nothing.
+  virtual const ValueInfo *declared(StringRef name) const = 0;
   /// "node 'a' (Conv)": the node from which this operator was imported.
   virtual std::string labelOf(mlir::Operation *op) const = 0;
 
@@ -61,6 +61,8 @@ struct Node {
   const GraphProto *graph(StringRef name) const;
   /// The rank that the model declares for an output, if any.
   std::optional<int64_t> declaredRank(size_t output = 0) const;
+  /// Whether the model declares the same extent for a dimension of an input and of an output.
+  bool declaresSameExtent(size_t input, size_t output, size_t dim) const;
   /// For a vector of unknown length: requires that it has as many elements as the node needs. Does nothing without a
   /// count.
   void assumeLength(size_t index, std::optional<int64_t> count);

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Updates.h"
 #include "graph/composites/Attention.h"
 
 using namespace mlir;
@@ -198,6 +199,24 @@ Results causal_conv(Builder &b, Values in, const Attributes &a) {
   return {result, sliceAxis(b, padded, 2, shapeOf(x)[2], kept)};
 }
 
+/// A block that lies in one piece: of a single sequence, and not around the end. Null: it does not.
+static Value writtenInPlace(Builder &b, Value cache, Value block, Value starts, int64_t axis, bool isCircular) {
+  SymbolicInt extent = shapeOf(cache)[axis], count = shapeOf(block)[axis];
+  if (shapeOf(cache)[0] != SymbolicInt(1) || (isCircular && count != SymbolicInt(1)))
+    return {};
+  SymbolicInt position(0);
+  if (starts) {
+    position = b.measure(b.cast(b.reshape(starts, {}), b.i64()), "position");
+    if (position.isPoison())
+      return {};
+  }
+  if (isCircular)
+    position = mod(position, extent);
+  else
+    b.require(extent - count - position, "tensor scatter: the update does not end inside the cache");
+  return graph::update(b, cache, block, position, axis);
+}
+
 /// in: cache, update, first positions [batch] (0 without); mode linear, or circular: positions wrap around.
 /// result[n.., i, ..] = update[n.., i - position[n], ..] where the update reaches, else the cache's element.
 /// Source: ONNX TensorScatter-24.
@@ -217,6 +236,8 @@ Results tensor_scatter(Builder &b, Values in, const Attributes &a) {
   requireExtents(b, update, read, "tensor scatter: the update");
   if (Value starts = optionalInput(in, 2))
     requireExtents(b, shapeOf(starts), shape[0], "tensor scatter: the positions");
+  if (Value written = writtenInPlace(b, in[0], in[1], optionalInput(in, 2), axis, isCircular))
+    return {written};
   return {b.generate(
       in, shape, elementTypeOf(in[0]), [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
         Scalar offset(builder, loc, index[axis]);

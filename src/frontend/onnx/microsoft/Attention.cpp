@@ -436,6 +436,10 @@ Results importGroupQueryAttention(Node &node) {
   if (total.isPoison())
     return {};
   SymbolicInt cached = node.input(3) ? shapeOf(node.input(3))[2] : total, length = max(total, cached);
+  if (node.input(3) && node.declaresSameExtent(3, 1, 2)) { // past and present are one buffer
+    b.require(cached - total, "total_sequence_length is more than the buffer of keys and values has");
+    length = cached;
+  }
   requireAll(b,
              pointwise(
                  b, {last, number(b, length, b.i64())}, [](ArrayRef<Scalar> v) { return (v[0] >= 0) & (v[0] < v[1]); },
