@@ -232,7 +232,7 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
   target::addVariantTables(tables, variants);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
-  if (llvm::Error error = target::emitObject(tables, target::baselineTarget(), 2, stream))
+  if (llvm::Error error = target::emitObject(tables, target::baselineTarget(machines.front().code), 2, stream))
     return start.fail(std::move(error));
   llvm::Expected<std::string> path = scratch.write("tables.o", StringRef(object.data(), object.size()));
   if (!path)

@@ -212,7 +212,7 @@ LogicalResult Implementation::link(const target::TargetInfo &machine) {
   request.output = folder->pathOf("code.so");
   request.exports = {entryName.str()};
   for (StringRef name : target::builtinArchives(machine)) {
-    llvm::Expected<std::string> path = target::runtimeFilePath(name);
+    llvm::Expected<std::string> path = target::runtimeArchivePath(machine, name);
     if (!path)
       return fail(llvm::toString(path.takeError()));
     request.lazyArchives.push_back(*path);
