@@ -31,7 +31,7 @@ function(perpend_cross_runtime architecture triple package)
     BUILD_COMMAND ${CMAKE_COMMAND} --build ${folder} --target ${PERPEND_CROSS_ARCHIVES} perpend_runner
     BUILD_ALWAYS TRUE
     INSTALL_COMMAND "")
-  set_target_properties(perpend_runtime_${architecture} PROPERTIES PERPEND_FOLDER ${output})
+  set(PERPEND_CROSS_ARCHITECTURES ${PERPEND_CROSS_ARCHITECTURES} ${architecture} PARENT_SCOPE)
   add_dependencies(perpend_cross_runtimes perpend_runtime_${architecture})
   install(DIRECTORY ${output} DESTINATION lib USE_SOURCE_PERMISSIONS)
   install(DIRECTORY ${output} DESTINATION perpend/lib COMPONENT python USE_SOURCE_PERMISSIONS)

@@ -45,7 +45,8 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
     for (StringRef word : llvm::split(given, ' '))
       if (!word.empty())
         words.push_back(word.str());
-    if (!words.empty() && llvm::sys::findProgramByName(words.front()))
+    if (auto program = llvm::sys::findProgramByName(words.empty() ? "" : words.front());
+        program && llvm::sys::fs::can_execute(*program))
       return words;
     fail(title + "; the runner '" + given + "' is no program", "give the path of a program that can be executed");
     return {};

@@ -22,7 +22,8 @@ namespace perpend::cli {
 struct ForeignLibrary {
   std::string path;
   const target::Architecture *architecture = nullptr;
-  std::string variant; ///< of a library for several machines; empty: it chooses
+  std::string variant;            ///< of a library for several machines; empty: it chooses
+  mutable bool isRefused = false; ///< no runner starts it, and it has been said why
 };
 
 /// What the option --runner and the environment variable PERPEND_RUNNER are.

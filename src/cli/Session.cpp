@@ -48,7 +48,10 @@ private:
 
 std::unique_ptr<Session> Session::create(perpend_model *model, int64_t threads) {
   if (const ForeignLibrary *library = foreignLibraryOf(model)) {
+    if (library->isRefused)
+      return nullptr;
     std::unique_ptr<Runner> runner = Runner::start(*library, model->tables.entry.name, threads);
+    library->isRefused = !runner;
     return runner ? std::make_unique<ForeignSession>(model, std::move(runner)) : nullptr;
   }
   SessionOwner session = createSession(model, threads);

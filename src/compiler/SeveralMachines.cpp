@@ -15,6 +15,7 @@
 
 #include "graph/Graph.h"
 #include "host/Segments.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 
@@ -225,7 +226,7 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     table.descriptor = descriptorOf(description, machine, facts);
     if (llvm::Error error = writeTables(description, machine))
       return start.fail(std::move(error));
-    variants.push_back({table, machine.name, machine.features});
+    variants.push_back({table, machine.name, target::extensionsOf(machine)});
   }
   llvm::LLVMContext context;
   llvm::Module tables(name, context);

@@ -429,7 +429,11 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
     return fail(llvm::toString(std::move(error)));
   if (failed(compile(target)))
     return failure();
-  if (std::string needed = intrinsic.missingOn(host); !needed.empty()) {
+  const bool isForeign = target.code.triple != host.code.triple;
+  std::string needed = intrinsic.missingOn(host);
+  if (needed.empty() && isForeign && !intrinsic.objects.empty())
+    needed = target.features.front(); // its objects are of another architecture
+  if (!needed.empty()) {
     emitWarning(intrinsic.implementation.getLoc())
         << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this machine has no "
         << needed;

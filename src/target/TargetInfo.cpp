@@ -70,6 +70,7 @@ StringMap<bool> featuresOf(const Entry &entry) { return entry.architecture().fea
 /// What is known of a machine by its features.
 Machine machineWith(const Architecture &architecture, const StringMap<bool> &features) {
   Machine machine;
+  machine.features.push_back(architecture.baseExtension.str());
   for (StringRef name : architecture.extensions)
     if (features.lookup(name))
       machine.features.push_back(name.str());
@@ -246,12 +247,21 @@ TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const C
 
 } // namespace
 
-std::string TargetInfo::describe() const {
-  return Machine::describe() + ", isa " +
-         (features.empty() ? architectureOf(code)->baseExtension.str() : join(features, " "));
+std::vector<std::string> extensionsOf(const TargetInfo &target) {
+  std::vector<std::string> extensions = target.features;
+  if (const Architecture *architecture = architectureOf(target.code))
+    llvm::erase(extensions, architecture->baseExtension);
+  return extensions;
 }
 
-Error checkFeature(StringRef name) { return checkExtension(name, architectures()); }
+std::string TargetInfo::describe() const {
+  return Machine::describe() + ", isa " + (features.size() == 1 ? features.front() : join(extensionsOf(*this), " "));
+}
+
+Error checkFeature(StringRef name) {
+  auto isBase = [&](const Architecture *architecture) { return architecture->baseExtension == name; };
+  return llvm::any_of(architectures(), isBase) ? Error::success() : checkExtension(name, architectures());
+}
 
 std::vector<StringRef> targetNames() {
   std::vector<StringRef> names;

@@ -16,6 +16,7 @@
 namespace perpend::target {
 
 struct Machine;
+struct TargetInfo;
 
 /// The instruction behind a name of Machine::functions.
 struct InstructionFunction {
@@ -38,7 +39,7 @@ struct Architecture {
   uint16_t elfMachine;
 
   // Instruction sets, by LLVM's names.
-  llvm::StringRef baseExtension;                  ///< what the base level has
+  llvm::StringRef baseExtension;                  ///< what the base level has, for intrinsics that need it
   llvm::ArrayRef<llvm::StringLiteral> extensions; ///< beyond it; those that the runtime can ask for, in its order
   ExtensionGroup group;                           ///< of extensions that a system may refuse
   llvm::StringRef attributes;                     ///< LLVM's -mattr for all processors, behind a processor's own
@@ -74,6 +75,8 @@ const Architecture *architectureOf(const CodeGenerator &code);
 const Architecture *architectureOfElf(uint16_t elfMachine);
 /// That of this process; null if it is none of these.
 const Architecture *hostArchitecture();
+/// The features of a target that its base level has not, which an artifact requires.
+std::vector<std::string> extensionsOf(const TargetInfo &target);
 /// For errors, such as "x86-64, aarch64".
 std::string architectureNames();
 

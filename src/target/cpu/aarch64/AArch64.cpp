@@ -75,7 +75,7 @@ const Architecture &aarch64() {
                                             .triple = "aarch64-unknown-linux-gnu",
                                             .baseCpu = "generic",
                                             .elfMachine = ELF::EM_AARCH64,
-                                            .baseExtension = "fp-armv8",
+                                            .baseExtension = "neon",
                                             .extensions = extensions,
                                             .group = {},
                                             .attributes = attributes,
