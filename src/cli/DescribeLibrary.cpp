@@ -103,7 +103,8 @@ static const target::Architecture *foreignArchitectureOf(StringRef path) {
   if (!file)
     return llvm::consumeError(file.takeError()), nullptr;
   const auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
-  const target::Architecture *found = elf ? target::architectureOfElf(elf->getELFFile().getHeader().e_machine) : nullptr;
+  const target::Architecture *found =
+      elf ? target::architectureOfElf(elf->getELFFile().getHeader().e_machine) : nullptr;
   return found == target::hostArchitecture() ? nullptr : found;
 }
 

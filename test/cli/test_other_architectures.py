@@ -1,9 +1,10 @@
-"""Artifacts of another architecture than this machine's: what is in them, that they compute the same in an emulator, and
-what is said where they cannot run."""
+"""Artifacts of another architecture than this machine's: what is in them, that they compute the same in an emulator,
+and what is said where they cannot run."""
 
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 from pathlib import Path
@@ -118,7 +119,9 @@ class TestRefusals:
         succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1", folder=tmp_path)
         old = f"qemu-aarch64-static -cpu cortex-a53 -L {FOLDER}"
         assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
-        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1,aarch64", folder=tmp_path)
+        succeed(
+            "compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1,aarch64", folder=tmp_path
+        )
         assert "runs through qemu" in succeed("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
 
 
@@ -160,7 +163,9 @@ def save_convolutions(folder: Path) -> Path:
         helper.make_node("GlobalAveragePool", ["c2"], ["p"]),
         helper.make_node("Flatten", ["p"], ["y"]),
     ]
-    weights += [numpy_helper.from_array(np.array(number, np.float32), name) for name, number in (("zero", 0), ("six", 6))]
+    weights += [
+        numpy_helper.from_array(np.array(number, np.float32), name) for name, number in (("zero", 0), ("six", 6))
+    ]
     return save(folder / "conv.onnx", nodes, [value("x", ["n", 3, 19, 23])], [value("y", ["n", 24])], weights)
 
 
@@ -181,6 +186,17 @@ def save_loop(folder: Path) -> Path:
     weights = [numpy_helper.from_array(np.array(40, np.float32), "limit")]
     inputs = [value("n", [], TensorProto.INT64), value("x", ["k"])]
     return save(folder / "loop.onnx", nodes, inputs, [value("last", ["k"]), value("all", None)], weights)
+
+
+def test_kernels_use_the_instructions_of_the_machine(tmp_path: Path) -> None:
+    integers, block = save_integers(tmp_path), save_block(tmp_path)
+    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v1", "usdot"), ("aarch64", "mla")):
+        text = succeed("inspect", integers, "--stage", "asm", "--target", target, folder=tmp_path)
+        assert f"\t{instruction}\tv" in text, target
+    assert "\tsdot\tv" not in text
+    text = succeed("inspect", block, "--stage", "asm", "--target", "neoverse-n1", folder=tmp_path)
+    assert re.search(r"\tfmla\tv\d+\.4s, v\d+\.4s, v\d+\.s\[0\]", text), "by the lane of a register"
+    assert not re.search(r"\bz\d+\.s\b", text), "no vectors whose length is not known"
 
 
 @emulated

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import onnx
 import perpend
-from onnx_foreign import ForeignModel
 from onnx import numpy_helper
+from onnx_foreign import ForeignModel
 
 Execute = Callable[[list[Any]], list[Any]]
 

@@ -120,7 +120,7 @@ class ForeignModel:
         words = [emulator, "-L", LIBRARIES[emulator], str(runner(architecture)), path, "", str(threads)]
         self.kinds = kinds
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-        self.process = subprocess.Popen(words, preexec_fn=end_with_parent, **pipes)  # noqa: PLW1509
+        self.process = subprocess.Popen(words, preexec_fn=end_with_parent, **pipes)
         self.receive()
 
     def receive(self) -> list[Any]:

@@ -24,7 +24,8 @@ from onnx_runner import CASE_LIMIT_S, PASS, UNSUPPORTED, WRONG, Outcome, run_cas
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="pattern", default="", help="only cases whose name matches this regular expression")
-    parser.add_argument("--column", action="append", choices=[*PREPARE, *EMULATED, "all"], help="default: plain; repeatable")
+    columns = [*PREPARE, *EMULATED, "all"]
+    parser.add_argument("--column", action="append", choices=columns, help="default: plain; repeatable")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--limit", type=float, default=CASE_LIMIT_S, help="seconds for a case")
     parser.add_argument("--opt-level", type=int, default=3, help="of the compiler, 0 to 3")
