@@ -118,7 +118,7 @@ static bool receiveElements(int file, perpend_tensor &tensor) {
   if (isList(tensor.type))
     return receiveList(file, tensor);
   size_t count = elementCount(tensor), bytes = elementBytes(tensor);
-  tensor.data = calloc(count + 1, bytes); // kernels may require no alignment beyond malloc's of a caller
+  tensor.data = calloc(count + 1, bytes); // a run asks no more than malloc's alignment of its inputs
   if (!tensor.data || tensor.type != PERPEND_STRING)
     return tensor.data && receiveBytes(file, tensor.data, count * bytes);
   auto *texts = static_cast<perpend_string *>(tensor.data);
