@@ -127,7 +127,7 @@ ROOMS = {
     "src/arrays": "arrays and files of them: comparison, random values, .npy",
     "src/target": "machines as data, objects, linking",
     "src/target/vector": "code for vector units of any processor",
-    "src/target/cpu": "LLVM for processors; x86-64's parts in `x86/`, intrinsics as text in `intrinsics/`",
+    "src/target/cpu": "LLVM for processors; a folder for each architecture, intrinsics as text in `intrinsics/`",
     "src/tune": "search: candidates, cost model, database, processes that measure",
     "src/compiler": "from a module to an artifact: options, phases, several machines, descriptions",
     "src/tuning": "tuning of a model's kernels with the compiler and `src/tune`",

@@ -1,5 +1,5 @@
 // CPUID and XGETBV on x86-64 (a set counts only if the operating system saves its registers), hwcaps on AArch64. One
-// table per architecture (IsaX86.def for x86-64); a new instruction set is one row.
+// table per architecture (IsaX86.def, IsaAArch64.def); a new instruction set is one row.
 #include "Isa.h"
 #include <atomic>
 #include <cstdint>
@@ -105,9 +105,9 @@ struct FeatureRow {
 };
 
 static const FeatureRow featureTable[] = {
-    {"fp-armv8", AT_HWCAP, 0}, {"neon", AT_HWCAP, 1},  {"crc", AT_HWCAP, 7},      {"lse", AT_HWCAP, 8},
-    {"fullfp16", AT_HWCAP, 9}, {"rdm", AT_HWCAP, 12},  {"dotprod", AT_HWCAP, 20}, {"fp16fml", AT_HWCAP, 23},
-    {"sve", AT_HWCAP, 22},     {"sve2", AT_HWCAP2, 1}, {"i8mm", AT_HWCAP2, 13},   {"bf16", AT_HWCAP2, 14},
+#define PERPEND_ISA(...) {__VA_ARGS__},
+#define PERPEND_ISA_UNUSED(...) {__VA_ARGS__},
+#include "IsaAArch64.def"
 };
 
 static bool isPresent(const FeatureRow &row) { return (getauxval(row.word) >> row.bit) & 1; }

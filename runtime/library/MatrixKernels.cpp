@@ -160,7 +160,6 @@ MATRIX_KERNELS(OnBase, 16, )
 #define MATRIX_AVX512 [[gnu::target("avx512f,avx512vl,avx512dq,avx512bw")]]
 MATRIX_KERNELS(OnAvx2, 32, MATRIX_AVX2)
 MATRIX_KERNELS(OnAvx512, 64, MATRIX_AVX512)
-#endif
 
 // 0: not yet determined, then the bytes of the widest registers.
 int32_t registerBytes() {
@@ -169,14 +168,13 @@ int32_t registerBytes() {
   if (known)
     return known;
   known = 16;
-#if defined(__x86_64__)
   auto has = [](const char *name) { return runtime::hasInstructionSet(name); };
   if (has("avx2") && has("fma"))
     known = has("avx512f") && has("avx512vl") && has("avx512dq") && has("avx512bw") ? 64 : 32;
-#endif
   answer.store(known, std::memory_order_relaxed);
   return known;
 }
+#endif
 
 } // namespace
 

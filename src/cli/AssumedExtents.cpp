@@ -1,7 +1,7 @@
 //===- AssumedExtents.cpp - finds extents that were not given -------------===//
 
 #include "cli/AssumedExtents.h"
-#include "cli/CompiledModel.h"
+#include "cli/Session.h"
 #include "support/SymbolicInt.h"
 
 namespace perpend::cli {
@@ -19,7 +19,7 @@ namespace {
 class Shapes {
 public:
   Shapes(perpend_model *model, ArrayRef<std::optional<Array>> given)
-      : model(model), given(given), session(createSession(model, 1)) {}
+      : model(model), given(given), session(Session::create(model, 1)) {}
 
   /// False if inputs are lists, whose extents are unknown before the run.
   bool canTell() const;
@@ -28,7 +28,7 @@ public:
 private:
   perpend_model *model;
   ArrayRef<std::optional<Array>> given;
-  SessionOwner session;
+  std::unique_ptr<Session> session;
 };
 } // namespace
 
@@ -53,17 +53,8 @@ bool Shapes::fit(const llvm::StringMap<int64_t> &symbols) {
     }
     inputs.push_back({nullptr, shapes[i].data(), static_cast<int32_t>(shapes[i].size()), info->type});
   }
-  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
-    int32_t rank = perpend_model_output(model, i)->rank;
-    llvm::SmallVector<int64_t> shape(std::max(rank, 1), 1);
-    perpend_status status = perpend_session_output_shape(session.get(), inputs.data(),
-                                                         static_cast<int32_t>(inputs.size()), i, shape.data());
-    if (status != PERPEND_OK && status != PERPEND_SHAPE_UNKNOWN)
-      return false;
-    if (status == PERPEND_OK && llvm::is_contained(shape, 0))
-      return false;
-  }
-  return true;
+  auto outputs = session->outputShapes(inputs);
+  return outputs && llvm::none_of(*outputs, [](ArrayRef<int64_t> shape) { return llvm::is_contained(shape, 0); });
 }
 
 /// The values to try: powers of 2, small ones first.

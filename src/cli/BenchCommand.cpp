@@ -154,6 +154,11 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
   if (!model)
     return UserError;
+  if (foreignLibraryOf(model.get()))
+    return fail("the model is for another architecture than this machine's: an emulator's times say nothing of it",
+                "perpend check and perpend run execute it; to measure it, compile it with --exe and run it there with "
+                "--repeat"),
+           UserError;
   std::optional<Inputs> inputs = makeInputs(model.get(), options.source, options.inputs);
   if (!inputs)
     return UserError;

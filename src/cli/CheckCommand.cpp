@@ -4,6 +4,8 @@
 #include "cli/Command.h"
 #include "cli/Inputs.h"
 #include "cli/References.h"
+#include "cli/Runner.h"
+#include "cli/Session.h"
 #include "host/Host.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -126,17 +128,15 @@ struct Variant {
 
 /// The outputs of the last run, then the states. nullopt, printed: a run failed.
 static std::optional<std::vector<Array>> runOften(perpend_model *model, const Inputs &inputs, unsigned runs) {
-  SessionOwner session = createSession(model, 0);
+  std::unique_ptr<Session> session = Session::create(model, 0);
   std::optional<std::vector<Array>> outputs;
   for (unsigned run = 0; session && run < runs; ++run)
-    if (outputs = runOnce(model, session.get(), inputs.arrays, inputs.advice()); !outputs)
+    if (outputs = session->run(inputs.arrays, inputs.advice()); !outputs)
       return std::nullopt;
-  for (int32_t state = 0; outputs && state < perpend_model_state_count(model); ++state) {
-    perpend_tensor view{};
-    if (perpend_session_state(session.get(), state, &view) != PERPEND_OK)
-      return fail(perpend_error_message()), std::nullopt;
-    outputs->push_back(Array::copyOf(view));
-  }
+  std::optional<std::vector<Array>> states = outputs ? session->states() : std::nullopt;
+  if (!states)
+    return std::nullopt;
+  llvm::append_range(*outputs, *states);
   return outputs;
 }
 
@@ -180,6 +180,8 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   TemporaryFolder folder;
   CompileReport report;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
+  if (model && !announceRunner(model.get()))
+    return UserError;
   std::optional<Inputs> made = model ? makeInputs(model.get(), options.source, options.inputs) : std::nullopt;
   if (!made)
     return UserError;
@@ -206,11 +208,13 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
 
 int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   CheckOptions options;
+  std::string runner;
   OptionList list;
   list.add("against", options.against, "NAMES",
            "references, separated by commas: interpreter (default), plan (what is launched, in the interpreter), "
            "onnxruntime");
   options.inputs.addTo(list);
+  addRunnerOption(list, runner);
   list.add("entry", options.source.entry, "NAME", "the entry, of a model with several (default: the first)");
   list.add("dim", options.source.dimensions, "NAME=VALUE", "as in `perpend compile`");
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
@@ -227,6 +231,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
     if (name != "interpreter" && name != "plan" && name != "onnxruntime")
       return fail("option '--against': unknown reference '" + name + "'", "references: interpreter, plan, onnxruntime"),
              UsageError;
+  useRunner(runner);
   options.source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(options.source.path, /*mayBeCompiled=*/false);
   if (!kind)

@@ -2,6 +2,7 @@
 
 #include "cli/Command.h"
 #include "support/WriteFile.h"
+#include "target/Link.h"
 #include "target/TargetInfo.h"
 
 #include "perpend.h"
@@ -173,7 +174,12 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
     llvm::Expected<target::TargetInfo> info = target::resolveTarget(name);
     if (!info)
       return fail(info.takeError());
-    llvm::outs() << (name == "host" ? "host = " : "") << info->describe() << "\n";
+    llvm::outs() << (name == "host" ? "host = " : "") << info->describe();
+    if (llvm::Error missing = target::runtimeArchivePath(*info).takeError()) {
+      llvm::consumeError(std::move(missing));
+      llvm::outs() << "; not in this installation, which has no runtime for it";
+    }
+    llvm::outs() << "\n";
   }
   return Good;
 }

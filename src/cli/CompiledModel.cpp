@@ -1,6 +1,7 @@
 //===- CompiledModel.cpp - compiled models for commands -------------------===//
 
 #include "cli/CompiledModel.h"
+#include "cli/Session.h"
 
 #include "support/TemporaryFolders.h"
 
@@ -72,6 +73,7 @@ ModelOwner selectEntry(ModelOwner model, StringRef entry) {
 std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path, StringRef entry) {
   constexpr const char *force = "PERPEND_TARGET"; // runtime/variants/ChooseVariant.h
   std::vector<std::pair<std::string, ModelOwner>> variants;
+  const bool isForeign = foreignLibraryOf(model.get());
   const llvm::json::Object facts = descriptionOf(model.get());
   const llvm::json::Array *machines = facts.getArray("variants");
   if (const char *forced = std::getenv(force); !machines || (forced && *forced)) {
@@ -81,6 +83,10 @@ std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner mo
   for (const llvm::json::Value &machine : *machines) {
     const llvm::json::Object &object = objectOf(machine);
     std::string name = object.getString("target").value_or("").str();
+    if (isForeign) {
+      variants.emplace_back(name, selectEntry(loadOrDescribe(path, name), entry));
+      continue;
+    }
     perpend_model *variant = nullptr;
     setenv(force, name.c_str(), /*replace=*/1);
     if (perpend_model_load(path.str().c_str(), &variant) == PERPEND_OK)
@@ -108,11 +114,11 @@ std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &fold
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report) {
   if (source.kind == ModelKind::Library)
-    return selectEntry(loadLibrary(source.path), source.entry);
+    return selectEntry(loadOrDescribe(source.path), source.entry);
   std::string library = libraryPathOf(source, folder);
   if (!compileModel(source, options, ArtifactKind::SharedLibrary, library, report))
     return nullptr;
-  return selectEntry(loadLibrary(library), source.entry);
+  return selectEntry(loadOrDescribe(library), source.entry);
 }
 
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {
@@ -120,7 +126,7 @@ ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, co
   std::string library = folder.pathOf("part" + std::to_string(number++) + ".so");
   if (!compileGuarded(module, options, ArtifactKind::SharedLibrary, library))
     return nullptr;
-  return loadLibrary(library);
+  return loadOrDescribe(library);
 }
 
 Execution::Execution(perpend_model *model, perpend_session *session, ArrayRef<Array> arrays, StringRef advice)
@@ -137,10 +143,7 @@ bool Execution::run() {
   if (perpend_session_run(session, inputs.data(), static_cast<int32_t>(inputs.size()), outputs.data(),
                           static_cast<int32_t>(outputs.size())) == PERPEND_OK)
     return true;
-  std::string message = perpend_error_message();
-  if (!advice.empty())
-    message += (StringRef(message).contains("; hint: ") ? "; " : "; hint: ") + advice;
-  fail(message);
+  failRun(perpend_error_message(), advice);
   return false;
 }
 

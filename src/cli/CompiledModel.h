@@ -43,11 +43,17 @@ ModelOwner selectEntry(ModelOwner model, StringRef entry);
 /// Loads a library that this machine may not support, for queries only; `refusal`: why it does not run here. Null,
 /// printed like by loadLibrary: it is invalid for another reason.
 ModelOwner describeLibrary(StringRef path, std::string &refusal);
+/// A library of another architecture, for queries, and for a runner to run (Runner.h); null: it is of this machine's.
+struct ForeignLibrary;
+const ForeignLibrary *foreignLibraryOf(const perpend_model *model);
+/// loadLibrary, or describeLibrary where the architecture is another. `variant`: of a library for several machines.
+ModelOwner loadOrDescribe(StringRef path, StringRef variant = "");
 /// For a model for several machines: its variants that this machine can run, by name (the names of others are printed);
 /// otherwise the model itself, without a name. `path`: the library's. `entry`: of the variants. Ignores PERPEND_TARGET.
 std::vector<std::pair<std::string, ModelOwner>> comparedVariantsOf(ModelOwner model, StringRef path, StringRef entry);
 SessionOwner createSession(perpend_model *model, int64_t threads);
-/// Loads a library, or compiles anything else into `folder` first; the entry of the source.
+/// Loads a library, or compiles anything else into `folder` first; the entry of the source. What is of another
+/// architecture is described only.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report = nullptr);
 /// The path of the library that loadOrCompile loaded.
@@ -56,7 +62,7 @@ std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &fold
 llvm::json::Object descriptionOf(const perpend_model *model);
 /// An entry of the descriptor; empty if a damaged file has something other than an object there.
 const llvm::json::Object &objectOf(const llvm::json::Value &value);
-/// Compiles a module, consumes it, and loads the result.
+/// Compiles a module, consumes it, and loads the result, as loadOrCompile does.
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder);
 
 /// Prepared runs for timing: nothing is copied.

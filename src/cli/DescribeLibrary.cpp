@@ -5,7 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "cli/CompiledModel.h"
+#include "cli/Runner.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/ModuleTable.h"
 
 #include "../runtime/Model.h"
@@ -63,6 +64,7 @@ namespace {
 struct Description {
   explicit Description(std::string found); ///< at least a head
 
+  ForeignLibrary library;      ///< without an architecture: this machine lacks something else
   std::vector<uint64_t> words; // aligned as tables are
   std::vector<perpend_entry_functions> others;
   perpend_module module = {};
@@ -92,6 +94,38 @@ Description::Description(std::string found) {
   module.others = others.data();
 }
 
+static void freeDescription(void *handle) { delete static_cast<Description *>(handle); }
+
+/// Null: it is none that the compiler knows, or this machine's.
+static const target::Architecture *foreignArchitectureOf(StringRef path) {
+  auto file = llvm::object::ObjectFile::createObjectFile(path);
+  if (!file)
+    return llvm::consumeError(file.takeError()), nullptr;
+  const auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
+  const target::Architecture *found =
+      elf ? target::architectureOfElf(elf->getELFFile().getHeader().e_machine) : nullptr;
+  return found == target::hostArchitecture() ? nullptr : found;
+}
+
+const ForeignLibrary *foreignLibraryOf(const perpend_model *model) {
+  const perpend_model *whole = model->base ? model->base : model;
+  if (whole->unload != freeDescription)
+    return nullptr;
+  const ForeignLibrary &library = static_cast<const Description *>(whole->handle)->library;
+  return library.architecture ? &library : nullptr;
+}
+
+ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
+  const target::Architecture *architecture = foreignArchitectureOf(path);
+  if (!architecture)
+    return loadLibrary(path);
+  std::string refusal;
+  ModelOwner model = describeLibrary(path, refusal);
+  if (model && model->unload == freeDescription)
+    static_cast<Description *>(model->handle)->library = {path.str(), architecture, variant.str()};
+  return model;
+}
+
 ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   perpend_model *model = nullptr;
   perpend_status status = perpend_model_load(path.str().c_str(), &model);
@@ -99,7 +133,8 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
     return ModelOwner(model);
   refusal = perpend_error_message();
   std::string tables;
-  if (status == PERPEND_UNSUPPORTED_CPU || status == PERPEND_NOT_FOUND) // the latter: of its weights
+  if (status == PERPEND_UNSUPPORTED_CPU || status == PERPEND_INCOMPATIBLE ||
+      status == PERPEND_NOT_FOUND) // the latter: of its weights
     tables = tablesIn(path);
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
@@ -107,7 +142,7 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
     return fail(perpend_error_message()), nullptr;
   model->handle = description.release();
-  model->unload = [](void *handle) { delete static_cast<Description *>(handle); };
+  model->unload = freeDescription;
   refusal.resize(std::min(refusal.size(), refusal.find("; hint: ")));
   return ModelOwner(model);
 }

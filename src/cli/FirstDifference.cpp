@@ -8,6 +8,7 @@
 
 #include "arrays/Compare.h"
 #include "cli/References.h"
+#include "cli/Session.h"
 #include "graph/Attributes.h"
 #include "graph/States.h"
 
@@ -101,8 +102,8 @@ std::string Search::problemOf(size_t index) {
   if (!reference)
     return "the interpreter cannot compute it";
   ModelOwner model = loadCompiled(*part, options, folder);
-  SessionOwner session = model ? createSession(model.get(), 1) : nullptr;
-  std::optional<std::vector<Array>> outputs = session ? runOnce(model.get(), session.get(), inputs) : std::nullopt;
+  std::unique_ptr<Session> session = model ? Session::create(model.get(), 1) : nullptr;
+  std::optional<std::vector<Array>> outputs = session ? session->run(inputs) : std::nullopt;
   if (!outputs)
     return "the model up to there does not compile or run";
   arrays::Comparison comparison = arrays::compare(outputs->front(), reference->front(), options.precision);

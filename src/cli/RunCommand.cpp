@@ -3,6 +3,8 @@
 #include "cli/Command.h"
 #include "cli/CompiledModel.h"
 #include "cli/Inputs.h"
+#include "cli/Runner.h"
+#include "cli/Session.h"
 #include "support/ReadableText.h"
 
 #include "llvm/Support/Format.h"
@@ -40,10 +42,11 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   ModelSource source;
   CompileOptions options;
   InputOptions inputOptions;
-  std::string directory;
+  std::string directory, runner;
   int64_t threads = 0, repetitions = 1;
   OptionList list;
   inputOptions.addTo(list);
+  addRunnerOption(list, runner);
   list.addOutputFolder("output-dir", directory, "DIR",
                        "write every output to DIR/NAME.npy; a sequence or optional value to the folder DIR/NAME");
   list.add("threads", threads, "N", "at most N threads (default 0: all usable cores)");
@@ -62,6 +65,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
     return *code;
   if (!list.checkOutputs(positional[0]))
     return UserError;
+  useRunner(runner);
   source.path = positional[0];
   std::optional<ModelKind> kind = modelKindOf(source.path);
   if (!kind)
@@ -73,16 +77,22 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   ModelOwner model = loadOrCompile(source, options, folder);
   if (!model)
     return UserError;
+  if (repetitions > 1 && foreignLibraryOf(model.get()))
+    return fail("option '--repeat': the model runs on another machine or an emulator, whose times say nothing of it",
+                "leave the option out"),
+           UserError;
+  if (!announceRunner(model.get()))
+    return UserError;
   std::optional<Inputs> made = makeInputs(model.get(), source, inputOptions);
-  SessionOwner session = made ? createSession(model.get(), threads) : nullptr;
+  std::unique_ptr<Session> session = made ? Session::create(model.get(), threads) : nullptr;
   if (!session)
     return UserError;
   ArrayRef<Array> inputs = made->arrays;
   made->print(model.get());
-  std::optional<std::vector<Array>> outputs = runOnce(model.get(), session.get(), inputs, made->advice());
+  std::optional<std::vector<Array>> outputs = session->run(inputs, made->advice());
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;
-  if (repetitions > 1 && !repeat(model.get(), session.get(), inputs, repetitions))
+  if (repetitions > 1 && !repeat(model.get(), session->local(), inputs, repetitions))
     return UserError;
   return Good;
 }

@@ -3,6 +3,7 @@
 #include "compiler/Description.h"
 #include "graph/Assets.h"
 #include "graph/Attributes.h"
+#include "target/cpu/Architecture.h"
 #include "tile/Attributes.h"
 
 #include "graph/Requirements.h"
@@ -313,7 +314,7 @@ static llvm::json::Array toJson(ArrayRef<StateDescription> states) {
 
 static llvm::json::Object toJson(const MachineDescription &machine) {
   return llvm::json::Object{{"target", machine.target.name},
-                            {"isa", llvm::json::Array(machine.target.features)},
+                            {"isa", llvm::json::Array(target::extensionsOf(machine.target))},
                             {"codeBytes", machine.codeBytes},
                             {"weightsBytes", machine.weightsBytes}};
 }
@@ -349,7 +350,7 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                             {"name", description.table.name},
                             {"target", target.name},
                             {"precision", description.precision},
-                            {"isa", llvm::json::Array(target.features)},
+                            {"isa", llvm::json::Array(target::extensionsOf(target))},
                             {"kernels", llvm::json::Array(description.kernels)},
                             {"weightsBytes", description.table.weightsBytes}};
   describe(description.entries.front(), object);

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "compiler/Description.h"
+#include "target/cpu/Architecture.h"
 
 #include "runtime/Types.h"
 
@@ -221,7 +222,7 @@ llvm::Error writeTables(ModelDescription &description, const target::TargetInfo 
   head.stateFacts = stateFactsOf(description, writer);
   head.name = writer.text(table.name);
   head.target = writer.text(target.name);
-  head.isa = writer.texts(target.features);
+  head.isa = writer.texts(target::extensionsOf(target));
   head.kernels = writer.texts(description.kernels);
   head.texts = textsOf(table.texts, writer);
   head.descriptor = writer.text(table.descriptor);

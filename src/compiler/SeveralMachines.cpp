@@ -13,6 +13,7 @@
 
 #include "graph/Graph.h"
 #include "host/Segments.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 
@@ -223,14 +224,14 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     table.descriptor = descriptorOf(description, machine, facts);
     if (llvm::Error error = writeTables(description, machine))
       return start.fail(std::move(error));
-    variants.push_back({table, machine.name, machine.features});
+    variants.push_back({table, machine.name, target::extensionsOf(machine)});
   }
   llvm::LLVMContext context;
   llvm::Module tables(name, context);
   target::addVariantTables(tables, variants);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);
-  if (llvm::Error error = target::emitObject(tables, target::baselineTarget(), 2, stream))
+  if (llvm::Error error = target::emitObject(tables, target::baselineTarget(machines.front().code), 2, stream))
     return start.fail(std::move(error));
   llvm::Expected<std::string> path = scratch.write("tables.o", StringRef(object.data(), object.size()));
   if (!path)

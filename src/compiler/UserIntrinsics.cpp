@@ -211,7 +211,7 @@ LogicalResult Implementation::link(const target::TargetInfo &machine) {
   request.output = folder->pathOf("code.so");
   request.exports = {entryName.str()};
   for (StringRef name : target::builtinArchives(machine)) {
-    llvm::Expected<std::string> path = target::runtimeFilePath(name);
+    llvm::Expected<std::string> path = target::runtimeArchivePath(machine, name);
     if (!path)
       return fail(llvm::toString(path.takeError()));
     request.lazyArchives.push_back(*path);
@@ -428,7 +428,11 @@ LogicalResult Implementation::verify(const target::TargetInfo &target, const tar
     return fail(llvm::toString(std::move(error)));
   if (failed(compile(target)))
     return failure();
-  if (std::string needed = intrinsic.missingOn(host); !needed.empty()) {
+  const bool isForeign = target.code.triple != host.code.triple;
+  std::string needed = intrinsic.missingOn(host);
+  if (needed.empty() && isForeign && !intrinsic.objects.empty())
+    needed = target.features.front(); // its objects are of another architecture
+  if (!needed.empty()) {
     emitWarning(intrinsic.implementation.getLoc())
         << file << ": intrinsic '" << intrinsic.name << "' is not compared with its description: this machine has no "
         << needed;

@@ -257,7 +257,7 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const Artif
   request.strip = true;
   request.objects.insert(request.objects.end(), parts.users.begin(), parts.users.end());
   auto addArchive = [&](StringRef name, std::vector<std::string> &archives) {
-    llvm::Expected<std::string> path = target::runtimeFilePath(name);
+    llvm::Expected<std::string> path = target::runtimeArchivePath(target, name);
     if (!path)
       return fail(path.takeError());
     archives.push_back(*path);

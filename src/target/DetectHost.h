@@ -14,7 +14,11 @@
 
 namespace perpend::target {
 
+struct Architecture;
+const Architecture *hostArchitecture();
+
 struct HostFacts {
+  const Architecture *architecture = hostArchitecture();
   llvm::StringMap<bool> features;                 ///< by LLVM's names: supported by processor and system
   uint64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< data caches as seen by one core; 0: unknown
 };

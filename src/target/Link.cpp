@@ -42,8 +42,9 @@ Arguments commonArguments(const LinkRequest &request, const Architecture &archit
 }
 
 /// Links into the scratch directory first.
-Error finish(Arguments arguments, const LinkRequest &request, const ScratchDirectory &scratch, bool isSharedLibrary) {
-  Expected<std::vector<std::string>> stubs = libcStubPaths();
+Error finish(Arguments arguments, const LinkRequest &request, const Architecture &architecture,
+             const ScratchDirectory &scratch, bool isSharedLibrary) {
+  Expected<std::vector<std::string>> stubs = libcStubPaths(architecture);
   if (!stubs)
     return stubs.takeError();
   append(arguments, request.libraries);
@@ -92,7 +93,7 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   arguments.push_back("--whole-archive");
   append(arguments, request.archives);
   arguments.push_back("--no-whole-archive");
-  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/true);
+  return finish(std::move(arguments), request, **architecture, *scratch, /*isSharedLibrary=*/true);
 }
 
 Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
@@ -113,7 +114,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   append(arguments, request.objects);
   append(arguments, request.lazyArchives);
   append(arguments, request.archives);
-  return finish(std::move(arguments), request, *scratch, /*isSharedLibrary=*/false);
+  return finish(std::move(arguments), request, **architecture, *scratch, /*isSharedLibrary=*/false);
 }
 
 } // namespace perpend::target

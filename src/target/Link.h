@@ -34,6 +34,10 @@ llvm::Error writeStaticLibrary(const LinkRequest &request);
 /// The runtime's archives that implement operations for which the target has no instructions.
 std::vector<std::string> builtinArchives(const TargetInfo &target);
 
+/// The path of an archive of the runtime for the target's architecture: that of this process lies as runtimeFilePath
+/// says, another one in the folder of its name there. Errors: it is in none of the places.
+llvm::Expected<std::string> runtimeArchivePath(const TargetInfo &target, llvm::StringRef name = "libperpend_runtime.a");
+
 /// The path of the file `name`: in PERPEND_RUNTIME_DIR, otherwise in ../lib or beside the program or library that
 /// contains the compiler, otherwise in the build tree. Errors: in none of these (lists the places).
 llvm::Expected<std::string> runtimeFilePath(llvm::StringRef name = "libperpend_runtime.a");

@@ -36,9 +36,25 @@ static SmallVector<std::string> runtimeFolders() {
 
 std::vector<std::string> builtinArchives(const TargetInfo &target) {
   const Architecture *architecture = architectureOf(target.code);
-  if (!architecture || target.hasFeature(architecture->halfConversions))
+  if (!architecture || architecture->halfConversions.empty() || target.hasFeature(architecture->halfConversions))
     return {};
   return {"libperpend_builtins.a"};
+}
+
+Expected<std::string> runtimeArchivePath(const TargetInfo &target, StringRef name) {
+  const Architecture *architecture = architectureOf(target.code);
+  if (!architecture || architecture == hostArchitecture())
+    return runtimeFilePath(name);
+  Expected<std::string> path = runtimeFilePath((architecture->name + "/" + name).str());
+  if (path)
+    return path;
+  consumeError(path.takeError());
+  const bool isRuntimeThere =
+      !errorToBool(runtimeFilePath((architecture->name + "/libperpend_runtime.a").str()).takeError());
+  return createStringError(formatv("target '{0}': this installation has no {1} for {2}\nhint: {3}", target.name, name,
+                                   architecture->name,
+                                   isRuntimeThere ? "compile the model on a machine of that architecture"
+                                                  : "`./dev setup` installs the cross compiler that builds it"));
 }
 
 Expected<std::string> runtimeFilePath(StringRef name) {

@@ -8,12 +8,14 @@
 #include "target/TargetInfo.h"
 #include "target/DetectHost.h"
 #include "target/IntrinsicTexts.h"
+#include "target/cpu/Architecture.h"
+#include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/TargetParser/X86TargetParser.h"
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -26,22 +28,15 @@ namespace perpend::target {
 namespace {
 
 struct Entry {
+  const Architecture &(*architecture)();
   StringLiteral name;
   unsigned l1KiB, l2KiB, l3KiB, fmaPerCycle, gemmRows, megabytesPerSecond, megahertz;
 };
 
 constexpr Entry entries[] = {
-#define PERPEND_TARGET(name, ...) {name, __VA_ARGS__},
+#define PERPEND_TARGET(architecture, name, ...) {architecture, name, __VA_ARGS__},
 #include "target/Targets.def"
 };
-
-constexpr StringLiteral isaNames[] = {
-#define PERPEND_ISA(name, ...) name,
-#define PERPEND_ISA_UNUSED(...)
-#include "runtime/IsaX86.def"
-};
-
-constexpr StringLiteral amxParts[] = {"amx-tile", "amx-int8", "amx-bf16"};
 
 /// Changes to a machine's features: name -> on or off. Sorted, so that the order of the request does not matter.
 using FeatureChanges = std::map<std::string, bool>;
@@ -63,43 +58,33 @@ std::string guess(StringRef text, ArrayRef<StringRef> names) {
   return distance(best) <= text.size() / 3 ? formatv("did you mean '{0}'? ", best).str() : "";
 }
 
-std::vector<StringRef> isaNameList() { return {std::begin(isaNames), std::end(isaNames)}; }
+/// LLVM's name of the processor.
+StringRef cpuOf(const Entry &entry) {
+  const Architecture &architecture = entry.architecture();
+  return entry.name == architecture.name ? architecture.baseCpu : StringRef(entry.name);
+}
 
 /// All features of a processor that LLVM knows.
-StringMap<bool> featuresOf(StringRef cpu) {
-  SmallVector<StringRef, 0> cpuFeatures;
-  X86::getFeaturesForCPU(cpu, cpuFeatures);
-  StringMap<bool> enabled;
-  for (StringRef feature : cpuFeatures) {
-    X86::updateImpliedFeatures(feature, true, enabled);
-    enabled[feature] = true;
-  }
-  return enabled;
+StringMap<bool> featuresOf(const Entry &entry) { return entry.architecture().featuresOf(cpuOf(entry)); }
+
+/// What is known of a machine by its features.
+Machine machineWith(const Architecture &architecture, const StringMap<bool> &features) {
+  Machine machine;
+  machine.features.push_back(architecture.baseExtension.str());
+  for (StringRef name : architecture.extensions)
+    if (features.lookup(name))
+      machine.features.push_back(name.str());
+  architecture.describe(machine);
+  return machine;
 }
 
-std::vector<std::string> isaOf(StringRef cpu, const FeatureChanges &changes) {
-  StringMap<bool> enabled = featuresOf(cpu);
+Machine machineOf(const Entry &entry, const FeatureChanges &changes) {
+  StringMap<bool> enabled = featuresOf(entry);
   for (bool on : {true, false}) // switching off overrides what switching on implies
     for (const auto &[feature, wanted] : changes)
-      if (wanted == on) {
-        X86::updateImpliedFeatures(feature, on, enabled);
-        enabled[feature] = on;
-      }
-  std::vector<std::string> isa;
-  for (StringRef name : isaNames)
-    if (enabled.lookup(name))
-      isa.push_back(name.str());
-  return isa;
-}
-
-/// Only AVX-512BW has 64-byte instructions for elements of 8 and 16 bits.
-unsigned vectorBytesOf(function_ref<bool(StringRef)> has) {
-  if (has("avx512f") && has("avx512vl") && has("avx512bw"))
-    return 64;
-  return has("avx2") ? 32 : 16;
-}
-unsigned vectorBytesOf(const StringMap<bool> &features) {
-  return vectorBytesOf([&](StringRef name) { return features.lookup(name); });
+      if (wanted == on)
+        entry.architecture().setFeature(feature, on, enabled);
+  return machineWith(entry.architecture(), enabled);
 }
 
 /// Difference of two processors: the number of features that only one of them has.
@@ -121,24 +106,49 @@ double differences(const CacheSizes &a, const CacheSizes &b) {
 
 /// Difference in the features that generated code may use, except those that a system may refuse, since they say
 /// nothing about the processor.
-size_t isaDifferences(const StringMap<bool> &a, const StringMap<bool> &b) {
-  return llvm::count_if(isaNames, [&](StringRef name) {
-    return !llvm::is_contained(amxParts, name) && a.lookup(name) != b.lookup(name);
+size_t differences(const Architecture &architecture, const StringMap<bool> &a, const StringMap<bool> &b) {
+  return llvm::count_if(architecture.extensions, [&](StringRef name) {
+    return !llvm::is_contained(architecture.group.parts, name) && a.lookup(name) != b.lookup(name);
   });
 }
 
 /// The entry with equally wide vectors, then the most instruction sets in common, then the most other features (virtual
 /// machines hide some), then the most similar caches.
-const Entry &nearestEntry(const StringMap<bool> &features, const CacheSizes &caches) {
+const Entry &nearestEntry(const HostFacts &facts, const CacheSizes &caches) {
+  const Architecture &architecture = *facts.architecture;
+  const unsigned vectorBytes = machineWith(architecture, facts.features).vectorBytes;
   auto unlikeness = [&](const Entry &entry) {
-    const StringMap<bool> own = featuresOf(entry.name);
-    return std::tuple(vectorBytesOf(own) != vectorBytesOf(features), isaDifferences(own, features),
-                      differences(own, features), differences(cachesOf(entry), caches));
+    const StringMap<bool> own = featuresOf(entry);
+    return std::tuple(&entry.architecture() != &architecture, machineWith(architecture, own).vectorBytes != vectorBytes,
+                      differences(architecture, own, facts.features), differences(own, facts.features),
+                      differences(cachesOf(entry), caches));
   };
   return *llvm::min_element(entries, [&](const Entry &a, const Entry &b) { return unlikeness(a) < unlikeness(b); });
 }
 
-Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
+/// What a change can switch on or off: of each architecture its group, then its extensions.
+std::vector<StringRef> namesOf(ArrayRef<const Architecture *> all) {
+  std::vector<StringRef> names;
+  for (const Architecture *architecture : all) {
+    if (!architecture->group.name.empty())
+      names.push_back(architecture->group.name);
+    llvm::append_range(names, architecture->extensions);
+  }
+  return names;
+}
+
+Error checkExtension(StringRef name, ArrayRef<const Architecture *> all) {
+  auto isExtension = [&](const Architecture *architecture) {
+    return llvm::is_contained(architecture->extensions, name);
+  };
+  if (llvm::any_of(all, isExtension))
+    return Error::success();
+  const std::vector<StringRef> names = namesOf(all);
+  return createStringError(
+      formatv("unknown feature '{0}'\nhint: {1}features: {2}", name, guess(name, names), join(names, ", ")));
+}
+
+Error addFeature(const Architecture &architecture, StringRef text, StringRef feature, FeatureChanges &changes) {
   const bool on = feature.consume_front("+");
   if (!on && !feature.consume_front("-")) {
     std::string cure = feature.empty()         ? "leave out the comma, or name another machine behind it"
@@ -148,12 +158,12 @@ Error addFeature(StringRef text, StringRef feature, FeatureChanges &changes) {
                                      "hint: {2}",
                                      text, feature, cure));
   }
-  if (feature == "amx") {
-    for (StringRef part : amxParts)
+  if (!feature.empty() && feature == architecture.group.name) {
+    for (StringRef part : architecture.group.parts)
       changes[part.str()] = on;
     return Error::success();
   }
-  if (Error error = checkFeature(feature))
+  if (Error error = checkExtension(feature, &architecture))
     return createStringError(formatv("target '{0}': {1}", text, toString(std::move(error))));
   changes[feature.str()] = on;
   return Error::success();
@@ -164,10 +174,9 @@ std::string featureText(const FeatureChanges &changes) {
               ",");
 }
 
-/// For LLVM, whose masked comparisons of f16 in avx512fp16 swap their operands when one of them comes from memory: x <=
-/// y becomes y <= x.
-std::string codeFeatures(const FeatureChanges &changes) {
-  return featureText(changes) + (changes.empty() ? "" : ",") + "-avx512fp16";
+/// For LLVM.
+std::string codeFeatures(const Architecture &architecture, const FeatureChanges &changes) {
+  return featureText(changes) + (changes.empty() ? "" : ",") + architecture.attributes.str();
 }
 
 constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
@@ -221,34 +230,15 @@ std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
   return memories;
 }
 
-/// Scalar functions that are one instruction, which Lanes.cpp emits.
-std::vector<std::string> functionsOf(const Machine &machine) {
-  std::vector<std::string> functions;
-  const bool scales = machine.hasFeature("avx512f") && machine.hasFeature("avx512vl");
-  if (scales)
-    functions.push_back(scaleFunction.str());
-  if (scales && machine.hasFeature("avx512bf16"))
-    functions.push_back(roundToBF16Function.str());
-  if (machine.hasFeature("f16c"))
-    functions.push_back(roundToF16Function.str());
-  return functions;
-}
-
 TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
+  const Architecture &architecture = entry.architecture();
   TargetInfo info;
-  info.code = {"x86_64-unknown-linux-gnu", entry.name.str(), codeFeatures(changes)};
+  static_cast<Machine &>(info) = machineOf(entry, changes);
+  info.code = {architecture.triple.str(), cpuOf(entry).str(), codeFeatures(architecture, changes)};
   info.name = canonicalText(entry, changes, caches);
-  info.features = isaOf(entry.name, changes);
-  info.functions = functionsOf(info);
   info.levels = {{threadLevel.str()}};
-  info.units = {"vectors"};
-  if (info.hasFeature("amx-tile"))
-    info.units.push_back("tiles");
   info.memories = memoriesOf(entry, caches);
   info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
-  info.vectorBytes = vectorBytesOf([&](StringRef name) { return info.hasFeature(name); });
-  info.vectorRegisters = info.hasFeature("avx512vl") ? 32 : 16;
-  info.fusesMultiplyAdds = info.hasFeature("fma");
   info.fmaPerCycle = entry.fmaPerCycle;
   info.gemmRows = std::min(entry.gemmRows, info.mostGemmRows()); // features may take registers away
   info.cyclesPerSecond = entry.megahertz * 1e6;
@@ -257,15 +247,20 @@ TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const C
 
 } // namespace
 
+std::vector<std::string> extensionsOf(const TargetInfo &target) {
+  std::vector<std::string> extensions = target.features;
+  if (const Architecture *architecture = architectureOf(target.code))
+    llvm::erase(extensions, architecture->baseExtension);
+  return extensions;
+}
+
 std::string TargetInfo::describe() const {
-  return Machine::describe() + ", isa " + (features.empty() ? "sse2" : join(features, " "));
+  return Machine::describe() + ", isa " + (features.size() == 1 ? features.front() : join(extensionsOf(*this), " "));
 }
 
 Error checkFeature(StringRef name) {
-  if (llvm::is_contained(isaNames, name))
-    return Error::success();
-  return createStringError(formatv("unknown feature '{0}'\nhint: {1}features: amx, {2}", name,
-                                   guess(name, isaNameList()), join(isaNameList(), ", ")));
+  auto isBase = [&](const Architecture *architecture) { return architecture->baseExtension == name; };
+  return llvm::any_of(architectures(), isBase) ? Error::success() : checkExtension(name, architectures());
 }
 
 std::vector<StringRef> targetNames() {
@@ -276,21 +271,21 @@ std::vector<StringRef> targetNames() {
 }
 
 /// Whether a feature is offered together with everything that it requires, part of which a machine may hide.
-static bool isUsable(StringRef feature, const StringMap<bool> &offered) {
+static bool isUsable(StringRef feature, const HostFacts &facts) {
   StringMap<bool> needed;
-  X86::updateImpliedFeatures(feature, true, needed);
-  return offered.lookup(feature) &&
-         llvm::all_of(needed, [&](const auto &entry) { return offered.lookup(entry.first()); });
+  facts.architecture->setFeature(feature, true, needed);
+  return facts.features.lookup(feature) &&
+         llvm::all_of(needed, [&](const auto &entry) { return !entry.second || facts.features.lookup(entry.first()); });
 }
 
 std::string describeHost(const HostFacts &facts) {
   const CacheSizes caches = {unsigned(facts.l1Bytes >> 10), unsigned(facts.l2Bytes >> 10),
                              unsigned(facts.l3Bytes >> 10)};
-  const Entry &entry = nearestEntry(facts.features, caches);
-  const StringMap<bool> own = featuresOf(entry.name);
+  const Entry &entry = nearestEntry(facts, caches);
+  const StringMap<bool> own = featuresOf(entry);
   FeatureChanges changes;
-  for (StringRef name : isaNames)
-    if (const bool isThere = isUsable(name, facts.features); own.lookup(name) != isThere)
+  for (StringRef name : facts.architecture->extensions)
+    if (const bool isThere = isUsable(name, facts); own.lookup(name) != isThere)
       changes[name.str()] = isThere;
   return canonicalText(entry, changes, caches);
 }
@@ -322,7 +317,7 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
     if (!isCache)
       return isCache.takeError();
     if (!*isCache)
-      if (Error error = addFeature(text, change.trim(), changes))
+      if (Error error = addFeature(entry->architecture(), text, change.trim(), changes))
         return std::move(error);
   }
   return makeTarget(*entry, changes, caches);
@@ -330,8 +325,8 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
 
 /// Whether an item of a list describes a change of a machine, or would with a sign or a size.
 static bool isChange(StringRef item) {
-  return item.starts_with("+") || item.starts_with("-") || item.contains('=') || item == "amx" ||
-         is_contained(isaNames, item) || is_contained(cacheNames, item);
+  return item.starts_with("+") || item.starts_with("-") || item.contains('=') || is_contained(cacheNames, item) ||
+         is_contained(namesOf(architectures()), item);
 }
 
 static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {
@@ -360,6 +355,11 @@ Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
     if (any_of(targets, [&](const TargetInfo &other) { return other.name == target->name; }))
       return createStringError(
           formatv("target '{0}': it names the machine '{1}' twice\nhint: leave one of them out", text, target->name));
+    if (!targets.empty() && targets.front().code.triple != target->code.triple)
+      return createStringError(formatv("target '{0}': expected machines of one architecture, got {1} and {2}\n"
+                                       "hint: compile an artifact for each",
+                                       text, architectureOf(targets.front().code)->name,
+                                       architectureOf(target->code)->name));
     targets.insert(upper_bound(targets, *target, isPreferred), std::move(*target));
   }
   return targets;
@@ -375,6 +375,10 @@ Expected<TargetInfo> resolveTarget(StringRef text) {
   return std::move(targets->front());
 }
 
-TargetInfo baselineTarget() { return makeTarget(entries[0], {}, {}); }
+TargetInfo baselineTarget(const CodeGenerator &code) {
+  const Architecture *architecture = architectureOf(code);
+  const Entry *base = llvm::find_if(entries, [&](const Entry &entry) { return &entry.architecture() == architecture; });
+  return makeTarget(*base, {}, {});
+}
 
 } // namespace perpend::target

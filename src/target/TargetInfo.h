@@ -16,7 +16,7 @@
 namespace perpend::target {
 
 /// The machine's name is canonical, e.g. "x86-64-v3,+avxvnni,l2=2M", and resolves to this TargetInfo again. Its
-/// features are in the order of runtime/IsaX86.def.
+/// features are in the order of its architecture (cpu/Architecture.h).
 struct TargetInfo : Machine {
   CodeGenerator code;
 
@@ -28,19 +28,19 @@ struct TargetInfo : Machine {
 std::vector<llvm::StringRef> targetNames();
 
 /// `host`, or a name of Targets.def, each optionally followed by features and sizes of caches: "x86-64-v3,+avxvnni",
-/// "sapphirerapids,-amx", "icelake-server,l2=2M". A feature is a name of runtime/IsaX86.def, or `amx` for its three
-/// parts. Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, no size of a
+/// "sapphirerapids,-amx", "icelake-server,l2=2M". A feature is an extension of the architecture, or the name of a group
+/// of them. Errors: unknown name (lists the names and the nearest), unknown feature, feature without sign, no size of a
 /// cache, several machines.
 llvm::Expected<TargetInfo> resolveTarget(llvm::StringRef text);
 
 /// Resolves one machine, or several separated by commas: an item with a sign or '=' belongs to the machine before it,
 /// any other starts the next. Sorted in the order in which a processor prefers them: wider vectors first, then more
 /// extensions, then the given order. Errors: those of resolveTarget; an item that belongs to no machine; a machine
-/// named twice.
+/// named twice; machines of several architectures.
 llvm::Expected<std::vector<TargetInfo>> resolveTargets(llvm::StringRef text);
 
-/// The base level, which every machine of the list can run.
-TargetInfo baselineTarget();
+/// The base level of a machine's architecture, which every machine of that can run.
+TargetInfo baselineTarget(const CodeGenerator &code);
 
 } // namespace perpend::target
 

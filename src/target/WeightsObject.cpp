@@ -8,6 +8,7 @@
 #include "target/WeightsObject.h"
 #include "support/InternalError.h"
 #include "support/MappedFile.h"
+#include "target/cpu/Architecture.h"
 
 #include "runtime/Checksum.h"
 
@@ -18,7 +19,6 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
-#include "llvm/TargetParser/Triple.h"
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -55,14 +55,14 @@ template <typename T> void writeRaw(raw_ostream &stream, const T &value) {
   stream.write(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
-void writeHeader(raw_ostream &stream, uint16_t machine, const Layout &layout) {
+void writeHeader(raw_ostream &stream, const Architecture &architecture, const Layout &layout) {
   ELF::Elf64_Ehdr header = {};
   std::memcpy(header.e_ident, ELF::ElfMagic, 4);
   header.e_ident[ELF::EI_CLASS] = ELF::ELFCLASS64;
   header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
   header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
   header.e_type = ELF::ET_REL;
-  header.e_machine = machine;
+  header.e_machine = architecture.elfMachine;
   header.e_version = ELF::EV_CURRENT;
   header.e_shoff = layout.sections;
   header.e_ehsize = sizeof(ELF::Elf64_Ehdr);
@@ -93,10 +93,10 @@ ELF::Elf64_Shdr describeSection(uint32_t name, uint32_t type, uint64_t offset, u
   return section;
 }
 
-void writeSections(raw_ostream &stream, uint16_t machine, uint64_t byteCount, const Layout &layout) {
+void writeSections(raw_ostream &stream, const Architecture &architecture, uint64_t byteCount, const Layout &layout) {
   ELF::Elf64_Shdr sections[sectionCount] = {};
   sections[weightsSection] = describeSection(weightsName, ELF::SHT_PROGBITS, pageBytes, byteCount, pageBytes);
-  sections[weightsSection].sh_flags = ELF::SHF_ALLOC | (machine == ELF::EM_X86_64 ? ELF::SHF_X86_64_LARGE : 0u);
+  sections[weightsSection].sh_flags = ELF::SHF_ALLOC | architecture.weightsFlags;
   sections[symbolSection] = describeSection(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * sizeof(ELF::Elf64_Sym), 8);
   sections[symbolSection].sh_link = stringSection;
   sections[symbolSection].sh_info = 1; // index of the first global symbol
@@ -121,17 +121,10 @@ Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount)
   return Error::success();
 }
 
-Expected<uint16_t> machineNumber(const TargetInfo &target) {
-  switch (Triple(target.code.triple).getArch()) {
-  case Triple::x86_64:
-    return ELF::EM_X86_64;
-  case Triple::aarch64:
-    return ELF::EM_AARCH64;
-  case Triple::riscv64:
-    return ELF::EM_RISCV;
-  default:
-    return createStringError(formatv("target '{0}': no object format for '{1}'", target.name, target.code.triple));
-  }
+Expected<const Architecture *> findArchitecture(const TargetInfo &target) {
+  if (const Architecture *architecture = architectureOf(target.code))
+    return architecture;
+  return createStringError(formatv("target '{0}': no object format for '{1}'", target.name, target.code.triple));
 }
 
 Error cannotWrite(StringRef path, std::error_code reason) {
@@ -142,19 +135,20 @@ Error cannotWrite(StringRef path, std::error_code reason) {
 } // namespace
 
 Expected<WeightsFile> WeightsFile::create(StringRef path, const TargetInfo &target, WeightsForm form) {
-  Expected<uint16_t> machine = machineNumber(target);
-  if (!machine)
-    return machine.takeError();
+  Expected<const Architecture *> architecture = findArchitecture(target);
+  if (!architecture)
+    return architecture.takeError();
   std::error_code reason;
   auto stream = std::make_unique<raw_fd_ostream>(path, reason);
   if (reason)
     return cannotWrite(path, reason);
   stream->write_zeros(pageBytes); // reserves space for the header
-  return WeightsFile(path, form, *machine, std::move(stream));
+  return WeightsFile(path, form, **architecture, std::move(stream));
 }
 
-WeightsFile::WeightsFile(StringRef path, WeightsForm form, uint16_t machine, std::unique_ptr<raw_fd_ostream> stream)
-    : path(path), form(form), machine(machine), stream(std::move(stream)) {}
+WeightsFile::WeightsFile(StringRef path, WeightsForm form, const Architecture &architecture,
+                         std::unique_ptr<raw_fd_ostream> stream)
+    : path(path), form(form), architecture(&architecture), stream(std::move(stream)) {}
 
 WeightsFile::~WeightsFile() {
   if (!stream)
@@ -192,9 +186,9 @@ void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
   writeSymbols(*stream, byteCount);
   *stream << layout.stringTable;
   stream->write_zeros(layout.sections - stream->tell());
-  writeSections(*stream, machine, byteCount, layout);
+  writeSections(*stream, *architecture, byteCount, layout);
   stream->seek(0);
-  writeHeader(*stream, machine, layout);
+  writeHeader(*stream, *architecture, layout);
 }
 
 Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {

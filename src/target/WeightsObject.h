@@ -17,6 +17,8 @@
 
 namespace perpend::target {
 
+struct Architecture;
+
 inline constexpr llvm::StringLiteral weightsSectionName = ".perpend.weights";
 
 struct WeightBlob {
@@ -52,13 +54,14 @@ public:
   llvm::Expected<WeightsSummary> finish(llvm::StringRef name, uint64_t byteCount);
 
 private:
-  WeightsFile(llvm::StringRef path, WeightsForm form, uint16_t machine, std::unique_ptr<llvm::raw_fd_ostream> stream);
+  WeightsFile(llvm::StringRef path, WeightsForm form, const Architecture &architecture,
+              std::unique_ptr<llvm::raw_fd_ostream> stream);
   void finishObject(llvm::StringRef symbol, uint64_t byteCount);
   void finishPacked(uint64_t byteCount);
 
   std::string path;
   WeightsForm form;
-  uint16_t machine;
+  const Architecture *architecture;
   uint32_t checksum = 0; ///< of the weights so far
   std::unique_ptr<llvm::raw_fd_ostream> stream;
 };

@@ -11,6 +11,7 @@
 #include "interp/Boundary.h"
 #include "target/Link.h"
 #include "target/ScratchDirectory.h"
+#include "target/cpu/Architecture.h"
 #include "tile/schedule/KernelTraces.h"
 #include "tile/schedule/Primitives.h"
 #include "tune/Ranges.h"
@@ -278,7 +279,10 @@ FailureOr<std::unique_ptr<TuningRun>> TuningRun::make(ArrayRef<ModuleOp> models,
   llvm::Expected<target::TargetInfo> target = target::resolveTarget(options.compiler.target);
   if (!target)
     return module.emitError(llvm::toString(target.takeError()));
-  for (const std::string &name : target->features)
+  if (const target::Architecture *other = target::architectureOf(target->code); other != target::hostArchitecture())
+    return module.emitError("a tuner measures on this machine, which is not of the architecture ")
+           << other->name << "\nhint: tune on a machine that the target is for, or for --target host";
+  for (const std::string &name : target::extensionsOf(*target))
     if (!runtime::hasInstructionSet(name.c_str()) || !runtime::requestInstructionSet(name.c_str()))
       return module.emitError("a tuner measures on this machine, which lacks ")
              << name << "\nhint: tune on a machine that the target is for, or for --target host";

@@ -50,7 +50,7 @@ def one_line(text: str) -> str:
 def run_case(case: Case, column: str, settings: Settings = DEFAULTS) -> Outcome:
     """Runs one case in this process."""
     try:
-        prepare = onnx_columns.PREPARE[column]
+        prepare = {**onnx_columns.PREPARE, **onnx_columns.EMULATED}[column]
         execute = prepare(case.model, case.data_sets[0][0], settings)
     except (perpend.CompileError, onnx_columns.Unsupported) as refusal:
         is_internal = INTERNAL.search(str(refusal))

@@ -17,14 +17,15 @@ from pathlib import Path
 import onnx
 import onnx_report
 from onnx_cases import Case, collect
-from onnx_columns import PREPARE, Settings
+from onnx_columns import EMULATED, PREPARE, Settings
 from onnx_runner import CASE_LIMIT_S, PASS, UNSUPPORTED, WRONG, Outcome, run_case, run_cases
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("-k", dest="pattern", default="", help="only cases whose name matches this regular expression")
-    parser.add_argument("--column", action="append", choices=[*PREPARE, "all"], help="default: plain; repeatable")
+    columns = [*PREPARE, *EMULATED, "all"]
+    parser.add_argument("--column", action="append", choices=columns, help="default: plain; repeatable")
     parser.add_argument("--jobs", type=int, default=2, help="processes")
     parser.add_argument("--limit", type=float, default=CASE_LIMIT_S, help="seconds for a case")
     parser.add_argument("--opt-level", type=int, default=3, help="of the compiler, 0 to 3")
@@ -37,6 +38,8 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
         parser.error("--write: the page is about the whole suite, so -k cannot be given")
     if parsed.write and parsed.target != "host":
         parser.error("--write: the page is about the machine at hand, so --target cannot be given")
+    if parsed.write and set(parsed.column or []) & set(EMULATED):
+        parser.error("--write: the page is about the machine at hand, so no emulated column can be given")
     parsed.columns = list(PREPARE) if "all" in (parsed.column or []) else parsed.column or ["plain"]
     return parsed
 

@@ -17,8 +17,9 @@ import onnx_report
 import pytest
 from onnx import TensorProto, helper
 from onnx_cases import Case, collect
-from onnx_columns import PREPARE, Settings
+from onnx_columns import EMULATED, PREPARE, Settings
 from onnx_compare import explain_all
+from onnx_foreign import missing
 from onnx_runner import PASS, UNSUPPORTED, WRONG, Outcome, one_line, run_case, run_cases
 
 JOBS = min(2, os.cpu_count() or 1)
@@ -52,6 +53,37 @@ def test_wrong_expectation_is_reported_wrong(column: str) -> None:
 def test_refusal_is_unsupported() -> None:
     outcome = outcome_of(negation([-1, -2], operator="NoSuchOperator"))
     assert outcome.status == UNSUPPORTED and "NoSuchOperator" in outcome.reason
+
+
+# One of each kind of value and of work: numbers, texts, lists, optional values, control flow, sizes from data, bytes.
+CASES_ELSEWHERE = [
+    *("test_add", "test_softmax_large_number", "test_conv_with_strides_padding", "test_gemm_all_attributes"),
+    *("test_matmulinteger", "test_qlinearconv", "test_cast_FLOAT_to_FLOAT16", "test_quantizelinear_int4", "test_tanh"),
+    *("test_string_split_basic", "test_sequence_insert_at_front", "test_optional_get_element_optional_sequence"),
+    *(
+        "test_loop11",
+        "test_if_seq",
+        "test_nonzero_example",
+        "test_unique_sorted_without_axis",
+        "test_top_k",
+        "test_dft",
+    ),
+    *("test_layer_normalization_2d_axis1", "test_lstm_defaults", "test_attention_4d", "test_det_nd", "test_round"),
+]
+
+
+@pytest.mark.parametrize("column", EMULATED)
+def test_other_architectures_compute_the_same(suite: list[Case], column: str) -> None:
+    if reason := missing(column):
+        pytest.skip(reason)
+    cases = [case for case in suite if case.kind == "node" and case.name in CASES_ELSEWHERE]
+    assert {case.name for case in cases} == set(CASES_ELSEWHERE)
+    execute = functools.partial(run_case, column=column, settings=Settings(opt_level=3))
+    outcomes = run_cases(cases, execute, JOBS)
+    reasons = {case.name: outcome.reason for case, outcome in zip(cases, outcomes, strict=True)}
+    assert set(outcomes) == {Outcome(PASS)}, reasons
+    assert outcome_of(negation([-1, -3]), column).status == WRONG
+    assert outcome_of(negation([-1, -2], operator="NoSuchOperator"), column).status == UNSUPPORTED
 
 
 def misbehave(case: Case) -> Outcome:

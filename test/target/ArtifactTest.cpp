@@ -8,6 +8,7 @@
 #include "TestModules.h"
 #include "perpend.h"
 #include "target/WeightsObject.h"
+#include "target/cpu/Architecture.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -75,7 +76,7 @@ LinkRequest modelRequest(const ScratchDirectory &folder, const TargetInfo &targe
   fake::Tables tables;
   fake::describe(tables, "sum");
   SmallVector<uint32_t> isa;
-  for (const std::string &name : target.features)
+  for (const std::string &name : extensionsOf(target))
     isa.push_back(tables.text(name.c_str()));
   tables.head.isa = tables.records(isa.data(), static_cast<uint32_t>(isa.size()));
   tables.entry.inputs = tables.records({tables.tensor("x", PERPEND_F32, {"4"})});

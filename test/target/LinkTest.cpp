@@ -1,5 +1,6 @@
 //===- LinkTest.cpp - Shared libraries, executables, archives -------------===//
 #include "TestModules.h"
+#include "target/cpu/Architecture.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Object/Archive.h"
@@ -90,9 +91,10 @@ then:
 
 TargetInfo portable() { return expectValue(resolveTarget("x86-64-v2")); }
 
-LinkRequest requestFor(const ScratchDirectory &folder, const char *ir, const char *outputName) {
+LinkRequest requestFor(const ScratchDirectory &folder, const char *ir, const char *outputName,
+                       const char *target = "x86-64-v2") {
   LinkRequest request;
-  request.objects = {expectValue(folder.write("code.o", objectOf(ir)))};
+  request.objects = {expectValue(folder.write("code.o", objectOf(ir, target)))};
   request.output = folder.pathOf(outputName);
   return request;
 }
@@ -284,6 +286,30 @@ TEST(Link, AnotherArchitectureIsAnError) {
   const std::string text = textOf(linkSharedLibrary(request, target));
   EXPECT_NE(text.find("cannot link for 'riscv64-unknown-linux-gnu'"), std::string::npos) << text;
   EXPECT_EQ(textOf(linkExecutable(request, target)), text);
+}
+
+/// Whether an object needs something of this version of the C library.
+static bool needsVersion(StringRef path, StringRef version) {
+  auto file = MemoryBuffer::getFile(path);
+  return file && (*file)->getBuffer().contains(version.str() + std::string(1, '\0'));
+}
+
+TEST(Link, EveryArchitectureLinksHere) {
+  for (const Architecture *architecture : architectures()) {
+    const ScratchDirectory folder = testFolder();
+    const TargetInfo target = expectValue(resolveTarget(architecture->name));
+    LinkRequest request = requestFor(folder, addIr, "model.so", architecture->name.data());
+    EXPECT_EQ(textOf(linkSharedLibrary(request, target)), "");
+    auto library = expectValue(object::ObjectFile::createObjectFile(request.output));
+    EXPECT_EQ(library.getBinary()->getArch(), architecture->type);
+    EXPECT_EQ(needsVersion(request.output, "GLIBC_2.2.5"), architecture->oldestLibc == 0);
+    EXPECT_EQ(needsVersion(request.output, "GLIBC_2.17"), architecture->oldestLibc == 17);
+    EXPECT_TRUE(needsVersion(request.output, "GLIBC_2.27")) << "of expf";
+    request = requestFor(folder, mainIr, "program", architecture->name.data());
+    EXPECT_EQ(textOf(linkExecutable(request, target)), "");
+    auto program = expectValue(object::ObjectFile::createObjectFile(request.output));
+    EXPECT_EQ(program.getBinary()->getArch(), architecture->type);
+  }
 }
 
 TEST(Link, DuplicateSymbolsAreReported) {

@@ -3,6 +3,7 @@
 #include "runtime/Isa.h"
 #include "target/DetectHost.h"
 #include "target/TargetOption.h"
+#include "target/cpu/Architecture.h"
 
 #include "mlir/Pass/PassOptions.h"
 #include "llvm/ADT/STLExtras.h"
@@ -66,6 +67,46 @@ TEST(TargetInfo, FeaturesAddAndTakeAway) {
   EXPECT_LE(2 * less.gemmRows + 3, less.vectorRegisters);
 }
 
+TEST(TargetInfo, ArchitecturesHaveTheirOwnExtensions) {
+  const TargetInfo base = expectValue(resolveTarget("aarch64"));
+  EXPECT_EQ(base.code.triple, "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(base.code.cpu, "generic");
+  EXPECT_EQ(base.vectorBytes, 16u);
+  EXPECT_EQ(base.vectorRegisters, 32u);
+  EXPECT_TRUE(base.fusesMultiplyAdds && base.hasFunction(roundToF16Function));
+  EXPECT_TRUE(extensionsOf(base).empty() && base.hasFeature("neon")) << "artifacts need not ask for the base level";
+  const TargetInfo core = expectValue(resolveTarget("cortex-a76"));
+  EXPECT_TRUE(core.hasFeature("dotprod") && core.hasFeature("fullfp16"));
+  EXPECT_FALSE(core.hasFeature("i8mm") || core.hasFeature("sse2"));
+  const TargetInfo less = expectValue(resolveTarget("neoverse-v1,-dotprod"));
+  EXPECT_FALSE(less.hasFeature("dotprod"));
+  EXPECT_EQ(less.code.attributes, "-dotprod,-sve") << "no code of vectors whose length is not known";
+  EXPECT_TRUE(expectValue(resolveTarget("aarch64,+i8mm")).hasFeature("i8mm"));
+  EXPECT_EQ(expectValue(resolveTarget("x86-64")).hasFeature("sse2"), true);
+  const std::string text = textOf(resolveTarget("cortex-a76,+amx").takeError());
+  EXPECT_NE(text.find("unknown feature 'amx'"), std::string::npos) << text;
+  EXPECT_EQ(text.find("avx2"), std::string::npos) << "those of its own architecture are named: " << text;
+}
+
+TEST(TargetInfo, MachinesOfTwoArchitecturesAreNoList) {
+  const std::string text = textOf(resolveTargets("x86-64-v3,cortex-a76").takeError());
+  EXPECT_NE(text.find("expected machines of one architecture, got x86-64 and aarch64\nhint: "), std::string::npos)
+      << text;
+  EXPECT_EQ(expectValue(resolveTargets("aarch64,neoverse-v1,cortex-a76")).front().name, "neoverse-v1");
+}
+
+TEST(Host, OfAnotherArchitecture) {
+  HostFacts facts;
+  facts.architecture = architectureOf(expectValue(resolveTarget("aarch64")).code);
+  facts.features = facts.architecture->featuresOf("neoverse-n1");
+  facts.l1Bytes = 64 << 10;
+  facts.l2Bytes = 1024 << 10;
+  facts.l3Bytes = 32 << 20;
+  EXPECT_EQ(describeHost(facts), "neoverse-n1");
+  facts.features["dotprod"] = false;
+  EXPECT_EQ(describeHost(facts), "neoverse-n1,-dotprod");
+}
+
 TEST(TargetInfo, WideVectorsHaveInstructionsForAllTypes) {
   EXPECT_EQ(expectValue(resolveTarget("x86-64-v4,-avx512bw")).vectorBytes, 32u);
 }
@@ -80,7 +121,7 @@ TEST(TargetInfo, HostIsAnEntryOfTheTable) {
   EXPECT_TRUE(is_contained(targetNames(), StringRef(host.name).split(',').first));
   EXPECT_EQ(expectValue(resolveTarget(host.name)).describe(), host.describe());
   const StringMap<bool> offered = sys::getHostCPUFeatures();
-  for (const std::string &extension : host.features)
+  for (const std::string &extension : extensionsOf(host))
     EXPECT_TRUE(offered.lookup(extension)) << extension;
 }
 
@@ -171,7 +212,7 @@ TEST(Host, UsesOnlyWhatIsThere) {
     for (StringRef hidden : names) {
       const HostFacts facts = machineLike(cpu, {32, 512, 8192}, hidden);
       const TargetInfo target = expectValue(resolveTarget(describeHost(facts)));
-      for (const std::string &extension : target.features)
+      for (const std::string &extension : extensionsOf(target))
         EXPECT_TRUE(facts.features.lookup(extension)) << cpu.str() << " without " << hidden.str() << ": " << extension;
     }
 }

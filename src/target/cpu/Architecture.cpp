@@ -1,28 +1,41 @@
 //===- Architecture.cpp - the list of architectures -----------------------===//
 #include "target/cpu/Architecture.h"
+#include "target/cpu/aarch64/AArch64.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/TargetParser/Host.h"
 
 using namespace llvm;
 
 namespace perpend::target {
 
 ArrayRef<const Architecture *> architectures() {
-  static const Architecture *const list[] = {&x86()};
+  static const Architecture *const list[] = {&x86(), &aarch64()};
   return list;
 }
 
-const Architecture *architectureOf(const CodeGenerator &code) {
-  const Triple::ArchType type = Triple(code.triple).getArch();
-  const auto *found = find_if(architectures(), [&](const Architecture *each) { return each->type == type; });
+static const Architecture *findArchitecture(function_ref<bool(const Architecture &)> isWanted) {
+  const auto *found = find_if(architectures(), [&](const Architecture *each) { return isWanted(*each); });
   return found == architectures().end() ? nullptr : *found;
 }
 
+static const Architecture *ofTriple(StringRef triple) {
+  const Triple::ArchType type = Triple(triple).getArch();
+  return findArchitecture([&](const Architecture &each) { return each.type == type; });
+}
+
+const Architecture *architectureOf(const CodeGenerator &code) { return ofTriple(code.triple); }
+
+const Architecture *architectureOfElf(uint16_t elfMachine) {
+  return findArchitecture([&](const Architecture &each) { return each.elfMachine == elfMachine; });
+}
+
+const Architecture *hostArchitecture() { return ofTriple(sys::getProcessTriple()); }
+
 std::string architectureNames() {
-  return join(map_range(architectures(), [](const Architecture *each) { return Triple::getArchTypeName(each->type); }),
-              ", ");
+  return join(map_range(architectures(), [](const Architecture *each) { return each->name; }), ", ");
 }
 
 } // namespace perpend::target

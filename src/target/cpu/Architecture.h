@@ -1,7 +1,7 @@
 //===- Architecture.h - what processors of a kind share ---------*- C++ -*-===//
 //
-// Each architecture has a folder beside this file, and a line in Architecture.cpp. What is known of one processor is in
-// Machine.h and CodeGenerator.h.
+// Each architecture is one description: a folder beside this file, and a line in Architecture.cpp. Whatever depends on
+// the kind of a processor is asked of it. What is known of one processor is in Machine.h and CodeGenerator.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_CPU_ARCHITECTURE_H
@@ -9,10 +9,14 @@
 
 #include "target/CodeGenerator.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/TargetParser/Triple.h"
 
 namespace perpend::target {
+
+struct Machine;
+struct TargetInfo;
 
 /// The instruction behind a name of Machine::functions.
 struct InstructionFunction {
@@ -21,20 +25,59 @@ struct InstructionFunction {
   llvm::Value *(*emit)(llvm::IRBuilder<> &builder, llvm::ArrayRef<llvm::Value *> operands, unsigned lanes);
 };
 
+/// A name for several extensions, all of which it switches on or off.
+struct ExtensionGroup {
+  llvm::StringRef name; ///< empty: there is none
+  llvm::ArrayRef<llvm::StringLiteral> parts;
+};
+
 struct Architecture {
+  llvm::StringRef name; ///< that of its base level in Targets.def
   llvm::Triple::ArchType type;
-  llvm::StringRef emulation;       ///< lld's -m
-  llvm::StringRef dynamicLinker;   ///< path
-  llvm::StringRef start;           ///< assembly of an executable's _start
-  llvm::StringRef halfConversions; ///< the feature of processors that convert f16; without, an archive does it
+  llvm::StringRef triple;
+  llvm::StringRef baseCpu; ///< LLVM's name of the base level
+  uint16_t elfMachine;
+
+  // Instruction sets, by LLVM's names.
+  llvm::StringRef baseExtension;                  ///< what the base level has, for intrinsics that need it
+  llvm::ArrayRef<llvm::StringLiteral> extensions; ///< beyond it; those that the runtime can ask for, in its order
+  ExtensionGroup group;                           ///< of extensions that a system may refuse
+  llvm::StringRef attributes;                     ///< LLVM's -mattr for all processors, behind a processor's own
+  llvm::StringMap<bool> (*featuresOf)(llvm::StringRef cpu);
+  /// Switches a feature on or off, with those that this implies.
+  void (*setFeature)(llvm::StringRef feature, bool on, llvm::StringMap<bool> &features);
+  /// From the features: vectors, registers, units and functions that are one instruction.
+  void (*describe)(Machine &machine);
+
+  // Code.
   llvm::ArrayRef<InstructionFunction> functions;
-  void (*initialise)(); ///< registers LLVM's back end
+  llvm::StringRef halfConversions; ///< the extension that converts f16, without which an archive does; empty: all do
+  void (*initialise)();            ///< registers LLVM's back end
+
+  // Linking.
+  llvm::StringRef emulation;     ///< lld's -m
+  llvm::StringRef dynamicLinker; ///< path
+  llvm::StringRef start;         ///< assembly of an executable's _start
+  uint64_t weightsFlags;         ///< of the section of weights, which may be larger than what code reaches
+  unsigned oldestLibc;           ///< the minor version of glibc 2 that was the first for it
+  llvm::StringRef libcLacks;     ///< symbols of LibcSymbols.def that its C library lacks, separated by spaces
+
+  // Running artifacts on other machines.
+  llvm::StringRef emulator;         ///< the program that runs its programs
+  llvm::StringRef emulatorFolder;   ///< with its C library
+  llvm::StringRef emulatorPackages; ///< of Debian
 };
 
 llvm::ArrayRef<const Architecture *> architectures();
 /// That of the triple; null if it is none of these.
 const Architecture *architectureOf(const CodeGenerator &code);
-/// For errors, such as "x86_64".
+/// That of an ELF header's e_machine; null if it is none of these.
+const Architecture *architectureOfElf(uint16_t elfMachine);
+/// That of this process; null if it is none of these.
+const Architecture *hostArchitecture();
+/// The features of a target that its base level has not, which an artifact requires.
+std::vector<std::string> extensionsOf(const TargetInfo &target);
+/// For errors, such as "x86-64, aarch64".
 std::string architectureNames();
 
 } // namespace perpend::target

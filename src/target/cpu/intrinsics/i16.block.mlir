@@ -58,21 +58,23 @@ func.func private @i16.step.vnni.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: 
   return %next : vector<4xi32>
 }
 
-// Without VNNI: -32768 * -32768 * 2 wraps to its value modulo 2^32. Vectors have the length of the target that has the
-// feature.
-func.func private @i16.step.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32> {
+// Without VNNI: -32768 * -32768 * 2 wraps to its value modulo 2^32.
+func.func private @i16.step.16(%a: vector<32xi16>, %b: vector<32xi16>, %sums: vector<16xi32>) -> vector<16xi32>
+    attributes {tile.features = ["avx512bw"]} {
   %products = llvm.call_intrinsic "llvm.x86.avx512.pmaddw.d.512"(%a, %b) : (vector<32xi16>, vector<32xi16>) -> vector<16xi32>
   %next = arith.addi %sums, %products : vector<16xi32>
   return %next : vector<16xi32>
 }
 
-func.func private @i16.step.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> {
+func.func private @i16.step.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["avx2"]} {
   %products = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%a, %b) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
   %next = arith.addi %sums, %products : vector<8xi32>
   return %next : vector<8xi32>
 }
 
-func.func private @i16.step.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32> {
+func.func private @i16.step.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["sse2"]} {
   %products = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
   %next = arith.addi %sums, %products : vector<4xi32>
   return %next : vector<4xi32>

@@ -1,0 +1,242 @@
+"""Artifacts of another architecture than this machine's: what is in them, that they compute the same in an emulator,
+and what is said where they cannot run."""
+
+from __future__ import annotations
+
+import os
+import re
+import struct
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from cli.test_machines import save_block
+from cli.tool import BUILD, DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
+from conformance.onnx_foreign import missing
+from onnx import TensorProto, helper, numpy_helper
+
+ARCHITECTURE = "aarch64"
+FOLDER = "/usr/aarch64-linux-gnu"
+EM_AARCH64, EM_X86_64 = 183, 62
+needs_runtime = pytest.mark.skipif(
+    not (BUILD / "lib" / ARCHITECTURE / "libperpend_runtime.a").exists(), reason="the runtime was not built for aarch64"
+)
+reason = missing(ARCHITECTURE)
+emulated = pytest.mark.skipif(bool(reason), reason=reason)
+
+
+def machine_of(path: Path) -> int:
+    data = path.read_bytes()
+    start = data.index(b"\x7fELF")
+    number: int = struct.unpack_from("<H", data, start + 18)[0]
+    return number
+
+
+@needs_runtime
+def test_every_kind_of_artifact_is_of_the_architecture(tmp_path: Path) -> None:
+    tiny = save_tiny(tmp_path)
+    for name in ("m.so", "m.a"):
+        succeed("compile", tiny, "-o", tmp_path / name, "--target", "cortex-a76", folder=tmp_path)
+    succeed("compile", tiny, "--exe", "-o", tmp_path / "m", "--target", "cortex-a76", folder=tmp_path)
+    for name in ("m.so", "m.a", "m"):
+        assert machine_of(tmp_path / name) == EM_AARCH64, name
+    library, program = (tmp_path / "m.so").read_bytes(), (tmp_path / "m").read_bytes()
+    assert b"/lib/ld-linux-aarch64.so.1\0" in program
+    for content in (library, program):
+        assert b"GLIBC_2.17\0" in content and b"GLIBC_2.2.5\0" not in content
+        assert b"__aarch64_" not in content, "functions of a compiler's own library"
+
+
+@needs_runtime
+def test_a_foreign_artifact_is_described(tmp_path: Path) -> None:
+    succeed("compile", DIGITS, "-o", tmp_path / "m.so", "--target", "neoverse-n1", folder=tmp_path)
+    text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
+    assert "not here" in text and "got one for aarch64" in text
+    assert "image: f32 [n, 1, 8, 8]" in text
+
+
+def test_targets_of_both_are_listed(tmp_path: Path) -> None:
+    text = succeed("targets", folder=tmp_path)
+    assert "\nx86-64-v3: 16 vectors of 32 bytes" in text
+    assert "\ncortex-a76: 32 vectors of 16 bytes" in text
+    line = next(line for line in text.splitlines() if line.startswith("neoverse-v1: "))
+    assert {"dotprod", "bf16", "i8mm"} <= set(line.split(" isa ")[1].split(";")[0].split())
+
+
+def test_machines_of_two_architectures_are_refused(tmp_path: Path) -> None:
+    for target, expected in (
+        ("x86-64,aarch64", "expected machines of one architecture, got x86-64 and aarch64\nhint: "),
+        ("aarch64,+avx2", "unknown feature 'avx2'\nhint: "),
+    ):
+        arguments = ["compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", target]
+        assert expected in reject(*arguments, folder=tmp_path, code=USAGE_ERROR)
+
+
+def test_without_the_runtime_the_error_names_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = tmp_path / "runtime"
+    runtime.mkdir()
+    for file in (BUILD / "lib").iterdir():
+        if file.name != ARCHITECTURE:
+            (runtime / file.name).symlink_to(file)
+    monkeypatch.setenv("PERPEND_RUNTIME_DIR", str(runtime))
+    text = reject("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
+    assert "this installation has no libperpend_runtime.a for aarch64\nhint: `./dev setup`" in text
+    lines = succeed("targets", folder=tmp_path).splitlines()
+    marked = [line.split(":")[0] for line in lines if line.endswith("which has no runtime for it")]
+    assert "cortex-a76" in marked and "x86-64" not in marked
+
+
+@needs_runtime
+class TestRefusals:
+    def test_times_of_an_emulator_are_none(self, tmp_path: Path) -> None:
+        tiny = save_tiny(tmp_path)
+        text = reject("bench", tiny, "--target", "aarch64", folder=tmp_path)
+        assert "an emulator's times say nothing" in text and "hint: " in text
+        text = reject("run", tiny, "--target", "aarch64", "--repeat", 2, folder=tmp_path)
+        assert "option '--repeat'" in text
+
+    def test_no_emulator(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
+        monkeypatch.setenv("PATH", str(tmp_path))
+        monkeypatch.delenv("PERPEND_RUNNER", raising=False)
+        text = reject("run", tmp_path / "m.so", folder=tmp_path)
+        assert "m.so' is for aarch64, and this machine is x86-64; the emulator 'qemu-aarch64-static'" in text
+        assert "hint: apt-get install qemu-user-static" in text
+
+    def test_a_runner_that_is_none(self, tmp_path: Path) -> None:
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
+        text = reject("run", tmp_path / "m.so", "--runner", "no-such-program", folder=tmp_path)
+        assert "the runner 'no-such-program' is no program\nhint: " in text
+        text = reject("run", tmp_path / "m.so", "--runner", "false", folder=tmp_path)
+        assert "the runner 'false' ended before it answered: exit status 1" in text
+        text = reject("check", save_tiny(tmp_path), "--target", "aarch64", "--runner", "false", folder=tmp_path)
+        assert "ended before it answered" in text
+
+    @emulated
+    def test_a_processor_without_the_extensions(self, tmp_path: Path) -> None:
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1", folder=tmp_path)
+        old = f"qemu-aarch64-static -cpu cortex-a53 -L {FOLDER}"
+        assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
+        succeed(
+            "compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1,aarch64", folder=tmp_path
+        )
+        assert "runs through qemu" in succeed("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
+
+
+def save_integers(folder: Path) -> Path:
+    """Sums of products of bytes, divisions, shifts and remainders: the same bits everywhere."""
+    generator = np.random.default_rng(3)
+    weights = [
+        numpy_helper.from_array(generator.integers(-128, 128, (37, 21)).astype(np.int8), "w"),
+        numpy_helper.from_array(np.array(3, np.uint8), "zero"),
+        numpy_helper.from_array(np.array([7], np.int32), "seven"),
+    ]
+    nodes = [
+        helper.make_node("MatMulInteger", ["x", "w", "zero"], ["sums"]),
+        helper.make_node("Div", ["sums", "seven"], ["quotient"]),
+        helper.make_node("Mod", ["sums", "seven"], ["rest"]),
+        helper.make_node("ReduceSum", ["rest"], ["total"]),
+        helper.make_node("TopK", ["quotient", "two"], ["most", "places"]),
+    ]
+    weights.append(numpy_helper.from_array(np.array([2], np.int64), "two"))
+    outputs = [value("quotient", ["n", 21], TensorProto.INT32), value("total", None, TensorProto.INT32)]
+    outputs += [value(name, None, kind) for name, kind in (("most", TensorProto.INT32), ("places", TensorProto.INT64))]
+    return save(folder / "integers.onnx", nodes, [value("x", ["n", 37], TensorProto.UINT8)], outputs, weights)
+
+
+def save_convolutions(folder: Path) -> Path:
+    """A stem, a depthwise and a pointwise convolution, with an average at the end."""
+    generator = np.random.default_rng(4)
+
+    def weight(name: str, *shape: int) -> onnx.TensorProto:
+        return numpy_helper.from_array((generator.standard_normal(shape) / 3).astype(np.float32), name)
+
+    weights = [weight("w0", 16, 3, 3, 3), weight("w1", 16, 1, 3, 3), weight("w2", 24, 16, 1, 1), weight("b2", 24)]
+    nodes = [
+        helper.make_node("Conv", ["x", "w0"], ["c0"], strides=[2, 2], pads=[1, 1, 1, 1]),
+        helper.make_node("Clip", ["c0", "zero", "six"], ["r0"]),
+        helper.make_node("Conv", ["r0", "w1"], ["c1"], group=16, pads=[1, 1, 1, 1]),
+        helper.make_node("Sigmoid", ["c1"], ["s1"]),
+        helper.make_node("Conv", ["s1", "w2", "b2"], ["c2"]),
+        helper.make_node("GlobalAveragePool", ["c2"], ["p"]),
+        helper.make_node("Flatten", ["p"], ["y"]),
+    ]
+    weights += [
+        numpy_helper.from_array(np.array(number, np.float32), name) for name, number in (("zero", 0), ("six", 6))
+    ]
+    return save(folder / "conv.onnx", nodes, [value("x", ["n", 3, 19, 23])], [value("y", ["n", 24])], weights)
+
+
+def save_loop(folder: Path) -> Path:
+    """Doubles x while it is small, at most n times, and gathers what it passes."""
+    body = helper.make_graph(
+        [
+            helper.make_node("Add", ["state", "state"], ["next"]),
+            helper.make_node("ReduceMax", ["next"], ["largest"], keepdims=0),
+            helper.make_node("Less", ["largest", "limit"], ["again"]),
+            helper.make_node("Identity", ["next"], ["passed"]),
+        ],
+        "body",
+        [value("i", [], TensorProto.INT64), value("c", [], TensorProto.BOOL), value("state", ["k"])],
+        [value("again", [], TensorProto.BOOL), value("next", ["k"]), value("passed", ["k"])],
+    )
+    nodes = [helper.make_node("Loop", ["n", "", "x"], ["last", "all"], body=body)]
+    weights = [numpy_helper.from_array(np.array(40, np.float32), "limit")]
+    inputs = [value("n", [], TensorProto.INT64), value("x", ["k"])]
+    return save(folder / "loop.onnx", nodes, inputs, [value("last", ["k"]), value("all", None)], weights)
+
+
+def test_kernels_use_the_instructions_of_the_machine(tmp_path: Path) -> None:
+    integers, block = save_integers(tmp_path), save_block(tmp_path)
+    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v1", "usdot"), ("aarch64", "mla")):
+        text = succeed("inspect", integers, "--stage", "asm", "--target", target, folder=tmp_path)
+        assert f"\t{instruction}\tv" in text, target
+    assert "\tsdot\tv" not in text
+    text = succeed("inspect", block, "--stage", "asm", "--target", "neoverse-n1", folder=tmp_path)
+    assert re.search(r"\tfmla\tv\d+\.4s, v\d+\.4s, v\d+\.s\[0\]", text), "by the lane of a register"
+    assert not re.search(r"\bz\d+\.s\b", text), "no vectors whose length is not known"
+
+
+@emulated
+@pytest.mark.parametrize("target", ["aarch64", "cortex-a76", "neoverse-v1"])
+@pytest.mark.parametrize("make", [save_block, save_integers, save_convolutions, save_loop])
+def test_models_compute_the_same(tmp_path: Path, make, target: str) -> None:  # type: ignore[no-untyped-def]
+    text = succeed("check", make(tmp_path), "--target", target, "--against", "interpreter", folder=tmp_path)
+    assert text.startswith("emulated by qemu-aarch64-static: code for aarch64\n")
+    assert text.endswith("the outputs agree\n")
+
+
+@emulated
+def test_every_variant_is_checked(tmp_path: Path) -> None:
+    text = succeed("check", DIGITS, "--target", "aarch64,neoverse-v1,cortex-a76", folder=tmp_path)
+    assert text.count("the outputs agree") == 3
+    for name in ("aarch64", "neoverse-v1", "cortex-a76"):
+        assert f"\n{name} against interpreter:\n" in text
+
+
+@emulated
+def test_integers_have_the_same_bits_as_here(tmp_path: Path) -> None:
+    model = save_integers(tmp_path)
+    np.save(tmp_path / "x.npy", np.random.default_rng(5).integers(0, 256, (9, 37)).astype(np.uint8))
+    for target in ("host", "cortex-a76", "neoverse-v1"):
+        arguments = ["--input", tmp_path / "x.npy", "--output-dir", tmp_path / target, "--target", target]
+        succeed("run", model, *arguments, folder=tmp_path)
+    for name in ("quotient", "total", "most", "places"):
+        here = np.load(tmp_path / "host" / f"{name}.npy")
+        for target in ("cortex-a76", "neoverse-v1"):
+            there = np.load(tmp_path / target / f"{name}.npy")
+            assert here.dtype == there.dtype and np.array_equal(here, there), (name, target)
+
+
+@emulated
+def test_a_program_runs_by_itself(tmp_path: Path) -> None:
+    succeed("compile", DIGITS, "--exe", "-o", tmp_path / "digits", "--target", "cortex-a76", folder=tmp_path)
+    image = np.random.default_rng(6).random((2, 1, 8, 8)).astype(np.float32)
+    np.save(tmp_path / "image.npy", image)
+    command = ["qemu-aarch64-static", "-L", FOLDER, tmp_path / "digits", "--input", tmp_path / "image.npy"]
+    subprocess.run([*command, "--output-dir", tmp_path / "there"], check=True, capture_output=True, env={**os.environ})
+    succeed("run", DIGITS, "--input", tmp_path / "image.npy", "--output-dir", tmp_path / "here", folder=tmp_path)
+    here, there = (np.load(tmp_path / each / "probabilities.npy") for each in ("here", "there"))
+    np.testing.assert_allclose(there, here, rtol=1e-5, atol=1e-6)
