@@ -37,9 +37,10 @@ StringRef Machine::farthest(ArrayRef<std::string> memories) const {
 std::vector<StringRef> Machine::route(StringRef from, ArrayRef<std::string> to) const {
   std::vector<std::vector<StringRef>> ways{{from}};
   std::vector<StringRef> known{from};
+  const std::vector<StringRef> names = mainMemoryNames();
   while (!ways.empty()) {
     std::vector<std::vector<StringRef>> longer;
-    for (StringRef next : reverse(mainMemoryNames()))
+    for (StringRef next : reverse(names))
       for (const std::vector<StringRef> &way : ways)
         if (!is_contained(known, next) && link(way.back(), next)) {
           longer.push_back(way);
