@@ -13,15 +13,18 @@ struct Item {
   int32_t first, last, index, placed; // placed: scratch, the index of the k-th placed item in order of offsets
 };
 
-bool comesBefore(const Item &a, const Item &b, Strategy order) {
-  if (order == Strategy::ByUse && a.first != b.first)
-    return a.first < b.first;
-  if (order == Strategy::ByBreadth && a.breadth != b.breadth)
-    return a.breadth > b.breadth;
-  if (a.size != b.size)
-    return a.size > b.size;
-  return a.index < b.index;
+bool largestFirst(const Item &a, const Item &b) { return a.size != b.size ? a.size > b.size : a.index < b.index; }
+
+bool broadestFirst(const Item &a, const Item &b) {
+  return a.breadth != b.breadth ? a.breadth > b.breadth : largestFirst(a, b);
 }
+
+bool earliestFirst(const Item &a, const Item &b) { return a.first != b.first ? a.first < b.first : largestFirst(a, b); }
+
+using Order = bool (*)(const Item &, const Item &);
+#define PERPEND_ORDER(enumerator, name, order, help) order,
+constexpr Order orders[] = {PERPEND_STRATEGIES(PERPEND_ORDER)};
+#undef PERPEND_ORDER
 
 bool liveTogether(const Item &a, const Item &b) { return a.first <= b.last && b.first <= a.last; }
 
@@ -74,13 +77,15 @@ int64_t bestGap(const Item *items, int32_t next) {
   return best < 0 ? gapStart : best;
 }
 
-int64_t place(Item *items, int32_t count, Strategy order) {
-  auto isBefore = [order](const Item &a, const Item &b) { return comesBefore(a, b, order); };
-  std::make_heap(items, items + count, isBefore); // a third of std::sort's code size
-  std::sort_heap(items, items + count, isBefore);
+// Without an order, one behind the other.
+int64_t place(Item *items, int32_t count, Order order) {
+  if (order) {
+    std::make_heap(items, items + count, order); // a third of std::sort's code size
+    std::sort_heap(items, items + count, order);
+  }
   int64_t arena = 0;
   for (int32_t i = 0; i < count; ++i) {
-    items[i].offset = order == Strategy::Apart ? arena : items[i].size ? bestGap(items, i) : 0;
+    items[i].offset = !order ? arena : items[i].size ? bestGap(items, i) : 0;
     arena = std::max(arena, items[i].offset + items[i].size);
     int32_t k = i;
     for (; k > 0 && items[items[k - 1].placed].offset > items[i].offset; --k)
@@ -100,11 +105,11 @@ int64_t planOffsets(const int64_t *sizes, const perpend_buffer_lifetime *lifetim
   int64_t best = -1;
   if (items && readItems(sizes, lifetimes, count, items)) {
     int64_t bound = measureBreadth(items, count);
-    for (Strategy order : {Strategy::ByBreadth, Strategy::BySize, Strategy::ByUse, Strategy::Apart}) {
-      const bool isTried = strategy == Strategy::Best ? order != Strategy::Apart : strategy == order;
+    for (uint32_t number = 0; number < strategyCount; ++number) {
+      const bool isTried = strategy == Strategy::Best ? orders[number] != nullptr : strategy == Strategy{number};
       if (!isTried)
         continue;
-      int64_t arena = place(items, count, order);
+      int64_t arena = place(items, count, orders[number]);
       if (best < 0 || arena < best) {
         best = arena;
         for (int32_t i = 0; i < count; ++i)

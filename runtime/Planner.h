@@ -2,19 +2,20 @@
 // compiler for static shapes. Depends on the C library only.
 #ifndef PERPEND_RUNTIME_PLANNER_H
 #define PERPEND_RUNTIME_PLANNER_H
+#include "Strategies.h"
 #include "include/perpend_module.h"
 
 namespace perpend::runtime {
 
-// Greedy strategies place one buffer after the other into the smallest gap that it fits. Tables contain these numbers.
+// Those with an order place one buffer after the other into the smallest gap that it fits.
 enum class Strategy : uint32_t {
-  Best,      // of the next three: the smallest arena
-  BySize,    // largest buffer first
-  ByBreadth, // first the buffers that live when most bytes are alive
-  ByUse,     // in order of first use
-  Apart,     // no two buffers share memory
+#define PERPEND_ENUMERATOR(enumerator, name, order, help) enumerator,
+  PERPEND_STRATEGIES(PERPEND_ENUMERATOR)
+#undef PERPEND_ENUMERATOR
 };
-constexpr uint32_t strategyCount = 5;
+#define PERPEND_COUNT(enumerator, name, order, help) +1
+constexpr uint32_t strategyCount = 0 PERPEND_STRATEGIES(PERPEND_COUNT);
+#undef PERPEND_COUNT
 
 // Writes an offset, a multiple of 64, for each buffer such that buffers alive at the same time do not overlap. Returns
 // the bytes of the arena, or -1 (negative size, first > last, more than 2^62 bytes, no memory). Quadratic in count.

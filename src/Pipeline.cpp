@@ -118,6 +118,7 @@ static void buildTile(OpPassManager &passes, const PhaseContext &context) {
 static void buildPlan(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(host::createHostPlaceCopies({context.target}));
   passes.addPass(host::createHostPlanMemory({context.plan.str(), context.target}));
+  passes.addPass(host::createHostPlaceValues({context.target}));
   passes.addPass(host::createHostPlaceWaits({context.target}));
 }
 

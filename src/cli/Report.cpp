@@ -11,7 +11,7 @@
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
-#include "host/Strategy.h"
+#include "host/Arena.h"
 #include "support/ReadableText.h"
 #include "target/TargetInfo.h"
 #include "tile/Attributes.h"
@@ -148,21 +148,19 @@ static void collectBuffers(host::EntryOp entry, ModelReport &report) {
   llvm::StringMap<int64_t> symbols;
   for (const std::string &symbol : report.symbols)
     symbols[symbol] = ModelReport::symbolValue;
-  std::vector<int64_t> bytes;
-  std::vector<perpend_buffer_lifetime> times;
-  for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
-    graph::SymbolicInt size = buffer.getBytes().values()[0], parts = buffer.getParts().values()[0];
-    auto first = static_cast<int32_t>(buffer.getLive()[0]), last = static_cast<int32_t>(buffer.getLive()[1]);
-    bytes.push_back(size.evaluate(symbols).value_or(0));
-    times.push_back({first, last});
-    report.buffers.push_back(
-        {size.str(), parts == graph::SymbolicInt(1) ? "" : parts.str(), bytes.back(), 0, first, last});
+  host::LiveRanges ranges = host::liveRangesOf(entry);
+  auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
+    return buffer.getBytes().values()[0].evaluate(symbols).value_or(0);
+  };
+  auto arena = host::planArena(entry, host::hostMemory, ranges, sizeOf);
+  report.arenaBytes = arena->bytes;
+  for (auto [planned, bytes, offset] : llvm::zip_equal(arena->buffers, arena->sizes, arena->offsets)) {
+    host::BufferOp buffer = planned;
+    graph::SymbolicInt parts = buffer.getParts().values()[0];
+    host::LiveRange range = ranges.buffers.lookup(buffer);
+    report.buffers.push_back({buffer.getBytes().values()[0].str(), parts == graph::SymbolicInt(1) ? "" : parts.str(),
+                              bytes, offset, static_cast<int32_t>(range.first), static_cast<int32_t>(range.last)});
   }
-  std::vector<int64_t> offsets(bytes.size());
-  report.arenaBytes = runtime::planOffsets(bytes.data(), times.data(), static_cast<int32_t>(bytes.size()),
-                                           offsets.data(), host::strategyOf(entry));
-  for (auto [buffer, offset] : llvm::zip_equal(report.buffers, offsets))
-    buffer.offset = offset;
 }
 
 std::optional<ModelReport> inspectModel(const ModelSource &source, const CompileOptions &options) {

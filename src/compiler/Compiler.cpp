@@ -89,7 +89,7 @@ LogicalResult Compilation::checkOptions() {
            << options.weights << "'";
   if (!host::strategyOf(options.plan))
     return module.emitError("memory plan (--plan): expected one of ")
-           << host::strategyNames() << ", got '" << options.plan << "'";
+           << llvm::join(host::strategyNames(), ", ") << ", got '" << options.plan << "'";
   auto numberOf = [](StringRef name) {
     return llvm::find_if(phases(), [&](auto &phase) { return phase.name == name; });
   };

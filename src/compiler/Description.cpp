@@ -8,6 +8,7 @@
 
 #include "graph/Requirements.h"
 #include "graph/Shapes.h"
+#include "host/Arena.h"
 #include "host/Segments.h"
 #include "host/Strategy.h"
 #include "host/VerifyProgram.h"
@@ -196,17 +197,17 @@ static void describeStatesOf(host::EntryOp entry, EntryDescription &description)
 }
 
 static void describePlan(host::EntryOp entry, EntryDescription &table) {
-  table.growingCount = llvm::range_size(entry.getBody().getOps<host::RoomOp>());
+  table.growingCount = entry.roomCount();
   table.staticOffsets.emplace();
   for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
-    llvm::append_range(table.lifetimes, buffer.getLive());
+    llvm::append_range(table.lifetimes, buffer.getLive().value_or(ArrayRef<int64_t>{0, 0}));
     if (!buffer.getOffset())
       table.staticOffsets.reset();
     else if (table.staticOffsets)
       table.staticOffsets->push_back(*buffer.getOffset());
   }
   if (table.staticOffsets)
-    table.staticArenaBytes = host::arenaBytesOf(entry);
+    table.staticArenaBytes = host::planArena(entry, host::hostMemory, {}, host::constantSizeOf)->bytes;
   table.strategy = static_cast<uint32_t>(host::strategyOf(entry));
 }
 

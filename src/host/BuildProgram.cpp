@@ -127,7 +127,9 @@ void ProgramBuilder::createMemory() {
   for (const PlannedBuffer &buffer : plan.arena) {
     auto type = MemoryType::get(b.getContext(), b.getStringAttr(buffer.memory));
     memories.push_back(b.create<BufferOp>(main.getLoc(), type, list(buffer.bytes), list(buffer.parts),
-                                          b.getDenseI64ArrayAttr({0, 0}), IntegerAttr()));
+                                          DenseI64ArrayAttr(), IntegerAttr()));
+    if (buffer.isPinned)
+      memories.back().getDefiningOp()->setAttr(pinnedAttribute, b.getUnitAttr());
   }
   arenaPlaces.resize(memories.size());
   auto outputs = static_cast<int64_t>(main.getNumResults());
@@ -380,10 +382,10 @@ void ProgramBuilder::emitCall(graph::CallKernelOp call) {
     scratch = found->second.space == Space::Room ? roomOf(found->second) : memories[found->second.number];
   auto launch = b.create<LaunchOp>(call.getLoc(), call.getKernelAttr(), inputs, outputs, scratch,
                                    ShapeAttr::get(b.getContext(), graph::symbolValuesAt(call)));
-  const target::Machine *device = deviceOf(call, machine);
-  if (!device)
+  const target::Machine &runner = runnerOf(call, machine);
+  if (&runner == &machine)
     return;
-  launch.setDevice(device->name);
+  launch.setDevice(runner.name);
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
   graph::Shape extents = kernel->getAttrOfType<ShapeAttr>(tile::extentAttribute).values();
   for (SymbolicInt &extent : extents)

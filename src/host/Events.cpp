@@ -140,7 +140,8 @@ bool EventOrder::mayMeet(const Access &a, const Access &b) {
   auto here = placed(a, first), there = placed(b, second);
   if (here && there)
     return meet(*here, *there);
-  ArrayRef<int64_t> one = first.getLive(), other = second.getLive();
+  ArrayRef<int64_t> one = first.getLive().value_or(ArrayRef<int64_t>()),
+                    other = second.getLive().value_or(ArrayRef<int64_t>());
   return one.size() != 2 || other.size() != 2 || one[1] < other[0] || other[1] < one[0];
 }
 

@@ -383,6 +383,13 @@ RankedTensorType EntryOp::tensorOf(unsigned argument) {
   return cast<RankedTensorType>(cast<TypeAttr>(getOutputTypes()[argument - inputCount()]).getValue());
 }
 
+unsigned EntryOp::roomCount() {
+  uint64_t end = outputCount();
+  for (auto room : getBody().getOps<RoomOp>())
+    end = std::max(end, room.getNumber() + 1);
+  return end - outputCount();
+}
+
 SmallVector<EntryOp, 2> perpend::host::entriesOf(ModuleOp module) {
   SmallVector<EntryOp, 2> entries;
   for (auto entry : module.getOps<EntryOp>())

@@ -4,6 +4,7 @@
 #define PERPEND_HOST_HOST_H
 
 #include "graph/Graph.h"
+#include "target/Machine.h"
 #include "tile/ir/Tile.h"
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
@@ -20,8 +21,7 @@ namespace perpend::host {
 using graph::ShapeAttr;
 using graph::SymbolicInt;
 
-/// The memory of the process.
-inline constexpr llvm::StringLiteral hostMemory = "host";
+using target::hostMemory;
 class EntryOp;
 /// The programs of a module: first `main`, if there is one, then the others in order.
 llvm::SmallVector<EntryOp, 2> entriesOf(mlir::ModuleOp module);

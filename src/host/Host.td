@@ -141,6 +141,8 @@ def EntryOp : Host_Op<"entry", [FunctionOpInterface, IsolatedFromAbove, SingleBl
     ::mlir::BlockArgument output(unsigned number) { return getBody().getArgument(inputCount() + number); }
     /// Of an input or an output.
     ::mlir::RankedTensorType tensorOf(unsigned argument);
+    /// How many numbers rooms have, behind those of outputs.
+    unsigned roomCount();
     ::std::vector<::std::string> symbolNames();
     ::std::vector<::std::string> dataSymbolNames();
   }];
@@ -196,17 +198,19 @@ def BufferOp : Host_Op<"buffer", [HasParent<"EntryOp">]> {
   let summary = "A part of an arena that memory planning has placed";
   let description = [{
     `bytes` for each of at most `parts` parts (one for each thread that runs a kernel; 1 for values). It lives from the first to the last of the
-    steps `live`. `offset` is where it lies in the arena of its memory; without one, binding finds a place.
+    steps `live`, which memory planning adds and the verifier checks; what no step touches has none. `offset` is where it lies in the arena of
+    its memory; without one, binding finds a place.
   }];
-  let arguments = (ins ShapeAttr:$bytes, ShapeAttr:$parts, DenseI64ArrayAttr:$live, OptionalAttr<I64Attr>:$offset);
+  let arguments = (ins ShapeAttr:$bytes, ShapeAttr:$parts, OptionalAttr<DenseI64ArrayAttr>:$live, OptionalAttr<I64Attr>:$offset);
   let results = (outs MemoryType:$memory);
   let assemblyFormat = [{
-    `bytes` custom<Expressions>($bytes) `parts` custom<Expressions>($parts) `live` $live (`at` $offset^)? attr-dict `:` type($memory)
+    `bytes` custom<Expressions>($bytes) `parts` custom<Expressions>($parts) (`live` $live^)? (`at` $offset^)? attr-dict `:` type($memory)
   }];
 }
 
 def RoomOp : Host_Op<"room", [HasParent<"EntryOp">]> {
   let summary = "Memory whose size the run decides";
+  let description = [{ Rooms with one number are the same memory, so one of them may be used only when the value of another is no longer read. }];
   let arguments = (ins I64Attr:$number);
   let results = (outs RoomType:$room);
   let assemblyFormat = "$number attr-dict `:` type($room)";

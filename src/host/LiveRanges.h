@@ -13,6 +13,7 @@ namespace perpend::host {
 struct LiveRange {
   int64_t first = 0, last = 0;
   bool contains(const LiveRange &other) const { return first <= other.first && other.last <= last; }
+  bool meets(const LiveRange &other) const { return first <= other.last && other.first <= last; }
 };
 
 struct LiveRanges {

@@ -147,6 +147,8 @@ Storage MemoryPlanner::placeResult(Value result) {
       hasFailed = true;
     }
     known->second = createBuffer(dependsOnData(result.getType()), bytes, memoryOf(result, machine));
+    if (known->second.space == Space::Arena)
+      plan.arena.back().isPinned = isPinned(result);
   }
   return known->second;
 }
@@ -232,9 +234,7 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     hasFailed = true;
     return;
   }
-  const target::Machine *device = deviceOf(call, machine);
-  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes,
-                               device ? StringRef(device->global.name) : StringRef(hostMemory));
+  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes, scratchMemoryOf(call, machine));
   if (place.space == Space::Arena)
     plan.arena.back().parts = parts;
   plan.scratch[call] = place;

@@ -34,6 +34,7 @@ struct Storage {
 struct PlannedBuffer {
   graph::SymbolicInt bytes;
   std::string memory;
+  bool isPinned = false;        ///< to this memory
   graph::SymbolicInt parts = 1; ///< of `bytes` each, at most; no more than there are threads
 };
 

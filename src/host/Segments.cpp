@@ -182,15 +182,4 @@ void moveSegments(ModuleOp module, llvm::function_ref<int64_t(int64_t)> offsetOf
   for (auto segment : module.getOps<SegmentOp>())
     segment.setOffset(offsetOf(static_cast<int64_t>(segment.getOffset())));
 }
-
-int64_t arenaBytesOf(EntryOp entry) {
-  int64_t bytes = 0;
-  for (auto buffer : entry.getBody().getOps<BufferOp>()) {
-    if (buffer.getMemory().getType().getMemory() != hostMemory)
-      continue;
-    int64_t size = buffer.getBytes().values()[0].constant().value_or(0);
-    bytes = std::max<int64_t>(bytes, llvm::alignTo(*buffer.getOffset() + size, PERPEND_ALIGNMENT));
-  }
-  return bytes;
-}
 } // namespace perpend::host

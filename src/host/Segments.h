@@ -28,9 +28,6 @@ std::vector<FilePart> filePartsOf(mlir::ModuleOp module);
 
 /// Gives segments other places: `offsetOf` the one that memory planning chose.
 void moveSegments(mlir::ModuleOp module, llvm::function_ref<int64_t(int64_t)> offsetOf);
-
-/// Of the host's memory, for an entry whose buffers all have an offset.
-int64_t arenaBytesOf(EntryOp entry);
 } // namespace perpend::host
 
 #endif

@@ -9,62 +9,50 @@
 #include "host/ShareMemory.h"
 
 #include "graph/ErrorKind.h"
-#include "host/LiveRanges.h"
+#include "host/Arena.h"
+#include "host/Strategy.h"
 
 using namespace mlir;
 using namespace perpend;
 using namespace perpend::host;
 
-/// Buffers of one memory. Left to binding where a size depends on symbols or threads.
-static LogicalResult chooseOffsets(EntryOp entry, ArrayRef<BufferOp> buffers, runtime::Strategy strategy) {
-  std::vector<int64_t> sizes, offsets(buffers.size());
-  std::vector<perpend_buffer_lifetime> lifetimes;
-  for (BufferOp buffer : buffers) {
-    std::optional<int64_t> bytes = buffer.getBytes().values()[0].constant();
-    if (!bytes || buffer.getParts().values()[0] != SymbolicInt(1))
-      return success();
-    sizes.push_back(*bytes);
-    lifetimes.push_back({static_cast<int32_t>(buffer.getLive()[0]), static_cast<int32_t>(buffer.getLive()[1])});
+LogicalResult perpend::host::chooseOffsets(EntryOp entry, const LiveRanges &ranges) {
+  for (auto buffer : entry.getBody().getOps<BufferOp>())
+    buffer.removeOffsetAttr();
+  for (StringRef memory : arenaMemoriesOf(entry)) {
+    std::optional<Arena> arena = planArena(entry, memory, ranges, constantSizeOf);
+    if (!arena)
+      continue;
+    if (arena->bytes < 0)
+      return entry.emitError("the intermediate values do not fit in memory")
+             << graph::Hint("check the dimensions of the model's inputs");
+    for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
+      BufferOp(buffer).setOffset(offset);
   }
-  auto count = static_cast<int32_t>(sizes.size());
-  if (runtime::planOffsets(sizes.data(), lifetimes.data(), count, offsets.data(), strategy) < 0)
-    return entry.emitError("the intermediate values do not fit in memory")
-           << graph::Hint("check the dimensions of the model's inputs");
-  for (auto [buffer, offset] : llvm::zip_equal(buffers, offsets))
-    BufferOp(buffer).setOffset(offset);
   return success();
 }
 
-/// In order of first use, each takes the first room that is free by then.
-static void shareRooms(EntryOp entry, const llvm::MapVector<RoomOp, LiveRange> &ranges) {
-  std::vector<std::pair<RoomOp, int64_t>> shared; // with the last use of each
+/// In order of first use, each room gets the first number that is free by then.
+static void numberRooms(EntryOp entry, const llvm::MapVector<RoomOp, LiveRange> &ranges) {
+  const bool mayShare = strategyOf(entry) != runtime::Strategy::Apart;
+  std::vector<int64_t> lastUses; // of each number
   for (auto [room, range] : ranges) {
-    auto free = llvm::find_if(shared, [&, first = range.first](const auto &known) { return known.second < first; });
-    if (free == shared.end()) {
-      shared.emplace_back(room, range.last);
-      continue;
-    }
-    free->second = range.last;
-    RoomOp(room).getRoom().replaceAllUsesWith(free->first.getRoom());
-  }
-  for (size_t i = 0; i < shared.size(); ++i) {
-    shared[i].first.setNumber(entry.outputCount() + i);
-    if (i > 0) // the program declares them in order
-      shared[i].first->moveAfter(shared[i - 1].first);
+    auto free = llvm::find_if(lastUses, [&, first = range.first](int64_t last) { return mayShare && last < first; });
+    RoomOp(room).setNumber(entry.outputCount() + (free - lastUses.begin()));
+    if (free == lastUses.end())
+      lastUses.push_back(range.last);
+    else
+      *free = range.last;
   }
 }
 
-LogicalResult perpend::host::shareMemory(EntryOp entry, runtime::Strategy strategy) {
+LogicalResult perpend::host::shareMemory(EntryOp entry) {
   LiveRanges ranges = liveRangesOf(entry);
-  llvm::MapVector<Type, SmallVector<BufferOp>> arenas;
   for (auto &[buffer, range] : ranges.buffers)
-    BufferOp(buffer).setLive({range.first, range.last});
-  shareRooms(entry, ranges.rooms);
+    BufferOp(buffer).setLive(ArrayRef<int64_t>{range.first, range.last});
+  numberRooms(entry, ranges.rooms);
   for (Operation &op : llvm::make_early_inc_range(entry.getBody().front()))
     if (isa<BufferOp, RoomOp>(op) && op.use_empty())
       op.erase();
-    else if (auto buffer = dyn_cast<BufferOp>(op))
-      arenas[buffer.getMemory().getType()].push_back(buffer);
-  return success(
-      llvm::all_of(arenas, [&](auto &arena) { return succeeded(chooseOffsets(entry, arena.second, strategy)); }));
+  return chooseOffsets(entry, ranges);
 }

@@ -2,18 +2,15 @@
 
 #include "host/Strategy.h"
 
-#include "llvm/ADT/StringExtras.h"
-
 #include <iterator>
 
 using namespace mlir;
 
 namespace perpend::host {
 
-// In the order of runtime::Strategy.
-static constexpr llvm::StringLiteral names[] = {defaultStrategy, "greedy-by-size", "greedy-by-breadth", "greedy-by-use",
-                                                "apart"};
-static_assert(std::size(names) == runtime::strategyCount);
+#define PERPEND_NAME(enumerator, name, order, help) name,
+static constexpr llvm::StringLiteral names[] = {PERPEND_STRATEGIES(PERPEND_NAME)};
+#undef PERPEND_NAME
 
 std::optional<runtime::Strategy> strategyOf(StringRef name) {
   const auto *found = llvm::find(names, name);
@@ -27,5 +24,5 @@ runtime::Strategy strategyOf(EntryOp entry) {
   return strategyOf(name ? name.getValue() : StringRef(defaultStrategy)).value_or(runtime::Strategy::Best);
 }
 
-std::string strategyNames() { return llvm::join(ArrayRef(names), ", "); }
+ArrayRef<llvm::StringLiteral> strategyNames() { return names; }
 } // namespace perpend::host

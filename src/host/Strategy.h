@@ -22,8 +22,7 @@ inline constexpr llvm::StringLiteral defaultStrategy = "best";
 std::optional<runtime::Strategy> strategyOf(llvm::StringRef name);
 runtime::Strategy strategyOf(EntryOp entry);
 
-/// Separated by commas.
-std::string strategyNames();
+llvm::ArrayRef<llvm::StringLiteral> strategyNames();
 } // namespace perpend::host
 
 #endif

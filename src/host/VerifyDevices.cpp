@@ -1,16 +1,19 @@
 //===- VerifyDevices.cpp - that a machine can run a host program ------------===//
 //
-// Memories, devices and links are those of the machine's model. The host reads
-// and writes its own memory only, a device that of its kernels.
+// Memories, devices and links are those of the machine's model. Kernels read and
+// write the memories that their machine says, all else touches the host's.
 //
 //===----------------------------------------------------------------------===//
 
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
+#include "host/Arena.h"
 #include "host/Devices.h"
 #include "host/Events.h"
 #include "host/VerifyProgram.h"
 #include "tile/Attributes.h"
+
+#include "perpend_module.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringExtras.h"
@@ -34,34 +37,42 @@ public:
 
   LogicalResult verify() {
     WalkResult result = entry.walk([&](Operation *op) {
-      LogicalResult fits = llvm::TypeSwitch<Operation *, LogicalResult>(op)
-                               .Case([&](LaunchOp launch) { return verifyLaunch(launch); })
-                               .Case([&](CopyOp copy) { return verifyCopy(copy); })
-                               .Default([&](Operation *other) { return verifyOnHost(other, hostMemory, "the host"); });
+      LogicalResult fits =
+          llvm::TypeSwitch<Operation *, LogicalResult>(op)
+              .Case([&](LaunchOp launch) { return verifyLaunch(launch); })
+              .Case([&](CopyOp copy) { return verifyCopy(copy); })
+              .Default([&](Operation *other) { return verifyPlaces(other, onHost, onHost, "the host"); });
       return failed(fits) || failed(verifyMemories(op)) ? WalkResult::interrupt() : WalkResult::advance();
     });
     return failure(result.wasInterrupted() || failed(verifySizes()));
   }
 
 private:
-  /// M1: every memory is the host's or a device's.
+  /// M1: every memory is one of main.
   LogicalResult verifyMemories(Operation *op) {
-    SmallVector<StringRef> known = memoriesOf(machine);
+    std::vector<StringRef> known = machine.mainMemoryNames();
     for (Value result : op->getResults())
       if (StringRef memory = ::memoryOf(result); !llvm::is_contained(known, memory))
         return op->emitOpError("M1: expected one of the machine's memories ")
                << llvm::join(known, ", ") << ", got '" << memory << "'"
-               << graph::Hint("the machine lists a device that has this memory");
+               << graph::Hint("the machine lists its memories of main");
     return success();
   }
 
-  /// M2: an operation touches the memory of who runs it.
-  LogicalResult verifyOnHost(Operation *op, StringRef own, const Twine &who) {
-    for (const Touched &touched : touchedBy(op))
-      if (StringRef memory = ::memoryOf(touched.value); memory != own)
-        return op->emitOpError("M2: expected places in '")
-               << own << "', where " << who.str() << " reads and writes, got one in '" << memory << "'"
-               << graph::Hint("host.copy brings a value there");
+  /// M2: an operation touches memories that who runs it reads or writes.
+  static LogicalResult verifyPlaces(Operation *op, ArrayRef<std::string> reads, ArrayRef<std::string> writes,
+                                    const Twine &who) {
+    auto launch = dyn_cast<LaunchOp>(op);
+    for (const Touched &touched : touchedBy(op)) {
+      StringRef memory = ::memoryOf(touched.value);
+      bool isScratch = launch && touched.value == launch.getScratch();
+      for (bool writing : {false, true})
+        if (ArrayRef<std::string> own = writing ? writes : reads;
+            (isScratch || touched.isWritten == writing) && !llvm::is_contained(own, memory))
+          return op->emitOpError("M2: expected a place in ")
+                 << llvm::join(own, " or ") << ", where " << who.str() << (writing ? " writes" : " reads")
+                 << ", got one in '" << memory << "'" << graph::Hint("host.copy brings a value there");
+    }
     return success();
   }
 
@@ -75,7 +86,7 @@ private:
              << "' is made, got " << (on.empty() ? "the host" : "'" + on.str() + "'")
              << graph::Hint("tile.device of a kernel names its device");
     if (!launch.getDevice())
-      return verifyOnHost(launch, hostMemory, "the host");
+      return verifyPlaces(launch, machine.reads, machine.writes, "the host");
     const target::Machine *device = machine.device(*launch.getDevice());
     if (!device)
       return launch.emitOpError("M3: the machine has no device '")
@@ -85,7 +96,7 @@ private:
                                          << graph::Hint("leave `async` out");
     if (failed(verifyExtents(launch, kernel)))
       return failure();
-    return verifyOnHost(launch, device->global.name, "'" + device->name + "'");
+    return verifyPlaces(launch, device->reads, device->writes, "'" + device->name + "'");
   }
 
   static LogicalResult verifyExtents(LaunchOp launch, func::FuncOp kernel) {
@@ -117,28 +128,49 @@ private:
     return success();
   }
 
-  /// M5: what is planned in a device's memory fits there.
+  /// M5: what lies in a memory fits there, at offsets of the plan or where binding would put it.
   LogicalResult verifySizes() {
-    for (const target::Machine &device : machine.devices)
-      for (auto buffer : entry.getBody().getOps<BufferOp>()) {
-        std::optional<int64_t> bytes = buffer.getBytes().values()[0].constant();
-        if (::memoryOf(buffer.getMemory()) != device.global.name || !device.global.bytes || !bytes)
-          continue;
-        uint64_t end = buffer.getOffset().value_or(0) + static_cast<uint64_t>(*bytes);
-        if (end > device.global.bytes)
-          return buffer.emitOpError("M5: ends at ")
-                 << end << " in '" << device.global.name << "', which has " << device.global.bytes << " bytes"
-                 << graph::ErrorKind::Unsupported << graph::Hint("let the host run some of the kernels");
-      }
+    return success(llvm::all_of(machine.mainMemories, [&](const target::Memory &memory) {
+      return !memory.bytes || succeeded(verifySize(memory, liveRangesOf(entry)));
+    }));
+  }
+
+  LogicalResult verifySize(const target::Memory &memory, const LiveRanges &ranges) {
+    const int64_t constants = constantBytesIn(memory.name, entry->getParentOfType<ModuleOp>());
+    auto refuse = [&](const Twine &what, const Twine &hint) {
+      return entry.emitOpError("M5: ") << what << " in '" << memory.name << "', which has " << memory.bytes
+                                       << " bytes, " << constants << " of these for constants"
+                                       << graph::ErrorKind::Unsupported << graph::Hint(hint);
+    };
+    std::optional<Arena> arena = planArena(entry, memory.name, ranges, constantSizeOf);
+    const uint64_t available = memory.bytes - std::min<uint64_t>(memory.bytes, constants);
+    if (static_cast<uint64_t>(constants) > memory.bytes || (arena && static_cast<uint64_t>(arena->bytes) > available))
+      return refuse("values need " + Twine(arena ? arena->bytes : 0) + " bytes",
+                    "let the host run some of the kernels, or keep values in another memory");
+    if (!arena && !isWithin(memory.name, available))
+      return refuse("the values' sizes depend on symbols", "give dimensions as numbers (--dim)");
     return success();
   }
 
+  /// Whether the buffers fit whatever the symbols are, beside each other.
+  bool isWithin(StringRef memory, uint64_t available) {
+    SymbolicInt rest(static_cast<int64_t>(available));
+    for (auto buffer : entry.getBody().getOps<BufferOp>())
+      if (::memoryOf(buffer.getMemory()) == memory)
+        rest =
+            rest - (buffer.getBytes().values()[0] + SymbolicInt(PERPEND_ALIGNMENT - 1)) * buffer.getParts().values()[0];
+    return rest.knownNonNegative();
+  }
+
+  const std::vector<std::string> onHost{hostMemory.str()};
   EntryOp entry;
   const target::Machine &machine;
 };
 } // namespace
 
 LogicalResult perpend::host::verifyDevices(ModuleOp module, const target::Machine &machine) {
+  if (std::string flaw = machine.flaw(); !flaw.empty())
+    return module.emitError("M1: the machine '") << machine.name << "': " << flaw;
   return success(llvm::all_of(module.getOps<EntryOp>(),
                               [&](EntryOp entry) { return succeeded(Devices(entry, machine).verify()); }));
 }

@@ -116,16 +116,21 @@ static std::string textOf(const LiveRange &range) {
 }
 
 /// P1: the range that binding goes by is no shorter than the program's. P2: buffers with offsets are aligned.
-static LogicalResult verifyBuffer(BufferOp buffer, const LiveRange &needed) {
-  if (buffer.getLive().size() != 2)
-    return buffer.emitOpError("P1: expected the first and the last step, got ")
-           << buffer.getLive().size() << " numbers";
-  LiveRange declared{buffer.getLive()[0], buffer.getLive()[1]};
-  if (!declared.contains(needed))
-    return buffer.emitOpError("P1: expected a buffer that lives in ")
-           << textOf(needed) << ", got " << textOf(declared)
+static LogicalResult verifyBuffer(BufferOp buffer, const LiveRange *needed) {
+  auto refuse = [&](const Twine &got) {
+    std::string wanted = needed ? "that lives in " + textOf(*needed) : "without lifetime, since no step touches it";
+    return buffer.emitOpError("P1: expected a buffer ")
+           << wanted << ", got " << got
            << graph::Hint(
                   "steps are the operations that touch memory, in order; what is used in a loop lives to its end");
+  };
+  std::optional<ArrayRef<int64_t>> live = buffer.getLive();
+  if (live && live->size() != 2)
+    return refuse(Twine(live->size()) + " numbers");
+  if (live.has_value() != (needed != nullptr))
+    return refuse(live ? textOf({(*live)[0], (*live)[1]}) : "none");
+  if (live && !LiveRange{(*live)[0], (*live)[1]}.contains(*needed))
+    return refuse(textOf({(*live)[0], (*live)[1]}));
   int64_t offset = buffer.getOffset().value_or(0);
   if (offset < 0 || offset % PERPEND_ALIGNMENT)
     return buffer.emitOpError("P2: expected an offset that is a multiple of ")
@@ -165,12 +170,26 @@ static LogicalResult verifyApart(ArrayRef<Placed> placed) {
   for (size_t i = 0; i < placed.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
       const Placed &a = placed[j], &b = placed[i];
-      bool meet = a.range.first <= b.range.last && b.range.first <= a.range.last;
-      if (meet && a.begin < b.end && b.begin < a.end)
+      if (a.range.meets(b.range) && a.begin < b.end && b.begin < a.end)
         return BufferOp(b.buffer).emitOpError("P3: at ")
                << b.begin << " it overlaps the buffer at " << a.begin << ", which lives at the same time, in "
                << textOf(a.range) << graph::Hint("leave all offsets out, and binding chooses them");
     }
+  return success();
+}
+
+/// P7: rooms with one number do not live at one time.
+static LogicalResult verifyRooms(const LiveRanges &ranges) {
+  llvm::MapVector<uint64_t, SmallVector<LiveRange>> known; // by number
+  for (auto [room, range] : ranges.rooms) {
+    SmallVector<LiveRange> &others = known[RoomOp(room).getNumber()];
+    for (const LiveRange &other : others)
+      if (other.meets(range))
+        return RoomOp(room).emitOpError("P7: has the number ")
+               << RoomOp(room).getNumber() << " of another room, which lives at the same time, in " << textOf(other)
+               << graph::Hint("give it a number of its own");
+    others.push_back(range);
+  }
   return success();
 }
 
@@ -181,8 +200,12 @@ static LogicalResult verifyArenas(EntryOp entry) {
   };
   llvm::MapVector<Type, Arena> arenas; // by the type of their memory
   LiveRanges ranges = liveRangesOf(entry);
-  for (auto &[buffer, range] : ranges.buffers) {
+  if (failed(verifyRooms(ranges)))
+    return failure();
+  for (auto buffer : entry.getBody().getOps<BufferOp>()) {
     Arena &arena = arenas[buffer.getMemory().getType()];
+    auto found = ranges.buffers.find(buffer);
+    const LiveRange *range = found == ranges.buffers.end() ? nullptr : &found->second;
     ++arena.buffers;
     if (failed(verifyBuffer(buffer, range)))
       return failure();
@@ -194,7 +217,7 @@ static LogicalResult verifyArenas(EntryOp entry) {
     if (*bytes < 0 || *bytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(*buffer.getOffset()))
       return buffer.emitOpError("P2: expected a size that fits behind the offset, got ") << *bytes;
     int64_t offset = *buffer.getOffset();
-    arena.placed.push_back({buffer, range, offset, offset + *bytes});
+    arena.placed.push_back({buffer, range ? *range : LiveRange{0, -1}, offset, offset + *bytes}); // or at no time
   }
   for (auto &[memory, arena] : arenas) {
     if (!arena.placed.empty() && arena.placed.size() != arena.buffers)

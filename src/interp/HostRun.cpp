@@ -5,12 +5,11 @@
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "host/Arena.h"
 #include "host/Events.h"
-#include "host/Strategy.h"
 #include "support/MappedFile.h"
 
 #include "mlir/IR/BuiltinOps.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cstring>
@@ -44,38 +43,26 @@ FailureOr<HostRun::Bytes> HostRun::allocate(Operation *op, int64_t size, StringR
 }
 
 LogicalResult HostRun::createArenas() {
-  llvm::MapVector<StringAttr, SmallVector<host::BufferOp>> arenas;
-  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
-    arenas[buffer.getMemory().getType().getMemory()].push_back(buffer);
-  return success(llvm::all_of(arenas, [&](auto &arena) { return succeeded(createArena(arena.first, arena.second)); }));
+  host::LiveRanges ranges = host::liveRangesOf(entry);
+  return success(llvm::all_of(host::arenaMemoriesOf(entry),
+                              [&](StringRef memory) { return succeeded(createArena(memory, ranges)); }));
 }
 
 /// Offsets are those of the plan, or what binding would choose for one thread.
-LogicalResult HostRun::createArena(StringRef memory, ArrayRef<host::BufferOp> buffers) {
-  std::vector<int64_t> sizes, offsets;
-  std::vector<perpend_buffer_lifetime> lifetimes;
-  bool isPlanned = true;
-  for (host::BufferOp buffer : buffers) {
+LogicalResult HostRun::createArena(StringRef memory, const host::LiveRanges &ranges) {
+  auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
     FailureOr<int64_t> size = evaluate(buffer, buffer.getBytes());
-    if (failed(size))
-      return failure();
-    sizes.push_back(*size);
-    offsets.push_back(buffer.getOffset().value_or(0));
-    isPlanned &= buffer.getOffset().has_value();
-    lifetimes.push_back({static_cast<int32_t>(buffer.getLive()[0]), static_cast<int32_t>(buffer.getLive()[1])});
-  }
-  int64_t total = 0;
-  if (!isPlanned)
-    total = runtime::planOffsets(sizes.data(), lifetimes.data(), static_cast<int32_t>(sizes.size()), offsets.data(),
-                                 host::strategyOf(entry));
-  for (auto [size, offset] : llvm::zip_equal(sizes, offsets))
-    total = std::max(total, offset + size);
-  FailureOr<Bytes> arena = allocate(entry, total, memory);
-  if (failed(arena))
+    return succeeded(size) ? std::optional(*size) : std::nullopt;
+  };
+  std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
+  if (!arena)
     return failure();
-  for (auto [buffer, size, offset] : llvm::zip_equal(buffers, sizes, offsets))
+  FailureOr<Bytes> bytes = allocate(entry, arena->bytes, memory);
+  if (failed(bytes))
+    return failure();
+  for (auto [buffer, size, offset] : llvm::zip_equal(arena->buffers, arena->sizes, arena->offsets))
     memories[host::BufferOp(buffer).getMemory()] = {
-        {std::shared_ptr<std::byte>(arena->data, arena->data.get() + offset), size}};
+        {std::shared_ptr<std::byte>(bytes->data, bytes->data.get() + offset), size}};
   return success();
 }
 
@@ -427,10 +414,7 @@ LogicalResult HostRun::execute(Operation &op) {
       .Case([&](host::ScalarOp op) { return defineScalar(op); })
       .Case([&](host::ReserveOp op) { return reserve(op); })
       .Case([&](host::ContentOp op) { return memories[op] = {room(op.getRoom())}, success(); })
-      .Case([&](host::RoomOp op) {
-        rooms.emplace_back();
-        return memories[op] = {{}, rooms.size() - 1}, success();
-      })
+      .Case([&](host::RoomOp op) { return memories[op] = {{}, op.getNumber()}, success(); })
       .Case([&](host::ExchangeOp op) { return std::swap(room(op.getFirst()), room(op.getSecond())), success(); })
       .Case([&](host::LaunchOp op) { return launch(op); })
       .Case([&](host::CallOp op) { return call(op); })
@@ -474,8 +458,7 @@ LogicalResult HostRun::createOutputs() {
   for (unsigned i = 0; i < entry.outputCount(); ++i) {
     Value output = entry.output(i);
     if (isa<host::RoomType>(output.getType())) {
-      rooms.emplace_back();
-      memories[output] = {{}, rooms.size() - 1};
+      memories[output] = {{}, i};
       continue;
     }
     FailureOr<Extents> shape = environment.shapeOf(entry, entry.tensorOf(entry.inputCount() + i));

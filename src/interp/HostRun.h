@@ -8,7 +8,7 @@
 #ifndef PERPEND_INTERP_HOSTRUN_H
 #define PERPEND_INTERP_HOSTRUN_H
 
-#include "host/Host.h"
+#include "host/LiveRanges.h"
 #include "interp/Asynchrony.h"
 #include "interp/Environment.h"
 
@@ -33,11 +33,11 @@ private:
   /// What a place, a buffer or a room is now.
   struct Memory {
     Bytes bytes;
-    size_t room = 0; ///< number, of rooms only
+    uint64_t room = 0; ///< number, of rooms only
   };
 
   mlir::LogicalResult createArenas();
-  mlir::LogicalResult createArena(llvm::StringRef memory, llvm::ArrayRef<host::BufferOp> buffers);
+  mlir::LogicalResult createArena(llvm::StringRef memory, const host::LiveRanges &ranges);
   mlir::LogicalResult createOutputs();
   /// An input and an output in one memory, that of the input first.
   mlir::LogicalResult shareState(unsigned state);
@@ -80,7 +80,7 @@ private:
   Asynchrony asynchrony;
   llvm::DenseMap<mlir::Value, Driver::Event> events;
   llvm::DenseMap<mlir::Value, Memory> memories;
-  std::vector<Bytes> rooms;
+  std::map<uint64_t, Bytes> rooms; ///< by number
 };
 } // namespace perpend::interp
 

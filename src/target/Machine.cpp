@@ -18,6 +18,78 @@ const Link *Machine::link(StringRef from, StringRef to) const {
   return found == links.end() ? nullptr : &*found;
 }
 
+std::vector<StringRef> Machine::mainMemoryNames() const {
+  std::vector<StringRef> names;
+  for (const Memory &memory : mainMemories)
+    names.push_back(memory.name);
+  names.push_back(hostMemory);
+  return names;
+}
+
+StringRef Machine::farthest(ArrayRef<std::string> memories) const {
+  StringRef found;
+  for (StringRef name : mainMemoryNames())
+    if (is_contained(memories, name))
+      found = name;
+  return found;
+}
+
+std::vector<StringRef> Machine::route(StringRef from, ArrayRef<std::string> to) const {
+  std::vector<std::vector<StringRef>> ways{{from}};
+  std::vector<StringRef> known{from};
+  const std::vector<StringRef> names = mainMemoryNames();
+  while (!ways.empty()) {
+    std::vector<std::vector<StringRef>> longer;
+    for (StringRef next : reverse(names))
+      for (const std::vector<StringRef> &way : ways)
+        if (!is_contained(known, next) && link(way.back(), next)) {
+          longer.push_back(way);
+          longer.back().push_back(next);
+          known.push_back(next);
+        }
+    for (const std::vector<StringRef> &way : longer)
+      if (is_contained(to, way.back()))
+        return {way.begin() + 1, way.end()};
+    ways = std::move(longer);
+  }
+  return {};
+}
+
+/// The first name that is there twice; empty: none.
+static StringRef twice(ArrayRef<StringRef> names) {
+  for (size_t i = 0; i < names.size(); ++i)
+    if (is_contained(names.take_front(i), names[i]))
+      return names[i];
+  return "";
+}
+
+std::string Machine::flaw() const {
+  const std::vector<StringRef> known = mainMemoryNames();
+  SmallVector<StringRef> deviceNames;
+  for (const Machine &device : devices)
+    deviceNames.push_back(device.name);
+  if (StringRef name = twice(known); !name.empty())
+    return "two memories of main are called '" + name.str() + "'";
+  if (StringRef name = twice(deviceNames); !name.empty())
+    return "two devices are called '" + name.str() + "'";
+  auto unknown = [&](const std::string &who, ArrayRef<std::string> named) -> std::string {
+    for (const std::string &each : named)
+      if (!is_contained(known, each))
+        return who + " names '" + each + "', which is no memory of main";
+    return named.empty() ? who + " names no memory of main" : "";
+  };
+  SmallVector<std::pair<std::string, std::vector<std::string>>> all{{"the machine", reads}, {"the machine", writes}};
+  for (const Machine &device : devices)
+    for (const std::vector<std::string> &named : {device.reads, device.writes})
+      all.emplace_back("device '" + device.name + "'", named);
+  for (const Link &link : links)
+    all.push_back({"a link", {link.from, link.to}});
+  for (const auto &[who, named] : all)
+    if (std::string what = unknown(who, named); !what.empty())
+      return what;
+  return "";
+}
+
 std::vector<std::string> Machine::scopes() const {
   std::vector<std::string> names;
   for (const Memory &memory : memories)
@@ -94,6 +166,8 @@ std::string Machine::describe() const {
     if (memory.bytes)
       parts += ", " + (memory.kind == MemoryKind::Cache ? StringRef(memory.name).upper() : memory.name) + " " +
                sizeText(memory.bytes);
+  for (const Memory &memory : mainMemories)
+    parts += ", memory " + memory.name + (memory.bytes ? " of " + sizeText(memory.bytes) : "");
   for (const std::string &unit : units)
     parts += ", unit " + unit;
   for (const Link &link : links)

@@ -49,7 +49,10 @@ enum class Launch {
   Grid,   ///< each iteration of a loop that is bound to a level has an instance of its own, which gets its ids
 };
 
-/// Moves bytes from memory to memory; a memory of main is called `host`, or as `global` of a device.
+/// The memory of the process, in which all values of main may lie.
+inline constexpr llvm::StringLiteral hostMemory = "host";
+
+/// Moves bytes from memory to memory of main: `host`, or one of Machine::mainMemories.
 struct Link {
   std::string from, to;
   bool isAsynchronous = false;
@@ -79,9 +82,15 @@ struct Machine {
   Launch launch = Launch::Ranges;
   /// Of a device: a launch returns before the kernel has ended.
   bool hasQueue = false;
-  /// Machines to which this one hands kernels. `global` of each is a memory of its own, in which its kernels read and
-  /// write.
+  /// Machines to which this one hands kernels.
   std::vector<Machine> devices;
+
+  /// Memories beside the host's in which values of main can lie, the nearest first: scratchpads that keep values from
+  /// kernel to kernel, and what a device calls its memory. Devices share those that both name.
+  std::vector<Memory> mainMemories;
+  /// The memories of main (of the machine that hands out kernels) in which kernels of this machine can read operands,
+  /// and write results.
+  std::vector<std::string> reads = {hostMemory.str()}, writes = {hostMemory.str()};
 
   unsigned pointerBytes = 8;
   unsigned vectorBytes = 0; ///< 0: no vectors
@@ -100,6 +109,16 @@ struct Machine {
   /// The device of this name, the link between two memories; null: there is none.
   const Machine *device(llvm::StringRef device) const;
   const Link *link(llvm::StringRef from, llvm::StringRef to) const;
+
+  /// The names of the memories of main, the nearest first and the host's last.
+  std::vector<llvm::StringRef> mainMemoryNames() const;
+  /// Of memories of main, the farthest: the host's, or the last of `mainMemories`.
+  llvm::StringRef farthest(llvm::ArrayRef<std::string> memories) const;
+  /// The memories behind `from` on the way with the fewest links to one of these; of several the farthest one. Empty:
+  /// there is no way.
+  std::vector<llvm::StringRef> route(llvm::StringRef from, llvm::ArrayRef<std::string> to) const;
+  /// What is wrong with names of memories and devices; empty: nothing.
+  std::string flaw() const;
 
   /// The names of the memories that schedules can name, and of the levels.
   std::vector<std::string> scopes() const;

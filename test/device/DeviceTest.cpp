@@ -29,7 +29,8 @@ target::Machine machineWithDevice(uint64_t bytes = 0) {
   target::Machine device;
   device.name = "device";
   device.levels = {{"group"}, {"lane", 8}};
-  device.global = {.name = "far", .bytes = bytes, .bytesPerSecond = 1e11};
+  device.global.bytesPerSecond = 1e11;
+  device.reads = device.writes = {"far"};
   device.fmaPerCycle = 1;
   device.cyclesPerSecond = 1e9;
   device.launch = target::Launch::Grid;
@@ -37,6 +38,20 @@ target::Machine machineWithDevice(uint64_t bytes = 0) {
   target::Machine machine = llvm::cantFail(target::resolveTarget("x86-64-v3"));
   machine.links = {{"host", "far", /*isAsynchronous=*/true}, {"far", "host", true}};
   machine.devices = {device};
+  machine.mainMemories = {{.name = "far", .bytes = bytes}};
+  return machine;
+}
+
+/// In which the device also keeps values in two scratchpads, near its large memory.
+target::Machine machineWithScratchpads() {
+  target::Machine machine = machineWithDevice();
+  machine.mainMemories = {{.name = "tiny", .bytes = 1 << 10}, {.name = "near", .bytes = 5 << 10}, {.name = "far"}};
+  machine.devices[0].reads = machine.devices[0].writes = {"tiny", "near", "far"};
+  for (const char *memory : {"tiny", "near"}) {
+    machine.links.push_back({"far", memory, /*isAsynchronous=*/true});
+    machine.links.push_back({memory, "far", true});
+    machine.links.push_back({memory, "host", true});
+  }
   return machine;
 }
 
@@ -284,9 +299,38 @@ void removeWait(mlir::ModuleOp module, std::mt19937 &random) {
 }
 } // namespace
 
-/// Wherever it was: the verifier finds it in the text, the interpreter in a run.
-TEST(Model, aMissingWaitIsFound) {
-  const target::Machine machine = machineWithDevice();
+namespace {
+/// Bytes of the values in each memory.
+std::map<std::string, int64_t> bytesOfValues(mlir::ModuleOp module) {
+  std::map<std::string, int64_t> bytes;
+  module.walk([&](host::BufferOp buffer) {
+    bytes[buffer.getMemory().getType().getMemory().str()] += *buffer.getBytes().values()[0].constant();
+  });
+  return bytes;
+}
+} // namespace
+
+/// Values lie in both scratchpads, as far as they fit there beside each other, and else in the large memory.
+TEST(Model, runsInTwoScratchpads) {
+  const target::Machine machine = machineWithScratchpads();
+  std::mt19937 random(9);
+  std::map<std::string, int64_t> all;
+  for (int round = 0; round < 6; ++round) {
+    SCOPED_TRACE(round);
+    Digits graph, program({{"n", "3"}});
+    ASSERT_TRUE(program.plan(machine, [&] { return round == 0 || random() % 3; })) << program.messages;
+    for (const auto &[memory, bytes] : bytesOfValues(*program.module))
+      all[memory] += bytes;
+    StubDriver stub(*program.module, machine);
+    std::vector<Tensor> expected = graph.run(3);
+    expectClose(program.run(3), expected, program.messages);
+    expectClose(program.run(3, &stub), expected, program.messages);
+  }
+  for (const char *memory : {"tiny", "near", "far"})
+    EXPECT_GT(all[memory], 0) << memory;
+}
+
+static void findMissingWaits(const target::Machine &machine) {
   std::mt19937 random(5);
   unsigned byVerifier = 0, byRun = 0;
   for (int round = 0; round < 10; ++round) {
@@ -304,4 +348,10 @@ TEST(Model, aMissingWaitIsFound) {
   }
   EXPECT_EQ(byVerifier, 100u);
   EXPECT_EQ(byRun, 100u);
+}
+
+/// Wherever it was: the verifier finds it in the text, the interpreter in a run.
+TEST(Model, aMissingWaitIsFound) {
+  for (const target::Machine &machine : {machineWithDevice(), machineWithScratchpads()})
+    findMissingWaits(machine);
 }

@@ -3,6 +3,7 @@
 #include "StubDriver.h"
 
 #include "graph/Attributes.h"
+#include "host/Host.h"
 #include "tile/Attributes.h"
 #include "tile/passes/Passes.h"
 
@@ -76,7 +77,7 @@ StubDriver::StubDriver(ModuleOp module, const target::Machine &machine)
 std::function<void()> StubDriver::launchOf(const interp::Command &command) {
   std::vector<Descriptor> memories;
   for (const interp::Tensor &tensor : command.tensors) {
-    EXPECT_TRUE(isOfDevice(tensor)) << "a kernel of the device touches other memory";
+    EXPECT_NE(memoryOf(tensor), host::hostMemory) << "a kernel of the device touches other memory";
     auto *data = const_cast<std::byte *>(tensor.data());
     memories.push_back({data, data, 0, {tensor.elementCount()}, {1}});
   }
@@ -147,10 +148,10 @@ void StubDriver::serve(Engine &engine) {
   }
 }
 
-std::shared_ptr<std::byte> StubDriver::allocate(StringRef, int64_t bytes) {
+std::shared_ptr<std::byte> StubDriver::allocate(StringRef name, int64_t bytes) {
   std::shared_ptr<std::byte> memory = interp::LateDriver().allocate("", bytes);
   std::scoped_lock lock(ofAllocations);
-  allocations[memory.get()] = bytes;
+  allocations[memory.get()] = {bytes, name.str()};
   // The host may get the same addresses once these bytes are free.
   return {memory.get(), [this, memory](const std::byte *begin) {
             std::scoped_lock lock(ofAllocations);
@@ -158,13 +159,14 @@ std::shared_ptr<std::byte> StubDriver::allocate(StringRef, int64_t bytes) {
           }};
 }
 
-bool StubDriver::isOfDevice(const interp::Tensor &tensor) const {
+std::string StubDriver::memoryOf(const interp::Tensor &tensor) const {
   std::scoped_lock lock(ofAllocations);
   auto after = allocations.upper_bound(tensor.data());
   if (after == allocations.begin())
-    return false;
-  const auto &[begin, bytes] = *std::prev(after);
-  return tensor.data() + tensor.sizeBytes() <= begin + bytes;
+    return host::hostMemory.str();
+  const auto &[begin, allocation] = *std::prev(after);
+  bool isInside = tensor.data() + tensor.sizeBytes() <= begin + allocation.bytes;
+  return isInside ? allocation.memory : host::hostMemory.str();
 }
 
 void StubDriver::start(Event event, interp::Command command, ArrayRef<Event> after) {
@@ -172,7 +174,7 @@ void StubDriver::start(Event event, interp::Command command, ArrayRef<Event> aft
   bool isCopy = !command.kernel;
   if (isCopy) {
     interp::Tensor from = command.tensors[0], to = command.tensors[1];
-    EXPECT_NE(isOfDevice(from), isOfDevice(to)) << "the engine copies from memory to memory";
+    EXPECT_NE(memoryOf(from), memoryOf(to)) << "the engine copies from memory to memory";
     work.run = [from, to]() mutable { std::memcpy(to.mutableData(), from.data(), from.sizeBytes()); };
   } else {
     work.run = launchOf(command);

@@ -48,12 +48,16 @@ private:
     std::thread thread;
   };
   void serve(Engine &engine);
-  bool isOfDevice(const interp::Tensor &tensor) const;
+  std::string memoryOf(const interp::Tensor &tensor) const;
   std::function<void()> launchOf(const interp::Command &command);
 
   std::unique_ptr<tile::Jit> code;
-  std::map<const std::byte *, int64_t> allocations; ///< those in use
-  mutable std::mutex ofAllocations;                 ///< engines free memory, too
+  struct Allocation {
+    int64_t bytes;
+    std::string memory;
+  };
+  std::map<const std::byte *, Allocation> allocations; ///< those in use
+  mutable std::mutex ofAllocations;                    ///< engines free memory, too
   std::mutex mutex;
   std::condition_variable changed;
   std::set<Event> happened;

@@ -10,9 +10,11 @@ overwritten. These run several times.
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,7 +27,8 @@ from perpend._perpend import Module
 from random_graph import FLOAT, INT32, INT64, MOST_ELEMENTS, Graph
 from random_models import grow
 
-STRATEGIES = ["best", "greedy-by-size", "greedy-by-breadth", "greedy-by-use", "apart"]
+LIST = Path(__file__).parents[2] / "runtime" / "Strategies.h"
+STRATEGIES = re.findall(r'STRATEGY\(\w+, "([^"]+)"', LIST.read_text())
 TARGETS = ["host", "x86-64-v3", "x86-64"]
 RUNS = 3  # of a model with states
 
@@ -153,7 +156,7 @@ def imported(model: onnx.ModelProto, states: list[State], dims: dict[str, int]) 
 
 def planned(seed: int, model: onnx.ModelProto, states: list[State], dims: dict[str, int]) -> Module:
     module = imported(model, states, dims)
-    options = {"plan": STRATEGIES[seed % 5], "opt_level": seed // 5 % 4, "target": TARGETS[seed // 20 % 3]}
+    options = {"plan": STRATEGIES[seed % len(STRATEGIES)], "opt_level": seed // 5 % 4, "target": TARGETS[seed // 20 % 3]}
     module.lower("plan", options)
     return module
 

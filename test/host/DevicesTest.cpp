@@ -88,9 +88,9 @@ constexpr Flaw flaws[] = {
     {"host.wait %i, %j",
      "host.wait %i, %j\n  host.call \"string.x\"(%s) -> (%y) {} types [tensor<16x4xf32>] defines [] : "
      "(!host.place<[16, 4] x f32, far>) -> !host.place<[16, 4] x f32>",
-     "M2: expected places in 'host', where the host reads and writes, got one in 'far'"},
-    {"  %d = host.buffer", "  %o = host.buffer bytes [64] parts [1] live [0, 0] : <nowhere>\n  %d = host.buffer",
-     "M1: expected one of the machine's memories host, far, got 'nowhere'"},
+     "M2: expected a place in host, where the host reads, got one in 'far'"},
+    {"  %d = host.buffer", "  %o = host.buffer bytes [64] parts [1] : <nowhere>\n  %d = host.buffer",
+     "M1: expected one of the machine's memories far, host, got 'nowhere'"},
 };
 
 bool isRight(interp::Module &module) {

@@ -5,13 +5,14 @@
 // CHECK: host.entry @main(%{{.*}}: !host.place<[] x i64>, %[[C:.*]]: !host.place<[] x i1>, %[[OUT:.*]]: !host.room)
 // CHECK: %[[FIRST:.*]] = host.room 1
 // CHECK: %[[SECOND:.*]] = host.room 2
+// CHECK: %[[THIRD:.*]] = host.room 1
 // CHECK: host.read "k" from
 // CHECK: host.check [k] at_least [0]
 // CHECK: %[[X:.*]] = host.reserve %[[FIRST]]
 // CHECK: host.launch @k({{.*}}) -> (%[[X]]) symbols [k]
 // CHECK: %[[Y:.*]] = host.reserve %[[SECOND]]
 // CHECK: host.launch @k(%[[X]]) -> (%[[Y]])
-// CHECK: %[[Z:.*]] = host.reserve %[[FIRST]]
+// CHECK: %[[Z:.*]] = host.reserve %[[THIRD]]
 // CHECK: host.launch @k(%[[Y]]) -> (%[[Z]])
 // CHECK: host.read "if0" from %[[C]]
 // CHECK: host.if [if0] {

@@ -8,7 +8,9 @@
 #include "../interp/Module.h"
 #include "Machines.h"
 
-#include "host/LiveRanges.h"
+#include "host/Arena.h"
+#include "host/Devices.h"
+#include "host/Strategy.h"
 #include "host/VerifyProgram.h"
 #include "host/passes/Passes.h"
 
@@ -19,15 +21,20 @@ using namespace perpend;
 
 namespace {
 /// A main of `count` calls of kernels, each of which adds two earlier values of [n, 4] or negates one; some in a branch
-/// or a loop, and half of them on the device if there is one.
-std::string randomProgram(unsigned seed, bool hasDevice = false) {
+/// or a loop, and half of them on the device if there is one. `isFromData`: n is read from an input.
+std::string randomProgram(unsigned seed, bool hasDevice = false, bool isFromData = false) {
   std::mt19937 random(seed);
   auto below = [&](unsigned limit) { return random() % limit; };
-  bool isStatic = below(2);
+  bool isStatic = below(2) && !isFromData;
   std::string type = isStatic ? "tensor<16x4xf32>" : "tensor<?x4xf32, #s>",
               symbols = isStatic ? "" : " {graph.symbols = #n}";
-  std::string text = "#s = #graph.shape<[\"n\", 4]>\n#n = #graph.shape<[\"n\"]>\nfunc.func @main(%v0: " + type +
-                     ", %c: tensor<i1>) -> (" + type + ", " + type + ") {\n";
+  std::string text =
+      "#s = #graph.shape<[\"n\", 4]>\n#n = #graph.shape<[\"n\"]>\nfunc.func @main(" +
+      (isFromData ? "%row: tensor<4xf32>, %c: tensor<i1>, %count: tensor<i64>" : "%v0: " + type + ", %c: tensor<i1>") +
+      ") -> (" + type + ", " + type + ") {\n";
+  if (isFromData)
+    text += "  graph.measure %count as \"n\" : tensor<i64>\n  %v0 = graph.call_kernel @spread(%row)" + symbols +
+            " : (tensor<4xf32>) -> " + type + "\n";
   unsigned next = 1;
   auto earlier = [&](unsigned count) { return "%v" + std::to_string(count - 1 - below(std::min(count, 4u))); };
   auto kernelName = [&](const std::string &name) { return "@" + name + (hasDevice && below(2) ? "_far" : ""); };
@@ -77,6 +84,15 @@ std::string randomProgram(unsigned seed, bool hasDevice = false) {
   };
   kernel("add", true);
   kernel("negate", false);
+  if (isFromData)
+    text += "func.func private @spread(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %begin: index, %end: "
+            "index) attributes {" +
+            attributes +
+            "} {\n  %c0 = arith.constant 0 : index\n  %c1 = arith.constant 1 : index\n  %c4 = arith.constant 4 : "
+            "index\n  scf.for %i = %begin to %end step %c1 {\n    %base = arith.muli %i, %c4 : index\n"
+            "    scf.for %j = %c0 to %c4 step %c1 {\n      %x = memref.load %a[%j] : memref<?xf32>\n"
+            "      %p = arith.addi %base, %j : index\n      memref.store %x, %r[%p] : memref<?xf32>\n    }\n  }\n"
+            "  return\n}\n";
   auto farKernel = [&](const std::string &name, bool adds) {
     text += "func.func private @" + name + "(%a: memref<?xf32>, " + (adds ? "%b: memref<?xf32>, " : "") +
             "%r: memref<?xf32>, %s: memref<?xi64>, %group: index, %lane: index) attributes {tile.kernel, "
@@ -98,11 +114,13 @@ std::string randomProgram(unsigned seed, bool hasDevice = false) {
 }
 
 struct PlannedModule : interp::Module {
-  explicit PlannedModule(unsigned seed, bool hasDevice = false) : Module(randomProgram(seed, hasDevice)) {}
-  bool plan(const char *strategy = "best", const target::Machine &machine = {}) {
+  explicit PlannedModule(unsigned seed, bool hasDevice = false, bool isFromData = false)
+      : Module(randomProgram(seed, hasDevice, isFromData)) {}
+  bool plan(StringRef strategy = "best", const target::Machine &machine = {}) {
     PassManager passes(&context);
     passes.addPass(host::createHostPlaceCopies({machine}));
-    passes.addPass(host::createHostPlanMemory({strategy, machine}));
+    passes.addPass(host::createHostPlanMemory({strategy.str(), machine}));
+    passes.addPass(host::createHostPlaceValues({machine}));
     passes.addPass(host::createHostPlaceWaits({machine}));
     return succeeded(passes.run(*module));
   }
@@ -126,13 +144,13 @@ std::vector<interp::Tensor> inputsOf(interp::Module &module, bool condition) {
 } // namespace
 
 TEST(Plan, programsComputeWhatTheGraphDoes) {
-  const char *const strategies[] = {"best", "greedy-by-size", "greedy-by-breadth", "greedy-by-use", "apart"};
+  ArrayRef<llvm::StringLiteral> strategies = host::strategyNames();
   for (unsigned seed = 0; seed < numberOfPrograms(300); ++seed)
     for (bool condition : {false, true}) {
       PlannedModule graph(seed), program(seed);
       std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, condition));
       ASSERT_EQ(expected.size(), 2u) << graph.messages;
-      ASSERT_TRUE(program.plan(strategies[seed % std::size(strategies)])) << program.messages;
+      ASSERT_TRUE(program.plan(strategies[seed % strategies.size()])) << program.messages;
       ASSERT_TRUE(program.isRight()) << program.messages;
       std::vector<interp::Tensor> got = program.run(inputsOf(program, condition));
       ASSERT_EQ(got.size(), 2u) << program.messages;
@@ -157,12 +175,12 @@ TEST(Plan, aShorterLifetimeIsFound) {
     for (auto &[buffer, range] : ranges.buffers) {
       host::BufferOp planned(buffer);
       for (auto [first, last] : {std::pair(range.first + 1, range.last), {range.first, range.last - 1}}) {
-        planned.setLive({first, last});
+        planned.setLive(ArrayRef<int64_t>{first, last});
         EXPECT_FALSE(module.isRight()) << "seed " << seed;
         found += StringRef(module.messages).contains("P1: ");
         ++tried;
       }
-      planned.setLive({range.first, range.last});
+      planned.setLive(ArrayRef<int64_t>{range.first, range.last});
     }
     EXPECT_TRUE(module.isRight()) << module.messages;
   }
@@ -216,6 +234,74 @@ TEST(Plan, placesThatAreExchangedAreFound) {
       launch.getOutputsMutable()[0].set(output);
       ++tried;
     }
+  }
+  report(found, tried);
+}
+
+//===----------------------------------------------------------------------===//
+// Rooms
+//===----------------------------------------------------------------------===//
+
+namespace {
+std::vector<interp::Tensor> inputsFromData(interp::Module &module, bool condition) {
+  int8_t flag = condition;
+  return {interp::Tensor::of<float>(module.type("f32"), {4}, std::vector<float>{1, -2, 3, 4}),
+          interp::Tensor::of<int8_t>(module.type("i1"), {}, flag),
+          interp::Tensor::of<int64_t>(module.type("i64"), {}, int64_t{3})};
+}
+
+/// The numbers of rooms, and how many have another one's.
+std::pair<unsigned, unsigned> countRooms(host::EntryOp entry) {
+  return {entry.roomCount(), llvm::range_size(entry.getBody().getOps<host::RoomOp>()) - entry.roomCount()};
+}
+} // namespace
+
+TEST(Rooms, shareMemoryUnlessApart) {
+  unsigned shared = 0;
+  for (unsigned seed = 0; seed < numberOfPrograms(100); ++seed)
+    for (StringRef strategy : {"best", "apart"}) {
+      SCOPED_TRACE(seed);
+      PlannedModule graph(seed, false, true), program(seed, false, true);
+      std::vector<interp::Tensor> expected = graph.run(inputsFromData(graph, seed % 2));
+      ASSERT_EQ(expected.size(), 2u) << graph.messages;
+      ASSERT_TRUE(program.plan(strategy)) << program.messages;
+      ASSERT_TRUE(program.isRight()) << program.messages;
+      auto [rooms, others] = countRooms(program.entry());
+      shared += others;
+      if (strategy == "apart")
+        EXPECT_EQ(others, 0u);
+      std::vector<interp::Tensor> got = program.run(inputsFromData(program, seed % 2));
+      ASSERT_EQ(got.size(), 2u) << program.messages;
+      for (unsigned i : {0u, 1u})
+        ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+    }
+  EXPECT_GT(shared, 50u);
+}
+
+/// Two rooms in one number whose values are alive at one time. The last number may then be left out, which is found,
+/// too, so it is given to the other room.
+TEST(Rooms, twoLiveOnesInOneNumberAreFound) {
+  unsigned tried = 0, found = 0;
+  for (unsigned seed = 0; tried < 100; ++seed) {
+    PlannedModule module(seed, false, true);
+    ASSERT_TRUE(module.plan());
+    host::LiveRanges ranges = host::liveRangesOf(module.entry());
+    for (auto &[first, firstRange] : ranges.rooms)
+      for (auto &[second, secondRange] : ranges.rooms) {
+        host::RoomOp a(first), b(second);
+        if (a == b || !firstRange.meets(secondRange))
+          continue;
+        uint64_t before = b.getNumber();
+        b.setNumber(a.getNumber());
+        OpBuilder builder(b);
+        auto spare = builder.create<host::RoomOp>(b.getLoc(), b.getRoom().getType(), before);
+        EXPECT_FALSE(module.isRight());
+        found += StringRef(module.messages).contains("P7: ");
+        spare.erase();
+        b.setNumber(before);
+        ++tried;
+      }
+    EXPECT_TRUE(module.isRight()) << module.messages;
   }
   report(found, tried);
 }
@@ -305,4 +391,196 @@ TEST(Devices, aMissingWaitIsFound) {
     EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
   }
   EXPECT_EQ(foundByRun, run);
+}
+
+//===----------------------------------------------------------------------===//
+// Scratchpads
+//===----------------------------------------------------------------------===//
+
+namespace {
+StringRef memoryOf(host::BufferOp buffer) { return buffer.getMemory().getType().getMemory().getValue(); }
+
+/// The type of a buffer and of its places.
+void setMemory(Value value, StringRef memory) {
+  if (auto place = dyn_cast<host::PlaceType>(value.getType()))
+    value.setType(host::PlaceType::get(place.getTensor(), memory));
+  else
+    value.setType(host::MemoryType::get(value.getContext(), StringAttr::get(value.getContext(), memory)));
+  for (Operation *user : value.getUsers())
+    if (auto place = dyn_cast<host::PlaceOp>(user))
+      setMemory(place.getPlace(), memory);
+}
+
+/// Values have 256 bytes: one fits the first scratchpad, two the second.
+target::Machine machineWithScratchpads() { return perpend::machineWithScratchpads(256, 512); }
+
+bool canRun(PlannedModule &module, const target::Machine &machine) {
+  return module.isRight() && succeeded(host::verifyDevices(*module.module, machine));
+}
+} // namespace
+
+TEST(Scratchpads, programsComputeWhatTheGraphDoes) {
+  const target::Machine machine = machineWithScratchpads();
+  std::map<std::string, unsigned> buffers;
+  for (unsigned seed = 0; seed < numberOfPrograms(150); ++seed) {
+    SCOPED_TRACE(seed);
+    PlannedModule graph(seed, true), program(seed, true);
+    std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, seed % 3));
+    ASSERT_EQ(expected.size(), 2u) << graph.messages;
+    ArrayRef<llvm::StringLiteral> strategies = host::strategyNames();
+    ASSERT_TRUE(program.plan(strategies[seed % strategies.size()], machine)) << program.messages;
+    ASSERT_TRUE(canRun(program, machine)) << program.messages;
+    for (auto buffer : program.entry().getBody().getOps<host::BufferOp>())
+      ++buffers[memoryOf(buffer).str()];
+    std::vector<interp::Tensor> got = program.run(inputsOf(program, seed % 3));
+    ASSERT_EQ(got.size(), 2u) << program.messages;
+    for (unsigned i : {0u, 1u})
+      ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+  }
+  for (const char *memory : {"tiny", "near", "far"})
+    EXPECT_GT(buffers[memory], 10u) << memory;
+}
+
+/// A scratchpad that is a byte too small, a value in a memory that its kernel does not reach, two in one place, and a
+/// missing wait: each is found in each program.
+TEST(Scratchpads, eachFlawIsFound) {
+  std::mt19937 random(11);
+  unsigned tried = 0, sizes = 0, memories = 0, places = 0, triedPlaces = 0, waits = 0;
+  for (unsigned seed = 0; tried < 100 || triedPlaces < 100; ++seed) {
+    target::Machine machine = machineWithScratchpads();
+    auto planned = [&](PlannedModule &module) {
+      EXPECT_TRUE(module.plan("best", machine) && canRun(module, machine)) << module.messages;
+    };
+    PlannedModule module(seed, true);
+    planned(module);
+    std::vector<host::BufferOp> near;
+    for (auto buffer : module.entry().getBody().getOps<host::BufferOp>())
+      if (memoryOf(buffer) == "tiny" || memoryOf(buffer) == "near")
+        near.push_back(buffer);
+    if (near.empty())
+      continue;
+    ++tried;
+    host::LiveRanges ranges = host::liveRangesOf(module.entry());
+    host::BufferOp buffer = near[random() % near.size()];
+    const std::string memory = memoryOf(buffer).str();
+    for (target::Memory &each : machine.mainMemories)
+      if (each.name == memory)
+        each.bytes = host::planArena(module.entry(), memory, ranges, host::constantSizeOf)->bytes - 1;
+    EXPECT_FALSE(canRun(module, machine));
+    sizes += StringRef(module.messages).contains("M5: ");
+    machine = machineWithScratchpads();
+
+    for (host::BufferOp a : near)
+      for (host::BufferOp b : near)
+        if (a != b && memoryOf(a) == memoryOf(b) && ranges.buffers.lookup(a).meets(ranges.buffers.lookup(b))) {
+          uint64_t before = *b.getOffset();
+          b.setOffset(*a.getOffset());
+          EXPECT_FALSE(canRun(module, machine));
+          places += StringRef(module.messages).contains("P3: ");
+          b.setOffset(before);
+          ++triedPlaces;
+        }
+
+    machine.mainMemories.push_back({"other"});
+    setMemory(buffer.getMemory(), "other");
+    EXPECT_FALSE(canRun(module, machine));
+    memories += StringRef(module.messages).contains("M2: ") || StringRef(module.messages).contains("M4: ");
+    machine.mainMemories.pop_back();
+    PlannedModule other(seed, true);
+    planned(other);
+    std::vector<OpOperand *> events = waitsIn(other.entry());
+    removeWait(*events[random() % events.size()]);
+    waits += !canRun(other, machine);
+  }
+  report(sizes, tried);
+  report(memories, tried);
+  report(places, triedPlaces);
+  report(waits, tried);
+}
+
+/// What main says is done, over two links where that is needed.
+TEST(Scratchpads, aValueLiesWhereMainSays) {
+  const target::Machine machine = machineWithScratchpads();
+  unsigned tried = 0, onTheWay = 0;
+  for (unsigned seed = 0; tried < 50; ++seed) {
+    PlannedModule graph(seed, true), module(seed, true);
+    std::vector<graph::CallKernelOp> calls;
+    module.module->walk([&](graph::CallKernelOp call) {
+      if (call.getKernel().ends_with("_far"))
+        calls.push_back(call);
+    });
+    if (calls.empty() || StringRef(randomProgram(seed, true)).contains("tensor<?x"))
+      continue;
+    SCOPED_TRACE(seed);
+    ++tried;
+    Builder builder(&module.context);
+    calls.back()->setAttr(host::memoriesAttribute, builder.getStrArrayAttr({"tiny"}));
+    ASSERT_TRUE(module.plan("best", machine)) << module.messages;
+    ASSERT_TRUE(canRun(module, machine)) << module.messages;
+    unsigned pinned = 0;
+    for (auto buffer : module.entry().getBody().getOps<host::BufferOp>())
+      if (buffer->hasAttr(host::pinnedAttribute)) {
+        ++pinned;
+        EXPECT_EQ(memoryOf(buffer), "tiny");
+      }
+    EXPECT_EQ(pinned, 1u);
+    module.entry().walk([&](host::CopyOp copy) {
+      onTheWay += copy.getSource().getType().getMemory() == "tiny" && copy.getTarget().getType().getMemory() == "far";
+    });
+    std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, true)), got = module.run(inputsOf(module, true));
+    ASSERT_EQ(got.size(), 2u) << module.messages;
+    for (unsigned i : {0u, 1u})
+      ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+  }
+  EXPECT_GT(onTheWay, 10u);
+}
+
+/// A size that a symbol decides does not fit a memory that has an end, unless a bound says so.
+TEST(Scratchpads, sizesOfSymbols) {
+  target::Machine machine = machineWithScratchpads();
+  machine.mainMemories = {{.name = "tiny", .bytes = 256}};
+  machine.devices[0].reads = machine.devices[0].writes = {"tiny"};
+  machine.links = {{"host", "tiny", true}, {"tiny", "host", true}};
+  unsigned tried = 0;
+  for (unsigned seed = 0; tried < 20; ++seed) {
+    if (!StringRef(randomProgram(seed, true)).contains("tensor<?x"))
+      continue;
+    PlannedModule module(seed, true);
+    ASSERT_TRUE(module.plan("best", machine)) << module.messages;
+    if (llvm::none_of(module.entry().getBody().getOps<host::BufferOp>(),
+                      [](host::BufferOp buffer) { return memoryOf(buffer) == "tiny"; }))
+      continue;
+    ++tried;
+    EXPECT_FALSE(canRun(module, machine));
+    EXPECT_TRUE(StringRef(module.messages).contains("M5: the values' sizes depend on symbols in 'tiny'"))
+        << module.messages;
+  }
+}
+
+TEST(Scratchpads, namesOfMachines) {
+  struct Wrong {
+    std::function<void(target::Machine &)> change;
+    const char *message;
+  };
+  const Wrong all[] = {
+      {[](target::Machine &machine) { machine.mainMemories.push_back({"near"}); },
+       "two memories of main are called 'near'"},
+      {[](target::Machine &machine) { machine.mainMemories[0].name = "host"; },
+       "two memories of main are called 'host'"},
+      {[](target::Machine &machine) { machine.devices.push_back(machine.devices[0]); },
+       "two devices are called 'device'"},
+      {[](target::Machine &machine) { machine.devices[0].reads.push_back("nowhere"); },
+       "device 'device' names 'nowhere', which is no memory of main"},
+      {[](target::Machine &machine) { machine.devices[0].writes.clear(); }, "device 'device' names no memory of main"},
+      {[](target::Machine &machine) { machine.links[0].to = "nowhere"; },
+       "a link names 'nowhere', which is no memory of main"}};
+  for (const Wrong &wrong : all) {
+    target::Machine machine = machineWithScratchpads();
+    EXPECT_EQ(machine.flaw(), "");
+    wrong.change(machine);
+    EXPECT_EQ(machine.flaw(), wrong.message);
+    PlannedModule module(0, true);
+    EXPECT_FALSE(module.plan("best", machine));
+    EXPECT_NE(module.messages.find(wrong.message), std::string::npos) << module.messages;
+  }
 }

@@ -6,8 +6,13 @@
 include "target/TargetOption.td"
 
 def HostPlaceCopies : Pass<"host-place-copies", "::mlir::ModuleOp"> {
-  let summary = "Gives each value of main a copy in the memory of each device that reads it";
+  let summary = "Copies each value of main to the memories of those that read it elsewhere";
   let dependentDialects = ["::perpend::host::HostDialect"];
+  let options = [TargetOption];
+}
+
+def HostPlaceValues : Pass<"host-place-values", "::mlir::ModuleOp"> {
+  let summary = "Decides in which memory each buffer lies: the nearest one in which it fits";
   let options = [TargetOption];
 }
 

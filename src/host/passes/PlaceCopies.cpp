@@ -1,13 +1,17 @@
 //===- PlaceCopies.cpp - values come to the memories that read them ---------===//
 //
-// Runs on main before memory is planned. A device's kernels read and write the
-// device's memory; everything else (results, conditions, what loops carry, C
-// functions) is in the host's. A value goes to another memory once, behind the
-// operator that computes it, however many read it there:
+// Runs on main before memory is planned. A kernel reads operands in the memories
+// that its machine reads; everything else (results of main, conditions, what
+// loops carry, C functions) reads the host's. A value whose memory a reader does
+// not read is copied behind the operator that computes it, once for all readers,
+// over as many links as that takes:
 //
-//   %y = graph.call_kernel @on_device(%x)          %d = host.transfer %x to "device"
+//   %y = graph.call_kernel @on_device(%x)          %d = host.transfer %x to "far"
 //                                            =>    %y = graph.call_kernel @on_device(%d)
 //   return %y                                      %h = host.transfer %y to "host"
+//                                                  return %h
+//
+// In which memory a value lies: Devices.h before, PlaceValues.cpp behind.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +24,8 @@
 #include "host/passes/Passes.h"
 #include "tile/Attributes.h"
 #include "tile/kernel/Variants.h"
+
+#include "llvm/ADT/StringExtras.h"
 
 namespace perpend::host {
 #define GEN_PASS_DEF_HOSTPLACECOPIES
@@ -35,7 +41,12 @@ struct PlaceCopies : perpend::host::impl::HostPlaceCopiesBase<PlaceCopies> {
   using HostPlaceCopiesBase::HostPlaceCopiesBase;
 
   void runOnOperation() override {
-    if (target.devices.empty())
+    if (std::string flaw = target.flaw(); !flaw.empty()) {
+      getOperation().emitError("M1: the machine '") << target.name << "': " << flaw << graph::ErrorKind::Unsupported
+                                                    << graph::Hint("give each a name of its own, and use it");
+      return signalPassFailure();
+    }
+    if (target.devices.empty() && target.mainMemories.empty())
       return;
     for (func::FuncOp main : graph::entriesOf(getOperation()))
       if (failed(placeIn(main)))
@@ -56,23 +67,38 @@ private:
 
   LogicalResult placeOperands(Operation *op) {
     auto call = dyn_cast<graph::CallKernelOp>(op);
-    const target::Machine *device = call ? deviceOf(call, target) : nullptr;
-    if (device && failed(checkCall(call, *device)))
+    if (call && failed(checkCall(call)))
       return failure();
-    StringRef memory = device ? StringRef(device->global.name) : StringRef(hostMemory);
-    for (OpOperand &operand : op->getOpOperands())
-      if (isa<RankedTensorType>(operand.get().getType()))
-        operand.set(valueIn(operand.get(), memory));
+    const std::vector<std::string> readable = call ? runnerOf(call, target).reads : onHost;
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (!isa<RankedTensorType>(operand.get().getType()))
+        continue;
+      Value value = valueIn(operand.get(), readable);
+      if (!value)
+        return op->emitError("operand ")
+               << operand.getOperandNumber() << ": no links lead from '" << memoryOf(operand.get(), target) << "' to "
+               << llvm::join(readable, ", ") << ", where it is read" << graph::ErrorKind::Unsupported
+               << graph::Hint("add links to the machine, or keep the value in another memory (host.memories)");
+      operand.set(value);
+    }
     return success();
   }
 
-  LogicalResult checkCall(graph::CallKernelOp call, const target::Machine &device) {
+  LogicalResult checkCall(graph::CallKernelOp call) {
+    auto memories = call->getAttrOfType<ArrayAttr>(memoriesAttribute);
+    if (memories && (memories.size() != call.getNumResults() || !llvm::all_of(memories, llvm::IsaPred<StringAttr>)))
+      return call.emitError("host.memories: expected the name of a memory for each of ")
+             << call.getNumResults() << " results, got " << memories
+             << graph::Hint("leave it out, and results lie where they fit");
+    const target::Machine &runner = runnerOf(call, target);
+    if (&runner == &target && !memories)
+      return success();
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
     auto refuse = [&](const Twine &what) {
-      return call.emitError("kernel '") << call.getKernel() << "' runs on '" << device.name << "': " << what
+      return call.emitError("kernel '") << call.getKernel() << "' runs on '" << runner.name << "': " << what
                                         << graph::ErrorKind::Unsupported << graph::Hint("let the host run it");
     };
-    if (!tile::variantsOf(kernel).empty())
+    if (&runner != &target && !tile::variantsOf(kernel).empty())
       return refuse("expected one function, got variants for several extents");
     for (TypeRange types : {TypeRange(call->getOperandTypes()), TypeRange(call->getResultTypes())})
       for (Type type : types)
@@ -81,31 +107,53 @@ private:
     return success();
   }
 
-  /// Views are made again in the other memory.
-  Value valueIn(Value value, StringRef memory) {
-    if (memoryOf(value, target) == memory)
-      return value;
-    Value &known = copies[{value, StringAttr::get(&getContext(), memory)}];
-    if (known)
-      return known;
-    OpBuilder b(&getContext());
-    b.setInsertionPointAfterValue(value);
-    if (originOf(value) != value) {
-      Operation *view = value.getDefiningOp();
-      Value source = valueIn(view->getOperand(0), memory);
-      Operation *copy = b.clone(*view);
-      copy->setOperand(0, source);
-      return copies[{value, StringAttr::get(&getContext(), memory)}] = copy->getResult(0);
-    }
+  Value &known(Value value, StringRef memory) { return copies[{value, StringAttr::get(&getContext(), memory)}]; }
+
+  /// The value in one of these memories; null: no links lead there. Views are made again behind the copy.
+  Value valueIn(Value value, ArrayRef<std::string> readable) {
     StringRef from = memoryOf(value, target);
-    if (from != hostMemory && memory != hostMemory && !target.link(from, memory)) {
-      value = valueIn(value, hostMemory);
-      b.setInsertionPointAfterValue(value);
-    }
-    return copies[{value, StringAttr::get(&getContext(), memory)}] =
-               b.create<TransferOp>(value.getLoc(), value.getType(), value, b.getStringAttr(memory));
+    if (llvm::is_contained(readable, from))
+      return value;
+    for (const std::string &memory : readable)
+      if (Value copy = known(value, memory))
+        return copy;
+    Value copy = originOf(value) == value ? transferred(value, from, readable) : viewIn(value, readable);
+    if (copy)
+      known(value, memoryOf(copy, target)) = copy;
+    return copy;
   }
 
+  Value viewIn(Value value, ArrayRef<std::string> readable) {
+    Operation *view = value.getDefiningOp();
+    Value source = valueIn(view->getOperand(0), readable);
+    if (!source)
+      return {};
+    OpBuilder b(&getContext());
+    b.setInsertionPointAfterValue(value);
+    Operation *copy = b.clone(*view);
+    copy->setOperand(0, source);
+    return copy->getResult(0);
+  }
+
+  /// Loading puts constants where they are read, without links.
+  Value transferred(Value value, StringRef from, ArrayRef<std::string> readable) {
+    std::vector<StringRef> way = target.route(from, readable);
+    if (value.getDefiningOp<graph::ConstantOp>())
+      way = {target.farthest(readable)};
+    if (way.empty())
+      return {};
+    for (StringRef memory : way) {
+      Value &copy = known(value, memory);
+      OpBuilder b(&getContext());
+      b.setInsertionPointAfterValue(value);
+      if (!copy)
+        copy = b.create<TransferOp>(value.getLoc(), value.getType(), value, b.getStringAttr(memory));
+      value = copy;
+    }
+    return value;
+  }
+
+  const std::vector<std::string> onHost{hostMemory.str()};
   std::vector<std::string> dataSymbols;
   llvm::DenseMap<std::pair<Value, Attribute>, Value> copies;
 };

@@ -58,7 +58,7 @@ struct PlaceWaits : perpend::host::impl::HostPlaceWaitsBase<PlaceWaits> {
   using HostPlaceWaitsBase::HostPlaceWaitsBase;
 
   void runOnOperation() override {
-    if (target.devices.empty())
+    if (target.devices.empty() && target.mainMemories.empty())
       return;
     for (auto entry : getOperation().getOps<EntryOp>()) {
       entry.getBody().walk([&](Operation *op) {

@@ -14,6 +14,8 @@
 #include "host/Strategy.h"
 #include "host/passes/Passes.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 namespace perpend::host {
 #define GEN_PASS_DEF_HOSTPLANMEMORY
 #include "host/HostPasses.h.inc"
@@ -30,7 +32,7 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
     std::optional<perpend::runtime::Strategy> known = strategyOf(strategy);
     if (!known) {
       getOperation().emitError("memory planning: unknown strategy '")
-          << strategy << "', expected one of " << strategyNames();
+          << strategy << "', expected one of " << llvm::join(strategyNames(), ", ");
       return signalPassFailure();
     }
     llvm::SmallVector<func::FuncOp, 2> entries = perpend::graph::entriesOf(getOperation());
@@ -39,10 +41,10 @@ struct PlanMemory : perpend::host::impl::HostPlanMemoryBase<PlanMemory> {
       if (failed(plan))
         return signalPassFailure();
       EntryOp entry = buildProgram(main, *plan, target);
-      if (failed(shareMemory(entry, *known)))
-        return signalPassFailure();
       if (*known != perpend::runtime::Strategy::Best)
         entry->setAttr(strategyAttribute, StringAttr::get(&getContext(), strategy));
+      if (failed(shareMemory(entry)))
+        return signalPassFailure();
     }
     if (entries.size() > 1)
       shareSegments(getOperation());

@@ -1,0 +1,37 @@
+//===- Arena.h - where the buffers of one memory lie ------------*- C++ -*-===//
+//
+// The one place that plans: for the compiler where sizes are numbers, for a run
+// of the interpreter and for the report where symbols have values. Binding does
+// the same in the runtime, with the same function (runtime/Planner.h).
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_HOST_ARENA_H
+#define PERPEND_HOST_ARENA_H
+
+#include "host/LiveRanges.h"
+
+#include <optional>
+
+namespace perpend::host {
+
+struct Arena {
+  llvm::SmallVector<BufferOp> buffers; ///< in the order of the program
+  std::vector<int64_t> sizes, offsets; ///< of each
+  int64_t bytes = 0;                   ///< a multiple of 64; -1: more than 62 bits
+};
+
+/// The size of a buffer, if it is known.
+using SizeOf = llvm::function_ref<std::optional<int64_t>(BufferOp)>;
+/// What the compiler knows: nothing where a size or a number of parts is no number.
+std::optional<int64_t> constantSizeOf(BufferOp buffer);
+
+/// The buffers of a memory, at the offsets that the program gives to all of them; otherwise planned by the entry's
+/// strategy. Nothing where a size is not known.
+std::optional<Arena> planArena(EntryOp entry, llvm::StringRef memory, const LiveRanges &ranges, SizeOf sizeOf);
+
+/// The memories in which an entry has buffers.
+llvm::SmallVector<llvm::StringRef> arenaMemoriesOf(EntryOp entry);
+} // namespace perpend::host
+
+#endif

@@ -1,0 +1,109 @@
+//===- PlaceValues.cpp - in which memory a value lies -----------------------===//
+//
+// Decides in which memory each buffer of a host program lies, where several are
+// possible, and writes that down as the type of the buffer and of its places,
+// which everything behind goes by. Until here a value lies in the farthest memory
+// that those who touch it reach. In the order of the program each goes to the
+// nearest one, in the order of the machine's memories,
+//
+// - that every launch which touches it can read or write,
+// - from and to which there are links for every copy that touches it, and
+// - in which it fits beside constants and the values that came before, planned by
+//   the entry's strategy. Without a size that is a number it fits only where there
+//   is no end.
+//
+// A buffer with host.pinned, and one that the host itself touches, stays.
+//
+//===----------------------------------------------------------------------===//
+
+#include "host/Arena.h"
+#include "host/Devices.h"
+#include "host/ShareMemory.h"
+#include "host/passes/Passes.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace perpend::host {
+#define GEN_PASS_DEF_HOSTPLACEVALUES
+#include "host/HostPasses.h.inc"
+} // namespace perpend::host
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::host;
+
+namespace {
+struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
+  using HostPlaceValuesBase::HostPlaceValuesBase;
+
+  void runOnOperation() override {
+    if (target.mainMemories.empty())
+      return;
+    for (auto entry : getOperation().getOps<EntryOp>()) {
+      for (auto buffer : entry.getBody().getOps<BufferOp>())
+        buffer.removeOffsetAttr();
+      LiveRanges ranges = liveRangesOf(entry);
+      for (auto &[buffer, range] : ranges.buffers)
+        if (!BufferOp(buffer)->hasAttr(pinnedAttribute))
+          bringNear(buffer, ranges);
+      if (failed(chooseOffsets(entry, ranges)))
+        return signalPassFailure();
+    }
+  }
+
+private:
+  void bringNear(BufferOp buffer, const LiveRanges &ranges) {
+    std::string before = buffer.getMemory().getType().getMemory().str();
+    for (const target::Memory &memory : target.mainMemories) {
+      if (memory.name == before)
+        return;
+      if (!mayLieIn(buffer.getMemory(), memory.name))
+        continue;
+      setMemory(buffer.getMemory(), memory.name);
+      if (holds(memory, buffer->getParentOfType<EntryOp>(), ranges))
+        return;
+      setMemory(buffer.getMemory(), before);
+    }
+  }
+
+  bool holds(const target::Memory &memory, EntryOp entry, const LiveRanges &ranges) {
+    if (!memory.bytes)
+      return true;
+    std::optional<Arena> arena = planArena(entry, memory.name, ranges, constantSizeOf);
+    return arena && arena->bytes >= 0 &&
+           static_cast<uint64_t>(arena->bytes + constantBytesIn(memory.name, getOperation())) <= memory.bytes;
+  }
+
+  /// Whether all that touches a buffer, or a place in it, could do so there.
+  bool mayLieIn(Value value, StringRef memory) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return llvm::TypeSwitch<Operation *, bool>(user)
+          .Case([&](PlaceOp place) { return mayLieIn(place.getPlace(), memory); })
+          .Case([&](LaunchOp launch) {
+            const target::Machine *runner = runnerOf(launch, target);
+            bool isScratch = launch.getScratch() == value;
+            bool isRead = isScratch || llvm::is_contained(launch.getInputs(), value),
+                 isWritten = isScratch || llvm::is_contained(launch.getOutputs(), value);
+            return runner && (!isRead || llvm::is_contained(runner->reads, memory)) &&
+                   (!isWritten || llvm::is_contained(runner->writes, memory));
+          })
+          .Case([&](CopyOp copy) {
+            StringRef from = copy.getSource().getType().getMemory().getValue(),
+                      to = copy.getTarget().getType().getMemory().getValue();
+            return copy.getSource() == value ? target.link(memory, to) : target.link(from, memory);
+          })
+          .Default(false);
+    });
+  }
+
+  static void setMemory(Value value, StringRef memory) {
+    if (auto place = dyn_cast<PlaceType>(value.getType()))
+      value.setType(PlaceType::get(place.getTensor(), memory));
+    else
+      value.setType(MemoryType::get(value.getContext(), StringAttr::get(value.getContext(), memory)));
+    for (Operation *user : value.getUsers())
+      if (auto place = dyn_cast<PlaceOp>(user))
+        setMemory(place.getPlace(), memory);
+  }
+};
+} // namespace
