@@ -21,13 +21,19 @@ struct Transform {
   SymbolicInt period, outputs;
   int64_t parts;
   bool isInverse;
+  /// Which side is half a spectrum that stands for a whole one (`half` of fourier.transform).
+  enum Half { None, OfInput, OfOutput } half;
 };
 } // namespace
 
-static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isScaled) {
-  return b.operations.getDictionaryAttr(
-      {b.operations.getNamedAttr("inverse", b.operations.getI64IntegerAttr(isInverse)),
-       b.operations.getNamedAttr("scaled", b.operations.getI64IntegerAttr(isScaled))});
+static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isScaled, Transform::Half half) {
+  auto named = [&](StringRef name, int64_t value) {
+    return b.operations.getNamedAttr(name, b.operations.getI64IntegerAttr(value));
+  };
+  SmallVector<NamedAttribute> parameters{named("inverse", isInverse), named("scaled", isScaled)};
+  if (half != Transform::None)
+    parameters.push_back(named("half", half));
+  return b.operations.getDictionaryAttr(parameters);
 }
 
 /// [.., 1 or 2] of f32 or f64. Elements beyond the period are dropped, missing ones are 0.
@@ -38,38 +44,13 @@ static Value fourier(Builder &b, Value x, const Transform &transform) {
               elementCount(around.drop_front(transform.axis + 1)), shape.back()};
   Shape spectra{lines[0], transform.outputs, lines[2], SymbolicInt(transform.parts)};
   bool isInverse = transform.isInverse;
-  Value result =
-      callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)}, {spectra, elementTypeOf(x)},
-                 transformParameters(b, isInverse, isInverse), transformParameters(b, !isInverse, isInverse));
+  Transform::Half transposed = transform.half == Transform::OfInput ? Transform::OfOutput : Transform::None;
+  Value result = callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)},
+                            {spectra, elementTypeOf(x)}, transformParameters(b, isInverse, isInverse, transform.half),
+                            transformParameters(b, !isInverse, isInverse, transposed));
   shape[transform.axis] = transform.outputs;
   shape.back() = SymbolicInt(transform.parts);
   return b.reshape(result, shape);
-}
-
-/// Cut or filled with zeros to `length` along an axis.
-static Value fitted(Builder &b, Value x, int64_t axis, const SymbolicInt &length) {
-  if (!x || shapeOf(x)[axis] == length)
-    return x;
-  SymbolicInt extent = shapeOf(x)[axis];
-  if (compareLess(length, extent) == true)
-    return sliceAxis(b, x, axis, SymbolicInt(0), length);
-  Shape low(rankOf(x), SymbolicInt(0)), high = low;
-  high[axis] = max(length - extent, SymbolicInt(0));
-  return sliceAxis(b, padTensor(b, x, low, high, "constant"), axis, SymbolicInt(0), length);
-}
-
-/// The first half of the spectrum of real values, weighted for both halves, whose elements are conjugates: the real
-/// part of its transform equals the transform of the whole.
-static Value halfWeighted(Builder &b, Value half, int64_t axis, const SymbolicInt &period) {
-  if (!half)
-    return {};
-  return b.generate(half, shapeOf(half), elementTypeOf(half),
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-                      Scalar k(builder, loc, index[axis]), whole = k.with(extent(builder, loc, period));
-                      Scalar value(builder, loc, load(builder, loc, in[0], index));
-                      Scalar standsAlone = equal(k, k.constant(0)) | equal(k + k, whole);
-                      return select(standsAlone, value, value + value).value;
-                    });
 }
 
 /// The transform of x [.., parts] along a known axis; inverse and onesided as in dft.
@@ -81,11 +62,10 @@ static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes 
     period = length->front();
   SymbolicInt half = floorDiv(period, SymbolicInt(2)) + 1;
   x = b.cast(x, type.isF64() ? type : b.f32());
-  if (isReal)
-    x = halfWeighted(b, fitted(b, x, axis, half), axis, period);
   if (!x)
     return {};
-  Transform transform{axis, period, isHalf && !isInverse ? half : period, isReal ? 1 : 2, isInverse};
+  Transform transform{axis,           period,    isHalf && !isInverse ? half : period,
+                      isReal ? 1 : 2, isInverse, isReal ? Transform::OfInput : Transform::None};
   Value result = fourier(b, x, transform);
   return result ? b.cast(result, type) : result;
 }
