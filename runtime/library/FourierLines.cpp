@@ -1,10 +1,9 @@
-// Fourier transforms by the base instructions.
+// Fourier transforms by the base instructions, in groups only.
 #include "library/FourierMovement.h"
 
 namespace perpend::library {
 
-const FourierCode<float> fourierCodeOfFloats = {lanesOf<float>, runGroup<float>, runLine<float>, fillFilter<float>};
-const FourierCode<double> fourierCodeOfDoubles = {lanesOf<double>, runGroup<double>, runLine<double>,
-                                                  fillFilter<double>};
+const FourierCode<float> fourierCodeOfFloats = {lanesOf<float>, runGroup<float>, nullptr, fillFilter<float>};
+const FourierCode<double> fourierCodeOfDoubles = {lanesOf<double>, runGroup<double>, nullptr, fillFilter<double>};
 
 } // namespace perpend::library

@@ -25,6 +25,7 @@ template <typename T> struct FourierCode {
   // 64 bytes aligned.
   void (*runGroup)(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory);
   // Transforms one line; count is 1. Each pass of the plan must have vectors of butterflies. memory: workingNumbers.
+  // Null where groups serve as well.
   void (*runLine)(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory);
   // Transforms the chirp of a convolution. memory: as for a group.
   void (*fillFilter)(FourierTransform<T> &transform, T *memory);

@@ -260,7 +260,7 @@ template <typename T> void runGroup(const FourierLines<T> &lines, int64_t first,
   runAs<T, Group<T, lanesOf<T>>>(lines, first, count, memory, lanesOf<T>);
 }
 
-template <typename T> void runLine(const FourierLines<T> &lines, int64_t first, int64_t, T *memory) {
+template <typename T> [[maybe_unused]] void runLine(const FourierLines<T> &lines, int64_t first, int64_t, T *memory) {
   runAs<T, Line<T, lanesOf<T>>>(lines, first, 1, memory, 1);
 }
 

@@ -288,11 +288,11 @@ template <int radix, typename T, int64_t lanes>
     if (pass.inner == 1)
       return forVectors<lanes>(count, [&](int64_t at)
                                           __attribute__((always_inline)) { applyPieces<radix, 1>(pass, in, out, at); });
-  if constexpr (radix != 0 && radix != 2 && lanes > 8)
+  if constexpr ((radix == 4 || radix == 8) && lanes > 8)
     if (pass.inner == 8)
       return forVectors<lanes>(count, [&](int64_t at)
                                           __attribute__((always_inline)) { applyPieces<radix, 8>(pass, in, out, at); });
-  if constexpr (radix != 0 && radix != 2 && radix != 8 && lanes > 4)
+  if constexpr (radix == 4 && lanes > 4)
     if (pass.inner == 4)
       return forVectors<lanes>(count, [&](int64_t at)
                                           __attribute__((always_inline)) { applyPieces<radix, 4>(pass, in, out, at); });

@@ -300,9 +300,21 @@ def bits_of(call: Call) -> Any:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def transformed(call: Call, value: Value, axis: int, **attributes: Any) -> Value:
-    """Transforms x [.., 1 or 2] along one axis."""
-    return call.op("dft", value, axis=axis, **attributes)
+def transformed(call: Call, value: Value, dims: Sequence[int], **attributes: Any) -> Value:
+    """Transforms x [.., 1 or 2] along dimensions, the last of `dims` first, two neighbours at once."""
+    left = list(dims)
+    while left:
+        axis = left.pop()
+        plane = bool(left) and left[-1] == axis - 1
+        if plane:
+            left.pop()
+        value = call.op("dft", value, axis=axis, plane=int(plane), **attributes)
+    return value
+
+
+def neighbours(dims: Sequence[int]) -> int:
+    """Number of dimensions that are transformed together with the last of `dims`, itself among them."""
+    return 2 if len(dims) > 1 and dims[-2] == dims[-1] - 1 else 1
 
 
 def scaled(call: Call, value: Value, lengths: Sequence[Any], is_inverse: bool) -> Value:
@@ -324,9 +336,9 @@ def spectrum(call: Call) -> Complex:
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
     lengths = [value.shape[dim] for dim in dims]
     value = call.op("unsqueeze", value, axes=[call.rank()])
-    value = transformed(call, value, dims[-1], onesided=int(call["onesided"]))
-    for dim in dims[:-1]:
-        value = transformed(call, value, dim)
+    last = neighbours(dims)
+    value = transformed(call, value, dims[-last:], onesided=int(call["onesided"]))
+    value = transformed(call, value, dims[:-last])
     return from_last(call, scaled(call, value, lengths, is_inverse=False))
 
 
@@ -338,8 +350,7 @@ def transform(call: Call) -> Complex:
     else:
         value = as_last(call, value)
     lengths = [value.shape[dim] for dim in dims]
-    for dim in reversed(dims):  # real lines first: those of the last dimension are contiguous
-        value = transformed(call, value, dim, inverse=int(is_inverse))
+    value = transformed(call, value, dims, inverse=int(is_inverse))
     return from_last(call, scaled(call, value, lengths, is_inverse))
 
 
@@ -348,9 +359,9 @@ def signal(call: Call) -> Value:
     value, last = as_last(call, call["self"]), call["last_dim_size"]
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
     lengths = [*(value.shape[dim] for dim in dims[:-1]), last]
-    for dim in dims[:-1]:
-        value = transformed(call, value, dim, inverse=1)
-    value = transformed(call, value, dims[-1], inverse=1, onesided=1, length=[last])
+    count = neighbours(dims)
+    value = transformed(call, value, dims[:-count], inverse=1)
+    value = transformed(call, value, dims[-count:], inverse=1, onesided=1, length=[last])
     value = call.op("squeeze", value, axes=[call.rank()])
     return scaled(call, value, lengths, is_inverse=True)
 

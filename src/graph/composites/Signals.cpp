@@ -23,6 +23,8 @@ struct Transform {
   bool isInverse;
   /// Which side is half a spectrum that stands for a whole one (`half` of fourier.transform).
   enum Half { None, OfInput, OfOutput } half;
+  /// The dimension before the axis is transformed as well.
+  bool isPlane;
 };
 } // namespace
 
@@ -40,9 +42,14 @@ static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isSca
 static Value fourier(Builder &b, Value x, const Transform &transform) {
   Shape shape = shapeOf(x);
   ArrayRef<SymbolicInt> around = ArrayRef(shape).drop_back();
-  Shape lines{elementCount(around.take_front(transform.axis)), shape[transform.axis],
-              elementCount(around.drop_front(transform.axis + 1)), shape.back()};
-  Shape spectra{lines[0], transform.outputs, lines[2], SymbolicInt(transform.parts)};
+  const int64_t first = transform.axis - (transform.isPlane ? 1 : 0);
+  Shape lines{elementCount(around.take_front(first))};
+  llvm::append_range(lines, around.slice(first, transform.axis + 1 - first));
+  lines.push_back(elementCount(around.drop_front(transform.axis + 1)));
+  lines.push_back(shape.back());
+  Shape spectra = lines;
+  spectra[spectra.size() - 3] = transform.outputs;
+  spectra.back() = SymbolicInt(transform.parts);
   bool isInverse = transform.isInverse;
   Transform::Half transposed = transform.half == Transform::OfInput ? Transform::OfOutput : Transform::None;
   Value result = callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)},
@@ -53,7 +60,7 @@ static Value fourier(Builder &b, Value x, const Transform &transform) {
   return b.reshape(result, shape);
 }
 
-/// The transform of x [.., parts] along a known axis; inverse and onesided as in dft.
+/// The transform of x [.., parts] along a known axis; inverse, onesided and plane as in dft.
 static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes &a) {
   Type type = elementTypeOf(x);
   bool isInverse = a.getInt("inverse"), isHalf = a.getInt("onesided"), isReal = isInverse && isHalf;
@@ -64,8 +71,13 @@ static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes 
   x = b.cast(x, type.isF64() ? type : b.f32());
   if (!x)
     return {};
-  Transform transform{axis,           period,    isHalf && !isInverse ? half : period,
-                      isReal ? 1 : 2, isInverse, isReal ? Transform::OfInput : Transform::None};
+  Transform transform{axis,
+                      period,
+                      isHalf && !isInverse ? half : period,
+                      isReal ? 1 : 2,
+                      isInverse,
+                      isReal ? Transform::OfInput : Transform::None,
+                      a.getInt("plane") != 0};
   Value result = fourier(b, x, transform);
   return result ? b.cast(result, type) : result;
 }
@@ -113,7 +125,8 @@ static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes
 namespace composites {
 /// in: x [.., 1] or [.., 2] (real and imaginary), an axis (optional, if known only at run time). Attributes: axis,
 /// inverse, onesided, `length` (one extent). Inverse and onesided: the spectrum is the first half of that of real
-/// values, which are the result.
+/// values, which are the result. `plane`: the dimension before the axis, which is not the first, is transformed as
+/// well.
 Results dft(Builder &b, Values in, const Attributes &a) {
   int64_t rank = rankOf(in[0]), axis = normalAxis(b, a.getInt("axis", -2), rank);
   std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;
