@@ -62,10 +62,8 @@ void gatherRows(const FourierLines<T> &lines, int64_t first, int64_t count, cons
     unroll<lanes>([&](int64_t lane) { numbers[place(i + lane)] = rows[lane]; });
   };
   int64_t i = 0;
-  for (; i + lanes <= place.count; i += lanes)
-    block(i);
-  if (i < place.count && place.count >= lanes)
-    return block(place.count - lanes);
+  for (; i < place.count && place.count >= lanes; i += lanes)
+    block(i + lanes <= place.count ? i : place.count - lanes);
   for (; i < place.count; ++i)
     for (int64_t lane = 0; lane < lanes; ++lane)
       numbers[place(i)][lane] = from[lane][i];
@@ -157,10 +155,8 @@ void spreadRows(const FourierLines<T> &lines, int64_t first, int64_t count, cons
     });
   };
   int64_t i = 0;
-  for (; i + lanes <= place.count; i += lanes)
-    block(i);
-  if (i < place.count && place.count >= lanes)
-    return block(place.count - lanes);
+  for (; i < place.count && place.count >= lanes; i += lanes)
+    block(i + lanes <= place.count ? i : place.count - lanes);
   for (; i < place.count; ++i)
     for (int64_t lane = 0; lane < count; ++lane)
       to[lane][i] = numbers[place(i)][lane] * factorOf(i);

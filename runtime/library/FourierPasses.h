@@ -153,13 +153,11 @@ template <typename T, int64_t lanes, typename Body>
 template <typename T, int64_t lanes, typename Body>
 [[gnu::always_inline]] inline void forElements(const Line<T, lanes> &in, const Line<T, lanes> &out, int64_t begin,
                                                int64_t end, Body body) {
-  int64_t at = begin;
-  for (; at + lanes <= end; at += lanes)
-    body(in, out, at);
-  if (at < end && end - begin >= lanes)
-    body(in, out, end - lanes);
+  if (end - begin >= lanes)
+    for (int64_t at = begin; at < end; at += lanes)
+      body(in, out, at + lanes <= end ? at : end - lanes);
   else
-    for (; at < end; ++at)
+    for (int64_t at = begin; at < end; ++at)
       body(in.single(), out.single(), at);
 }
 
@@ -235,10 +233,8 @@ template <int radix, int64_t inner, typename T, int64_t lanes>
 
 // All vectors of [0, count), the last one may overlap; count >= lanes.
 template <int64_t lanes, typename Apply> [[gnu::always_inline]] inline void forVectors(int64_t count, Apply apply) {
-  for (int64_t at = 0; at + lanes <= count; at += lanes)
-    apply(at);
-  if (count % lanes)
-    apply(count - lanes);
+  for (int64_t at = 0; at < count; at += lanes)
+    apply(at + lanes <= count ? at : count - lanes);
 }
 
 // Consecutive results of any k and i.

@@ -51,16 +51,24 @@ template <typename T> struct Work {
   FourierLines<T> lines;
   const FourierCode<T> *code;
   int64_t groupSize, groups, units, unitNumbers;
+  bool allowsLines; // of which each uses vectors
   T *memory;
 };
 
+// A small rest of a group takes less time line by line.
+template <typename T> void runGroup(const Work<T> &work, int64_t first, int64_t count, T *memory) {
+  if (work.groupSize > 1 && !(work.allowsLines && count < work.groupSize / 4))
+    return work.code->runGroup(work.lines, first, count, memory);
+  for (int64_t line = first; line < first + count; ++line)
+    work.code->runLine(work.lines, line, 1, memory);
+}
+
 template <typename T> void runUnits(void *context, int64_t begin, int64_t end) {
   auto &work = *static_cast<Work<T> *>(context);
-  auto run = work.groupSize == 1 ? work.code->runLine : work.code->runGroup;
   for (int64_t unit = begin; unit < end; ++unit)
     for (int64_t group = unit * work.groups / work.units; group < (unit + 1) * work.groups / work.units; ++group) {
       int64_t first = group * work.groupSize, left = work.lines.count - first;
-      run(work.lines, first, left < work.groupSize ? left : work.groupSize, work.memory + unit * work.unitNumbers);
+      runGroup(work, first, left < work.groupSize ? left : work.groupSize, work.memory + unit * work.unitNumbers);
     }
 }
 
@@ -83,21 +91,24 @@ template <typename T> Use useOfVectors(const FourierPlan<T> &plan, int64_t lanes
   return use;
 }
 
-// Groups of lines use wide registers. A contiguous line may do so alone and stays in the cache.
+// Groups of lines use wide registers. A contiguous line may do so alone and stays in the cache, unless it has to share
+// that with the tables of a convolution.
 template <typename T> int64_t chooseGroupSize(const Work<T> &work) {
   constexpr int64_t cacheBytes = 768 << 10;
-  const int64_t lanes = work.code->groupLines;
-  int64_t groupBytes = workingNumbers(work.lines) * lanes * static_cast<int64_t>(sizeof(T));
-  const Use use = useOfVectors(work.lines.transform->plan, lanes);
-  if (use == Use::Impossible || !work.code->runLine)
+  const FourierTransform<T> &transform = *work.lines.transform;
+  const int64_t lanes = work.code->groupLines, count = work.lines.count;
+  if (!work.allowsLines)
     return lanes;
-  const bool isGood = use == Use::Good && !work.lines.transform->isConvolution; // their tables leave the cache
-  bool isAlone = work.lines.behind == 1 && (isGood || groupBytes > cacheBytes);
-  return isAlone || work.lines.count < lanes / 2 ? 1 : lanes;
+  const int64_t groupBytes = workingNumbers(work.lines) * lanes * static_cast<int64_t>(sizeof(T));
+  const bool isGood = useOfVectors(transform.plan, lanes) == Use::Good && (!transform.isConvolution || count < lanes);
+  const bool isAlone = work.lines.behind == 1 && (isGood || groupBytes > cacheBytes);
+  return isAlone || count < lanes / 2 ? 1 : lanes;
 }
 
 template <typename T> void divide(Work<T> &work) {
   constexpr int64_t mostUnits = 64, mostBytes = 32 << 20;
+  const Use use = useOfVectors(work.lines.transform->plan, work.code->groupLines);
+  work.allowsLines = use != Use::Impossible && work.code->runLine;
   work.groupSize = chooseGroupSize(work);
   work.groups = (work.lines.count + work.groupSize - 1) / work.groupSize;
   work.unitNumbers = workingNumbers(work.lines) * work.groupSize;
