@@ -242,12 +242,29 @@ template <typename T> void clearRest(const FourierLines<T> &lines, int64_t first
   }
 }
 
+// Applies the first pass to a line where it lies; false: it has to be gathered.
+template <typename T, int64_t lanes>
+bool gatherTransformed(const FourierLines<T> &lines, int64_t first, const Line<T, lanes> &line) {
+  const FourierTransform<T> &transform = *lines.transform;
+  const Numbering place = inputNumbers(lines);
+  const bool isWhole = place.arePaired && place.count == 2 * transform.length && !transform.isConvolution;
+  if (!isWhole || lines.behind != 1 || place.isExchanged || transform.pairs == FourierPairs::OfOutput ||
+      lines.halves == FourierHalves::OfInput)
+    return false;
+  return applyFirstPass(transform.plan, Interleaved<T, lanes>{inputOf(lines, first)}, line);
+}
+template <typename T, int64_t lanes> bool gatherTransformed(const FourierLines<T> &, int64_t, const Group<T, lanes> &) {
+  return false;
+}
+
 template <typename T, typename Access>
 void runAs(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory, int64_t groupLines) {
   const int64_t room = roomOf(lines);
   Access data(memory, room), spare(memory + 2 * room * groupLines, room);
-  gather(lines, first, count, data);
-  transformElements(lines, data, spare);
+  const bool isBegun = gatherTransformed(lines, first, data);
+  if (!isBegun)
+    gather(lines, first, count, data);
+  transformElements(lines, data, spare, isBegun ? 1 : 0);
   spread(lines, first, count, data);
   clearRest(lines, first, count);
 }

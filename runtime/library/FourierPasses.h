@@ -141,7 +141,18 @@ template <typename T, int64_t lanes> struct Line {
   Line<T, 1> single() const { return {real, imaginary}; }
 };
 
-template <typename Access> using ComplexOf = Complex<typename Access::V>;
+// A line of real and imaginary parts in turn, as in the memory of tensors.
+template <typename T, int64_t lanes> struct Interleaved {
+  using V = Vector<T, lanes>;
+  const T *numbers;
+
+  Complex<V> load(int64_t at) const {
+    Complex<V> x;
+    separateLanes(loadAs<V>(numbers + 2 * at), loadAs<V>(numbers + 2 * at + lanes), x.real, x.imaginary,
+                  std::make_index_sequence<lanes>());
+    return x;
+  }
+};
 
 // Calls body(in, out, at) for all elements of [begin, end). Some are visited twice, so results must not be operands.
 template <typename T, int64_t lanes, typename Body>
@@ -178,9 +189,9 @@ template <int radix, bool turns, typename T, typename Access, typename Load, typ
   }
 }
 
-template <int radix, bool turns, typename T, typename Access>
-[[gnu::always_inline]] inline void applyInner(const FourierPass<T> &pass, const Access &in, const Access &out,
-                                              int64_t k, int64_t i) {
+template <int radix, bool turns, typename T, typename In, typename Access>
+[[gnu::always_inline]] inline void applyInner(const FourierPass<T> &pass, const In &in, const Access &out, int64_t k,
+                                              int64_t i) {
   const int64_t count = radix ? radix : pass.radix;
   applyAt<radix, turns>(
       pass, out, k * pass.inner + i,
@@ -296,9 +307,37 @@ template <int radix, typename T, int64_t lanes>
     applyScattered(pass, in, out);
 }
 
+// The first pass of a plan; false: it is not one of the usual kind.
+template <typename T, int64_t lanes>
+bool applyFirstPass(const FourierPlan<T> &plan, Interleaved<T, lanes> in, Line<T, lanes> out) {
+  if (!plan.passCount || plan.passes[0].inner < lanes)
+    return false;
+  const FourierPass<T> pass = plan.passes[0];
+  auto apply = [&](auto radix) {
+    forVectors<lanes>(pass.inner, [&](int64_t i) __attribute__((always_inline)) {
+      applyInner<decltype(radix)::value, true>(pass, in, out, 0, i);
+    });
+    return true;
+  };
+  switch (pass.radix) {
+  case 3:
+    return apply(std::integral_constant<int, 3>());
+  case 4:
+    return apply(std::integral_constant<int, 4>());
+  case 5:
+    return apply(std::integral_constant<int, 5>());
+  case 8:
+    return apply(std::integral_constant<int, 8>());
+  default:
+    return false;
+  }
+}
+
 // Transforms plan.length elements of `data`, which then are in `data` again; the two are exchanged as often as needed.
-template <typename T, typename Access> void applyPasses(const FourierPlan<T> &plan, Access &data, Access &spare) {
-  for (int32_t number = 0; number < plan.passCount; ++number) {
+// The first `done` passes have been applied.
+template <typename T, typename Access>
+void applyPasses(const FourierPlan<T> &plan, Access &data, Access &spare, int32_t done = 0) {
+  for (int32_t number = done; number < plan.passCount; ++number) {
     const FourierPass<T> &pass = plan.passes[number];
     switch (pass.radix) {
     case 2:

@@ -111,9 +111,9 @@ template <typename T> void fillFilter(FourierTransform<T> &transform, T *memory)
   }
 }
 
-// From the elements that were gathered to those that are wanted, both in `data`.
+// From the elements that were gathered, and the first `done` passes, to those that are wanted, both in `data`.
 template <typename T, typename Access>
-void transformElements(const FourierLines<T> &lines, Access &data, Access &spare) {
+void transformElements(const FourierLines<T> &lines, Access &data, Access &spare, int32_t done) {
   const FourierTransform<T> &transform = *lines.transform;
   const bool hasInputPairs = transform.pairs == FourierPairs::OfInput;
   if (transform.pairs == FourierPairs::OfOutput) {
@@ -125,7 +125,7 @@ void transformElements(const FourierLines<T> &lines, Access &data, Access &spare
   if (transform.isConvolution)
     convolve(transform, data, spare);
   else
-    applyPasses(transform.plan, data, spare);
+    applyPasses(transform.plan, data, spare, done);
   if (hasInputPairs) {
     separatePairs(transform, data, spare, T(lines.halves == FourierHalves::OfOutput ? 1 : 2));
     std::swap(data, spare);

@@ -3,6 +3,7 @@
 #define PERPEND_RUNTIME_LIBRARY_FOURIERVECTORS_H
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 #include <utility>
 
 namespace perpend::library {
