@@ -257,6 +257,34 @@ template <typename T, int64_t lanes> bool gatherTransformed(const FourierLines<T
   return false;
 }
 
+// Separates the pairs of a real line into its result; false: that is not a contiguous half or whole of a spectrum.
+template <typename T, int64_t lanes>
+bool spreadSeparated(const FourierLines<T> &lines, int64_t first, const Line<T, lanes> &line) {
+  const FourierTransform<T> &transform = *lines.transform;
+  const int64_t length = transform.length, elements = transform.elements, begin = length + 1;
+  if (transform.pairs != FourierPairs::OfInput || lines.behind != 1 || lines.outputParts != 2 || lines.wanted < begin)
+    return false;
+  T *to = outputOf(lines, first);
+  const Factors<T> factors = factorsOf(lines);
+  separatePairs(transform, line, InterleavedResult<T, lanes>{to, factors.real, factors.imaginary}, edgeFactor(lines));
+  const InterleavedResult<T, lanes> others{to, 1, -1};
+  auto store = [&](int64_t k) {
+    const auto x = Interleaved<T, lanes>{to}.load(elements - k - lanes + 1);
+    others.store(k, {reversed(x.real, std::make_index_sequence<lanes>()),
+                     reversed(x.imaginary, std::make_index_sequence<lanes>())});
+  };
+  if (lines.wanted - begin >= lanes)
+    for (int64_t k = begin; k < lines.wanted; k += lanes)
+      store(k + lanes <= lines.wanted ? k : lines.wanted - lanes);
+  else
+    for (int64_t k = begin; k < lines.wanted; ++k)
+      others.single().store(k, {to[2 * (elements - k)], to[2 * (elements - k) + 1]});
+  return true;
+}
+template <typename T, int64_t lanes> bool spreadSeparated(const FourierLines<T> &, int64_t, const Group<T, lanes> &) {
+  return false;
+}
+
 template <typename T, typename Access>
 void runAs(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory, int64_t groupLines) {
   const int64_t room = roomOf(lines);
@@ -265,7 +293,10 @@ void runAs(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory
   if (!isBegun)
     gather(lines, first, count, data);
   transformElements(lines, data, spare, isBegun ? 1 : 0);
-  spread(lines, first, count, data);
+  if (!spreadSeparated(lines, first, data)) {
+    finishElements(lines, data, spare);
+    spread(lines, first, count, data);
+  }
   clearRest(lines, first, count);
 }
 

@@ -154,6 +154,21 @@ template <typename T, int64_t lanes> struct Interleaved {
   }
 };
 
+// The same, written. Real and imaginary parts have a factor each.
+template <typename T, int64_t lanes> struct InterleavedResult {
+  T *numbers;
+  T realFactor, imaginaryFactor;
+
+  void store(int64_t at, Complex<Vector<T, lanes>> x) const {
+    x = {x.real * realFactor, x.imaginary * imaginaryFactor};
+    if constexpr (lanes > 1)
+      mergeLanes(x.real, x.imaginary, x.real, x.imaginary, std::make_index_sequence<lanes>());
+    storeAs(numbers + 2 * at, x.real);
+    storeAs(numbers + 2 * at + lanes, x.imaginary);
+  }
+  InterleavedResult<T, 1> single() const { return {numbers, realFactor, imaginaryFactor}; }
+};
+
 // Calls body(in, out, at) for all elements of [begin, end). Some are visited twice, so results must not be operands.
 template <typename T, int64_t lanes, typename Body>
 [[gnu::always_inline]] inline void forElements(const Group<T, lanes> &in, const Group<T, lanes> &out, int64_t begin,
@@ -161,9 +176,9 @@ template <typename T, int64_t lanes, typename Body>
   for (int64_t at = begin; at < end; ++at)
     body(in, out, at);
 }
-template <typename T, int64_t lanes, typename Body>
-[[gnu::always_inline]] inline void forElements(const Line<T, lanes> &in, const Line<T, lanes> &out, int64_t begin,
-                                               int64_t end, Body body) {
+template <typename T, int64_t lanes, typename Result, typename Body>
+[[gnu::always_inline]] inline void forElements(const Line<T, lanes> &in, const Result &out, int64_t begin, int64_t end,
+                                               Body body) {
   if (end - begin >= lanes)
     for (int64_t at = begin; at < end; at += lanes)
       body(in, out, at + lanes <= end ? at : end - lanes);

@@ -9,10 +9,11 @@ namespace {
 
 // Computes twice the elements 0 to length of a line's spectrum from that of its pairs; the others are conjugates.
 // edge: the factor of the first and of the last one.
-template <typename T, typename Access>
-void separatePairs(const FourierTransform<T> &transform, const Access &data, const Access &spare, T edge) {
+template <typename T, typename Access, typename Result>
+void separatePairs(const FourierTransform<T> &transform, const Access &data, const Result &spare, T edge) {
   const int64_t length = transform.length;
-  const auto single = data.single(), to = spare.single();
+  const auto single = data.single();
+  const auto to = spare.single();
   auto first = single.load(0);
   const auto factor = splat<decltype(first.real)>(edge), zero = splat<decltype(first.real)>(T(0));
   to.store(0, {(first.real + first.imaginary) * factor, zero});
@@ -111,7 +112,11 @@ template <typename T> void fillFilter(FourierTransform<T> &transform, T *memory)
   }
 }
 
-// From the elements that were gathered, and the first `done` passes, to those that are wanted, both in `data`.
+template <typename T> T edgeFactor(const FourierLines<T> &lines) {
+  return T(lines.halves == FourierHalves::OfOutput ? 1 : 2);
+}
+
+// Transforms the elements that were gathered, and had the first `done` passes, in `data`.
 template <typename T, typename Access>
 void transformElements(const FourierLines<T> &lines, Access &data, Access &spare, int32_t done) {
   const FourierTransform<T> &transform = *lines.transform;
@@ -126,8 +131,13 @@ void transformElements(const FourierLines<T> &lines, Access &data, Access &spare
     convolve(transform, data, spare);
   else
     applyPasses(transform.plan, data, spare, done);
-  if (hasInputPairs) {
-    separatePairs(transform, data, spare, T(lines.halves == FourierHalves::OfOutput ? 1 : 2));
+}
+
+// The rest of the way for spectra of real elements, and for halves of spectra.
+template <typename T, typename Access> void finishElements(const FourierLines<T> &lines, Access &data, Access &spare) {
+  const FourierTransform<T> &transform = *lines.transform;
+  if (transform.pairs == FourierPairs::OfInput) {
+    separatePairs(transform, data, spare, edgeFactor(lines));
     std::swap(data, spare);
   } else if (lines.halves == FourierHalves::OfOutput) {
     doubleInner(data, transform.elements, lines.wanted, false);
