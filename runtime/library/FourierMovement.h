@@ -285,6 +285,31 @@ template <typename T, int64_t lanes> bool spreadSeparated(const FourierLines<T> 
   return false;
 }
 
+// Number of passes that write a line where it lies: 0 or 1.
+template <typename T, int64_t lanes> int32_t passesToSpread(const FourierLines<T> &lines, const Line<T, lanes> &) {
+  const FourierTransform<T> &transform = *lines.transform;
+  const Numbering place = outputNumbers(lines);
+  const bool isWhole = place.arePaired && place.count == 2 * transform.length && !transform.isConvolution;
+  if (!isWhole || lines.behind != 1 || place.isExchanged || lines.inputParts == 1 ||
+      lines.halves == FourierHalves::OfOutput || transform.plan.passCount < 2)
+    return 0;
+  const int64_t radix = transform.plan.passes[transform.plan.passCount - 1].radix;
+  return radix == 4 || radix == 8 ? 1 : 0;
+}
+template <typename T, int64_t lanes> int32_t passesToSpread(const FourierLines<T> &, const Group<T, lanes> &) {
+  return 0;
+}
+template <typename T, int64_t lanes>
+bool spreadTransformed(const FourierLines<T> &lines, int64_t first, const Line<T, lanes> &line, int32_t passes) {
+  const Factors<T> factors = factorsOf(lines);
+  return passes && applyLastPass(lines.transform->plan, line,
+                                 InterleavedResult<T, lanes>{outputOf(lines, first), factors.real, factors.imaginary});
+}
+template <typename T, int64_t lanes>
+bool spreadTransformed(const FourierLines<T> &, int64_t, const Group<T, lanes> &, int32_t) {
+  return false;
+}
+
 template <typename T, typename Access>
 void runAs(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory, int64_t groupLines) {
   const int64_t room = roomOf(lines);
@@ -292,8 +317,9 @@ void runAs(const FourierLines<T> &lines, int64_t first, int64_t count, T *memory
   const bool isBegun = gatherTransformed(lines, first, data);
   if (!isBegun)
     gather(lines, first, count, data);
-  transformElements(lines, data, spare, isBegun ? 1 : 0);
-  if (!spreadSeparated(lines, first, data)) {
+  const int32_t passes = lines.transform->plan.passCount, toSpread = passesToSpread(lines, data);
+  transformElements(lines, data, spare, isBegun ? 1 : 0, passes - toSpread);
+  if (!spreadTransformed(lines, first, data, toSpread) && !spreadSeparated(lines, first, data)) {
     finishElements(lines, data, spare);
     spread(lines, first, count, data);
   }

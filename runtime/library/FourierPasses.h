@@ -156,6 +156,7 @@ template <typename T, int64_t lanes> struct Interleaved {
 
 // The same, written. Real and imaginary parts have a factor each.
 template <typename T, int64_t lanes> struct InterleavedResult {
+  using V = Vector<T, lanes>;
   T *numbers;
   T realFactor, imaginaryFactor;
 
@@ -191,8 +192,7 @@ template <typename T, int64_t lanes, typename Result, typename Body>
 template <int radix, bool turns, typename T, typename Access, typename Load, typename Root>
 [[gnu::always_inline]] inline void applyAt(const FourierPass<T> &pass, const Access &out, int64_t to, Load load,
                                            Root root) {
-  using V = typename Access::V;
-  Complex<V> x[radix ? radix : largestRadix];
+  Complex<typename Access::V> x[radix ? radix : largestRadix];
   const int64_t count = radix ? radix : pass.radix;
   load(x);
   Butterfly<radix>::apply(x, pass);
@@ -229,9 +229,9 @@ template <int radix, typename T, int64_t lanes>
 }
 
 // Consecutive results, of which `inner` each belong to one k; inner divides the number of lanes.
-template <int radix, int64_t inner, typename T, int64_t lanes>
-[[gnu::always_inline]] inline void applyPieces(const FourierPass<T> &pass, const Line<T, lanes> &in,
-                                               const Line<T, lanes> &out, int64_t at) {
+template <int radix, int64_t inner, typename T, int64_t lanes, typename Result>
+[[gnu::always_inline]] inline void applyPieces(const FourierPass<T> &pass, const Line<T, lanes> &in, const Result &out,
+                                               int64_t at) {
   using V = Vector<T, lanes>;
   applyAt<radix, inner != 1>(
       pass, out, at,
@@ -348,11 +348,31 @@ bool applyFirstPass(const FourierPlan<T> &plan, Interleaved<T, lanes> in, Line<T
   }
 }
 
+// The last pass of a plan; false: it is not one of the usual kind.
+template <typename T, int64_t lanes>
+bool applyLastPass(const FourierPlan<T> &plan, Line<T, lanes> in, InterleavedResult<T, lanes> out) {
+  const FourierPass<T> pass = plan.passes[plan.passCount - 1];
+  auto apply = [&](auto radix) {
+    forVectors<lanes>(pass.before, [&](int64_t at) __attribute__((always_inline)) {
+      applyPieces<decltype(radix)::value, 1>(pass, in, out, at);
+    });
+    return true;
+  };
+  switch (pass.radix) {
+  case 4:
+    return apply(std::integral_constant<int, 4>());
+  case 8:
+    return apply(std::integral_constant<int, 8>());
+  default:
+    return false;
+  }
+}
+
 // Transforms plan.length elements of `data`, which then are in `data` again; the two are exchanged as often as needed.
-// The first `done` passes have been applied.
+// Passes [done, end) are applied.
 template <typename T, typename Access>
-void applyPasses(const FourierPlan<T> &plan, Access &data, Access &spare, int32_t done = 0) {
-  for (int32_t number = done; number < plan.passCount; ++number) {
+void applyPasses(const FourierPlan<T> &plan, Access &data, Access &spare, int32_t done, int32_t end) {
+  for (int32_t number = done; number < end; ++number) {
     const FourierPass<T> &pass = plan.passes[number];
     switch (pass.radix) {
     case 2:

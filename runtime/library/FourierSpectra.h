@@ -81,13 +81,13 @@ void convolve(const FourierTransform<T> &transform, Access &data, Access &spare)
     out.store(k, x);
   });
   std::swap(data, spare);
-  applyPasses(transform.plan, data, spare);
+  applyPasses(transform.plan, data, spare, 0, transform.plan.passCount);
   forElements(data, spare, 0, m, [&](const auto &in, const auto &out, int64_t k) {
     const auto x = in.load(k).times(in.number(transform.filterReal, k), -in.number(transform.filterImaginary, k));
     out.store(k, x.exchanged()); // exchanged parts invert the transform
   });
   std::swap(data, spare);
-  applyPasses(transform.plan, data, spare);
+  applyPasses(transform.plan, data, spare, 0, transform.plan.passCount);
   forElements(data, spare, 0, transform.computed, [&](const auto &in, const auto &out, int64_t k) {
     out.store(k, in.load(k).exchanged().times(in.number(cosines, k), in.number(sines, k)));
   });
@@ -105,7 +105,7 @@ template <typename T> void fillFilter(FourierTransform<T> &transform, T *memory)
     data.store(k, {splat<V>(isUsed ? transform.chirpCosines[distance] : T(0)),
                    splat<V>(isUsed ? transform.chirpSines[distance] : T(0))});
   }
-  applyPasses(transform.plan, data, spare);
+  applyPasses(transform.plan, data, spare, 0, transform.plan.passCount);
   for (int64_t k = 0; k < m; ++k) {
     transform.filterReal[k] = data.load(k).real[0] / static_cast<T>(m);
     transform.filterImaginary[k] = data.load(k).imaginary[0] / static_cast<T>(m);
@@ -116,9 +116,9 @@ template <typename T> T edgeFactor(const FourierLines<T> &lines) {
   return T(lines.halves == FourierHalves::OfOutput ? 1 : 2);
 }
 
-// Transforms the elements that were gathered, and had the first `done` passes, in `data`.
+// Transforms the elements that were gathered, in `data`, by passes [done, end) if it is no convolution.
 template <typename T, typename Access>
-void transformElements(const FourierLines<T> &lines, Access &data, Access &spare, int32_t done) {
+void transformElements(const FourierLines<T> &lines, Access &data, Access &spare, int32_t done, int32_t end) {
   const FourierTransform<T> &transform = *lines.transform;
   const bool hasInputPairs = transform.pairs == FourierPairs::OfInput;
   if (transform.pairs == FourierPairs::OfOutput) {
@@ -130,7 +130,7 @@ void transformElements(const FourierLines<T> &lines, Access &data, Access &spare
   if (transform.isConvolution)
     convolve(transform, data, spare);
   else
-    applyPasses(transform.plan, data, spare, done);
+    applyPasses(transform.plan, data, spare, done, end);
 }
 
 // The rest of the way for spectra of real elements, and for halves of spectra.
