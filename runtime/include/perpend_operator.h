@@ -41,6 +41,7 @@ typedef struct perpend_call_services {
   const int64_t *(*expectedShape)(perpend_call *call, int32_t output);
   void *(*scratch)(perpend_call *call, int64_t bytes);
   void (*parallel)(perpend_call *call, perpend_call_body body, void *context, int64_t extent, int64_t grain);
+  void *(*keep)(perpend_call *call, const void *key, int64_t keyBytes, int64_t bytes, int32_t *isNew);
 } perpend_call_services;
 
 struct perpend_call {
@@ -68,6 +69,14 @@ static inline const int64_t *perpend_call_expected_shape(perpend_call *call, int
  * run. NULL if out of memory. */
 static inline void *perpend_call_scratch(perpend_call *call, int64_t bytes) {
   return call->services->scratch(call, bytes);
+}
+
+/* Memory for a table that depends on nothing but the key, at most 64 bytes; 64-byte aligned. isNew: 1 if the function
+ * has to fill it, before it returns; 0 if it still has what an earlier call of the same function wrote for this key. The
+ * session keeps a few of them. NULL if out of memory. */
+static inline void *perpend_call_keep(perpend_call *call, const void *key, int64_t keyBytes, int64_t bytes,
+                                      int32_t *isNew) {
+  return call->services->keep(call, key, keyBytes, bytes, isNew);
 }
 
 /* Runs body over disjoint parts of [0, extent), each of at least grain units, on the threads of the session, and

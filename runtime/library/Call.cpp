@@ -20,6 +20,7 @@ struct Call {
   int64_t **extents;    // of each input and output
   void **results;       // NULL before they are allocated
   perpend_status noted; // status of the message that was set, or PERPEND_OK
+  perpend_operator function;
 
   static Call &of(perpend_call *call) { return *reinterpret_cast<Call *>(call); }
   const CallTensor &entry(int32_t tensor) const { return reinterpret_cast<const CallTensor *>(counts + 1)[tensor]; }
@@ -110,7 +111,10 @@ const perpend_call_services services = {
     wordParameter,
     expectedShape,
     [](perpend_call *call, int64_t bytes) { return handlesOf(call).calls.allocate(bytes, 64); },
-    parallel};
+    parallel,
+    [](perpend_call *call, const void *key, int64_t keyBytes, int64_t bytes, int32_t *isNew) {
+      return handlesOf(call).kept.find(Call::of(call).function, key, keyBytes, bytes, isNew);
+    }};
 
 // The tables of one call, in one allocation.
 struct Tables {
@@ -150,7 +154,7 @@ extern "C" int32_t perpend_call_library_v1(perpend_frame *frame, perpend_operato
                                            int64_t *extents) {
   Tables tables;
   auto *counts = reinterpret_cast<const CallCounts *>(signature);
-  Call call{{}, frame, subject, counts, buffers, nullptr, nullptr, PERPEND_OK};
+  Call call{{}, frame, subject, counts, buffers, nullptr, nullptr, PERPEND_OK, function};
   if (!fill(call, frame->handles->calls, tables, extents))
     return note(call, PERPEND_OUT_OF_MEMORY, "no memory");
   call.base = {&services, tables.inputs, tables.types, counts->inputs, counts->outputs, parameters};

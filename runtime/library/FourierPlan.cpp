@@ -5,9 +5,8 @@
 namespace perpend::library {
 namespace {
 
-template <typename T> T *scratch(perpend_call *call, int64_t count) {
-  return static_cast<T *>(perpend_call_scratch(call, count * static_cast<int64_t>(sizeof(T))));
-}
+int64_t larger(int64_t a, int64_t b) { return a < b ? b : a; }
+int64_t smaller(int64_t a, int64_t b) { return a < b ? a : b; }
 
 int64_t withoutFactor(int64_t n, int64_t factor) {
   while (n % factor == 0)
@@ -15,43 +14,51 @@ int64_t withoutFactor(int64_t n, int64_t factor) {
   return n;
 }
 
-// Radix 4 passes, preceded by one of radix 2 if needed, then odd primes. 0: a prime is too large.
+// Odd primes, then powers of two, so that most passes read whole vectors of one line. 0: a prime is too large.
 template <typename T> int32_t factorise(int64_t n, FourierPass<T> *passes) {
-  int32_t count = 0;
-  if (n % 2 == 0 && withoutFactor(n, 4) % 2 == 0)
-    passes[count++].radix = 2;
-  for (n /= count ? 2 : 1; n % 4 == 0; n /= 4)
-    passes[count++].radix = 4;
+  int32_t count = 0, twos = 0;
+  for (; n % 2 == 0; n /= 2)
+    ++twos;
   for (int64_t radix = 3; n > 1; radix += 2) {
     if (radix > largestRadix)
       return 0;
     for (; n % radix == 0; n /= radix)
       passes[count++].radix = radix;
   }
+  const int32_t fours = twos % 3 == 2 ? 1 : twos % 3 == 1 && twos > 1 ? 2 : 0;
+  if (twos == 1)
+    passes[count++].radix = 2;
+  for (int32_t i = 0; i < fours; ++i)
+    passes[count++].radix = 4;
+  for (int32_t i = 0; i < (twos - 2 * fours) / 3; ++i)
+    passes[count++].radix = 8;
   return count;
 }
 
-// The least length for the convolution that has small prime factors only.
+// The least length for the convolution that has small prime factors only, and eights for long ones.
 int64_t smoothAtLeast(int64_t least) {
-  int64_t n = least;
+  const int64_t step = least > 64 ? 8 : 1;
+  int64_t n = (least + step - 1) / step * step;
   while (withoutFactor(withoutFactor(withoutFactor(n, 2), 3), 5) > 1)
-    ++n;
+    n += step;
   return n;
 }
 
 template <typename T> struct Table {
   T *cosines, *sines;
 
-  Table(perpend_call *call, int64_t count)
-      : cosines(scratch<T>(call, count)), sines(cosines ? scratch<T>(call, count) : nullptr) {}
-  bool exists() const { return sines; }
+  Table(FourierTables &tables, int64_t count) : cosines(tables.allocate<T>(count)), sines(tables.allocate<T>(count)) {}
 };
 
 // The roots of a pass are every step-th root of the transform.
-template <typename T> bool fillPass(perpend_call *call, const Table<T> &roots, int64_t step, FourierPass<T> &pass) {
-  Table<T> turns(call, (pass.radix - 1) * pass.inner), whole(call, pass.radix);
-  if (!turns.exists() || !whole.exists())
-    return false;
+template <typename T> void fillPass(FourierTables &tables, const Table<T> &roots, int64_t step, FourierPass<T> &pass) {
+  Table<T> turns(tables, (pass.radix - 1) * pass.inner), whole(tables, pass.radix);
+  pass.cosines = turns.cosines;
+  pass.sines = turns.sines;
+  pass.wholeCosines = whole.cosines;
+  pass.wholeSines = whole.sines;
+  if (tables.areCounted())
+    return;
   for (int64_t j = 1; j < pass.radix; ++j)
     for (int64_t i = 0, from = 0; i < pass.inner; ++i, from += j * step) {
       turns.cosines[(j - 1) * pass.inner + i] = roots.cosines[from];
@@ -61,70 +68,74 @@ template <typename T> bool fillPass(perpend_call *call, const Table<T> &roots, i
     whole.cosines[j] = roots.cosines[j * pass.inner * step];
     whole.sines[j] = roots.sines[j * pass.inner * step];
   }
-  pass.cosines = turns.cosines;
-  pass.sines = turns.sines;
-  pass.wholeCosines = whole.cosines;
-  pass.wholeSines = whole.sines;
-  return true;
 }
 
 // step: the stride of the plan's roots among those given.
 template <typename T>
-bool planPasses(perpend_call *call, int64_t length, const Table<T> &roots, int64_t step, FourierPlan<T> &plan) {
+void planPasses(FourierTables &tables, int64_t length, const Table<T> &roots, int64_t step, FourierPlan<T> &plan) {
   plan.length = length;
   plan.passCount = factorise(length, plan.passes);
   for (int64_t i = 0, before = 1; i < plan.passCount; before *= plan.passes[i++].radix) {
     FourierPass<T> &pass = plan.passes[i];
     pass.before = before;
     pass.inner = length / before / pass.radix;
-    if (!fillPass(call, roots, before * step, pass))
-      return false;
+    fillPass(tables, roots, before * step, pass);
   }
-  return true;
 }
 
-template <typename T> bool fillChirp(perpend_call *call, FourierTransform<T> &transform) {
-  int64_t n = transform.length;
-  Table<T> chirp(call, n), filter(call, transform.plan.length);
-  if (!chirp.exists() || !filter.exists())
-    return false;
-  for (int64_t k = 0, square = 0; k < n; square = (square + 2 * k + 1) % (2 * n), ++k) {
-    Root root = rootOfUnity(square, 2 * n);
-    chirp.cosines[k] = static_cast<T>(root.cosine);
-    chirp.sines[k] = static_cast<T>(root.sine);
-  }
+template <typename T> void fillChirp(FourierTables &tables, FourierTransform<T> &transform) {
+  const int64_t n = transform.length, count = larger(transform.inputs, transform.computed);
+  Table<T> chirp(tables, count), filter(tables, transform.plan.length);
   transform.chirpCosines = chirp.cosines;
   transform.chirpSines = chirp.sines;
   transform.filterReal = filter.cosines;
   transform.filterImaginary = filter.sines;
-  return true;
+  for (int64_t k = 0, square = 0; k < count && !tables.areCounted(); square = (square + 2 * k + 1) % (2 * n), ++k) {
+    Root root = rootOfUnity(square, 2 * n);
+    chirp.cosines[k] = static_cast<T>(root.cosine);
+    chirp.sines[k] = static_cast<T>(root.sine);
+  }
+}
+
+template <typename T> Table<T> tableOfRoots(FourierTables &tables, int64_t n) {
+  Table<T> roots(tables, n);
+  if (!tables.areCounted())
+    fillRoots(n, roots.cosines, roots.sines);
+  return roots;
+}
+
+FourierPairs pairsOf(const FourierForm &form) {
+  const bool isEven = form.elements % 2 == 0;
+  if (isEven && form.inputParts == 1)
+    return FourierPairs::OfInput;
+  bool isHalf = form.inputs <= form.elements / 2 + 1 && form.halves != FourierHalves::OfOutput;
+  return isEven && form.outputParts == 1 && isHalf ? FourierPairs::OfOutput : FourierPairs::None;
 }
 
 } // namespace
 
 template <typename T>
-bool planTransform(perpend_call *call, int64_t elements, bool isReal, FourierTransform<T> &transform) {
-  transform.elements = elements;
-  transform.isPaired = isReal && elements % 2 == 0;
-  const int64_t length = transform.length = transform.isPaired ? elements / 2 : elements;
+void planTransform(const FourierForm &form, FourierTables &tables, FourierTransform<T> &transform) {
+  const int64_t n = transform.elements = form.elements;
+  transform.pairs = pairsOf(form);
+  const bool isPaired = transform.pairs != FourierPairs::None;
+  const int64_t length = transform.length = isPaired ? n / 2 : n;
+  transform.inputs = transform.pairs == FourierPairs::OfInput ? (form.inputs + 1) / 2 : isPaired ? length : form.inputs;
+  // The other half of the spectrum of real elements is that of conjugates.
+  const int64_t wanted = form.inputParts == 1 ? smaller(form.outputs, n / 2 + 1) : form.outputs;
+  transform.computed = isPaired ? length : wanted;
   transform.isConvolution = length > 1 && factorise(length, transform.plan.passes) == 0;
-  Table<T> roots(call, elements);
-  if (!roots.exists())
-    return false;
-  fillRoots(elements, roots.cosines, roots.sines);
+  Table<T> roots = tableOfRoots<T>(tables, n);
   transform.pairCosines = roots.cosines;
   transform.pairSines = roots.sines;
   if (!transform.isConvolution)
-    return planPasses(call, length, roots, elements / length, transform.plan);
-  const int64_t smooth = smoothAtLeast(2 * length - 1);
-  Table<T> others(call, smooth);
-  if (!others.exists())
-    return false;
-  fillRoots(smooth, others.cosines, others.sines);
-  return planPasses(call, smooth, others, 1, transform.plan) && fillChirp(call, transform);
+    return planPasses(tables, length, roots, n / length, transform.plan);
+  const int64_t smooth = smoothAtLeast(transform.inputs + transform.computed - 1);
+  planPasses(tables, smooth, tableOfRoots<T>(tables, smooth), 1, transform.plan);
+  fillChirp(tables, transform);
 }
 
-template bool planTransform(perpend_call *call, int64_t elements, bool isReal, FourierTransform<float> &transform);
-template bool planTransform(perpend_call *call, int64_t elements, bool isReal, FourierTransform<double> &transform);
+template void planTransform(const FourierForm &, FourierTables &, FourierTransform<float> &);
+template void planTransform(const FourierForm &, FourierTables &, FourierTransform<double> &);
 
 } // namespace perpend::library

@@ -3,6 +3,7 @@
 #define PERPEND_RUNTIME_LIBRARY_HANDLES_H
 #include "Types.h"
 #include "include/perpend_module.h"
+#include "library/KeptTables.h"
 #include "library/ListTable.h"
 #include "library/StringTable.h"
 
@@ -13,6 +14,7 @@ struct perpend_handles {
   int32_t (*fail)(int32_t status, const char *text) = nullptr;
   perpend::library::RunMemory boundary; // converted inputs and outputs
   perpend::library::MemoryPool calls;   // tables of the library call in progress
+  perpend::library::KeptTables kept;    // tables of all calls
 };
 
 namespace perpend::library {

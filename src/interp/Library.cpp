@@ -162,6 +162,10 @@ static const perpend_call_services services = {
     [](perpend_call *, perpend_call_body body, void *context, int64_t extent, int64_t) {
       if (extent > 0)
         body(context, 0, extent);
+    },
+    [](perpend_call *call, const void *, int64_t, int64_t bytes, int32_t *isNew) {
+      *isNew = 1;
+      return allocateScratch(call, bytes);
     }};
 
 //===----------------------------------------------------------------------===//

@@ -67,6 +67,38 @@ def test_spectrograms() -> None:
     check(lambda w: torch.istft(spectrogram(w), 16, 4, window=WINDOW), WAVE)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"win_length": 10, "window": torch.hann_window(10)},
+        {"win_length": 11},
+        {"center": False, "onesided": False, "normalized": True},
+        {"pad_mode": "constant", "hop_length": 5},
+    ],
+)
+@pytest.mark.parametrize("signal", [WAVE, WAVE[0]])
+def test_options_of_spectrograms(options: dict[str, Any], signal: torch.Tensor) -> None:
+    check(lambda w: torch.view_as_real(torch.stft(w, 16, return_complex=True, **options)), signal)
+    if options.get("center") is False:
+        check(lambda w: torch.view_as_real(torch.stft(torch.complex(w, w * w), 16, return_complex=True)), signal)
+
+
+def test_transforms_of_several_dimensions() -> None:
+    images = torch.randn(2, 3, 6, 5, 4)
+    for dims in ((-2, -1), (1, 2), (-1, -2), (0, 3), (1, 2, 3), (0, 1, 3, 4), (2,)):
+        check(lambda x, dims=dims: torch.view_as_real(torch.fft.fftn(x, dim=dims)), images)
+        check(lambda x, dims=dims: torch.view_as_real(torch.fft.rfftn(x, dim=dims, norm="ortho")), images)
+        check(lambda x, dims=dims: torch.view_as_real(torch.fft.ifftn(torch.complex(x, x * x), dim=dims)), images)
+        check(lambda x, dims=dims: torch.fft.irfftn(torch.complex(x, x * x), dim=dims), images)
+    check(
+        lambda x: torch.view_as_real(torch.fft.fft2(x)),
+        torch.randn(2, 6, 5),
+        dynamic=[[0, 1, 2]],
+        more=[[torch.randn(1, 1, 7)], [torch.randn(3, 16, 16)]],
+    )
+
+
 def test_arithmetic() -> None:
     def function(x: torch.Tensor) -> Any:
         z = torch.complex(x, x + 1)

@@ -2,6 +2,7 @@
 #ifndef PERPEND_TEST_FAKECALL_H
 #define PERPEND_TEST_FAKECALL_H
 #include "include/perpend_operator.h"
+#include "library/KeptTables.h"
 #include "library/ListTable.h"
 #include "library/Parameters.h"
 #include "library/StringTable.h"
@@ -70,6 +71,7 @@ public:
   std::string message;
   library::StringTable table;
   library::ListTable lists;
+  library::KeptTables kept;
 
 private:
   struct Base {
@@ -119,6 +121,9 @@ inline const perpend_call_services FakeCall::services = {
     [](perpend_call *, perpend_call_body body, void *context, int64_t extent, int64_t) {
       for (int64_t unit = 0; unit < extent; ++unit)
         body(context, unit, unit + 1);
+    },
+    [](perpend_call *call, const void *key, int64_t keyBytes, int64_t bytes, int32_t *isNew) {
+      return of(call).kept.find(nullptr, key, keyBytes, bytes, isNew);
     }};
 
 } // namespace perpend::testing

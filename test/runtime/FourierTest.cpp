@@ -37,15 +37,17 @@ template <typename T> std::vector<T> normals(int64_t count) {
 }
 
 struct Form {
-  Extents input, output; // [before, j, behind, parts]
+  Extents input, output; // [before, j, behind, parts], or [before, i, j, behind, parts]
   int64_t length;
   bool isInverse = false, isScaled = false;
+  int64_t half = 0;
 };
 
 template <typename T> std::vector<T> transform(const Form &form, const std::vector<T> &values) {
   FakeCall call;
   std::string parameters =
-      "{\"inverse\": " + std::to_string(form.isInverse) + ", \"scaled\": " + std::to_string(form.isScaled) + "}";
+      "{\"inverse\": " + std::to_string(form.isInverse) + ", \"scaled\": " + std::to_string(form.isScaled) +
+      ", \"half\": " + std::to_string(form.half) + "}";
   EXPECT_EQ(call.run(perpend_fourier_transform,
                      {call.tensor(typeOf<T>, form.input, values), call.tensor(PERPEND_I64, {1}, Extents{form.length})},
                      {typeOf<T>}, parameters, form.output),
@@ -177,6 +179,61 @@ TYPED_TEST(FourierTest, ALineHasOneTransformWhereverItLies) {
   }
 }
 
+// What `half` says of one side, done to it by hand.
+template <typename T> std::vector<T> weighted(const std::vector<T> &values, const Extents &shape, int64_t length) {
+  std::vector<T> result = values;
+  const int64_t inner = shape[2] * shape[3];
+  for (size_t i = 0; i < result.size(); ++i) {
+    int64_t k = static_cast<int64_t>(i) / inner % shape[1];
+    result[i] *= static_cast<T>(2 * k > length ? 0 : k == 0 || 2 * k == length ? 1 : 2);
+  }
+  return result;
+}
+
+template <typename T> void expectNear(const std::vector<T> &got, const std::vector<T> &expected, double size) {
+  ASSERT_EQ(got.size(), expected.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    ASSERT_NEAR(got[i], expected[i], size * std::numeric_limits<T>::epsilon()) << i;
+}
+
+TYPED_TEST(FourierTest, HalvesOfSpectraCountTwice) {
+  using T = TypeParam;
+  for (int64_t n : {1, 2, 3, 8, 37, 74, 100, 256, 1018})
+    for (int64_t lines : {1, 17})
+      for (int64_t count : {n / 2 + 1, n + 2, n / 3 + 1}) {
+        const Extents half{lines, count, 1, 2}, whole{1, n, lines, 1}, wholeRows{lines, n, 1, 1};
+        std::vector<T> values = normals<T>(lines * count * 2);
+        expectNear(transform<T>({half, wholeRows, n, true, true, 1}, values),
+                   transform<T>({half, wholeRows, n, true, true}, weighted(values, half, n)), 8);
+        std::vector<T> real = normals<T>(lines * n);
+        expectNear(transform<T>({wholeRows, half, n, false, true, 2}, real),
+                   weighted(transform<T>({wholeRows, half, n, false, true}, real), half, n), 8);
+        expectNear(transform<T>({wholeRows, wholeRows, n, true, true, 1}, real),
+                   transform<T>({wholeRows, wholeRows, n, true, true}, weighted(real, wholeRows, n)), 8);
+      }
+}
+
+// Both dimensions at once have the bits of one after the other.
+TYPED_TEST(FourierTest, ImagesAreTransformedAlongBothDimensions) {
+  using T = TypeParam;
+  const Extents sizes[] = {{1, 1, 1, 1}, {3, 4, 6, 1}, {2, 5, 7, 3}, {40, 16, 16, 1}, {2, 128, 96, 1}, {1, 37, 74, 2}};
+  for (const Extents &s : sizes) {
+    const int64_t b = s[0], rows = s[1], n = s[2], behind = s[3], half = n / 2 + 1;
+    for (int64_t parts : {1, 2}) {
+      std::vector<T> values = normals<T>(b * rows * n * behind * parts);
+      auto got = transform<T>({{b, rows, n, behind, parts}, {b, rows, half, behind, 2}, n}, values);
+      auto lines = transform<T>({{b * rows, n, behind, parts}, {b * rows, half, behind, 2}, n}, values);
+      EXPECT_EQ(got, transform<T>({{b, rows, half * behind, 2}, {b, rows, half * behind, 2}, rows}, lines));
+    }
+    std::vector<T> values = normals<T>(b * rows * half * behind * 2);
+    const Extents image{b, rows, half, behind, 2}, result{b, rows, n, behind, 1};
+    auto got = transform<T>({image, result, n, true, true, 1}, values);
+    auto columns =
+        transform<T>({{b, rows, half * behind, 2}, {b, rows, half * behind, 2}, rows, true, true}, values);
+    EXPECT_EQ(got, transform<T>({{b * rows, half, behind, 2}, {b * rows, n, behind, 1}, n, true, true, 1}, columns));
+  }
+}
+
 TYPED_TEST(FourierTest, RealLinesHaveRealEnds) {
   using T = TypeParam;
   for (int64_t n : {2, 10, 64, 74, 126})
@@ -223,4 +280,22 @@ TEST(Fourier, RefusesWhatItCannotTransform) {
   EXPECT_EQ(call.message, "expected a length from 0 to 1099511627776, got -2");
   EXPECT_EQ(run(2, {1, 2, 1, 3}), PERPEND_INVALID_DATA);
   EXPECT_EQ(run(2, {2, 2, 1, 2}), PERPEND_INVALID_DATA);
+}
+
+TEST(Fourier, ASessionKeepsTheTablesOfAFewLengths) {
+  perpend::library::KeptTables kept;
+  int32_t isNew;
+  auto find = [&](int64_t key) { return kept.find(nullptr, &key, sizeof key, 100, &isNew); };
+  void *first = find(0);
+  EXPECT_EQ(isNew, 1);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(first) % 64, 0U);
+  for (int64_t key = 1; key < 40; ++key) {
+    find(key);
+    EXPECT_EQ(isNew, 1) << key;
+    EXPECT_EQ(find(0), first); // used all the time
+    EXPECT_EQ(isNew, 0) << key;
+  }
+  find(1); // not used for the longest time, so freed
+  EXPECT_EQ(isNew, 1);
+  EXPECT_EQ(kept.find(nullptr, &first, 65, 100, &isNew), nullptr);
 }

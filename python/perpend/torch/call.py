@@ -18,6 +18,7 @@ from .types import Extent, dtype_name, extent_of, torch_dtype
 class Complex(NamedTuple):
     real: Value
     imaginary: Value | None  # None: zero
+    pairs: Value | None = None  # [.., 2] with the same numbers, if there is such a value
 
 
 def has_effect(node: torch.fx.Node) -> bool:

@@ -270,11 +270,14 @@ def from_parts(call: Call) -> Complex:
 def from_last(call: Call, value: Value) -> Complex:
     """Splits [.., 2] into real and imaginary parts."""
     last = len(value.shape) - 1
-    return Complex(*(call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2)))
+    parts = (call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2))
+    return Complex(*parts, pairs=value)
 
 
 def as_last(call: Call, value: Any) -> Value:
     """Joins the parts as [.., 2]."""
+    if isinstance(value, Complex) and value.pairs is not None:
+        return value.pairs
     return call.op("stack", component(call, value, 0), component(call, value, 1), axis=-1)
 
 
@@ -297,9 +300,21 @@ def bits_of(call: Call) -> Any:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
-def transformed(call: Call, value: Value, axis: int, **attributes: Any) -> Value:
-    """Transforms x [.., 1 or 2] along one axis."""
-    return call.op("dft", value, axis=axis, **attributes)
+def transformed(call: Call, value: Value, dims: Sequence[int], **attributes: Any) -> Value:
+    """Transforms x [.., 1 or 2] along dimensions, the last of `dims` first, two neighbours at once."""
+    left = list(dims)
+    while left:
+        axis = left.pop()
+        plane = bool(left) and left[-1] == axis - 1
+        if plane:
+            left.pop()
+        value = call.op("dft", value, axis=axis, plane=int(plane), **attributes)
+    return value
+
+
+def neighbours(dims: Sequence[int]) -> int:
+    """Number of dimensions that are transformed together with the last of `dims`, itself among them."""
+    return 2 if len(dims) > 1 and dims[-2] == dims[-1] - 1 else 1
 
 
 def scaled(call: Call, value: Value, lengths: Sequence[Any], is_inverse: bool) -> Value:
@@ -321,18 +336,21 @@ def spectrum(call: Call) -> Complex:
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
     lengths = [value.shape[dim] for dim in dims]
     value = call.op("unsqueeze", value, axes=[call.rank()])
-    value = transformed(call, value, dims[-1], onesided=int(call["onesided"]))
-    for dim in dims[:-1]:
-        value = transformed(call, value, dim)
+    last = neighbours(dims)
+    value = transformed(call, value, dims[-last:], onesided=int(call["onesided"]))
+    value = transformed(call, value, dims[:-last])
     return from_last(call, scaled(call, value, lengths, is_inverse=False))
 
 
 def transform(call: Call) -> Complex:
-    value, is_inverse = as_last(call, call["self"]), not call["forward"]
+    value, is_inverse = call["self"], not call["forward"]
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
+    if isinstance(value, Complex) and value.imaginary is None:
+        value = call.op("unsqueeze", value.real, axes=[call.rank()])
+    else:
+        value = as_last(call, value)
     lengths = [value.shape[dim] for dim in dims]
-    for dim in dims:
-        value = transformed(call, value, dim, inverse=int(is_inverse))
+    value = transformed(call, value, dims, inverse=int(is_inverse))
     return from_last(call, scaled(call, value, lengths, is_inverse))
 
 
@@ -341,14 +359,52 @@ def signal(call: Call) -> Value:
     value, last = as_last(call, call["self"]), call["last_dim_size"]
     dims = [normal(dim, call.rank()) for dim in call["dim"]]
     lengths = [*(value.shape[dim] for dim in dims[:-1]), last]
-    for dim in dims[:-1]:
-        value = transformed(call, value, dim, inverse=1)
-    value = transformed(call, value, dims[-1], inverse=1, onesided=1, length=[last])
+    count = neighbours(dims)
+    value = transformed(call, value, dims[:-count], inverse=1)
+    value = transformed(call, value, dims[-count:], inverse=1, onesided=1, length=[last])
     value = call.op("squeeze", value, axes=[call.rank()])
     return scaled(call, value, lengths, is_inverse=True)
 
 
+def windowed(call: Call) -> Value | None:
+    """The window of stft: as long as a frame, with zeros around a shorter one."""
+    size, length = call["n_fft"], call.get("win_length", call["n_fft"])
+    if call.get("window") is None and length == size:
+        return None
+    if call.get("window") is None:
+        window = call.op("expand", call.number(1, call.dtype), shape=[length])
+    else:
+        window = call.tensor("window", call.dtype)
+    if length == size:
+        return window
+    left = (size - length) // 2
+    return call.op("pad", window, pads=[left, size - length - left])
+
+
+def short_time(call: Call) -> Any:
+    """[.., frequencies, frames] of a signal [..]."""
+    given, size = call["self"], call["n_fft"]
+    if is_complex(call.example("self")):
+        signal, is_half = as_last(call, given), call.get("onesided", False)
+    else:
+        signal = call.op("unsqueeze", call.tensor("self", call.dtype), axes=[call.rank()])
+        is_half = call.get("onesided", True)
+    if call.rank() == 1:
+        signal = call.op("unsqueeze", signal, axes=[0])
+    window = windowed(call)
+    step = call.get("hop_length", size // 4)
+    inputs = (signal,) if window is None else (signal, window)
+    value = call.op("stft", *inputs, step=[step], length=[size], onesided=int(is_half))
+    value = call.op("transpose", value, perm=[0, 2, 1, 3])
+    if call.rank() == 1:
+        value = call.op("squeeze", value, axes=[0])
+    if call["normalized"]:
+        value = call.op("mul", value, call.number(size**-0.5, call.dtype))
+    return from_last(call, value) if is_complex(call.result) else value
+
+
 COMPLEX: dict[str, Operator] = {
+    "aten.stft": short_time,
     "aten.complex": from_parts,
     "aten.polar": lambda call: rotated(call, call.tensor("abs"), call.tensor("angle")),
     "aten.view_as_complex": lambda call: from_last(call, call.tensor("self")),

@@ -59,6 +59,7 @@ from .arithmetic import (
 )
 from .assertions import ASSERTIONS
 from .call import Call, arguments_of, called, name_of
+from .complex_numbers import short_time
 from .control import CONTROL
 from .decompositions import DECOMPOSITIONS
 from .factorisations import FACTORISATIONS
@@ -120,7 +121,7 @@ KEPT = """
     upsample_nearest1d upsample_nearest2d upsample_nearest3d upsample_linear1d upsample_bilinear2d upsample_trilinear3d
     upsample_bicubic2d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
     adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d max_pool2d_with_indices max_pool3d_with_indices
-    lstm gru rnn_tanh rnn_relu
+    lstm gru rnn_tanh rnn_relu stft
 """
 
 # Checks that the compiler makes itself.
@@ -384,6 +385,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.unbind": unbind,
     "aten.slice_scatter": slice_scatter,
     "aten.as_strided": as_strided,
+    "aten.stft": short_time,
     "aten.as_strided_scatter": as_strided_scatter,
     "aten.select_scatter": select_scatter,
     "aten.repeat": lambda call: call.op("tile", call.tensor("self"), repeats=call["repeats"]),

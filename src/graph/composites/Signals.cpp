@@ -21,58 +21,46 @@ struct Transform {
   SymbolicInt period, outputs;
   int64_t parts;
   bool isInverse;
+  /// Which side is half a spectrum that stands for a whole one (`half` of fourier.transform).
+  enum Half { None, OfInput, OfOutput } half;
+  /// The dimension before the axis is transformed as well.
+  bool isPlane;
 };
 } // namespace
 
-static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isScaled) {
-  return b.operations.getDictionaryAttr(
-      {b.operations.getNamedAttr("inverse", b.operations.getI64IntegerAttr(isInverse)),
-       b.operations.getNamedAttr("scaled", b.operations.getI64IntegerAttr(isScaled))});
+static DictionaryAttr transformParameters(Builder &b, bool isInverse, bool isScaled, Transform::Half half) {
+  auto named = [&](StringRef name, int64_t value) {
+    return b.operations.getNamedAttr(name, b.operations.getI64IntegerAttr(value));
+  };
+  SmallVector<NamedAttribute> parameters{named("inverse", isInverse), named("scaled", isScaled)};
+  if (half != Transform::None)
+    parameters.push_back(named("half", half));
+  return b.operations.getDictionaryAttr(parameters);
 }
 
 /// [.., 1 or 2] of f32 or f64. Elements beyond the period are dropped, missing ones are 0.
 static Value fourier(Builder &b, Value x, const Transform &transform) {
   Shape shape = shapeOf(x);
   ArrayRef<SymbolicInt> around = ArrayRef(shape).drop_back();
-  Shape lines{elementCount(around.take_front(transform.axis)), shape[transform.axis],
-              elementCount(around.drop_front(transform.axis + 1)), shape.back()};
-  Shape spectra{lines[0], transform.outputs, lines[2], SymbolicInt(transform.parts)};
+  const int64_t first = transform.axis - (transform.isPlane ? 1 : 0);
+  Shape lines{elementCount(around.take_front(first))};
+  llvm::append_range(lines, around.slice(first, transform.axis + 1 - first));
+  lines.push_back(elementCount(around.drop_front(transform.axis + 1)));
+  lines.push_back(shape.back());
+  Shape spectra = lines;
+  spectra[spectra.size() - 3] = transform.outputs;
+  spectra.back() = SymbolicInt(transform.parts);
   bool isInverse = transform.isInverse;
-  Value result =
-      callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)}, {spectra, elementTypeOf(x)},
-                 transformParameters(b, isInverse, isInverse), transformParameters(b, !isInverse, isInverse));
+  Transform::Half transposed = transform.half == Transform::OfInput ? Transform::OfOutput : Transform::None;
+  Value result = callLinear(b, "fourier.transform", {b.reshape(x, lines), b.dims(transform.period)},
+                            {spectra, elementTypeOf(x)}, transformParameters(b, isInverse, isInverse, transform.half),
+                            transformParameters(b, !isInverse, isInverse, transposed));
   shape[transform.axis] = transform.outputs;
   shape.back() = SymbolicInt(transform.parts);
   return b.reshape(result, shape);
 }
 
-/// Cut or filled with zeros to `length` along an axis.
-static Value fitted(Builder &b, Value x, int64_t axis, const SymbolicInt &length) {
-  if (!x || shapeOf(x)[axis] == length)
-    return x;
-  SymbolicInt extent = shapeOf(x)[axis];
-  if (compareLess(length, extent) == true)
-    return sliceAxis(b, x, axis, SymbolicInt(0), length);
-  Shape low(rankOf(x), SymbolicInt(0)), high = low;
-  high[axis] = max(length - extent, SymbolicInt(0));
-  return sliceAxis(b, padTensor(b, x, low, high, "constant"), axis, SymbolicInt(0), length);
-}
-
-/// The first half of the spectrum of real values, weighted for both halves, whose elements are conjugates: the real
-/// part of its transform equals the transform of the whole.
-static Value halfWeighted(Builder &b, Value half, int64_t axis, const SymbolicInt &period) {
-  if (!half)
-    return {};
-  return b.generate(half, shapeOf(half), elementTypeOf(half),
-                    [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-                      Scalar k(builder, loc, index[axis]), whole = k.with(extent(builder, loc, period));
-                      Scalar value(builder, loc, load(builder, loc, in[0], index));
-                      Scalar standsAlone = equal(k, k.constant(0)) | equal(k + k, whole);
-                      return select(standsAlone, value, value + value).value;
-                    });
-}
-
-/// The transform of x [.., parts] along a known axis; inverse and onesided as in dft.
+/// The transform of x [.., parts] along a known axis; inverse, onesided and plane as in dft.
 static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes &a) {
   Type type = elementTypeOf(x);
   bool isInverse = a.getInt("inverse"), isHalf = a.getInt("onesided"), isReal = isInverse && isHalf;
@@ -81,11 +69,15 @@ static Value transformAlong(Builder &b, Value x, int64_t axis, const Attributes 
     period = length->front();
   SymbolicInt half = floorDiv(period, SymbolicInt(2)) + 1;
   x = b.cast(x, type.isF64() ? type : b.f32());
-  if (isReal)
-    x = halfWeighted(b, fitted(b, x, axis, half), axis, period);
   if (!x)
     return {};
-  Transform transform{axis, period, isHalf && !isInverse ? half : period, isReal ? 1 : 2, isInverse};
+  Transform transform{axis,
+                      period,
+                      isHalf && !isInverse ? half : period,
+                      isReal ? 1 : 2,
+                      isInverse,
+                      isReal ? Transform::OfInput : Transform::None,
+                      a.getInt("plane") != 0};
   Value result = fourier(b, x, transform);
   return result ? b.cast(result, type) : result;
 }
@@ -133,7 +125,8 @@ static Value transformMeasured(Builder &b, Value x, Value axis, const Attributes
 namespace composites {
 /// in: x [.., 1] or [.., 2] (real and imaginary), an axis (optional, if known only at run time). Attributes: axis,
 /// inverse, onesided, `length` (one extent). Inverse and onesided: the spectrum is the first half of that of real
-/// values, which are the result.
+/// values, which are the result. `plane`: the dimension before the axis, which is not the first, is transformed as
+/// well.
 Results dft(Builder &b, Values in, const Attributes &a) {
   int64_t rank = rankOf(in[0]), axis = normalAxis(b, a.getInt("axis", -2), rank);
   std::optional<int64_t> parts = rank ? shapeOf(in[0]).back().constant() : std::nullopt;
