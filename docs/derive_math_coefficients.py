@@ -70,6 +70,24 @@ def erfc_table():
     print_table("log2ErfcTerms", "log2(erfc(x)) / x, 0 <= x <= 4; error of erfc(x)", error, coefficients)
 
 
+def erf_double_tables():
+    """Near 0, and of erfc(x) where erf(x) is far from 0: there errors of erfc(x) matter little."""
+
+    def excess(z):
+        return mp.erf(mp.sqrt(z)) / mp.sqrt(z) - 1
+
+    near = [to_f64(c) for c in interpolate(excess, mpf(10) ** -12, mpf(1), 12)]
+    points = [(i + mpf(1) / 3) / 500 for i in range(500)]
+    error = max(abs(mp.polyval(near[::-1], z) - excess(z)) for z in points)
+    print_table("erfDoubleTerms", "erf(x) / x - 1 in x^2, |x| <= 1, for f64; error", error, near, 17)
+    low, high = mpf(1), mpf(6)
+    logarithm = fit(lambda x: mp.log(mp.erfc(x), 2), lambda x: mp.erfc(x) * mp.log(2), low, high, 17)
+    coefficients = [to_f64(c) for c in logarithm]
+    points = [low + (high - low) * (i + mpf(1) / 3) / 500 for i in range(500)]
+    error = max(abs(2 ** mp.polyval(coefficients[::-1], x) - mp.erfc(x)) for x in points)
+    print_table("log2ErfcDoubleTerms", "log2(erfc(x)), 1 <= x <= 6, for f64; error of erfc(x)", error, coefficients, 17)
+
+
 def scaled_complement(t):
     x = 3 * (1 + t) / (1 - t)
     return mp.exp(x**2) * mp.erfc(x) * (x + mpf(1) / 2)
@@ -241,6 +259,7 @@ table(
     5,
     to_f64,
 )
+erf_double_tables()
 split("ln2DoubleParts", mp.log(2), [32])
 split("halfPiDoubleParts", mp.pi / 2, [33, 33, 33])
 split("log2eParts", 1 / mp.log(2), [53])

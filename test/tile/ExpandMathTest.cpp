@@ -477,7 +477,7 @@ struct WideCase {
 const WideCase wideCases[] = {{"exp", std::exp, 1.1},     {"exp2", std::exp2, 1.5}, {"expm1", std::expm1, 2},
                               {"log", std::log, 1.1},     {"log2", std::log2, 3},   {"log10", std::log10, 3},
                               {"log1p", std::log1p, 1.5}, {"tanh", std::tanh, 3},   {"sin", std::sin, 1.1},
-                              {"cos", std::cos, 1.1}};
+                              {"cos", std::cos, 1.1},     {"erf", std::erf, 1.3}};
 
 /// All exponents, and many numbers of the usual sizes.
 std::vector<double> doubles() {
@@ -531,10 +531,11 @@ TEST_P(ExpandMathTest, FunctionsOfDoublesAreWithinTheirBounds) {
 }
 
 TEST_P(ExpandMathTest, VectorsOfDoubles) {
-  Jit jit = compile(vectorSource("log1p", "f64") + vectorSource("sin", "f64"));
+  Jit jit = compile(vectorSource("log1p", "f64") + vectorSource("sin", "f64") + vectorSource("erf", "f64"));
   std::vector<double> arguments = {1e-3, -1e-8, 1e-16, 0x1p40, 0x1p-1074, -0.0, 0.5, 3}, results(8);
-  for (auto [name, function] :
-       {std::pair("log1p", static_cast<long double (*)(long double)>(std::log1p)), {"sin", std::sin}}) {
+  for (auto [name, function] : {std::pair("log1p", static_cast<long double (*)(long double)>(std::log1p)),
+                                {"sin", std::sin},
+                                {"erf", std::erf}}) {
     auto in = bufferOf(arguments), out = bufferOf(results);
     jit.function<void(decltype(in) *, decltype(in) *)>(std::string(name) + "_vector")(&in, &out);
     for (size_t i = 0; i < arguments.size(); ++i)

@@ -16,6 +16,19 @@ using namespace perpend::tile;
 
 namespace {
 
+/// erf(x) / x - 1 in x^2, |x| <= 1, for f64; error 2^-55.8.
+constexpr double erfDoubleTerms[] = {0.12837916709551259,    -0.37612638903183748,   0.11283791670954879,
+                                     -0.026866170645076792,  0.0052239776248180145,  -0.000854832698083379,
+                                     0.0001205533111164271,  -1.4925595266831182e-5, 1.6461000484121361e-6,
+                                     -1.6350312701054618e-7, 1.4659775274046955e-8,  -1.1372848856789924e-9,
+                                     5.9571761477461144e-11};
+/// log2(erfc(x)), 1 <= x <= 6, for f64; error of erfc(x) 2^-57.0.
+constexpr double log2ErfcDoubleTerms[] = {-7.4112738960884265e-7, -1.6278995557541824,    -0.91848324883687626,
+                                          -0.14816800954025533,   0.027393815340175664,   0.00059679615018097163,
+                                          -0.0027686486826208425, 0.0011154218933650071,  -0.00019710437832704675,
+                                          -2.8118160133477087e-5, 3.2489557857685834e-5,  -1.2370888822642382e-5,
+                                          3.0496615625813779e-6,  -5.3292668149713436e-7, 6.6235417157481253e-8,
+                                          -5.609163526418635e-9,  2.9130849184981118e-10, -7.0145401853452707e-12};
 /// (exp(r) - 1 - r) / r^2, |r| <= ln(2) / 2, for f64; relative error 2^-57.6.
 constexpr double expDoubleTerms[] = {0.5,
                                      0.16666666666666671,
@@ -191,3 +204,15 @@ Real doubles::emitTanh(Real x) {
 
 Real doubles::emitSin(Real x) { return sineOfSum(x, 0); }
 Real doubles::emitCos(Real x) { return sineOfSum(x, 1); }
+
+/// Near 0 a polynomial of erf(x) / x - 1; elsewhere 1 - erfc(x), where erfc(x) is a power of two with a polynomial
+/// exponent, and small.
+Real doubles::emitErf(Real x) {
+  Real a = atMost(x.absolute(), 6);
+  Real nearZero = multiplyAdd(a, polynomial(erfDoubleTerms, a * a), a);
+  Real power = polynomial(log2ErfcDoubleTerms, a);
+  Rounded n = roundToInteger(power);
+  Real fraction = expMinusOne({(power - n.value) * ln2Double, a.constant(0)}) + 1;
+  Real elsewhere = a.constant(1) - fraction * powerOfTwo(n.number, a);
+  return select(a < 1.0, nearZero, elsewhere).withSignOf(x);
+}

@@ -20,6 +20,7 @@ Real emitLog2(Real x);
 Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
+Real emitErf(Real x);
 Real emitSin(Real x); // where |x| < leastFarDouble (FarFunctions.h)
 Real emitCos(Real x); // likewise
 

@@ -3,8 +3,8 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// What LLVM has instructions for (floor, sqrt, ...) is left to it; erf, powers, tan, arcs and hyperbolic functions of
-// f64, but tanh, are libm's.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it; powers, tan, arcs and hyperbolic functions of f64,
+// but tanh, are libm's.
 //
 // sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, and so are remainders of quotients
 // whose integer part f64 cannot hold: after a test that loops run as vectors.
@@ -54,7 +54,7 @@ UnaryFunctions unaryFunctionsOf(Operation *op) {
       .Case([](math::Log10Op) { return UnaryFunctions{emitLog10, doubles::emitLog10}; })
       .Case([](math::Log1pOp) { return UnaryFunctions{emitLog1p, doubles::emitLog1p}; })
       .Case([](math::TanhOp) { return UnaryFunctions{emitTanh, doubles::emitTanh}; })
-      .Case([](math::ErfOp) { return UnaryFunctions{emitErf, nullptr}; })
+      .Case([](math::ErfOp) { return UnaryFunctions{emitErf, doubles::emitErf}; })
       .Case([](math::SinhOp) { return UnaryFunctions{emitSinh, nullptr}; })
       .Case([](math::CoshOp) { return UnaryFunctions{emitCosh, nullptr}; })
       .Case([](math::AsinOp) { return UnaryFunctions{emitAsin, nullptr}; })
