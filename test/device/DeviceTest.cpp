@@ -183,7 +183,8 @@ TEST(Devices, tooLittleMemory) {
   Module enough(text), tooLittle(text);
   EXPECT_TRUE(planWithTrace(enough, machineWithDevice(3 * 2432), trace)) << enough.messages;
   EXPECT_FALSE(planWithTrace(tooLittle, machineWithDevice(4864), trace));
-  EXPECT_NE(tooLittle.messages.find("M5: ends at "), std::string::npos) << tooLittle.messages;
+  EXPECT_NE(tooLittle.messages.find("M5: values need 7296 bytes in 'far', which has 4864 bytes"), std::string::npos)
+      << tooLittle.messages;
 }
 
 //===----------------------------------------------------------------------===//
@@ -330,10 +331,10 @@ TEST(Model, runsInTwoScratchpads) {
     EXPECT_GT(all[memory], 0) << memory;
 }
 
-static void findMissingWaits(const target::Machine &machine) {
+static void findMissingWaits(const target::Machine &machine, unsigned rounds) {
   std::mt19937 random(5);
   unsigned byVerifier = 0, byRun = 0;
-  for (int round = 0; round < 10; ++round) {
+  for (unsigned round = 0; round < rounds; ++round) {
     SCOPED_TRACE(round);
     Digits program({{"n", "2"}});
     ASSERT_TRUE(program.plan(machine, [&] { return round == 0 || random() % 2; })) << program.messages;
@@ -346,12 +347,12 @@ static void findMissingWaits(const target::Machine &machine) {
       byRun += program.run(2).empty();
     }
   }
-  EXPECT_EQ(byVerifier, 100u);
-  EXPECT_EQ(byRun, 100u);
+  EXPECT_EQ(byVerifier, 10 * rounds);
+  EXPECT_EQ(byRun, 10 * rounds);
 }
 
 /// Wherever it was: the verifier finds it in the text, the interpreter in a run.
 TEST(Model, aMissingWaitIsFound) {
-  for (const target::Machine &machine : {machineWithDevice(), machineWithScratchpads()})
-    findMissingWaits(machine);
+  findMissingWaits(machineWithDevice(), 10);
+  findMissingWaits(machineWithScratchpads(), 3);
 }

@@ -156,7 +156,11 @@ def imported(model: onnx.ModelProto, states: list[State], dims: dict[str, int]) 
 
 def planned(seed: int, model: onnx.ModelProto, states: list[State], dims: dict[str, int]) -> Module:
     module = imported(model, states, dims)
-    options = {"plan": STRATEGIES[seed % len(STRATEGIES)], "opt_level": seed // 5 % 4, "target": TARGETS[seed // 20 % 3]}
+    options = {
+        "plan": STRATEGIES[seed % len(STRATEGIES)],
+        "opt_level": seed // 5 % 4,
+        "target": TARGETS[seed // 20 % 3],
+    }
     module.lower("plan", options)
     return module
 
