@@ -13,17 +13,19 @@ using namespace perpend::library;
 
 namespace {
 
-template <typename T> struct Codes;
-template <> struct Codes<float> {
-  static constexpr const FourierCode<float> &base = fourierCodeOfFloats, &avx2 = fourierCodeOfFloatsAvx2,
-                                            &avx512 = fourierCodeOfFloatsAvx512;
-};
-template <> struct Codes<double> {
-  static constexpr const FourierCode<double> &base = fourierCodeOfDoubles, &avx2 = fourierCodeOfDoublesAvx2,
-                                             &avx512 = fourierCodeOfDoublesAvx512;
-};
+template <typename T> const FourierCode<T> &baseCode();
+template <> const FourierCode<float> &baseCode() { return fourierCodeOfFloats; }
+template <> const FourierCode<double> &baseCode() { return fourierCodeOfDoubles; }
 
 #if defined(__x86_64__)
+template <typename T> struct Codes;
+template <> struct Codes<float> {
+  static constexpr const FourierCode<float> &avx2 = fourierCodeOfFloatsAvx2, &avx512 = fourierCodeOfFloatsAvx512;
+};
+template <> struct Codes<double> {
+  static constexpr const FourierCode<double> &avx2 = fourierCodeOfDoublesAvx2, &avx512 = fourierCodeOfDoublesAvx512;
+};
+
 enum Level : int32_t { Unknown, Base, Avx2, Avx512 };
 
 Level levelOfProcessor() {
@@ -43,7 +45,7 @@ template <typename T> const FourierCode<T> &codeOfProcessor() {
   if (Level level = levelOfProcessor(); level != Base)
     return level == Avx512 ? Codes<T>::avx512 : Codes<T>::avx2;
 #endif
-  return Codes<T>::base;
+  return baseCode<T>();
 }
 
 // The units of work; each thread uses its own memory.

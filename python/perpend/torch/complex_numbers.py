@@ -384,6 +384,10 @@ def windowed(call: Call) -> Value | None:
 def short_time(call: Call) -> Any:
     """[.., frequencies, frames] of a signal [..]."""
     given, size = call["self"], call["n_fft"]
+    if call.get("center", False) or call.get("align_to_window"):
+        raise call.fail(
+            "frames around positions of the signal are not supported\nhint: torch.stft pads the signal first"
+        )
     if is_complex(call.example("self")):
         signal, is_half = as_last(call, given), call.get("onesided", False)
     else:
