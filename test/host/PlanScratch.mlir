@@ -55,10 +55,11 @@ func.func private @row(%a: memref<?xf32>, %b: memref<?xf32>, %s: memref<?xi64>, 
 // CHECK: %[[PLANNED:.*]] = host.buffer bytes [64*max(0, floordiv(n + 7, 16) - 1)] parts [max(0, n - 40)]
 // CHECK: %[[VALUE:.*]] = host.room 2
 // CHECK: %[[ROOM:.*]] = host.room 3
+// CHECK: %[[NEXT:.*]] = host.room 3
 // CHECK: %[[A:.*]] = host.reserve %[[VALUE]]
 // CHECK: host.launch @rows({{.*}}) -> (%[[A]]) scratch %[[ROOM]]
 // The next value takes the memory that the parts had.
-// CHECK: %[[Y:.*]] = host.reserve %[[ROOM]]
+// CHECK: %[[Y:.*]] = host.reserve %[[NEXT]]
 // CHECK: host.launch @plain(%[[A]]) -> (%[[Y]])
 // CHECK: host.if
 // CHECK: host.launch @rows({{.*}}) scratch %[[PLANNED]]
