@@ -15,6 +15,9 @@
 
 namespace perpend::host {
 
+/// The largest end of a buffer, as in runtime/Planner.h.
+inline constexpr int64_t mostArenaBytes = int64_t{1} << 62;
+
 struct Arena {
   llvm::SmallVector<BufferOp> buffers; ///< in the order of the program
   std::vector<int64_t> sizes, offsets; ///< of each
@@ -23,7 +26,10 @@ struct Arena {
 
 /// The size of a buffer, if it is known.
 using SizeOf = llvm::function_ref<std::optional<int64_t>(BufferOp)>;
-/// What the compiler knows: nothing where a size or a number of parts is no number.
+/// Parts of a buffer that are planned, of at most this many: the host's are multiplied when a run knows its threads; a
+/// device has all at once.
+int64_t partsOf(BufferOp buffer, int64_t most);
+/// What the compiler knows, of all parts: nothing where one is no number, or that of the host's threads.
 std::optional<int64_t> constantSizeOf(BufferOp buffer);
 
 /// The buffers of a memory, at the offsets that the program gives to all of them; otherwise planned by the entry's

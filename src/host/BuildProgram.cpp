@@ -352,9 +352,13 @@ void ProgramBuilder::emitUpdate(graph::UpdateInterface update) {
 /// A constant is in each memory from the start.
 void ProgramBuilder::emitTransfer(TransferOp transfer) {
   auto type = cast<RankedTensorType>(transfer.getType());
-  if (auto named = constants.find(transfer.getValue().getDefiningOp()); named != constants.end()) {
+  Value origin = originOf(transfer.getValue());
+  while (auto earlier = origin.getDefiningOp<TransferOp>())
+    origin = originOf(earlier.getValue());
+  if (auto named = constants.find(origin.getDefiningOp()); named != constants.end()) {
+    auto whole = PlaceType::get(cast<RankedTensorType>(origin.getType()), transfer.getMemory());
     places[transfer] =
-        b.create<ConstantOp>(transfer.getLoc(), PlaceType::get(type, transfer.getMemory()), named->second);
+        typedPlace(transfer.getLoc(), b.create<ConstantOp>(transfer.getLoc(), whole, named->second), type);
     return;
   }
   Storage target = plan.values.at(transfer).back();

@@ -234,7 +234,15 @@ void MemoryPlanner::planScratch(graph::CallKernelOp call, ArrayRef<func::FuncOp>
     hasFailed = true;
     return;
   }
-  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes, scratchMemoryOf(call, machine));
+  StringRef memory = scratchMemoryOf(call, machine);
+  if (memory.empty()) {
+    call.emitError("kernel '") << kernel.getSymName() << "' needs scratch memory, but there is no memory that its "
+                               << "machine both reads and writes" << graph::ErrorKind::Unsupported
+                               << graph::Hint("let the host run it");
+    hasFailed = true;
+    return;
+  }
+  Storage place = createBuffer(graph::mentionsAny({bytes, parts}, dataSymbols), bytes, memory);
   if (place.space == Space::Arena)
     plan.arena.back().parts = parts;
   plan.scratch[call] = place;

@@ -143,6 +143,8 @@ private:
                                        << graph::ErrorKind::Unsupported << graph::Hint(hint);
     };
     std::optional<Arena> arena = planArena(entry, memory.name, ranges, constantSizeOf);
+    if (arena && arena->bytes < 0)
+      return refuse("values need more than 2^62 bytes", "check the offsets and sizes of buffers");
     const uint64_t available = memory.bytes - std::min<uint64_t>(memory.bytes, constants);
     if (static_cast<uint64_t>(constants) > memory.bytes || (arena && static_cast<uint64_t>(arena->bytes) > available))
       return refuse("values need " + Twine(arena ? arena->bytes : 0) + " bytes",

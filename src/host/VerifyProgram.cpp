@@ -12,6 +12,7 @@
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
 #include "graph/Shapes.h"
+#include "host/Arena.h"
 #include "host/Events.h"
 #include "host/LiveRanges.h"
 #include "host/Segments.h"
@@ -209,12 +210,12 @@ static LogicalResult verifyArenas(EntryOp entry) {
     ++arena.buffers;
     if (failed(verifyBuffer(buffer, range)))
       return failure();
-    std::optional<int64_t> bytes = buffer.getBytes().values()[0].constant();
+    std::optional<int64_t> bytes = constantSizeOf(buffer);
     if (!buffer.getOffset())
       continue;
-    if (!bytes || buffer.getParts().values()[0] != SymbolicInt(1))
+    if (!bytes)
       return buffer.emitOpError("P2: an offset needs a size that is a number") << graph::Hint("leave the offset out");
-    if (*bytes < 0 || *bytes > std::numeric_limits<int64_t>::max() - static_cast<int64_t>(*buffer.getOffset()))
+    if (*bytes < 0 || *bytes > mostArenaBytes - static_cast<int64_t>(*buffer.getOffset()))
       return buffer.emitOpError("P2: expected a size that fits behind the offset, got ") << *bytes;
     int64_t offset = *buffer.getOffset();
     arena.placed.push_back({buffer, range ? *range : LiveRange{0, -1}, offset, offset + *bytes}); // or at no time

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 #include <cstring>
 
@@ -51,8 +52,8 @@ LogicalResult HostRun::createArenas() {
 /// Offsets are those of the plan, or what binding would choose for one thread.
 LogicalResult HostRun::createArena(StringRef memory, const host::LiveRanges &ranges) {
   auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
-    FailureOr<int64_t> size = evaluate(buffer, buffer.getBytes());
-    return succeeded(size) ? std::optional(*size) : std::nullopt;
+    FailureOr<int64_t> size = evaluate(buffer, buffer.getBytes()), most = evaluate(buffer, buffer.getParts());
+    return succeeded(size) && succeeded(most) ? llvm::checkedMul(*size, host::partsOf(buffer, *most)) : std::nullopt;
   };
   std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
   if (!arena)

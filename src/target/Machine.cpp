@@ -72,6 +72,12 @@ std::string Machine::flaw() const {
     return "two memories of main are called '" + name.str() + "'";
   if (StringRef name = twice(deviceNames); !name.empty())
     return "two devices are called '" + name.str() + "'";
+  for (const Memory &memory : mainMemories)
+    if (!memory.level.empty())
+      return "memory '" + memory.name + "' of main belongs to a level; main names memories of the whole machine";
+  for (const Machine &device : devices)
+    if (!device.mainMemories.empty() || !device.links.empty() || !device.devices.empty())
+      return "device '" + device.name + "' has memories of main, links or devices; the machine around it lists them";
   auto unknown = [&](const std::string &who, ArrayRef<std::string> named) -> std::string {
     for (const std::string &each : named)
       if (!is_contained(known, each))

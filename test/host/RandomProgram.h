@@ -14,6 +14,7 @@ namespace perpend {
 std::string randomProgram(unsigned seed, bool hasDevice = false, bool isFromData = false);
 
 struct PlannedModule : interp::Module {
+  explicit PlannedModule(const std::string &text) : Module(text) {}
   explicit PlannedModule(unsigned seed, bool hasDevice = false, bool isFromData = false)
       : Module(randomProgram(seed, hasDevice, isFromData)) {}
   bool plan(llvm::StringRef strategy = "best", const target::Machine &machine = {});

@@ -12,6 +12,8 @@
 #include "host/Strategy.h"
 #include "host/VerifyProgram.h"
 
+#include "mlir/AsmParser/AsmParser.h"
+
 using namespace mlir;
 using namespace perpend;
 
@@ -201,4 +203,93 @@ TEST(Scratchpads, namesOfMachines) {
     EXPECT_FALSE(module.plan("best", machine));
     EXPECT_NE(module.messages.find(wrong.message), std::string::npos) << module.messages;
   }
+}
+
+namespace {
+/// `change` for each call of a device's kernel, if it has one.
+template <typename F> unsigned changeFarCalls(PlannedModule &module, F change) {
+  unsigned calls = 0;
+  module.module->walk([&](graph::CallKernelOp call) {
+    if (call.getKernel().ends_with("_far"))
+      change(call), ++calls;
+  });
+  return calls;
+}
+} // namespace
+
+/// Results lie where main says, and the program computes what it did.
+TEST(Scratchpads, mainSaysWhereValuesLie) {
+  target::Machine machine = perpend::machineWithScratchpads(256, 1 << 20);
+  unsigned tried = 0;
+  for (unsigned seed = 0; tried < 20; ++seed) {
+    SCOPED_TRACE(seed);
+    PlannedModule graph(seed, true), program(seed, true);
+    Builder b(&program.context);
+    if (!changeFarCalls(program, [&](graph::CallKernelOp call) {
+          call->setAttr(host::memoriesAttribute, b.getStrArrayAttr({"near"}));
+        }))
+      continue;
+    ASSERT_TRUE(program.plan("best", machine)) << program.messages;
+    bool isStatic = canRun(program, machine);
+    if (!isStatic)
+      continue; // a size that depends on n fits no memory with an end
+    ++tried;
+    program.entry().walk([&](host::LaunchOp launch) {
+      if (launch.getDevice())
+        EXPECT_EQ(cast<host::PlaceType>(launch.getOutputs()[0].getType()).getMemory(), "near");
+    });
+    std::vector<interp::Tensor> expected = graph.run(inputsOf(graph, true)), got = program.run(inputsOf(program, true));
+    ASSERT_EQ(got.size(), 2u) << program.messages;
+    for (unsigned i : {0u, 1u})
+      ASSERT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+  }
+}
+
+/// Also on machines without devices, where nothing else reads the attribute.
+TEST(Scratchpads, whatMainMayNotSay) {
+  const target::Machine machine = machineWithScratchpads(), alone;
+  for (const char *text : {"[]", "\"near\"", "[1]", "[\"near\", \"near\"]", "[\"nowhere\"]", "[\"host\"]"})
+    for (const target::Machine *each : {&machine, &alone}) {
+      PlannedModule module(1, true);
+      Attribute wrong = parseAttribute(text, &module.context);
+      if (each == &alone && StringRef(text) == "[\"host\"]")
+        continue; // where its kernels write
+      ASSERT_GT(
+          changeFarCalls(module, [&](graph::CallKernelOp call) { call->setAttr(host::memoriesAttribute, wrong); }), 0u);
+      EXPECT_FALSE(module.plan("best", *each)) << text;
+      EXPECT_NE(module.messages.find("host.memories: expected a name for each of 1 results, of a memory in which"),
+                std::string::npos)
+          << module.messages;
+    }
+}
+
+/// Constants that main brings somewhere itself, as they are and reshaped, for readers in other memories.
+TEST(Scratchpads, constantsThatMainMoves) {
+  const char *text = R"(
+func.func @main() -> (tensor<4x16xf32>, tensor<16x4xf32>) {
+  %w = graph.constant dense<3.0> : tensor<16x4xf32> : tensor<16x4xf32>
+  %f = host.transfer %w to "far" {host.pinned} : tensor<16x4xf32>
+  %y = graph.call_kernel @negate(%f) : (tensor<16x4xf32>) -> tensor<16x4xf32>
+  %r = graph.reshape %w : tensor<16x4xf32> -> tensor<4x16xf32>
+  %g = host.transfer %r to "near" : tensor<4x16xf32>
+  return %g, %y : tensor<4x16xf32>, tensor<16x4xf32>
+}
+func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %begin: index, %end: index)
+    attributes {tile.kernel, graph.symbols = [], tile.extent = #graph.shape<[64]>} {
+  %c1 = arith.constant 1 : index
+  scf.for %i = %begin to %end step %c1 {
+    %x = memref.load %a[%i] : memref<?xf32>
+    %z = arith.negf %x : f32
+    memref.store %z, %r[%i] : memref<?xf32>
+  }
+  return
+})";
+  const target::Machine machine = machineWithScratchpads();
+  PlannedModule module(text);
+  ASSERT_TRUE(module.module && module.plan("best", machine)) << module.messages;
+  ASSERT_TRUE(canRun(module, machine)) << module.messages;
+  std::vector<interp::Tensor> got = module.run({});
+  ASSERT_EQ(got.size(), 2u) << module.messages;
+  for (unsigned i : {0u, 1u})
+    EXPECT_TRUE(llvm::all_of(got[i].elements<float>(), [&](float x) { return x == (i ? -3 : 3); }));
 }

@@ -170,6 +170,7 @@ constexpr Flaw flaws[] = {
     {"live [2, 3]", "live [2, 3] at 64", "P2: expected an offset for each buffer or for none, got 1 for 2"},
     {"live [1, 4]", "live [1, 4] at 64", "P2: an offset needs a size that is a number"},
     {"live [2, 3]", "live [2, 3] at 9223372036854775744", "P2: expected a size that fits behind the offset, got 1024"},
+    {"live [2, 3]", "live [2, 3] at 4611686018427387840", "P2: expected a size that fits behind the offset, got 1024"},
     {"bytes [1024]", "bytes [127]", "within 127 bytes"},
     {"bytes [16*n]", "bytes [8*n]", "P5: expected a place within 8*n bytes, got 16*n bytes at 0"},
     {"(%p) -> (%q) symbols [8] : (!host.place<[n, 4] x f32>) -> (!host.place<[8, 4] x f32>)",

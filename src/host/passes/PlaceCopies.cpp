@@ -46,6 +46,9 @@ struct PlaceCopies : perpend::host::impl::HostPlaceCopiesBase<PlaceCopies> {
                                                     << graph::Hint("give each a name of its own, and use it");
       return signalPassFailure();
     }
+    WalkResult result = getOperation().walk([&](graph::CallKernelOp call) { return WalkResult(checkMemories(call)); });
+    if (result.wasInterrupted())
+      return signalPassFailure();
     if (target.devices.empty() && target.mainMemories.empty())
       return;
     for (func::FuncOp main : graph::entriesOf(getOperation()))
@@ -84,14 +87,27 @@ private:
     return success();
   }
 
+  /// What a person may have written, of all calls: everything behind trusts it.
+  LogicalResult checkMemories(graph::CallKernelOp call) {
+    Attribute given = call->getAttr(memoriesAttribute);
+    if (!given)
+      return success();
+    const std::vector<std::string> &writes = runnerOf(call, target).writes;
+    auto memories = dyn_cast<ArrayAttr>(given);
+    auto isWritable = [&](Attribute name) {
+      return isa<StringAttr>(name) && llvm::is_contained(writes, cast<StringAttr>(name).getValue());
+    };
+    if (memories && memories.size() == call.getNumResults() && llvm::all_of(memories, isWritable))
+      return success();
+    return call.emitError("host.memories: expected a name for each of ")
+           << call.getNumResults() << " results, of a memory in which kernel '" << call.getKernel()
+           << "' can write: " << llvm::join(writes, ", ") << ", got " << given << graph::ErrorKind::Unsupported
+           << graph::Hint("leave it out, and results lie where they fit");
+  }
+
   LogicalResult checkCall(graph::CallKernelOp call) {
-    auto memories = call->getAttrOfType<ArrayAttr>(memoriesAttribute);
-    if (memories && (memories.size() != call.getNumResults() || !llvm::all_of(memories, llvm::IsaPred<StringAttr>)))
-      return call.emitError("host.memories: expected the name of a memory for each of ")
-             << call.getNumResults() << " results, got " << memories
-             << graph::Hint("leave it out, and results lie where they fit");
     const target::Machine &runner = runnerOf(call, target);
-    if (&runner == &target && !memories)
+    if (&runner == &target && !call->hasAttr(memoriesAttribute))
       return success();
     auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
     auto refuse = [&](const Twine &what) {
