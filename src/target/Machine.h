@@ -36,7 +36,7 @@ enum class MemoryKind {
 
 struct Memory {
   std::string name;
-  uint64_t bytes = 0; ///< 0: unlimited, in the same memory as `global`
+  uint64_t bytes = 0; ///< 0: unlimited; in `memories`, a part of `global`
   MemoryKind kind = MemoryKind::Addressed;
   std::string level = "";    ///< each instance of this level has one; empty: the machine has one
   unsigned lineBytes = 64;   ///< bytes that move together

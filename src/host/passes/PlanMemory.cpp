@@ -1,9 +1,10 @@
 //===- PlanMemory.cpp - main becomes a host program --------------------------===//
 //
 // Runs when main consists of constants, reshapes, calls and control flow, and
-// kernels are loops on buffers: decides where values lie (MemoryPlan.cpp), writes
-// the program down (BuildProgram.cpp), and lets what does not live at one time
-// share memory (ShareMemory.cpp).
+// kernels are loops on buffers: gives every value a buffer, a room or a place
+// (MemoryPlan.cpp), writes the program down (BuildProgram.cpp), and lets what does
+// not live at one time share memory (ShareMemory.cpp). host-place-values then
+// decides in which memory a buffer lies.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,6 +1,7 @@
 //===- Scratchpads.cpp - the rule for intrinsics with own memories --------===//
 //
-// If an intrinsic's operands must be in memories of the target, they are copied there:
+// If an intrinsic's operands must be in memories of the target, they are copied there. These are memories within one
+// kernel; of values between kernels, host/passes/PlaceValues.cpp decides.
 //
 //   %a = reindex_cache_read %product, 0, "input", (i, j, k) -> (i, k)    in the intrinsic's order of dimensions
 //   %b = reindex_cache_read %product, 1, "input", (i, j, k) -> (k, j)
