@@ -9,7 +9,7 @@
  * object for people and tools, which the runtime only hands out. Keys are in any order; all are there except those
  * marked optional:
  *   "perpend": "0.1.0"            version of the compiler
- *   "abi": 8                      equals perpend_module.abi
+ *   "abi": 9                      equals perpend_module.abi
  *   "name": "resnet"              the model's name
  *   "target": "x86-64-v3"         optional
  *   "precision": "f32"            optional
@@ -60,7 +60,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 8u
+#define PERPEND_MODULE_ABI 9u
 
 /* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
 #define PERPEND_ALIGNMENT 64

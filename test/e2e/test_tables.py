@@ -126,7 +126,7 @@ def test_an_artifact_of_another_abi(tmp_path: Path, abi: int) -> None:
     data[at : at + 4] = struct.pack("<I", abi)
     (tmp_path / "other.so").write_bytes(data)
     subprocess.run(["objcopy", tmp_path / "other.so"], check=True)  # which drops the checksum of the file
-    with pytest.raises(RuntimeError, match=rf"ABI version: expected 8, got {abi}(?s:.)*hint: compile the model"):
+    with pytest.raises(RuntimeError, match=rf"ABI version: expected 9, got {abi}(?s:.)*hint: compile the model"):
         perpend.load(str(tmp_path / "other.so"))
 
 

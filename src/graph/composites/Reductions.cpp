@@ -320,7 +320,8 @@ static Results cumulateExtremum(Builder &b, ReductionKind kind, Values in, const
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   Type type = elementTypeOf(in[0]);
   if (axis < 0 || isHandle(type))
-    return {axis < 0 ? Value() : b.fail("no order of elements of type " + nameOf(type))};
+    return {axis < 0 ? Value()
+                     : b.fail("no order of elements of type " + nameOf(type) + "\nhint: cast them to numbers first")};
   SymbolicInt count = shapeOf(in[0])[axis];
   const unsigned width = bitWidth(type) + isUnsigned(type); // of a signed number
   const bool isShort = count.constant() && !count.knownAtLeast(int64_t(1) << 32) && width <= 32;
