@@ -4,8 +4,13 @@
 #include "Machines.h"
 
 #include "host/VerifyProgram.h"
+#include "interp/Driver.h"
 
 #include "mlir/Parser/Parser.h"
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace perpend;
@@ -155,4 +160,76 @@ TEST(AsynchronousPrograms, aRunFindsWhatItMeets) {
     EXPECT_TRUE(run(module).empty());
     EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Gives memory of the device out, and finds kernels that touch other memory.
+class MemoriesDriver : public interp::LateDriver {
+public:
+  std::shared_ptr<std::byte> allocate(StringRef memory, int64_t bytes) override {
+    allocations.push_back({LateDriver::allocate(memory, bytes), bytes});
+    return allocations.back().first;
+  }
+  void start(Event event, interp::Command command, ArrayRef<Event> after) override {
+    for (const interp::Tensor &tensor : command.tensors)
+      EXPECT_TRUE(!command.kernel || isOfDevice(tensor)) << "a kernel of the device touches other memory";
+    LateDriver::start(event, std::move(command), after);
+  }
+
+private:
+  bool isOfDevice(const interp::Tensor &tensor) const {
+    return llvm::any_of(allocations, [&](const auto &allocation) {
+      const std::byte *begin = allocation.first.get();
+      return tensor.data() >= begin && tensor.data() + tensor.sizeBytes() <= begin + allocation.second;
+    });
+  }
+  std::vector<std::pair<std::shared_ptr<std::byte>, int64_t>> allocations;
+};
+
+/// y = -w, for a segment w of the device's memory.
+std::string programWithConstant(const std::string &segment) {
+  return "host.segment @w " + segment + R"(
+host.entry @main(%y: !host.place<[4] x f32>)
+    attributes {inputs = 0 : i64, output_types = [tensor<4xf32>], symbols = [], data_symbols = []} {
+  %b = host.buffer bytes [16] parts [1] live [0, 1] at 0 : <far>
+  %w = host.constant @w : <[4] x f32, far>
+  %q = host.place %b [0] : !host.memory<far> to <[4] x f32, far>
+  %e = host.launch async @negate(%w) -> (%q) on "device" over [4] symbols [] : (!host.place<[4] x f32, far>) -> (!host.place<[4] x f32, far>)
+  %f = host.copy async %q to %y after (%e) : <[4] x f32, far> to <[4] x f32>
+  host.wait %f
+  host.return
+}
+func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %i: index)
+    attributes {tile.kernel, graph.symbols = [], tile.device = "device", tile.grid = ["group"], tile.extent = #graph.shape<[4]>} {
+  %x = memref.load %a[%i] : memref<?xf32>
+  %y = arith.negf %x : f32
+  memref.store %y, %r[%i] : memref<?xf32>
+  return
+}
+)";
+}
+} // namespace
+
+TEST(AsynchronousPrograms, constantsLieInTheMemoryOfTheDevice) {
+  const std::string path = testing::TempDir() + "constants" + std::to_string(getpid());
+  const float values[] = {1, -2, 3, 4};
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(values), sizeof(values));
+  for (const std::string &segment : {std::string("at 0 = dense<[1.0, -2.0, 3.0, 4.0]> : tensor<4xf32>"),
+                                     "at 0 file \"" + path + "\" at 0 bytes 16 : tensor<4xf32>"}) {
+    SCOPED_TRACE(segment);
+    interp::Module module(programWithConstant(segment));
+    ASSERT_TRUE(isRight(module)) << module.messages;
+    MemoriesDriver driver;
+    interp::InterpreterOptions options;
+    options.driver = &driver;
+    std::vector<interp::Tensor> y = module.run({}, options);
+    ASSERT_EQ(y.size(), 1u) << module.messages;
+    for (unsigned i = 0; i < 4; ++i)
+      EXPECT_EQ(y[0].elements<float>()[i], -values[i]);
+  }
+  std::filesystem::remove(path);
 }
