@@ -39,10 +39,10 @@ PlaceRange perpend::host::rangeOf(Value place) {
   if (!entry || entry.stateOf(argument.getArgNumber()).empty())
     return range;
   range.isState = true;
-  unsigned output = argument.getArgNumber() - entry.inputCount();
   if (argument.getArgNumber() >= entry.inputCount() && entry.getArgAttr(argument.getArgNumber(), inPlaceAttribute))
-    range.memory =
-        entry.input(output - (entry.outputCount() - entry.stateCount()) + (entry.inputCount() - entry.stateCount()));
+    for (unsigned input = 0; input < entry.inputCount(); ++input)
+      if (entry.stateOf(input) == entry.stateOf(argument.getArgNumber()))
+        range.memory = entry.input(input);
   return range;
 }
 
