@@ -259,6 +259,23 @@ TEST(VerifyProgram, findsEachFlawOfStates) {
   }
 }
 
+/// Two values of one state would be in one memory.
+TEST(VerifyProgram, aStateIsOneInputAndOneOutput) {
+  std::string text = programWithStates;
+  for (const Flaw &flaw : {Flaw{"[4] x f32> {host.state = @s2},\n", "[8, 4] x f32> {host.state = @s1},\n", ""},
+                           {"[4] x f32> {host.state = @s2})", "[8, 4] x f32> {host.state = @s1})", ""},
+                           {"tensor<8x4xf32>, tensor<4xf32>", "tensor<8x4xf32>, tensor<8x4xf32>", ""},
+                           {"%sum dim 0 is [4] : !host.place<[4] x f32>",
+                            "%sum dim 0 is [8] : !host.place<[8, 4] x f32>\n"
+                            "  host.expect %sum dim 1 is [4] : !host.place<[8, 4] x f32>",
+                            ""},
+                           {"(!host.place<[4] x f32>) -> (!host.place<[4] x f32>)",
+                            "(!host.place<[8, 4] x f32>) -> (!host.place<[8, 4] x f32>)", ""},
+                           {"%sum by %p to %ring1 : <[4]", "%x by %p to %ring1 : <[n, 4]", ""}})
+    text = replaced(flaw, text);
+  EXPECT_NE(errorsOf(text).find("S1: expected each state once, got 's1' again"), std::string::npos) << errorsOf(text);
+}
+
 /// What one branch writes is not there behind both, and a loop may not overwrite what its next iteration reads.
 TEST(VerifyProgram, followsValuesThroughControlFlow) {
   auto said = [](StringRef body) {
