@@ -2,6 +2,8 @@
 
 #include "host/Events.h"
 
+#include "host/VerifyProgram.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -94,7 +96,7 @@ void EventOrder::collect(Value value, Access access, SmallVectorImpl<Value> &see
   if (auto argument = dyn_cast<BlockArgument>(value))
     if (auto loop = dyn_cast<LoopOp>(argument.getOwner()->getParentOp()))
       return carried(loop, argument.getArgNumber());
-  access.root = value;
+  access.root = rangeOf(value).memory; // one for both values of a state that is updated in place
   accesses.push_back(access);
 }
 

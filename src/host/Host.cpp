@@ -198,6 +198,10 @@ LogicalResult StateOp::verify() {
                  llvm::all_of(extents.take_front(growing), [](int64_t extent) { return extent == 1; });
   if (getGrowing() && (growing >= extents.size() || !isFirst))
     return emitOpError("C2: expected a dimension of ") << place << " that follows extents of 1, got " << growing;
+  if (place.getMemory() != hostMemory)
+    return emitOpError("C3: expected a capacity in the host's memory, got a place in '")
+           << place.getMemory().getValue() << "'"
+           << graph::Hint("host.copy brings the value to a buffer in another memory");
   return success();
 }
 

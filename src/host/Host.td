@@ -97,7 +97,7 @@ def StateOp : Host_Op<"state", [Symbol]> {
     `capacity` is the largest value; along the dimension `growing`, if there is one, a value may have fewer elements, its length. The first value is that of
     the segment `initially`, or zeros, without elements along `growing`. A reset gives it again.
     Example: `host.state @s0 "k" : !host.place<[4096, 64] x f32> growing 0`. Errors: C1 the capacity is no number, C2 the growing dimension is none, or
-    behind one that is not 1.
+    behind one that is not 1, C3 it is in another memory than the host's.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, TypeAttr:$capacity, OptionalAttr<I64Attr>:$growing,
                        OptionalAttr<FlatSymbolRefAttr>:$initially);

@@ -87,7 +87,7 @@ private:
              << graph::Hint("tile.device of a kernel names its device");
     if (!launch.getDevice())
       return verifyPlaces(launch, machine.reads, machine.writes, "the host");
-    const target::Machine *device = machine.device(*launch.getDevice());
+    const target::Machine *device = runnerOf(launch, machine);
     if (!device)
       return launch.emitOpError("M3: the machine has no device '")
              << *launch.getDevice() << "'" << graph::Hint("let the host run it");

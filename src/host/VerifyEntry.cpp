@@ -107,14 +107,14 @@ private:
   llvm::StringSet<> known;
 };
 
-/// C3 to C5, about what callers and binding see.
+/// C3 to C6, about what callers and binding see.
 class Interface {
 public:
   explicit Interface(EntryOp entry) : entry(entry), names(entry.symbolNames()), dataNames(entry.dataSymbolNames()) {}
 
   LogicalResult verify() {
-    return failure(failed(verifyOperations()) || failed(verifyBinding()) || failed(verifySizes()) ||
-                   failed(verifyRooms()));
+    return failure(failed(verifyOperations()) || failed(verifyMemories()) || failed(verifyBinding()) ||
+                   failed(verifySizes()) || failed(verifyRooms()));
   }
 
 private:
@@ -135,6 +135,28 @@ private:
       op->emitError("expected operations of the host level in an entry, got '")
           << op->getName() << "'" << graph::Hint("a launch runs a kernel, which may hold others");
       return WalkResult::interrupt();
+    });
+    return failure(result.wasInterrupted());
+  }
+
+  static LogicalResult verifyOnHost(Operation *op, TypeRange types, const Twine &what) {
+    for (Type type : types)
+      if (auto place = dyn_cast<PlaceType>(type); place && place.getMemory() != hostMemory)
+        return op->emitOpError("C6: expected ")
+               << what << " in the host's memory, got a place in '" << place.getMemory().getValue() << "'"
+               << graph::Hint("host.copy brings the value to a buffer in another memory");
+    return success();
+  }
+
+  /// C6: arguments, and what rooms and scalars hold, are in the host's memory. Buffers and copies of constants may be
+  /// in others; places and loops give what they take.
+  LogicalResult verifyMemories() {
+    if (failed(verifyOnHost(entry, entry.getArgumentTypes(), "arguments")))
+      return failure();
+    WalkResult result = entry.getBody().walk([](Operation *op) {
+      if (isa<ConstantOp, PlaceOp, LoopOp>(op))
+        return WalkResult::advance();
+      return WalkResult(verifyOnHost(op, op->getResultTypes(), "a place"));
     });
     return failure(result.wasInterrupted());
   }

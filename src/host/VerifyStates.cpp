@@ -39,10 +39,10 @@ PlaceRange perpend::host::rangeOf(Value place) {
   if (!entry || entry.stateOf(argument.getArgNumber()).empty())
     return range;
   range.isState = true;
-  unsigned output = argument.getArgNumber() - entry.inputCount();
   if (argument.getArgNumber() >= entry.inputCount() && entry.getArgAttr(argument.getArgNumber(), inPlaceAttribute))
-    range.memory =
-        entry.input(output - (entry.outputCount() - entry.stateCount()) + (entry.inputCount() - entry.stateCount()));
+    for (unsigned input = 0; input < entry.inputCount(); ++input)
+      if (entry.stateOf(input) == entry.stateOf(argument.getArgNumber()))
+        range.memory = entry.input(input);
   return range;
 }
 
@@ -162,6 +162,8 @@ static LogicalResult verifyArguments(EntryOp entry) {
     unsigned input = isInput ? number : ofOutputs - (entry.outputCount() - count) + inputs;
     if (!state || entry.stateOf(input) != name)
       return fail("expected a state, the same for input and output, got '" + name + "'");
+    if (isInput && llvm::any_of(llvm::seq(number), [&](unsigned before) { return entry.stateOf(before) == name; }))
+      return fail("expected each state once, got '" + name + "' again");
     RankedTensorType given = entry.tensorOf(number), most = state.tensor();
     bool fits = given.getElementType() == most.getElementType() && given.getRank() == most.getRank();
     for (int64_t dim = 0; fits && dim < given.getRank(); ++dim)

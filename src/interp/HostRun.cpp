@@ -91,7 +91,7 @@ FailureOr<Tensors> HostRun::tensorsAt(Operation *op, ValueRange places) {
 }
 
 /// The file is mapped once for each constant in it.
-LogicalResult HostRun::defineFilePart(host::ConstantOp op, host::SegmentOp segment) {
+FailureOr<HostRun::Bytes> HostRun::bytesInFile(host::ConstantOp op, host::SegmentOp segment) {
   auto opened = support::mapFile(segment.getFile()->str());
   if (!opened)
     return op.emitError("segment '") << op.getSegment() << "': cannot read the file '" << *segment.getFile()
@@ -103,26 +103,28 @@ LogicalResult HostRun::defineFilePart(host::ConstantOp op, host::SegmentOp segme
     return op.emitError("segment '") << op.getSegment() << "': expected " << bytes << " bytes at " << offset
                                      << " of the file '" << *segment.getFile() << "', which has " << size;
   auto *data = reinterpret_cast<std::byte *>(const_cast<char *>(file->getBufferStart())) + offset;
-  memories[op] = {{std::shared_ptr<std::byte>(file, data), static_cast<int64_t>(bytes)}};
-  return success();
+  return Bytes{std::shared_ptr<std::byte>(file, data), static_cast<int64_t>(bytes)};
 }
 
 LogicalResult HostRun::defineConstant(host::ConstantOp op) {
   auto segment = SymbolTable::lookupNearestSymbolFrom<host::SegmentOp>(op, op.getSegmentAttr());
+  FailureOr<Bytes> bytes = failure();
   if (segment && segment.isInFile())
-    return defineFilePart(op, segment);
-  std::optional<Tensor> tensor = segment ? Tensor::fromAttribute(*segment.getValue()) : std::nullopt;
-  if (!tensor)
+    bytes = bytesInFile(op, segment);
+  else if (auto tensor = segment ? Tensor::fromAttribute(*segment.getValue()) : std::nullopt)
+    bytes = Bytes{tensor->bytes, static_cast<int64_t>(tensor->sizeBytes())};
+  else
     return op.emitError("expected a segment with dense elements, got '") << op.getSegment() << "'";
-  auto size = static_cast<int64_t>(tensor->sizeBytes());
-  memories[op] = {{tensor->bytes, size}};
+  if (failed(bytes))
+    return failure();
+  memories[op] = {*bytes};
   StringRef memory = op.getPlace().getType().getMemory();
   if (memory == host::hostMemory)
     return success();
-  FailureOr<Bytes> copy = allocate(op, size, memory);
+  FailureOr<Bytes> copy = allocate(op, bytes->size, memory);
   if (failed(copy))
     return failure();
-  std::memcpy(copy->data.get(), tensor->data(), size);
+  std::memcpy(copy->data.get(), bytes->data.get(), bytes->size);
   memories[op] = {*copy};
   return success();
 }

@@ -53,7 +53,7 @@ private:
   mlir::LogicalResult runBlock(mlir::Block &block);
   mlir::LogicalResult execute(mlir::Operation &op);
   mlir::LogicalResult defineConstant(host::ConstantOp op);
-  mlir::LogicalResult defineFilePart(host::ConstantOp op, host::SegmentOp segment);
+  mlir::FailureOr<Bytes> bytesInFile(host::ConstantOp op, host::SegmentOp segment);
   mlir::LogicalResult definePlace(host::PlaceOp op);
   mlir::LogicalResult defineScalar(host::ScalarOp op);
   mlir::LogicalResult reserve(host::ReserveOp op);

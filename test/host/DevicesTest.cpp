@@ -4,8 +4,15 @@
 #include "Machines.h"
 
 #include "host/VerifyProgram.h"
+#include "host/passes/Passes.h"
+#include "interp/Driver.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <filesystem>
+#include <fstream>
+#include <unistd.h>
 
 using namespace mlir;
 using namespace perpend;
@@ -155,4 +162,151 @@ TEST(AsynchronousPrograms, aRunFindsWhatItMeets) {
     EXPECT_TRUE(run(module).empty());
     EXPECT_NE(module.messages.find("may still run"), std::string::npos) << module.messages;
   }
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The device reads the old value of the first four rows; the host writes x to two rows of the new one, from the byte
+/// `offset` on.
+std::string programWithRing(int64_t offset) {
+  return R"(
+host.state @s0 "ring" : !host.place<[8, 4] x f32>
+host.entry @main(%x: !host.place<[2, 4] x f32>, %ring: !host.place<[8, 4] x f32> {host.state = @s0},
+    %y: !host.place<[4, 4] x f32>, %ring1: !host.place<[8, 4] x f32> {host.state = @s0, host.in_place})
+    attributes {inputs = 2 : i64, output_types = [tensor<4x4xf32>, tensor<8x4xf32>], symbols = [], data_symbols = []} {
+  host.expect %x dim 0 is [2] : !host.place<[2, 4] x f32>
+  host.expect %x dim 1 is [4] : !host.place<[2, 4] x f32>
+  host.expect %ring dim 0 is [8] : !host.place<[8, 4] x f32>
+  host.expect %ring dim 1 is [4] : !host.place<[8, 4] x f32>
+  %a = host.buffer bytes [64] parts [1] live [0, 1] at 0 : <far>
+  %b = host.buffer bytes [64] parts [1] live [1, 2] at 64 : <far>
+  %p = host.place %a [0] : !host.memory<far> to <[4, 4] x f32, far>
+  %q = host.place %b [0] : !host.memory<far> to <[4, 4] x f32, far>
+  %old = host.place %ring [0] : !host.place<[8, 4] x f32> to <[4, 4] x f32>
+  %new = host.place %ring1 [)" +
+         std::to_string(offset) + R"(] : !host.place<[8, 4] x f32> to <[2, 4] x f32>
+  host.copy %old to %p : <[4, 4] x f32> to <[4, 4] x f32, far>
+  host.launch @negate(%p) -> (%q) on "device" over [16] symbols [] : (!host.place<[4, 4] x f32, far>) -> (!host.place<[4, 4] x f32, far>)
+  host.copy %q to %y : <[4, 4] x f32, far> to <[4, 4] x f32>
+  host.copy %x to %new : <[2, 4] x f32> to <[2, 4] x f32>
+  host.return
+}
+func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %i: index)
+    attributes {tile.kernel, graph.symbols = [], tile.device = "device", tile.grid = ["group"], tile.extent = #graph.shape<[16]>} {
+  %x = memref.load %a[%i] : memref<?xf32>
+  %y = arith.negf %x : f32
+  memref.store %y, %r[%i] : memref<?xf32>
+  return
+}
+)";
+}
+
+std::vector<interp::Tensor> runWithRing(interp::Module &module) {
+  interp::Random random;
+  mlir::Type type = module.type("f32");
+  interp::Tensor x = random.floats(type, {2, 4}), ring = random.floats(type, {8, 4});
+  return module.run({x, ring});
+}
+} // namespace
+
+/// What the device reads of an old value and the host writes of the new one are the same bytes if the state is updated
+/// in place.
+TEST(AsynchronousPrograms, updatesOfStatesWaitForReaders) {
+  for (int64_t offset : {0, 48, 64}) {
+    SCOPED_TRACE(offset);
+    interp::Module before(programWithRing(offset)), module(programWithRing(offset));
+    std::vector<interp::Tensor> expected = runWithRing(before);
+    ASSERT_EQ(expected.size(), 2u) << before.messages;
+    PassManager passes(&module.context);
+    passes.addPass(host::createHostPlaceWaits({machineWithDevice()}));
+    ASSERT_TRUE(succeeded(passes.run(*module.module)) && isRight(module)) << module.messages;
+    SmallVector<host::WaitOp> waits;
+    module.module->walk([&](host::WaitOp wait) { waits.push_back(wait); });
+    const bool meets = offset < 64; // else they are apart
+    EXPECT_EQ(waits.size(), meets ? 2u : 1u);
+    std::vector<interp::Tensor> got = runWithRing(module);
+    ASSERT_EQ(got.size(), 2u) << module.messages;
+    for (unsigned i : {0u, 1u})
+      EXPECT_TRUE(llvm::equal(expected[i].elements<float>(), got[i].elements<float>()));
+    if (!meets || waits.empty())
+      continue;
+    waits.front().erase();
+    EXPECT_FALSE(isRight(module));
+    EXPECT_NE(module.messages.find("A1: begins while a copy may still run"), std::string::npos) << module.messages;
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Gives memory of the device out, and finds kernels that touch other memory.
+class MemoriesDriver : public interp::LateDriver {
+public:
+  std::shared_ptr<std::byte> allocate(StringRef memory, int64_t bytes) override {
+    allocations.push_back({LateDriver::allocate(memory, bytes), bytes});
+    return allocations.back().first;
+  }
+  void start(Event event, interp::Command command, ArrayRef<Event> after) override {
+    for (const interp::Tensor &tensor : command.tensors)
+      EXPECT_TRUE(!command.kernel || isOfDevice(tensor)) << "a kernel of the device touches other memory";
+    LateDriver::start(event, std::move(command), after);
+  }
+
+private:
+  bool isOfDevice(const interp::Tensor &tensor) const {
+    return llvm::any_of(allocations, [&](const auto &allocation) {
+      const std::byte *begin = allocation.first.get();
+      return tensor.data() >= begin && tensor.data() + tensor.sizeBytes() <= begin + allocation.second;
+    });
+  }
+  std::vector<std::pair<std::shared_ptr<std::byte>, int64_t>> allocations;
+};
+
+/// y = -w, for a segment w of the device's memory.
+std::string programWithConstant(const std::string &segment) {
+  return "host.segment @w " + segment + R"(
+host.entry @main(%y: !host.place<[4] x f32>)
+    attributes {inputs = 0 : i64, output_types = [tensor<4xf32>], symbols = [], data_symbols = []} {
+  %b = host.buffer bytes [16] parts [1] live [0, 1] at 0 : <far>
+  %w = host.constant @w : <[4] x f32, far>
+  %q = host.place %b [0] : !host.memory<far> to <[4] x f32, far>
+  %e = host.launch async @negate(%w) -> (%q) on "device" over [4] symbols [] : (!host.place<[4] x f32, far>) -> (!host.place<[4] x f32, far>)
+  %f = host.copy async %q to %y after (%e) : <[4] x f32, far> to <[4] x f32>
+  host.wait %f
+  host.return
+}
+func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64>, %i: index)
+    attributes {tile.kernel, graph.symbols = [], tile.device = "device", tile.grid = ["group"], tile.extent = #graph.shape<[4]>} {
+  %x = memref.load %a[%i] : memref<?xf32>
+  %y = arith.negf %x : f32
+  memref.store %y, %r[%i] : memref<?xf32>
+  return
+}
+)";
+}
+} // namespace
+
+TEST(AsynchronousPrograms, constantsLieInTheMemoryOfTheDevice) {
+  const std::string path = testing::TempDir() + "constants" + std::to_string(getpid());
+  const float values[] = {1, -2, 3, 4};
+  std::ofstream(path, std::ios::binary).write(reinterpret_cast<const char *>(values), sizeof(values));
+  for (const std::string &segment : {std::string("at 0 = dense<[1.0, -2.0, 3.0, 4.0]> : tensor<4xf32>"),
+                                     "at 0 file \"" + path + "\" at 0 bytes 16 : tensor<4xf32>"}) {
+    SCOPED_TRACE(segment);
+    interp::Module module(programWithConstant(segment));
+    ASSERT_TRUE(isRight(module)) << module.messages;
+    MemoriesDriver driver;
+    interp::InterpreterOptions options;
+    options.driver = &driver;
+    std::vector<interp::Tensor> y = module.run({}, options);
+    ASSERT_EQ(y.size(), 1u) << module.messages;
+    for (unsigned i = 0; i < 4; ++i)
+      EXPECT_EQ(y[0].elements<float>()[i], -values[i]);
+  }
+  std::filesystem::remove(path);
 }

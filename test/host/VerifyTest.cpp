@@ -136,6 +136,20 @@ constexpr Flaw flaws[] = {
     {"[\"k\", 4]>", "[\"flag\", 4]>", "C4: expected extents of output 1 over symbols of the entry"},
     {"host.room 2", "host.room 3", "C5: expected a room with the number 2 before 3"},
     {"host.room 2", "host.room 1", "C5: expected a number of at least 2, got 1"},
+    {"%c: !host.place<[] x i1>, %y: !host.place<[n, 4] x f32>, %z: !host.room)\n    attributes {inputs = 2 : i64",
+     "%f: !host.place<[] x f32, far>, %c: !host.place<[] x i1>, %y: !host.place<[n, 4] x f32>, %z: !host.room)\n"
+     "    attributes {inputs = 3 : i64",
+     "C6: expected arguments in the host's memory, got a place in 'far'"},
+    {"%z: !host.room)\n    attributes {inputs = 2 : i64, output_types = [tensor<?x4xf32, #nx4>, ",
+     "%f: !host.place<[] x f32, far>, %z: !host.room)\n"
+     "    attributes {inputs = 2 : i64, output_types = [tensor<?x4xf32, #nx4>, tensor<f32>, ",
+     "C6: expected arguments in the host's memory, got a place in 'far'"},
+    {"host.return", "%m = host.content %r : !host.room to <[n] x f32, far>\n  host.return",
+     "C6: expected a place in the host's memory, got a place in 'far'"},
+    {"host.return", "%m = host.reserve %r : !host.room to <[n] x f32, far>\n  host.return",
+     "C6: expected a place in the host's memory, got a place in 'far'"},
+    {"host.yield", "%t = host.scalar [i] : <[] x i64, far>\n    host.yield",
+     "C6: expected a place in the host's memory, got a place in 'far'"},
     {"symbols [8]", "symbols [flag + k]", "C2: 'flag + k' uses a symbol before it has a value"},
     {"host.set [\"k\"] to [2]", "host.set [\"l\"] to [2]", "C2: 'k' uses a symbol before it has a value"},
     {"host.return", "host.check [j] at_least [0] else \"j\" got [j]\n  host.return",
@@ -182,6 +196,8 @@ constexpr Flaw flaws[] = {
 constexpr Flaw flawsOfStates[] = {
     {": !host.place<[16, 4] x f32> growing 0", ": !host.place<[n, 4] x f32> growing 0", "C1: expected a place whose"},
     {"growing 0", "growing 1", "C2: expected a dimension of"},
+    {"\"ring\" : !host.place<[8, 4] x f32>", "\"ring\" : !host.place<[8, 4] x f32, far>",
+     "C3: expected a capacity in the host's memory, got a place in 'far'"},
     {"growing 0", "growing 9", "C2: expected a dimension of"},
     {"host.copy_rows [2]", "host.copy_rows [2, 3]", "C1: expected one expression, got 2"},
     {"by %p to %ring1 : <[4] x f32>, <[1, 1] x i64>", "by %sum to %ring1 : <[4] x f32>, <[4] x f32>",
@@ -242,6 +258,23 @@ TEST(VerifyProgram, findsEachFlawOfStates) {
     EXPECT_NE(said.find(flaw.message), std::string::npos)
         << flaw.after << "\n  expected: " << flaw.message << "\n  got: " << said;
   }
+}
+
+/// Two values of one state would be in one memory.
+TEST(VerifyProgram, aStateIsOneInputAndOneOutput) {
+  std::string text = programWithStates;
+  for (const Flaw &flaw : {Flaw{"[4] x f32> {host.state = @s2},\n", "[8, 4] x f32> {host.state = @s1},\n", ""},
+                           {"[4] x f32> {host.state = @s2})", "[8, 4] x f32> {host.state = @s1})", ""},
+                           {"tensor<8x4xf32>, tensor<4xf32>", "tensor<8x4xf32>, tensor<8x4xf32>", ""},
+                           {"%sum dim 0 is [4] : !host.place<[4] x f32>",
+                            "%sum dim 0 is [8] : !host.place<[8, 4] x f32>\n"
+                            "  host.expect %sum dim 1 is [4] : !host.place<[8, 4] x f32>",
+                            ""},
+                           {"(!host.place<[4] x f32>) -> (!host.place<[4] x f32>)",
+                            "(!host.place<[8, 4] x f32>) -> (!host.place<[8, 4] x f32>)", ""},
+                           {"%sum by %p to %ring1 : <[4]", "%x by %p to %ring1 : <[n, 4]", ""}})
+    text = replaced(flaw, text);
+  EXPECT_NE(errorsOf(text).find("S1: expected each state once, got 's1' again"), std::string::npos) << errorsOf(text);
 }
 
 /// What one branch writes is not there behind both, and a loop may not overwrite what its next iteration reads.

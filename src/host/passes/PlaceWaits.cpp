@@ -13,6 +13,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "host/Devices.h"
 #include "host/Events.h"
 #include "host/Host.h"
 #include "host/passes/Passes.h"
@@ -73,8 +74,8 @@ struct PlaceWaits : perpend::host::impl::HostPlaceWaitsBase<PlaceWaits> {
 private:
   bool isAsynchronous(Operation *op) {
     if (auto launch = dyn_cast<LaunchOp>(op)) {
-      const target::Machine *device = launch.getDevice() ? target.device(*launch.getDevice()) : nullptr;
-      return device && device->hasQueue;
+      const target::Machine *runner = runnerOf(launch, target);
+      return launch.getDevice() && runner && runner->hasQueue;
     }
     auto copy = dyn_cast<CopyOp>(op);
     const target::Link *link = copy ? target.link(copy.getSource().getType().getMemory().getValue(),
