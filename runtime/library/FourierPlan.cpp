@@ -14,11 +14,14 @@ int64_t withoutFactor(int64_t n, int64_t factor) {
   return n;
 }
 
-// Odd primes, then powers of two, so that most passes read whole vectors of one line. 0: a prime is too large.
+// Odd primes, then powers of two, so that most passes read whole vectors of one line; but a lone two first, whose sums
+// then come before all products and are rounded least. 0: a prime is too large.
 template <typename T> int32_t factorise(int64_t n, FourierPass<T> *passes) {
   int32_t count = 0, twos = 0;
   for (; n % 2 == 0; n /= 2)
     ++twos;
+  if (twos == 1)
+    passes[count++].radix = 2;
   for (int64_t radix = 3; n > 1; radix += 2) {
     if (radix > largestRadix)
       return 0;
@@ -26,8 +29,6 @@ template <typename T> int32_t factorise(int64_t n, FourierPass<T> *passes) {
       passes[count++].radix = radix;
   }
   const int32_t fours = twos % 3 == 2 ? 1 : twos % 3 == 1 && twos > 1 ? 2 : 0;
-  if (twos == 1)
-    passes[count++].radix = 2;
   for (int32_t i = 0; i < fours; ++i)
     passes[count++].radix = 4;
   for (int32_t i = 0; i < (twos - 2 * fours) / 3; ++i)

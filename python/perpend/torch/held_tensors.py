@@ -64,7 +64,8 @@ def _is_held(node: torch.fx.Node, spec: InputSpec) -> bool:
 
 
 def _memory_of(tensor: torch.Tensor) -> Any:
-    if not tensor.numel() or tensor.layout is not torch.strided:
+    is_wrapper = torch._C._functorch.is_functorch_wrapped_tensor(tensor)
+    if not tensor.numel() or tensor.layout is not torch.strided or is_wrapper:
         return id(tensor)
     place = (tensor.untyped_storage().data_ptr(), tensor.storage_offset())
     return (*place, tensor.dtype, tuple(tensor.shape), tensor.stride())

@@ -100,7 +100,7 @@ def test_types_of_caches(tmp_path: Path) -> None:
     path = save(make(CASES["llama"]), tmp_path)
     with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, got 'f64'"):
         perpend.compile(path, cache=8, cache_type="f64")
-    with pytest.raises(perpend.CompileError, match="only for a model with a cache"):
+    with pytest.raises(perpend.CompileError, match="only for a checkpoint with a cache"):
         perpend.compile(path, cache_type="f16")
     assert "without a cache" in reject("inspect", str(path), "--cache-type", "f16", folder=tmp_path)
     narrow, wide = (perpend.compile(path, cache=8, cache_type=each) for each in ("bf16", "f32"))
