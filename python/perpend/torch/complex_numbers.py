@@ -270,8 +270,8 @@ def from_parts(call: Call) -> Complex:
 def from_last(call: Call, value: Value) -> Complex:
     """Splits [.., 2] into real and imaginary parts."""
     last = len(value.shape) - 1
-    parts = (call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2))
-    return Complex(*parts, pairs=value)
+    real, imaginary = (call.op("squeeze", slice_between(call, value, last, i, i + 1), axes=[last]) for i in range(2))
+    return Complex(real, imaginary, value)
 
 
 def as_last(call: Call, value: Any) -> Value:

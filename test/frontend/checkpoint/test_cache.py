@@ -130,7 +130,7 @@ def test_limits(tmp_path: Path) -> None:
     model(TEXT[0, 6:8])  # it is as before
     with pytest.raises(ValueError, match="at least 1 token"):
         model(TEXT[0, :0])
-    with pytest.raises(perpend.CompileError, match="only for checkpoints and torch.nn.Modules"):
+    with pytest.raises(perpend.CompileError, match=r"only for checkpoints and torch\.nn\.Modules"):
         perpend.compile(object(), cache=8)
     assert "for checkpoints" in reject("inspect", DIGITS, "--cache", 8, folder=tmp_path)
 

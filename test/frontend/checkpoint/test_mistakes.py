@@ -82,7 +82,10 @@ def test_layer_types(tmp_path: Path) -> None:
         (lambda t: t.pop("model.norm.weight"), "the tensor 'model.norm.weight' is missing\nhint: .*incomplete"),
         (lambda t: t.pop("lm_head.weight"), "the tensor 'lm_head.weight' is missing"),
         (lambda t: t.update({"x.y": torch.ones(1)}), "'llama' has no use for the tensor 'x.y'\nhint: "),
-        (lambda t: t.update({f"x{i}": torch.ones(1) for i in range(5)}), "5 tensors: 'x0', 'x1', 'x2' and 2 more\nhint: "),
+        (
+            lambda t: t.update({f"x{i}": torch.ones(1) for i in range(5)}),
+            "5 tensors: 'x0', 'x1', 'x2' and 2 more\nhint: ",
+        ),
         (lambda t: t.update({"model.norm.weight": torch.ones(64, dtype=torch.int8)}), "type I8 are not supported"),
         (lambda t: t.update({"model.norm.weight": torch.ones(64, 1)}), "expected shape .64., .*got F32 .64, 1"),
     ],
