@@ -306,7 +306,7 @@ def import_model(
             "cache_type: only for a checkpoint with a cache\nhint: give the most tokens, too: cache=4096"
         )
     module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache, cache_type)
-    if states and hasattr(module, "structure"):
+    if states and getattr(module, "structure", None):
         raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
     if states:
         module.make_states([f"{name}={output}" for name, output in states.items()])

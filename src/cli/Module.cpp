@@ -127,12 +127,27 @@ static LogicalResult checkSizes(func::FuncOp main) {
   return success();
 }
 
+static LogicalResult makeStates(ModuleOp module, ArrayRef<std::string> texts) {
+  std::vector<graph::StateOption> states;
+  for (const std::string &text : texts) {
+    std::optional<graph::StateOption> state = graph::StateOption::parse(text);
+    if (!state)
+      return fail("option '--state': expected INPUT=OUTPUT, such as 'past_*=present_*:4096', got '" + text + "'"),
+             failure();
+    states.push_back(*state);
+  }
+  llvm::SmallVector<func::FuncOp, 2> entries = graph::entriesOf(module);
+  return success(succeeded(graph::makeStates(entries, states)) && succeeded(verify(module)) &&
+                 llvm::all_of(entries, [](func::FuncOp entry) { return succeeded(graph::verifyStates(entry)); }));
+}
+
 OwningOpRef<ModuleOp> Workspace::loadEntries(const ModelSource &source) {
   checkpoint::SharedBlocks shared; // entries may be of one checkpoint
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(&context));
   for (const auto &[name, path] : source.entries) {
     ModelSource one = source;
     one.entries.clear();
+    one.states.clear(); // of all entries below
     one.path = path;
     std::optional<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
     if (!kind)
@@ -142,24 +157,14 @@ OwningOpRef<ModuleOp> Workspace::loadEntries(const ModelSource &source) {
     if (!loaded || failed(graph::addEntry(*module, name, std::move(loaded))))
       return {};
   }
+  if (failed(makeStates(*module, source.states)))
+    return {};
   return module;
 }
 
 OwningOpRef<ModuleOp> Workspace::loadEntry(const ModelSource &source) {
   OwningOpRef<ModuleOp> module = load(source);
   return module && succeeded(keepEntry(*module, source.entry)) ? std::move(module) : OwningOpRef<ModuleOp>();
-}
-
-static LogicalResult makeStates(func::FuncOp main, ArrayRef<std::string> texts) {
-  std::vector<graph::StateOption> states;
-  for (const std::string &text : texts) {
-    std::optional<graph::StateOption> state = graph::StateOption::parse(text);
-    if (!state)
-      return fail("option '--state': expected INPUT=OUTPUT, such as 'past_*=present_*:4096', got '" + text + "'"),
-             failure();
-    states.push_back(*state);
-  }
-  return failure(failed(graph::makeStates(main, states)) || failed(verify(main)) || failed(graph::verifyStates(main)));
 }
 
 OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
@@ -185,8 +190,10 @@ OwningOpRef<ModuleOp> Workspace::load(const ModelSource &source) {
     return {};
   }
   for (func::FuncOp entry : entries)
-    if (failed(checkSizes(entry)) || failed(makeStates(entry, source.states)))
+    if (failed(checkSizes(entry)))
       return {};
+  if (failed(makeStates(*module, source.states)))
+    return {};
   return module;
 }
 

@@ -304,4 +304,24 @@ LogicalResult makeStates(func::FuncOp main, ArrayRef<StateOption> options) {
   main.setResAttrsAttr(builder.getArrayAttr(kept));
   return success();
 }
+
+LogicalResult makeStates(ArrayRef<func::FuncOp> entries, ArrayRef<StateOption> options) {
+  auto hasInput = [](func::FuncOp entry, const StateOption &option) {
+    return llvm::any_of(llvm::seq(entry.getNumArguments()), [&](unsigned i) {
+      return match(option.input, nameOf(entry.getArgAttrOfType<StringAttr>(i, nameAttribute))).has_value();
+    });
+  };
+  std::vector<std::vector<StateOption>> chosen(entries.size());
+  for (const StateOption &option : options) {
+    auto has = [&](func::FuncOp entry) { return hasInput(entry, option); };
+    bool isAny = llvm::any_of(entries, has);
+    for (auto [entry, own] : llvm::zip_equal(entries, chosen))
+      if (has(entry) || !isAny) // an entry without it says which inputs there are
+        own.push_back(option);
+  }
+  for (auto [entry, own] : llvm::zip_equal(entries, chosen))
+    if (failed(makeStates(func::FuncOp(entry), own)))
+      return failure();
+  return success();
+}
 } // namespace perpend::graph

@@ -29,6 +29,8 @@ struct StateOption {
 /// state that grows, or is updated, along an inner dimension is transposed, so that this is the first one. Errors (at
 /// main): no such input or output, more than one extent of a state that is no number, or types that differ.
 mlir::LogicalResult makeStates(mlir::func::FuncOp main, llvm::ArrayRef<StateOption> options);
+/// The same of each entry, with the options that have an input there. An option without an input in any is an error.
+mlir::LogicalResult makeStates(llvm::ArrayRef<mlir::func::FuncOp> entries, llvm::ArrayRef<StateOption> options);
 } // namespace perpend::graph
 
 #endif

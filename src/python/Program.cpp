@@ -221,10 +221,9 @@ bool Program::makeStates(const std::vector<std::string> &texts, std::string &err
   }
   auto entries = graph::entriesOf(*state->module);
   ErrorText errors(state->context);
-  for (func::FuncOp entry : entries)
-    if (failed(graph::makeStates(entry, states)) || failed(verify(*state->module)) ||
-        failed(graph::verifyStates(entry)))
-      return error = errors.take("the states do not fit"), false;
+  if (failed(graph::makeStates(entries, states)) || failed(verify(*state->module)) ||
+      !llvm::all_of(entries, [](func::FuncOp entry) { return succeeded(graph::verifyStates(entry)); }))
+    return error = errors.take("the states do not fit"), false;
   if (entries.empty())
     error = "states: expected a module at graph level";
   return !entries.empty();

@@ -138,6 +138,30 @@ def test_python(folder: Path, tmp_path: Path) -> None:
         perpend.compile({"2b": models["prefill"]})
 
 
+def test_states_of_one_entry(folder: Path, tmp_path: Path) -> None:
+    """Of two entries one has a cache. An option that fits no entry is an error."""
+    state, row = (
+        helper.make_tensor_value_info(name, TensorProto.FLOAT, [n, 4]) for name, n in [("past", "m"), ("x", 1)]
+    )
+    both = helper.make_tensor_value_info("present", TensorProto.FLOAT, ["m1", 4])
+    graph = helper.make_graph(
+        [helper.make_node("Concat", ["past", "x"], ["present"], axis=0)], "cache", [state, row], [both]
+    )
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9), tmp_path / "c.onnx")
+    models = [f"a={folder / 'prefill.onnx'}", "b=c.onnx"]
+    run_tool("compile", *models, "-o", "both.so", "--state", "past=present:8", folder=tmp_path)
+    compiled = perpend.compile(
+        {"a": str(folder / "prefill.onnx"), "b": str(tmp_path / "c.onnx")}, states={"past": "present:8"}
+    )
+    for model in [perpend.load(tmp_path / "both.so"), compiled]:
+        np.testing.assert_array_equal(model["a"](X), perpend.load(folder / "prefill.so")(X))
+        for value in range(3):
+            model["b"](np.full((1, 4), value, np.float32))
+        np.testing.assert_array_equal(model.states["past"][:, 0], [0, 1, 2])
+    with pytest.raises(AssertionError, match="option 'old=present': no input is called 'old'"):
+        run_tool("compile", *models, "-o", "both.so", "--state", "old=present", folder=tmp_path)
+
+
 def test_an_entry_called_main_comes_first(folder: Path) -> None:
     both = perpend.compile({"other": str(folder / "decode.onnx"), "main": str(folder / "prefill.onnx")})
     assert both.entries == ["main", "other"]
