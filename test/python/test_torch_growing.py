@@ -190,7 +190,7 @@ def test_buffers_are_written_where_they_lie(monkeypatch: pytest.MonkeyPatch, cou
 
 
 def test_writing_a_row_of_many_costs_a_row() -> None:
-    """All of them are 134 MB, which take some tens of milliseconds to copy."""
+    """All of them are 268 MB, which take some tens of milliseconds to copy."""
 
     class Keys(torch.nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
