@@ -253,7 +253,7 @@ perpend_status bindInputs(perpend_session &session, const perpend_tensor *inputs
   return status;
 }
 
-perpend_status planArena(perpend_session &session) {
+perpend_status prepareArena(perpend_session &session) {
   const Entry &entry = session.model->tables.entry;
   perpend_status status = PERPEND_OK;
   if (entry.arenaBytes >= 0)

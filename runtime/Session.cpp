@@ -200,7 +200,7 @@ perpend_status run(perpend_session &session, const perpend_tensor *inputs, int32
   if (status == PERPEND_OK)
     status = bindInputs(session, inputs, inputCount, true);
   if (status == PERPEND_OK && (!session.isPlanned || session.owner->arena.capacityBytes < session.arenaBytes))
-    status = planArena(session);
+    status = prepareArena(session);
   for (int32_t i = 0; status == PERPEND_OK && i < inputCount; ++i)
     session.inputPointers[i] = inputs[i].data;
   if (status == PERPEND_OK)

@@ -88,7 +88,7 @@ perpend_status reserveRepeats(perpend_session &session);
 void repeatInputs(perpend_session &session);
 
 // Lays out the arena for the bound shapes, growing it if needed.
-perpend_status planArena(perpend_session &session);
+perpend_status prepareArena(perpend_session &session);
 
 } // namespace perpend::runtime
 #endif

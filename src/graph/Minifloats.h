@@ -1,8 +1,8 @@
 //===- Minifloats.h - floats of at most 8 bits ------------------*- C++ -*-===//
 //
-// f32 represents every value of these formats, so conversions to f32 are exact
-// and those from f32 round once. Other types are converted by way of f32 (f64 is
-// rounded to odd first).
+// f32 represents every value of these formats, so conversions to f32 are exact and those from f32 round once. Other
+// types are converted through f32; f64 is first rounded to odd, so that the second rounding gives what one would have
+// given (formats of scales, e8m0, need no such step).
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Arena.h - where the buffers of one memory lie ------------*- C++ -*-===//
 //
-// The one place that plans: for the compiler where sizes are numbers, for a run
-// of the interpreter and for the report where symbols have values. Binding does
-// the same in the runtime, with the same function (runtime/Planner.h).
+// planArena() gives every buffer of one memory an offset. The compiler calls it where all sizes are numbers; the
+// interpreter and the report of a model call it when symbols have values. In a run, binding plans offsets with the
+// same function, planOffsets (runtime/Planner.h).
 //
 //===----------------------------------------------------------------------===//
 

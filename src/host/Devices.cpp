@@ -2,7 +2,7 @@
 
 #include "host/Devices.h"
 
-#include "tile/Attributes.h"
+#include "tile/ir/Levels.h"
 
 #include "perpend_module.h"
 
@@ -14,9 +14,8 @@ namespace perpend::host {
 
 const target::Machine &runnerOf(graph::CallKernelOp call, const target::Machine &machine) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-  auto name = kernel ? kernel->getAttrOfType<StringAttr>(tile::deviceAttribute) : StringAttr();
-  const target::Machine *device = name ? machine.device(name) : nullptr;
-  return device ? *device : machine;
+  const target::Machine *runner = kernel ? tile::machineOf(kernel, machine) : &machine;
+  return runner ? *runner : machine; // host-place-copies refuses a device that is not there
 }
 
 const target::Machine *runnerOf(LaunchOp launch, const target::Machine &machine) {
@@ -46,6 +45,16 @@ StringRef scratchMemoryOf(graph::CallKernelOp call, const target::Machine &machi
   llvm::copy_if(runner.reads, std::back_inserter(both),
                 [&](const std::string &name) { return llvm::is_contained(runner.writes, name); });
   return machine.farthest(both);
+}
+
+void setMemory(Value value, StringRef memory) {
+  if (auto place = dyn_cast<PlaceType>(value.getType()))
+    value.setType(PlaceType::get(place.getTensor(), memory));
+  else
+    value.setType(MemoryType::get(value.getContext(), StringAttr::get(value.getContext(), memory)));
+  for (Operation *user : value.getUsers())
+    if (auto place = dyn_cast<PlaceOp>(user))
+      setMemory(place.getPlace(), memory);
 }
 
 int64_t constantBytesIn(StringRef memory, ModuleOp module) {

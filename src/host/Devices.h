@@ -38,6 +38,9 @@ bool isPinned(mlir::Value value);
 /// Where a call's kernel has scratch memory: the farthest memory that its machine reads and writes.
 llvm::StringRef scratchMemoryOf(graph::CallKernelOp call, const target::Machine &machine);
 
+/// Moves a buffer, or a place, to another memory: its type and those of all places in it.
+void setMemory(mlir::Value value, llvm::StringRef memory);
+
 /// Bytes of the constants of a module that loading puts into a memory.
 int64_t constantBytesIn(llvm::StringRef memory, mlir::ModuleOp module);
 } // namespace perpend::host

@@ -1,10 +1,10 @@
 //===- Events.h - what may still run when an operation begins ---*- C++ -*-===//
 //
-// Asynchronous launches and copies end when their event happens. Two operations are in order if the later one begins
-// behind the event of the earlier one: through `after`, or because the host has waited. Without an order both may run
-// at the same time, in whatever memory they touch.
+// An asynchronous launch or copy signals its event when it has completed. Two operations are ordered if the later one
+// waits for the event of the earlier one: through `after`, or because the host has waited. Operations without an order
+// may run at the same time, even if they touch the same memory.
 //
-// Regions wait for what they start, so no event leaves one, and the first iteration of a loop stands for all of them.
+// A region waits for all that it starts, so no event leaves it, and one iteration of a loop is enough to analyse.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,9 +1,9 @@
 //===- FrozenTensors.h - detects changes of frozen weights ------*- C++ -*-===//
 //
-// Detects changes of the weights that torch.compile has frozen into a model. Every call checks them, so a check of a
-// tensor takes a fraction of a microsecond: it compares PyTorch's counter of in-place changes, the address, and a
-// sample of the memory, which changes from time to time. Only a thorough check reads the whole memory, and the check
-// of a tensor without a counter.
+// Detects changes of the weights that torch.compile has frozen into a model. Every call checks all of them, so a check
+// takes a fraction of a microsecond: it compares PyTorch's version counter, the address, and the hash of one sample of
+// the memory. From time to time it moves on to another sample. The whole memory is hashed by a thorough check only,
+// and for a tensor without a version counter.
 //
 //===----------------------------------------------------------------------===//
 

@@ -20,17 +20,6 @@ using namespace perpend;
 namespace {
 StringRef memoryOf(host::BufferOp buffer) { return buffer.getMemory().getType().getMemory().getValue(); }
 
-/// The type of a buffer and of its places.
-void setMemory(Value value, StringRef memory) {
-  if (auto place = dyn_cast<host::PlaceType>(value.getType()))
-    value.setType(host::PlaceType::get(place.getTensor(), memory));
-  else
-    value.setType(host::MemoryType::get(value.getContext(), StringAttr::get(value.getContext(), memory)));
-  for (Operation *user : value.getUsers())
-    if (auto place = dyn_cast<host::PlaceOp>(user))
-      setMemory(place.getPlace(), memory);
-}
-
 /// Values have 256 bytes: one fits the first scratchpad, two the second.
 target::Machine machineWithScratchpads() { return perpend::machineWithScratchpads(256, 512); }
 
@@ -102,7 +91,7 @@ TEST(Scratchpads, eachFlawIsFound) {
         }
 
     machine.mainMemories.push_back({"other"});
-    setMemory(buffer.getMemory(), "other");
+    host::setMemory(buffer.getMemory(), "other");
     EXPECT_FALSE(canRun(module, machine));
     memories += StringRef(module.messages).contains("M2: ") || StringRef(module.messages).contains("M4: ");
     machine.mainMemories.pop_back();
@@ -206,11 +195,11 @@ TEST(Scratchpads, namesOfMachines) {
 }
 
 namespace {
-/// `change` for each call of a device's kernel, if it has one.
-template <typename F> unsigned changeFarCalls(PlannedModule &module, F change) {
+/// `change` for each call of a kernel with such a name; returns their number.
+template <typename F> unsigned changeCalls(PlannedModule &module, StringRef ending, F change) {
   unsigned calls = 0;
   module.module->walk([&](graph::CallKernelOp call) {
-    if (call.getKernel().ends_with("_far"))
+    if (call.getKernel().ends_with(ending))
       change(call), ++calls;
   });
   return calls;
@@ -225,7 +214,7 @@ TEST(Scratchpads, mainSaysWhereValuesLie) {
     SCOPED_TRACE(seed);
     PlannedModule graph(seed, true), program(seed, true);
     Builder b(&program.context);
-    if (!changeFarCalls(program, [&](graph::CallKernelOp call) {
+    if (!changeCalls(program, "_far", [&](graph::CallKernelOp call) {
           call->setAttr(host::memoriesAttribute, b.getStrArrayAttr({"near"}));
         }))
       continue;
@@ -250,12 +239,14 @@ TEST(Scratchpads, whatMainMayNotSay) {
   const target::Machine machine = machineWithScratchpads(), alone;
   for (const char *text : {"[]", "\"near\"", "[1]", "[\"near\", \"near\"]", "[\"nowhere\"]", "[\"host\"]"})
     for (const target::Machine *each : {&machine, &alone}) {
-      PlannedModule module(1, true);
+      const bool hasDevice = each == &machine;
+      PlannedModule module(1, hasDevice);
       Attribute wrong = parseAttribute(text, &module.context);
-      if (each == &alone && StringRef(text) == "[\"host\"]")
+      if (!hasDevice && StringRef(text) == "[\"host\"]")
         continue; // where its kernels write
-      ASSERT_GT(
-          changeFarCalls(module, [&](graph::CallKernelOp call) { call->setAttr(host::memoriesAttribute, wrong); }), 0u);
+      ASSERT_GT(changeCalls(module, hasDevice ? "_far" : "",
+                            [&](graph::CallKernelOp call) { call->setAttr(host::memoriesAttribute, wrong); }),
+                0u);
       EXPECT_FALSE(module.plan("best", *each)) << text;
       EXPECT_NE(module.messages.find("host.memories: expected a name for each of 1 results, of a memory in which"),
                 std::string::npos)
@@ -292,4 +283,11 @@ func.func private @negate(%a: memref<?xf32>, %r: memref<?xf32>, %s: memref<?xi64
   ASSERT_EQ(got.size(), 2u) << module.messages;
   for (unsigned i : {0u, 1u})
     EXPECT_TRUE(llvm::all_of(got[i].elements<float>(), [&](float x) { return x == (i ? -3 : 3); }));
+}
+
+/// Also if nobody asks for copies: a device that the machine has not.
+TEST(Scratchpads, aDeviceThatIsNotThere) {
+  PlannedModule module(1, true);
+  EXPECT_FALSE(module.plan("best", target::Machine()));
+  EXPECT_NE(module.messages.find("expected one of the devices of"), std::string::npos) << module.messages;
 }

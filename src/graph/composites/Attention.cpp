@@ -56,7 +56,7 @@ static Value transposed(Builder &b, Value x) {
 }
 
 /// lhs [batch, heads, ..] times rhs [batch, fewer heads, ..], contracted over the last dimension of lhs and `rhsDim`.
-static Value headProduct(Builder &b, Value lhs, Value rhs, bool rhsTransposed) {
+static Value headProduct(Builder &b, Value lhs, Value rhs, bool rhsTransposed, StringRef rhsName) {
   if (!lhs || !rhs)
     return {};
   Shape left = shapeOf(lhs), right = shapeOf(rhs);
@@ -64,7 +64,8 @@ static Value headProduct(Builder &b, Value lhs, Value rhs, bool rhsTransposed) {
     return b.matmul(lhs, rhsTransposed ? transposed(b, rhs) : rhs);
   std::optional<SymbolicInt> group = divideEvenly(left[1], right[1]);
   if (!group)
-    return b.fail("attention: " + left[1].str() + " query heads do not divide by " + right[1].str() + " key heads");
+    return b.fail("attention: " + left[1].str() + " query heads are no multiple of " + right[1].str() + " " + rhsName +
+                  " heads");
   Value grouped = b.reshape(lhs, {left[0], right[1], *group, left[2], left[3]});
   Value product = b.contract(grouped, rhs, {0, 1}, {0, 1}, {4}, {rhsTransposed ? 3 : 2});
   if (!product)
@@ -79,7 +80,7 @@ Value divideByRoot(Builder &b, Value x, const SymbolicInt &size) {
 }
 
 static Value scaledScores(Builder &b, Value query, Value key, const std::optional<double> &scale) {
-  Value scores = headProduct(b, query, key, /*rhsTransposed=*/true);
+  Value scores = headProduct(b, query, key, /*rhsTransposed=*/true, "key");
   if (!scores)
     return {};
   if (scale)
@@ -237,7 +238,7 @@ AttentionResult attend(Builder &b, Value query, Value key, Value value, const At
   Value logits = form.softmaxType ? b.cast(result.masked, form.softmaxType) : result.masked;
   Value probabilities = probabilitiesOf(b, changed(logits, form.changeLogits), form.sinks, canBeEmpty);
   result.probabilities = castLike(b, changed(probabilities, form.changeProbabilities), q);
-  result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false), query);
+  result.result = castLike(b, headProduct(b, result.probabilities, v, /*rhsTransposed=*/false, "value"), query);
   if (shared)
     for (Value *x : {&result.result, &result.scores, &result.capped, &result.masked, &result.probabilities})
       *x = shared->part(b, *x);

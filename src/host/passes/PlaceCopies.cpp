@@ -22,7 +22,7 @@
 #include "host/Devices.h"
 #include "host/Host.h"
 #include "host/passes/Passes.h"
-#include "tile/Attributes.h"
+#include "tile/ir/Levels.h"
 #include "tile/kernel/Variants.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -89,6 +89,9 @@ private:
 
   /// What a person may have written, of all calls: everything behind trusts it.
   LogicalResult checkMemories(graph::CallKernelOp call) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    if (kernel && !tile::machineOf(kernel, target))
+      return tile::reportDevice(kernel, target);
     Attribute given = call->getAttr(memoriesAttribute);
     if (!given)
       return success();

@@ -95,15 +95,5 @@ private:
           .Default(false);
     });
   }
-
-  static void setMemory(Value value, StringRef memory) {
-    if (auto place = dyn_cast<PlaceType>(value.getType()))
-      value.setType(PlaceType::get(place.getTensor(), memory));
-    else
-      value.setType(MemoryType::get(value.getContext(), StringAttr::get(value.getContext(), memory)));
-    for (Operation *user : value.getUsers())
-      if (auto place = dyn_cast<PlaceOp>(user))
-        setMemory(place.getPlace(), memory);
-  }
 };
 } // namespace

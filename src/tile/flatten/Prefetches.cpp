@@ -3,8 +3,8 @@
 // A row is the contiguous elements that one iteration reads or writes. The hardware prefetcher detects a row only
 // after its first accesses, and stops at the end of a page; if rows are as long as a page, each starts with a miss. So
 // a loop with prefetchAnnotation prefetches the rows of a later iteration. Prefetching beyond the last row is
-// harmless. If an intrinsic reads the same rows in all iterations of an inner loop, its calls share the prefetches of
-// the next ones.
+// harmless. If an intrinsic reads the same rows in every iteration of an inner loop, the prefetch of the later rows is
+// divided among its calls.
 //
 //===----------------------------------------------------------------------===//
 

@@ -1,8 +1,8 @@
 //===- Expand.h - emits the code of intrinsics ------------------*- C++ -*-===//
 //
-// FlattenBlocks uses this for blocks that an intrinsic computes: it emits the
-// code of the intrinsic's emitter, or a call of its implementation. If the block
-// may be smaller than the intrinsic, it also emits a path for that case.
+// FlattenBlocks calls expandIntrinsic() for blocks that an intrinsic computes. It emits code through the intrinsic's
+// emitter, or a call of its implementation. If the block may be smaller than the intrinsic, which does not take fewer
+// elements, it also emits a branch with the original loops.
 //
 //===----------------------------------------------------------------------===//
 

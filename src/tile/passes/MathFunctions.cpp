@@ -2,7 +2,7 @@
 //
 // Elementary functions of f32 (of f64: DoubleFunctions.cpp). The common pattern: reduce the argument to a short
 // interval, evaluate a polynomial there, undo the reduction. Where digits cancel only near 0 (tanh, sinh, erf),
-// another polynomial is used there. Functions whose reduction needs more precision than f32 has (pow, log1p, log2,
+// another polynomial is used there. Functions that need more precision than f32 has (pow, log1p, log2,
 // log10, inverse hyperbolic functions, the argument of sin, cos and tan) compute it in f64 ("wide") and round once.
 //
 // docs/derive_math_coefficients.py computes the coefficients of the polynomials.

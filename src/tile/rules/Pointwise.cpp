@@ -1,8 +1,9 @@
 //===- Pointwise.cpp - the rule for elementwise computations --------------===//
 //
-// For kernels without reductions whose results have one shape: maps, views, and computations on them. Loops that all
-// operands traverse with one stride are joined. The last remaining loop is vectorised (the last but one, if the last
-// has at most 4 iterations); the outer ones are the units, which threads share.
+// For kernels without reductions whose results have one shape: maps, views, and computations on them. The innermost
+// loops that all operands traverse with one stride are joined. The innermost loop that remains is vectorised (the one
+// around it, if it has at most 4 iterations). The outer loops are the units, which threads share; if they are too few,
+// the vectorised loop is split, and its parts are units, too.
 //
 //   transform_block_layout %b, (i0, i1, i2) -> (i0, i1*5 + i2)   (joins loops that all operands traverse as one)
 //   %i_p0, %i_p1 = loop_partition %i, [56, _]  (if code selects by the loop's index, as after a concat)

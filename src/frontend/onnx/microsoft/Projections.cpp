@@ -81,9 +81,9 @@ static bool checkMaskedDecoder(Node &node) {
     return false;
   bool isShared = node.attributes.getInt("past_present_share_buffer");
   if (!past || node.attributes.getInt("do_rotary") || node.input(8))
-    return node.fail("expected a past, no rotations (do_rotary) and no beams that share a cache"
-                     "\nhint: rotate query and key before this node, gather the past by beams, and give an empty past "
-                     "at first"),
+    return node.fail("expected the input past, and neither do_rotary nor the input cache_indirection (beams)"
+                     "\nhint: rotate query and key before this node, reorder the past by beams with Gather, and give "
+                     "an empty past in the first step"),
            false;
   if (isShared && (!node.input(6) || !exactDiv(shapeOf(past)[4], neighbours(past))))
     return node.fail("a shared past needs past_sequence_length and heads of a multiple of " + neighbours(past).str() +
