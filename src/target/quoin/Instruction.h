@@ -10,6 +10,7 @@
 
 #include "target/quoin/Config.h"
 
+#include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
 #include <string>
@@ -35,6 +36,7 @@ struct Operand {
 struct Token {
   Unit peer = Unit::SEQ;
   uint8_t id = 0;
+  bool isConditional = false; ///< waits only in the first iteration, sets only in the last (loopMask)
 
   bool operator==(const Token &) const = default;
 };
@@ -60,12 +62,11 @@ struct Instruction {
   Activation activation = Activation::None;
   bool variant0 = false, variant1 = false; ///< flags that the instruction's entry in the table names
   bool zero = false;                       ///< zero@first: the accumulators begin at 0 in the first iteration
-  bool waitFirst = false, setLast = false; ///< waits only in the first, sets only in the last iteration
   uint8_t loopMask = 0; ///< bit l: first and last are those of loop l; of several loops, all must be; 0: always both
   bool saturate = false;
   uint8_t rounding = 0; ///< of rsz.nn: 0 floor, 1 ceil, 2 nearest, ties down, 3 nearest, ties up
 
-  std::vector<Token> wait, set; ///< at most 4 each
+  llvm::SmallVector<Token, 4> wait, set; ///< at most 4 each
 
   std::array<Operand, numOperands> operands;
   Operand &dst() { return operands[Dst]; }

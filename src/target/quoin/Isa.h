@@ -75,13 +75,45 @@ enum Field : uint32_t {
 enum class CycleKind : uint8_t { Control, Transfer, Feed, Matrix, Vector, VectorReduce, Scalar };
 
 /// Operands in the order of the encoding.
-enum OperandIndex : unsigned { Dst, Src0, Src1, Src2 };
+enum OperandIndex : uint8_t { Dst, Src0, Src1, Src2 };
 inline constexpr unsigned numOperands = 4;
 
+/// The elements that an operand has, of the instruction's extents (Access.cpp).
+enum class Shape : uint8_t {
+  Nothing, ///< no memory: absent, a register or a number
+  Full,    ///< e2 planes of e1 rows of e0 elements
+  FullI32, ///< Full, of i32
+  Plane,   ///< e1 rows of e0 elements
+  Line,    ///< e0 elements
+  Transposed,
+  Permuted,
+  Padded,
+  PaddedRows,
+  Table,
+  Index,
+  Table256,
+  Image,
+  Reduced,
+  ReducedPair,
+  Pairs,
+  Pairs1,
+  PairsBoth,
+  FractalA,
+  FractalB,
+  FractalTaps,
+  Fractal, ///< TileC in L0C, FractalA elsewhere
+  TileC,
+  ZeroPoints,
+  Address, ///< an address, of which nothing is known
+  Element,
+};
+
 struct OperandInfo {
-  uint8_t spaces = 0;     ///< bit s: Space s is allowed; 0: the instruction has no such operand
-  uint16_t alignment = 1; ///< in bytes; 0: that of the element type
+  uint8_t spaces = 0;     ///< bit s: Space s is allowed; bit 0: a number; 0: the instruction has no such operand
+  Shape shape = Shape::Nothing;
+  uint16_t alignment = 0; ///< in bytes; 0: that of the element type
   bool isOptional = false;
+  bool isWritten = false; ///< dst is, and some others
 
   bool exists() const { return spaces != 0; }
   bool allows(Space space) const { return spaces >> unsigned(space) & 1; }
@@ -101,9 +133,11 @@ struct InstructionInfo {
   std::array<OperandInfo, numOperands> operands;
   llvm::ArrayRef<TypeRule> types;
   uint8_t modes;                     ///< bit m: Operands m is allowed; 0: it has no operand modes
+  OperandIndex modeOperand;          ///< the operand to which the mode applies
   uint32_t fields;                   ///< set of Field
+  uint32_t maxAxis;                  ///< if it has FieldAxis
   std::array<uint32_t, 3> maxExtent; ///< of e0, e1, e2; 0: the extent is not used and must be 0
-  std::array<llvm::StringLiteral, 3> extentNames;
+  std::array<llvm::StringLiteral, 3> extentNames; ///< as the assembler knows them
   CycleKind cycleKind;
   unsigned cycleRate; ///< Vector: passes for each 128 bytes; Feed: bytes for each cycle
   std::array<llvm::StringLiteral, 2> variants; ///< names of the two flags of its own

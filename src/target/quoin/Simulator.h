@@ -4,17 +4,11 @@
 #define PERPEND_TARGET_QUOIN_SIMULATOR_H
 
 #include "target/quoin/Program.h"
+#include "target/quoin/Trap.h"
 
 #include <memory>
 
 namespace perpend::quoin {
-
-enum class TrapCode : uint8_t {
-#define QUOIN_TRAP(name, text) name,
-#include "target/quoin/Traps.def"
-#undef QUOIN_TRAP
-};
-llvm::StringRef nameOf(TrapCode code); ///< such as "E_OOB"
 
 /// Why a run ended early. `message` has the numbers involved; `location` is empty if the instruction names none.
 struct Trap {
