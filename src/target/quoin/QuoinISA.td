@@ -648,8 +648,8 @@ class Flag<int opcode, string name, string text> : Control<opcode, name, text> {
   let Fields = "Axis";
   let Extents = "tokens:15";
 }
-def setf : Flag<0xC09, "setf", "Adds tokens to a flag."> { let AxisMax = 1023; }
-def waitf : Flag<0xC0A, "waitf", "Waits until the flag has the tokens, and takes them."> { let AxisMax = 1023; }
+def setf : Flag<0xC09, "setf", "Adds tokens to a flag, in the queue of its source: after what that unit was told before."> { let AxisMax = 1023; }
+def waitf : Flag<0xC0A, "waitf", "Waits until the flag has the tokens, and takes them, in the queue of its destination: what that unit is told later comes after."> { let AxisMax = 1023; }
 def fence : Control<0xC0B, "fence", "Waits until all queues of the core are empty.">;
 def bar : Control<0xC0C, "bar", "Waits until all cores of the mask have come to barrier axis."> { let Fields = "Axis Mask"; let AxisMax = 15; }
 def semp : Control<0xC0D, "semp", "Adds tokens to semaphore axis of the cluster."> {

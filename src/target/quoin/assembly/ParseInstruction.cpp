@@ -97,7 +97,7 @@ bool Parser::parseControl(Instruction &instruction) {
     unsigned id;
     if (!parseFlag(source, destination, id) || !expect(","))
       return false;
-    instruction.axis = unsigned(source) | unsigned(destination) << 3 | id << 6;
+    instruction.axis = FlagName{source, destination, uint8_t(id)}.axis();
     return parseUnsigned(instruction.extent[0]);
   }
   case Opcode::bar:
