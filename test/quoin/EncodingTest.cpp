@@ -82,7 +82,8 @@ TEST(Object, ReadsWhatItWrote) {
 TEST(Object, RefusesAnotherConfiguration) {
   Program program = programOf({Instruction()});
   std::vector<uint8_t> bytes = writeObject(program);
-  auto name = std::search(bytes.begin(), bytes.end(), "qn-c8", "qn-c8" + 5);
+  constexpr llvm::StringLiteral text = "qn-c8";
+  auto name = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
   ASSERT_NE(name, bytes.end());
   name[9] ^= 1; // the number of clusters follows the name
   llvm::Expected<Program> read = readObject({llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "x.qn"});

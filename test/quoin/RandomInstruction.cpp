@@ -38,8 +38,8 @@ private:
   }
   void drawTypes(const TypeRule &rule) {
     in.dstType = typeIn(rule.dst);
-    in.src0Type = rule.same && rule.src0 ? in.dstType : typeIn(rule.src0);
-    in.src1Type = rule.same && rule.src1 ? in.dstType : typeIn(rule.src1);
+    in.src0Type = rule.equality != TypeRule::Independent && rule.src0 ? in.dstType : typeIn(rule.src0);
+    in.src1Type = rule.equality == TypeRule::AllEqual && rule.src1 ? in.dstType : typeIn(rule.src1);
     if (isImmediate(Src1))
       in.src1Type = DType::None;
   }

@@ -17,7 +17,7 @@ constexpr llvm::StringLiteral disassemblerUsage = "usage: quoin-dis FILE.qn";
 constexpr llvm::StringLiteral verifierUsage = "usage: quoin-verify FILE";
 constexpr llvm::StringLiteral simulatorUsage =
     "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... [--mode=func|cycle|time] [--report] "
-    "[--json=FILE] [--trace=FILE] [--seed=N] [--no-checks] [--trap-nan]";
+    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--no-checks] [--trap-nan]";
 
 llvm::Error assembleFile(CommandLine &line) {
   std::optional<std::string> output = line.takeOption("output"), scalar = line.takeOption("scalar");
@@ -133,9 +133,9 @@ llvm::Expected<SimulatorArguments> parseSimulatorArguments(CommandLine &line) {
   bool isTimed = arguments.hasReport || !arguments.json.empty() || !arguments.trace.empty();
   if (llvm::Error error = parseMode(line.takeOption("mode").value_or(isTimed ? "cycle" : "func"), arguments.options.mode))
     return std::move(error);
-  std::string seed = line.takeOption("seed").value_or("0");
-  if (llvm::StringRef(seed).getAsInteger(10, arguments.options.seed))
-    return llvm::createStringError("--seed=" + seed + " is no number");
+  for (auto [key, value] : {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions)})
+    if (std::optional<std::string> text = line.takeOption(key); text && llvm::StringRef(*text).getAsInteger(10, *value))
+      return llvm::createStringError("--" + llvm::Twine(key) + "=" + *text + " is no number");
   if (line.takeFlag("no-checks"))
     arguments.options.checkRaces = arguments.options.checkUninitialised = false;
   arguments.options.trapNaN = line.takeFlag("trap-nan");
