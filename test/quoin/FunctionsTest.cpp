@@ -82,9 +82,10 @@ TEST(Power, IsNearTheExactValue) {
 TEST(Halves, AllConvertThereAndBack) {
   for (uint32_t bits = 0; bits < 65536; ++bits) {
     float value = floatOfHalf(uint16_t(bits));
-    if (value == value)
+    if (value == value) {
       EXPECT_EQ(halfOfFloat(value), bits);
-    EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(float(std::bit_cast<_Float16>(uint16_t(bits)))));
+      EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(float(std::bit_cast<_Float16>(uint16_t(bits)))));
+    }
     if (float brain = floatOfBrain(uint16_t(bits)); brain == brain)
       EXPECT_EQ(brainOfFloat(brain), bits);
   }
