@@ -13,11 +13,14 @@
   setf MX>FD:1, 2     // free halves of L0A
   setf VX>MX:0, 2     // free halves of L0C
   setf ST>VX:0, 2     // free slots of C in L1
+  ld.1d f16 L1[a0], DDR[A], e0=32768 wait FD>LD:0 set LD>FD:0
   loop l0, 8 {
     ld.tr f16 L1[bt+l0*64K], DDR[B+l0*128], e=(64,512), s=512 set LD>FD:1
   }
+  loop l0, 7 {          // all loads are in the queue before the first product
+    ld.1d f16 L1[a0+64K-l0%2*64K], DDR[A+64K+l0*64K], e0=32768 wait FD>LD:0 set LD>FD:0
+  }
   loop l0, 8 {
-    ld.2d f16 L1[a0+l0%2*64K], DDR[A+l0*64K], e=(512,64) wait FD>LD:0 set LD>FD:0
     waitf LD>FD:0, 1
     waitf VX>MX:0, 1
     loop l1, 2 {
