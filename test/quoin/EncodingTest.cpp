@@ -34,7 +34,8 @@ Program programOf(const std::vector<Instruction> &instructions) {
   Instruction halt;
   halt.opcode = Opcode::halt;
   program.cores[0].push_back(halt);
-  program.symbols = {{"x", Symbol::Kind::Input, Space::DDR, 0, 64, 128}, {"y", Symbol::Kind::Scratch, Space::L1, 2, 0, 64}};
+  program.symbols = {{"x", Symbol::Kind::Input, Space::DDR, 0, 64, 128},
+                     {"y", Symbol::Kind::Scratch, Space::L1, 2, 0, 64}};
   program.data = {{0, 64, {1, 2, 3}}};
   program.scalar.image = {0x67, 0x80, 0, 0};
   program.scalar.entries = {{"f", 0}};
@@ -74,7 +75,8 @@ TEST(Object, ReadsWhatItWrote) {
   Program program = programOf(someInstructions(2));
   ASSERT_EQ(check(program), "");
   std::vector<uint8_t> bytes = writeObject(program);
-  llvm::Expected<Program> read = readObject({llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "x.qn"});
+  llvm::Expected<Program> read =
+      readObject({llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "x.qn"});
   ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
   EXPECT_TRUE(*read == program);
 }
@@ -86,7 +88,8 @@ TEST(Object, RefusesAnotherConfiguration) {
   auto name = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
   ASSERT_NE(name, bytes.end());
   name[9] ^= 1; // the number of clusters follows the name
-  llvm::Expected<Program> read = readObject({llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "x.qn"});
+  llvm::Expected<Program> read =
+      readObject({llvm::StringRef(reinterpret_cast<const char *>(bytes.data()), bytes.size()), "x.qn"});
   ASSERT_FALSE(bool(read));
   EXPECT_NE(llvm::toString(read.takeError()).find("checksum"), std::string::npos);
 }
@@ -101,7 +104,8 @@ TEST(Object, AnyBytesAreSafe) {
       changed[random() % (random() % 2 ? changed.size() : 256)] = uint8_t(random());
     if (random() % 4 == 0)
       changed.resize(random() % changed.size());
-    llvm::Expected<Program> read = readObject({llvm::StringRef(reinterpret_cast<const char *>(changed.data()), changed.size()), "x.qn"});
+    llvm::Expected<Program> read =
+        readObject({llvm::StringRef(reinterpret_cast<const char *>(changed.data()), changed.size()), "x.qn"});
     if (!read)
       EXPECT_FALSE(llvm::toString(read.takeError()).empty());
     else
@@ -116,7 +120,8 @@ TEST(Assembly, ReadsWhatItPrinted) {
   ASSERT_TRUE(bool(again)) << llvm::toString(again.takeError());
   ASSERT_EQ(again->cores[0].size(), program.cores[0].size());
   for (size_t index = 0; index < program.cores[0].size(); ++index)
-    ASSERT_EQ(again->cores[0][index], program.cores[0][index]) << toString(program.cores[0][index]) << "\n" << toString(again->cores[0][index]);
+    ASSERT_EQ(again->cores[0][index], program.cores[0][index]) << toString(program.cores[0][index]) << "\n"
+                                                               << toString(again->cores[0][index]);
   EXPECT_TRUE(*again == program);
 }
 

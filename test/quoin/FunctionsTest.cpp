@@ -41,7 +41,8 @@ void expectNear(const Function &function, float x, int64_t units) {
     EXPECT_TRUE(ours != ours) << function.name << "(" << x << ") is " << ours;
     return;
   }
-  EXPECT_LE(std::abs(ordered(ours) - ordered(exact)), units) << function.name << "(" << x << ") is " << ours << ", expected " << exact;
+  EXPECT_LE(std::abs(ordered(ours) - ordered(exact)), units)
+      << function.name << "(" << x << ") is " << ours << ", expected " << exact;
   EXPECT_EQ(std::signbit(ours), std::signbit(exact)) << function.name << "(" << x << ")";
 }
 
@@ -60,17 +61,20 @@ TEST_P(Transcendental, OnRandomSingles) {
     expectNear(GetParam(), std::bit_cast<float>(uint32_t(random())), 1);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, Transcendental, testing::ValuesIn(functions), [](const auto &info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(All, Transcendental, testing::ValuesIn(functions),
+                         [](const auto &info) { return info.param.name; });
 
 TEST(Power, IsNearTheExactValue) {
   std::mt19937 random(2);
-  const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN, 2.0f, -2.0f, 3.0f, 0.5f, -0.5f, 1e30f, 1e-30f, 16777216.0f, -3.0f};
+  const float special[] = {0.0f,  -0.0f, 1.0f, -1.0f, INFINITY, -INFINITY, NAN,         2.0f,
+                           -2.0f, 3.0f,  0.5f, -0.5f, 1e30f,    1e-30f,    16777216.0f, -3.0f};
   auto expect = [](float a, float b) {
     float ours = power(a, b), exact = float(std::pow(double(a), double(b)));
     if (exact != exact)
       EXPECT_TRUE(ours != ours) << a << "^" << b;
     else
-      EXPECT_LE(std::abs(ordered(ours) - ordered(exact)), 1) << a << "^" << b << " is " << ours << ", expected " << exact;
+      EXPECT_LE(std::abs(ordered(ours) - ordered(exact)), 1)
+          << a << "^" << b << " is " << ours << ", expected " << exact;
   };
   for (float a : special)
     for (float b : special)
@@ -84,7 +88,8 @@ TEST(Halves, AllConvertThereAndBack) {
     float value = floatOfHalf(uint16_t(bits));
     if (value == value) {
       EXPECT_EQ(halfOfFloat(value), bits);
-      EXPECT_EQ(std::bit_cast<uint32_t>(value), std::bit_cast<uint32_t>(float(std::bit_cast<_Float16>(uint16_t(bits)))));
+      EXPECT_EQ(std::bit_cast<uint32_t>(value),
+                std::bit_cast<uint32_t>(float(std::bit_cast<_Float16>(uint16_t(bits)))));
     }
     if (float brain = floatOfBrain(uint16_t(bits)); brain == brain)
       EXPECT_EQ(brainOfFloat(brain), bits);

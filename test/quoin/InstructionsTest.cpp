@@ -82,7 +82,9 @@ private:
   void fillPairs(const Access &access) {
     uint32_t key = instruction.dstType == DType::F32 ? std::bit_cast<uint32_t>(1.5f) : 3;
     for (uint64_t at = 0; at < access.sizeBytes(); at += 8) {
-      uint32_t value = instruction.opcode == Opcode::merge ? key : instruction.dstType == DType::F32 ? std::bit_cast<uint32_t>(float(random() % 7)) : random() % 7;
+      uint32_t value = instruction.opcode == Opcode::merge ? key
+                       : instruction.dstType == DType::F32 ? std::bit_cast<uint32_t>(float(random() % 7))
+                                                           : random() % 7;
       std::memcpy(&model[access.space][access.byte + at], &value, 4);
     }
   }
@@ -108,8 +110,8 @@ private:
       const uint8_t *found = state->memoryOf(0, space).data();
       for (uint64_t byte = 0; byte < model[space].size(); ++byte)
         if (found[byte] != model[space][byte] && !isNear(space, byte)) {
-          ADD_FAILURE() << toString(instruction) << "\n  byte " << byte << " of " << nameOf(space).str() << " is " << int(found[byte])
-                        << ", expected " << int(model[space][byte]);
+          ADD_FAILURE() << toString(instruction) << "\n  byte " << byte << " of " << nameOf(space).str() << " is "
+                        << int(found[byte]) << ", expected " << int(model[space][byte]);
           return;
         }
     }
@@ -164,8 +166,8 @@ TEST(Table, HasTheInstructionsOfTheSpecification) {
   std::map<char, unsigned> counts;
   for (const InstructionInfo &info : allInstructions())
     ++counts[info.family];
-  std::map<char, unsigned> expected = {{'A', 10}, {'B', 10}, {'C', 3}, {'D', 10}, {'E', 7}, {'F', 27}, {'G', 24},
-                                       {'H', 8},  {'I', 9},  {'J', 14}, {'K', 5}, {'L', 17}, {'M', 3}};
+  std::map<char, unsigned> expected = {{'A', 10}, {'B', 10}, {'C', 3},  {'D', 10}, {'E', 7},  {'F', 27}, {'G', 24},
+                                       {'H', 8},  {'I', 9},  {'J', 14}, {'K', 5},  {'L', 17}, {'M', 3}};
   EXPECT_EQ(counts, expected);
   EXPECT_EQ(tensorInstructions().size(), 127u);
 }

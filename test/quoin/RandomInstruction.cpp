@@ -79,7 +79,8 @@ private:
     bool isTable = in.info().operands[Src0].shape == Shape::Table || in.info().operands[Dst].shape == Shape::Table;
     bool isDiagonal = index == 1 && (in.opcode == Opcode::tri || in.opcode == Opcode::mm_mask);
     bool isInt = in.info().has(FieldIntImm) || isDiagonal ||
-                 (!isFloat(in.dstType) && !isFloat(in.src0Type) && in.info().family != 'H') || (in.opcode == Opcode::clip && !isFloat(in.src0Type));
+                 (!isFloat(in.dstType) && !isFloat(in.src0Type) && in.info().family != 'H') ||
+                 (in.opcode == Opcode::clip && !isFloat(in.src0Type));
     if (isTable)
       in.imm[index] = 1 + below(20);
     else if (isInt)
@@ -171,7 +172,8 @@ private:
 };
 } // namespace
 
-std::optional<Instruction> randomInstruction(Opcode opcode, const TypeRule *rule, Operands mode, const Config &config, std::mt19937_64 &random) {
+std::optional<Instruction> randomInstruction(Opcode opcode, const TypeRule *rule, Operands mode, const Config &config,
+                                             std::mt19937_64 &random) {
   Drawing drawing(config, random);
   for (unsigned tries = 0; tries < 400; ++tries) {
     Instruction instruction = drawing.draw(opcode, rule, mode);

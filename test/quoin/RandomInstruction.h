@@ -12,7 +12,8 @@ namespace perpend::quoin::test {
 
 /// An instruction of that opcode, type rule and mode that `check` accepts on the configuration, of small extents, with
 /// random strides, addresses and fields. None: after some tries there was no legal one.
-std::optional<Instruction> randomInstruction(Opcode opcode, const TypeRule *rule, Operands mode, const Config &config, std::mt19937_64 &random);
+std::optional<Instruction> randomInstruction(Opcode opcode, const TypeRule *rule, Operands mode, const Config &config,
+                                             std::mt19937_64 &random);
 
 } // namespace perpend::quoin::test
 

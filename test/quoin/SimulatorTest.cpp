@@ -39,43 +39,51 @@ void expectTrap(llvm::StringRef text, TrapCode code, llvm::StringRef part, llvm:
 }
 
 TEST(Traps, RaceIsFoundInEachOrder) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16)\n mov f32 L1[64], L1[0], e=(16) wait LD>VX:0\n ld.fill f32 L1[64], e=(16) set LD>VX:0\n halt",
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n neg f32 L1[64], L1[0], e=(16) wait LD>VX:0\n ld.fill "
+             "f32 L1[0], e=(16)\n halt",
              TrapCode::RACE, "no flag orders the two");
 }
 
 TEST(Traps, UninitialisedReadNamesTheByte) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n mov f32 L1[128], L1[0], e=(17) wait LD>VX:0\n halt", TrapCode::UNINIT,
-             "byte 64 of L1 was never written");
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n mov f32 L1[128], L1[0], e=(17) wait LD>VX:0\n halt",
+             TrapCode::UNINIT, "byte 64 of L1 was never written");
 }
 
 TEST(Traps, DeadlockNamesTheCycle) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) wait VX>LD:1 set LD>VX:2\n neg f32 L1[64], L1[0], e=(16) wait LD>VX:2 set VX>LD:1\n halt",
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) wait VX>LD:1 set LD>VX:2\n neg f32 L1[64], L1[0], e=(16) wait "
+             "LD>VX:2 set VX>LD:1\n halt",
              TrapCode::DEADLOCK, "unit LD of core 0 waits at instruction 0 for tokens of VX>LD:1");
 }
 
 TEST(Traps, FlagsOverflow) {
-  expectTrap(".core 0\n loop l0, 16 {\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n }\n halt", TrapCode::FLAG, "more than 15 tokens");
+  expectTrap(".core 0\n loop l0, 16 {\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n }\n halt", TrapCode::FLAG,
+             "more than 15 tokens");
 }
 
 TEST(Traps, FlagsAreLeft) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:3\n halt", TrapCode::FLAG, "flag LD>VX:3 has 1 tokens at the end");
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:3\n halt", TrapCode::FLAG,
+             "flag LD>VX:3 has 1 tokens at the end");
 }
 
 TEST(Traps, AddressOfALoopLeavesTheMemory) {
-  expectTrap(".core 0\n loop l0, 5 {\n ld.fill f32 L1[l0*16K], e=(16)\n }\n halt", TrapCode::OOB, "of L1, which has 65536");
+  expectTrap(".core 0\n loop l0, 5 {\n ld.fill f32 L1[l0*16K], e=(16)\n }\n halt", TrapCode::OOB,
+             "of L1, which has 65536");
 }
 
 TEST(Traps, AddressOfALoopIsNotAligned) {
-  expectTrap(".core 0\n loop l0, 5 {\n ld.fill f32 L1[l0*2], e=(16)\n }\n halt", TrapCode::ALIGN, "not aligned to 4 bytes");
+  expectTrap(".core 0\n loop l0, 5 {\n ld.fill f32 L1[l0*2], e=(16)\n }\n halt", TrapCode::ALIGN,
+             "not aligned to 4 bytes");
 }
 
 TEST(Traps, AddressesOfALoopOverlap) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(64) set LD>VX:0\n waitf LD>VX:0, 1\n loop l0, 2 {\n neg f32 L1[64-l0*32], L1[0], e=(16)\n }\n halt",
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(64) set LD>VX:0\n waitf LD>VX:0, 1\n loop l0, 2 {\n neg f32 "
+             "L1[64-l0*32], L1[0], e=(16)\n }\n halt",
              TrapCode::OVERLAP, "dst overlaps src0");
 }
 
 TEST(Traps, IndexIsOutsideOfItsTable) {
-  expectTrap(".constant i, DDR, 8\n.data i, i32, 1, 4\n.core 0\n ld.fill f32 L1[0], e=(64)\n ld.1d i32 L1[1024], DDR[i], e0=2 set LD>VX:0\n"
+  expectTrap(".constant i, DDR, 8\n.data i, i32, 1, 4\n.core 0\n ld.fill f32 L1[0], e=(64)\n ld.1d i32 L1[1024], "
+             "DDR[i], e0=2 set LD>VX:0\n"
              " gather f32,i32->f32 L1[2048], L1[0], L1[1024], e=(8,2), imm=4 wait LD>VX:0\n halt",
              TrapCode::INDEX, "index 4 of row 1 in a table of 4 rows");
 }
@@ -83,16 +91,18 @@ TEST(Traps, IndexIsOutsideOfItsTable) {
 TEST(Traps, TrapHasACode) { expectTrap(".core 0\n trap 7\n halt", TrapCode::USER, "code 7"); }
 
 TEST(Traps, LocationIsNamed) {
-  expectTrap(".core 0\n.loc \"node 'conv1'\"\n ld.fill f32 L1[0], e=(16)\n neg f32 L1[64], L1[0], e=(16)\n halt", TrapCode::RACE, "node 'conv1'");
+  expectTrap(".core 0\n.loc \"node 'conv1'\"\n neg f32 L1[64], L1[0], e=(16)\n halt", TrapCode::UNINIT, "node 'conv1'");
 }
 
 TEST(Traps, LifetimeThatEnded) {
-  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n fence\n mark L1[0], 64, end\n neg f32 L1[64], L1[0], e=(16) wait LD>VX:0\n halt",
-             TrapCode::UNINIT, "byte 0 of L1");
+  expectTrap(".core 0\n ld.fill f32 L1[0], e=(16) set LD>VX:0\n fence\n mark L1[0], 64, end\n neg f32 L1[64], L1[0], "
+             "e=(16) wait LD>VX:0\n halt",
+             TrapCode::STALE, "byte 0 of L1 belongs to a lifetime that ended");
 }
 
 TEST(Cores, BarrierOrdersThem) {
-  llvm::StringRef good = ".scratch s, LLB, 64\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n st.1d f32 LLB[s], L1[0], e0=16 wait LD>ST:0\n"
+  llvm::StringRef good = ".scratch s, LLB, 64\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n st.1d f32 LLB[s], "
+                         "L1[0], e0=16 wait LD>ST:0\n"
                          " fence\n bar 0, 3\n halt\n.core 1\n bar 0, 3\n ld.1d f32 L1[0], LLB[s], e0=16\n halt";
   EXPECT_FALSE(runWith(assembled(good, "qn-c8"), {}).has_value());
   std::string bad = good.str();
@@ -109,9 +119,11 @@ TEST(Cores, BarrierOrdersThem) {
 }
 
 TEST(Cores, SemaphoreOrdersThem) {
-  Program program = assembled(".scratch s, LLB, 64\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n st.1d f32 LLB[s], L1[0], e0=16 wait LD>ST:0 set ST>SEQ:0\n"
-                              " waitf ST>SEQ:0, 1\n semp 5, 1\n halt\n.core 1\n semw 5, 1\n ld.1d f32 L1[0], LLB[s], e0=16\n halt",
-                              "qn-c8");
+  Program program =
+      assembled(".scratch s, LLB, 64\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n st.1d f32 LLB[s], L1[0], e0=16 "
+                "wait LD>ST:0 set ST>SEQ:0\n"
+                " waitf ST>SEQ:0, 1\n semp 5, 1\n halt\n.core 1\n semw 5, 1\n ld.1d f32 L1[0], LLB[s], e0=16\n halt",
+                "qn-c8");
   for (uint64_t seed = 0; seed < 8; ++seed) {
     SimulatorOptions options;
     options.seed = seed;
@@ -119,13 +131,42 @@ TEST(Cores, SemaphoreOrdersThem) {
   }
 }
 
+/// Both cores add to one element: the sum is that of the order of cores, however they run.
+TEST(Cores, AddInTheirOrder) {
+  std::string text = ".output y, DDR, 64\n.core 0\n ld.fill f32 L1[0], e=(16), imm=-1e8 set LD>ST:0\n st.1d f32 "
+                     "DDR[y], L1[0], e0=16 wait LD>ST:0\n fence\n"
+                     " bar 0, 3\n ld.fill f32 L1[64], e=(16), imm=1.0 set LD>ST:0\n st.add f32 DDR[y], L1[64], e0=16 "
+                     "wait LD>ST:0\n fence\n bar 1, 3\n"
+                     " ld.1d f32 L1[128], DDR[y], e0=16\n halt\n"
+                     ".core 1\n bar 0, 3\n ld.fill f32 L1[64], e=(16), imm=1e8 set LD>ST:0\n st.add f32 DDR[y], "
+                     "L1[64], e0=16 wait LD>ST:0\n fence\n"
+                     " bar 1, 3\n halt\n";
+  Program program = assembled(text, "qn-c8");
+  for (uint64_t seed = 0; seed < 16; ++seed) {
+    SimulatorOptions options;
+    options.seed = seed;
+    auto simulator = Simulator::create(program, options);
+    ASSERT_TRUE(bool(simulator));
+    std::optional<Trap> trap = (*simulator)->run();
+    ASSERT_FALSE(trap.has_value()) << trap->toString();
+    std::vector<uint8_t> bytes(4);
+    ASSERT_FALSE(bool((*simulator)->read("y", bytes)));
+    EXPECT_EQ(bytes, std::vector<uint8_t>(4)) << "(-1e8 + 1) + 1e8 is 0 in f32; the other order gives 1";
+  }
+  text.erase(text.rfind(" bar 1, 3\n ld.1d"), 10); // core 0 reads before the other's sum is ordered
+  text.erase(text.rfind(" bar 1, 3\n"), 10);
+  expectTrap(text.substr(0), TrapCode::RACE, "no flag orders the two", "qn-c8");
+}
+
 TEST(Cores, MissingCoreAtABarrierIsADeadlock) {
-  expectTrap(".core 0\n bar 0, 3\n halt\n.core 1\n halt", TrapCode::DEADLOCK, "waits at instruction 0 at barrier 0", "qn-c8");
+  expectTrap(".core 0\n bar 0, 3\n halt\n.core 1\n halt", TrapCode::DEADLOCK, "waits at instruction 0 at barrier 0",
+             "qn-c8");
 }
 
 TEST(Loops, RunAsOftenAsTheySay) {
   // 3 * 4 additions of 1; a loop of 0 is skipped.
-  Program program = assembled(".output y, DDR, 4\n.core 0\n ld.fill i32 L1[0], e=(1) set LD>VX:0\n waitf LD>VX:0, 1\n loop l0, 3 {\n loop l1, 4 {\n"
+  Program program = assembled(".output y, DDR, 4\n.core 0\n ld.fill i32 L1[0], e=(1) set LD>VX:0\n waitf LD>VX:0, 1\n "
+                              "loop l0, 3 {\n loop l1, 4 {\n"
                               " add.mf i32 L1[0], L1[0], imm=1\n }\n loop l2, 0 {\n trap 1\n }\n }\n setf VX>ST:0, 1\n"
                               " st.1d i32 DDR[y], L1[0], e0=1 wait VX>ST:0\n halt");
   auto simulator = Simulator::create(program, {});
@@ -139,8 +180,10 @@ TEST(Loops, RunAsOftenAsTheySay) {
 
 TEST(Verifier, FindsALoopOfZeroIterations) {
   // The loop sets the flag that VX waits for, unless it does not run.
-  Program program = assembled(".core 0\n ld.fill i32 L1[0], e=(1) set LD>SC:0\n sc.get i32 S[0], L1[0] wait LD>SC:0 set SC>SEQ:0\n waitf SC>SEQ:0, 1\n"
-                              " loop l0, S[0] {\n ld.fill f32 L1[64], e=(16) set LD>VX:0@last\n }\n neg f32 L1[128], L1[64], e=(16) wait LD>VX:0\n halt");
+  Program program = assembled(".core 0\n ld.fill i32 L1[0], e=(1) set LD>SC:0\n sc.get i32 S[0], L1[0] wait LD>SC:0 "
+                              "set SC>SEQ:0\n waitf SC>SEQ:0, 1\n"
+                              " loop l0, S[0] {\n ld.fill f32 L1[64], e=(16) set LD>VX:0@last\n }\n neg f32 L1[128], "
+                              "L1[64], e=(16) wait LD>VX:0\n halt");
   Verification result = verify(program);
   ASSERT_EQ(result.findings.size(), 1u);
   EXPECT_EQ(nameOf(result.findings[0].trap.code), "E_DEADLOCK");

@@ -23,7 +23,9 @@ uint64_t fractalsBytes(uint64_t rows, uint64_t k, uint64_t elementBytes) {
   return divideCeil(rows, 16) * divideCeil(k * elementBytes, 32) * fractalBytes;
 }
 
-uint64_t tilesBytes(uint64_t rows, uint64_t columns) { return divideCeil(rows, 16) * divideCeil(columns, 16) * tileBytes; }
+uint64_t tilesBytes(uint64_t rows, uint64_t columns) {
+  return divideCeil(rows, 16) * divideCeil(columns, 16) * tileBytes;
+}
 
 void setBytes(Access &access, uint64_t bytes) {
   access.elementBytes = 1;
@@ -173,7 +175,8 @@ std::pair<unsigned, unsigned> imageRows(const Instruction &instruction) {
     lastOut = (window.start + std::max(1u, instruction.extent[1]) - 1) / width;
   }
   int64_t first = int64_t(firstOut * window.strideHeight) - window.padTop;
-  int64_t last = int64_t(lastOut * window.strideHeight) - window.padTop + (window.kernelHeight - 1) * window.dilationHeight + 1;
+  int64_t last =
+      int64_t(lastOut * window.strideHeight) - window.padTop + (window.kernelHeight - 1) * window.dilationHeight + 1;
   int64_t height = window.inputHeight;
   first = std::clamp<int64_t>(first, 0, height);
   return {unsigned(first), unsigned(std::clamp(last, first, height))};
@@ -194,8 +197,10 @@ llvm::SmallVector<Access, 4> accessesOf(const Instruction &instruction, bool beg
     access.byte = value.byte;
     access.isWritten = operand.isWritten;
     access.isRead = !operand.isWritten || readsResult(instruction, begins);
-    access.isIndexed = operand.shape == Shape::Table ||
-                       (index == Dst && (instruction.opcode == Opcode::st_mask || instruction.opcode == Opcode::compress));
+    access.isAdded = index == Dst && instruction.opcode == Opcode::st_add;
+    access.isIndexed =
+        operand.shape == Shape::Table ||
+        (index == Dst && (instruction.opcode == Opcode::st_mask || instruction.opcode == Opcode::compress));
     setElements(access, instruction, operand.shape);
     accesses.push_back(access);
   }
@@ -223,7 +228,8 @@ bool mayOverlap(const Access &left, const Access &right) {
   };
   if (pitch == 0 || !fits(left) || !fits(right))
     return true;
-  uint64_t distance = right.byte >= left.byte ? (right.byte - left.byte) % pitch : (pitch - (left.byte - right.byte) % pitch) % pitch;
+  uint64_t distance =
+      right.byte >= left.byte ? (right.byte - left.byte) % pitch : (pitch - (left.byte - right.byte) % pitch) % pitch;
   return distance < left.rowBytes() || distance + right.rowBytes() > pitch;
 }
 

@@ -23,6 +23,7 @@ struct Access {
   std::array<uint64_t, 3> count = {1, 1, 1};      ///< inner first
   std::array<uint64_t, 3> pitchBytes = {0, 0, 0}; ///< from element to element, row to row, plane to plane
   bool isRead = false, isWritten = false;
+  bool isAdded = false;   ///< st.add: each element is added to atomically; isRead and isWritten, too
   bool isIndexed = false; ///< touches only some of the rows, which values of the run choose
 
   uint64_t rowBytes() const;  ///< from the first byte of a row to behind its last

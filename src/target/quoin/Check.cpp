@@ -45,7 +45,8 @@ bool matches(const TypeRule &rule, const Instruction &instruction) {
 Found checkTypes(const Instruction &instruction) {
   const InstructionInfo &info = instruction.info();
   if (info.types.empty()) {
-    if (instruction.dstType != DType::None || instruction.src0Type != DType::None || instruction.src1Type != DType::None)
+    if (instruction.dstType != DType::None || instruction.src0Type != DType::None ||
+        instruction.src1Type != DType::None)
       return broken(TrapCode::DTYPE, Twine(info.name) + " has no types, got " + typesText(instruction));
     return std::nullopt;
   }
@@ -74,7 +75,8 @@ Found checkExtents(const Instruction &instruction) {
     if (maximum && !maybeZero && extent == 0)
       return broken(TrapCode::SHAPE, "extent " + name + " is 0");
     if (extent > maximum)
-      return broken(TrapCode::SHAPE, "extent " + name + " is " + number(extent) + ", at most " + number(maximum) + " is possible");
+      return broken(TrapCode::SHAPE,
+                    "extent " + name + " is " + number(extent) + ", at most " + number(maximum) + " is possible");
   }
   return std::nullopt;
 }
@@ -89,8 +91,8 @@ struct FieldValue {
 Found checkFields(const Instruction &instruction) {
   const Window &window = instruction.window;
   const Window none;
-  bool kernel = window.kernelHeight == 1 && window.kernelWidth == 1 && window.strideHeight == 1 && window.strideWidth == 1 &&
-                window.dilationHeight == 1 && window.dilationWidth == 1;
+  bool kernel = window.kernelHeight == 1 && window.kernelWidth == 1 && window.strideHeight == 1 &&
+                window.strideWidth == 1 && window.dilationHeight == 1 && window.dilationWidth == 1;
   bool pads = !window.padTop && !window.padLeft && !window.padBottom && !window.padRight;
   auto all = [](const std::array<uint32_t, numOperands> &values, uint32_t value) {
     return llvm::all_of(values, [&](uint32_t each) { return each == value; });
@@ -128,7 +130,8 @@ Found checkWindow(const Instruction &instruction) {
   const Window &window = instruction.window;
   auto outside = [](unsigned value, unsigned least, unsigned most) { return value < least || value > most; };
   if (outside(window.kernelHeight, 1, 31) || outside(window.kernelWidth, 1, 31))
-    return broken(TrapCode::SHAPE, "kernel " + number(window.kernelHeight) + " x " + number(window.kernelWidth) + " is not in 1 to 31");
+    return broken(TrapCode::SHAPE,
+                  "kernel " + number(window.kernelHeight) + " x " + number(window.kernelWidth) + " is not in 1 to 31");
   for (unsigned value : {window.strideHeight, window.strideWidth, window.dilationHeight, window.dilationWidth})
     if (outside(value, 1, 15))
       return broken(TrapCode::SHAPE, "stride or dilation " + number(value) + " is not in 1 to 15");
@@ -136,13 +139,16 @@ Found checkWindow(const Instruction &instruction) {
     if (value > 31)
       return broken(TrapCode::SHAPE, "pad " + number(value) + " is not in 0 to 31");
   if (window.inputHeight > 4095 || window.inputWidth > 4095)
-    return broken(TrapCode::SHAPE, "input " + number(window.inputHeight) + " x " + number(window.inputWidth) + " is above 4095");
+    return broken(TrapCode::SHAPE,
+                  "input " + number(window.inputHeight) + " x " + number(window.inputWidth) + " is above 4095");
   const InstructionInfo &info = instruction.info();
   if (info.has(FieldInput) && (!window.inputHeight || !window.inputWidth))
     return broken(TrapCode::SHAPE, "the input has no pixels");
-  if (info.has(FieldChannels) && instruction.extent[0] != unsigned(window.kernelHeight * window.kernelWidth * window.channels))
-    return broken(TrapCode::SHAPE, "k is " + number(instruction.extent[0]) + ", expected kernel " + number(window.kernelHeight) + " x " +
-                                       number(window.kernelWidth) + " x channels " + number(window.channels));
+  if (info.has(FieldChannels) &&
+      instruction.extent[0] != unsigned(window.kernelHeight * window.kernelWidth * window.channels))
+    return broken(TrapCode::SHAPE, "k is " + number(instruction.extent[0]) + ", expected kernel " +
+                                       number(window.kernelHeight) + " x " + number(window.kernelWidth) +
+                                       " x channels " + number(window.channels));
   if (window.start >= 1u << 24)
     return broken(TrapCode::SHAPE, "start " + number(window.start) + " does not fit 24 bits");
   return std::nullopt;
@@ -152,7 +158,8 @@ Found checkStrides(const Instruction &instruction) {
   for (unsigned operand = 0; operand < numOperands; ++operand)
     for (uint32_t stride : {instruction.stride1[operand], instruction.stride2[operand], instruction.inner[operand]})
       if (stride >= 1u << 21)
-        return broken(TrapCode::SHAPE, Twine("a stride of ") + operandNames[operand] + " is " + number(stride) + ", at most 2097151 is possible");
+        return broken(TrapCode::SHAPE, Twine("a stride of ") + operandNames[operand] + " is " + number(stride) +
+                                           ", at most 2097151 is possible");
   return std::nullopt;
 }
 
@@ -169,7 +176,8 @@ Found checkOperand(const Instruction &instruction, unsigned index, const Config 
   }
   bool absent = operand.space == Space::None && !info.allows(Space::None);
   if (absent && info.isOptional)
-    return operand == Operand() ? std::nullopt : Found(broken(TrapCode::ILLEGAL, name + " has an address and no memory"));
+    return operand == Operand() ? std::nullopt
+                                : Found(broken(TrapCode::ILLEGAL, name + " has an address and no memory"));
   if (absent || !info.allows(operand.space))
     return broken(TrapCode::ILLEGAL, name + " may not lie in " + nameOf(operand.space));
   if (operand.generator > numGenerators)
@@ -178,7 +186,8 @@ Found checkOperand(const Instruction &instruction, unsigned index, const Config 
     return broken(TrapCode::ILLEGAL, "there is no register S[" + number(operand.byte) + "]");
   bool mayBePeer = operand.space == Space::L1 && (instruction.unit() == Unit::LD || instruction.unit() == Unit::ST);
   if (operand.core != ownCore && (!mayBePeer || operand.core >= config.coresPerCluster))
-    return broken(TrapCode::OOB, name + " lies on core " + number(operand.core) + " of " + number(config.coresPerCluster));
+    return broken(TrapCode::OOB,
+                  name + " lies on core " + number(operand.core) + " of " + number(config.coresPerCluster));
   return std::nullopt;
 }
 
@@ -191,7 +200,8 @@ Found checkTokens(const Instruction &instruction) {
       return broken(TrapCode::ILLEGAL, Twine(instruction.info().name) + " has no flags; hint: use waitf and setf");
     for (const Token &token : *tokens)
       if (unsigned(token.peer) >= numUnits || token.peer == unit || token.id >= numFlagIds)
-        return broken(TrapCode::ILLEGAL, "there is no flag " + number(token.id) + " of unit " + number(unsigned(token.peer)));
+        return broken(TrapCode::ILLEGAL,
+                      "there is no flag " + number(token.id) + " of unit " + number(unsigned(token.peer)));
   }
   return std::nullopt;
 }
@@ -200,7 +210,8 @@ Found checkAxis(const Instruction &instruction) {
   const InstructionInfo &info = instruction.info();
   uint32_t axis = instruction.axis;
   if (info.has(FieldAxis) && axis > info.maxAxis)
-    return broken(TrapCode::SHAPE, Twine("axis of ") + info.name + " is " + number(axis) + ", at most " + number(info.maxAxis));
+    return broken(TrapCode::SHAPE,
+                  Twine("axis of ") + info.name + " is " + number(axis) + ", at most " + number(info.maxAxis));
   unsigned dimensions = 1u << (axis & 3) | 1u << (axis >> 2 & 3) | 1u << (axis >> 4 & 3);
   if (instruction.opcode == Opcode::perm3 && dimensions != 7)
     return broken(TrapCode::SHAPE, "axis " + number(axis) + " is no permutation");
@@ -222,8 +233,10 @@ Found checkMisc(const Instruction &instruction, const Config &config) {
   if (instruction.opcode == Opcode::ld_gather && rowBytes < 32)
     return broken(TrapCode::SHAPE, "rows of " + number(rowBytes) + " bytes, at least 32 are needed");
   if (instruction.info().has(FieldMask) && (instruction.mask == 0 || uint64_t(instruction.mask) >> config.numCores()))
-    return broken(TrapCode::ILLEGAL, "the mask " + number(instruction.mask) + " is empty or names cores beyond " + number(config.numCores()));
-  if (instruction.opcode == Opcode::mm_zp && instruction.variant0 + instruction.variant1 != (instruction.src(2).space != Space::None))
+    return broken(TrapCode::ILLEGAL, "the mask " + number(instruction.mask) + " is empty or names cores beyond " +
+                                         number(config.numCores()));
+  if (instruction.opcode == Opcode::mm_zp &&
+      instruction.variant0 + instruction.variant1 != (instruction.src(2).space != Space::None))
     return broken(TrapCode::ILLEGAL, "mm.zp has src2 if zrow or zcol is set, and never both");
   return std::nullopt;
 }
@@ -239,7 +252,8 @@ Found checkRows(const Access &access) {
     if (count <= 1)
       continue;
     if (pitch < span)
-      return broken(TrapCode::SHAPE, Twine(operandNames[access.operand]) + "'s rows overlap: " + number(span) + " bytes at a distance of " + number(pitch));
+      return broken(TrapCode::SHAPE, Twine(operandNames[access.operand]) + "'s rows overlap: " + number(span) +
+                                         " bytes at a distance of " + number(pitch));
     span += (count - 1) * pitch;
   }
   return std::nullopt;
@@ -253,17 +267,19 @@ Found checkPlace(const Instruction &instruction, const Access &access, const Con
     alignment = std::max(1u, sizeOf(instruction.typeOf(access.operand)));
   uint64_t address = instruction.operands[access.operand].byte;
   if (address % alignment)
-    return broken(TrapCode::ALIGN, name + " at " + number(address) + " is not aligned to " + number(alignment) + " bytes");
+    return broken(TrapCode::ALIGN,
+                  name + " at " + number(address) + " is not aligned to " + number(alignment) + " bytes");
   if (access.byte > size || access.sizeBytes() > size - access.byte)
-    return broken(TrapCode::OOB, name + " has bytes " + number(access.byte) + " to " + number(access.byte + access.sizeBytes()) + " of " +
-                                     nameOf(access.space) + ", which has " + number(size));
+    return broken(TrapCode::OOB, name + " has bytes " + number(access.byte) + " to " +
+                                     number(access.byte + access.sizeBytes()) + " of " + nameOf(access.space) +
+                                     ", which has " + number(size));
   return std::nullopt;
 }
 
 bool isElementwise(const Instruction &instruction) {
   char family = instruction.info().family;
-  return family == 'F' || family == 'G' || (family == 'H' && instruction.opcode != Opcode::drain) || instruction.opcode == Opcode::tri ||
-         instruction.opcode == Opcode::cumsum;
+  return family == 'F' || family == 'G' || (family == 'H' && instruction.opcode != Opcode::drain) ||
+         instruction.opcode == Opcode::tri || instruction.opcode == Opcode::cumsum;
 }
 
 bool isSamePlace(const Access &left, const Access &right) {
@@ -282,7 +298,8 @@ Found checkOverlap(const Instruction &instruction, llvm::ArrayRef<Access> access
         continue;
       if (!other.isWritten && isElementwise(instruction) && isSamePlace(result, other))
         continue;
-      return broken(TrapCode::OVERLAP, Twine(operandNames[result.operand]) + " overlaps " + operandNames[other.operand] + " at " +
+      return broken(TrapCode::OVERLAP, Twine(operandNames[result.operand]) + " overlaps " +
+                                           operandNames[other.operand] + " at " +
                                            number(std::max(result.byte, other.byte)) + " of " + nameOf(result.space));
     }
   return std::nullopt;
@@ -299,7 +316,8 @@ llvm::StringRef nameOf(TrapCode code) {
 }
 
 std::optional<Violation> findViolation(const Instruction &instruction, const Config &config) {
-  for (auto rule : {checkMode, checkTypes, checkExtents, checkFields, checkWindow, checkStrides, checkTokens, checkAxis})
+  for (auto rule :
+       {checkMode, checkTypes, checkExtents, checkFields, checkWindow, checkStrides, checkTokens, checkAxis})
     if (Found found = rule(instruction))
       return found;
   for (unsigned operand = 0; operand < numOperands; ++operand)

@@ -16,7 +16,8 @@ constexpr llvm::StringLiteral assemblerUsage = "usage: quoin-as FILE.s [--scalar
 constexpr llvm::StringLiteral disassemblerUsage = "usage: quoin-dis FILE.qn";
 constexpr llvm::StringLiteral verifierUsage = "usage: quoin-verify FILE";
 constexpr llvm::StringLiteral simulatorUsage =
-    "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... [--mode=func|cycle|time] [--report] "
+    "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... "
+    "[--mode=func|cycle|time] [--report] "
     "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--no-checks] [--trap-nan]";
 
 llvm::Error assembleFile(CommandLine &line) {
@@ -131,9 +132,11 @@ llvm::Expected<SimulatorArguments> parseSimulatorArguments(CommandLine &line) {
   arguments.trace = line.takeOption("trace").value_or("");
   arguments.hasReport = line.takeFlag("report");
   bool isTimed = arguments.hasReport || !arguments.json.empty() || !arguments.trace.empty();
-  if (llvm::Error error = parseMode(line.takeOption("mode").value_or(isTimed ? "cycle" : "func"), arguments.options.mode))
+  if (llvm::Error error =
+          parseMode(line.takeOption("mode").value_or(isTimed ? "cycle" : "func"), arguments.options.mode))
     return std::move(error);
-  for (auto [key, value] : {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions)})
+  for (auto [key, value] :
+       {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions)})
     if (std::optional<std::string> text = line.takeOption(key); text && llvm::StringRef(*text).getAsInteger(10, *value))
       return llvm::createStringError("--" + llvm::Twine(key) + "=" + *text + " is no number");
   if (line.takeFlag("no-checks"))
@@ -184,7 +187,8 @@ llvm::Error writeReports(const Simulator &simulator, const Program &program, con
   if (!arguments.json.empty())
     if (llvm::Error error = writeBytes(arguments.json, bytesOf(reportJson(simulator.counters(), program))))
       return error;
-  return arguments.trace.empty() ? llvm::Error::success() : writeBytes(arguments.trace, bytesOf(chromeTrace(simulator.counters(), program)));
+  return arguments.trace.empty() ? llvm::Error::success()
+                                 : writeBytes(arguments.trace, bytesOf(chromeTrace(simulator.counters(), program)));
 }
 
 llvm::Expected<int> simulateFile(CommandLine &line) {

@@ -41,9 +41,9 @@ uint64_t Config::bytesOf(Space space) const {
 }
 
 uint64_t Config::hash() const {
-  const uint64_t numbers[] = {clusters, coresPerCluster, ddrBytes,         llbBytes,        l1Bytes,    l0aBytes,   l0bBytes, l0cBytes,
-                              l1Banks,  llbBanks,        queueDepth,       ddrBytesPerCycle, llbBytesPerCycle,
-                              ddrLatency, llbLatency,    l1Latency};
+  const uint64_t numbers[] = {clusters,         coresPerCluster, ddrBytes,   llbBytes, l1Bytes,    l0aBytes,
+                              l0bBytes,         l0cBytes,        l1Banks,    llbBanks, queueDepth, ddrBytesPerCycle,
+                              llbBytesPerCycle, ddrLatency,      llbLatency, l1Latency};
   uint64_t hash = 0xcbf29ce484222325; // FNV-1a on words
   for (uint64_t number : numbers) {
     hash = (hash ^ number) * 0x100000001b3;
@@ -53,18 +53,26 @@ uint64_t Config::hash() const {
 }
 
 std::string Config::problem() const {
-  const std::pair<const char *, uint64_t> positive[] = {
-      {"clusters", clusters},        {"coresPerCluster", coresPerCluster},   {"ddrBytes", ddrBytes},
-      {"llbBytes", llbBytes},        {"l1Bytes", l1Bytes},                   {"l0aBytes", l0aBytes},
-      {"l0bBytes", l0bBytes},        {"l0cBytes", l0cBytes},                 {"l1Banks", l1Banks},
-      {"llbBanks", llbBanks},        {"queueDepth", queueDepth},             {"ddrBytesPerCycle", ddrBytesPerCycle},
-      {"llbBytesPerCycle", llbBytesPerCycle}};
+  const std::pair<const char *, uint64_t> positive[] = {{"clusters", clusters},
+                                                        {"coresPerCluster", coresPerCluster},
+                                                        {"ddrBytes", ddrBytes},
+                                                        {"llbBytes", llbBytes},
+                                                        {"l1Bytes", l1Bytes},
+                                                        {"l0aBytes", l0aBytes},
+                                                        {"l0bBytes", l0bBytes},
+                                                        {"l0cBytes", l0cBytes},
+                                                        {"l1Banks", l1Banks},
+                                                        {"llbBanks", llbBanks},
+                                                        {"queueDepth", queueDepth},
+                                                        {"ddrBytesPerCycle", ddrBytesPerCycle},
+                                                        {"llbBytesPerCycle", llbBytesPerCycle}};
   for (auto [name, value] : positive)
     if (value == 0)
       return std::string(name) + " is 0";
   if (uint64_t(clusters) * coresPerCluster > maxCores)
     return "it has " + std::to_string(numCores()) + " cores, at most " + std::to_string(maxCores) + " are possible";
-  if (ddrBytes > 64 * gib || llbBytes > gib || l1Bytes > 256 * mib || l0aBytes > 16 * mib || l0bBytes > 16 * mib || l0cBytes > 16 * mib)
+  if (ddrBytes > 64 * gib || llbBytes > gib || l1Bytes > 256 * mib || l0aBytes > 16 * mib || l0bBytes > 16 * mib ||
+      l0cBytes > 16 * mib)
     return "a memory is larger than 64 GiB (DDR), 1 GiB (LLB), 256 MiB (L1) or 16 MiB (L0)";
   if (l1Bytes % 64 || llbBytes % 64 || ddrBytes % 64)
     return "a memory is not a whole number of lines of 64 bytes";

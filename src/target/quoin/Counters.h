@@ -26,17 +26,17 @@ struct Interval {
 
 struct UnitCounters {
   uint64_t instructions = 0;
-  uint64_t busy = 0;                     ///< with an instruction; contains Stall::Bandwidth
+  uint64_t busy = 0; ///< with an instruction; contains Stall::Bandwidth
   std::array<uint64_t, numStalls> stalls = {};
-  std::vector<Interval> intervals;       ///< one for each instruction, in order
+  std::vector<Interval> intervals; ///< one for each instruction, in order
 };
 
 struct CoreCounters {
   std::array<UnitCounters, numUnits> units;
-  uint64_t products = 0;                             ///< multiply-accumulates of elements that exist
+  uint64_t products = 0; ///< multiply-accumulates of elements that exist
   std::array<uint64_t, numSpaces> bytesRead = {}, bytesWritten = {};
-  std::array<uint64_t, numSpaces> highWater = {};    ///< last byte that an operand has, plus 1
-  uint64_t end = 0;                                  ///< when it halted
+  std::array<uint64_t, numSpaces> highWater = {}; ///< last byte that an operand has, plus 1
+  uint64_t end = 0;                               ///< when it halted
 };
 
 struct Counters {

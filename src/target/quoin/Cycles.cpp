@@ -87,7 +87,8 @@ uint64_t vectorCycles(const Instruction &instruction, llvm::ArrayRef<Access> acc
   bool reducesLanes = instruction.info().cycleKind == CycleKind::VectorReduce && instruction.axis != 1;
   if (!reducesLanes)
     return total;
-  uint64_t results = std::max(1u, instruction.extent[2]) * (instruction.axis == 0 ? std::max(1u, instruction.extent[1]) : 1);
+  uint64_t results =
+      std::max(1u, instruction.extent[2]) * (instruction.axis == 0 ? std::max(1u, instruction.extent[1]) : 1);
   return total + results * log2OfLanes(std::min(elementBytes, 4u));
 }
 } // namespace

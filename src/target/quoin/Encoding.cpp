@@ -22,8 +22,7 @@ uint64_t maskOf(unsigned width) { return width == 64 ? ~0ull : (1ull << width) -
 
 struct Writer {
   Words words = {};
-  template <typename T>
-  void field(unsigned word, unsigned low, unsigned width, T &value) {
+  template <typename T> void field(unsigned word, unsigned low, unsigned width, T &value) {
     assert((uint64_t(value) & ~maskOf(width)) == 0 && "check() was not asked");
     words[word] |= (uint64_t(value) & maskOf(width)) << low;
   }
@@ -31,23 +30,20 @@ struct Writer {
 
 struct Reader {
   Words words = {};
-  template <typename T>
-  void field(unsigned word, unsigned low, unsigned width, T &value) {
+  template <typename T> void field(unsigned word, unsigned low, unsigned width, T &value) {
     value = T(words[word] >> low & maskOf(width));
     words[word] &= ~(maskOf(width) << low); // what remains is reserved
   }
 };
 
-template <typename Visitor>
-void visitOperand(Visitor &visitor, unsigned word, Operand &operand) {
+template <typename Visitor> void visitOperand(Visitor &visitor, unsigned word, Operand &operand) {
   visitor.field(word, 0, 41, operand.byte);
   visitor.field(word, 49, 6, operand.core);
   visitor.field(word, 55, 6, operand.generator);
   visitor.field(word, 61, 3, operand.space);
 }
 
-template <typename Visitor>
-void visitFields(Visitor &visitor, Instruction &instruction) {
+template <typename Visitor> void visitFields(Visitor &visitor, Instruction &instruction) {
   visitor.field(0, 16, 4, instruction.dstType);
   visitor.field(0, 20, 4, instruction.src0Type);
   visitor.field(0, 24, 4, instruction.src1Type);
@@ -71,8 +67,7 @@ void visitFields(Visitor &visitor, Instruction &instruction) {
   }
 }
 
-template <typename Visitor>
-void visitExtension(Visitor &visitor, Instruction &instruction) {
+template <typename Visitor> void visitExtension(Visitor &visitor, Instruction &instruction) {
   for (unsigned index = 0; index < 4; ++index)
     visitor.field(8 + index / 2, 32 * (index % 2), 32, instruction.imm[index]);
   visitOperand(visitor, 10, instruction.operands[Src2]);
@@ -101,8 +96,9 @@ void visitExtension(Visitor &visitor, Instruction &instruction) {
 
 bool needsExtension(const Instruction &instruction) {
   const Instruction plain;
-  return instruction.imm != plain.imm || instruction.operands[Src2] != plain.operands[Src2] || instruction.window != plain.window ||
-         instruction.inner != plain.inner || instruction.stride1[Src2] || instruction.stride2[Src2] || instruction.mask;
+  return instruction.imm != plain.imm || instruction.operands[Src2] != plain.operands[Src2] ||
+         instruction.window != plain.window || instruction.inner != plain.inner || instruction.stride1[Src2] ||
+         instruction.stride2[Src2] || instruction.mask;
 }
 
 void writeTokens(Words &words, llvm::ArrayRef<Token> tokens, unsigned low, unsigned conditionalLow) {
@@ -149,7 +145,9 @@ llvm::Error checkEnumerations(const Instruction &instruction) {
 }
 } // namespace
 
-std::string FlagName::text() const { return nameOf(source).str() + ">" + nameOf(destination).str() + ":" + std::to_string(id); }
+std::string FlagName::text() const {
+  return nameOf(source).str() + ">" + nameOf(destination).str() + ":" + std::to_string(id);
+}
 
 Unit Instruction::queue() const {
   if (opcode == Opcode::setf)

@@ -18,6 +18,12 @@ SPACES = ["Imm", "DDR", "LLB", "L1", "L0A", "L0B", "L0C", "SReg"]
 EQUALITIES = ["Independent", "AllEqual", "SourceEqual"]
 MODES = ["mm", "mv", "mc", "mf"]
 OPERANDS = ["Dst", "Src0", "Src1", "Src2"]
+TYPE_SETS = {
+    "int": "i8 u8 i16 i32",
+    "float": "f16 bf16 f32",
+    "number": "i8 u8 i16 i32 f16 bf16 f32",
+    "any": "i8 u8 i16 i32 f16 bf16 f32 pred8",
+}
 FAMILIES = {
     "A": "Loads",
     "B": "Stores",
@@ -108,8 +114,9 @@ def table_file(table: Record, records: list[Record]) -> str:
 
 
 def types_text(rule: Record) -> str:
-    parts = [rule[part] for part in ("Src0", "Src1") if rule[part]]
-    text = " x ".join(parts) + (" → " if parts else "") + rule["Dst"]
+    names = {types: name for name, types in TYPE_SETS.items()}
+    parts = [names.get(rule[part], rule[part]) for part in ("Src0", "Src1") if rule[part]]
+    text = " x ".join(parts) + (" → " if parts else "") + names.get(rule["Dst"], rule["Dst"])
     return text + (["", " (equal)", " (src0 equal)"][rule["Same"]] if parts else "")
 
 
@@ -131,7 +138,8 @@ def page_row(table: Record, record: Record) -> str:
 
 
 def page(table: Record, records: list[Record]) -> str:
-    text = "# Instructions of Quoin\n\nGenerated from `src/target/quoin/QuoinISA.td`.\n"
+    text = "# Instructions of Quoin\n\nGenerated from `src/target/quoin/QuoinISA.td`.\n\n"
+    text += "".join(f"* {name}: {types}\n" for name, types in TYPE_SETS.items())
     for letter, title in FAMILIES.items():
         members = [record for record in records if record["Family"] == letter]
         text += f"\n## {letter}. {title}: {len(members)} instructions, unit {members[0]['Unit']}\n\n"

@@ -31,8 +31,8 @@ struct Operand {
   bool operator==(const Operand &) const = default;
 };
 
-/// The other end of a flag, as an instruction names it: a wait slot of unit U with peer P is the flag P>U:id, a set slot
-/// is the flag U>P:id.
+/// The other end of a flag, as an instruction names it: a wait slot of unit U with peer P is the flag P>U:id, a set
+/// slot is the flag U>P:id.
 struct Token {
   Unit peer = Unit::SEQ;
   uint8_t id = 0;
@@ -53,12 +53,12 @@ struct FlagName {
 
 /// A window that slides over an image, or the borders of a pad.
 struct Window {
-  uint8_t kernelHeight = 1, kernelWidth = 1;     ///< 1 to 31
-  uint8_t strideHeight = 1, strideWidth = 1;     ///< 1 to 15
-  uint8_t dilationHeight = 1, dilationWidth = 1; ///< 1 to 15
+  uint8_t kernelHeight = 1, kernelWidth = 1;                    ///< 1 to 31
+  uint8_t strideHeight = 1, strideWidth = 1;                    ///< 1 to 15
+  uint8_t dilationHeight = 1, dilationWidth = 1;                ///< 1 to 15
   uint8_t padTop = 0, padLeft = 0, padBottom = 0, padRight = 0; ///< 0 to 31
-  uint16_t inputHeight = 0, inputWidth = 0;      ///< up to 4095
-  uint32_t start = 0;                            ///< first pixel of the output, 24 bits
+  uint16_t inputHeight = 0, inputWidth = 0;                     ///< up to 4095
+  uint32_t start = 0;                                           ///< first pixel of the output, 24 bits
   uint16_t channels = 0;
 
   bool operator==(const Window &) const = default;

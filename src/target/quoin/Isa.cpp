@@ -36,8 +36,7 @@ constexpr llvm::StringLiteral unitNames[] = {"SEQ", "LD", "FD", "MX", "VX", "ST"
 constexpr llvm::StringLiteral modeNames[] = {"mm", "mv", "mc", "mf"};
 constexpr llvm::StringLiteral activationNames[] = {"none", "relu", "relu6", "sigmoid", "tanh", "gelu", "silu"};
 
-template <typename T>
-std::optional<T> find(llvm::ArrayRef<llvm::StringLiteral> names, llvm::StringRef name) {
+template <typename T> std::optional<T> find(llvm::ArrayRef<llvm::StringLiteral> names, llvm::StringRef name) {
   for (unsigned index = 0; index < names.size(); ++index)
     if (names[index] == name)
       return T(index);

@@ -109,7 +109,7 @@ enum class Shape : uint8_t {
 };
 
 struct OperandInfo {
-  uint8_t spaces = 0;     ///< bit s: Space s is allowed; bit 0: a number; 0: the instruction has no such operand
+  uint8_t spaces = 0; ///< bit s: Space s is allowed; bit 0: a number; 0: the instruction has no such operand
   Shape shape = Shape::Nothing;
   uint16_t alignment = 0; ///< in bytes; 0: that of the element type
   bool isOptional = false;
@@ -137,14 +137,14 @@ struct InstructionInfo {
   Unit unit;
   std::array<OperandInfo, numOperands> operands;
   llvm::ArrayRef<TypeRule> types;
-  uint8_t modes;                     ///< bit m: Operands m is allowed; 0: it has no operand modes
-  OperandIndex modeOperand;          ///< the operand to which the mode applies
-  uint32_t fields;                   ///< set of Field
-  uint32_t maxAxis;                  ///< if it has FieldAxis
-  std::array<uint32_t, 3> maxExtent; ///< of e0, e1, e2; 0: the extent is not used and must be 0
+  uint8_t modes;                                  ///< bit m: Operands m is allowed; 0: it has no operand modes
+  OperandIndex modeOperand;                       ///< the operand to which the mode applies
+  uint32_t fields;                                ///< set of Field
+  uint32_t maxAxis;                               ///< if it has FieldAxis
+  std::array<uint32_t, 3> maxExtent;              ///< of e0, e1, e2; 0: the extent is not used and must be 0
   std::array<llvm::StringLiteral, 3> extentNames; ///< as the assembler knows them
   CycleKind cycleKind;
-  unsigned cycleRate; ///< Vector: passes for each 128 bytes; Feed: bytes for each cycle
+  unsigned cycleRate;                          ///< Vector: passes for each 128 bytes; Feed: bytes for each cycle
   std::array<llvm::StringLiteral, 2> variants; ///< names of the two flags of its own
   llvm::StringLiteral description;
 

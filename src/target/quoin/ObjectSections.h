@@ -24,8 +24,7 @@ class ByteWriter {
 public:
   std::vector<uint8_t> bytes;
 
-  template <typename T>
-  void number(T value) {
+  template <typename T> void number(T value) {
     size_t at = bytes.size();
     bytes.resize(at + sizeof(T));
     llvm::support::endian::write<T, llvm::endianness::little>(&bytes[at], value);
@@ -43,8 +42,7 @@ public:
   explicit ByteReader(llvm::ArrayRef<uint8_t> bytes) : bytes(bytes) {}
   bool failed = false;
 
-  template <typename T>
-  T number() {
+  template <typename T> T number() {
     if (bytes.size() < sizeof(T)) {
       failed = true;
       bytes = {};
@@ -84,8 +82,7 @@ private:
 };
 
 /// Calls `visit` on each number of a configuration.
-template <typename C, typename Visitor>
-void visitConfig(C &config, Visitor visit) {
+template <typename C, typename Visitor> void visitConfig(C &config, Visitor visit) {
   visit(config.clusters), visit(config.coresPerCluster);
   visit(config.ddrBytes), visit(config.llbBytes), visit(config.l1Bytes);
   visit(config.l0aBytes), visit(config.l0bBytes), visit(config.l0cBytes);

@@ -16,8 +16,8 @@ std::string inRange(const Config &config, Space space, unsigned unit, uint64_t b
     return "lies in the " + nameOf(space).str() + " of unit " + std::to_string(unit) + " of " + std::to_string(units);
   uint64_t size = config.bytesOf(space);
   if (byte > size || sizeBytes > size - byte)
-    return "has " + std::to_string(sizeBytes) + " bytes at " + std::to_string(byte) + " of " + nameOf(space).str() + ", which has " +
-           std::to_string(size);
+    return "has " + std::to_string(sizeBytes) + " bytes at " + std::to_string(byte) + " of " + nameOf(space).str() +
+           ", which has " + std::to_string(size);
   return "";
 }
 
@@ -38,7 +38,8 @@ std::string checkReferences(const Program &program, unsigned core, const Instruc
     return "the branch goes to " + std::to_string(instruction.dst().byte) + " of " + std::to_string(text.size());
   if (instruction.info().family == 'C' && core % program.config.coresPerCluster != 0)
     return instruction.info().name.str() + " is for the first core of a cluster";
-  if (instruction.opcode == Opcode::sc_call && (instruction.axis % 4 || instruction.axis >= program.scalar.image.size()))
+  if (instruction.opcode == Opcode::sc_call &&
+      (instruction.axis % 4 || instruction.axis >= program.scalar.image.size()))
     return "sc.call of byte " + std::to_string(instruction.axis) + " of " + std::to_string(program.scalar.image.size());
   if (instruction.location != noLocation && instruction.location >= program.locations.size())
     return "location " + std::to_string(instruction.location) + " of " + std::to_string(program.locations.size());
@@ -72,8 +73,8 @@ const Symbol *Program::find(llvm::StringRef name) const {
 }
 
 bool Program::operator==(const Program &other) const {
-  return config.hash() == other.config.hash() && cores == other.cores && symbols == other.symbols && data == other.data &&
-         scalar == other.scalar && locations == other.locations;
+  return config.hash() == other.config.hash() && cores == other.cores && symbols == other.symbols &&
+         data == other.data && scalar == other.scalar && locations == other.locations;
 }
 
 uint32_t locationIndex(Program &program, llvm::StringRef text) {
@@ -104,7 +105,8 @@ std::string check(const Program &program) {
       if (text.empty())
         text = checkReferences(program, core, instruction);
       if (!text.empty())
-        return "core " + std::to_string(core) + ", instruction " + std::to_string(index) + " (" + instruction.info().name.str() + "): " + text;
+        return "core " + std::to_string(core) + ", instruction " + std::to_string(index) + " (" +
+               instruction.info().name.str() + "): " + text;
     }
   }
   return "";

@@ -8,7 +8,9 @@ namespace perpend::quoin {
 namespace {
 using ElfFile = llvm::object::ELFFile<llvm::object::ELF64LE>;
 
-llvm::Error malformed(llvm::StringRef name, const llvm::Twine &text) { return llvm::createStringError(name + ": " + text); }
+llvm::Error malformed(llvm::StringRef name, const llvm::Twine &text) {
+  return llvm::createStringError(name + ": " + text);
+}
 
 bool readConfig(ByteReader &reader, Config &config) {
   uint64_t hash = reader.number<uint64_t>();
@@ -30,7 +32,8 @@ llvm::Error readMeta(llvm::ArrayRef<uint8_t> bytes, Program &program, llvm::Stri
     return malformed(name, ".qn.meta: the configuration is not one, or its checksum is wrong");
   uint32_t cores = reader.number<uint32_t>();
   if (cores > program.config.numCores())
-    return malformed(name, ".qn.meta has " + llvm::Twine(cores) + " cores of " + llvm::Twine(program.config.numCores()));
+    return malformed(name,
+                     ".qn.meta has " + llvm::Twine(cores) + " cores of " + llvm::Twine(program.config.numCores()));
   program.cores.resize(cores);
   program.symbols.resize(reader.count(23));
   for (Symbol &symbol : program.symbols) {
@@ -48,7 +51,8 @@ llvm::Error readMeta(llvm::ArrayRef<uint8_t> bytes, Program &program, llvm::Stri
     entry.name = reader.text();
     entry.byte = reader.number<uint64_t>();
   }
-  return reader.failed || !reader.atEnd() ? malformed(name, ".qn.meta ends too early or too late") : llvm::Error::success();
+  return reader.failed || !reader.atEnd() ? malformed(name, ".qn.meta ends too early or too late")
+                                          : llvm::Error::success();
 }
 
 llvm::Error readData(llvm::ArrayRef<uint8_t> bytes, Program &program, llvm::StringRef name) {
@@ -59,14 +63,16 @@ llvm::Error readData(llvm::ArrayRef<uint8_t> bytes, Program &program, llvm::Stri
     datum.byte = reader.number<uint64_t>();
     datum.bytes = reader.block().vec();
   }
-  return reader.failed || !reader.atEnd() ? malformed(name, ".qn.data ends too early or too late") : llvm::Error::success();
+  return reader.failed || !reader.atEnd() ? malformed(name, ".qn.data ends too early or too late")
+                                          : llvm::Error::success();
 }
 
 llvm::Error readText(llvm::ArrayRef<uint8_t> bytes, unsigned core, Program &program, llvm::StringRef name) {
   while (!bytes.empty()) {
     llvm::Expected<Instruction> instruction = decode(bytes);
     if (!instruction)
-      return malformed(name, ".qn.text." + llvm::Twine(core) + ", instruction " + llvm::Twine(program.cores[core].size()) + ": " +
+      return malformed(name, ".qn.text." + llvm::Twine(core) + ", instruction " +
+                                 llvm::Twine(program.cores[core].size()) + ": " +
                                  llvm::toString(instruction.takeError()));
     program.cores[core].push_back(std::move(*instruction));
   }
@@ -81,8 +87,8 @@ llvm::Error readLocations(llvm::ArrayRef<uint8_t> bytes, Program &program, llvm:
   while (!reader.atEnd() && !reader.failed) {
     uint32_t core = reader.number<uint32_t>(), index = reader.number<uint32_t>(), location = reader.number<uint32_t>();
     if (core >= program.cores.size() || index >= program.cores[core].size() || location >= program.locations.size())
-      return malformed(name, ".qn.loc names instruction " + llvm::Twine(index) + " of core " + llvm::Twine(core) + ", or text " +
-                                 llvm::Twine(location) + ", which does not exist");
+      return malformed(name, ".qn.loc names instruction " + llvm::Twine(index) + " of core " + llvm::Twine(core) +
+                                 ", or text " + llvm::Twine(location) + ", which does not exist");
     program.cores[core][index].location = location;
   }
   return reader.failed ? malformed(name, ".qn.loc ends too early") : llvm::Error::success();
@@ -150,9 +156,11 @@ llvm::Error readSegments(const ElfFile &file, ScalarCode &code, llvm::StringRef 
     if (header.p_type != llvm::ELF::PT_LOAD || header.p_memsz == 0)
       continue;
     uint64_t begin = header.p_vaddr - scalarCodeBase;
-    if (header.p_vaddr < scalarCodeBase || begin > maxScalarBytes || header.p_memsz > maxScalarBytes - begin || header.p_filesz > header.p_memsz)
-      return malformed(name, "a segment of " + llvm::Twine(uint64_t(header.p_memsz)) + " bytes at " + llvm::Twine(uint64_t(header.p_vaddr)) +
-                                 ", expected 16 MiB from " + llvm::Twine(scalarCodeBase) + "; hint: link with --image-base");
+    if (header.p_vaddr < scalarCodeBase || begin > maxScalarBytes || header.p_memsz > maxScalarBytes - begin ||
+        header.p_filesz > header.p_memsz)
+      return malformed(name, "a segment of " + llvm::Twine(uint64_t(header.p_memsz)) + " bytes at " +
+                                 llvm::Twine(uint64_t(header.p_vaddr)) + ", expected 16 MiB from " +
+                                 llvm::Twine(scalarCodeBase) + "; hint: link with --image-base");
     auto bytes = file.getSegmentContents(header);
     if (!bytes)
       return bytes.takeError();
@@ -178,7 +186,8 @@ llvm::Error readEntries(const ElfFile &file, ScalarCode &code) {
       return names.takeError();
     for (const auto &symbol : *symbols) {
       uint64_t byte = symbol.st_value - scalarCodeBase;
-      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.getBinding() != llvm::ELF::STB_GLOBAL || byte >= code.image.size())
+      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.getBinding() != llvm::ELF::STB_GLOBAL ||
+          byte >= code.image.size())
         continue;
       llvm::Expected<llvm::StringRef> name = symbol.getName(*names);
       if (!name)
@@ -196,7 +205,8 @@ llvm::Expected<Program> readObject(llvm::MemoryBufferRef buffer) {
   if (!file)
     return malformed(name, llvm::toString(file.takeError()));
   const auto &header = file->getHeader();
-  if (!header.checkMagic() || header.getFileClass() != llvm::ELF::ELFCLASS64 || header.getDataEncoding() != llvm::ELF::ELFDATA2LSB)
+  if (!header.checkMagic() || header.getFileClass() != llvm::ELF::ELFCLASS64 ||
+      header.getDataEncoding() != llvm::ELF::ELFDATA2LSB)
     return malformed(name, "no ELF file of 64 bits, little-endian");
   if (header.e_machine != llvm::ELF::EM_NONE)
     return malformed(name, "machine " + llvm::Twine(uint16_t(header.e_machine)) + ", expected EM_NONE");

@@ -11,7 +11,8 @@
 namespace perpend::quoin {
 namespace {
 constexpr Unit units[] = {Unit::LD, Unit::FD, Unit::MX, Unit::VX, Unit::ST, Unit::SC};
-constexpr std::pair<Unit, Unit> overlaps[] = {{Unit::LD, Unit::MX}, {Unit::FD, Unit::MX}, {Unit::VX, Unit::MX}, {Unit::LD, Unit::VX}, {Unit::ST, Unit::MX}};
+constexpr std::pair<Unit, Unit> overlaps[] = {
+    {Unit::LD, Unit::MX}, {Unit::FD, Unit::MX}, {Unit::VX, Unit::MX}, {Unit::LD, Unit::VX}, {Unit::ST, Unit::MX}};
 
 double percent(uint64_t part, uint64_t whole) { return whole ? 100.0 * double(part) / double(whole) : 0; }
 
@@ -25,8 +26,9 @@ void printUnits(const CoreCounters &core, uint64_t cycles, llvm::raw_ostream &ou
     if (counters.instructions == 0)
       continue;
     auto stall = [&](Stall kind) { return percent(counters.stalls[unsigned(kind)], cycles); };
-    out << llvm::format("    %-4s %14llu %9llu %8.1f %9.1f %9.1f %7.1f\n", nameOf(unit).str().c_str(), (unsigned long long)counters.instructions,
-                        (unsigned long long)counters.busy, percent(counters.busy, cycles), stall(Stall::Flag), stall(Stall::Empty),
+    out << llvm::format("    %-4s %14llu %9llu %8.1f %9.1f %9.1f %7.1f\n", nameOf(unit).str().c_str(),
+                        (unsigned long long)counters.instructions, (unsigned long long)counters.busy,
+                        percent(counters.busy, cycles), stall(Stall::Flag), stall(Stall::Empty),
                         stall(Stall::Bandwidth));
   }
 }
@@ -63,12 +65,14 @@ std::vector<std::pair<uint64_t, uint32_t>> costliest(const CoreCounters &core) {
   return sorted;
 }
 
-void printCostliest(const CoreCounters &core, llvm::ArrayRef<Instruction> program, const Program &whole, llvm::raw_ostream &out) {
+void printCostliest(const CoreCounters &core, llvm::ArrayRef<Instruction> program, const Program &whole,
+                    llvm::raw_ostream &out) {
   constexpr size_t shown = 8;
   std::vector<std::pair<uint64_t, uint32_t>> sorted = costliest(core);
   for (size_t index = 0; index < std::min(shown, sorted.size()); ++index) {
     auto [cycles, instruction] = sorted[index];
-    out << llvm::format("    %10llu cycles  %u: ", (unsigned long long)cycles, instruction) << toString(program[instruction]);
+    out << llvm::format("    %10llu cycles  %u: ", (unsigned long long)cycles, instruction)
+        << toString(program[instruction]);
     if (uint32_t location = program[instruction].location; location < whole.locations.size())
       out << "  // " << whole.locations[location];
     out << "\n";
@@ -103,8 +107,10 @@ std::string reportText(const Counters &counters, const Program &program) {
     products += core.products;
     active += core.end != 0;
   }
-  out << "cycles " << counters.cycles << " of a self-made model of " << program.config.name << "; " << active << " cores, " << products
-      << " products, " << llvm::format("%.1f", percent(products, counters.cycles * peakProducts * std::max(1u, active))) << " % of the peak of f16\n";
+  out << "cycles " << counters.cycles << " of a self-made model of " << program.config.name << "; " << active
+      << " cores, " << products << " products, "
+      << llvm::format("%.1f", percent(products, counters.cycles * peakProducts * std::max(1u, active)))
+      << " % of the peak of f16\n";
   for (unsigned index = 0; index < counters.cores.size(); ++index) {
     const CoreCounters &core = counters.cores[index];
     if (core.end == 0)
@@ -129,12 +135,14 @@ std::string reportJson(const Counters &counters, const Program &program) {
       memories[nameOf(space)] = llvm::json::Object{{"read", core.bytesRead[unsigned(space)]},
                                                    {"written", core.bytesWritten[unsigned(space)]},
                                                    {"highWater", core.highWater[unsigned(space)]}};
-    cores.push_back(llvm::json::Object{{"end", core.end}, {"products", core.products}, {"units", std::move(all)}, {"memories", std::move(memories)}});
+    cores.push_back(llvm::json::Object{
+        {"end", core.end}, {"products", core.products}, {"units", std::move(all)}, {"memories", std::move(memories)}});
   }
   std::string text;
   llvm::raw_string_ostream out(text);
-  out << llvm::formatv("{0:2}\n", llvm::json::Value(llvm::json::Object{
-                                      {"config", program.config.name}, {"cycles", counters.cycles}, {"cores", std::move(cores)}}));
+  out << llvm::formatv("{0:2}\n",
+                       llvm::json::Value(llvm::json::Object{
+                           {"config", program.config.name}, {"cycles", counters.cycles}, {"cores", std::move(cores)}}));
   return text;
 }
 

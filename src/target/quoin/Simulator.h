@@ -34,7 +34,7 @@ struct SimulatorOptions {
   uint64_t seed = 0;
   bool checkRaces = true;
   bool checkUninitialised = true;
-  bool trapNaN = false;                     ///< E_NAN where a matrix or vector result is NaN
+  bool trapNaN = false;                        ///< E_NAN where a matrix or vector result is NaN
   uint64_t maxScalarInstructions = 1ull << 40; ///< of one call
   uint64_t maxInstructions = 1ull << 40;       ///< of all cores
 };

@@ -26,8 +26,8 @@ struct Violation {
 /// The first rule that the instruction breaks, whatever its generators add to addresses.
 std::optional<Violation> findViolation(const Instruction &instruction, const Config &config);
 
-/// The first rule that its addresses break: alignment, the ends of memories, a result that overlaps an operand. Operands
-/// with a generator are skipped. The instruction must have no violation otherwise.
+/// The first rule that its addresses break: alignment, the ends of memories, a result that overlaps an operand.
+/// Operands with a generator are skipped. The instruction must have no violation otherwise.
 std::optional<Violation> findAddressViolation(const Instruction &instruction, const Config &config);
 
 } // namespace perpend::quoin

@@ -21,14 +21,15 @@ std::vector<Site> sitesOf(const Program &program) {
   for (unsigned core = 0; core < program.cores.size(); ++core)
     for (uint32_t index = 0; index < program.cores[core].size(); ++index) {
       const Instruction &instruction = program.cores[core][index];
-      bool decides = instruction.opcode == Opcode::loop || instruction.opcode == Opcode::brz || instruction.opcode == Opcode::brnz;
+      bool decides =
+          instruction.opcode == Opcode::loop || instruction.opcode == Opcode::brz || instruction.opcode == Opcode::brnz;
       if (decides && instruction.src(0).space == Space::SReg)
         sites.push_back({core, index});
     }
   return sites;
 }
 
-/// For each site, how often its loop runs or its branch sees a number other than 0.
+/// For each site, how often its loop runs, or how often its branch is taken until it no longer is.
 using Choice = std::vector<unsigned>;
 
 /// All choices if there are few, otherwise those that differ at one site from a choice of equal numbers.
@@ -65,7 +66,9 @@ bool has(const Program &program, Opcode opcode) {
 
 bool usesRegistersInAddresses(const Program &program) {
   for (const std::vector<Instruction> &core : program.cores)
-    if (llvm::any_of(core, [](const Instruction &instruction) { return instruction.opcode == Opcode::setag && instruction.extent[0] >= 16; }))
+    if (llvm::any_of(core, [](const Instruction &instruction) {
+          return instruction.opcode == Opcode::setag && instruction.extent[0] >= 16;
+        }))
       return true;
   return false;
 }
@@ -79,7 +82,8 @@ std::string choiceText(const std::vector<Site> &sites, const Choice &choice) {
 }
 
 /// One run without data. An error is a lack of memory.
-llvm::Expected<std::optional<Trap>> runOnce(const Program &program, const std::vector<Site> &sites, const Choice &choice, bool checksWrites) {
+llvm::Expected<std::optional<Trap>> runOnce(const Program &program, const std::vector<Site> &sites,
+                                            const Choice &choice, bool checksWrites) {
   SimulatorOptions options;
   options.checkUninitialised = checksWrites;
   Simulator::State state(program, options);
@@ -92,9 +96,11 @@ llvm::Expected<std::optional<Trap>> runOnce(const Program &program, const std::v
     if (found == times.end())
       return 0; // setl, addl
     auto &[chosen, seen] = found->second;
-    if (program.cores[core][index].opcode == Opcode::loop)
+    Opcode opcode = program.cores[core][index].opcode;
+    if (opcode == Opcode::loop)
       return chosen;
-    return seen++ < chosen;
+    bool isTaken = seen++ < chosen;
+    return isTaken == (opcode == Opcode::brnz);
   };
   if (llvm::Error error = state.allocate())
     return std::move(error);
@@ -119,7 +125,8 @@ Verification verify(const Program &program) {
   std::vector<Site> sites = sitesOf(program);
   std::vector<Choice> choices = choicesOf(sites.size());
   if (sites.size() > 4)
-    result.limits.push_back("of the " + std::to_string(sites.size()) + " loops and branches on registers, not all combinations are verified");
+    result.limits.push_back("of the " + std::to_string(sites.size()) +
+                            " loops and branches on registers, not all combinations are verified");
   std::set<std::tuple<TrapCode, unsigned, uint32_t>> seen;
   for (const Choice &choice : choices) {
     llvm::Expected<std::optional<Trap>> trap = runOnce(program, sites, choice, !callsScalar);

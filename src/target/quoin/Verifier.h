@@ -3,8 +3,8 @@
 #ifndef PERPEND_TARGET_QUOIN_VERIFIER_H
 #define PERPEND_TARGET_QUOIN_VERIFIER_H
 
-#include "target/quoin/Trap.h"
 #include "target/quoin/Simulator.h"
+#include "target/quoin/Trap.h"
 
 namespace perpend::quoin {
 

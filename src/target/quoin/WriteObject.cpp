@@ -96,7 +96,8 @@ Section nameSection(std::vector<Section> &sections) {
 }
 
 void writeHeader(ByteWriter &writer, uint64_t sectionTable, size_t sections) {
-  const uint8_t identity[16] = {0x7f, 'E', 'L', 'F', llvm::ELF::ELFCLASS64, llvm::ELF::ELFDATA2LSB, llvm::ELF::EV_CURRENT};
+  const uint8_t identity[16] = {
+      0x7f, 'E', 'L', 'F', llvm::ELF::ELFCLASS64, llvm::ELF::ELFDATA2LSB, llvm::ELF::EV_CURRENT};
   writer.bytes.insert(writer.bytes.begin(), identity, identity + sizeof(identity));
   writer.number<uint16_t>(llvm::ELF::ET_EXEC);
   writer.number<uint16_t>(llvm::ELF::EM_NONE);
@@ -116,7 +117,9 @@ void writeHeader(ByteWriter &writer, uint64_t sectionTable, size_t sections) {
 void writeSectionHeader(ByteWriter &writer, const Section &section) {
   bool isNames = section.name == ".shstrtab";
   writer.number<uint32_t>(section.nameOffset);
-  writer.number<uint32_t>(section.name.empty() ? llvm::ELF::SHT_NULL : isNames ? llvm::ELF::SHT_STRTAB : llvm::ELF::SHT_PROGBITS);
+  writer.number<uint32_t>(section.name.empty() ? llvm::ELF::SHT_NULL
+                          : isNames            ? llvm::ELF::SHT_STRTAB
+                                               : llvm::ELF::SHT_PROGBITS);
   writer.number<uint64_t>(0); // flags
   writer.number<uint64_t>(0); // address
   writer.number<uint64_t>(section.fileOffset);

@@ -15,8 +15,10 @@ inline Strides contiguousStrides(const Instruction &instruction) {
   Strides strides;
   const InstructionInfo &info = instruction.info();
   for (const Access &access : accessesOf(instruction)) {
-    uint64_t unit = std::max<uint64_t>(1, access.elementBytes / std::max(1u, sizeOf(instruction.typeOf(access.operand))));
-    bool isDense = access.elementBytes == 1 && access.pitchBytes[0] == 1 && access.pitchBytes[1] == 0 && access.count[1] == 1 && access.count[2] == 1;
+    uint64_t unit =
+        std::max<uint64_t>(1, access.elementBytes / std::max(1u, sizeOf(instruction.typeOf(access.operand))));
+    bool isDense = access.elementBytes == 1 && access.pitchBytes[0] == 1 && access.pitchBytes[1] == 0 &&
+                   access.count[1] == 1 && access.count[2] == 1;
     if (isDense)
       continue;
     uint64_t row = access.count[0] * unit * std::max(1u, instruction.inner[access.operand]);

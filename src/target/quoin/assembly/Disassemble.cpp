@@ -31,7 +31,8 @@ std::string immediateText(uint32_t bits) {
 
 class Printer {
 public:
-  Printer(const Instruction &instruction, llvm::raw_ostream &out) : instruction(instruction), info(instruction.info()), out(out) {}
+  Printer(const Instruction &instruction, llvm::raw_ostream &out)
+      : instruction(instruction), info(instruction.info()), out(out) {}
 
   void print() {
     out << info.name;
@@ -59,7 +60,8 @@ private:
   void printOperands();
   void printOperand(const Operand &operand);
   void printExtents();
-  void printStrides(const char *key, const std::array<uint32_t, numOperands> &strides, const std::array<uint32_t, numOperands> &defaults);
+  void printStrides(const char *key, const std::array<uint32_t, numOperands> &strides,
+                    const std::array<uint32_t, numOperands> &defaults);
   void printFields();
   void printWindow();
   void printTokens(const char *key, llvm::ArrayRef<Token> tokens, bool isWait);
@@ -172,7 +174,8 @@ void Printer::printExtents() {
       attribute((info.extentNames[index] + "=" + number(instruction.extent[index])).str());
 }
 
-void Printer::printStrides(const char *key, const std::array<uint32_t, numOperands> &strides, const std::array<uint32_t, numOperands> &defaults) {
+void Printer::printStrides(const char *key, const std::array<uint32_t, numOperands> &strides,
+                           const std::array<uint32_t, numOperands> &defaults) {
   if (strides == defaults)
     return;
   out << ", " << key << "=(";
@@ -217,8 +220,8 @@ void Printer::printWindow() {
   pair("stride", window.strideHeight, window.strideWidth, 1);
   pair("dilation", window.dilationHeight, window.dilationWidth, 1);
   if (window.padTop || window.padLeft || window.padBottom || window.padRight)
-    out << ", pad=(" << unsigned(window.padTop) << "," << unsigned(window.padLeft) << "," << unsigned(window.padBottom) << ","
-        << unsigned(window.padRight) << ")";
+    out << ", pad=(" << unsigned(window.padTop) << "," << unsigned(window.padLeft) << "," << unsigned(window.padBottom)
+        << "," << unsigned(window.padRight) << ")";
   pair("in", window.inputHeight, window.inputWidth, 0);
   if (window.start)
     attribute("start=" + number(window.start));
@@ -249,8 +252,8 @@ std::string quoted(llvm::StringRef text) {
 void printSymbols(const Program &program, llvm::raw_ostream &out) {
   constexpr const char *directives[] = {".input", ".output", ".constant", ".scratch"};
   for (const Symbol &symbol : program.symbols)
-    out << directives[unsigned(symbol.kind)] << " " << symbol.name << ", " << nameOf(symbol.space) << ", " << symbol.sizeBytes << ", "
-        << symbol.byte << ", " << unsigned(symbol.unit) << "\n";
+    out << directives[unsigned(symbol.kind)] << " " << symbol.name << ", " << nameOf(symbol.space) << ", "
+        << symbol.sizeBytes << ", " << symbol.byte << ", " << unsigned(symbol.unit) << "\n";
   for (const Data &datum : program.data)
     out << ".bytes " << unsigned(datum.cluster) << ", " << datum.byte << ", \"" << llvm::toHex(datum.bytes) << "\"\n";
   constexpr size_t bytesOfLine = 64;

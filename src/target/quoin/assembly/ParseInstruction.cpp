@@ -169,7 +169,8 @@ void Parser::setExtents(Instruction &instruction, llvm::ArrayRef<int64_t> values
 bool Parser::parseTypes(Instruction &instruction) {
   llvm::SmallVector<DType, 2> types;
   do {
-    std::optional<DType> type = lexer.current().kind == Lexeme::Kind::Name ? dtypeNamed(lexer.current().text) : std::nullopt;
+    std::optional<DType> type =
+        lexer.current().kind == Lexeme::Kind::Name ? dtypeNamed(lexer.current().text) : std::nullopt;
     if (!type)
       return fail("'" + lexer.current().text.trim() + "' is no type");
     types.push_back(*type);
@@ -206,7 +207,8 @@ bool Parser::parseOperands(Instruction &instruction) {
     if (!operand.exists() || isImmediate)
       continue;
     const Lexeme &next = lexer.current();
-    bool isAddress = next.is("_") || next.is(",") || (next.kind == Lexeme::Kind::Name && (next.text == "_" || spaceNamed(next.text)));
+    bool isAddress = next.is("_") || next.is(",") ||
+                     (next.kind == Lexeme::Kind::Name && (next.text == "_" || spaceNamed(next.text)));
     if (operand.isOptional && !isAddress && !(isFirst && next.is(",")))
       break;
     if (!isFirst && !lexer.current().is(",")) {
@@ -453,7 +455,8 @@ bool Parser::parseTokens(llvm::SmallVectorImpl<Token> &tokens, Unit unit, bool i
     if (!parseFlag(source, destination, id))
       return false;
     if ((isWait ? destination : source) != unit)
-      return fail("the flag " + nameOf(source) + ">" + nameOf(destination) + " is not one that " + nameOf(unit) + (isWait ? " waits for" : " sets"));
+      return fail("the flag " + nameOf(source) + ">" + nameOf(destination) + " is not one that " + nameOf(unit) +
+                  (isWait ? " waits for" : " sets"));
     Token token{isWait ? source : destination, uint8_t(id), false};
     if (accept("@")) {
       if (!acceptName(isWait ? "first" : "last"))

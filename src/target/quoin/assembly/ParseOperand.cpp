@@ -44,7 +44,8 @@ bool Parser::atEndOfLine() const {
 std::optional<unsigned> Parser::sourceOf(llvm::StringRef text) const {
   bool isLoop = text.consume_front("l");
   unsigned number;
-  if ((!isLoop && !text.consume_front("S")) || text.getAsInteger(10, number) || number >= (isLoop ? numLoops : numSRegs))
+  if ((!isLoop && !text.consume_front("S")) || text.getAsInteger(10, number) ||
+      number >= (isLoop ? numLoops : numSRegs))
     return std::nullopt;
   return isLoop ? number : 16 + number;
 }
@@ -114,7 +115,8 @@ bool Parser::parseTerm(Sum &sum, int64_t sign) {
   if (!parseFactor(product))
     return false;
   while (accept("*")) {
-    if (std::optional<unsigned> source = lexer.current().kind == Lexeme::Kind::Name ? sourceOf(lexer.current().text) : std::nullopt) {
+    if (std::optional<unsigned> source =
+            lexer.current().kind == Lexeme::Kind::Name ? sourceOf(lexer.current().text) : std::nullopt) {
       lexer.advance();
       return parseLoopTerm(sum, sign * product, *source);
     }
@@ -168,7 +170,8 @@ bool Parser::parseList(llvm::SmallVectorImpl<int64_t> &values, size_t least, siz
   if (isList && !expect(")"))
     return false;
   if (values.size() < least || values.size() > most)
-    return fail("expected " + llvm::Twine(least) + " to " + llvm::Twine(most) + " numbers, got " + llvm::Twine(values.size()));
+    return fail("expected " + llvm::Twine(least) + " to " + llvm::Twine(most) + " numbers, got " +
+                llvm::Twine(values.size()));
   return true;
 }
 
@@ -221,7 +224,8 @@ bool Parser::parseOperand(Operand &operand) {
 }
 
 bool Parser::parseUnit(Unit &unit) {
-  std::optional<Unit> found = lexer.current().kind == Lexeme::Kind::Name ? unitNamed(lexer.current().text) : std::nullopt;
+  std::optional<Unit> found =
+      lexer.current().kind == Lexeme::Kind::Name ? unitNamed(lexer.current().text) : std::nullopt;
   if (!found)
     return fail("'" + lexer.current().text.trim() + "' is no unit; hint: SEQ, LD, FD, MX, VX, ST, SC");
   unit = *found;

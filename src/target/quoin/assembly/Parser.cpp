@@ -82,7 +82,8 @@ bool Parser::parseData() {
     if (lexeme.kind != Lexeme::Kind::Integer && lexeme.kind != Lexeme::Kind::Float)
       return fail("expected a number");
     float value = lexeme.kind == Lexeme::Kind::Float ? lexeme.number : float(lexeme.integer);
-    uint32_t bits = isFloat(*type) ? std::bit_cast<uint32_t>(isNegative ? -value : value) : uint32_t(isNegative ? -lexeme.integer : lexeme.integer);
+    uint32_t bits = isFloat(*type) ? std::bit_cast<uint32_t>(isNegative ? -value : value)
+                                   : uint32_t(isNegative ? -lexeme.integer : lexeme.integer);
     for (unsigned byte = 0; byte < sizeOf(*type); ++byte)
       datum.bytes.push_back(uint8_t(bits >> 8 * byte));
     lexer.advance();
@@ -200,7 +201,9 @@ bool Parser::parseLine() {
       return fail("the label '" + word + "' is defined twice");
     return true;
   }
-  return word.front() == '.' ? parseDirective(word) : hasConfig ? parseInstruction(word) : fail("the first line is .config; hint: .config qn-c8");
+  return word.front() == '.' ? parseDirective(word)
+         : hasConfig         ? parseInstruction(word)
+                             : fail("the first line is .config; hint: .config qn-c8");
 }
 
 /// Puts the terms of generators before the body, and moves the targets of jumps.
@@ -224,8 +227,8 @@ bool Parser::finishCore() {
     body[index].dst().byte = found->second;
   }
   for (Instruction &instruction : body) {
-    bool jumps = instruction.opcode == Opcode::loop || instruction.opcode == Opcode::endl || instruction.opcode == Opcode::brz ||
-                 instruction.opcode == Opcode::brnz;
+    bool jumps = instruction.opcode == Opcode::loop || instruction.opcode == Opcode::endl ||
+                 instruction.opcode == Opcode::brz || instruction.opcode == Opcode::brnz;
     if (jumps)
       instruction.dst().byte += all.size();
   }
@@ -262,6 +265,8 @@ llvm::Expected<Program> Parser::parse() {
   return std::move(program);
 }
 
-llvm::Expected<Program> assemble(llvm::MemoryBufferRef text, ScalarCode scalar) { return Parser(text, std::move(scalar)).parse(); }
+llvm::Expected<Program> assemble(llvm::MemoryBufferRef text, ScalarCode scalar) {
+  return Parser(text, std::move(scalar)).parse();
+}
 
 } // namespace perpend::quoin

@@ -20,7 +20,9 @@ constexpr Pattern patterns[] = {
 };
 
 /// Bits [low, low + width) of the word, moved to bit `to`.
-uint32_t bits(uint32_t word, unsigned low, unsigned width, unsigned to = 0) { return (word >> low & ((1u << width) - 1)) << to; }
+uint32_t bits(uint32_t word, unsigned low, unsigned width, unsigned to = 0) {
+  return (word >> low & ((1u << width) - 1)) << to;
+}
 int32_t signExtended(uint32_t value, unsigned width) { return int32_t(value << (32 - width)) >> (32 - width); }
 
 int32_t immediateOf(uint32_t word, Format format) {
@@ -36,7 +38,8 @@ int32_t immediateOf(uint32_t word, Format format) {
   case Format::U:
     return int32_t(word & 0xfffff000);
   case Format::J:
-    return signExtended(bits(word, 31, 1, 20) | bits(word, 12, 8, 12) | bits(word, 20, 1, 11) | bits(word, 21, 10, 1), 21);
+    return signExtended(bits(word, 31, 1, 20) | bits(word, 12, 8, 12) | bits(word, 20, 1, 11) | bits(word, 21, 10, 1),
+                        21);
   default:
     return 0;
   }

@@ -9,26 +9,22 @@
 
 namespace perpend::quoin::scalar {
 namespace {
-template <typename T>
-using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
+template <typename T> using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <typename T>
 constexpr Bits<T> canonicalNaN = sizeof(T) == 4 ? Bits<T>(0x7fc00000) : Bits<T>(0x7ff8000000000000);
-template <typename T>
-constexpr Bits<T> signBit = Bits<T>(1) << (8 * sizeof(T) - 1);
+template <typename T> constexpr Bits<T> signBit = Bits<T>(1) << (8 * sizeof(T) - 1);
 constexpr uint64_t box = 0xffffffff00000000;
 
 enum Rounding : uint8_t { NearestEven, TowardZero, Down, Up, NearestAway, Dynamic = 7 };
 
 /// A single that is not boxed is a NaN.
-template <typename T>
-Bits<T> bitsOf(uint64_t value) {
+template <typename T> Bits<T> bitsOf(uint64_t value) {
   if (sizeof(T) == 4 && value < box)
     return canonicalNaN<T>;
   return Bits<T>(value);
 }
 
-template <typename T>
-class FloatUnit {
+template <typename T> class FloatUnit {
 public:
   FloatUnit(const Decoded &decoded, std::array<uint64_t, 32> &x, std::array<uint64_t, 32> &f, uint8_t rounding)
       : decoded(decoded), x(x), f(f), rounding(rounding) {}
@@ -126,10 +122,10 @@ private:
     }
   }
 
-  template <typename Integer>
-  uint64_t clamped(T value) const {
+  template <typename Integer> uint64_t clamped(T value) const {
     constexpr Integer low = std::numeric_limits<Integer>::min(), high = std::numeric_limits<Integer>::max();
-    constexpr T limit = T(sizeof(Integer) == 4 ? 4294967296.0 : 18446744073709551616.0) / (std::is_signed_v<Integer> ? 2 : 1);
+    constexpr T limit =
+        T(sizeof(Integer) == 4 ? 4294967296.0 : 18446744073709551616.0) / (std::is_signed_v<Integer> ? 2 : 1);
     Integer result;
     if (value != value || value >= limit)
       result = high;

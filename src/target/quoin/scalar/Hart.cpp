@@ -12,8 +12,7 @@ constexpr uint64_t boxedSingle = 0xffffffff00000000;
 
 uint64_t word(uint64_t value) { return uint64_t(int64_t(int32_t(value))); }
 
-template <typename T>
-uint64_t quotient(uint64_t left, uint64_t right) {
+template <typename T> uint64_t quotient(uint64_t left, uint64_t right) {
   T a = T(left), b = T(right);
   if (b == 0)
     return ~0ull;
@@ -22,8 +21,7 @@ uint64_t quotient(uint64_t left, uint64_t right) {
   return uint64_t(a / b);
 }
 
-template <typename T>
-uint64_t remainder(uint64_t left, uint64_t right) {
+template <typename T> uint64_t remainder(uint64_t left, uint64_t right) {
   T a = T(left), b = T(right);
   if (b == 0)
     return uint64_t(a);
@@ -112,9 +110,7 @@ uint64_t multiply(Op op, uint64_t a, uint64_t b) {
   }
 }
 
-bool isImmediate(Op op) {
-  return (op >= Op::addi && op <= Op::sraiw);
-}
+bool isImmediate(Op op) { return (op >= Op::addi && op <= Op::sraiw); }
 
 bool condition(Op op, uint64_t a, uint64_t b) {
   switch (op) {
@@ -156,8 +152,7 @@ Hart::Step Hart::jump(const Decoded &decoded, uint64_t target) {
   return Step::Jump;
 }
 
-template <typename T>
-Hart::Step Hart::load(const Decoded &decoded) {
+template <typename T> Hart::Step Hart::load(const Decoded &decoded) {
   const uint8_t *from = bus.access(x[decoded.rs1] + int64_t(decoded.immediate), sizeof(T), false);
   ++counts.memoryAccesses;
   if (!from)
@@ -173,8 +168,7 @@ Hart::Step Hart::load(const Decoded &decoded) {
   return Step::Next;
 }
 
-template <typename T>
-Hart::Step Hart::store(const Decoded &decoded, uint64_t value) {
+template <typename T> Hart::Step Hart::store(const Decoded &decoded, uint64_t value) {
   uint8_t *to = bus.access(x[decoded.rs1] + int64_t(decoded.immediate), sizeof(T), true);
   ++counts.memoryAccesses;
   if (!to)
@@ -234,11 +228,13 @@ Hart::Step Hart::executeSystem(const Decoded &decoded) {
   uint64_t value = isImmediateForm ? decoded.rs1 : x[decoded.rs1], old;
   if (number >= fflags && number <= fcsr)
     old = floatStatus >> shift & mask;
-  else if (number >= cycle && number <= instret && decoded.rs1 == 0 && decoded.op != Op::csrrw && decoded.op != Op::csrrwi)
+  else if (number >= cycle && number <= instret && decoded.rs1 == 0 && decoded.op != Op::csrrw &&
+           decoded.op != Op::csrrwi)
     old = counts.instructions;
   else
     return fail("there is no register " + std::to_string(number));
-  bool sets = decoded.op == Op::csrrs || decoded.op == Op::csrrsi, clears = decoded.op == Op::csrrc || decoded.op == Op::csrrci;
+  bool sets = decoded.op == Op::csrrs || decoded.op == Op::csrrsi,
+       clears = decoded.op == Op::csrrc || decoded.op == Op::csrrci;
   uint64_t now = sets ? old | value : clears ? old & ~value : value;
   if (number <= fcsr)
     floatStatus = (floatStatus & ~(mask << shift)) | (uint32_t(now) & mask) << shift;

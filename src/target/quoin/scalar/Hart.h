@@ -52,10 +52,8 @@ private:
   Step executeSystem(const Decoded &decoded);
   Step branch(bool isTaken, int32_t offset);
   Step jump(const Decoded &decoded, uint64_t target);
-  template <typename T>
-  Step load(const Decoded &decoded);
-  template <typename T>
-  Step store(const Decoded &decoded, uint64_t value);
+  template <typename T> Step load(const Decoded &decoded);
+  template <typename T> Step store(const Decoded &decoded, uint64_t value);
   Step fail(std::string reason);
 
   llvm::ArrayRef<Decoded> code;

@@ -83,8 +83,7 @@ int64_t computeInt(const Instruction &instruction, int64_t a, int64_t b) {
   }
 }
 
-template <typename T>
-bool compare(Opcode opcode, T a, T b) {
+template <typename T> bool compare(Opcode opcode, T a, T b) {
   switch (opcode) {
   case Opcode::ceq:
     return a == b;
@@ -105,8 +104,7 @@ bool isComparison(Opcode opcode) { return opcode >= Opcode::ceq && opcode <= Opc
 
 /// Calls `element(dst, src0, src1, src2)` on each element. The operand of the mode is imm0 in mode mf, which `constant`
 /// holds in that operand's type.
-template <typename Element>
-void forEach(const Call &call, const uint8_t *constant, Element element) {
+template <typename Element> void forEach(const Call &call, const uint8_t *constant, Element element) {
   const InstructionInfo &info = call.instruction.info();
   bool isTernary = info.operands[Src2].exists();
   auto operand = [&](unsigned index, uint64_t i0, uint64_t i1, uint64_t i2) -> const uint8_t * {

@@ -6,8 +6,7 @@
 
 namespace perpend::quoin {
 namespace {
-template <typename Element>
-void forEach(const Call &call, Element element) {
+template <typename Element> void forEach(const Call &call, Element element) {
   for (uint64_t i2 = 0; i2 < call.extent(2); ++i2)
     for (uint64_t i1 = 0; i1 < call.extent(1); ++i1)
       for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)
@@ -59,7 +58,8 @@ void drain(const Call &call) {
   const Instruction &instruction = call.instruction;
   DType result = instruction.dstType;
   bool hasScale = call.at[Src2] || instruction.imm[0] != 0;
-  bool isPlain = !hasScale && result == DType::I32 && instruction.activation == Activation::None && instruction.imm[1] == 0;
+  bool isPlain =
+      !hasScale && result == DType::I32 && instruction.activation == Activation::None && instruction.imm[1] == 0;
   for (uint64_t row = 0; row < call.extent(1); ++row)
     for (uint64_t column = 0; column < call.extent(0); ++column) {
       Sum sum = biased(call, column, row);

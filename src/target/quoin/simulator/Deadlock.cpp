@@ -44,7 +44,8 @@ private:
     std::string where = " at instruction " + std::to_string(at.next);
     FlagName flag = FlagName::ofAxis(instruction.axis);
     if (instruction.queue() != Unit::SEQ)
-      return {"waits" + where + " for room in the queue of " + nameOf(instruction.queue()).str(), state.threadOf(core, instruction.queue())};
+      return {"waits" + where + " for room in the queue of " + nameOf(instruction.queue()).str(),
+              state.threadOf(core, instruction.queue())};
     switch (instruction.opcode) {
     case Opcode::waitf:
       return {"waits" + where + " for tokens of " + flag.text(), state.threadOf(core, flag.source)};

@@ -25,12 +25,16 @@ struct Call {
   /// operand's first, count. The rows of an operand that is read must have been written.
   llvm::function_ref<std::optional<Violation>(OperandIndex, uint64_t byte, uint64_t count)> useRow = nullptr;
 
+  /// Adds bits of f32 or i32 to an element of dst, now or later.
+  llvm::function_ref<void(uint8_t *element, uint32_t bits)> addTo = nullptr;
+
   /// Extents; 1 in place of those that are not used.
   uint64_t extent(unsigned index) const { return std::max(1u, instruction.extent[index]); }
   unsigned size(unsigned operand) const { return sizeOf(instruction.typeOf(operand)); }
   /// The element at index (i0, i1, i2) by the operand's strides.
   uint8_t *element(unsigned operand, uint64_t i0, uint64_t i1 = 0, uint64_t i2 = 0) const {
-    uint64_t offset = i0 * instruction.inner[operand] + i1 * instruction.stride1[operand] + i2 * instruction.stride2[operand];
+    uint64_t offset =
+        i0 * instruction.inner[operand] + i1 * instruction.stride1[operand] + i2 * instruction.stride2[operand];
     return at[operand] + offset * size(operand);
   }
   /// As element, of the operand to which the mode applies.

@@ -7,8 +7,7 @@
 namespace perpend::quoin {
 namespace {
 /// Fills fractals of `rows` rows of k elements: zeros, then element (row, k) by `store(to, row, k)`.
-template <typename Store>
-void fillFractals(const Call &call, uint64_t rows, uint64_t k, Store store) {
+template <typename Store> void fillFractals(const Call &call, uint64_t rows, uint64_t k, Store store) {
   FractalLayout layout{k, call.size(Dst)};
   std::memset(call.at[Dst], 0, layout.bytes(rows));
   for (uint64_t row = 0; row < rows; ++row)
@@ -29,8 +28,7 @@ void copyRowsToFractals(const Call &call, uint64_t rows, uint64_t k) {
   }
 }
 
-template <typename T>
-void copyColumnsToFractals(const Call &call, uint64_t rows, uint64_t k) {
+template <typename T> void copyColumnsToFractals(const Call &call, uint64_t rows, uint64_t k) {
   fillFractals(call, rows, k, [&](uint8_t *to, uint64_t row, uint64_t index) {
     std::memcpy(to, call.element(Src0, row, index), sizeof(T));
   });
@@ -87,12 +85,15 @@ uint8_t *imageElement(const Call &call, unsigned operand, uint64_t pixel, uint64
   const Window &window = call.instruction.window;
   uint64_t width = call.extent(2), at = window.start + pixel;
   uint64_t channel = k % window.channels, tap = k / window.channels;
-  int64_t y = int64_t(at / width * window.strideHeight + tap / window.kernelWidth * window.dilationHeight) - window.padTop;
-  int64_t x = int64_t(at % width * window.strideWidth + tap % window.kernelWidth * window.dilationWidth) - window.padLeft;
+  int64_t y =
+      int64_t(at / width * window.strideHeight + tap / window.kernelWidth * window.dilationHeight) - window.padTop;
+  int64_t x =
+      int64_t(at % width * window.strideWidth + tap % window.kernelWidth * window.dilationWidth) - window.padLeft;
   if (y < 0 || x < 0 || y >= window.inputHeight || x >= window.inputWidth)
     return nullptr;
   const Instruction &instruction = call.instruction;
-  return call.at[operand] + (channel + x * instruction.stride1[operand] + y * instruction.stride2[operand]) * call.size(operand);
+  return call.at[operand] +
+         (channel + x * instruction.stride1[operand] + y * instruction.stride2[operand]) * call.size(operand);
 }
 
 Result executeFeed(const Call &call) {

@@ -26,7 +26,9 @@ inline uint64_t tileOffset(uint64_t row, uint64_t column, uint64_t columns) {
   uint64_t tile = row / 16 * ((columns + 15) / 16) + column / 16;
   return tile * tileBytes + row % 16 * 64 + column % 16 * 4;
 }
-inline uint64_t tilesBytes(uint64_t rows, uint64_t columns) { return (rows + 15) / 16 * ((columns + 15) / 16) * tileBytes; }
+inline uint64_t tilesBytes(uint64_t rows, uint64_t columns) {
+  return (rows + 15) / 16 * ((columns + 15) / 16) * tileBytes;
+}
 
 } // namespace perpend::quoin
 

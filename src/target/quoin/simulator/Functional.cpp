@@ -43,8 +43,7 @@ std::optional<Trap> Simulator::State::runFunctional() {
     }
     while (--steps && !trap && step((first + tried) % threads))
       ;
-    if (instructionsRun > options.maxInstructions)
-      raise(0, Unit::SEQ, cores[0].next, TrapCode::TIMEOUT, "more than " + std::to_string(options.maxInstructions) + " instructions");
+    hasTimedOut();
   }
   return trap;
 }

@@ -78,7 +78,8 @@ Angle reduce(float x) {
     return {0, x};
   int exponent = int(bits >> 23) - 150;
   unsigned __int128 mantissa = (bits & 0x7fffff) | 0x800000;
-  unsigned __int128 turns = exponent < 2 ? mantissa * (twoOverPiBits(0) >> (2 - exponent)) : mantissa * twoOverPiBits(exponent - 2);
+  unsigned __int128 turns =
+      exponent < 2 ? mantissa * (twoOverPiBits(0) >> (2 - exponent)) : mantissa * twoOverPiBits(exponent - 2);
   unsigned quadrant = unsigned((turns + (static_cast<unsigned __int128>(1) << 125)) >> 126);
   __int128 rest = static_cast<__int128>(turns - (static_cast<unsigned __int128>(quadrant) << 126));
   double angle = double(rest) * 0x1p-126 * halfPi;
@@ -227,7 +228,8 @@ float power(float base, float exponent) {
     return 1;
   if (base != base || exponent != exponent)
     return nan;
-  bool isWhole = std::trunc(exponent) == exponent, isOdd = isWhole && std::fabs(exponent) < 0x1p24f && (int64_t(exponent) & 1);
+  bool isWhole = std::trunc(exponent) == exponent,
+       isOdd = isWhole && std::fabs(exponent) < 0x1p24f && (int64_t(exponent) & 1);
   bool isNegative = std::signbit(base) && isOdd;
   float magnitude = std::fabs(base);
   if (base < 0 && base != -infinity && !isWhole && std::isfinite(exponent))

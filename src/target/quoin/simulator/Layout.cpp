@@ -10,15 +10,16 @@ namespace perpend::quoin {
 namespace {
 using Index = std::array<uint64_t, 3>;
 
-template <typename Visitor>
-void forEach(const Call &call, Visitor visit) {
+template <typename Visitor> void forEach(const Call &call, Visitor visit) {
   for (uint64_t i2 = 0; i2 < call.extent(2); ++i2)
     for (uint64_t i1 = 0; i1 < call.extent(1); ++i1)
       for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)
         visit(Index{i0, i1, i2});
 }
 
-uint8_t *at(const Call &call, unsigned operand, const Index &index) { return call.element(operand, index[0], index[1], index[2]); }
+uint8_t *at(const Call &call, unsigned operand, const Index &index) {
+  return call.element(operand, index[0], index[1], index[2]);
+}
 
 void permute(const Call &call) {
   uint32_t axis = call.instruction.axis;
@@ -39,13 +40,15 @@ void reverse(const Call &call) {
 
 void pad(const Call &call) {
   const Window &window = call.instruction.window;
-  uint64_t rows = call.extent(1) + window.padLeft + window.padRight, planes = call.extent(2) + window.padTop + window.padBottom;
+  uint64_t rows = call.extent(1) + window.padLeft + window.padRight,
+           planes = call.extent(2) + window.padTop + window.padBottom;
   for (uint64_t i2 = 0; i2 < planes; ++i2)
     for (uint64_t i1 = 0; i1 < rows; ++i1)
       for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)
         storeImmediate(call.element(Dst, i0, i1, i2), call.instruction.dstType, call.instruction.imm[0]);
   forEach(call, [&](const Index &from) {
-    std::memcpy(call.element(Dst, from[0], from[1] + window.padLeft, from[2] + window.padTop), at(call, Src0, from), call.size(Dst));
+    std::memcpy(call.element(Dst, from[0], from[1] + window.padLeft, from[2] + window.padTop), at(call, Src0, from),
+                call.size(Dst));
   });
 }
 
@@ -54,9 +57,11 @@ void countUp(const Call &call) {
   forEach(call, [&](const Index &to) {
     uint64_t index = to[instruction.axis];
     if (isFloat(instruction.dstType))
-      storeFloat(at(call, Dst, to), instruction.dstType, instruction.immFloat(0) + instruction.immFloat(1) * float(index));
+      storeFloat(at(call, Dst, to), instruction.dstType,
+                 instruction.immFloat(0) + instruction.immFloat(1) * float(index));
     else
-      storeInt(at(call, Dst, to), instruction.dstType, int32_t(instruction.imm[0] + instruction.imm[1] * uint32_t(index)));
+      storeInt(at(call, Dst, to), instruction.dstType,
+               int32_t(instruction.imm[0] + instruction.imm[1] * uint32_t(index)));
   });
 }
 
@@ -129,7 +134,8 @@ void sortPairs(const Call &call) {
 }
 
 void mergePairs(const Call &call) {
-  std::vector<Pair> left = loadPairs(call.at[Src0], call.extent(0)), right = loadPairs(call.at[Src1], call.extent(1)), merged;
+  std::vector<Pair> left = loadPairs(call.at[Src0], call.extent(0)), right = loadPairs(call.at[Src1], call.extent(1)),
+                    merged;
   size_t next = 0;
   for (const Pair &pair : left) {
     while (next < right.size() && before(call.instruction, right[next], pair))

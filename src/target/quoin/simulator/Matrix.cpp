@@ -1,8 +1,8 @@
 //===- Matrix.cpp - matrix products ----------------------------------------===//
 //
 // Each accumulator adds its products in order of k, product and sum rounded. Columns are independent, so they are what
-// the host computes side by side: operands are unpacked from their fractals to rows, then blocks of 4 rows and 16 columns
-// go through all of k.
+// the host computes side by side: operands are unpacked from their fractals to rows, then blocks of 4 rows and 16
+// columns go through all of k.
 //
 //===----------------------------------------------------------------------===//
 
@@ -52,10 +52,11 @@ QUOIN_HOST_VARIANTS void intBlock(const uint32_t *a, size_t pitch, const uint32_
 }
 
 void multiplyBlock(const float *a, size_t pitch, const float *b, size_t k, float *c) { floatBlock(a, pitch, b, k, c); }
-void multiplyBlock(const uint32_t *a, size_t pitch, const uint32_t *b, size_t k, uint32_t *c) { intBlock(a, pitch, b, k, c); }
+void multiplyBlock(const uint32_t *a, size_t pitch, const uint32_t *b, size_t k, uint32_t *c) {
+  intBlock(a, pitch, b, k, c);
+}
 
-template <typename T>
-T loadOperand(const uint8_t *at, DType type) {
+template <typename T> T loadOperand(const uint8_t *at, DType type) {
   if constexpr (std::is_same_v<T, float>)
     return loadFloat(at, type);
   else
@@ -63,8 +64,7 @@ T loadOperand(const uint8_t *at, DType type) {
 }
 
 /// Fractals as rows of k numbers, up to a multiple of 4 rows; those behind the last are 0.
-template <typename T>
-std::vector<T> unpackRows(const uint8_t *fractals, DType type, uint64_t rows, uint64_t k) {
+template <typename T> std::vector<T> unpackRows(const uint8_t *fractals, DType type, uint64_t rows, uint64_t k) {
   FractalLayout layout{k, sizeOf(type)};
   std::vector<T> result((rows + rowsOfBlock - 1) / rowsOfBlock * rowsOfBlock * k);
   uint64_t piece = 32 / sizeOf(type);
@@ -78,8 +78,7 @@ std::vector<T> unpackRows(const uint8_t *fractals, DType type, uint64_t rows, ui
 }
 
 /// Fractals of columns as blocks of 16 columns, each k rows of 16 numbers.
-template <typename T>
-std::vector<T> unpackColumns(const uint8_t *fractals, DType type, uint64_t columns, uint64_t k) {
+template <typename T> std::vector<T> unpackColumns(const uint8_t *fractals, DType type, uint64_t columns, uint64_t k) {
   FractalLayout layout{k, sizeOf(type)};
   std::vector<T> result((columns + lanes - 1) / lanes * lanes * k);
   uint64_t piece = 32 / sizeOf(type);
@@ -100,21 +99,16 @@ struct Matrices {
   uint8_t *c;
 };
 
-template <typename T>
-T element(const uint8_t *c, uint64_t offset) {
-  return loadAs<T>(c + offset);
-}
+template <typename T> T element(const uint8_t *c, uint64_t offset) { return loadAs<T>(c + offset); }
 
-template <typename T>
-void storeElement(uint8_t *c, uint64_t offset, T value) {
+template <typename T> void storeElement(uint8_t *c, uint64_t offset, T value) {
   if constexpr (std::is_same_v<T, float>)
     value = canonical(value);
   storeAs(c + offset, value);
 }
 
 /// C += A * B on unpacked operands.
-template <typename T>
-void multiply(const Call &call, uint8_t *c, const std::vector<T> &a, const std::vector<T> &b) {
+template <typename T> void multiply(const Call &call, uint8_t *c, const std::vector<T> &a, const std::vector<T> &b) {
   uint64_t n = call.extent(0), m = call.extent(1), k = call.extent(2);
   if (call.begins)
     std::memset(c, 0, tilesBytes(m, n));
@@ -132,11 +126,11 @@ void multiply(const Call &call, uint8_t *c, const std::vector<T> &a, const std::
     }
 }
 
-template <typename T>
-void multiplyPlain(const Call &call, const Matrices &at) {
+template <typename T> void multiplyPlain(const Call &call, const Matrices &at) {
   const Instruction &instruction = call.instruction;
   uint64_t n = call.extent(0), m = call.extent(1), k = call.extent(2);
-  multiply<T>(call, at.c, unpackRows<T>(at.a, instruction.src0Type, m, k), unpackColumns<T>(at.b, instruction.src1Type, n, k));
+  multiply<T>(call, at.c, unpackRows<T>(at.a, instruction.src0Type, m, k),
+              unpackColumns<T>(at.b, instruction.src1Type, n, k));
 }
 
 void multiplyAny(const Call &call, const Matrices &at) {
@@ -172,8 +166,7 @@ void multiplyZeroPoints(const Call &call) {
   multiply<uint32_t>(call, call.at[Dst], a, b);
 }
 
-template <typename T>
-void maskUpper(const Call &call) {
+template <typename T> void maskUpper(const Call &call) {
   int64_t diagonal = int32_t(call.instruction.imm[1]);
   T value = std::bit_cast<T>(call.instruction.imm[0]);
   for (uint64_t row = 0; row < call.extent(1); ++row)
@@ -182,8 +175,7 @@ void maskUpper(const Call &call) {
         storeElement(call.at[Dst], tileOffset(row, column, call.extent(0)), value);
 }
 
-template <typename T>
-void multiplyDepthwise(const Call &call) {
+template <typename T> void multiplyDepthwise(const Call &call) {
   const Instruction &instruction = call.instruction;
   uint64_t n = call.extent(0), m = call.extent(1), taps = call.extent(2);
   if (call.begins)

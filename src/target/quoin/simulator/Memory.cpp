@@ -2,6 +2,9 @@
 
 #include "target/quoin/simulator/Memory.h"
 
+#include "target/quoin/simulator/Values.h"
+
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -12,8 +15,7 @@ namespace {
 constexpr uint64_t lineBytes = 64, wordBits = 64;
 
 /// Calls `visit(word, mask)` on each word of bits of a range, until it returns false.
-template <typename Visitor>
-void visitWords(uint64_t begin, uint64_t count, Visitor visit) {
+template <typename Visitor> void visitWords(uint64_t begin, uint64_t count, Visitor visit) {
   uint64_t end = begin + count;
   for (uint64_t at = begin; at < end;) {
     uint64_t low = at % wordBits, bits = std::min(wordBits - low, end - at);
@@ -25,14 +27,14 @@ void visitWords(uint64_t begin, uint64_t count, Visitor visit) {
 }
 
 /// Calls `visit(byte, count)` on each contiguous run of bytes, until it returns false.
-template <typename Visitor>
-void visitRuns(const Access &access, Visitor visit) {
+template <typename Visitor> void visitRuns(const Access &access, Visitor visit) {
   if (access.sizeBytes() == 0)
     return;
   bool isDense = access.count[0] == 1 || access.pitchBytes[0] == access.elementBytes;
   uint64_t pieces = isDense ? 1 : access.pitchBytes[0] == 0 ? 1 : access.count[0];
   uint64_t runBytes = isDense ? access.count[0] * access.elementBytes : access.elementBytes;
-  uint64_t rows = access.pitchBytes[1] == 0 ? 1 : access.count[1], planes = access.pitchBytes[2] == 0 ? 1 : access.count[2];
+  uint64_t rows = access.pitchBytes[1] == 0 ? 1 : access.count[1],
+           planes = access.pitchBytes[2] == 0 ? 1 : access.count[2];
   if (isDense && planes == 1 && access.pitchBytes[1] == runBytes) { // rows without a gap
     visit(access.byte, runBytes * rows);
     return;
@@ -40,7 +42,9 @@ void visitRuns(const Access &access, Visitor visit) {
   for (uint64_t plane = 0; plane < planes; ++plane)
     for (uint64_t row = 0; row < rows; ++row)
       for (uint64_t piece = 0; piece < pieces; ++piece)
-        if (!visit(access.byte + plane * access.pitchBytes[2] + row * access.pitchBytes[1] + piece * access.pitchBytes[0], runBytes))
+        if (!visit(access.byte + plane * access.pitchBytes[2] + row * access.pitchBytes[1] +
+                       piece * access.pitchBytes[0],
+                   runBytes))
           return;
 }
 } // namespace
@@ -70,14 +74,20 @@ void Memory::markWritten(uint64_t byte, uint64_t count) {
   });
 }
 
-void Memory::markUnwritten(uint64_t byte, uint64_t count) {
+void Memory::markUnwritten(uint64_t byte, uint64_t count, bool ended) {
   if (written.empty())
     return;
+  if (ended && stale.empty())
+    stale.resize(written.size());
   visitWords(byte, count, [&](uint64_t word, uint64_t mask) {
     written[word] &= ~mask;
+    if (!stale.empty())
+      stale[word] = ended ? stale[word] | mask : stale[word] & ~mask;
     return true;
   });
 }
+
+bool Memory::isStale(uint64_t byte) const { return !stale.empty() && stale[byte / wordBits] >> byte % wordBits & 1; }
 
 std::optional<uint64_t> Memory::firstUnwritten(uint64_t byte, uint64_t count) const {
   std::optional<uint64_t> found;
@@ -91,62 +101,102 @@ std::optional<uint64_t> Memory::firstUnwritten(uint64_t byte, uint64_t count) co
   return found;
 }
 
-std::optional<Conflict> Memory::unorderedReader(const Line &line, uint64_t byte, Thread thread, const Clock &clock) const {
-  if (line.readers >= 0) {
-    const Clock &readers = readClocks[line.readers];
-    for (Thread other = 0; other < readers.size(); ++other)
-      if (other != thread && readers[other] > clock[other])
-        return Conflict{other, false, byte};
-  } else if (line.reader != noThread && line.reader != thread && line.readTime > clock[line.reader]) {
-    return Conflict{line.reader, false, byte};
+std::optional<Thread> Memory::unknownTime(int32_t index, Thread thread, const Clock &clock) const {
+  if (index < 0)
+    return std::nullopt;
+  const Clock &times = clocks[index];
+  for (Thread other = 0; other < times.size(); ++other)
+    if (other != thread && times[other] > clock[other])
+      return other;
+  return std::nullopt;
+}
+
+void Memory::setTime(int32_t &index, Thread thread, const Clock &clock) {
+  if (index < 0) {
+    index = int32_t(clocks.size());
+    clocks.emplace_back(clock.size());
   }
+  clocks[index][thread] = clock[thread];
+}
+
+std::optional<Conflict> Memory::unorderedReader(const Line &line, uint64_t byte, Thread thread,
+                                                const Clock &clock) const {
+  if (std::optional<Thread> other = unknownTime(line.readers, thread, clock))
+    return Conflict{*other, false, byte};
+  bool isSingle = line.readers < 0 && line.reader != noThread && line.reader != thread;
+  if (isSingle && line.readTime > clock[line.reader])
+    return Conflict{line.reader, false, byte};
   return std::nullopt;
 }
 
 void Memory::addReader(Line &line, Thread thread, const Clock &clock) {
-  if (line.readers >= 0) {
-    readClocks[line.readers][thread] = clock[thread];
-    return;
-  }
+  if (line.readers >= 0)
+    return setTime(line.readers, thread, clock);
   bool isOrdered = line.reader == noThread || line.reader == thread || line.readTime <= clock[line.reader];
   if (!isOrdered) {
-    line.readers = int32_t(readClocks.size());
-    readClocks.emplace_back(clock.size());
-    readClocks.back()[line.reader] = line.readTime;
-    readClocks.back()[thread] = clock[thread];
+    setTime(line.readers, thread, clock);
+    clocks[line.readers][line.reader] = line.readTime;
   }
   line.reader = thread;
   line.readTime = clock[thread];
 }
 
-std::optional<Conflict> Memory::touchLine(Line &line, uint64_t byte, bool isWrite, Thread thread, const Clock &clock) {
+std::optional<Conflict> Memory::touchLine(Line &line, uint64_t byte, Touch kind, Thread thread, const Clock &clock) {
   if (line.writer != noThread && line.writer != thread && line.writeTime > clock[line.writer])
     return Conflict{line.writer, true, byte};
-  if (!isWrite) {
+  if (kind != Touch::Add)
+    if (std::optional<Thread> other = unknownTime(line.adders, thread, clock))
+      return Conflict{*other, true, byte};
+  if (kind == Touch::Read) {
     addReader(line, thread, clock);
     return std::nullopt;
   }
   if (std::optional<Conflict> conflict = unorderedReader(line, byte, thread, clock))
     return conflict;
+  if (kind == Touch::Add) {
+    setTime(line.adders, thread, clock);
+    return std::nullopt;
+  }
+  line = Line();
   line.writer = thread;
   line.writeTime = clock[thread];
-  line.reader = noThread;
-  line.readers = -1;
   return std::nullopt;
 }
 
-std::optional<Conflict> Memory::touch(uint64_t byte, uint64_t count, bool isWrite, Thread thread, const Clock &clock) {
+std::optional<Conflict> Memory::touch(uint64_t byte, uint64_t count, Touch kind, Thread thread, const Clock &clock) {
   if (lines.empty() || count == 0)
     return std::nullopt;
   for (uint64_t index = byte / lineBytes; index <= (byte + count - 1) / lineBytes; ++index)
-    if (std::optional<Conflict> conflict = touchLine(lines[index], index * lineBytes, isWrite, thread, clock))
+    if (std::optional<Conflict> conflict = touchLine(lines[index], index * lineBytes, kind, thread, clock))
       return conflict;
   return std::nullopt;
 }
 
 void Memory::forgetAccesses() {
   std::fill(lines.begin(), lines.end(), Line());
-  readClocks.clear();
+  clocks.clear();
+  additions.clear();
+}
+
+/// Additions of one thread stay in their order.
+void Memory::addLater(uint64_t byte, Addition addition) {
+  std::vector<Addition> &waiting = additions[byte];
+  auto isLater = [&](const Addition &other) { return other.thread > addition.thread; };
+  waiting.insert(llvm::find_if(waiting, isLater), addition);
+}
+
+void Memory::settle(uint64_t byte, uint64_t count) {
+  auto begin = additions.lower_bound(byte >= 3 ? byte - 3 : 0), end = additions.lower_bound(byte + count);
+  for (auto at = begin; at != end; ++at) {
+    uint8_t *element = bytes.get() + at->first;
+    for (const Addition &addition : at->second) {
+      if (addition.isFloat)
+        storeFloat(element, DType::F32, loadAs<float>(element) + std::bit_cast<float>(addition.bits));
+      else
+        storeAs(element, loadAs<uint32_t>(element) + addition.bits);
+    }
+  }
+  additions.erase(begin, end);
 }
 
 std::optional<uint64_t> firstUnwritten(const Memory &memory, const Access &access) {
@@ -165,13 +215,21 @@ void markWritten(Memory &memory, const Access &access) {
   });
 }
 
-std::optional<Conflict> touch(Memory &memory, const Access &access, bool isWrite, Thread thread, const Clock &clock) {
+std::optional<Conflict> touch(Memory &memory, const Access &access, Thread thread, const Clock &clock) {
   std::optional<Conflict> found;
+  Touch kind = access.isAdded ? Touch::Add : access.isWritten ? Touch::Write : Touch::Read;
   visitRuns(access, [&](uint64_t byte, uint64_t count) {
-    found = memory.touch(byte, count, isWrite, thread, clock);
+    found = memory.touch(byte, count, kind, thread, clock);
     return !found;
   });
   return found;
+}
+
+void settle(Memory &memory, const Access &access) {
+  visitRuns(access, [&](uint64_t byte, uint64_t count) {
+    memory.settle(byte, count);
+    return true;
+  });
 }
 
 } // namespace perpend::quoin

@@ -2,7 +2,8 @@
 //
 // Beside its bytes a memory keeps a bit for each that was written, and for each line of 64 bytes who wrote and who read
 // it last, as times of vector clocks. Two accesses of a line are a race if one of them is a write and the later one's
-// clock does not know the earlier one's time: then no flag, barrier or semaphore orders them, however they fell this time.
+// clock does not know the earlier one's time: then no flag, barrier or semaphore orders them, however they fell this
+// time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -11,6 +12,7 @@
 
 #include "target/quoin/Access.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -24,6 +26,16 @@ void join(Clock &clock, const Clock &other);
 /// A unit of a core, as an index into clocks.
 using Thread = uint16_t;
 inline constexpr Thread noThread = 0xffff;
+
+/// Additions of several threads to a line do not race with each other.
+enum class Touch : uint8_t { Read, Write, Add };
+
+/// An addition that st.add left to do.
+struct Addition {
+  Thread thread;
+  bool isFloat;
+  uint32_t bits; ///< of f32 or i32
+};
 
 struct Conflict {
   Thread other;
@@ -41,40 +53,57 @@ public:
   uint64_t sizeBytes() const { return size; }
 
   void markWritten(uint64_t byte, uint64_t count);
-  void markUnwritten(uint64_t byte, uint64_t count);
+  /// `ended`: their lifetime ended; otherwise one begins.
+  void markUnwritten(uint64_t byte, uint64_t count, bool ended);
+  /// Of a byte that is unwritten: its last lifetime ended.
+  bool isStale(uint64_t byte) const;
   /// The first byte of the range that nothing wrote.
   std::optional<uint64_t> firstUnwritten(uint64_t byte, uint64_t count) const;
 
   /// Registers an access of a thread at its own time clock[thread].
-  std::optional<Conflict> touch(uint64_t byte, uint64_t count, bool isWrite, Thread thread, const Clock &clock);
+  std::optional<Conflict> touch(uint64_t byte, uint64_t count, Touch kind, Thread thread, const Clock &clock);
   /// Forgets who touched what: all later accesses come after all earlier ones.
   void forgetAccesses();
+
+  /// Additions wait until their element is accessed otherwise. All that come before that access are known then, so they
+  /// are done in the order of cores, whatever the order in time was: sums of floats are the same in each run.
+  void addLater(uint64_t byte, Addition addition);
+  void settle(uint64_t byte, uint64_t count);
+  bool hasAdditions() const { return !additions.empty(); }
 
 private:
   struct Line {
     uint32_t writeTime = 0, readTime = 0;
     Thread writer = noThread, reader = noThread;
-    int32_t readers = -1; ///< index into readClocks if more than one thread reads
+    int32_t readers = -1; ///< index into clocks if more than one thread reads
+    int32_t adders = -1;  ///< index into clocks if threads add
   };
   struct Free {
     void operator()(uint8_t *bytes) const;
   };
 
-  std::optional<Conflict> touchLine(Line &line, uint64_t byte, bool isWrite, Thread thread, const Clock &clock);
+  std::optional<Conflict> touchLine(Line &line, uint64_t byte, Touch kind, Thread thread, const Clock &clock);
   std::optional<Conflict> unorderedReader(const Line &line, uint64_t byte, Thread thread, const Clock &clock) const;
+  /// A thread whose time in a clock of the line the accessing thread does not know.
+  std::optional<Thread> unknownTime(int32_t index, Thread thread, const Clock &clock) const;
   void addReader(Line &line, Thread thread, const Clock &clock);
+  void setTime(int32_t &index, Thread thread, const Clock &clock);
 
   uint64_t size;
   std::unique_ptr<uint8_t, Free> bytes;
-  std::vector<uint64_t> written; ///< empty: not tracked
-  std::vector<Line> lines;       ///< empty: not tracked
-  std::vector<Clock> readClocks;
+  std::vector<uint64_t> written;                       ///< empty: not tracked
+  std::vector<uint64_t> stale;                         ///< empty: no lifetime ended
+  std::vector<Line> lines;                             ///< empty: not tracked
+  std::vector<Clock> clocks;                           ///< of lines that several threads read or add to
+  std::map<uint64_t, std::vector<Addition>> additions; ///< by byte of the element
 };
 
 /// The first byte that a tracked memory would have to know as written, for a whole access.
 std::optional<uint64_t> firstUnwritten(const Memory &memory, const Access &access);
 void markWritten(Memory &memory, const Access &access);
-std::optional<Conflict> touch(Memory &memory, const Access &access, bool isWrite, Thread thread, const Clock &clock);
+std::optional<Conflict> touch(Memory &memory, const Access &access, Thread thread, const Clock &clock);
+/// Does the additions that wait in the range.
+void settle(Memory &memory, const Access &access);
 
 } // namespace perpend::quoin
 

@@ -25,7 +25,8 @@ void fill(const Call &call, unsigned operand, std::array<uint64_t, 3> counts) {
 
 void loadPadded(const Call &call) {
   const Window &window = call.instruction.window;
-  fill(call, Dst, {call.extent(0) + window.padLeft + window.padRight, call.extent(1) + window.padTop + window.padBottom, 1});
+  fill(call, Dst,
+       {call.extent(0) + window.padLeft + window.padRight, call.extent(1) + window.padTop + window.padBottom, 1});
   copyRows(call, call.element(Dst, window.padLeft, window.padTop));
 }
 
@@ -34,21 +35,15 @@ void convert(const Call &call) {
   for (uint64_t i2 = 0; i2 < call.extent(2); ++i2)
     for (uint64_t i1 = 0; i1 < call.extent(1); ++i1)
       for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)
-        convertElement(call.element(Dst, i0, i1, i2), instruction.dstType, call.element(Src0, i0, i1, i2), instruction.src0Type,
-                       instruction.saturate);
+        convertElement(call.element(Dst, i0, i1, i2), instruction.dstType, call.element(Src0, i0, i1, i2),
+                       instruction.src0Type, instruction.saturate);
 }
 
 void addElements(const Call &call) {
   for (uint64_t i2 = 0; i2 < call.extent(2); ++i2)
     for (uint64_t i1 = 0; i1 < call.extent(1); ++i1)
-      for (uint64_t i0 = 0; i0 < call.extent(0); ++i0) {
-        uint8_t *to = call.element(Dst, i0, i1, i2);
-        const uint8_t *from = call.element(Src0, i0, i1, i2);
-        if (call.instruction.dstType == DType::F32)
-          storeFloat(to, DType::F32, loadAs<float>(to) + loadAs<float>(from));
-        else
-          storeAs(to, loadAs<uint32_t>(to) + loadAs<uint32_t>(from));
-      }
+      for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)
+        call.addTo(call.element(Dst, i0, i1, i2), loadAs<uint32_t>(call.element(Src0, i0, i1, i2)));
 }
 
 Result copyMasked(const Call &call) {
@@ -91,8 +86,8 @@ Result gatherRows(const Call &call) {
   for (uint64_t row = 0; row < call.extent(1); ++row) {
     int32_t index = loadAs<int32_t>(call.at[Src1] + 4 * row);
     if (index < 0 || uint64_t(index) >= rows)
-      return Violation{TrapCode::INDEX, "index " + std::to_string(index) + " of row " + std::to_string(row) + " in a table of " +
-                                            std::to_string(rows) + " rows"};
+      return Violation{TrapCode::INDEX, "index " + std::to_string(index) + " of row " + std::to_string(row) +
+                                            " in a table of " + std::to_string(rows) + " rows"};
     const uint8_t *from = call.element(Src0, 0, index);
     if (Result found = call.useRow(Src0, from - call.at[Src0], bytes))
       return found;
@@ -106,8 +101,8 @@ Result scatterRows(const Call &call) {
   for (uint64_t row = 0; row < call.extent(1); ++row) {
     int32_t index = loadAs<int32_t>(call.at[Src1] + 4 * row);
     if (index < 0 || uint64_t(index) >= rows)
-      return Violation{TrapCode::INDEX, "index " + std::to_string(index) + " of row " + std::to_string(row) + " in a table of " +
-                                            std::to_string(rows) + " rows"};
+      return Violation{TrapCode::INDEX, "index " + std::to_string(index) + " of row " + std::to_string(row) +
+                                            " in a table of " + std::to_string(rows) + " rows"};
     uint8_t *to = call.element(Dst, 0, index);
     if (Result found = call.useRow(Dst, to - call.at[Dst], bytes))
       return found;

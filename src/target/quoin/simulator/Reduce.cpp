@@ -16,8 +16,7 @@ struct Values {
 };
 
 /// 16 partial results by index mod 16, then pairwise: 0 with 8, 1 with 9, ..., then 0 with 4, and so on.
-template <typename T, typename Combine>
-T tree(const std::vector<T> &values, T neutral, Combine combine) {
+template <typename T, typename Combine> T tree(const std::vector<T> &values, T neutral, Combine combine) {
   std::array<T, partials> sums;
   sums.fill(neutral);
   for (size_t index = 0; index < values.size(); ++index)
@@ -65,8 +64,7 @@ int32_t reduceInts(Opcode opcode, const std::vector<int32_t> &values) {
   return int32_t(result);
 }
 
-template <typename T>
-int32_t indexOfBest(const std::vector<T> &values, bool isMax) {
+template <typename T> int32_t indexOfBest(const std::vector<T> &values, bool isMax) {
   size_t best = 0;
   for (size_t index = 0; index < values.size(); ++index) {
     if (values[index] != values[index])
@@ -94,7 +92,8 @@ void storeReduced(const Call &call, uint8_t *to, const Values &values) {
   if (opcode == Opcode::welford)
     storeMoments(call, to, values.floats);
   else if (opcode == Opcode::rargmax || opcode == Opcode::rargmin)
-    storeAs(to, isFloatSource ? indexOfBest(values.floats, opcode == Opcode::rargmax) : indexOfBest(values.ints, opcode == Opcode::rargmax));
+    storeAs(to, isFloatSource ? indexOfBest(values.floats, opcode == Opcode::rargmax)
+                              : indexOfBest(values.ints, opcode == Opcode::rargmax));
   else if (isFloatSource)
     storeFloat(to, instruction.dstType, reduceFloats(opcode, values.floats));
   else
@@ -124,8 +123,7 @@ void reduceAll(const Call &call) {
 }
 
 /// One row of a cumulative sum; element(operand, index) is its element.
-template <typename Element>
-void scan(const Call &call, uint64_t count, Element element) {
+template <typename Element> void scan(const Call &call, uint64_t count, Element element) {
   const Instruction &instruction = call.instruction;
   DType type = instruction.src0Type, result = instruction.dstType;
   float sum = 0;

@@ -32,7 +32,8 @@ public:
     if (address >= scalarDdrBase)
       return accessMemory(address, sizeBytes, isWrite);
     std::vector<uint8_t> &image = state.program.scalar.image;
-    if (address >= scalarCodeBase && address - scalarCodeBase < image.size() && image.size() - (address - scalarCodeBase) >= sizeBytes)
+    if (address >= scalarCodeBase && address - scalarCodeBase < image.size() &&
+        image.size() - (address - scalarCodeBase) >= sizeBytes)
       return isWrite ? fail(TrapCode::SC, address, "a write of code") : &image[address - scalarCodeBase];
     if (address >= scalarSRegBase && address - scalarSRegBase + sizeBytes <= numSRegs * 8)
       return reinterpret_cast<uint8_t *>(state.cores[core].sregs.data()) + (address - scalarSRegBase);
@@ -51,19 +52,26 @@ private:
     uint64_t byte = address - bases[unsigned(space) - unsigned(Space::DDR)];
     Memory &memory = state.memoryOf(core, space);
     if (byte > memory.sizeBytes() || memory.sizeBytes() - byte < sizeBytes)
-      return fail(TrapCode::OOB, address, "byte " + std::to_string(byte) + " of " + nameOf(space).str() + ", of which the program uses " + std::to_string(memory.sizeBytes()));
+      return fail(TrapCode::OOB, address,
+                  "byte " + std::to_string(byte) + " of " + nameOf(space).str() + ", of which the program uses " +
+                      std::to_string(memory.sizeBytes()));
+    if (memory.hasAdditions())
+      memory.settle(byte, sizeBytes);
     if (state.options.checkUninitialised) {
       if (isWrite)
         memory.markWritten(byte, sizeBytes);
       else if (memory.firstUnwritten(byte, sizeBytes))
-        return fail(TrapCode::UNINIT, address, "byte " + std::to_string(byte) + " of " + nameOf(space).str() + " was never written");
+        return fail(TrapCode::UNINIT, address,
+                    "byte " + std::to_string(byte) + " of " + nameOf(space).str() + " was never written");
     }
     if (state.options.checkRaces)
-      if (auto conflict = memory.touch(byte, sizeBytes, isWrite, state.threadOf(core, Unit::SC), state.cores[core].clocks[unsigned(Unit::SC)]))
+      if (auto conflict = memory.touch(byte, sizeBytes, isWrite ? Touch::Write : Touch::Read,
+                                       state.threadOf(core, Unit::SC), state.cores[core].clocks[unsigned(Unit::SC)]))
         return fail(TrapCode::RACE, address,
-                    "the line at " + std::to_string(conflict->byte) + " of " + nameOf(space).str() + ", which " + state.threadText(conflict->other) +
-                        (conflict->otherWrote ? " wrote" : " read") + "; no flag orders the two");
-    waitCycles += space == Space::DDR ? state.program.config.ddrLatency
+                    "the line at " + std::to_string(conflict->byte) + " of " + nameOf(space).str() + ", which " +
+                        state.threadText(conflict->other) + (conflict->otherWrote ? " wrote" : " read") +
+                        "; no flag orders the two");
+    waitCycles += space == Space::DDR   ? state.program.config.ddrLatency
                   : space == Space::LLB ? state.program.config.llbLatency
                                         : state.program.config.l1Latency;
     return memory.data() + byte;
@@ -89,10 +97,12 @@ std::optional<Violation> Simulator::State::callScalar(unsigned core, const Instr
     hart.x[a0 + operand] = flatAddress(instruction.operands[operand]);
     hart.x[a0 + numOperands + operand] = uint64_t(int64_t(int32_t(instruction.imm[operand])));
   }
-  scalar::Ending ending = hart.call(scalarCodeBase + instruction.axis, scalarReturnAddress, options.maxScalarInstructions);
+  scalar::Ending ending =
+      hart.call(scalarCodeBase + instruction.axis, scalarReturnAddress, options.maxScalarInstructions);
   scalarInstructionsRun += hart.counts.instructions;
   scalarCycles = hart.counts.instructions + hart.counts.takenBranches + bus.waitCycles;
-  std::string where = " at pc " + std::to_string(hart.pc - scalarCodeBase) + " of the scalar code, after " + std::to_string(hart.counts.instructions) + " instructions";
+  std::string where = " at pc " + std::to_string(hart.pc - scalarCodeBase) + " of the scalar code, after " +
+                      std::to_string(hart.counts.instructions) + " instructions";
   switch (ending) {
   case scalar::Ending::Returned:
     return std::nullopt;

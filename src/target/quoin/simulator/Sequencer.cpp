@@ -6,7 +6,9 @@ namespace perpend::quoin {
 namespace {
 constexpr unsigned addressBits = 41;
 
-int64_t signedNumber(const Operand &operand) { return int64_t(operand.byte << (64 - addressBits)) >> (64 - addressBits); }
+int64_t signedNumber(const Operand &operand) {
+  return int64_t(operand.byte << (64 - addressBits)) >> (64 - addressBits);
+}
 
 } // namespace
 
@@ -214,8 +216,8 @@ bool Simulator::State::halt(unsigned core) {
       for (unsigned id = 0; id < numFlagIds; ++id)
         if (size_t left = state.flags[source][destination][id].tokens.size())
           raise(core, Unit::SEQ, state.next, TrapCode::FLAG,
-                "flag " + FlagName{Unit(source), Unit(destination), uint8_t(id)}.text() + " has " + std::to_string(left) +
-                    " tokens at the end");
+                "flag " + FlagName{Unit(source), Unit(destination), uint8_t(id)}.text() + " has " +
+                    std::to_string(left) + " tokens at the end");
   return true;
 }
 
@@ -271,9 +273,10 @@ void Simulator::State::mark(unsigned core, const Instruction &instruction) {
   uint64_t byte = resolve(core, instruction.dst()), count = instruction.src(0).byte;
   if (byte > memory.sizeBytes() || count > memory.sizeBytes() - byte)
     raise(core, Unit::SEQ, state.next, TrapCode::OOB,
-          "mark of " + std::to_string(count) + " bytes at " + std::to_string(byte) + " of " + std::to_string(memory.sizeBytes()));
+          "mark of " + std::to_string(count) + " bytes at " + std::to_string(byte) + " of " +
+              std::to_string(memory.sizeBytes()));
   else
-    memory.markUnwritten(byte, count);
+    memory.markUnwritten(byte, count, instruction.variant0);
   ++state.next;
 }
 

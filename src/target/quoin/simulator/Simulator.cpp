@@ -10,8 +10,8 @@ namespace perpend::quoin {
 namespace {
 constexpr unsigned l1Index = 0;
 
-/// Bytes of DDR that the program uses: its symbols, data and fixed addresses. The rest of DDR does not exist, so that an
-/// address behind the last symbol is found.
+/// Bytes of DDR that the program uses: its symbols, data and fixed addresses. The rest of DDR does not exist, so that
+/// an address behind the last symbol is found.
 uint64_t usedDdrBytes(const Program &program) {
   uint64_t used = 0;
   for (const Symbol &symbol : program.symbols)
@@ -30,7 +30,8 @@ uint64_t usedDdrBytes(const Program &program) {
 
 std::string Trap::toString() const {
   std::string result = nameOf(code).str() + ": " + message;
-  result += "\n  core " + std::to_string(core) + ", unit " + nameOf(unit).str() + ", instruction " + std::to_string(instruction);
+  result += "\n  core " + std::to_string(core) + ", unit " + nameOf(unit).str() + ", instruction " +
+            std::to_string(instruction);
   if (!text.empty())
     result += ": " + text;
   if (!location.empty())
@@ -117,7 +118,11 @@ void Simulator::State::reset() {
 
 std::optional<Trap> Simulator::State::run() {
   reset();
-  return options.mode == SimulatorMode::Functional ? runFunctional() : runTimed();
+  std::optional<Trap> result = options.mode == SimulatorMode::Functional ? runFunctional() : runTimed();
+  for (std::vector<Memory> *memories : {&ddr, &llb})
+    for (Memory &memory : *memories)
+      memory.settle(0, memory.sizeBytes());
+  return result;
 }
 
 void Simulator::State::raise(unsigned core, Unit unit, uint32_t index, TrapCode code, std::string message) {
@@ -131,6 +136,13 @@ void Simulator::State::raise(unsigned core, Unit unit, uint32_t index, TrapCode 
       raised.location = program.locations[instruction.location];
   }
   trap = std::move(raised);
+}
+
+bool Simulator::State::hasTimedOut() {
+  if (instructionsRun > options.maxInstructions)
+    raise(0, Unit::SEQ, cores[0].next, TrapCode::TIMEOUT,
+          "more than " + std::to_string(options.maxInstructions) + " instructions");
+  return trap.has_value();
 }
 
 std::string Simulator::State::threadText(Thread thread) const {
@@ -151,13 +163,14 @@ llvm::Expected<std::unique_ptr<Simulator>> Simulator::create(Program program, Si
 
 namespace {
 /// The symbol, if it has the bytes from `offset` on.
-llvm::Expected<const Symbol *> rangeOf(const Program &program, llvm::StringRef name, uint64_t offset, uint64_t sizeBytes) {
+llvm::Expected<const Symbol *> rangeOf(const Program &program, llvm::StringRef name, uint64_t offset,
+                                       uint64_t sizeBytes) {
   const Symbol *symbol = program.find(name);
   if (!symbol)
     return llvm::createStringError("the program has no symbol '" + name + "'");
   if (offset > symbol->sizeBytes || sizeBytes > symbol->sizeBytes - offset)
-    return llvm::createStringError("symbol '" + name + "' has " + llvm::Twine(symbol->sizeBytes) + " bytes, got " + llvm::Twine(sizeBytes) +
-                                   " from byte " + llvm::Twine(offset));
+    return llvm::createStringError("symbol '" + name + "' has " + llvm::Twine(symbol->sizeBytes) + " bytes, got " +
+                                   llvm::Twine(sizeBytes) + " from byte " + llvm::Twine(offset));
   return symbol;
 }
 } // namespace

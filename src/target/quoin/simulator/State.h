@@ -83,7 +83,7 @@ public:
 
   // Steps (Sequencer.cpp, Units.cpp). `step` does nothing and returns false if it is refused; a trap is in `trap`.
   bool stepSequencer(unsigned core);
-  bool stepUnit(unsigned core, Unit unit); ///< start, execute and finish
+  bool stepUnit(unsigned core, Unit unit);    ///< start, execute and finish
   Queued startUnit(unsigned core, Unit unit); ///< takes the first of the queue, which can start, and its tokens
   void executeUnit(unsigned core, Unit unit, const Queued &queued);
   void finishUnit(unsigned core, Unit unit, const Queued &queued); ///< sets its flags
@@ -104,6 +104,7 @@ public:
   std::string threadText(Thread thread) const;
   void raise(unsigned core, Unit unit, uint32_t index, TrapCode code, std::string message);
   void raiseDeadlock(); ///< Deadlock.cpp
+  bool hasTimedOut();   ///< raises if there were too many instructions; true after any trap
 
 private:
   void reset();
@@ -139,8 +140,8 @@ private:
   std::optional<Violation> checkAccess(unsigned core, Unit unit, const Access &access);
   std::optional<Violation> checkResults(unsigned core, const Instruction &instruction, llvm::ArrayRef<Access> accesses);
 
-  std::vector<scalar::Decoded> scalarCode; ///< of program.scalar.image, decoded at the first call
-  std::vector<Memory> ddr, llb;            ///< of each cluster
+  std::vector<scalar::Decoded> scalarCode;       ///< of program.scalar.image, decoded at the first call
+  std::vector<Memory> ddr, llb;                  ///< of each cluster
   std::vector<std::vector<Memory>> coreMemories; ///< of each core: L1, L0A, L0B, L0C, its scalar stack
   struct Barrier {
     uint32_t arrived = 0;

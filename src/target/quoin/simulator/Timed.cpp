@@ -20,11 +20,11 @@ struct Running {
   bool isActive = false;
   Queued queued;
   uint64_t begin = 0;
-  double fixedEnd = 0;    ///< when the part that depends on nobody ends
-  double bytesLeft = 0;   ///< of DDR, which move from then on; 0: nothing is shared
-  double ownRate = 0;     ///< bytes of DDR in a cycle, if it is alone
-  double rate = 0;        ///< now
-  double aloneEnd = 0;    ///< when it would end without the others
+  double fixedEnd = 0;  ///< when the part that depends on nobody ends
+  double bytesLeft = 0; ///< of DDR, which move from then on; 0: nothing is shared
+  double ownRate = 0;   ///< bytes of DDR in a cycle, if it is alone
+  double rate = 0;      ///< now
+  double aloneEnd = 0;  ///< when it would end without the others
 
   bool isMoving(double now) const { return isActive && bytesLeft > 0 && fixedEnd <= now; }
   double end(double now) const {
@@ -48,7 +48,7 @@ public:
     while (!state.trap) {
       while (advanceNow() && !state.trap)
         ;
-      if (state.trap || !advanceTime())
+      if (state.trap || !advanceTime() || state.hasTimedOut())
         break;
     }
     state.counters.cycles = 0;

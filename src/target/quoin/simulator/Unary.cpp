@@ -81,8 +81,7 @@ IntFunction intFunction(Opcode opcode) {
   }
 }
 
-template <typename Element>
-void forEach(const Call &call, Element element) {
+template <typename Element> void forEach(const Call &call, Element element) {
   for (uint64_t i2 = 0; i2 < call.extent(2); ++i2)
     for (uint64_t i1 = 0; i1 < call.extent(1); ++i1)
       for (uint64_t i0 = 0; i0 < call.extent(0); ++i0)

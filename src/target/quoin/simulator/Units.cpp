@@ -44,7 +44,8 @@ bool Simulator::State::addTokens(unsigned core, FlagName flag, unsigned count, c
 }
 
 void Simulator::State::raiseOverflow(unsigned core, Unit unit, uint32_t index, FlagName flag) {
-  raise(core, unit, index, TrapCode::FLAG, "flag " + flag.text() + " has more than " + std::to_string(maxTokens) + " tokens");
+  raise(core, unit, index, TrapCode::FLAG,
+        "flag " + flag.text() + " has more than " + std::to_string(maxTokens) + " tokens");
 }
 
 void Simulator::State::finishUnit(unsigned core, Unit unit, const Queued &queued) {
@@ -57,7 +58,8 @@ void Simulator::State::finishUnit(unsigned core, Unit unit, const Queued &queued
   for (const Token &token : queued.set)
     if (FlagName flag{unit, token.peer, token.id}; !addTokens(core, flag, 1, known))
       raiseOverflow(core, unit, queued.index, flag);
-  if (FlagName flag = FlagName::ofAxis(instruction.axis); isSetf && !addTokens(core, flag, instruction.extent[0], known))
+  if (FlagName flag = FlagName::ofAxis(instruction.axis);
+      isSetf && !addTokens(core, flag, instruction.extent[0], known))
     raiseOverflow(core, unit, queued.index, flag);
   ++clock[threadOf(core, unit)];
 }
@@ -109,7 +111,9 @@ std::optional<Violation> Simulator::State::executeQueued(unsigned core, const Qu
   if (std::optional<Violation> found = findAddressViolation(instruction, program.config))
     return found;
   if (options.mode == SimulatorMode::Time)
-    return instruction.unit() == Unit::SC ? std::optional(Violation{TrapCode::SC, "scalar code needs data; hint: --mode=cycle"}) : std::nullopt;
+    return instruction.unit() == Unit::SC
+               ? std::optional(Violation{TrapCode::SC, "scalar code needs data; hint: --mode=cycle"})
+               : std::nullopt;
   if (instruction.unit() == Unit::SC)
     return executeScalar(core, instruction);
   if (instruction.opcode != Opcode::ld_bcast)
@@ -123,24 +127,38 @@ std::optional<Violation> Simulator::State::executeQueued(unsigned core, const Qu
   return std::nullopt;
 }
 
+namespace {
+Violation unwritten(const Memory &memory, uint64_t byte, Space space) {
+  std::string text = "byte " + std::to_string(byte) + " of " + nameOf(space).str();
+  if (memory.isStale(byte))
+    return {TrapCode::STALE, text + " belongs to a lifetime that ended"};
+  return {TrapCode::UNINIT, text + " was never written"};
+}
+} // namespace
+
 std::optional<Violation> Simulator::State::checkAccess(unsigned core, Unit unit, const Access &access) {
   Memory &memory = memoryOf(core, access.space, access.core);
+  if (memory.hasAdditions() && !access.isAdded)
+    settle(memory, access);
   if (access.isRead && !access.isIndexed)
     if (std::optional<uint64_t> byte = firstUnwritten(memory, access))
-      return Violation{TrapCode::UNINIT, "byte " + std::to_string(*byte) + " of " + nameOf(access.space).str() + " was never written"};
-  std::optional<Conflict> conflict =
-      touch(memory, access, access.isWritten, threadOf(core, unit), cores[core].clocks[unsigned(unit)]);
+      return unwritten(memory, *byte, access.space);
+  std::optional<Conflict> conflict = touch(memory, access, threadOf(core, unit), cores[core].clocks[unsigned(unit)]);
   if (conflict)
-    return Violation{TrapCode::RACE, (access.isWritten ? "writes" : "reads") + std::string(" the line at ") + std::to_string(conflict->byte) +
-                                         " of " + nameOf(access.space).str() + ", which " + threadText(conflict->other) +
+    return Violation{TrapCode::RACE, (access.isWritten ? "writes" : "reads") + std::string(" the line at ") +
+                                         std::to_string(conflict->byte) + " of " + nameOf(access.space).str() +
+                                         ", which " + threadText(conflict->other) +
                                          (conflict->otherWrote ? " wrote" : " read") + "; no flag orders the two"};
   return std::nullopt;
 }
 
-std::optional<Violation> Simulator::State::checkResults(unsigned core, const Instruction &instruction, llvm::ArrayRef<Access> accesses) {
+std::optional<Violation> Simulator::State::checkResults(unsigned core, const Instruction &instruction,
+                                                        llvm::ArrayRef<Access> accesses) {
   for (const Access &access : accesses) {
-    bool isFloatResult = access.operand == Dst && access.space == Space::L0C ? instruction.dstType == DType::F32 : isFloat(instruction.dstType);
-    if (!access.isWritten || access.operand != Dst || !isFloatResult || (instruction.unit() != Unit::MX && instruction.unit() != Unit::VX))
+    bool isFloatResult = access.operand == Dst && access.space == Space::L0C ? instruction.dstType == DType::F32
+                                                                             : isFloat(instruction.dstType);
+    if (!access.isWritten || access.operand != Dst || !isFloatResult ||
+        (instruction.unit() != Unit::MX && instruction.unit() != Unit::VX))
       continue;
     unsigned size = sizeOf(instruction.dstType);
     const uint8_t *bytes = memoryOf(core, access.space).data();
@@ -152,7 +170,8 @@ std::optional<Violation> Simulator::State::checkResults(unsigned core, const Ins
           uint64_t pitch = access.elementBytes == 1 ? size : elements > 1 ? size : access.pitchBytes[0];
           uint64_t byte = access.byte + i0 * pitch + i1 * access.pitchBytes[1] + i2 * access.pitchBytes[2];
           if (float value = loadFloat(bytes + byte, instruction.dstType); value != value)
-            return Violation{TrapCode::NaN, "the result at byte " + std::to_string(byte) + " of " + nameOf(access.space).str() + " is not a number"};
+            return Violation{TrapCode::NaN, "the result at byte " + std::to_string(byte) + " of " +
+                                                nameOf(access.space).str() + " is not a number"};
         }
   }
   return std::nullopt;
@@ -162,8 +181,11 @@ std::optional<Violation> Simulator::State::executeTensor(unsigned core, const In
   Call call{instruction};
   call.begins = begins;
   call.sregs = cores[core].sregs.data();
-  bool checks = options.checkRaces || options.checkUninitialised;
-  llvm::SmallVector<Access, 4> accesses = checks || options.trapNaN ? accessesOf(instruction, begins) : llvm::SmallVector<Access, 4>();
+  unsigned cluster = program.config.clusterOf(core);
+  bool hasAdditions = ddr[cluster].hasAdditions() || llb[cluster].hasAdditions();
+  bool checks = options.checkRaces || options.checkUninitialised || hasAdditions;
+  llvm::SmallVector<Access, 4> accesses =
+      checks || options.trapNaN ? accessesOf(instruction, begins) : llvm::SmallVector<Access, 4>();
   if (checks)
     for (const Access &access : accesses)
       if (std::optional<Violation> found = checkAccess(core, instruction.unit(), access))
@@ -179,10 +201,16 @@ std::optional<Violation> Simulator::State::executeTensor(unsigned core, const In
     if (operand == Dst)
       memory.markWritten(value.byte + byte, count);
     else if (std::optional<uint64_t> missing = memory.firstUnwritten(value.byte + byte, count))
-      return Violation{TrapCode::UNINIT, "byte " + std::to_string(*missing) + " of " + nameOf(value.space).str() + " was never written"};
+      return unwritten(memory, *missing, value.space);
     return std::nullopt;
   };
   call.useRow = useRow;
+  auto addTo = [&](uint8_t *element, uint32_t bits) {
+    Memory &memory = memoryOf(core, instruction.dst().space);
+    memory.addLater(element - memory.data(),
+                    {threadOf(core, instruction.unit()), instruction.dstType == DType::F32, bits});
+  };
+  call.addTo = addTo;
   if (hasData)
     if (std::optional<Violation> found = execute(call))
       return found;

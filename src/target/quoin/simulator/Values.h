@@ -53,16 +53,12 @@ inline uint16_t brainOfFloat(float value) {
 
 inline float canonical(float value) { return value == value ? value : std::bit_cast<float>(canonicalNaN); }
 
-template <typename T>
-T loadAs(const uint8_t *at) {
+template <typename T> T loadAs(const uint8_t *at) {
   T value;
   std::memcpy(&value, at, sizeof(T));
   return value;
 }
-template <typename T>
-void storeAs(uint8_t *at, T value) {
-  std::memcpy(at, &value, sizeof(T));
-}
+template <typename T> void storeAs(uint8_t *at, T value) { std::memcpy(at, &value, sizeof(T)); }
 
 /// A floating-point element.
 inline float loadFloat(const uint8_t *at, DType type) {

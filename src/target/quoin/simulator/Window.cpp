@@ -109,7 +109,8 @@ float interpolate(const Call &call, uint64_t channel, uint64_t outX, uint64_t ou
   const Instruction &instruction = call.instruction;
   float x = coordinate(call, outX, false), y = coordinate(call, outY, true);
   uint64_t left = uint64_t(x), top = uint64_t(y);
-  uint64_t right = std::min<uint64_t>(left + 1, instruction.window.inputWidth - 1), bottom = std::min<uint64_t>(top + 1, instruction.window.inputHeight - 1);
+  uint64_t right = std::min<uint64_t>(left + 1, instruction.window.inputWidth - 1),
+           bottom = std::min<uint64_t>(top + 1, instruction.window.inputHeight - 1);
   float dx = x - float(left), dy = y - float(top);
   auto at = [&](uint64_t px, uint64_t py) { return loadFloat(pixel(call, channel, px, py), instruction.src0Type); };
   float above = at(left, top) * (1 - dx) + at(right, top) * dx;
@@ -121,7 +122,8 @@ void pool(const Call &call, uint64_t x, uint64_t y) {
   std::vector<Tap> taps = tapsOf(call, x, y);
   const Instruction &instruction = call.instruction;
   for (uint64_t channel = 0; channel < call.extent(0); ++channel) {
-    uint8_t *to = call.at[Dst] + (channel + x * instruction.stride1[Dst] + y * instruction.stride2[Dst]) * call.size(Dst);
+    uint8_t *to =
+        call.at[Dst] + (channel + x * instruction.stride1[Dst] + y * instruction.stride2[Dst]) * call.size(Dst);
     uint8_t *index = call.at[Src2];
     if (index)
       index += (channel + x * instruction.stride1[Src2] + y * instruction.stride2[Src2]) * 4;
