@@ -1,0 +1,3 @@
+.config qn-t1
+.core 0
+  loop l0, 4 {
