@@ -1,7 +1,7 @@
 //===- FuzzTest.cpp - random programs on a device --------------------------===//
 //
-// Programs of random instructions, loops and flags mostly trap. None may crash, hang or differ from itself: with the same
-// seed the device does the same, and a program that ends without a trap has the same results in each order.
+// Programs of random instructions, loops and flags mostly trap. None may crash, hang or differ from itself: with the
+// same seed the device does the same, and a program that ends without a trap has the same results in each order.
 //
 //===----------------------------------------------------------------------===//
 
@@ -129,8 +129,11 @@ TEST(Fuzz, ProgramsAreSafeAndRepeatable) {
       if (hasEnded && mode == SimulatorMode::Cycle)
         ASSERT_EQ(timed, first) << "seed " << seed << "\n" << disassemble(program);
     }
-    if (verify(program).findings.empty() && seed % 3 == 0) // the verifier says yes: no run may say no, except for values
-      EXPECT_TRUE(hasEnded || llvm::StringRef(first).starts_with("E_INDEX") || llvm::StringRef(first).starts_with("E_NAN")) << first;
+    if (verify(program).findings.empty() &&
+        seed % 3 == 0) // the verifier says yes: no run may say no, except for values
+      EXPECT_TRUE(hasEnded || llvm::StringRef(first).starts_with("E_INDEX") ||
+                  llvm::StringRef(first).starts_with("E_NAN"))
+          << first;
   }
   EXPECT_GT(ended, programs / 50);
 }

@@ -143,7 +143,15 @@ Tensor expectedTranspose(Tensors &in) {
   return result;
 }
 
+Tensor expectedEmbedding(Tensors &in) {
+  Tensor result = in["position"];
+  for (size_t element = 0; element < result.size(); ++element)
+    result[element] = in["table"][size_t(in["index"][element / 256]) * 256 + element % 256] + result[element];
+  return result;
+}
+
 const Kernel kernels[] = {
+    {"product8", 51593, 0, expectedProduct},           {"embedding", 29852, 0, expectedEmbedding},
     {"product", 86920, 0, expectedProduct},        {"convolution", 33129, 0, expectedConvolution},
     {"depthwise", 19000, 0, expectedDepthwise},    {"softmax", 67126, 1e-3, expectedSoftmax},
     {"layernorm", 26533, 2e-3, expectedLayerNorm}, {"attention", 25163, 2e-3, expectedAttention},
@@ -162,8 +170,12 @@ Program readKernel(const char *name) {
   return std::move(*program);
 }
 
-/// Inputs by name; those of f32 are `gamma` and `beta`.
-bool isSingle(llvm::StringRef name) { return name == "gamma" || name == "beta"; }
+/// Inputs by name; all others are f16.
+DType typeOf(llvm::StringRef name) {
+  if (name == "gamma" || name == "beta")
+    return DType::F32;
+  return name == "index" ? DType::I32 : DType::F16;
+}
 
 Tensors writeInputs(Simulator &simulator, const Program &program) {
   Tensors inputs;
@@ -171,12 +183,16 @@ Tensors writeInputs(Simulator &simulator, const Program &program) {
   for (const Symbol &symbol : program.symbols) {
     if (symbol.kind != Symbol::Kind::Input)
       continue;
-    unsigned size = isSingle(symbol.name) ? 4 : 2;
+    DType type = typeOf(symbol.name);
     Tensor &values = inputs[symbol.name];
     std::vector<uint8_t> bytes(symbol.sizeBytes);
-    for (uint64_t at = 0; at < bytes.size(); at += size) {
-      values.push_back(rounded(float(int(random() % 4001) - 2000) / 1000));
-      storeFloat(&bytes[at], size == 4 ? DType::F32 : DType::F16, values.back());
+    for (uint64_t at = 0; at < bytes.size(); at += sizeOf(type)) {
+      float value = type == DType::I32 ? float(random() % 1000) : rounded(float(int(random() % 4001) - 2000) / 1000);
+      values.push_back(value);
+      if (type == DType::I32)
+        storeAs(&bytes[at], int32_t(value));
+      else
+        storeFloat(&bytes[at], type, value);
     }
     EXPECT_FALSE(bool(simulator.write(symbol.name, bytes)));
   }

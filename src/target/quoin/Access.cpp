@@ -109,8 +109,10 @@ void setStrided(Access &access, const Instruction &instruction, Shape shape) {
     access.count = {e0 + window.padLeft + window.padRight, e1 + window.padTop + window.padBottom, 1};
   if (shape == Shape::PaddedRows)
     access.count = {e0, e1 + window.padLeft + window.padRight, e2 + window.padTop + window.padBottom};
-  if (shape == Shape::Table)
+  if (shape == Shape::Table) {
     access.count = {e0, instruction.imm[0], 1};
+    access.usedRows = e1;
+  }
   if (shape == Shape::Element)
     access.count = {1, 1, 1};
   if (shape == Shape::Permuted)

@@ -25,10 +25,12 @@ struct Access {
   bool isRead = false, isWritten = false;
   bool isAdded = false;   ///< st.add: each element is added to atomically; isRead and isWritten, too
   bool isIndexed = false; ///< touches only some of the rows, which values of the run choose
+  uint64_t usedRows = 0;  ///< so many; 0: all
 
   uint64_t rowBytes() const;  ///< from the first byte of a row to behind its last
   uint64_t sizeBytes() const; ///< from the first byte of all to behind the last
-  uint64_t movedBytes() const { return count[0] * count[1] * count[2] * elementBytes; }
+  uint64_t movedRows() const { return usedRows ? usedRows : count[1] * count[2]; }
+  uint64_t movedBytes() const { return count[0] * movedRows() * elementBytes; }
 };
 
 /// The ranges of the instruction's operands, which must have no violation other than of addresses. `begins`: its

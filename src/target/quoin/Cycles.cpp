@@ -27,7 +27,7 @@ unsigned bytesPerCycle(Space space, const Config &config) {
 uint64_t transferCycles(llvm::ArrayRef<Access> accesses, const Config &config) {
   uint64_t latency = 0, busy = 0;
   for (const Access &access : accesses) {
-    uint64_t rows = access.count[1] * access.count[2];
+    uint64_t rows = access.movedRows();
     uint64_t lines = rows * divideCeil(access.count[0] * access.elementBytes, lineBytes);
     latency = std::max<uint64_t>(latency, latencyOf(access.space, config));
     busy = std::max({busy, lines, divideCeil(access.movedBytes(), bytesPerCycle(access.space, config))});
@@ -75,7 +75,7 @@ uint64_t vectorCycles(const Instruction &instruction, llvm::ArrayRef<Access> acc
   unsigned rate = instruction.info().cycleRate, elementBytes = 1;
   bool isSlow = false;
   for (const Access &access : accesses) {
-    uint64_t rows = access.count[1] * access.count[2];
+    uint64_t rows = access.movedRows();
     bool counts = access.isWritten || !instruction.info().has(FieldKernel); // of a window, the taps of the result count
     work = counts ? std::max(work, rows * divideCeil(access.count[0] * access.elementBytes, vectorBytes)) : work;
     isSlow |= access.byte % 32 != 0 || (access.count[0] > 1 && access.pitchBytes[0] > access.elementBytes);

@@ -24,10 +24,7 @@ bool Parser::parseConfig() {
   return true;
 }
 
-bool Parser::parseCore() {
-  uint32_t number;
-  if (!finishCore() || !parseUnsigned(number))
-    return false;
+bool Parser::beginCore(uint32_t number) {
   if (number >= program.config.numCores())
     return fail("core " + llvm::Twine(number) + " of " + llvm::Twine(program.config.numCores()));
   if (program.cores.size() <= number)
@@ -35,7 +32,37 @@ bool Parser::parseCore() {
   if (!program.cores[number].empty())
     return fail("core " + llvm::Twine(number) + " has a program already");
   core = number;
+  constants["core"] = number;
   return true;
+}
+
+/// .core NUMBER
+bool Parser::parseCore() {
+  uint32_t number;
+  if (!finishCore() || !parseUnsigned(number))
+    return false;
+  lastCore = number;
+  return beginCore(number);
+}
+
+/// .cores FIRST, LAST: what follows is for each of them, with `core` as its number.
+bool Parser::parseCores() {
+  uint32_t first, last;
+  if (!finishCore() || !parseUnsigned(first) || !expect(",") || !parseUnsigned(last))
+    return false;
+  if (last < first)
+    return fail("the last core is before the first");
+  lastCore = last;
+  coresBegin = lexer;
+  return beginCore(first);
+}
+
+/// At the end of a core's text: begins again with it for the next core of .cores.
+bool Parser::repeatForNextCore() {
+  if (core >= lastCore || !finishCore())
+    return false;
+  lexer = coresBegin;
+  return beginCore(core + 1);
 }
 
 /// .input NAME, SPACE, BYTES [, ADDRESS [, UNIT]]
@@ -141,6 +168,8 @@ bool Parser::parseDirective(llvm::StringRef directive) {
     return fail("the first line is .config; hint: .config qn-c8");
   if (directive == ".core")
     return parseCore();
+  if (directive == ".cores")
+    return parseCores();
   if (directive == ".input")
     return parseSymbol(Symbol::Kind::Input);
   if (directive == ".output")
@@ -244,19 +273,27 @@ bool Parser::finishCore() {
 
 llvm::Expected<Program> Parser::parse() {
   bool good = true;
-  while (good && lexer.current().kind != Lexeme::Kind::End) {
+  auto isAtCore = [&] {
+    llvm::StringRef word = lexer.current().text;
+    return lexer.current().kind == Lexeme::Kind::End || word == ".core" || word == ".cores";
+  };
+  while (good) {
+    if (isAtCore() && repeatForNextCore())
+      continue;
+    if (lexer.current().kind == Lexeme::Kind::End || !error.empty())
+      break;
     if (lexer.current().kind == Lexeme::Kind::EndOfLine) {
       lexer.advance();
       continue;
     }
     good = parseLine();
     bool continues = lexer.current().is("}") || (!body.empty() && body.back().opcode == Opcode::loop);
-    if (good && !atEndOfLine() && !continues && !labels.count(""))
+    if (good && !atEndOfLine() && !continues)
       good = lexer.current().kind == Lexeme::Kind::Name || fail("unexpected '" + lexer.current().text.trim() + "'");
     if (good && !lexer.problem().empty())
       good = fail("");
   }
-  good = good && (hasConfig || fail("the first line is .config; hint: .config qn-c8")) && finishCore();
+  good = good && error.empty() && (hasConfig || fail("the first line is .config; hint: .config qn-c8")) && finishCore();
   if (good)
     if (std::string problem = check(program); !problem.empty())
       good = fail(problem);

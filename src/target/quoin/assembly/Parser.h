@@ -31,7 +31,8 @@ struct Sum {
 
 class Parser {
 public:
-  Parser(llvm::MemoryBufferRef text, ScalarCode scalar) : name(text.getBufferIdentifier()), lexer(text.getBuffer()) {
+  Parser(llvm::MemoryBufferRef text, ScalarCode scalar)
+      : name(text.getBufferIdentifier()), lexer(text.getBuffer()), coresBegin(lexer) {
     program.scalar = std::move(scalar);
   }
   llvm::Expected<Program> parse();
@@ -42,6 +43,9 @@ private:
   bool parseDirective(llvm::StringRef directive);
   bool parseConfig();
   bool parseCore();
+  bool parseCores();
+  bool beginCore(uint32_t number);
+  bool repeatForNextCore();
   bool parseSymbol(Symbol::Kind kind);
   bool parseData();
   bool parseBytes(std::vector<uint8_t> &bytes);
@@ -98,6 +102,8 @@ private:
   Program program;
   bool hasConfig = false;
   unsigned core = 0;
+  uint32_t lastCore = 0; ///< of .cores, whose text begins at `coresBegin`
+  Lexer coresBegin;
   llvm::StringMap<int64_t> constants;
   std::map<std::pair<Space, unsigned>, uint64_t> allocated; ///< next free byte
   uint32_t location = noLocation;

@@ -31,7 +31,7 @@ template <typename T> uint64_t remainder(uint64_t left, uint64_t right) {
 }
 
 /// The value of an instruction that computes a register from two numbers, of which the second may be the immediate.
-uint64_t compute(Op op, uint64_t a, uint64_t b) {
+[[gnu::always_inline]] inline uint64_t compute(Op op, uint64_t a, uint64_t b) {
   switch (op) {
   case Op::addi:
   case Op::add:
@@ -78,7 +78,7 @@ uint64_t compute(Op op, uint64_t a, uint64_t b) {
   }
 }
 
-uint64_t multiply(Op op, uint64_t a, uint64_t b) {
+[[gnu::always_inline]] inline uint64_t multiply(Op op, uint64_t a, uint64_t b) {
   __int128 signedA = int64_t(a), signedB = int64_t(b), unsignedB = b;
   switch (op) {
   case Op::mul:
@@ -110,9 +110,9 @@ uint64_t multiply(Op op, uint64_t a, uint64_t b) {
   }
 }
 
-bool isImmediate(Op op) { return (op >= Op::addi && op <= Op::sraiw); }
+constexpr bool isImmediate(Op op) { return (op >= Op::addi && op <= Op::sraiw); }
 
-bool condition(Op op, uint64_t a, uint64_t b) {
+[[gnu::always_inline]] inline bool condition(Op op, uint64_t a, uint64_t b) {
   switch (op) {
   case Op::beq:
     return a == b;
@@ -178,8 +178,8 @@ template <typename T> Hart::Step Hart::store(const Decoded &decoded, uint64_t va
   return Step::Next;
 }
 
-Hart::Step Hart::executeMemory(const Decoded &decoded) {
-  switch (decoded.op) {
+template <Op op> Hart::Step Hart::executeMemory(const Decoded &decoded) {
+  switch (op) {
   case Op::lb:
     return load<int8_t>(decoded);
   case Op::lh:
@@ -243,14 +243,13 @@ Hart::Step Hart::executeSystem(const Decoded &decoded) {
   return Step::Next;
 }
 
-Hart::Step Hart::executeInteger(const Decoded &decoded) {
-  Op op = decoded.op;
+template <Op op> Hart::Step Hart::executeInteger(const Decoded &decoded) {
   uint64_t a = x[decoded.rs1], value;
-  if (op == Op::lui)
+  if constexpr (op == Op::lui)
     value = uint64_t(int64_t(decoded.immediate));
-  else if (op == Op::auipc)
+  else if constexpr (op == Op::auipc)
     value = pc + int64_t(decoded.immediate);
-  else if (op >= Op::mul && op <= Op::remuw)
+  else if constexpr (op >= Op::mul && op <= Op::remuw)
     value = multiply(op, a, x[decoded.rs2]);
   else
     value = compute(op, a, isImmediate(op) ? uint64_t(int64_t(decoded.immediate)) : x[decoded.rs2]);
@@ -259,24 +258,32 @@ Hart::Step Hart::executeInteger(const Decoded &decoded) {
   return Step::Next;
 }
 
-Hart::Step Hart::execute(const Decoded &decoded) {
-  Op op = decoded.op;
-  if (op == Op::illegal)
+template <Op op> Hart::Step Hart::execute(const Decoded &decoded) {
+  if constexpr (op == Op::illegal)
     return fail("the word is no instruction of rv64imfd");
-  if (op == Op::jal)
+  else if constexpr (op == Op::jal)
     return jump(decoded, pc + int64_t(decoded.immediate));
-  if (op == Op::jalr)
+  else if constexpr (op == Op::jalr)
     return jump(decoded, (x[decoded.rs1] + int64_t(decoded.immediate)) & ~1ull);
-  if (op >= Op::beq && op <= Op::bgeu)
+  else if constexpr (op >= Op::beq && op <= Op::bgeu)
     return branch(condition(op, x[decoded.rs1], x[decoded.rs2]), decoded.immediate);
-  if ((op >= Op::lb && op <= Op::sd) || op == Op::flw || op == Op::fsw || op == Op::fld || op == Op::fsd)
-    return executeMemory(decoded);
-  if (op >= Op::fence && op <= Op::csrrci)
+  else if constexpr ((op >= Op::lb && op <= Op::sd) || op == Op::flw || op == Op::fsw || op == Op::fld || op == Op::fsd)
+    return executeMemory<op>(decoded);
+  else if constexpr (op >= Op::fence && op <= Op::csrrci)
     return executeSystem(decoded);
-  if (op < Op::fmadd_s)
-    return executeInteger(decoded);
-  return executeFloat(decoded, x, f, floatStatus) ? Step::Next : fail("the rounding is not supported");
+  else if constexpr (op < Op::fmadd_s)
+    return executeInteger<op>(decoded);
+  else
+    return executeFloat(decoded, x, f, floatStatus) ? Step::Next : fail("the rounding is not supported");
 }
+
+const Hart::Handler Hart::handlers[] = {
+    [](Hart &hart, const Decoded &decoded) { return hart.execute<Op::illegal>(decoded); },
+#define SCALAR_OP(name, format, mask, match)                                                                           \
+  [](Hart &hart, const Decoded &decoded) { return hart.execute<Op::name>(decoded); },
+#include "target/quoin/scalar/Operations.def"
+#undef SCALAR_OP
+};
 
 Ending Hart::call(uint64_t entry, uint64_t returnAddress, uint64_t maxInstructions) {
   pc = entry;
@@ -289,7 +296,8 @@ Ending Hart::call(uint64_t entry, uint64_t returnAddress, uint64_t maxInstructio
     if (counts.instructions == maxInstructions)
       return Ending::TimedOut;
     ++counts.instructions;
-    Step step = execute(code[offset / 4]);
+    const Decoded &decoded = code[offset / 4];
+    Step step = handlers[unsigned(decoded.op)](*this, decoded);
     if (step == Step::Stop)
       return ending;
     if (step == Step::Next)

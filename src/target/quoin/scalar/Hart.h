@@ -46,9 +46,12 @@ public:
 
 private:
   enum class Step : uint8_t { Next, Jump, Stop };
-  Step execute(const Decoded &decoded);
-  Step executeInteger(const Decoded &decoded);
-  Step executeMemory(const Decoded &decoded);
+  using Handler = Step (*)(Hart &, const Decoded &);
+  static const Handler handlers[]; ///< by Op
+  /// One operation: a template, so that what depends on the operation is decided once, when this is compiled.
+  template <Op op> Step execute(const Decoded &decoded);
+  template <Op op> Step executeInteger(const Decoded &decoded);
+  template <Op op> Step executeMemory(const Decoded &decoded);
   Step executeSystem(const Decoded &decoded);
   Step branch(bool isTaken, int32_t offset);
   Step jump(const Decoded &decoded, uint64_t target);
