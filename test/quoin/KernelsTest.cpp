@@ -151,7 +151,7 @@ Tensor expectedEmbedding(Tensors &in) {
 }
 
 const Kernel kernels[] = {
-    {"product8", 51593, 0, expectedProduct},           {"embedding", 29852, 0, expectedEmbedding},
+    {"product8", 51593, 0, expectedProduct},       {"embedding", 27284, 0, expectedEmbedding},
     {"product", 86920, 0, expectedProduct},        {"convolution", 33129, 0, expectedConvolution},
     {"depthwise", 19000, 0, expectedDepthwise},    {"softmax", 67126, 1e-3, expectedSoftmax},
     {"layernorm", 26533, 2e-3, expectedLayerNorm}, {"attention", 25163, 2e-3, expectedAttention},

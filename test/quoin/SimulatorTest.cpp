@@ -100,6 +100,31 @@ TEST(Traps, LifetimeThatEnded) {
              TrapCode::STALE, "byte 0 of L1 belongs to a lifetime that ended");
 }
 
+TEST(Traps, SemaphoresAreLeft) {
+  expectTrap(".core 0\n semp 9, 2\n halt\n.core 1\n semw 9, 1\n halt", TrapCode::FLAG,
+             "semaphore 9 has 1 tokens at the end", "qn-c8");
+}
+
+TEST(Traps, ProgramsThatDoNotEnd) {
+  Program program = assembled(".core 0\nagain:\n brz S[0], again\n halt");
+  for (SimulatorMode mode : {SimulatorMode::Functional, SimulatorMode::Cycle}) {
+    SimulatorOptions options;
+    options.mode = mode;
+    options.maxInstructions = 1000;
+    std::optional<Trap> trap = runWith(program, options);
+    ASSERT_TRUE(trap.has_value());
+    EXPECT_EQ(nameOf(trap->code), "E_TIMEOUT");
+  }
+}
+
+/// Only what a program touches of a large DDR takes memory of the host.
+TEST(Memories, ALargeDdrIsCheap) {
+  Program program = assembled(".output y, DDR, 64, 3M*1K\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n"
+                              " st.1d f32 DDR[y], L1[0], e0=16 wait LD>ST:0\n halt",
+                              "qn-c8");
+  EXPECT_FALSE(runWith(program, {}).has_value());
+}
+
 TEST(Cores, BarrierOrdersThem) {
   llvm::StringRef good = ".scratch s, LLB, 64\n.core 0\n ld.fill f32 L1[0], e=(16) set LD>ST:0\n st.1d f32 LLB[s], "
                          "L1[0], e0=16 wait LD>ST:0\n"

@@ -18,7 +18,7 @@ constexpr llvm::StringLiteral verifierUsage = "usage: quoin-verify FILE";
 constexpr llvm::StringLiteral simulatorUsage =
     "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... "
     "[--mode=func|cycle|time] [--report] "
-    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--no-checks] [--trap-nan]";
+    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--max-instructions=N] [--no-checks] [--trap-nan]";
 
 llvm::Error assembleFile(CommandLine &line) {
   std::optional<std::string> output = line.takeOption("output"), scalar = line.takeOption("scalar");
@@ -136,7 +136,8 @@ llvm::Expected<SimulatorArguments> parseSimulatorArguments(CommandLine &line) {
           parseMode(line.takeOption("mode").value_or(isTimed ? "cycle" : "func"), arguments.options.mode))
     return std::move(error);
   for (auto [key, value] :
-       {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions)})
+       {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions),
+        std::pair("max-instructions", &arguments.options.maxInstructions)})
     if (std::optional<std::string> text = line.takeOption(key); text && llvm::StringRef(*text).getAsInteger(10, *value))
       return llvm::createStringError("--" + llvm::Twine(key) + "=" + *text + " is no number");
   if (line.takeFlag("no-checks"))

@@ -8,7 +8,6 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace perpend::quoin {
 namespace {
@@ -54,15 +53,16 @@ void join(Clock &clock, const Clock &other) {
     clock[index] = std::max(clock[index], other[index]);
 }
 
-void Memory::Free::operator()(uint8_t *bytes) const { std::free(bytes); }
-
-// calloc takes untouched pages from the system, so that a large DDR costs only what a program uses of it.
 Memory::Memory(uint64_t sizeBytes, bool tracksWrites, bool tracksRaces)
-    : size(sizeBytes), bytes(static_cast<uint8_t *>(std::calloc(sizeBytes ? sizeBytes : 1, 1))) {
+    : size(sizeBytes), tracksWrites(tracksWrites), tracksRaces(tracksRaces), bytes(std::max<uint64_t>(sizeBytes, 1)) {
   if (tracksWrites)
-    written.resize(llvm::divideCeil(sizeBytes, wordBits));
+    written = ZeroedArray<uint64_t>(llvm::divideCeil(sizeBytes, wordBits) + 1);
   if (tracksRaces)
-    lines.resize(llvm::divideCeil(sizeBytes, lineBytes));
+    lines = ZeroedArray<Line>(llvm::divideCeil(sizeBytes, lineBytes) + 1);
+}
+
+bool Memory::isValid() const {
+  return !bytes.empty() && (!tracksWrites || !written.empty()) && (!tracksRaces || !lines.empty());
 }
 
 void Memory::markWritten(uint64_t byte, uint64_t count) {
@@ -78,7 +78,7 @@ void Memory::markUnwritten(uint64_t byte, uint64_t count, bool ended) {
   if (written.empty())
     return;
   if (ended && stale.empty())
-    stale.resize(written.size());
+    stale = ZeroedArray<uint64_t>(llvm::divideCeil(size, wordBits) + 1);
   visitWords(byte, count, [&](uint64_t word, uint64_t mask) {
     written[word] &= ~mask;
     if (!stale.empty())
@@ -101,49 +101,49 @@ std::optional<uint64_t> Memory::firstUnwritten(uint64_t byte, uint64_t count) co
   return found;
 }
 
-std::optional<Thread> Memory::unknownTime(int32_t index, Thread thread, const Clock &clock) const {
-  if (index < 0)
+std::optional<Thread> Memory::unknownTime(uint32_t index, Thread thread, const Clock &clock) const {
+  if (index == 0)
     return std::nullopt;
-  const Clock &times = clocks[index];
+  const Clock &times = clocks[index - 1];
   for (Thread other = 0; other < times.size(); ++other)
     if (other != thread && times[other] > clock[other])
       return other;
   return std::nullopt;
 }
 
-void Memory::setTime(int32_t &index, Thread thread, const Clock &clock) {
-  if (index < 0) {
-    index = int32_t(clocks.size());
+void Memory::setTime(uint32_t &index, Thread thread, const Clock &clock) {
+  if (index == 0) {
     clocks.emplace_back(clock.size());
+    index = uint32_t(clocks.size());
   }
-  clocks[index][thread] = clock[thread];
+  clocks[index - 1][thread] = clock[thread];
 }
 
 std::optional<Conflict> Memory::unorderedReader(const Line &line, uint64_t byte, Thread thread,
                                                 const Clock &clock) const {
   if (std::optional<Thread> other = unknownTime(line.readers, thread, clock))
     return Conflict{*other, false, byte};
-  bool isSingle = line.readers < 0 && line.reader != noThread && line.reader != thread;
-  if (isSingle && line.readTime > clock[line.reader])
-    return Conflict{line.reader, false, byte};
+  bool isSingle = line.readers == 0 && line.reader != 0 && line.reader != thread + 1;
+  if (isSingle && line.readTime > clock[line.reader - 1])
+    return Conflict{Thread(line.reader - 1), false, byte};
   return std::nullopt;
 }
 
 void Memory::addReader(Line &line, Thread thread, const Clock &clock) {
-  if (line.readers >= 0)
+  if (line.readers)
     return setTime(line.readers, thread, clock);
-  bool isOrdered = line.reader == noThread || line.reader == thread || line.readTime <= clock[line.reader];
+  bool isOrdered = line.reader == 0 || line.reader == thread + 1 || line.readTime <= clock[line.reader - 1];
   if (!isOrdered) {
     setTime(line.readers, thread, clock);
-    clocks[line.readers][line.reader] = line.readTime;
+    clocks[line.readers - 1][line.reader - 1] = line.readTime;
   }
-  line.reader = thread;
+  line.reader = thread + 1;
   line.readTime = clock[thread];
 }
 
 std::optional<Conflict> Memory::touchLine(Line &line, uint64_t byte, Touch kind, Thread thread, const Clock &clock) {
-  if (line.writer != noThread && line.writer != thread && line.writeTime > clock[line.writer])
-    return Conflict{line.writer, true, byte};
+  if (line.writer != 0 && line.writer != thread + 1 && line.writeTime > clock[line.writer - 1])
+    return Conflict{Thread(line.writer - 1), true, byte};
   if (kind != Touch::Add)
     if (std::optional<Thread> other = unknownTime(line.adders, thread, clock))
       return Conflict{*other, true, byte};
@@ -158,7 +158,7 @@ std::optional<Conflict> Memory::touchLine(Line &line, uint64_t byte, Touch kind,
     return std::nullopt;
   }
   line = Line();
-  line.writer = thread;
+  line.writer = thread + 1;
   line.writeTime = clock[thread];
   return std::nullopt;
 }
@@ -173,7 +173,8 @@ std::optional<Conflict> Memory::touch(uint64_t byte, uint64_t count, Touch kind,
 }
 
 void Memory::forgetAccesses() {
-  std::fill(lines.begin(), lines.end(), Line());
+  if (tracksRaces)
+    lines = ZeroedArray<Line>(llvm::divideCeil(size, lineBytes) + 1);
   clocks.clear();
   additions.clear();
 }
@@ -188,7 +189,7 @@ void Memory::addLater(uint64_t byte, Addition addition) {
 void Memory::settle(uint64_t byte, uint64_t count) {
   auto begin = additions.lower_bound(byte >= 3 ? byte - 3 : 0), end = additions.lower_bound(byte + count);
   for (auto at = begin; at != end; ++at) {
-    uint8_t *element = bytes.get() + at->first;
+    uint8_t *element = bytes.begin() + at->first;
     for (const Addition &addition : at->second) {
       if (addition.isFloat)
         storeFloat(element, DType::F32, loadAs<float>(element) + std::bit_cast<float>(addition.bits));

@@ -12,6 +12,7 @@
 
 #include "target/quoin/Access.h"
 
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <optional>
@@ -43,13 +44,32 @@ struct Conflict {
   uint64_t byte; ///< of the line
 };
 
+/// Zeros that take pages of the host only when they are written.
+template <typename T> class ZeroedArray {
+public:
+  ZeroedArray() = default;
+  /// Empty if the host has no memory for it.
+  explicit ZeroedArray(uint64_t count) : elements(static_cast<T *>(std::calloc(count, sizeof(T)))) {}
+
+  bool empty() const { return !elements; }
+  T *begin() const { return elements.get(); }
+  T &operator[](uint64_t index) const { return elements.get()[index]; }
+
+private:
+  struct Free {
+    void operator()(T *allocated) const { std::free(allocated); }
+  };
+  std::unique_ptr<T, Free> elements;
+};
+
 class Memory {
 public:
   Memory(uint64_t sizeBytes, bool tracksWrites, bool tracksRaces);
-  bool isValid() const { return bytes != nullptr || size == 0; }
+  /// The host had memory for it.
+  bool isValid() const;
 
-  uint8_t *data() { return bytes.get(); }
-  const uint8_t *data() const { return bytes.get(); }
+  uint8_t *data() { return bytes.begin(); }
+  const uint8_t *data() const { return bytes.begin(); }
   uint64_t sizeBytes() const { return size; }
 
   void markWritten(uint64_t byte, uint64_t count);
@@ -72,28 +92,27 @@ public:
   bool hasAdditions() const { return !additions.empty(); }
 
 private:
+  /// A line of zeros is one that nobody touched: threads and indices are counted from 1, so that untouched lines of a
+  /// large memory cost no memory of the host.
   struct Line {
-    uint32_t writeTime = 0, readTime = 0;
-    Thread writer = noThread, reader = noThread;
-    int32_t readers = -1; ///< index into clocks if more than one thread reads
-    int32_t adders = -1;  ///< index into clocks if threads add
-  };
-  struct Free {
-    void operator()(uint8_t *bytes) const;
+    uint32_t writeTime, readTime;
+    uint16_t writer, reader;  ///< 1 + Thread
+    uint32_t readers, adders; ///< 1 + index into clocks: several threads read, threads add
   };
 
   std::optional<Conflict> touchLine(Line &line, uint64_t byte, Touch kind, Thread thread, const Clock &clock);
   std::optional<Conflict> unorderedReader(const Line &line, uint64_t byte, Thread thread, const Clock &clock) const;
   /// A thread whose time in a clock of the line the accessing thread does not know.
-  std::optional<Thread> unknownTime(int32_t index, Thread thread, const Clock &clock) const;
+  std::optional<Thread> unknownTime(uint32_t index, Thread thread, const Clock &clock) const;
   void addReader(Line &line, Thread thread, const Clock &clock);
-  void setTime(int32_t &index, Thread thread, const Clock &clock);
+  void setTime(uint32_t &index, Thread thread, const Clock &clock);
 
   uint64_t size;
-  std::unique_ptr<uint8_t, Free> bytes;
-  std::vector<uint64_t> written;                       ///< empty: not tracked
-  std::vector<uint64_t> stale;                         ///< empty: no lifetime ended
-  std::vector<Line> lines;                             ///< empty: not tracked
+  bool tracksWrites, tracksRaces;
+  ZeroedArray<uint8_t> bytes;
+  ZeroedArray<uint64_t> written;                       ///< empty: not tracked
+  ZeroedArray<uint64_t> stale;                         ///< empty: no lifetime ended
+  ZeroedArray<Line> lines;                             ///< empty: not tracked
   std::vector<Clock> clocks;                           ///< of lines that several threads read or add to
   std::map<uint64_t, std::vector<Addition>> additions; ///< by byte of the element
 };

@@ -213,12 +213,22 @@ bool Simulator::State::halt(unsigned core) {
   state.isHalted = true;
   for (unsigned source = 0; source < numUnits; ++source)
     for (unsigned destination = 0; destination < numUnits; ++destination)
-      for (unsigned id = 0; id < numFlagIds; ++id)
-        if (size_t left = state.flags[source][destination][id].tokens.size())
-          raise(core, Unit::SEQ, state.next, TrapCode::FLAG,
-                "flag " + FlagName{Unit(source), Unit(destination), uint8_t(id)}.text() + " has " +
-                    std::to_string(left) + " tokens at the end");
+      for (unsigned id = 0; id < numFlagIds; ++id) {
+        FlagName flag{Unit(source), Unit(destination), uint8_t(id)};
+        raiseLeft(core, "flag " + flag.text(), state.flagOf(flag));
+      }
+  unsigned cluster = program.config.clusterOf(core), first = cluster * program.config.coresPerCluster;
+  auto hasHalted = [](const CoreState &other) { return other.isHalted; };
+  if (std::all_of(cores.begin() + first, cores.begin() + first + program.config.coresPerCluster, hasHalted))
+    for (unsigned id = 0; id < numSemaphores; ++id)
+      raiseLeft(core, "semaphore " + std::to_string(id), semaphores[cluster][id]);
   return true;
+}
+
+void Simulator::State::raiseLeft(unsigned core, const std::string &name, const Flag &flag) {
+  if (size_t left = flag.tokens.size())
+    raise(core, Unit::SEQ, cores[core].next, TrapCode::FLAG,
+          name + " has " + std::to_string(left) + " tokens at the end");
 }
 
 /// Arrives, then passes when all have arrived; a core that passes first tells the others that they may.

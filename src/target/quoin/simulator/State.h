@@ -117,6 +117,7 @@ private:
   bool flowControl(unsigned core, const Instruction &instruction);
   bool synchronise(unsigned core, const Instruction &instruction);
   bool halt(unsigned core);
+  void raiseLeft(unsigned core, const std::string &name, const Flag &flag);
   bool passBarrier(unsigned core, const Instruction &instruction);
   void postSemaphore(unsigned core, const Instruction &instruction);
   bool waitSemaphore(unsigned core, const Instruction &instruction);
