@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "cli/Runner.h"
+#include "target/Accelerator.h"
+#include "target/Program.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/ModuleTable.h"
 
@@ -112,17 +114,42 @@ const ForeignLibrary *foreignLibraryOf(const perpend_model *model) {
   if (whole->unload != freeDescription)
     return nullptr;
   const ForeignLibrary &library = static_cast<const Description *>(whole->handle)->library;
-  return library.architecture ? &library : nullptr;
+  return library.architecture || library.program ? &library : nullptr;
+}
+
+/// Null, printed: the runtime refuses the tables.
+static ModelOwner modelOf(std::string tables) {
+  auto description = std::make_unique<Description>(std::move(tables));
+  perpend_model *model = nullptr;
+  if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
+    return fail(perpend_error_message()), nullptr;
+  model->handle = description.release();
+  model->unload = freeDescription;
+  return ModelOwner(model);
+}
+
+static ModelOwner loadAcceleratorProgram(StringRef path) {
+  llvm::Expected<std::unique_ptr<target::Program>> program = target::loadProgram(path);
+  if (!program)
+    return fail(program.takeError()), nullptr;
+  if ((*program)->tables().size() < sizeof(perpend_tables))
+    return fail("'" + path + "' has no tables of a model", "compile the model again"), nullptr;
+  ModelOwner model = modelOf((*program)->tables().str());
+  if (model)
+    static_cast<Description *>(model->handle)->library = {path.str(), nullptr, std::move(*program), "", false};
+  return model;
 }
 
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
+  if (target::acceleratorOfFile(path))
+    return loadAcceleratorProgram(path);
   const target::Architecture *architecture = foreignArchitectureOf(path);
   if (!architecture)
     return loadLibrary(path);
   std::string refusal;
   ModelOwner model = describeLibrary(path, refusal);
   if (model && model->unload == freeDescription)
-    static_cast<Description *>(model->handle)->library = {path.str(), architecture, variant.str()};
+    static_cast<Description *>(model->handle)->library = {path.str(), architecture, nullptr, variant.str(), false};
   return model;
 }
 
@@ -138,12 +165,8 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
     tables = tablesIn(path);
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
-  auto description = std::make_unique<Description>(std::move(tables));
-  if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
-    return fail(perpend_error_message()), nullptr;
-  model->handle = description.release();
-  model->unload = freeDescription;
+  ModelOwner described = modelOf(std::move(tables));
   refusal.resize(std::min(refusal.size(), refusal.find("; hint: ")));
-  return ModelOwner(model);
+  return described;
 }
 } // namespace perpend::cli

@@ -3,6 +3,7 @@
 #include "cli/Runner.h"
 
 #include "target/Link.h"
+#include "target/Program.h"
 #include "target/cpu/Architecture.h"
 
 #include "runner/Wire.h"
@@ -65,6 +66,8 @@ bool announceRunner(const perpend_model *model) {
   const ForeignLibrary *library = foreignLibraryOf(model);
   if (!library)
     return true;
+  if (library->program)
+    return llvm::outs() << library->program->runner() << "\n", true;
   std::vector<std::string> words = commandFor(*library);
   if (words.empty())
     return false;

@@ -14,7 +14,8 @@
 
 namespace perpend::target {
 struct Architecture;
-}
+class Program;
+} // namespace perpend::target
 
 namespace perpend::cli {
 
@@ -22,6 +23,7 @@ namespace perpend::cli {
 struct ForeignLibrary {
   std::string path;
   const target::Architecture *architecture = nullptr;
+  std::shared_ptr<target::Program> program; ///< of an accelerator, in place of an architecture
   std::string variant;            ///< of a library for several machines; empty: it chooses
   mutable bool isRefused = false; ///< no runner starts it, and it has been said why
 };

@@ -50,7 +50,8 @@ ArtifactKind artifactKindOf(StringRef path, bool wantsExecutable) {
 
 Compilation::Compilation(ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
                          CompileReport *report)
-    : module(module), options(options), target(target), report(report), dumpFolder(options.dumpPhases) {
+    : module(module), options(options), target(target), report(report), dumpFolder(options.dumpPhases),
+      maker(target::makerOf(target)) {
   module.walk([&](graph::ConstantOp constant) {
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
       if (AsmResourceBlob *blob = resource.getRawHandle().getBlob()) {
@@ -242,6 +243,8 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
 
 LogicalResult Compilation::afterKernelsAreMade() {
   attachSchedules();
+  if (maker && failed(maker->takeKernels(module)))
+    return failure();
   return database ? attachRecords() : success();
 }
 
@@ -255,7 +258,7 @@ LogicalResult Compilation::afterMemoryIsPlanned() {
     host::keepInFiles(module);
   if (report)
     report->kernels = kernelFactsOf(module);
-  if (failed(describe()))
+  if (failed(describe()) || (maker && failed(maker->takePlan(module))))
     return failure();
   if (shared)
     shareWeights();

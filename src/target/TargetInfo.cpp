@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
+#include "target/Accelerator.h"
 #include "target/DetectHost.h"
 #include "target/IntrinsicTexts.h"
 #include "target/cpu/Architecture.h"
@@ -295,6 +296,8 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
   const StringRef wanted = parts.front().trim();
+  if (std::optional<Expected<TargetInfo>> accelerator = resolveAccelerator(text.trim()))
+    return std::move(*accelerator);
   std::string host;
   if (wanted == "host") {
     host = describeHost(detectHost());
@@ -306,7 +309,9 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   const Entry *entry = findEntry(parts.front().trim());
   if (!entry) {
     std::vector<StringRef> names = targetNames();
+    const std::vector<std::string> more = acceleratorTargets();
     names.insert(names.begin(), "host");
+    names.insert(names.end(), more.begin(), more.end());
     return createStringError(
         formatv("unknown target '{0}'\nhint: {1}targets: {2}", wanted, guess(wanted, names), join(names, ", ")));
   }
@@ -327,6 +332,16 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
 static bool isChange(StringRef item) {
   return item.starts_with("+") || item.starts_with("-") || item.contains('=') || is_contained(cacheNames, item) ||
          is_contained(namesOf(architectures()), item);
+}
+
+static bool isSameKind(const CodeGenerator &a, const CodeGenerator &b) {
+  return a.triple == b.triple && a.accelerator.empty() && b.accelerator.empty();
+}
+
+/// For errors.
+static StringRef kindOf(const TargetInfo &target) {
+  const Architecture *architecture = architectureOf(target.code);
+  return !target.code.accelerator.empty() || !architecture ? StringRef(target.name) : architecture->name;
 }
 
 static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {
@@ -355,11 +370,10 @@ Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
     if (any_of(targets, [&](const TargetInfo &other) { return other.name == target->name; }))
       return createStringError(
           formatv("target '{0}': it names the machine '{1}' twice\nhint: leave one of them out", text, target->name));
-    if (!targets.empty() && targets.front().code.triple != target->code.triple)
+    if (!targets.empty() && !isSameKind(targets.front().code, target->code))
       return createStringError(formatv("target '{0}': expected machines of one architecture, got {1} and {2}\n"
                                        "hint: compile an artifact for each",
-                                       text, architectureOf(targets.front().code)->name,
-                                       architectureOf(target->code)->name));
+                                       text, kindOf(targets.front()), kindOf(*target)));
     targets.insert(upper_bound(targets, *target, isPreferred), std::move(*target));
   }
   return targets;

@@ -1,0 +1,165 @@
+//===- Emitter.cpp - instructions for the steps of main -------------------===//
+#include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Stream.h"
+#include "target/quoin/compile/Vector.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+using namespace llvm;
+
+namespace perpend::quoin {
+namespace {
+
+constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy";
+
+std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
+
+class Emitter {
+public:
+  Emitter(MainProgram &main, const Config &config, ScalarCode scalar)
+      : main(main), stream(program, instructions), end(main.end) {
+    program.config = config;
+    program.scalar = std::move(scalar);
+  }
+  Expected<Program> emit();
+
+private:
+  void nameMemory();
+  void emitStep(Step &step);
+  /// Why the units cannot; empty: they do.
+  std::string emitNests(const Step &step);
+  void callKernel(const Step &step);
+  /// A call of a function with the address of its record.
+  void call(StringRef function, ArrayRef<uint64_t> record);
+  /// The address of these words in DDR.
+  uint64_t place(ArrayRef<uint64_t> words);
+  uint64_t entryByte(StringRef name) { return program.scalar.find(name)->byte; }
+
+  MainProgram &main;
+  Program program;
+  std::vector<Instruction> instructions;
+  Stream stream;
+  uint64_t end;         ///< of DDR that is in use
+  uint64_t highest = 0; ///< that it had
+};
+
+} // namespace
+
+std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
+  std::set<std::string> names;
+  for (const Step &step : main.steps) {
+    names.insert(step.kernel.empty() ? copyFunction.str() : launchFunction.str());
+    if (!step.kernel.empty())
+      names.insert(entryOf(step));
+  }
+  return {names.begin(), names.end()};
+}
+
+uint64_t Emitter::place(ArrayRef<uint64_t> words) {
+  Data data;
+  data.byte = alignTo(end, wordBytes);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(words.data());
+  data.bytes.assign(bytes, bytes + words.size() * sizeof(uint64_t));
+  end = data.byte + data.bytes.size();
+  program.data.push_back(std::move(data));
+  return program.data.back().byte;
+}
+
+void Emitter::call(StringRef function, ArrayRef<uint64_t> record) {
+  Instruction call;
+  call.opcode = Opcode::sc_call;
+  call.axis = static_cast<uint32_t>(entryByte(function));
+  call.dst() = {Space::DDR, 0, ownCore, place(record)};
+  stream.add(std::move(call));
+}
+
+std::string Emitter::emitNests(const Step &step) {
+  if (!step.nests)
+    return step.refusal;
+  const size_t before = instructions.size();
+  const uint64_t endBefore = end;
+  SmallVector<uint64_t> places;
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      places.push_back(value.byte);
+  for (const Buffer &buffer : ArrayRef(step.nests->buffers).drop_front(step.nests->arguments)) {
+    places.push_back(alignTo(end, wordBytes));
+    end = places.back() + static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type);
+  }
+  std::string problem;
+  for (const Nest &nest : step.nests->nests)
+    if (problem = emitVectorNest(simplified(nest), *step.nests, places, program.config, stream); !problem.empty()) {
+      problem = nest.name + ": " + problem;
+      break;
+    }
+  highest = std::max(highest, end);
+  end = endBefore; // the next kernel's values take their place
+  if (!problem.empty())
+    stream.abandon(before);
+  return problem;
+}
+
+void Emitter::emitStep(Step &step) {
+  stream.setLocation(step.location);
+  if (step.kernel.empty())
+    return call(copyFunction, {scalarDdrBase + step.outputs[0].byte, scalarDdrBase + step.inputs[0].byte,
+                               step.inputs[0].bytes()});
+  step.refusal = emitNests(step);
+  if (!step.refusal.empty())
+    callKernel(step);
+}
+
+void Emitter::callKernel(const Step &step) {
+  SmallVector<uint64_t> record = {scalarCodeBase + entryByte(entryOf(step)), static_cast<uint64_t>(step.units),
+                                  step.scratch ? scalarDdrBase + *step.scratch : 0};
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      record.push_back(scalarDdrBase + value.byte);
+  SmallVector<uint64_t> symbols(step.symbols.begin(), step.symbols.end());
+  symbols.push_back(0); // there is an address of a list without elements, too
+  record.push_back(scalarDdrBase + place(symbols));
+  if (step.scratch)
+    record.append({scalarDdrBase + *step.scratch, 1});
+  call(launchFunction, record);
+}
+
+void Emitter::nameMemory() {
+  auto name = [&](StringRef name, size_t number, Symbol::Kind kind, const Range &range) {
+    if (range.bytes)
+      program.symbols.push_back({formatv("{0}{1}", name, number), kind, Space::DDR, 0, range.byte, range.bytes});
+  };
+  for (auto [number, range] : enumerate(main.inputs))
+    name("in", number, Symbol::Kind::Input, range);
+  for (auto [number, range] : enumerate(main.outputs))
+    name("out", number, Symbol::Kind::Output, range);
+  name("arena", 0, Symbol::Kind::Scratch, main.arena);
+  for (const auto &[range, number] : main.scalars) {
+    Data data{0, range.byte, std::vector<uint8_t>(sizeof number)};
+    std::memcpy(data.bytes.data(), &number, sizeof number);
+    program.data.push_back(std::move(data));
+  }
+}
+
+Expected<Program> Emitter::emit() {
+  nameMemory();
+  for (Step &step : main.steps)
+    emitStep(step);
+  Instruction halt;
+  halt.opcode = Opcode::halt;
+  stream.add(halt);
+  program.cores.push_back(std::move(instructions));
+  end = std::max(end, highest);
+  if (end > program.config.ddrBytes)
+    return createStringError(formatv("the program needs {0} bytes of DDR, {1} has {2}\nhint: compile a smaller model",
+                                     end, program.config.name, program.config.ddrBytes));
+  return std::move(program);
+}
+
+Expected<Program> emitProgram(MainProgram &main, const Config &config, ScalarCode scalar) {
+  return Emitter(main, config, std::move(scalar)).emit();
+}
+
+} // namespace perpend::quoin
