@@ -1,5 +1,6 @@
 //===- Emitter.cpp - instructions for the steps of main -------------------===//
 #include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Stream.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -90,11 +91,16 @@ std::string Emitter::emitNests(const Step &step) {
     end = places.back() + static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type);
   }
   std::string problem;
-  for (const Nest &nest : step.nests->nests)
-    if (problem = emitVectorNest(simplified(nest), *step.nests, places, program.config, stream); !problem.empty()) {
+  for (const Nest &nest : step.nests->nests) {
+    const Nest simple = simplified(nest);
+    problem = emitMatrixNest(simple, places, program.config, stream);
+    if (!problem.empty())
+      problem = emitVectorNest(simple, *step.nests, places, program.config, stream);
+    if (!problem.empty()) {
       problem = nest.name + ": " + problem;
       break;
     }
+  }
   highest = std::max(highest, end);
   end = endBefore; // the next kernel's values take their place
   if (!problem.empty())
