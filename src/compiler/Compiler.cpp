@@ -238,7 +238,19 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
       return failure();
   if (phase.after && failed((this->*phase.after)()))
     return failure();
-  return dumpFolder.empty() ? success() : dump(phase);
+  if (!dumpFolder.empty() && failed(dump(phase)))
+    return failure();
+  if (maker && phase.after == &PhaseListener::afterMemoryIsPlanned && phase.name != options.stopAfter)
+    dropMain();
+  return success();
+}
+
+/// The maker of an accelerator's program has main, so there is no code for it; but for kernels.
+void Compilation::dropMain() {
+  for (host::EntryOp entry : host::entriesOf(module))
+    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
+      if (!isa<host::ReturnOp>(op))
+        op.erase();
 }
 
 LogicalResult Compilation::afterKernelsAreMade() {

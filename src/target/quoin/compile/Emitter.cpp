@@ -82,13 +82,13 @@ std::string Emitter::emitNests(const Step &step) {
     return step.refusal;
   const size_t before = instructions.size();
   const uint64_t endBefore = end;
-  SmallVector<uint64_t> places;
+  SmallVector<Spot> places;
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
-      places.push_back(value.byte);
+      places.push_back(value.spot);
   for (const Buffer &buffer : ArrayRef(step.nests->buffers).drop_front(step.nests->arguments)) {
-    places.push_back(alignTo(end, wordBytes));
-    end = places.back() + static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type);
+    places.push_back({Space::DDR, alignTo(end, wordBytes)});
+    end = places.back().byte + static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type);
   }
   std::string problem;
   for (const Nest &nest : step.nests->nests) {
@@ -111,7 +111,7 @@ std::string Emitter::emitNests(const Step &step) {
 void Emitter::emitStep(Step &step) {
   stream.setLocation(step.location);
   if (step.kernel.empty())
-    return call(copyFunction, {scalarDdrBase + step.outputs[0].byte, scalarDdrBase + step.inputs[0].byte,
+    return call(copyFunction, {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(),
                                step.inputs[0].bytes()});
   step.refusal = emitNests(step);
   if (!step.refusal.empty())
@@ -120,15 +120,15 @@ void Emitter::emitStep(Step &step) {
 
 void Emitter::callKernel(const Step &step) {
   SmallVector<uint64_t> record = {scalarCodeBase + entryByte(entryOf(step)), static_cast<uint64_t>(step.units),
-                                  step.scratch ? scalarDdrBase + *step.scratch : 0};
+                                  step.scratch ? step.scratch->scalarAddress() : 0};
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
-      record.push_back(scalarDdrBase + value.byte);
+      record.push_back(value.spot.scalarAddress());
   SmallVector<uint64_t> symbols(step.symbols.begin(), step.symbols.end());
   symbols.push_back(0); // there is an address of a list without elements, too
   record.push_back(scalarDdrBase + place(symbols));
   if (step.scratch)
-    record.append({scalarDdrBase + *step.scratch, 1});
+    record.append({step.scratch->scalarAddress(), 1});
   call(launchFunction, record);
 }
 
@@ -142,6 +142,8 @@ void Emitter::nameMemory() {
   for (auto [number, range] : enumerate(main.outputs))
     name("out", number, Symbol::Kind::Output, range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);
+  if (main.near.bytes)
+    program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, main.near.bytes});
   for (const auto &[range, number] : main.scalars) {
     Data data{0, range.byte, std::vector<uint8_t>(sizeof number)};
     std::memcpy(data.bytes.data(), &number, sizeof number);

@@ -42,13 +42,13 @@ private:
   FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
   FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
   quoin::Value valueOf(mlir::Value place) {
-    return {cast<host::PlaceType>(place.getType()).getTensor(), addresses.at(place)};
+    return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place)};
   }
 
   host::EntryOp entry;
   ModuleOp module;
   MainProgram program;
-  llvm::DenseMap<mlir::Value, uint64_t> addresses;
+  llvm::DenseMap<mlir::Value, Spot> spots;
 };
 
 } // namespace
@@ -91,18 +91,23 @@ LogicalResult Planner::placeMemory() {
     if (failed(bytes))
       return failure();
     const bool isInput = argument.getArgNumber() < entry.inputCount();
-    addresses[argument] = (isInput ? program.inputs : program.outputs).emplace_back(take(*bytes)).byte;
+    spots[argument] = {Space::DDR, (isInput ? program.inputs : program.outputs).emplace_back(take(*bytes)).byte};
   }
   auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
     return buffer.getBytes().values()[0].constant(); // one part: one core runs a kernel
   };
-  std::optional<host::Arena> arena =
-      host::planArena(entry, host::hostMemory, host::liveRangesOf(entry), sizeOf);
-  if (!arena || arena->bytes < 0)
-    return unsupported(entry, "buffers whose sizes are no numbers");
-  program.arena = take(static_cast<uint64_t>(arena->bytes));
-  for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
-    addresses[host::BufferOp(buffer).getMemory()] = program.arena.byte + static_cast<uint64_t>(offset);
+  const host::LiveRanges ranges = host::liveRangesOf(entry);
+  for (StringRef memory : host::arenaMemoriesOf(entry)) {
+    std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
+    if (!arena || arena->bytes < 0)
+      return unsupported(entry, "buffers whose sizes are no numbers");
+    const auto bytes = static_cast<uint64_t>(arena->bytes);
+    const bool isFar = memory == host::hostMemory;
+    const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
+    for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
+      spots[host::BufferOp(buffer).getMemory()] = {isFar ? Space::DDR : Space::LLB,
+                                                   range.byte + static_cast<uint64_t>(offset)};
+  }
   return success();
 }
 
@@ -110,7 +115,9 @@ LogicalResult Planner::addPlace(host::PlaceOp place) {
   FailureOr<int64_t> offset = numberOf(place, place.getOffset().values()[0]);
   if (failed(offset))
     return failure();
-  addresses[place.getPlace()] = addresses.at(place.getSource()) + static_cast<uint64_t>(*offset);
+  Spot spot = spots.at(place.getSource());
+  spot.byte += static_cast<uint64_t>(*offset);
+  spots[place.getPlace()] = spot;
   return success();
 }
 
@@ -120,7 +127,7 @@ LogicalResult Planner::addScalar(host::ScalarOp scalar) {
     return failure();
   Range range = take(sizeof(int64_t));
   program.scalars.emplace_back(range, *number);
-  addresses[scalar.getPlace()] = range.byte;
+  spots[scalar.getPlace()] = {Space::DDR, range.byte};
   return success();
 }
 
@@ -129,7 +136,7 @@ LogicalResult Planner::addCopy(host::CopyOp copy) {
   if (failed(bytes))
     return failure();
   quoin::Value source = valueOf(copy.getSource()), target = valueOf(copy.getTarget());
-  if (source.byte == target.byte || *bytes == 0)
+  if (source.spot.scalarAddress() == target.spot.scalarAddress() || *bytes == 0)
     return success();
   Step &step = program.steps.emplace_back();
   step.inputs = {source};
@@ -164,7 +171,7 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
   if (tile::hasScratch(function)) {
     if (isa<host::RoomType>(launch.getScratch().getType()))
       return unsupported(launch, "scratch memory whose size a run decides");
-    step.scratch = addresses.at(launch.getScratch());
+    step.scratch = spots.at(launch.getScratch());
   }
   step.location = locationOf(launch);
   if (step.units)
@@ -180,7 +187,7 @@ LogicalResult Planner::add(Operation *op) {
       .Case([&](host::ScalarOp scalar) { return addScalar(scalar); })
       .Case([&](host::ConstantOp constant) {
         auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
-        addresses[constant.getPlace()] = program.weights.byte + static_cast<uint64_t>(segment.getOffset());
+        spots[constant.getPlace()] = {Space::DDR, program.weights.byte + static_cast<uint64_t>(segment.getOffset())};
         return success();
       })
       .Case<host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>([](auto) { return success(); })

@@ -7,6 +7,7 @@
 #define PERPEND_TARGET_QUOIN_COMPILE_MAINPROGRAM_H
 
 #include "host/Host.h"
+#include "target/quoin/Program.h"
 #include "target/quoin/compile/Nest.h"
 
 #include <string>
@@ -23,7 +24,7 @@ struct Range {
 /// A value of main.
 struct Value {
   mlir::RankedTensorType type;
-  uint64_t byte = 0;
+  Spot spot;
 
   uint64_t bytes() const;
 };
@@ -34,7 +35,7 @@ struct Step {
   std::vector<Value> inputs, outputs;
   std::vector<int64_t> symbols;
   int64_t units = 0;
-  std::optional<uint64_t> scratch; ///< the address of one part, with its flags
+  std::optional<Spot> scratch;     ///< one part, with its flags
   std::string location;            ///< "node 'conv1'"
   std::optional<Kernel> nests;     ///< what it computes, if nests can say that
   std::string refusal;             ///< why the scalar core runs it; empty: the units do
@@ -44,7 +45,7 @@ struct MainProgram {
   std::vector<Step> steps;
   std::vector<Range> inputs, outputs; ///< in the order of the entry's arguments
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
-  Range weights, arena;
+  Range weights, arena, near; ///< near: the part of the arena that is in LLB
   uint64_t end = 0; ///< of all of these
 };
 

@@ -35,7 +35,7 @@ struct Factor {
 
 class MatrixNest {
 public:
-  MatrixNest(const Nest &nest, ArrayRef<uint64_t> places, const Config &config, Stream &stream)
+  MatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream)
       : nest(nest), places(places), config(config), stream(stream) {}
   std::string emit();
 
@@ -61,7 +61,7 @@ private:
   std::optional<Operand> farOperand(const Access &access, DType type, int64_t offset);
 
   Nest nest;
-  ArrayRef<uint64_t> places;
+  ArrayRef<Spot> places;
   const Config &config;
   Stream &stream;
   Factor left, right;
@@ -193,7 +193,7 @@ std::optional<Operand> MatrixNest::farOperand(const Access &access, DType type, 
   for (unsigned loop : outer)
     if (access.strides[loop])
       advances.push_back({*loopNumbers[loop], access.strides[loop] * size});
-  return stream.operand(Space::DDR, places[access.buffer] + static_cast<uint64_t>((access.base + offset) * size), advances);
+  return stream.operand(places[access.buffer].space, places[access.buffer].byte + static_cast<uint64_t>((access.base + offset) * size), advances);
 }
 
 /// Rows of the operand, as they lie in DDR, one behind the other.
@@ -366,7 +366,7 @@ std::string MatrixNest::emitParts(Axis axis) {
   return failed.empty() && rest ? part(extent - rest, rest) : failed;
 }
 
-std::string emitMatrixNest(const Nest &nest, ArrayRef<uint64_t> places, const Config &config, Stream &stream) {
+std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream) {
   const size_t before = stream.size();
   stream.freeGenerators();
   std::string failed = MatrixNest(nest, places, config, stream).emit();

@@ -9,7 +9,7 @@ namespace perpend::quoin {
 
 /// Appends instructions that compute a nest that is a sum of products, from buffers in DDR at these bytes. Returns why that
 /// cannot be, and then appends nothing; empty: it is done.
-std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<uint64_t> places, const Config &config, Stream &stream);
+std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
 
 } // namespace perpend::quoin
 

@@ -8,7 +8,7 @@
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_NEST_H
 #define PERPEND_TARGET_QUOIN_COMPILE_NEST_H
 
-#include "target/quoin/Isa.h"
+#include "target/quoin/Program.h"
 
 #include "llvm/ADT/SmallVector.h"
 
@@ -17,6 +17,15 @@
 #include <vector>
 
 namespace perpend::quoin {
+
+/// Where something lies.
+struct Spot {
+  Space space = Space::DDR;
+  uint64_t byte = 0;
+
+  /// As the scalar core sees it.
+  uint64_t scalarAddress() const { return (space == Space::LLB ? scalarLlbBase : scalarDdrBase) + byte; }
+};
 
 /// Memory of a kernel: its arguments, then what it keeps between its nests.
 struct Buffer {

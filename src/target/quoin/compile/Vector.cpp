@@ -43,7 +43,7 @@ struct LoadPlan {
 
 class VectorNest {
 public:
-  VectorNest(Nest nest, ArrayRef<uint64_t> places, const Config &config, Stream &stream)
+  VectorNest(Nest nest, ArrayRef<Spot> places, const Config &config, Stream &stream)
       : nest(std::move(nest)), places(places), config(config), stream(stream) {}
   std::string emit();
 
@@ -73,7 +73,7 @@ private:
   bool isReducing() const { return reducedDim >= 0; }
 
   Nest nest;
-  ArrayRef<uint64_t> places;
+  ArrayRef<Spot> places;
   const Config &config;
   Stream &stream;
 
@@ -256,8 +256,8 @@ std::optional<Operand> VectorNest::farOperand(const Access &access, DType type) 
   for (unsigned loop : outer)
     if (access.strides[loop])
       advances.push_back({*loopNumbers[loop], access.strides[loop] * static_cast<int64_t>(sizeOf(type))});
-  const int64_t byte = static_cast<int64_t>(places[access.buffer]) + access.base * static_cast<int64_t>(sizeOf(type));
-  return byte < 0 ? std::nullopt : stream.operand(Space::DDR, static_cast<uint64_t>(byte), advances);
+  const int64_t byte = static_cast<int64_t>(places[access.buffer].byte) + access.base * static_cast<int64_t>(sizeOf(type));
+  return byte < 0 ? std::nullopt : stream.operand(places[access.buffer].space, static_cast<uint64_t>(byte), advances);
 }
 
 bool VectorNest::add(Instruction instruction) {
@@ -518,7 +518,7 @@ std::string VectorNest::emit() {
   return "";
 }
 
-std::string emitVectorNest(const Nest &nest, const Kernel &, ArrayRef<uint64_t> places, const Config &config,
+std::string emitVectorNest(const Nest &nest, const Kernel &, ArrayRef<Spot> places, const Config &config,
                            Stream &stream) {
   return VectorNest(nest, places, config, stream).emit();
 }

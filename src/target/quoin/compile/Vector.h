@@ -7,9 +7,9 @@
 
 namespace perpend::quoin {
 
-/// Appends instructions that compute the nest from buffers in DDR, at these bytes. Returns why that cannot be, and then
+/// Appends instructions that compute the nest from buffers at these places. Returns why that cannot be, and then
 /// appends nothing; empty: it is done.
-std::string emitVectorNest(const Nest &nest, const Kernel &kernel, llvm::ArrayRef<uint64_t> places,
+std::string emitVectorNest(const Nest &nest, const Kernel &kernel, llvm::ArrayRef<Spot> places,
                            const Config &config, Stream &stream);
 
 /// The nest without nodes that nobody uses, and with loops joined over which all addresses go on evenly.
