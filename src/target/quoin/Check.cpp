@@ -290,7 +290,7 @@ Found checkOverlap(const Instruction &instruction, llvm::ArrayRef<Access> access
 
 llvm::StringRef nameOf(TrapCode code) {
   static constexpr llvm::StringLiteral names[] = {
-#define QUOIN_TRAP(name, text) "E_" #name,
+#define QUOIN_TRAP(code, name, text) name,
 #include "target/quoin/Traps.def"
 #undef QUOIN_TRAP
   };

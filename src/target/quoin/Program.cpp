@@ -28,6 +28,7 @@ std::string checkReferences(const Program &program, unsigned core, const Instruc
     uint64_t index = instruction.dst().byte;
     return index < text.size() && text[index].opcode == opcode && text[index].axis == instruction.axis;
   };
+  // Loops are nested: of a loop and an endl, each names the other, and checkNesting sees to the rest.
   if (instruction.opcode == Opcode::loop && !targets(Opcode::endl))
     return "the loop has no endl at " + std::to_string(instruction.dst().byte);
   if (instruction.opcode == Opcode::endl && !targets(Opcode::loop))
@@ -42,6 +43,21 @@ std::string checkReferences(const Program &program, unsigned core, const Instruc
   if (instruction.location != noLocation && instruction.location >= program.locations.size())
     return "location " + std::to_string(instruction.location) + " of " + std::to_string(program.locations.size());
   return "";
+}
+
+/// Each endl ends the loop that began last.
+std::string checkNesting(const std::vector<Instruction> &text) {
+  std::vector<uint64_t> open;
+  for (uint64_t index = 0; index < text.size(); ++index) {
+    if (text[index].opcode == Opcode::loop)
+      open.push_back(index);
+    if (text[index].opcode != Opcode::endl)
+      continue;
+    if (open.empty() || text[index].dst().byte != open.back() || text[open.back()].dst().byte != index)
+      return "the endl at " + std::to_string(index) + " is not that of the innermost loop";
+    open.pop_back();
+  }
+  return open.empty() ? "" : "the loop at " + std::to_string(open.back()) + " has no endl";
 }
 } // namespace
 
@@ -80,7 +96,9 @@ std::string check(const Program &program) {
   for (const Data &datum : program.data)
     if (std::string text = inRange(config, Space::DDR, datum.cluster, datum.byte, datum.bytes.size()); !text.empty())
       return "data " + text;
-  for (unsigned core = 0; core < program.cores.size(); ++core)
+  for (unsigned core = 0; core < program.cores.size(); ++core) {
+    if (std::string text = checkNesting(program.cores[core]); !text.empty())
+      return "core " + std::to_string(core) + ": " + text;
     for (size_t index = 0; index < program.cores[core].size(); ++index) {
       const Instruction &instruction = program.cores[core][index];
       std::string text = check(instruction, config);
@@ -89,6 +107,7 @@ std::string check(const Program &program) {
       if (!text.empty())
         return "core " + std::to_string(core) + ", instruction " + std::to_string(index) + " (" + instruction.info().name.str() + "): " + text;
     }
+  }
   return "";
 }
 

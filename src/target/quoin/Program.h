@@ -84,8 +84,8 @@ llvm::Expected<Program> readObject(llvm::MemoryBufferRef file);
 /// defined global functions.
 llvm::Expected<ScalarCode> readScalarCode(llvm::MemoryBufferRef elf);
 
-/// Assembles a text. Errors are "NAME:LINE:COLUMN: error: …".
-llvm::Expected<Program> assemble(llvm::MemoryBufferRef text);
+/// Assembles a text, with code for the scalar core whose entries it may call. Errors are "NAME:LINE:COLUMN: error: …".
+llvm::Expected<Program> assemble(llvm::MemoryBufferRef text, ScalarCode scalar = {});
 /// A text that assembles to the same program.
 std::string disassemble(const Program &program);
 

@@ -11,7 +11,7 @@
 namespace perpend::quoin {
 
 enum class TrapCode : uint8_t {
-#define QUOIN_TRAP(name, text) name,
+#define QUOIN_TRAP(code, name, text) code,
 #include "target/quoin/Traps.def"
 #undef QUOIN_TRAP
 };

@@ -1,0 +1,140 @@
+//===- State.h - a device while it runs -------------------------*- C++ -*-===//
+//
+// Each core has a sequencer, which issues instructions to the queues of six units. A step of the sequencer issues or
+// executes one instruction, a step of a unit executes the first of its queue. Either step is refused while a flag, a
+// barrier or a full queue forbids it; which of the possible steps comes next is the scheduler's choice (Functional.cpp,
+// Timed.cpp), so steps know nothing of time.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_QUOIN_SIMULATOR_STATE_H
+#define PERPEND_TARGET_QUOIN_SIMULATOR_STATE_H
+
+#include "target/quoin/Simulator.h"
+#include "target/quoin/scalar/Decode.h"
+#include "target/quoin/simulator/Execute.h"
+#include "target/quoin/simulator/Memory.h"
+
+#include <deque>
+#include <map>
+
+namespace perpend::quoin {
+
+using SharedClock = std::shared_ptr<const Clock>;
+
+/// Tokens of one flag or semaphore, each with what its setter knew.
+struct Flag {
+  std::deque<SharedClock> tokens;
+};
+
+/// An instruction in a queue; generators and loop registers were read when it was issued.
+struct Queued {
+  uint32_t index = 0;
+  std::array<uint64_t, numOperands> byte = {};
+  bool begins = false;
+  llvm::SmallVector<Token, 4> wait, set;
+  SharedClock clock; ///< the sequencer's
+};
+
+struct Generator {
+  struct Term {
+    int64_t coefficient;
+    uint32_t divisor, modulus;
+  };
+  std::map<unsigned, Term> terms; ///< by source
+};
+
+struct Loop {
+  uint64_t value = 0, trips = 0;
+};
+
+struct CoreState {
+  uint32_t next = 0; ///< index of the sequencer's next instruction
+  bool isHalted = false;
+  bool isAtBarrier = false, passedBarrier = false;
+  std::array<Loop, numLoops> loops;
+  std::array<Generator, numGenerators + 1> generators;
+  std::array<uint64_t, numSRegs> sregs = {};
+  std::array<std::array<std::array<Flag, numFlagIds>, numUnits>, numUnits> flags; ///< by source, destination, id
+  std::array<std::deque<Queued>, numUnits> queues;                                ///< not of SEQ
+  std::array<Clock, numUnits> clocks;
+  SharedClock sequencerClock;
+};
+
+class Simulator::State {
+public:
+  State(Program program, SimulatorOptions options);
+  /// Makes the memories. Errors: there is not enough memory.
+  llvm::Error allocate();
+  std::optional<Trap> run();
+
+  Program program;
+  SimulatorOptions options;
+  uint64_t instructionsRun = 0, scalarInstructionsRun = 0;
+
+  Memory &memoryOf(unsigned core, Space space, unsigned peer = ownCore);
+  /// The memory of a symbol.
+  Memory &memoryOf(const Symbol &symbol);
+
+  // Steps (Sequencer.cpp, Units.cpp). `step` does nothing and returns false if it is refused; a trap is in `trap`.
+  bool stepSequencer(unsigned core);
+  bool stepUnit(unsigned core, Unit unit);
+  bool canIssue(unsigned core) const;
+  bool canStart(unsigned core, Unit unit) const;
+  bool isDone(unsigned core) const { return cores[core].isHalted; }
+
+  std::vector<CoreState> cores;
+  std::optional<Trap> trap;
+
+  const Instruction &instructionAt(unsigned core, uint32_t index) const { return program.cores[core][index]; }
+  Thread threadOf(unsigned core, Unit unit) const { return core * numUnits + unsigned(unit); }
+  std::string threadText(Thread thread) const;
+  void raise(unsigned core, Unit unit, uint32_t index, TrapCode code, std::string message);
+  void raiseDeadlock(); ///< Deadlock.cpp
+
+private:
+  void reset();
+  std::optional<Trap> runFunctional(); ///< Functional.cpp
+
+  // Sequencer.cpp
+  bool issue(unsigned core, const Instruction &instruction);
+  bool control(unsigned core, const Instruction &instruction);
+  bool flowControl(unsigned core, const Instruction &instruction);
+  bool synchronise(unsigned core, const Instruction &instruction);
+  bool halt(unsigned core);
+  bool passBarrier(unsigned core, const Instruction &instruction);
+  void postSemaphore(unsigned core, const Instruction &instruction);
+  bool waitSemaphore(unsigned core, const Instruction &instruction);
+  void mark(unsigned core, const Instruction &instruction);
+  uint64_t valueOf(unsigned core, const Operand &operand) const;
+  uint64_t resolve(unsigned core, const Operand &operand) const;
+  bool allLoops(const CoreState &core, uint8_t mask, bool last) const;
+  void learn(unsigned core, const Clock &clock);
+  bool queuesAreEmpty(unsigned core) const;
+  void fence(unsigned core);
+
+  // Units.cpp
+  bool waitsAreMet(const CoreState &core, Unit unit, llvm::ArrayRef<Token> tokens) const;
+  void takeTokens(unsigned core, Unit unit, llvm::ArrayRef<Token> tokens);
+  bool addTokens(unsigned core, Unit source, Unit destination, unsigned id, unsigned count, const SharedClock &clock);
+  std::optional<Violation> executeQueued(unsigned core, const Queued &queued);
+  std::optional<Violation> executeTensor(unsigned core, const Instruction &instruction, bool begins);
+  std::optional<Violation> executeScalar(unsigned core, const Instruction &instruction);
+  std::optional<Violation> callScalar(unsigned core, const Instruction &instruction);
+  std::optional<Violation> checkAccess(unsigned core, Unit unit, const Access &access);
+  std::optional<Violation> checkResults(unsigned core, const Instruction &instruction, llvm::ArrayRef<Access> accesses);
+
+  std::vector<scalar::Decoded> scalarCode; ///< of program.scalar.image, decoded at the first call
+  std::vector<Memory> ddr, llb;            ///< of each cluster
+  std::vector<std::vector<Memory>> coreMemories; ///< of each core: L1, L0A, L0B, L0C, its scalar stack
+  struct Barrier {
+    uint32_t arrived = 0;
+  };
+  std::array<Barrier, numBarriers> barriers;
+  std::vector<std::array<Flag, numSemaphores>> semaphores; ///< of each cluster
+  friend class ScalarBus;
+};
+
+} // namespace perpend::quoin
+
+#endif

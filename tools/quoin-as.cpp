@@ -1,0 +1,12 @@
+//===- quoin-as.cpp - assembles a program for the machine Quoin ---===//
+
+#include "target/quoin/Commands.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/InitLLVM.h"
+
+int main(int argc, char **argv) {
+  llvm::InitLLVM init(argc, argv);
+  llvm::SmallVector<llvm::StringRef> arguments(argv + 1, argv + argc);
+  return perpend::quoin::runAssembler(arguments);
+}
