@@ -66,7 +66,9 @@ struct Architecture {
   llvm::StringRef libcLacks;     ///< symbols of LibcSymbols.def that its C library lacks, separated by spaces
 
   // Running artifacts on other machines.
-  llvm::StringRef emulator;         ///< the program that runs its programs
+  llvm::StringRef emulator; ///< the program that runs its programs
+  /// Its options for a processor with these extensions; null: it has all that are known without.
+  std::vector<std::string> (*emulatorOptions)(llvm::ArrayRef<std::string> extensions);
   llvm::StringRef emulatorFolder;   ///< with its C library
   llvm::StringRef emulatorPackages; ///< of Debian
 };

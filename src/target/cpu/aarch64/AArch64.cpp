@@ -94,6 +94,7 @@ const Architecture &aarch64() {
                                             .oldestLibc = 17,
                                             .libcLacks = "pthread_atfork",
                                             .emulator = "qemu-aarch64-static",
+                                            .emulatorOptions = nullptr,
                                             .emulatorFolder = "/usr/aarch64-linux-gnu",
                                             .emulatorPackages = "qemu-user-static libc6-arm64-cross"};
   return architecture;

@@ -23,6 +23,9 @@ constexpr StringLiteral extensions[] = {
 #include "runtime/IsaRiscV.def"
 };
 
+/// Emulators of its time do not execute it, and it makes no kernel faster.
+constexpr StringLiteral attributes = "-zicond";
+
 /// Vectors of at least so many bits, which the extension of vectors has without them.
 constexpr std::pair<StringLiteral, unsigned> vectorLengths[] = {{"zvl1024b", 128}, {"zvl512b", 64}, {"zvl256b", 32}};
 /// The extension of vectors, and the least that LLVM has vectors with. A length says nothing without them.
@@ -107,7 +110,30 @@ static CodeGenerator codeFor(StringRef cpu, const StringMap<bool> &features) {
   code.cpu = isKnown(cpu) ? cpu.str() : "generic-rv64";
   for (auto [feature, on] : wanted)
     code.attributes += (code.attributes.empty() ? "" : ",") + std::string(on ? "+" : "-") + feature.str();
+  code.attributes += "," + attributes.str();
   return code;
+}
+
+/// qemu's processors have vectors, and numbers of f16, on demand. What qemu 7.2 executes cannot all be asked of it.
+static std::vector<std::string> emulatorOptions(ArrayRef<std::string> extensions) {
+  std::string cpu = "rv64";
+  if (is_contained(extensions, vectors)) {
+    unsigned bytes = 16;
+    for (auto [name, least] : reverse(vectorLengths))
+      if (is_contained(extensions, name))
+        bytes = least;
+    cpu += ",v=true,vext_spec=v1.0,vlen=" + std::to_string(8 * bytes);
+  }
+  std::string unasked;
+  for (StringRef name : {"zba", "zbb", "zbs", "zfh", "zfhmin", "zvfh", "zvfhmin"})
+    if (is_contained(extensions, name)) {
+      unasked += (unasked.empty() ? "" : ":") + name.str();
+      cpu += name == "zfh" ? ",Zfh=true" : "";
+    }
+  std::vector<std::string> options = {"-cpu", cpu};
+  if (!unasked.empty())
+    options.insert(options.end(), {"-E", "PERPEND_EXECUTES=" + unasked});
+  return options;
 }
 
 static void initialise() {
@@ -128,7 +154,7 @@ const Architecture &riscv() {
                                             .baseExtension = "d",
                                             .extensions = extensions,
                                             .group = {},
-                                            .attributes = "",
+                                            .attributes = attributes,
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
@@ -143,6 +169,7 @@ const Architecture &riscv() {
                                             .oldestLibc = 27,
                                             .libcLacks = "pthread_atfork",
                                             .emulator = "qemu-riscv64-static",
+                                            .emulatorOptions = emulatorOptions,
                                             .emulatorFolder = "/usr/riscv64-linux-gnu",
                                             .emulatorPackages = "qemu-user-static libc6-riscv64-cross"};
   return architecture;

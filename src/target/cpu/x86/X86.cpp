@@ -98,6 +98,7 @@ const Architecture &x86() {
                                             .oldestLibc = 0,
                                             .libcLacks = "",
                                             .emulator = "qemu-x86_64-static",
+                                            .emulatorOptions = nullptr,
                                             .emulatorFolder = "/usr/x86_64-linux-gnu",
                                             .emulatorPackages = "qemu-user-static libc6-amd64-cross"};
   return architecture;
