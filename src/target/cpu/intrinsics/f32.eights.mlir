@@ -8,6 +8,7 @@ func.func private @f32.eights(%a: !tile.buffer<[outer, inner, rows, depth, 8] x 
     strides = [["_", "_", "_", "8", "1"], ["_", "_", "8 * cols", "8", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
+    features = [["sse2"], ["neon"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(8 * cols, lanes), fmas) * ceildiv(8 * cols, 2 * lanes) + rows",
     emitter = "registers"
   }} {
