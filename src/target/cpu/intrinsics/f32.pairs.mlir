@@ -1,7 +1,6 @@
 // Like f32.block, with words of 2 whose elements have separate sums in registers: for so few columns that they do not
 // fill a vector. Depth counts words. The sums of a column are added at the end. More than two vectors cost twice as
 // much, because registers run out.
-// A multiply-add that takes a number for as many lanes as there are columns needs no words.
 func.func private @f32.pairs(%a: !tile.buffer<[outer, inner, rows, depth, 2] x f32>,
                              %b: !tile.buffer<[outer, inner, depth, cols, 2] x f32>,
                              %c: !tile.buffer<[rows, cols] x f32>) attributes {
@@ -9,8 +8,7 @@ func.func private @f32.pairs(%a: !tile.buffer<[outer, inner, rows, depth, 2] x f
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "2 <= cols", "cols <= 4096"],
-    features = [["sse2"], ["neon"]],
-    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(2 * cols, lanes), fmas) * ceildiv(2 * cols, 2 * lanes) + rows",
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(2 * cols, lanes), fmas) * ceildiv(2 * cols, 2 * lanes) + rows + word * outer * inner * rows * depth",
     emitter = "registers"
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {

@@ -88,6 +88,7 @@ static void describe(Machine &machine) {
   if (!machine.hasFeature(vectors))
     return;
   machine.units = {"vectors"};
+  machine.cyclesOfWord = 8; // LLVM loads its elements and slides them; single numbers are operands of instructions
   machine.vectorBytes = 16;
   for (auto [name, bytes] : reverse(vectorLengths))
     if (machine.hasFeature(name))
