@@ -46,14 +46,25 @@ static std::string tablesIn(StringRef path) {
   return "";
 }
 
-/// The descriptor without requirements that matter only for running the model.
-static std::string descriptorIn(StringRef tables, const perpend_tables &head) {
+static void addExtensions(const llvm::json::Object &facts, std::vector<std::string> &extensions) {
+  if (const llvm::json::Array *names = facts.getArray("isa"))
+    for (const llvm::json::Value &name : *names)
+      extensions.push_back(name.getAsString().value_or("").str());
+}
+
+/// The descriptor without requirements that matter only for running the model. `extensions`: what it requires, or its
+/// variants do.
+static std::string descriptorIn(StringRef tables, const perpend_tables &head, std::vector<std::string> &extensions) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(tables.substr(head.descriptor).split('\0').first);
   if (!value)
     return llvm::consumeError(value.takeError()), "";
   llvm::json::Object *facts = value->getAsObject();
   if (!facts)
     return "";
+  addExtensions(*facts, extensions);
+  if (const llvm::json::Array *variants = facts->getArray("variants"))
+    for (const llvm::json::Value &variant : *variants)
+      addExtensions(objectOf(variant), extensions);
   for (StringRef key : {"isa", "weightsChecksum"})
     facts->erase(key);
   std::string text;
@@ -76,7 +87,7 @@ struct Description {
 Description::Description(std::string found) {
   perpend_tables head;
   std::memcpy(&head, found.data(), sizeof head);
-  const std::string descriptor = descriptorIn(found, head);
+  const std::string descriptor = descriptorIn(found, head, library.extensions);
   head.descriptor = static_cast<uint32_t>(found.size());
   head.isa = head.segments = {};
   found += descriptor;
@@ -136,7 +147,7 @@ static ModelOwner loadAcceleratorProgram(StringRef path) {
     return fail("'" + path + "' has no tables of a model", "compile the model again"), nullptr;
   ModelOwner model = modelOf((*program)->tables().str());
   if (model)
-    static_cast<Description *>(model->handle)->library = {path.str(), nullptr, std::move(*program), "", false};
+    static_cast<Description *>(model->handle)->library.program = std::move(*program);
   return model;
 }
 
@@ -148,8 +159,12 @@ ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
     return loadLibrary(path);
   std::string refusal;
   ModelOwner model = describeLibrary(path, refusal);
-  if (model && model->unload == freeDescription)
-    static_cast<Description *>(model->handle)->library = {path.str(), architecture, nullptr, variant.str(), false};
+  if (model && model->unload == freeDescription) {
+    ForeignLibrary &library = static_cast<Description *>(model->handle)->library;
+    library.path = path.str();
+    library.architecture = architecture;
+    library.variant = variant.str();
+  }
   return model;
 }
 

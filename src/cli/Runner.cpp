@@ -59,7 +59,10 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
          "apt-get install " + architecture.emulatorPackages.str() + ", or name another runner with --runner");
     return {};
   }
-  return {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
+  words = {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
+  if (architecture.emulatorOptions)
+    llvm::append_range(words, architecture.emulatorOptions(library.extensions));
+  return words;
 }
 
 bool announceRunner(const perpend_model *model) {

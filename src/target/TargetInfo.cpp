@@ -11,6 +11,7 @@
 #include "target/IntrinsicTexts.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/riscv/RiscV.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -79,13 +80,13 @@ Machine machineWith(const Architecture &architecture, const StringMap<bool> &fea
   return machine;
 }
 
-Machine machineOf(const Entry &entry, const FeatureChanges &changes) {
+StringMap<bool> featuresWith(const Entry &entry, const FeatureChanges &changes) {
   StringMap<bool> enabled = featuresOf(entry);
   for (bool on : {true, false}) // switching off overrides what switching on implies
     for (const auto &[feature, wanted] : changes)
       if (wanted == on)
         entry.architecture().setFeature(feature, on, enabled);
-  return machineWith(entry.architecture(), enabled);
+  return enabled;
 }
 
 /// Difference of two processors: the number of features that only one of them has.
@@ -175,9 +176,16 @@ std::string featureText(const FeatureChanges &changes) {
               ",");
 }
 
-/// For LLVM.
-std::string codeFeatures(const Architecture &architecture, const FeatureChanges &changes) {
-  return featureText(changes) + (changes.empty() ? "" : ",") + architecture.attributes.str();
+CodeGenerator codeOf(const Entry &entry, const FeatureChanges &changes, const StringMap<bool> &features) {
+  const Architecture &architecture = entry.architecture();
+  CodeGenerator code;
+  if (architecture.codeFor)
+    code = architecture.codeFor(cpuOf(entry), features);
+  else
+    code = {"", cpuOf(entry).str(),
+            featureText(changes) + (changes.empty() ? "" : ",") + architecture.attributes.str()};
+  code.triple = architecture.triple.str();
+  return code;
 }
 
 constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
@@ -232,10 +240,10 @@ std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
 }
 
 TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
-  const Architecture &architecture = entry.architecture();
+  const StringMap<bool> features = featuresWith(entry, changes);
   TargetInfo info;
-  static_cast<Machine &>(info) = machineOf(entry, changes);
-  info.code = {architecture.triple.str(), cpuOf(entry).str(), codeFeatures(architecture, changes)};
+  static_cast<Machine &>(info) = machineWith(entry.architecture(), features);
+  info.code = codeOf(entry, changes, features);
   info.name = canonicalText(entry, changes, caches);
   info.levels = {{threadLevel.str()}};
   info.memories = memoriesOf(entry, caches);

@@ -10,6 +10,7 @@
 #include "tile/passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include "llvm/Support/Path.h"
 
