@@ -2,8 +2,8 @@
 file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 execute_process(COMMAND ${AR} x ${LIBC} WORKING_DIRECTORY ${FOLDER} COMMAND_ERROR_IS_FATAL ANY)
-file(GLOB members ${FOLDER}/libm_math* ${FOLDER}/libm_common* ${FOLDER}/libm_machine* ${FOLDER}/libc_string_memcpy*
-  ${FOLDER}/libc_string_memset* ${FOLDER}/libc_string_memmove* ${FOLDER}/libc_machine*)
+file(GLOB members ${FOLDER}/libm_math* ${FOLDER}/libm_common* ${FOLDER}/libm_machine* ${FOLDER}/memcpy*.o ${FOLDER}/memmove*.o
+  ${FOLDER}/memset*.o)
 execute_process(COMMAND ${STRIP} --strip-debug ${members} COMMAND_ERROR_IS_FATAL ANY)
 get_filename_component(output ${ARCHIVE} DIRECTORY)
 file(MAKE_DIRECTORY ${output})

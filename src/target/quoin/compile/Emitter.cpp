@@ -29,6 +29,7 @@ public:
 
 private:
   void nameMemory();
+  void reserveLocals();
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
@@ -44,7 +45,7 @@ private:
   std::vector<Instruction> instructions;
   Stream stream;
   uint64_t end;         ///< of DDR that is in use
-  uint64_t highest = 0; ///< that it had
+  Range locals;         ///< what kernels keep between their nests, one after the other
 };
 
 } // namespace
@@ -57,6 +58,23 @@ std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
       names.insert(entryOf(step));
   }
   return {names.begin(), names.end()};
+}
+
+static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) { return ArrayRef(kernel.buffers).drop_front(kernel.arguments); }
+
+static uint64_t bytesOf(const Buffer &buffer) {
+  return alignTo(static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type), wordBytes);
+}
+
+void Emitter::reserveLocals() {
+  locals.byte = alignTo(end, wordBytes);
+  for (const Step &step : main.steps) {
+    uint64_t bytes = 0;
+    for (const Buffer &buffer : step.nests ? ownBuffers(*step.nests) : ArrayRef<Buffer>())
+      bytes += bytesOf(buffer);
+    locals.bytes = std::max(locals.bytes, bytes);
+  }
+  end = locals.end();
 }
 
 uint64_t Emitter::place(ArrayRef<uint64_t> words) {
@@ -81,14 +99,14 @@ std::string Emitter::emitNests(const Step &step) {
   if (!step.nests)
     return step.refusal;
   const size_t before = instructions.size();
-  const uint64_t endBefore = end;
   SmallVector<Spot> places;
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
       places.push_back(value.spot);
-  for (const Buffer &buffer : ArrayRef(step.nests->buffers).drop_front(step.nests->arguments)) {
-    places.push_back({Space::DDR, alignTo(end, wordBytes)});
-    end = places.back().byte + static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type);
+  uint64_t next = locals.byte;
+  for (const Buffer &buffer : ownBuffers(*step.nests)) {
+    places.push_back({Space::DDR, next});
+    next += bytesOf(buffer);
   }
   std::string problem;
   for (const Nest &nest : step.nests->nests) {
@@ -101,8 +119,6 @@ std::string Emitter::emitNests(const Step &step) {
       break;
     }
   }
-  highest = std::max(highest, end);
-  end = endBefore; // the next kernel's values take their place
   if (!problem.empty())
     stream.abandon(before);
   return problem;
@@ -142,6 +158,7 @@ void Emitter::nameMemory() {
   for (auto [number, range] : enumerate(main.outputs))
     name("out", number, Symbol::Kind::Output, range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);
+  name("locals", 0, Symbol::Kind::Scratch, locals);
   if (main.near.bytes)
     program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, main.near.bytes});
   for (const auto &[range, number] : main.scalars) {
@@ -152,6 +169,7 @@ void Emitter::nameMemory() {
 }
 
 Expected<Program> Emitter::emit() {
+  reserveLocals();
   nameMemory();
   for (Step &step : main.steps)
     emitStep(step);
@@ -159,7 +177,6 @@ Expected<Program> Emitter::emit() {
   halt.opcode = Opcode::halt;
   stream.add(halt);
   program.cores.push_back(std::move(instructions));
-  end = std::max(end, highest);
   if (end > program.config.ddrBytes)
     return createStringError(formatv("the program needs {0} bytes of DDR, {1} has {2}\nhint: compile a smaller model",
                                      end, program.config.name, program.config.ddrBytes));
