@@ -35,10 +35,11 @@ bool matches(const TypeRule &rule, const Instruction &instruction) {
   bool src1Fits = skipSrc1 ? instruction.src1Type == DType::None : allowed(rule.src1, instruction.src1Type);
   if (!allowed(rule.dst, instruction.dstType) || !allowed(rule.src0, instruction.src0Type) || !src1Fits)
     return false;
-  if (!rule.same)
-    return true;
-  return (!rule.src0 || instruction.src0Type == instruction.dstType) &&
-         (!rule.src1 || skipSrc1 || instruction.src1Type == instruction.dstType);
+  bool src0Equal = !rule.src0 || instruction.src0Type == instruction.dstType;
+  bool src1Equal = !rule.src1 || skipSrc1 || instruction.src1Type == instruction.dstType;
+  if (rule.equality == TypeRule::AllEqual)
+    return src0Equal && src1Equal;
+  return rule.equality == TypeRule::Independent || src0Equal;
 }
 
 Found checkTypes(const Instruction &instruction) {

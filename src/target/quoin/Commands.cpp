@@ -2,8 +2,9 @@
 
 #include "target/quoin/Commands.h"
 #include "target/quoin/CommandLine.h"
-#include "target/quoin/Simulator.h"
+#include "target/quoin/Verifier.h"
 
+#include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -13,8 +14,10 @@ namespace perpend::quoin {
 namespace {
 constexpr llvm::StringLiteral assemblerUsage = "usage: quoin-as FILE.s [--scalar=LINKED.elf] --output=FILE.qn";
 constexpr llvm::StringLiteral disassemblerUsage = "usage: quoin-dis FILE.qn";
+constexpr llvm::StringLiteral verifierUsage = "usage: quoin-verify FILE";
 constexpr llvm::StringLiteral simulatorUsage =
-    "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... [--seed=N] [--no-checks] [--trap-nan]";
+    "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... [--mode=func|cycle|time] [--report] "
+    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--no-checks] [--trap-nan]";
 
 llvm::Error assembleFile(CommandLine &line) {
   std::optional<std::string> output = line.takeOption("output"), scalar = line.takeOption("scalar");
@@ -99,7 +102,8 @@ llvm::Error printSymbol(const Simulator &simulator, const Program &program, llvm
 }
 
 struct SimulatorArguments {
-  std::string file;
+  std::string file, json, trace;
+  bool hasReport = false;
   std::vector<std::string> inputs, outputs, prints;
   SimulatorOptions options;
 };
@@ -111,14 +115,27 @@ std::vector<std::string> takeAll(CommandLine &line, llvm::StringRef key) {
   return values;
 }
 
+llvm::Error parseMode(llvm::StringRef text, SimulatorMode &mode) {
+  if (text != "func" && text != "cycle" && text != "time")
+    return llvm::createStringError("--mode=" + text + "; hint: func, cycle or time");
+  mode = text == "func" ? SimulatorMode::Functional : text == "cycle" ? SimulatorMode::Cycle : SimulatorMode::Time;
+  return llvm::Error::success();
+}
+
 llvm::Expected<SimulatorArguments> parseSimulatorArguments(CommandLine &line) {
   SimulatorArguments arguments;
   arguments.inputs = takeAll(line, "input");
   arguments.outputs = takeAll(line, "output");
   arguments.prints = takeAll(line, "print");
-  std::string seed = line.takeOption("seed").value_or("0");
-  if (llvm::StringRef(seed).getAsInteger(10, arguments.options.seed))
-    return llvm::createStringError("--seed=" + seed + " is no number");
+  arguments.json = line.takeOption("json").value_or("");
+  arguments.trace = line.takeOption("trace").value_or("");
+  arguments.hasReport = line.takeFlag("report");
+  bool isTimed = arguments.hasReport || !arguments.json.empty() || !arguments.trace.empty();
+  if (llvm::Error error = parseMode(line.takeOption("mode").value_or(isTimed ? "cycle" : "func"), arguments.options.mode))
+    return std::move(error);
+  for (auto [key, value] : {std::pair("seed", &arguments.options.seed), std::pair("max-scalar", &arguments.options.maxScalarInstructions)})
+    if (std::optional<std::string> text = line.takeOption(key); text && llvm::StringRef(*text).getAsInteger(10, *value))
+      return llvm::createStringError("--" + llvm::Twine(key) + "=" + *text + " is no number");
   if (line.takeFlag("no-checks"))
     arguments.options.checkRaces = arguments.options.checkUninitialised = false;
   arguments.options.trapNaN = line.takeFlag("trap-nan");
@@ -159,6 +176,17 @@ llvm::Error readOutputs(const Simulator &simulator, const Program &program, cons
   return llvm::Error::success();
 }
 
+llvm::ArrayRef<uint8_t> bytesOf(llvm::StringRef text) { return llvm::ArrayRef(text.bytes_begin(), text.bytes_end()); }
+
+llvm::Error writeReports(const Simulator &simulator, const Program &program, const SimulatorArguments &arguments) {
+  if (arguments.hasReport)
+    llvm::outs() << reportText(simulator.counters(), program);
+  if (!arguments.json.empty())
+    if (llvm::Error error = writeBytes(arguments.json, bytesOf(reportJson(simulator.counters(), program))))
+      return error;
+  return arguments.trace.empty() ? llvm::Error::success() : writeBytes(arguments.trace, bytesOf(chromeTrace(simulator.counters(), program)));
+}
+
 llvm::Expected<int> simulateFile(CommandLine &line) {
   llvm::Expected<SimulatorArguments> arguments = parseSimulatorArguments(line);
   if (!arguments)
@@ -177,7 +205,28 @@ llvm::Expected<int> simulateFile(CommandLine &line) {
   }
   if (llvm::Error error = readOutputs(**simulator, *program, *arguments))
     return std::move(error);
+  if (llvm::Error error = writeReports(**simulator, *program, *arguments))
+    return std::move(error);
   return 0;
+}
+
+llvm::Expected<int> verifyFile(CommandLine &line) {
+  std::optional<std::string> file = line.takeFile();
+  if (llvm::Error error = line.finish(verifierUsage))
+    return std::move(error);
+  if (!file)
+    return llvm::createStringError(verifierUsage);
+  llvm::Expected<Program> program = readProgram(*file);
+  if (!program)
+    return program.takeError();
+  Verification result = verify(*program);
+  for (const Finding &finding : result.findings)
+    llvm::errs() << finding.trap.toString() << (finding.choices.empty() ? "" : "\n  if " + finding.choices) << "\n";
+  for (const std::string &limit : result.limits)
+    llvm::errs() << "not verified: " << limit << "\n";
+  if (result.findings.empty())
+    llvm::outs() << "verified\n";
+  return result.findings.empty() ? 0 : 2;
 }
 } // namespace
 
@@ -191,6 +240,12 @@ int runDisassembler(llvm::ArrayRef<llvm::StringRef> arguments) {
   CommandLine line(arguments);
   llvm::Error error = disassembleFile(line);
   return error ? report("quoin-dis", std::move(error)) : 0;
+}
+
+int runVerifier(llvm::ArrayRef<llvm::StringRef> arguments) {
+  CommandLine line(arguments);
+  llvm::Expected<int> status = verifyFile(line);
+  return status ? *status : report("quoin-verify", status.takeError());
 }
 
 int runSimulator(llvm::ArrayRef<llvm::StringRef> arguments) {

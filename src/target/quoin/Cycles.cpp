@@ -76,7 +76,8 @@ uint64_t vectorCycles(const Instruction &instruction, llvm::ArrayRef<Access> acc
   bool isSlow = false;
   for (const Access &access : accesses) {
     uint64_t rows = access.count[1] * access.count[2];
-    work = std::max(work, rows * divideCeil(access.count[0] * access.elementBytes, vectorBytes));
+    bool counts = access.isWritten || !instruction.info().has(FieldKernel); // of a window, the taps of the result count
+    work = counts ? std::max(work, rows * divideCeil(access.count[0] * access.elementBytes, vectorBytes)) : work;
     isSlow |= access.byte % 32 != 0 || (access.count[0] > 1 && access.pitchBytes[0] > access.elementBytes);
     elementBytes = std::max<unsigned>(elementBytes, access.elementBytes);
   }

@@ -149,6 +149,14 @@ llvm::Error checkEnumerations(const Instruction &instruction) {
 }
 } // namespace
 
+std::string FlagName::text() const { return nameOf(source).str() + ">" + nameOf(destination).str() + ":" + std::to_string(id); }
+
+Unit Instruction::queue() const {
+  if (opcode == Opcode::setf)
+    return FlagName::ofAxis(axis).source;
+  return opcode == Opcode::waitf ? FlagName::ofAxis(axis).destination : unit();
+}
+
 DType Instruction::typeOf(unsigned operand) const {
   const DType types[] = {dstType, src0Type, src1Type};
   if (operand < Src2)

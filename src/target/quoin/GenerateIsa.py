@@ -15,6 +15,7 @@ Record = dict[str, Any]
 
 DTYPES = ["None", "i8", "u8", "i16", "i32", "f16", "bf16", "f32", "pred8"]
 SPACES = ["Imm", "DDR", "LLB", "L1", "L0A", "L0B", "L0C", "SReg"]
+EQUALITIES = ["Independent", "AllEqual", "SourceEqual"]
 MODES = ["mm", "mv", "mc", "mf"]
 OPERANDS = ["Dst", "Src0", "Src1", "Src2"]
 FAMILIES = {
@@ -63,7 +64,7 @@ def operand_text(table: Record, record: Record, index: int) -> str:
 
 def rule_text(rule: Record) -> str:
     sets = ", ".join(str(bit_set(rule[part], DTYPES)) for part in ("Dst", "Src0", "Src1"))
-    return f"{{{sets}, {'true' if rule['Same'] else 'false'}}}"
+    return f"{{{sets}, TypeRule::{EQUALITIES[rule['Same']]}}}"
 
 
 def quoted(texts: list[str], count: int) -> str:
@@ -109,7 +110,7 @@ def table_file(table: Record, records: list[Record]) -> str:
 def types_text(rule: Record) -> str:
     parts = [rule[part] for part in ("Src0", "Src1") if rule[part]]
     text = " x ".join(parts) + (" → " if parts else "") + rule["Dst"]
-    return text + (" (equal)" if rule["Same"] and parts else "")
+    return text + (["", " (equal)", " (src0 equal)"][rule["Same"]] if parts else "")
 
 
 def page_row(table: Record, record: Record) -> str:

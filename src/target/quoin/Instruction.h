@@ -41,6 +41,16 @@ struct Token {
   bool operator==(const Token &) const = default;
 };
 
+/// A flag, as setf and waitf name it in `axis`.
+struct FlagName {
+  Unit source = Unit::SEQ, destination = Unit::SEQ;
+  uint8_t id = 0;
+
+  uint32_t axis() const { return uint32_t(source) | uint32_t(destination) << 3 | uint32_t(id) << 6; }
+  static FlagName ofAxis(uint32_t axis) { return {Unit(axis & 7), Unit(axis >> 3 & 7), uint8_t(axis >> 6 & 15)}; }
+  std::string text() const; ///< such as LD>MX:3
+};
+
 /// A window that slides over an image, or the borders of a pad.
 struct Window {
   uint8_t kernelHeight = 1, kernelWidth = 1;     ///< 1 to 31
@@ -86,6 +96,8 @@ struct Instruction {
 
   const InstructionInfo &info() const { return infoOf(opcode); }
   Unit unit() const { return info().unit; }
+  /// Where it waits for its turn: setf with its flag's source, waitf with the destination, others with their unit.
+  Unit queue() const;
   DType typeOf(unsigned operand) const; ///< that of src2 is that of src1, or where src1 has none, of src0
   float immFloat(unsigned index) const;
   void setImm(unsigned index, float value);

@@ -121,8 +121,13 @@ struct OperandInfo {
 
 /// One allowed combination of types; bit t of a set: DType t is allowed.
 struct TypeRule {
+  enum Equality : uint8_t {
+    Independent,
+    AllEqual,    ///< all types that exist are equal
+    SourceEqual, ///< those of dst and src0 are
+  };
   uint16_t dst, src0, src1;
-  bool same; ///< all types that exist are equal
+  Equality equality;
 };
 
 struct InstructionInfo {

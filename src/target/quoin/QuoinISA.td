@@ -6,13 +6,15 @@
 //
 //===----------------------------------------------------------------------===//
 
-// Allowed types, each a set of names; Same: all types that exist are equal.
+// Allowed types, each a set of names; Same: 1 all types that exist are equal, 2 those of dst and src0.
 class Types<string dst, string src0 = "", string src1 = ""> {
   string Dst = dst;
   string Src0 = src0;
   string Src1 = src1;
-  bit Same = 0;
+  int Same = 0;
 }
+// dst and src0 are equal, src1 is of its own.
+class Moves<string types, string src1> : Types<types, types, src1> { let Same = 2; }
 class Same<string types, int sources> : Types<types, !if(!ge(sources, 1), types, ""), !if(!ge(sources, 2), types, "")> {
   let Same = 1;
 }
@@ -94,7 +96,7 @@ def ld_bcast : Load<0x105, "bcast", "Copies e1 rows of e0 elements to the same a
 def ld_gather : Load<0x106, "gather", "Row r of the result is row src1[r] of the table src0, which has imm0 rows of e0 elements; rows have at least 32 bytes."> {
   let Src0 = Op<far, "Table">;
   let Src1 = Op<"L1", "Index">;
-  let Rules = [Types<all, all, "i32">];
+  let Rules = [Moves<all, "i32">];
   let Extents = plane;
   let Fields = "Stride1 Imm0 IntImm";
 }
@@ -140,7 +142,7 @@ def st_3d : Store<0x203, "3d", "Copies e2 planes of e1 rows of e0 elements."> {
 def st_scatter : Store<0x204, "scatter", "Row r of src0 becomes row src1[r] of the result, which has imm0 rows of e0 elements, in order of r."> {
   let Dst = Op<"DDR LLB", "Table">;
   let Src1 = Op<"L1", "Index">;
-  let Rules = [Types<all, all, "i32">];
+  let Rules = [Moves<all, "i32">];
   let Extents = plane;
   let Fields = "Stride1 Imm0 IntImm";
 }
@@ -171,7 +173,7 @@ def st_peer : Store<0x209, "peer", "Copies e2 planes of e1 rows of e0 elements t
 }
 def st_mask : Store<0x20A, "mask", "Copies the elements of src0 whose element of src1 is 1; the others of the result stay."> {
   let Src1 = Op<"L1">;
-  let Rules = [Types<all, all, "pred8">];
+  let Rules = [Moves<all, "pred8">];
   let Extents = plane;
   let Fields = "Stride1";
 }
@@ -505,14 +507,14 @@ def perm3 : Layout<0xA02, "perm3", "Dimension d of the result, from the innermos
 def gather : Layout<0xA03, "gather", "Row r of e0 elements is row src1[r] of src0, which has imm0 rows."> {
   let Src0 = Op<"L1", "Table">;
   let Src1 = Op<"L1", "Index">;
-  let Rules = [Types<all, all, "i32">];
+  let Rules = [Moves<all, "i32">];
   let Extents = plane;
   let Fields = "Stride1 Imm0 IntImm";
 }
 def scatter : Layout<0xA04, "scatter", "Row r of src0 becomes row src1[r] of the result, which has imm0 rows, in order of r."> {
   let Dst = Op<"L1", "Table">;
   let Src1 = Op<"L1", "Index">;
-  let Rules = [Types<all, all, "i32">];
+  let Rules = [Moves<all, "i32">];
   let Extents = plane;
   let Fields = "Stride1 Imm0 IntImm";
 }
@@ -574,7 +576,7 @@ def compress : Layout<0xA0E, "compress", "The elements of src0 whose element of 
   let Dst = Op<"L1", "Line">;
   let Src0 = Op<"L1", "Line">;
   let Src1 = Op<"L1", "Line">;
-  let Rules = [Types<all, all, "pred8">];
+  let Rules = [Moves<all, "pred8">];
   let Extents = line;
   let Fields = "Axis";
 }
@@ -648,8 +650,8 @@ class Flag<int opcode, string name, string text> : Control<opcode, name, text> {
   let Fields = "Axis";
   let Extents = "tokens:15";
 }
-def setf : Flag<0xC09, "setf", "Adds tokens to a flag."> { let AxisMax = 1023; }
-def waitf : Flag<0xC0A, "waitf", "Waits until the flag has the tokens, and takes them."> { let AxisMax = 1023; }
+def setf : Flag<0xC09, "setf", "Adds tokens to a flag, in the queue of its source: after what that unit was told before."> { let AxisMax = 1023; }
+def waitf : Flag<0xC0A, "waitf", "Waits until the flag has the tokens, and takes them, in the queue of its destination: what that unit is told later comes after."> { let AxisMax = 1023; }
 def fence : Control<0xC0B, "fence", "Waits until all queues of the core are empty.">;
 def bar : Control<0xC0C, "bar", "Waits until all cores of the mask have come to barrier axis."> { let Fields = "Axis Mask"; let AxisMax = 15; }
 def semp : Control<0xC0D, "semp", "Adds tokens to semaphore axis of the cluster."> {

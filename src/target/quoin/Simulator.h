@@ -3,7 +3,7 @@
 #ifndef PERPEND_TARGET_QUOIN_SIMULATOR_H
 #define PERPEND_TARGET_QUOIN_SIMULATOR_H
 
-#include "target/quoin/Program.h"
+#include "target/quoin/Counters.h"
 #include "target/quoin/Trap.h"
 
 #include <memory>
@@ -26,7 +26,7 @@ struct Trap {
 enum class SimulatorMode : uint8_t {
   Functional, ///< units advance in any order that flags allow, drawn from the seed
   Cycle,      ///< events in time, with data
-  Time,       ///< events in time, without data
+  Time,       ///< events in time, without data and without checks of it; scalar code cannot run
 };
 
 struct SimulatorOptions {
@@ -39,7 +39,7 @@ struct SimulatorOptions {
   uint64_t maxInstructions = 1ull << 40;       ///< of all cores
 };
 
-/// A device with one program. Cores see memory of unwritten bytes as 0xCB.
+/// A device with one program. Bytes that nothing wrote are 0, where they are not found to be read.
 class Simulator {
 public:
   /// Errors: the program is not legal, or there is no memory for it.
@@ -55,6 +55,8 @@ public:
 
   uint64_t instructionsRun() const; ///< of the last run, without those of the scalar core
   uint64_t scalarInstructionsRun() const;
+  /// Of the last run; in the functional mode they are 0.
+  const Counters &counters() const;
 
   class State;
 

@@ -97,7 +97,7 @@ void Printer::printControl() {
     return;
   case Opcode::setf:
   case Opcode::waitf:
-    out << " " << nameOf(Unit(axis & 7)) << ">" << nameOf(Unit(axis >> 3 & 7)) << ":" << (axis >> 6) << ", " << instruction.extent[0];
+    out << " " << FlagName::ofAxis(axis).text() << ", " << instruction.extent[0];
     return;
   case Opcode::bar:
     out << " " << axis << ", " << instruction.mask;
@@ -230,7 +230,7 @@ void Printer::printTokens(const char *key, llvm::ArrayRef<Token> tokens, bool is
   for (size_t index = 0; index < tokens.size(); ++index) {
     const Token &token = tokens[index];
     Unit source = isWait ? token.peer : instruction.unit(), destination = isWait ? instruction.unit() : token.peer;
-    out << (index ? ", " : std::string(" ") + key + " ") << nameOf(source) << ">" << nameOf(destination) << ":" << unsigned(token.id);
+    out << (index ? ", " : std::string(" ") + key + " ") << FlagName{source, destination, token.id}.text();
     if (token.isConditional)
       out << (isWait ? "@first" : "@last");
   }

@@ -97,7 +97,7 @@ bool Parser::parseControl(Instruction &instruction) {
     unsigned id;
     if (!parseFlag(source, destination, id) || !expect(","))
       return false;
-    instruction.axis = unsigned(source) | unsigned(destination) << 3 | id << 6;
+    instruction.axis = FlagName{source, destination, uint8_t(id)}.axis();
     return parseUnsigned(instruction.extent[0]);
   }
   case Opcode::bar:
@@ -120,7 +120,7 @@ bool Parser::parseControl(Instruction &instruction) {
 /// [types] [operands] {, attribute} [wait flags] [set flags]
 bool Parser::parseTensor(Instruction &instruction) {
   hasStride1 = hasStride2 = {};
-  hasFarStride = false;
+  hasExtent = {};
   if (instruction.opcode == Opcode::sc_call) {
     const Lexeme &entry = lexer.current();
     const ScalarCode::Entry *found = entry.kind == Lexeme::Kind::Name ? program.scalar.find(entry.text) : nullptr;
@@ -151,8 +151,18 @@ bool Parser::parseTensor(Instruction &instruction) {
   bool hasCondition = llvm::any_of(instruction.wait, isConditional) || llvm::any_of(instruction.set, isConditional);
   if (hasCondition && !instruction.loopMask && !openLoops.empty())
     instruction.loopMask = 1 << body[openLoops.back()].axis;
+  for (unsigned index = 0; index < 3; ++index)
+    if (instruction.info().maxExtent[index] && !hasExtent[index])
+      instruction.extent[index] = 1;
   fillStrides(instruction);
   return true;
+}
+
+void Parser::setExtents(Instruction &instruction, llvm::ArrayRef<int64_t> values) {
+  for (size_t index = 0; index < values.size(); ++index) {
+    instruction.extent[index] = uint32_t(std::min<int64_t>(values[index], UINT32_MAX));
+    hasExtent[index] = true;
+  }
 }
 
 /// dst, or src0->dst, or src0,src1->dst; one type is that of all.
@@ -222,8 +232,8 @@ bool Parser::parseOperands(Instruction &instruction) {
 
 /// 256x128x64 is m, n and k.
 bool Parser::parseProductExtents(Instruction &instruction) {
-  llvm::SmallVector<uint32_t, 3> numbers;
-  numbers.push_back(uint32_t(lexer.current().integer));
+  llvm::SmallVector<int64_t, 3> numbers;
+  numbers.push_back(int64_t(lexer.current().integer));
   lexer.advance();
   llvm::StringRef rest = lexer.current().kind == Lexeme::Kind::Name ? lexer.current().text : "";
   if (!rest.starts_with("x"))
@@ -236,7 +246,8 @@ bool Parser::parseProductExtents(Instruction &instruction) {
       return fail("'" + part + "' is no number");
   if (numbers.size() > 3)
     return fail("expected m x n x k");
-  instruction.extent = {numbers[1], numbers[0], numbers.size() > 2 ? numbers[2] : 0};
+  std::swap(numbers[0], numbers[1]);
+  setExtents(instruction, numbers);
   return true;
 }
 
@@ -281,12 +292,11 @@ bool Parser::parseNamedAttribute(Instruction &instruction, llvm::StringRef key) 
   llvm::SmallVector<int64_t, 4> values;
   for (unsigned index = 0; index < 3; ++index)
     if (!instruction.info().extentNames[index].empty() && key == instruction.info().extentNames[index])
-      return parseUnsigned(instruction.extent[index]);
+      return hasExtent[index] = true, parseUnsigned(instruction.extent[index]);
   if (key == "e") {
     if (!parseList(values, 1, 3))
       return false;
-    for (size_t index = 0; index < values.size(); ++index)
-      instruction.extent[index] = uint32_t(values[index]);
+    setExtents(instruction, values);
     return true;
   }
   if (key == "s1")

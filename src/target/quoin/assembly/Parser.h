@@ -66,6 +66,7 @@ private:
   bool parseTokens(llvm::SmallVectorImpl<Token> &tokens, Unit unit, bool isWait);
   bool parseCondition(Instruction &instruction);
   bool parseProductExtents(Instruction &instruction);
+  void setExtents(Instruction &instruction, llvm::ArrayRef<int64_t> values);
   void fillStrides(Instruction &instruction);
   bool append(Instruction instruction);
 
@@ -111,7 +112,7 @@ private:
 
   // Of the current instruction.
   std::array<bool, numOperands> hasStride1 = {}, hasStride2 = {};
-  bool hasFarStride = false;
+  std::array<bool, 3> hasExtent = {};
 };
 
 } // namespace perpend::quoin

@@ -10,10 +10,6 @@ struct Wait {
   Thread next = noThread;
 };
 
-std::string flagText(Unit source, Unit destination, unsigned id) {
-  return nameOf(source).str() + ">" + nameOf(destination).str() + ":" + std::to_string(id);
-}
-
 class Explanation {
 public:
   explicit Explanation(const Simulator::State &state) : state(state) {}
@@ -30,10 +26,13 @@ private:
     const std::deque<Queued> &queue = at.queues[unsigned(unit)];
     if (queue.empty())
       return {"has nothing to do", state.threadOf(core, Unit::SEQ)};
+    const Instruction &first = state.instructionAt(core, queue.front().index);
+    std::string where = "waits at instruction " + std::to_string(queue.front().index) + " for tokens of ";
+    if (FlagName flag = FlagName::ofAxis(first.axis); first.opcode == Opcode::waitf)
+      return {where + flag.text(), state.threadOf(core, flag.source)};
     for (const Token &token : queue.front().wait)
       if (at.flags[unsigned(token.peer)][unsigned(unit)][token.id].tokens.empty())
-        return {"waits at instruction " + std::to_string(queue.front().index) + " for a token of " + flagText(token.peer, unit, token.id),
-                state.threadOf(core, token.peer)};
+        return {where + FlagName{token.peer, unit, token.id}.text(), state.threadOf(core, token.peer)};
     return {"waits for several tokens of one flag", state.threadOf(core, queue.front().wait.front().peer)};
   }
 
@@ -43,11 +42,12 @@ private:
       return {"has halted", noThread};
     const Instruction &instruction = state.instructionAt(core, at.next);
     std::string where = " at instruction " + std::to_string(at.next);
-    Unit source = Unit(instruction.axis & 7);
+    FlagName flag = FlagName::ofAxis(instruction.axis);
+    if (instruction.queue() != Unit::SEQ)
+      return {"waits" + where + " for room in the queue of " + nameOf(instruction.queue()).str(), state.threadOf(core, instruction.queue())};
     switch (instruction.opcode) {
     case Opcode::waitf:
-      return {"waits" + where + " for tokens of " + flagText(source, Unit(instruction.axis >> 3 & 7), instruction.axis >> 6 & 15),
-              state.threadOf(core, source)};
+      return {"waits" + where + " for tokens of " + flag.text(), state.threadOf(core, flag.source)};
     case Opcode::bar:
       return {"waits" + where + " at barrier " + std::to_string(instruction.axis), missingAtBarrier(instruction)};
     case Opcode::semw:
@@ -56,7 +56,7 @@ private:
     case Opcode::fence:
       return {"waits" + where + " for its queues", busyUnit(core)};
     default:
-      return {"waits" + where + " for room in the queue of " + nameOf(instruction.unit()).str(), state.threadOf(core, instruction.unit())};
+      return {"can advance", noThread};
     }
   }
 

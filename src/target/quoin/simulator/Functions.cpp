@@ -183,6 +183,8 @@ float hyperbolicTangent(float x) {
   if (x != x)
     return nan;
   double magnitude = std::fabs(x);
+  if (x == 0)
+    return x;
   if (magnitude < 1e-3)
     return float(x - double(x) * x * x / 3);
   if (magnitude > 20)

@@ -42,6 +42,7 @@ public:
   }
 
   std::optional<Violation> violation;
+  uint64_t waitCycles = 0; ///< of accesses outside of the stack
 
 private:
   uint8_t *accessMemory(uint64_t address, unsigned sizeBytes, bool isWrite) {
@@ -62,6 +63,9 @@ private:
         return fail(TrapCode::RACE, address,
                     "the line at " + std::to_string(conflict->byte) + " of " + nameOf(space).str() + ", which " + state.threadText(conflict->other) +
                         (conflict->otherWrote ? " wrote" : " read") + "; no flag orders the two");
+    waitCycles += space == Space::DDR ? state.program.config.ddrLatency
+                  : space == Space::LLB ? state.program.config.llbLatency
+                                        : state.program.config.l1Latency;
     return memory.data() + byte;
   }
 
@@ -87,6 +91,7 @@ std::optional<Violation> Simulator::State::callScalar(unsigned core, const Instr
   }
   scalar::Ending ending = hart.call(scalarCodeBase + instruction.axis, scalarReturnAddress, options.maxScalarInstructions);
   scalarInstructionsRun += hart.counts.instructions;
+  scalarCycles = hart.counts.instructions + hart.counts.takenBranches + bus.waitCycles;
   std::string where = " at pc " + std::to_string(hart.pc - scalarCodeBase) + " of the scalar code, after " + std::to_string(hart.counts.instructions) + " instructions";
   switch (ending) {
   case scalar::Ending::Returned:
@@ -105,7 +110,7 @@ std::optional<Violation> Simulator::State::callScalar(unsigned core, const Instr
 
 std::optional<Violation> Simulator::State::executeScalar(unsigned core, const Instruction &instruction) {
   if (instruction.opcode == Opcode::sc_call)
-    return callScalar(core, instruction);
+    return hasData ? callScalar(core, instruction) : std::nullopt;
   for (const Access &access : accessesOf(instruction))
     if (std::optional<Violation> found = checkAccess(core, Unit::SC, access))
       return found;
@@ -115,7 +120,9 @@ std::optional<Violation> Simulator::State::executeScalar(unsigned core, const In
   uint64_t &reg = cores[core].sregs[isGet ? instruction.dst().byte : instruction.src(0).byte];
   Memory &memory = memoryOf(core, element.space);
   uint8_t *at = memory.data() + element.byte;
-  if (isGet)
+  if (!hasData)
+    ; // only the access counts
+  else if (isGet)
     reg = isFloat(type) ? std::bit_cast<uint32_t>(loadFloat(at, type)) : uint64_t(int64_t(loadInt(at, type)));
   else
     storeImmediate(at, type, uint32_t(reg));

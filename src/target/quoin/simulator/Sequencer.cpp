@@ -8,17 +8,12 @@ constexpr unsigned addressBits = 41;
 
 int64_t signedNumber(const Operand &operand) { return int64_t(operand.byte << (64 - addressBits)) >> (64 - addressBits); }
 
-struct FlagName {
-  Unit source, destination;
-  unsigned id;
-};
-FlagName flagOf(const Instruction &instruction) {
-  return {Unit(instruction.axis & 7), Unit(instruction.axis >> 3 & 7), instruction.axis >> 6 & 15};
-}
 } // namespace
 
 uint64_t Simulator::State::valueOf(unsigned core, const Operand &operand) const {
-  return operand.space == Space::SReg ? cores[core].sregs[operand.byte] : uint64_t(signedNumber(operand));
+  if (operand.space != Space::SReg)
+    return uint64_t(signedNumber(operand));
+  return decide ? decide(core, cores[core].next) : cores[core].sregs[operand.byte];
 }
 
 uint64_t Simulator::State::resolve(unsigned core, const Operand &operand) const {
@@ -68,19 +63,20 @@ bool Simulator::State::canIssue(unsigned core) const {
   if (state.isHalted)
     return false;
   const Instruction &instruction = instructionAt(core, state.next);
-  FlagName flag = flagOf(instruction);
+  if (instruction.queue() != Unit::SEQ)
+    return state.queues[unsigned(instruction.queue())].size() < program.config.queueDepth;
   switch (instruction.opcode) {
   case Opcode::halt:
   case Opcode::fence:
     return queuesAreEmpty(core);
   case Opcode::waitf:
-    return state.flags[unsigned(flag.source)][unsigned(flag.destination)][flag.id].tokens.size() >= instruction.extent[0];
+    return state.flagOf(FlagName::ofAxis(instruction.axis)).tokens.size() >= instruction.extent[0];
   case Opcode::bar:
     return !state.isAtBarrier || state.passedBarrier;
   case Opcode::semw:
     return semaphores[program.config.clusterOf(core)][instruction.axis].tokens.size() >= instruction.extent[0];
   default:
-    return instruction.unit() == Unit::SEQ || state.queues[unsigned(instruction.unit())].size() < program.config.queueDepth;
+    return true;
   }
 }
 
@@ -90,7 +86,7 @@ bool Simulator::State::stepSequencer(unsigned core) {
   CoreState &state = cores[core];
   const Instruction &instruction = instructionAt(core, state.next);
   uint32_t index = state.next;
-  bool advanced = instruction.unit() == Unit::SEQ ? control(core, instruction) : issue(core, instruction);
+  bool advanced = instruction.queue() == Unit::SEQ ? control(core, instruction) : issue(core, instruction);
   if (advanced && !state.isHalted && state.next >= program.cores[core].size())
     raise(core, Unit::SEQ, index, TrapCode::ILLEGAL, "the program ends without halt");
   return true;
@@ -111,7 +107,7 @@ bool Simulator::State::issue(unsigned core, const Instruction &instruction) {
     if (!token.isConditional || isLast)
       queued.set.push_back(token);
   queued.clock = state.sequencerClock;
-  state.queues[unsigned(instruction.unit())].push_back(std::move(queued));
+  state.queues[unsigned(instruction.queue())].push_back(std::move(queued));
   return true;
 }
 
@@ -181,13 +177,14 @@ bool Simulator::State::flowControl(unsigned core, const Instruction &instruction
 
 bool Simulator::State::synchronise(unsigned core, const Instruction &instruction) {
   CoreState &state = cores[core];
-  FlagName flag = flagOf(instruction);
+  FlagName flag = FlagName::ofAxis(instruction.axis);
   switch (instruction.opcode) {
   case Opcode::setf:
-    addTokens(core, flag.source, flag.destination, flag.id, instruction.extent[0], state.sequencerClock);
+    if (!addTokens(core, flag, instruction.extent[0], state.sequencerClock))
+      raiseOverflow(core, Unit::SEQ, state.next, flag);
     break;
   case Opcode::waitf: {
-    auto &tokens = state.flags[unsigned(flag.source)][unsigned(flag.destination)][flag.id].tokens;
+    auto &tokens = state.flagOf(flag).tokens;
     for (unsigned token = 0; token < instruction.extent[0]; ++token) {
       learn(core, *tokens.front());
       tokens.pop_front();
@@ -217,8 +214,8 @@ bool Simulator::State::halt(unsigned core) {
       for (unsigned id = 0; id < numFlagIds; ++id)
         if (size_t left = state.flags[source][destination][id].tokens.size())
           raise(core, Unit::SEQ, state.next, TrapCode::FLAG,
-                "flag " + nameOf(Unit(source)).str() + ">" + nameOf(Unit(destination)).str() + ":" + std::to_string(id) + " has " +
-                    std::to_string(left) + " tokens at the end");
+                "flag " + FlagName{Unit(source), Unit(destination), uint8_t(id)}.text() + " has " + std::to_string(left) +
+                    " tokens at the end");
   return true;
 }
 

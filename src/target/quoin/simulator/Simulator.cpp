@@ -44,7 +44,8 @@ Simulator::State::State(Program program, SimulatorOptions options) : program(std
 
 llvm::Error Simulator::State::allocate() {
   const Config &config = program.config;
-  bool writes = options.checkUninitialised, races = options.checkRaces;
+  bool hasData = options.mode != SimulatorMode::Time;
+  bool writes = options.checkUninitialised && hasData, races = options.checkRaces && hasData;
   uint64_t ddrBytes = usedDdrBytes(program);
   program.config.ddrBytes = std::max<uint64_t>(ddrBytes, 64);
   for (unsigned cluster = 0; cluster < config.clusters; ++cluster) {
@@ -91,6 +92,7 @@ Memory &Simulator::State::memoryOf(const Symbol &symbol) {
 void Simulator::State::reset() {
   trap.reset();
   instructionsRun = scalarInstructionsRun = 0;
+  counters = {};
   cores.clear();
   cores.resize(program.config.numCores());
   barriers = {};
@@ -115,7 +117,7 @@ void Simulator::State::reset() {
 
 std::optional<Trap> Simulator::State::run() {
   reset();
-  return runFunctional();
+  return options.mode == SimulatorMode::Functional ? runFunctional() : runTimed();
 }
 
 void Simulator::State::raise(unsigned core, Unit unit, uint32_t index, TrapCode code, std::string message) {
@@ -182,6 +184,7 @@ llvm::Error Simulator::read(llvm::StringRef name, llvm::MutableArrayRef<uint8_t>
 
 std::optional<Trap> Simulator::run() { return state->run(); }
 uint64_t Simulator::instructionsRun() const { return state->instructionsRun; }
+const Counters &Simulator::counters() const { return state->counters; }
 uint64_t Simulator::scalarInstructionsRun() const { return state->scalarInstructionsRun; }
 
 } // namespace perpend::quoin

@@ -16,6 +16,7 @@
 #include "target/quoin/simulator/Memory.h"
 
 #include <deque>
+#include <functional>
 #include <map>
 
 namespace perpend::quoin {
@@ -59,6 +60,9 @@ struct CoreState {
   std::array<std::deque<Queued>, numUnits> queues;                                ///< not of SEQ
   std::array<Clock, numUnits> clocks;
   SharedClock sequencerClock;
+
+  Flag &flagOf(FlagName flag) { return flags[unsigned(flag.source)][unsigned(flag.destination)][flag.id]; }
+  const Flag &flagOf(FlagName flag) const { return flags[unsigned(flag.source)][unsigned(flag.destination)][flag.id]; }
 };
 
 class Simulator::State {
@@ -71,6 +75,7 @@ public:
   Program program;
   SimulatorOptions options;
   uint64_t instructionsRun = 0, scalarInstructionsRun = 0;
+  Counters counters;
 
   Memory &memoryOf(unsigned core, Space space, unsigned peer = ownCore);
   /// The memory of a symbol.
@@ -78,7 +83,15 @@ public:
 
   // Steps (Sequencer.cpp, Units.cpp). `step` does nothing and returns false if it is refused; a trap is in `trap`.
   bool stepSequencer(unsigned core);
-  bool stepUnit(unsigned core, Unit unit);
+  bool stepUnit(unsigned core, Unit unit); ///< start, execute and finish
+  Queued startUnit(unsigned core, Unit unit); ///< takes the first of the queue, which can start, and its tokens
+  void executeUnit(unsigned core, Unit unit, const Queued &queued);
+  void finishUnit(unsigned core, Unit unit, const Queued &queued); ///< sets its flags
+  Instruction resolved(unsigned core, const Queued &queued) const;
+  bool hasData = true; ///< false: instructions compute nothing, but their accesses are checked
+  /// Not null: the value of a register at an instruction of the sequencer (core, index), in place of the register's.
+  std::function<uint64_t(unsigned core, uint32_t index)> decide;
+  uint64_t scalarCycles = 0; ///< of the last call of scalar code
   bool canIssue(unsigned core) const;
   bool canStart(unsigned core, Unit unit) const;
   bool isDone(unsigned core) const { return cores[core].isHalted; }
@@ -95,6 +108,7 @@ public:
 private:
   void reset();
   std::optional<Trap> runFunctional(); ///< Functional.cpp
+  std::optional<Trap> runTimed();      ///< Timed.cpp
 
   // Sequencer.cpp
   bool issue(unsigned core, const Instruction &instruction);
@@ -114,9 +128,10 @@ private:
   void fence(unsigned core);
 
   // Units.cpp
-  bool waitsAreMet(const CoreState &core, Unit unit, llvm::ArrayRef<Token> tokens) const;
-  void takeTokens(unsigned core, Unit unit, llvm::ArrayRef<Token> tokens);
-  bool addTokens(unsigned core, Unit source, Unit destination, unsigned id, unsigned count, const SharedClock &clock);
+  bool waitsAreMet(unsigned core, Unit unit, const Queued &queued) const;
+  void takeTokens(unsigned core, Unit unit, const Queued &queued);
+  bool addTokens(unsigned core, FlagName flag, unsigned count, const SharedClock &clock);
+  void raiseOverflow(unsigned core, Unit unit, uint32_t index, FlagName flag);
   std::optional<Violation> executeQueued(unsigned core, const Queued &queued);
   std::optional<Violation> executeTensor(unsigned core, const Instruction &instruction, bool begins);
   std::optional<Violation> executeScalar(unsigned core, const Instruction &instruction);

@@ -5,71 +5,111 @@
 
 namespace perpend::quoin {
 
-bool Simulator::State::waitsAreMet(const CoreState &core, Unit unit, llvm::ArrayRef<Token> tokens) const {
-  for (size_t index = 0; index < tokens.size(); ++index) {
-    const Token &token = tokens[index];
-    size_t needed = 1; // an instruction may wait for several tokens of one flag
-    for (size_t before = 0; before < index; ++before)
-      needed += tokens[before].peer == token.peer && tokens[before].id == token.id;
-    if (core.flags[unsigned(token.peer)][unsigned(unit)][token.id].tokens.size() < needed)
-      return false;
-  }
-  return true;
+namespace {
+/// An instruction may wait for several tokens of one flag.
+unsigned tokensNeeded(llvm::ArrayRef<Token> tokens, const Token &token) {
+  return llvm::count_if(tokens, [&](const Token &other) { return other.peer == token.peer && other.id == token.id; });
+}
+} // namespace
+
+bool Simulator::State::waitsAreMet(unsigned core, Unit unit, const Queued &queued) const {
+  const CoreState &state = cores[core];
+  const Instruction &instruction = instructionAt(core, queued.index);
+  if (instruction.opcode == Opcode::waitf)
+    return state.flagOf(FlagName::ofAxis(instruction.axis)).tokens.size() >= instruction.extent[0];
+  return llvm::all_of(queued.wait, [&](const Token &token) {
+    return state.flagOf({token.peer, unit, token.id}).tokens.size() >= tokensNeeded(queued.wait, token);
+  });
 }
 
-void Simulator::State::takeTokens(unsigned core, Unit unit, llvm::ArrayRef<Token> tokens) {
-  for (const Token &token : tokens) {
-    auto &held = cores[core].flags[unsigned(token.peer)][unsigned(unit)][token.id].tokens;
-    join(cores[core].clocks[unsigned(unit)], *held.front());
+void Simulator::State::takeTokens(unsigned core, Unit unit, const Queued &queued) {
+  CoreState &state = cores[core];
+  auto take = [&](FlagName flag) {
+    auto &held = state.flagOf(flag).tokens;
+    join(state.clocks[unsigned(unit)], *held.front());
     held.pop_front();
-  }
+  };
+  for (const Token &token : queued.wait)
+    take({token.peer, unit, token.id});
+  const Instruction &instruction = instructionAt(core, queued.index);
+  if (instruction.opcode == Opcode::waitf)
+    for (unsigned token = 0; token < instruction.extent[0]; ++token)
+      take(FlagName::ofAxis(instruction.axis));
 }
 
-bool Simulator::State::addTokens(unsigned core, Unit source, Unit destination, unsigned id, unsigned count, const SharedClock &clock) {
-  auto &held = cores[core].flags[unsigned(source)][unsigned(destination)][id].tokens;
+bool Simulator::State::addTokens(unsigned core, FlagName flag, unsigned count, const SharedClock &clock) {
+  auto &held = cores[core].flagOf(flag).tokens;
   held.insert(held.end(), count, clock);
   return held.size() <= maxTokens;
 }
 
+void Simulator::State::raiseOverflow(unsigned core, Unit unit, uint32_t index, FlagName flag) {
+  raise(core, unit, index, TrapCode::FLAG, "flag " + flag.text() + " has more than " + std::to_string(maxTokens) + " tokens");
+}
+
+void Simulator::State::finishUnit(unsigned core, Unit unit, const Queued &queued) {
+  const Instruction &instruction = instructionAt(core, queued.index);
+  bool isSetf = instruction.opcode == Opcode::setf;
+  if (queued.set.empty() && !isSetf)
+    return;
+  Clock &clock = cores[core].clocks[unsigned(unit)];
+  auto known = std::make_shared<Clock>(clock);
+  for (const Token &token : queued.set)
+    if (FlagName flag{unit, token.peer, token.id}; !addTokens(core, flag, 1, known))
+      raiseOverflow(core, unit, queued.index, flag);
+  if (FlagName flag = FlagName::ofAxis(instruction.axis); isSetf && !addTokens(core, flag, instruction.extent[0], known))
+    raiseOverflow(core, unit, queued.index, flag);
+  ++clock[threadOf(core, unit)];
+}
+
 bool Simulator::State::canStart(unsigned core, Unit unit) const {
   const std::deque<Queued> &queue = cores[core].queues[unsigned(unit)];
-  return !queue.empty() && waitsAreMet(cores[core], unit, queue.front().wait);
+  return !queue.empty() && waitsAreMet(core, unit, queue.front());
+}
+
+Queued Simulator::State::startUnit(unsigned core, Unit unit) {
+  CoreState &state = cores[core];
+  Queued queued = std::move(state.queues[unsigned(unit)].front());
+  state.queues[unsigned(unit)].pop_front();
+  takeTokens(core, unit, queued);
+  join(state.clocks[unsigned(unit)], *queued.clock);
+  ++instructionsRun;
+  return queued;
+}
+
+void Simulator::State::executeUnit(unsigned core, Unit unit, const Queued &queued) {
+  if (std::optional<Violation> found = executeQueued(core, queued))
+    raise(core, unit, queued.index, found->code, std::move(found->text));
 }
 
 bool Simulator::State::stepUnit(unsigned core, Unit unit) {
   if (!canStart(core, unit))
     return false;
-  CoreState &state = cores[core];
-  Queued queued = std::move(state.queues[unsigned(unit)].front());
-  state.queues[unsigned(unit)].pop_front();
-  Clock &clock = state.clocks[unsigned(unit)];
-  takeTokens(core, unit, queued.wait);
-  join(clock, *queued.clock);
-  ++instructionsRun;
-  if (std::optional<Violation> found = executeQueued(core, queued)) {
-    raise(core, unit, queued.index, found->code, std::move(found->text));
-    return true;
-  }
-  if (queued.set.empty())
-    return true;
-  auto known = std::make_shared<Clock>(clock);
-  for (const Token &token : queued.set)
-    if (!addTokens(core, unit, token.peer, token.id, 1, known))
-      raise(core, unit, queued.index, TrapCode::FLAG,
-            "flag " + nameOf(unit).str() + ">" + nameOf(token.peer).str() + ":" + std::to_string(token.id) + " has more than " +
-                std::to_string(maxTokens) + " tokens");
-  ++clock[threadOf(core, unit)];
+  Queued queued = startUnit(core, unit);
+  executeUnit(core, unit, queued);
+  if (!trap)
+    finishUnit(core, unit, queued);
   return true;
 }
 
-std::optional<Violation> Simulator::State::executeQueued(unsigned core, const Queued &queued) {
+/// With the addresses that its generators gave when it was issued.
+Instruction Simulator::State::resolved(unsigned core, const Queued &queued) const {
   Instruction instruction = instructionAt(core, queued.index);
   for (unsigned operand = 0; operand < numOperands; ++operand) {
     instruction.operands[operand].byte = queued.byte[operand];
     instruction.operands[operand].generator = 0;
   }
+  return instruction;
+}
+
+std::optional<Violation> Simulator::State::executeQueued(unsigned core, const Queued &queued) {
+  Instruction instruction = resolved(core, queued);
+  if (instruction.unit() == Unit::SEQ) // setf, waitf
+    return std::nullopt;
   if (std::optional<Violation> found = findAddressViolation(instruction, program.config))
     return found;
+  if (options.mode == SimulatorMode::Time)
+    return instruction.unit() == Unit::SC ? std::optional(Violation{TrapCode::SC, "scalar code needs data; hint: --mode=cycle"}) : std::nullopt;
   if (instruction.unit() == Unit::SC)
     return executeScalar(core, instruction);
   if (instruction.opcode != Opcode::ld_bcast)
@@ -143,12 +183,13 @@ std::optional<Violation> Simulator::State::executeTensor(unsigned core, const In
     return std::nullopt;
   };
   call.useRow = useRow;
-  if (std::optional<Violation> found = execute(call))
-    return found;
+  if (hasData)
+    if (std::optional<Violation> found = execute(call))
+      return found;
   for (const Access &access : accesses)
-    if (access.isWritten && !access.isIndexed)
+    if (access.isWritten && (!access.isIndexed || !hasData))
       markWritten(memoryOf(core, access.space, access.core), access);
-  return options.trapNaN ? checkResults(core, instruction, accesses) : std::nullopt;
+  return options.trapNaN && hasData ? checkResults(core, instruction, accesses) : std::nullopt;
 }
 
 } // namespace perpend::quoin
