@@ -180,7 +180,7 @@ llvm::Error readEntries(const ElfFile &file, ScalarCode &code) {
       return names.takeError();
     for (const auto &symbol : *symbols) {
       uint64_t byte = symbol.st_value - scalarCodeBase;
-      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.getBinding() != llvm::ELF::STB_GLOBAL || byte >= code.image.size())
+      if (symbol.getType() != llvm::ELF::STT_FUNC || byte >= code.image.size())
         continue;
       llvm::Expected<llvm::StringRef> name = symbol.getName(*names);
       if (!name)

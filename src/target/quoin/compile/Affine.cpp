@@ -87,8 +87,19 @@ std::optional<bool> AffineView::isNegative(const Affine &value) {
     return true;
   if (least >= 0)
     return false;
-  if (value.terms.size() != 1 || !std::holds_alternative<std::monostate>(refinement))
+  if (!std::holds_alternative<std::monostate>(refinement))
     return std::nullopt;
+  if (value.terms.size() != 1) { // one value of the shortest digit, until one digit decides
+    auto lengthOf = [&](unsigned digit) { return box[digit].end - box[digit].begin; };
+    std::optional<unsigned> shortest;
+    for (auto [digit, coefficient] : value.terms)
+      if (lengthOf(digit) > 1 && (!shortest || lengthOf(digit) < lengthOf(*shortest)))
+        shortest = digit;
+    if (shortest && lengthOf(*shortest) <= 16)
+      refinement = BoxCut{*shortest, box[*shortest].begin + 1};
+    if (value.terms.size() > 1 && shortest)
+      return std::nullopt;
+  }
   auto [digit, coefficient] = *value.terms.begin();
   const bool first = value.base + coefficient * box[digit].begin < 0;
   for (int64_t at = box[digit].begin + 1; at < box[digit].end; ++at)

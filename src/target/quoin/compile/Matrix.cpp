@@ -51,6 +51,7 @@ private:
   bool emitFeed(bool isRight, int64_t k);
   bool emitLoad(bool isRight, int64_t k, const Operand &from);
   bool emitResult();
+  bool emitSum(const Operand &from, uint32_t rowDistance);
   bool add(Instruction instruction);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
@@ -159,7 +160,7 @@ bool MatrixNest::fits(const std::array<int64_t, numAxes> &wanted) const {
   return fractalsOf(wanted[M], wanted[K], size) * int64_t{fractalBytes} <= static_cast<int64_t>(config.l0aBytes) &&
          fractalsOf(wanted[N], wanted[K], size) * int64_t{fractalBytes} <= static_cast<int64_t>(config.l0bBytes) &&
          tiles * int64_t{tileBytes} <= static_cast<int64_t>(config.l0cBytes) &&
-         bytes(wanted[M] * wanted[K]) + bytes(wanted[N] * wanted[K]) + static_cast<uint64_t>(wanted[M] * wanted[N]) * 4 + 64 <=
+         bytes(wanted[M] * wanted[K]) + bytes(wanted[N] * wanted[K]) + static_cast<uint64_t>(wanted[M] * wanted[N]) * (nest.continues ? 8 : 4) + 128 <=
              config.l1Bytes;
 }
 
@@ -254,6 +255,28 @@ bool MatrixNest::emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFir
   return add(std::move(multiply));
 }
 
+/// Adds the result as it is to the one in L1.
+bool MatrixNest::emitSum(const Operand &from, uint32_t rowDistance) {
+  const uint64_t byte = resultByte + llvm::alignTo(static_cast<uint64_t>(tile[M] * tile[N]) * sizeOf(nest.type), 64);
+  const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(tile[M]);
+  Instruction load;
+  load.opcode = Opcode::ld_2d;
+  load.dstType = load.src0Type = nest.type;
+  load.extent = {columns, rows, 0};
+  load.src(0) = from;
+  load.dst() = {Space::L1, 0, ownCore, byte};
+  load.stride1[Src0] = rowDistance;
+  load.stride1[Dst] = columns;
+  Instruction sum;
+  sum.opcode = Opcode::add;
+  sum.dstType = sum.src0Type = sum.src1Type = nest.type;
+  sum.extent = {columns, rows, 1};
+  sum.dst() = sum.src(0) = {Space::L1, 0, ownCore, resultByte};
+  sum.src(1) = {Space::L1, 0, ownCore, byte};
+  sum.stride1 = {columns, columns, columns, 0};
+  return add(std::move(load)) && add(std::move(sum));
+}
+
 bool MatrixNest::emitResult() {
   const DType sum = isFloat(left.type) ? DType::F32 : DType::I32;
   Instruction drain;
@@ -267,17 +290,20 @@ bool MatrixNest::emitResult() {
   drain.stride1[Dst] = static_cast<uint32_t>(tile[N]);
   if (!add(std::move(drain)))
     return false;
+  std::optional<Operand> to = farOperand(nest.store, nest.type, 0);
+  if (!to)
+    return refuse("more addresses than there are generators");
+  const auto rowDistance = static_cast<uint32_t>(axes[M] < 0 ? tile[N] : strideOf(nest.store, M));
+  if (nest.continues && !emitSum(*to, rowDistance))
+    return false;
   Instruction store;
   store.opcode = Opcode::st_2d;
   store.dstType = store.src0Type = nest.type;
   store.extent = {static_cast<uint32_t>(tile[N]), static_cast<uint32_t>(tile[M]), 0};
-  std::optional<Operand> to = farOperand(nest.store, nest.type, 0);
-  if (!to)
-    return refuse("more addresses than there are generators");
   store.dst() = *to;
   store.src(0) = {Space::L1, 0, ownCore, resultByte};
   store.stride1[Src0] = static_cast<uint32_t>(tile[N]);
-  store.stride1[Dst] = static_cast<uint32_t>(axes[M] < 0 ? tile[N] : strideOf(nest.store, M));
+  store.stride1[Dst] = rowDistance;
   return add(std::move(store));
 }
 

@@ -66,6 +66,7 @@ struct Nest {
   /// Of a reduction: the element becomes combine(element, value), from `initial` on.
   std::optional<Opcode> combine;
   double initial = 0;
+  bool continues = false; ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
 };
 

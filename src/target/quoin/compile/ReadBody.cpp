@@ -278,7 +278,26 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
   }
 }
 
+/// Of indices.
+bool BodyReader::visitIndexArithmetic(Operation *op) {
+  std::optional<Affine> a = indexOf(op->getOperand(0)), b = op->getNumOperands() == 2 ? indexOf(op->getOperand(1)) : a;
+  if (!a || !b)
+    return refuse("an index that is not affine");
+  if (isa<arith::AddIOp>(op))
+    return values[op->getResult(0)] = a->add(*b), true;
+  if (isa<arith::SubIOp>(op))
+    return values[op->getResult(0)] = a->add(*b, -1), true;
+  if (isa<arith::MulIOp>(op) && (a->terms.empty() || b->terms.empty())) {
+    Affine product;
+    product.add(a->terms.empty() ? *b : *a, a->terms.empty() ? a->base : b->base);
+    return values[op->getResult(0)] = std::move(product), true;
+  }
+  return refuse("no unit computes " + op->getName().getStringRef() + " of indices");
+}
+
 bool BodyReader::visitArithmetic(Operation *op) {
+  if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())
+    return visitIndexArithmetic(op);
   std::optional<Opcode> opcode =
       llvm::TypeSwitch<Operation *, std::optional<Opcode>>(op)
           .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Opcode::add; })

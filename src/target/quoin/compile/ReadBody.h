@@ -55,6 +55,7 @@ private:
   bool visitSelect(mlir::Operation *op);
   bool visitCast(mlir::Operation *op);
   bool visitArithmetic(mlir::Operation *op);
+  bool visitIndexArithmetic(mlir::Operation *op);
   bool visitCompareNumbers(mlir::Operation *op);
   bool visitConstant(mlir::Operation *op);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }

@@ -25,7 +25,9 @@ private:
   /// Nests for all boxes; a refinement: the digits are too coarse.
   std::optional<DigitCut> readBoxes(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addNests(tile::BlockOp block, BodyReader &reader);
-  bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store);
+  bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
+  static bool isCut(tile::BlockOp block, const AffineView &view);
+  bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
   std::optional<double> initialOf(tile::BlockOp block);
   std::optional<int64_t> numberOf(const SymbolicInt &value) const { return value.evaluate(symbols); }
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
@@ -34,6 +36,8 @@ private:
   llvm::DenseMap<mlir::Value, unsigned> buffers;
   Kernel kernel;
   std::string problem;
+  size_t firstOfBlock = 0;
+  bool needsBeginning = false; ///< nests of the block continue what is in memory
 };
 
 } // namespace
@@ -82,7 +86,8 @@ static std::optional<unsigned> combinedBy(const BodyReader &reader, const Node &
   return std::nullopt;
 }
 
-bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store) {
+bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store,
+                           bool isBeginning) {
   const AffineView &view = reader.view;
   Nest nest;
   nest.name = block.getName().str();
@@ -110,12 +115,7 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
       node.access = accessOf(element);
   nest.store = accessOf(store.element);
   nest.value = store.value;
-  bool continues = false;
-  for (unsigned digit = 0; digit < view.digits.size(); ++digit)
-    continues |= block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced && view.box[digit].begin > 0;
-  if (continues)
-    return refuse("a reduction whose iterators are cut");
-  if (block.isReduction()) {
+  if (block.isReduction() && !isBeginning) {
     const Node &root = reader.nodes[store.value];
     std::optional<unsigned> value = combinedBy(reader, root, store.element);
     std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
@@ -124,8 +124,41 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     nest.combine = root.opcode;
     nest.initial = *initial;
     nest.value = *value;
+    const Node &combined = reader.nodes[*value];
+    if (combined.kind == Node::Number && combined.number == 0 && root.opcode == Opcode::add && isCut(block, view))
+      return needsBeginning = true; // a border, which adds nothing
+    nest.continues = isCut(block, view);
+    needsBeginning |= nest.continues;
   }
   kernel.nests.push_back(std::move(nest));
+  return true;
+}
+
+/// Whether iterators of a sum have only a part of their values in the box.
+bool KernelReader::isCut(tile::BlockOp block, const AffineView &view) {
+  for (unsigned digit = 0; digit < view.digits.size(); ++digit)
+    if (block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced &&
+        view.box[digit].end - view.box[digit].begin != view.digits[digit].extent)
+      return true;
+  return false;
+}
+
+/// Writes the first value to all elements of a reduction whose boxes continue it.
+bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &digits) {
+  Box box;
+  for (const Digit &digit : digits) {
+    const bool isReduced = block.kind(digit.iterator) == tile::IteratorKind::Reduced;
+    box.push_back({0, isReduced ? 1 : digit.extent});
+  }
+  BodyReader reader(AffineView(digits, box), symbols, buffers);
+  std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
+  if (!initial || !reader.read(&block.init().getRegion().front()) || reader.stores.size() != 1)
+    return refuse("a reduction that no unit has");
+  const size_t before = kernel.nests.size();
+  if (!addNest(block, reader, reader.stores[0], /*isBeginning=*/true))
+    return false;
+  std::rotate(kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock), kernel.nests.begin() + static_cast<ptrdiff_t>(before),
+              kernel.nests.end());
   return true;
 }
 
@@ -138,7 +171,8 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
   for (const Digit &digit : digits)
     whole.push_back({0, digit.extent});
   std::vector<Box> boxes{whole};
-  const size_t before = kernel.nests.size();
+  const size_t before = firstOfBlock = kernel.nests.size();
+  needsBeginning = false;
   for (size_t next = 0; next < boxes.size(); ++next) {
     const Box box = boxes[next];
     BodyReader reader(AffineView(digits, box), symbols, buffers);
@@ -184,7 +218,9 @@ bool KernelReader::readBlock(tile::BlockOp block) {
     upper.extent /= cut->extent;
     digits.insert(digits.begin() + cut->digit + 1, lower);
   }
-  return problem.empty();
+  if (!problem.empty())
+    return false;
+  return !needsBeginning || addBeginning(block, digits);
 }
 
 llvm::Expected<Kernel> KernelReader::read(func::FuncOp function) {

@@ -1,6 +1,7 @@
 //===- ScalarCode.cpp - code for the scalar core --------------------------===//
 #include "target/quoin/compile/ScalarCode.h"
 
+#include "support/InternalError.h"
 #include "target/Link.h"
 #include "target/Lld.h"
 
@@ -50,7 +51,14 @@ Expected<ScalarCode> linkScalarCode(ArrayRef<std::string> objects, ArrayRef<std:
   auto linked = MemoryBuffer::getFile(output);
   if (!linked)
     return createStringError("cannot read '" + output + "': " + linked.getError().message());
-  return readScalarCode(**linked);
+  Expected<ScalarCode> code = readScalarCode(**linked);
+  if (!code)
+    return code.takeError();
+  erase_if(code->entries, [&](const ScalarCode::Entry &entry) { return !is_contained(entries, entry.name); });
+  for (const std::string &entry : entries)
+    if (!code->find(entry))
+      return support::internalError("the scalar code has no function '" + entry + "'");
+  return code;
 }
 
 } // namespace perpend::quoin

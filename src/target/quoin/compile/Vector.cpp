@@ -58,6 +58,7 @@ private:
   bool emitLoad(unsigned number);
   bool emitNode(unsigned number);
   bool emitFill(const Place &place, DType type, double value, const std::array<int64_t, boxRank> &extents);
+  bool emitReload(const std::array<int64_t, boxRank> &shape);
   bool emitReduction();
   bool emitStore();
   bool add(Instruction instruction);
@@ -366,6 +367,34 @@ bool VectorNest::emitNode(unsigned number) {
   return add(std::move(apply));
 }
 
+/// The sums as they are, which have the type of what is stored.
+bool VectorNest::emitReload(const std::array<int64_t, boxRank> &shape) {
+  if (nest.type != nest.nodes[nest.value].type)
+    return refuse("sums that go on in another type");
+  Instruction load;
+  std::array<int64_t, boxRank> stored = shape, from = {1, 0, 0};
+  for (unsigned dim = 0; dim < boxRank; ++dim)
+    from[dim] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
+  if (isReducing()) {
+    stored = {shape[1], shape[2], 1};
+    from = {from[1], from[2], 0};
+  }
+  if (stored[0] > 1 && from[0] != 1)
+    return refuse("sums that go on, and lie apart");
+  setTransfer(load, nest.type, stored, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
+  load.dst() = {Space::L1, 0, ownCore, sums.byte};
+  load.src(0) = *farStore;
+  if (stored[1] > 1 || stored[2] > 1) {
+    load.stride1[Src0] = static_cast<uint32_t>(from[1]);
+    load.stride1[Dst] = static_cast<uint32_t>(stored[0]);
+  }
+  if (stored[2] > 1) {
+    load.stride2[Src0] = static_cast<uint32_t>(from[2]);
+    load.stride2[Dst] = static_cast<uint32_t>(stored[0] * stored[1]);
+  }
+  return add(std::move(load));
+}
+
 /// Combines the value of this iteration with the sums.
 bool VectorNest::emitReduction() {
   const DType type = nest.nodes[nest.value].type;
@@ -486,7 +515,7 @@ bool VectorNest::emitLoops() {
   const DType type = nest.nodes[nest.value].type;
   if (nest.combine) {
     sums = compactPlace(type, shape);
-    if (!emitFill(sums, type, nest.initial, shape))
+    if (!(nest.continues ? emitReload(shape) : emitFill(sums, type, nest.initial, shape)))
       return false;
     for (unsigned loop : ArrayRef(outer).drop_front(spatial))
       stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
