@@ -9,9 +9,10 @@ if(NOT EXISTS ${libc})
 endif()
 set(folder ${PROJECT_BINARY_DIR}/scalar)
 set(flags --target=riscv64-unknown-elf -march=rv64imfd -mabi=lp64d -mno-relax -O2 -ffreestanding -ffunction-sections
-  -fdata-sections -fno-pic -mcmodel=medany -isystem ${PERPEND_SCALAR_LIBC}/include)
+  -fdata-sections -fno-pic -mcmodel=medany -isystem ${PERPEND_SCALAR_LIBC}/include
+  -I${PROJECT_SOURCE_DIR}/runtime/include)
 set(objects "")
-foreach(source scalar/Launch.c scalar/Multiply.c builtins/HalfConversions.cpp)
+foreach(source scalar/Launch.c scalar/Main.c scalar/Multiply.c builtins/HalfConversions.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(compiler ${CMAKE_C_COMPILER})
   if(source MATCHES "cpp$")

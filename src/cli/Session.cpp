@@ -157,16 +157,20 @@ std::optional<std::vector<Array>> ProgramSession::run(ArrayRef<Array> inputs, St
       return failRun(misfit, advice), std::nullopt;
     values.push_back(bytesOf(input));
   }
-  std::vector<Array> outputs;
-  std::vector<llvm::MutableArrayRef<char>> places;
+  std::vector<target::ProgramOutput> results;
   for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
     const perpend_tensor_info &info = *perpend_model_output(model, i);
-    outputs.push_back(Array::allocate(info.type, shapeOf(info)));
+    llvm::SmallVector<int64_t> shape = shapeOf(info);
+    results.push_back({static_cast<unsigned>(perpend_type_size_bytes(info.type)), {shape.begin(), shape.end()}, {}});
   }
-  for (Array &output : outputs)
-    places.emplace_back(reinterpret_cast<char *>(output.bytes.get()), static_cast<size_t>(output.sizeBytes()));
-  if (llvm::Error error = program->run(values, places))
+  if (llvm::Error error = program->run(values, results))
     return failRun(llvm::toString(std::move(error)), advice), std::nullopt;
+  std::vector<Array> outputs;
+  for (auto [number, result] : llvm::enumerate(results)) {
+    const perpend_tensor_info &info = *perpend_model_output(model, static_cast<int32_t>(number));
+    outputs.push_back(Array::allocate(info.type, result.shape));
+    std::memcpy(outputs.back().bytes.get(), result.bytes.data(), result.bytes.size());
+  }
   return outputs;
 }
 } // namespace perpend::cli

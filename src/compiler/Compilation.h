@@ -88,7 +88,7 @@ private:
     return {target, options.optLevel, options.checked, options.unpacked, options.precision, options.plan};
   }
   mlir::LogicalResult dump(const Phase &phase);
-  void dropMain();
+  void lowerMain();
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);
   mlir::LogicalResult readSchedules();

@@ -241,16 +241,28 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
   if (!dumpFolder.empty() && failed(dump(phase)))
     return failure();
   if (maker && phase.after == &PhaseListener::afterMemoryIsPlanned && phase.name != options.stopAfter)
-    dropMain();
+    lowerMain();
   return success();
 }
 
-/// The maker of an accelerator's program has main, so there is no code for it; but for kernels.
-void Compilation::dropMain() {
-  for (host::EntryOp entry : host::entriesOf(module))
-    for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
-      if (!isa<host::ReturnOp>(op))
-        op.erase();
+/// Code of an accelerator's scalar core sees one memory. It has main only where the program does not order its steps.
+void Compilation::lowerMain() {
+  for (host::EntryOp entry : host::entriesOf(module)) {
+    if (!maker->needsMain()) {
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
+        if (!isa<host::ReturnOp>(op))
+          op.erase();
+      continue;
+    }
+    entry.walk([&](Operation *op) {
+      for (Value result : op->getResults()) {
+        if (auto place = dyn_cast<host::PlaceType>(result.getType()))
+          result.setType(host::PlaceType::get(place.getTensor()));
+        else if (isa<host::MemoryType>(result.getType()))
+          result.setType(host::MemoryType::get(module.getContext(), StringAttr::get(module.getContext(), host::hostMemory)));
+      }
+    });
+  }
 }
 
 LogicalResult Compilation::afterKernelsAreMade() {

@@ -11,6 +11,12 @@
 
 namespace perpend::target {
 
+struct ProgramOutput {
+  unsigned elementBytes = 0;
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;
+};
+
 /// A program in memory, with what runs it: a simulator.
 class Program {
 public:
@@ -20,9 +26,10 @@ public:
   virtual llvm::StringRef tables() const = 0;
   /// What runs it, in one line: "simulated, …".
   virtual std::string runner() const = 0;
-  /// The values have the types and shapes of the tables. Errors: what the machine has refused, with the node.
+  /// The values have the types and shapes of the tables; `outputs` come with the shapes that are numbers there. Errors:
+  /// what the machine or the model has refused, with the node.
   virtual llvm::Error run(llvm::ArrayRef<llvm::ArrayRef<char>> inputs,
-                          llvm::ArrayRef<llvm::MutableArrayRef<char>> outputs) = 0;
+                          llvm::MutableArrayRef<ProgramOutput> outputs) = 0;
 };
 
 /// Of a file that an accelerator's name ends. Errors: it cannot be read, or is none of its programs.

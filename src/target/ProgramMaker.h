@@ -31,6 +31,8 @@ public:
   virtual mlir::LogicalResult takeKernels(mlir::ModuleOp module) = 0;
   /// Behind the phase `plan`. Errors: diagnostics; main has what programs cannot do.
   virtual mlir::LogicalResult takePlan(mlir::ModuleOp module) = 0;
+  /// Whether the scalar code has to have main, too: data decides what runs, or sizes.
+  virtual bool needsMain() const { return false; }
   /// Behind the last phase.
   virtual llvm::Error write(const ProgramParts &parts, llvm::StringRef output) = 0;
   /// Lines for users: which kernels the units compute, and why the scalar core runs the others.

@@ -14,7 +14,11 @@ using namespace llvm;
 namespace perpend::quoin {
 namespace {
 
-constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy";
+constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
+                        mainFunction = "perpend_scalar_main", runFunction = "perpend_run",
+                        sizesFunction = "perpend_sizes";
+/// For values whose sizes a run decides.
+constexpr uint64_t heapBytes = uint64_t{16} << 20;
 
 std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 
@@ -34,6 +38,8 @@ private:
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
   void callKernel(const Step &step);
+  void callMain(const DynamicMain &dynamic);
+  Range reserve(StringRef name, uint64_t bytes);
   /// A call of a function with the address of its record.
   void call(StringRef function, ArrayRef<uint64_t> record);
   /// The address of these words in DDR.
@@ -51,6 +57,8 @@ private:
 } // namespace
 
 std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
+  if (main.dynamic)
+    return {mainFunction.str(), runFunction.str(), sizesFunction.str()};
   std::set<std::string> names;
   for (const Step &step : main.steps) {
     names.insert(step.kernel.empty() ? copyFunction.str() : launchFunction.str());
@@ -148,6 +156,46 @@ void Emitter::callKernel(const Step &step) {
   call(launchFunction, record);
 }
 
+/// Memory that programs may write.
+Range Emitter::reserve(StringRef name, uint64_t bytes) {
+  Range range{alignTo(end, wordBytes), std::max<uint64_t>(bytes, sizeof(uint64_t))};
+  end = range.end();
+  program.symbols.push_back({name.str(), Symbol::Kind::Scratch, Space::DDR, 0, range.byte, range.bytes});
+  return range;
+}
+
+/// The record of runtime/scalar/Main.c.
+void Emitter::callMain(const DynamicMain &dynamic) {
+  auto addressOf = [](const Range &range) { return scalarDdrBase + range.byte; };
+  auto placed = [&](ArrayRef<uint64_t> words) { return scalarDdrBase + place(words); };
+  SmallVector<uint64_t> inputs, outputs, offsets, zeros(dynamic.symbols + 1, 0);
+  for (const Range &input : main.inputs)
+    inputs.push_back(addressOf(input));
+  for (const std::optional<Range> &output : dynamic.outputs)
+    outputs.push_back(output ? addressOf(*output) : 0);
+  const uint64_t arena = addressOf(main.arena);
+  for (const Spot &buffer : dynamic.buffers)
+    offsets.push_back(buffer.scalarAddress() - arena); // wherever it is, the core adds it
+  zeros.back() = 1; // the most threads of a kernel
+  uint64_t dims = 0;
+  for (unsigned rank : dynamic.ranks)
+    dims += rank;
+  for (SmallVector<uint64_t> *list : {&inputs, &outputs, &offsets})
+    list->push_back(0);
+  constexpr uint64_t word = sizeof(uint64_t);
+  const Range sizes = reserve("sizes", dynamic.buffers.size() * word), extents = reserve("extents", dims * word),
+              growing = reserve("growing", dynamic.growing * 2 * word), heap = reserve("heap", heapBytes);
+  const uint64_t code = scalarCodeBase;
+  SmallVector<uint64_t> record = {code + entryByte(runFunction), code + entryByte(sizesFunction), addressOf(sizes),
+                                  dynamic.growing, addressOf(heap), heap.bytes, 0, 0, 0, 0};
+  record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
+                 addressOf(growing), 0, 0, addressOf(extents), 0});
+  stream.setLocation("main");
+  call(mainFunction, record);
+  const Data &data = program.data.back();
+  program.symbols.push_back({"record", Symbol::Kind::Scratch, Space::DDR, 0, data.byte, data.bytes.size()});
+}
+
 void Emitter::nameMemory() {
   auto name = [&](StringRef name, size_t number, Symbol::Kind kind, const Range &range) {
     if (range.bytes)
@@ -155,8 +203,11 @@ void Emitter::nameMemory() {
   };
   for (auto [number, range] : enumerate(main.inputs))
     name("in", number, Symbol::Kind::Input, range);
-  for (auto [number, range] : enumerate(main.outputs))
+  for (auto [number, range] : enumerate(main.dynamic ? ArrayRef<Range>() : ArrayRef(main.outputs)))
     name("out", number, Symbol::Kind::Output, range);
+  for (auto [number, range] : enumerate(main.dynamic ? ArrayRef(main.dynamic->outputs) : ArrayRef<std::optional<Range>>()))
+    if (range)
+      name("out", number, Symbol::Kind::Output, *range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);
   name("locals", 0, Symbol::Kind::Scratch, locals);
   if (main.near.bytes)
@@ -173,6 +224,8 @@ Expected<Program> Emitter::emit() {
   nameMemory();
   for (Step &step : main.steps)
     emitStep(step);
+  if (main.dynamic)
+    callMain(*main.dynamic);
   Instruction halt;
   halt.opcode = Opcode::halt;
   stream.add(halt);

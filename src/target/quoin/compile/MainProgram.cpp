@@ -27,6 +27,8 @@ class Planner {
 public:
   explicit Planner(host::EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
   FailureOr<MainProgram> plan();
+  /// For main as code.
+  FailureOr<MainProgram> planDynamic();
 
 private:
   LogicalResult placeMemory();
@@ -59,8 +61,8 @@ static std::string locationOf(Operation *op) {
 }
 
 LogicalResult Planner::unsupported(Operation *op, StringRef what) {
-  return op->emitError("programs for Quoin have a fixed order and fixed sizes, got ")
-         << what << graph::Hint("give symbols as numbers (--dim n=4); what depends on data needs a processor");
+  return op->emitError("a program for Quoin cannot have ")
+         << what << graph::Hint("give symbols as numbers (--dim n=4), or compile for a processor");
 }
 
 Range Planner::take(uint64_t bytes) {
@@ -80,18 +82,42 @@ FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
   return failed(bytes) ? FailureOr<uint64_t>(failure()) : static_cast<uint64_t>(*bytes);
 }
 
+/// Whether the order of main, or a size, depends on data.
+static bool isDynamic(host::EntryOp entry) {
+  if (!entry.symbolNames().empty())
+    return true;
+  return entry
+      .walk([](Operation *op) {
+        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp, host::ConstantOp,
+                                 host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
+        return isFixed ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
 /// Weights, inputs and outputs, then the arena.
 LogicalResult Planner::placeMemory() {
   program.weights = take(static_cast<uint64_t>(host::segmentBytesOf(module)));
   for (BlockArgument argument : entry.getArguments()) {
+    const bool isInput = argument.getArgNumber() < entry.inputCount();
+    RankedTensorType tensor = entry.tensorOf(argument.getArgNumber());
+    if (!tensor.getElementType().isIntOrFloat())
+      return unsupported(entry, "a value of texts or a list");
     auto type = dyn_cast<host::PlaceType>(argument.getType());
-    if (!type || !type.getTensor().getElementType().isIntOrFloat())
-      return unsupported(entry, type ? "a value of texts or a list" : "an output whose size a run decides");
+    if (program.dynamic && !isInput)
+      program.dynamic->ranks.push_back(static_cast<unsigned>(tensor.getRank()));
+    if (!type || (program.dynamic && !isInput && !type.bytes().isConstant())) {
+      if (!program.dynamic)
+        return unsupported(entry, "an output whose size a run decides");
+      program.dynamic->outputs.emplace_back();
+      continue;
+    }
     FailureOr<uint64_t> bytes = bytesOf(entry, type);
     if (failed(bytes))
       return failure();
-    const bool isInput = argument.getArgNumber() < entry.inputCount();
     spots[argument] = {Space::DDR, (isInput ? program.inputs : program.outputs).emplace_back(take(*bytes)).byte};
+    if (program.dynamic && !isInput)
+      program.dynamic->outputs.emplace_back(program.outputs.back());
   }
   auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
     return buffer.getBytes().values()[0].constant(); // one part: one core runs a kernel
@@ -194,11 +220,29 @@ LogicalResult Planner::add(Operation *op) {
       .Default([&](Operation *other) { return unsupported(other, other->getName().getStringRef()); });
 }
 
+FailureOr<MainProgram> Planner::planDynamic() {
+  for (const std::string &symbol : entry.symbolNames())
+    if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
+      return unsupported(entry, "the symbol '" + symbol + "'");
+  host::CallOp call;
+  entry.walk([&](host::CallOp op) { call = op; });
+  if (call)
+    return unsupported(call, "a call of '" + call.getFunction().str() + "'");
+  program.dynamic.emplace();
+  if (failed(placeMemory()))
+    return failure();
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
+    program.dynamic->buffers.push_back(spots.at(buffer.getMemory()));
+  program.dynamic->symbols = entry.symbolNames().size();
+  program.dynamic->growing = entry.outputCount() + entry.roomCount();
+  return std::move(program);
+}
+
 FailureOr<MainProgram> Planner::plan() {
   if (!module.getOps<host::StateOp>().empty())
     return unsupported(entry, "states");
-  if (!entry.symbolNames().empty())
-    return unsupported(entry, "the symbol '" + entry.symbolNames().front() + "'");
+  if (isDynamic(entry))
+    return planDynamic();
   if (failed(placeMemory()))
     return failure();
   for (Operation &op : entry.getBody().front())

@@ -41,7 +41,16 @@ struct Step {
   std::string refusal;             ///< why the scalar core runs it; empty: the units do
 };
 
+/// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
+struct DynamicMain {
+  std::vector<std::optional<Range>> outputs; ///< nullopt: of a size that a run decides
+  std::vector<unsigned> ranks;               ///< of outputs
+  std::vector<Spot> buffers;                 ///< in the order of the program
+  size_t symbols = 0, growing = 0;
+};
+
 struct MainProgram {
+  std::optional<DynamicMain> dynamic; ///< then there are no steps
   std::vector<Step> steps;
   std::vector<Range> inputs, outputs; ///< in the order of the entry's arguments
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number

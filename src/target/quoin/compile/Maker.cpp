@@ -28,6 +28,7 @@ public:
   mlir::LogicalResult takePlan(mlir::ModuleOp module) override;
   Error write(const target::ProgramParts &parts, StringRef output) override;
   std::vector<std::string> report() const override;
+  bool needsMain() const override { return main.dynamic.has_value(); }
 
 private:
   void readNests(Step &step);
@@ -77,6 +78,8 @@ mlir::LogicalResult Maker::takePlan(mlir::ModuleOp module) {
 
 std::vector<std::string> Maker::report() const {
   std::vector<std::string> lines;
+  if (main.dynamic)
+    return {"the scalar core runs the whole model, because data decides sizes or what runs next"};
   size_t kernels = 0;
   for (const Step &step : main.steps) {
     kernels += !step.kernel.empty();

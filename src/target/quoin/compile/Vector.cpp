@@ -310,17 +310,23 @@ static void setExtents(Instruction &instruction, const std::array<int64_t, boxRa
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
 
+/// An immediate of floats is an f32, any other an i32.
+static void setNumber(Instruction &instruction, DType type, double value) {
+  if (isFloat(type))
+    instruction.setImm(0, static_cast<float>(value));
+  else
+    instruction.imm[0] = static_cast<uint32_t>(static_cast<int64_t>(value));
+}
+
 bool VectorNest::emitFill(const Place &place, DType type, double value, const std::array<int64_t, boxRank> &extents) {
   if (type == DType::Pred8)
     return refuse("a truth that does not change");
-  if (static_cast<double>(static_cast<float>(value)) != value && !isFloat(type))
-    return refuse("an integer that a register does not hold");
   Instruction fill;
   fill.opcode = Opcode::iota;
   fill.dstType = type;
   setStrides(fill, Dst, place);
   setExtents(fill, extents);
-  fill.setImm(0, static_cast<float>(value));
+  setNumber(fill, type, value);
   return add(std::move(fill));
 }
 
@@ -347,7 +353,7 @@ bool VectorNest::emitNode(unsigned number) {
       apply.src0Type = type;
     if (usesScalar && index + 1 == count) {
       apply.mode = Operands::Scalar;
-      apply.setImm(0, static_cast<float>(nest.nodes[operand].number));
+      setNumber(apply, type, nest.nodes[operand].number);
       continue;
     }
     if (index == 1)
