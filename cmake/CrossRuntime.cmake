@@ -39,3 +39,4 @@ endfunction()
 
 add_custom_target(perpend_cross_runtimes ALL)
 perpend_cross_runtime(aarch64 aarch64-linux-gnu g++-aarch64-linux-gnu)
+perpend_cross_runtime(riscv64 riscv64-linux-gnu g++-riscv64-linux-gnu)

@@ -1,13 +1,17 @@
-// CPUID and XGETBV on x86-64 (a set counts only if the operating system saves its registers), hwcaps on AArch64. One
-// table per architecture (IsaX86.def, IsaAArch64.def); a new instruction set is one row.
+// CPUID and XGETBV on x86-64 (a set counts only if the operating system saves its registers), hwcaps on AArch64,
+// riscv_hwprobe or the system's text on RISC-V. One table per architecture (IsaX86.def, IsaAArch64.def, IsaRiscV.def);
+// a new instruction set is one row.
 #include "Isa.h"
 #include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if defined(__aarch64__)
+#if defined(__aarch64__) || defined(__riscv)
 #include <sys/auxv.h>
+#endif
+#if defined(__riscv)
+#include <fcntl.h>
 #endif
 
 /// Defined by processes that emulate instructions which the processor lacks, so that tests run on every machine
@@ -111,6 +115,83 @@ static const FeatureRow featureTable[] = {
 };
 
 static bool isPresent(const FeatureRow &row) { return (getauxval(row.word) >> row.bit) & 1; }
+
+bool requestInstructionSet(const char *) { return true; }
+
+#elif defined(__riscv)
+struct FeatureRow {
+  const char *name;
+  uint8_t bit;         // of the answer to riscv_hwprobe
+  uint8_t vectorBytes; // that a vector has at least; 0: none is needed
+};
+
+static const FeatureRow featureTable[] = {
+#define PERPEND_ISA(...) {__VA_ARGS__},
+#define PERPEND_ISA_UNUSED(...) {__VA_ARGS__},
+#include "IsaRiscV.def"
+};
+
+static bool hasLetter(char letter) { return (getauxval(AT_HWCAP) >> (letter - 'a')) & 1; }
+
+// Bytes of a vector; 0: there are none, or those of a draft of the extension, which knows no agnostic elements.
+static uint64_t askVectorBytes() {
+  uint64_t bytes = 0;
+  if (hasLetter('v'))
+    asm volatile(".option push\n\t.option arch, +v\n\tvsetvli %0, zero, e8, m1, ta, ma\n\t.option pop"
+                 : "=r"(bytes)
+                 :
+                 : "vl", "vtype");
+  return bytes;
+}
+
+// False: the system does not know the call, which came with Linux 6.4.
+static bool askSystem(uint64_t &answer) {
+  struct {
+    int64_t key;
+    uint64_t value;
+  } pair = {4, 0};               // RISCV_HWPROBE_KEY_IMA_EXT_0
+  const long riscvHwprobe = 258; // of all processors
+  if (syscall(riscvHwprobe, &pair, 1ul, 0ul, nullptr, 0u) != 0 || pair.key < 0)
+    return false;
+  answer = pair.value;
+  return true;
+}
+
+// Whether a line such as "isa : rv64imafdcv_zba_zbb_zvfh" has the name between its underscores.
+static bool isInLine(const char *line, const char *name) {
+  const size_t length = strlen(name);
+  for (const char *at = strchr(line, '_'); at; at = strchr(at, '_'))
+    if (!strncmp(++at, name, length) && strchr("_ \t\n", at[length]))
+      return true;
+  return false;
+}
+
+static bool isInText(const char *name) {
+  char text[4096];
+  const int file = open("/proc/cpuinfo", O_RDONLY | O_CLOEXEC);
+  const ssize_t bytes = file < 0 ? -1 : read(file, text, sizeof text - 1);
+  if (file >= 0)
+    close(file);
+  if (bytes < 0)
+    return false;
+  text[bytes] = '\0';
+  char *line = strstr(text, "\nisa");
+  if (!line)
+    return false;
+  if (char *end = strchr(line + 1, '\n'))
+    *end = '\0';
+  return isInLine(line, name);
+}
+
+static bool isPresent(const FeatureRow &row) {
+  if (row.vectorBytes && askVectorBytes() < row.vectorBytes)
+    return false;
+  uint64_t answer = 0;
+  if (askSystem(answer))
+    return (answer >> row.bit) & 1;
+  constexpr uint8_t vectors = 2; // which the system has a letter for, and the length of which has been asked
+  return !row.name[1] ? hasLetter(row.name[0]) : row.bit == vectors || isInText(row.name);
+}
 
 bool requestInstructionSet(const char *) { return true; }
 #else

@@ -24,10 +24,15 @@ namespace {
 constexpr uint16_t hostMachine = EM_X86_64;
 #elif defined(__aarch64__)
 constexpr uint16_t hostMachine = EM_AARCH64;
+#elif defined(__riscv)
+constexpr uint16_t hostMachine = EM_RISCV;
 #endif
 
 const char *machineName(uint16_t machine) {
-  return machine == EM_X86_64 ? "x86-64" : machine == EM_AARCH64 ? "aarch64" : machine == EM_RISCV ? "riscv" : "other";
+  return machine == EM_X86_64    ? "x86-64"
+         : machine == EM_AARCH64 ? "aarch64"
+         : machine == EM_RISCV   ? "riscv64"
+                                 : "other";
 }
 
 template <typename T> bool readAt(int file, uint64_t offset, T &value) {

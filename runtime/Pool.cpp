@@ -83,6 +83,8 @@ void pauseCore() {
   __builtin_ia32_pause();
 #elif defined(__aarch64__)
   asm volatile("yield");
+#elif defined(__riscv)
+  asm volatile(".insn i 0x0f, 0, x0, x0, 0x010"); // pause, a hint that older processors pass over
 #endif
 }
 
@@ -110,6 +112,8 @@ void resetFloatingPoint() {
   asm volatile("fninit\n\tldmxcsr %0" : : "m"(defaults));
 #elif defined(__aarch64__)
   asm volatile("msr fpcr, %0" : : "r"(uint64_t{0}));
+#elif defined(__riscv)
+  asm volatile("fsrm zero");
 #endif
 }
 

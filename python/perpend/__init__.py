@@ -16,7 +16,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar, cast
 
 from . import _perpend, results, tokenizer
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
@@ -270,6 +270,10 @@ def load(path: str | PathLike[str], threads: int | None = None, *, weights: str 
     """Loads a compiled model; `threads` limits each call (None: all cores). weights: a folder in which the files of
     weights that it may need are looked for first; then beside it, and in the folders of the variable PERPEND_WEIGHTS.
     """
+    if _perpend.is_program(os.fsdecode(path)):
+        from .accelerators import AcceleratorModel
+
+        return cast(Model, AcceleratorModel(path))
     model = Model(os.fsdecode(path), _limit(threads), os.fsdecode(weights or ""))
     return _NestedModel(model.path, model.threads, model.weights) if '"results"' in model.descriptor else model
 
@@ -483,16 +487,17 @@ def _made(
     options: dict[str, bool | int | str],
 ) -> Model:
     own = in_python(module)
-    model = in_folder(lambda path: write(module, path, options), lambda path: _loaded(module, path, threads))
+    ending = _perpend.artifact_ending(str(options.get("target", "host")))
+    model = in_folder(lambda path: write(module, path, options), lambda path: _loaded(module, path, threads), ending)
     model.operators = own
     return model
 
 
-def in_folder(write: Callable[[str], Report], load: Callable[[str], M]) -> M:
-    """A model in a folder that goes with it. write: makes the artifact at a path."""
+def in_folder(write: Callable[[str], Report], load: Callable[[str], M], ending: str = ".so") -> M:
+    """A model in a folder that goes with it. write: makes the artifact at a path; ending: of its name."""
     folder = TemporaryFolder()
     try:
-        path = str(Path(folder.name) / "model.so")
+        path = str(Path(folder.name) / f"model{ending}")
         report = write(path)
         model = load(path)
     except BaseException:
@@ -504,6 +509,10 @@ def in_folder(write: Callable[[str], Report], load: Callable[[str], M]) -> M:
 
 
 def _loaded(module: Module, path: str, threads: int) -> Model:
+    if _perpend.is_program(path):
+        from .accelerators import AcceleratorModel
+
+        return cast(Model, AcceleratorModel(path))
     structure: Any = getattr(module, "structure", None)
     if structure is None:
         return Model(path, threads)

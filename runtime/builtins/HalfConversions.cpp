@@ -1,7 +1,7 @@
 // Conversions of f16 for processors without instructions for them (x86-64 before F16C). Names and calling conventions
 // are those of compiler-rt, which compiled code calls. Source: IEEE 754-2019, 5.4.2.
-#include <cstdint>
-#include <cstring>
+#include <stdint.h>
+#include <string.h>
 
 namespace {
 

@@ -6,6 +6,18 @@
 #include <cstring>
 #include <unistd.h>
 
+/// Emulators execute more than they can be asked for. What they are known to execute is in the environment, separated
+/// by colons (Isa.cpp).
+extern "C" __attribute__((visibility("default"))) bool perpend_executes(const char *instructionSet) {
+  const size_t length = strlen(instructionSet);
+  for (const char *at = getenv("PERPEND_EXECUTES"); at; at = strchr(at, ':')) {
+    at += *at == ':';
+    if (!strncmp(at, instructionSet, length) && (at[length] == ':' || !at[length]))
+      return true;
+  }
+  return false;
+}
+
 namespace perpend::runtime {
 namespace {
 

@@ -3,7 +3,7 @@
 #include "cli/Command.h"
 #include "support/WriteFile.h"
 #include "target/Link.h"
-#include "target/TargetInfo.h"
+#include "target/Accelerator.h"
 
 #include "perpend.h"
 
@@ -181,6 +181,8 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
     }
     llvm::outs() << "\n";
   }
+  for (const std::string &name : target::acceleratorTargets())
+    llvm::outs() << name << ": programs for its simulator, *" << target::acceleratorOf(llvm::cantFail(target::resolveTarget(name)).code)->ending << "\n";
   return Good;
 }
 

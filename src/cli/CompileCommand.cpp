@@ -7,7 +7,7 @@
 #include "compiler/Description.h"
 #include "support/WriteFile.h"
 
-#include "target/TargetInfo.h"
+#include "target/Accelerator.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -47,6 +47,26 @@ static bool checkPhase(StringRef flag, StringRef name) {
 
 static bool isLibrary(StringRef output) { return output.ends_with(".so") || output.ends_with(".a"); }
 
+/// Null: the target is a processor.
+static const target::Accelerator *acceleratorOf(const CompileOptions &options) {
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
+    return llvm::consumeError(targets.takeError()), nullptr;
+  return target::acceleratorOf(targets->front().code);
+}
+
+static bool checkProgram(const target::Accelerator &accelerator, StringRef output, bool wantsExecutable) {
+  if (wantsExecutable)
+    return fail("option '--exe' is not for " + accelerator.name + ", whose artifacts are programs that a simulator runs",
+                "leave it out"),
+           false;
+  if (!output.ends_with(accelerator.ending))
+    return fail("'" + output + "': expected a name ending in " + accelerator.ending + " for " + accelerator.name,
+                "-o model" + accelerator.ending.str()),
+           false;
+  return true;
+}
+
 static bool checkArtifact(StringRef output, bool wantsExecutable) {
   if (output.empty())
     return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
@@ -78,7 +98,10 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
     return fail(targets.takeError()), false;
   if (options.optLevel > 3)
     return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
-  return options.stopAfter.empty() ? checkArtifact(output, wantsExecutable) : checkText(output, wantsExecutable);
+  if (!options.stopAfter.empty())
+    return checkText(output, wantsExecutable);
+  const target::Accelerator *accelerator = acceleratorOf(options);
+  return accelerator ? checkProgram(*accelerator, output, wantsExecutable) : checkArtifact(output, wantsExecutable);
 }
 
 /// --stop-after: prints the module to the output or the terminal.
@@ -164,6 +187,8 @@ void printReport(const CompileReport &report, const CompileOptions &options, Str
     printRecords(report.recordUses, wantsReasons, out);
   if (!report.precision.type.empty())
     out << report.precision.text();
+  for (const std::string &line : report.units)
+    out << line << "\n";
   out << llvm::format("compiled in %.2f s\n", seconds);
 }
 

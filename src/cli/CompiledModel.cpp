@@ -4,6 +4,7 @@
 #include "cli/Session.h"
 
 #include "support/TemporaryFolders.h"
+#include "target/Accelerator.h"
 
 #include "../runtime/Isa.h"
 
@@ -107,15 +108,24 @@ SessionOwner createSession(perpend_model *model, int64_t threads) {
   return SessionOwner(session);
 }
 
-std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder) {
-  return source.kind == ModelKind::Library ? source.path : folder.pathOf("model.so");
+/// Of the name of what a target's artifacts are, unless they are programs for the command line.
+static StringRef endingFor(const CompileOptions &options) {
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
+    return llvm::consumeError(targets.takeError()), ".so"; // the compiler says what is wrong
+  const target::Accelerator *accelerator = target::acceleratorOf(targets->front().code);
+  return accelerator ? accelerator->ending : ".so";
+}
+
+std::string artifactPathOf(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder) {
+  return source.kind == ModelKind::Library ? source.path : folder.pathOf(("model" + endingFor(options)).str());
 }
 
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report) {
   if (source.kind == ModelKind::Library)
     return selectEntry(loadOrDescribe(source.path), source.entry);
-  std::string library = libraryPathOf(source, folder);
+  std::string library = artifactPathOf(source, options, folder);
   if (!compileModel(source, options, ArtifactKind::SharedLibrary, library, report))
     return nullptr;
   return selectEntry(loadOrDescribe(library), source.entry);
@@ -123,7 +133,7 @@ ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &option
 
 ModelOwner loadCompiled(mlir::ModuleOp module, const CompileOptions &options, const TemporaryFolder &folder) {
   static int number = 0; // a path is not loaded twice
-  std::string library = folder.pathOf("part" + std::to_string(number++) + ".so");
+  std::string library = folder.pathOf("part" + std::to_string(number++) + endingFor(options).str());
   if (!compileGuarded(module, options, ArtifactKind::SharedLibrary, library))
     return nullptr;
   return loadOrDescribe(library);

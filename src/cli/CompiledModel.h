@@ -56,8 +56,8 @@ SessionOwner createSession(perpend_model *model, int64_t threads);
 /// architecture is described only.
 ModelOwner loadOrCompile(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder,
                          CompileReport *report = nullptr);
-/// The path of the library that loadOrCompile loaded.
-std::string libraryPathOf(const ModelSource &source, const TemporaryFolder &folder);
+/// The path of what loadOrCompile loaded.
+std::string artifactPathOf(const ModelSource &source, const CompileOptions &options, const TemporaryFolder &folder);
 /// The descriptor as JSON, which has been validated before.
 llvm::json::Object descriptionOf(const perpend_model *model);
 /// An entry of the descriptor; empty if a damaged file has something other than an object there.

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "cli/Runner.h"
+#include "target/Accelerator.h"
+#include "target/Program.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/ModuleTable.h"
 
@@ -44,14 +46,25 @@ static std::string tablesIn(StringRef path) {
   return "";
 }
 
-/// The descriptor without requirements that matter only for running the model.
-static std::string descriptorIn(StringRef tables, const perpend_tables &head) {
+static void addExtensions(const llvm::json::Object &facts, std::vector<std::string> &extensions) {
+  if (const llvm::json::Array *names = facts.getArray("isa"))
+    for (const llvm::json::Value &name : *names)
+      extensions.push_back(name.getAsString().value_or("").str());
+}
+
+/// The descriptor without requirements that matter only for running the model. `extensions`: what it requires, or its
+/// variants do.
+static std::string descriptorIn(StringRef tables, const perpend_tables &head, std::vector<std::string> &extensions) {
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(tables.substr(head.descriptor).split('\0').first);
   if (!value)
     return llvm::consumeError(value.takeError()), "";
   llvm::json::Object *facts = value->getAsObject();
   if (!facts)
     return "";
+  addExtensions(*facts, extensions);
+  if (const llvm::json::Array *variants = facts->getArray("variants"))
+    for (const llvm::json::Value &variant : *variants)
+      addExtensions(objectOf(variant), extensions);
   for (StringRef key : {"isa", "weightsChecksum"})
     facts->erase(key);
   std::string text;
@@ -74,7 +87,7 @@ struct Description {
 Description::Description(std::string found) {
   perpend_tables head;
   std::memcpy(&head, found.data(), sizeof head);
-  const std::string descriptor = descriptorIn(found, head);
+  const std::string descriptor = descriptorIn(found, head, library.extensions);
   head.descriptor = static_cast<uint32_t>(found.size());
   head.isa = head.segments = {};
   found += descriptor;
@@ -112,17 +125,46 @@ const ForeignLibrary *foreignLibraryOf(const perpend_model *model) {
   if (whole->unload != freeDescription)
     return nullptr;
   const ForeignLibrary &library = static_cast<const Description *>(whole->handle)->library;
-  return library.architecture ? &library : nullptr;
+  return library.architecture || library.program ? &library : nullptr;
+}
+
+/// Null, printed: the runtime refuses the tables.
+static ModelOwner modelOf(std::string tables) {
+  auto description = std::make_unique<Description>(std::move(tables));
+  perpend_model *model = nullptr;
+  if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
+    return fail(perpend_error_message()), nullptr;
+  model->handle = description.release();
+  model->unload = freeDescription;
+  return ModelOwner(model);
+}
+
+static ModelOwner loadAcceleratorProgram(StringRef path) {
+  llvm::Expected<std::unique_ptr<target::Program>> program = target::loadProgram(path);
+  if (!program)
+    return fail(program.takeError()), nullptr;
+  if ((*program)->tables().size() < sizeof(perpend_tables))
+    return fail("'" + path + "' has no tables of a model", "compile the model again"), nullptr;
+  ModelOwner model = modelOf((*program)->tables().str());
+  if (model)
+    static_cast<Description *>(model->handle)->library.program = std::move(*program);
+  return model;
 }
 
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
+  if (target::acceleratorOfFile(path))
+    return loadAcceleratorProgram(path);
   const target::Architecture *architecture = foreignArchitectureOf(path);
   if (!architecture)
     return loadLibrary(path);
   std::string refusal;
   ModelOwner model = describeLibrary(path, refusal);
-  if (model && model->unload == freeDescription)
-    static_cast<Description *>(model->handle)->library = {path.str(), architecture, variant.str()};
+  if (model && model->unload == freeDescription) {
+    ForeignLibrary &library = static_cast<Description *>(model->handle)->library;
+    library.path = path.str();
+    library.architecture = architecture;
+    library.variant = variant.str();
+  }
   return model;
 }
 
@@ -138,12 +180,8 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
     tables = tablesIn(path);
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
-  auto description = std::make_unique<Description>(std::move(tables));
-  if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
-    return fail(perpend_error_message()), nullptr;
-  model->handle = description.release();
-  model->unload = freeDescription;
+  ModelOwner described = modelOf(std::move(tables));
   refusal.resize(std::min(refusal.size(), refusal.find("; hint: ")));
-  return ModelOwner(model);
+  return described;
 }
 } // namespace perpend::cli

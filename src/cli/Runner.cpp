@@ -3,6 +3,7 @@
 #include "cli/Runner.h"
 
 #include "target/Link.h"
+#include "target/Program.h"
 #include "target/cpu/Architecture.h"
 
 #include "runner/Wire.h"
@@ -58,13 +59,18 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
          "apt-get install " + architecture.emulatorPackages.str() + ", or name another runner with --runner");
     return {};
   }
-  return {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
+  words = {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
+  if (architecture.emulatorOptions)
+    llvm::append_range(words, architecture.emulatorOptions(library.extensions));
+  return words;
 }
 
 bool announceRunner(const perpend_model *model) {
   const ForeignLibrary *library = foreignLibraryOf(model);
   if (!library)
     return true;
+  if (library->program)
+    return llvm::outs() << library->program->runner() << "\n", true;
   std::vector<std::string> words = commandFor(*library);
   if (words.empty())
     return false;

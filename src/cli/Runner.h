@@ -14,7 +14,8 @@
 
 namespace perpend::target {
 struct Architecture;
-}
+class Program;
+} // namespace perpend::target
 
 namespace perpend::cli {
 
@@ -22,8 +23,10 @@ namespace perpend::cli {
 struct ForeignLibrary {
   std::string path;
   const target::Architecture *architecture = nullptr;
-  std::string variant;            ///< of a library for several machines; empty: it chooses
-  mutable bool isRefused = false; ///< no runner starts it, and it has been said why
+  std::shared_ptr<target::Program> program; ///< of an accelerator, in place of an architecture
+  std::string variant;                 ///< of a library for several machines; empty: it chooses
+  std::vector<std::string> extensions; ///< that its code needs, of all machines
+  mutable bool isRefused = false;      ///< no runner starts it, and it has been said why
 };
 
 /// What the option --runner and the environment variable PERPEND_RUNNER are.

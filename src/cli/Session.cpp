@@ -6,6 +6,8 @@
 #include "runner/Wire.h"
 #include "runtime/Model.h"
 
+#include "target/Program.h"
+
 namespace perpend::cli {
 
 void failRun(std::string message, StringRef advice) {
@@ -44,10 +46,27 @@ private:
   std::unique_ptr<Runner> runner;
   std::vector<Array> kept; ///< the states
 };
+
+/// Of a program of an accelerator, whose shapes are numbers.
+class ProgramSession : public Session {
+public:
+  ProgramSession(perpend_model *model, std::shared_ptr<target::Program> program)
+      : model(model), program(std::move(program)) {}
+
+  std::optional<std::vector<Array>> run(ArrayRef<Array> inputs, StringRef advice) override;
+  std::optional<std::vector<Array>> states() override { return std::vector<Array>(); }
+  std::optional<std::vector<llvm::SmallVector<int64_t>>> outputShapes(ArrayRef<perpend_tensor> inputs) override;
+
+private:
+  perpend_model *model;
+  std::shared_ptr<target::Program> program;
+};
 } // namespace
 
 std::unique_ptr<Session> Session::create(perpend_model *model, int64_t threads) {
   if (const ForeignLibrary *library = foreignLibraryOf(model)) {
+    if (library->program)
+      return std::make_unique<ProgramSession>(model, library->program);
     if (library->isRefused)
       return nullptr;
     std::unique_ptr<Runner> runner = Runner::start(*library, model->tables.entry.name, threads);
@@ -106,5 +125,52 @@ std::optional<std::vector<llvm::SmallVector<int64_t>>> ForeignSession::outputSha
   for (const Array &output : *all)
     shapes.push_back(output.shape);
   return shapes;
+}
+
+static llvm::SmallVector<int64_t> shapeOf(const perpend_tensor_info &info) {
+  return llvm::SmallVector<int64_t>(ArrayRef(info.dims, static_cast<size_t>(info.rank)));
+}
+
+std::optional<std::vector<llvm::SmallVector<int64_t>>> ProgramSession::outputShapes(ArrayRef<perpend_tensor> inputs) {
+  std::vector<llvm::SmallVector<int64_t>> shapes;
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i)
+    shapes.push_back(shapeOf(*perpend_model_output(model, i)));
+  return shapes;
+}
+
+static ArrayRef<char> bytesOf(const Array &array) {
+  return {reinterpret_cast<const char *>(array.bytes.get()), static_cast<size_t>(array.sizeBytes())};
+}
+
+/// Empty: the input fits.
+static std::string misfitOf(const Array &input, const perpend_tensor_info &info) {
+  if (input.type == info.type && ArrayRef(input.shape) == ArrayRef(shapeOf(info)))
+    return "";
+  return "input '" + std::string(info.name) + "': expected " + arrays::typeText(info.type, shapeOf(info)) + ", got " +
+         arrays::typeText(input);
+}
+
+std::optional<std::vector<Array>> ProgramSession::run(ArrayRef<Array> inputs, StringRef advice) {
+  std::vector<ArrayRef<char>> values;
+  for (auto [number, input] : llvm::enumerate(inputs)) {
+    if (std::string misfit = misfitOf(input, *perpend_model_input(model, static_cast<int32_t>(number))); !misfit.empty())
+      return failRun(misfit, advice), std::nullopt;
+    values.push_back(bytesOf(input));
+  }
+  std::vector<target::ProgramOutput> results;
+  for (int32_t i = 0; i < perpend_model_output_count(model); ++i) {
+    const perpend_tensor_info &info = *perpend_model_output(model, i);
+    llvm::SmallVector<int64_t> shape = shapeOf(info);
+    results.push_back({static_cast<unsigned>(perpend_type_size_bytes(info.type)), {shape.begin(), shape.end()}, {}});
+  }
+  if (llvm::Error error = program->run(values, results))
+    return failRun(llvm::toString(std::move(error)), advice), std::nullopt;
+  std::vector<Array> outputs;
+  for (auto [number, result] : llvm::enumerate(results)) {
+    const perpend_tensor_info &info = *perpend_model_output(model, static_cast<int32_t>(number));
+    outputs.push_back(Array::allocate(info.type, result.shape));
+    std::memcpy(outputs.back().bytes.get(), result.bytes.data(), result.bytes.size());
+  }
+  return outputs;
 }
 } // namespace perpend::cli

@@ -14,6 +14,7 @@
 #include "compiler/Description.h"
 #include "graph/passes/FoldedConstants.h"
 #include "support/MappedFile.h"
+#include "target/ProgramMaker.h"
 #include "target/ScratchDirectory.h"
 #include "target/SharedWeights.h"
 #include "tile/intrinsics/Intrinsic.h"
@@ -21,6 +22,8 @@
 #include "tune/Database.h"
 
 #include "llvm/IR/Module.h"
+
+#include <chrono>
 
 namespace perpend {
 
@@ -85,6 +88,7 @@ private:
     return {target, options.optLevel, options.checked, options.unpacked, options.precision, options.plan};
   }
   mlir::LogicalResult dump(const Phase &phase);
+  void lowerMain();
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);
   mlir::LogicalResult readSchedules();
@@ -104,6 +108,10 @@ private:
                                    ArtifactParts &parts);
   mlir::LogicalResult describeFiles(llvm::StringRef output);
   mlir::LogicalResult writeCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
+  /// The scalar code of an accelerator's program.
+  mlir::LogicalResult writeScalarCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
+  mlir::LogicalResult writeProgram(llvm::StringRef output);
+  void noteArtifact(llvm::StringRef output, std::chrono::steady_clock::time_point start);
   mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
   mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
   /// Links the artifact, and writes its C header and the file of its weights.
@@ -127,6 +135,7 @@ private:
   target::SharedWeights *shared = nullptr; ///< where there are several machines
   size_t number = 0;                       ///< of this one among them
   target::WeightMemory *memory = nullptr;  ///< where the weights stay in the process
+  std::unique_ptr<target::ProgramMaker> maker; ///< of an accelerator's program; null: the artifact is code
   /// Weights are read where the model's file has them.
   support::FileWatch watch;
   /// The constants of the caller's module. Other modules cloned from it may still use them.

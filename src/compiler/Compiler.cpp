@@ -50,7 +50,8 @@ ArtifactKind artifactKindOf(StringRef path, bool wantsExecutable) {
 
 Compilation::Compilation(ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
                          CompileReport *report)
-    : module(module), options(options), target(target), report(report), dumpFolder(options.dumpPhases) {
+    : module(module), options(options), target(target), report(report), dumpFolder(options.dumpPhases),
+      maker(target::makerOf(target)) {
   module.walk([&](graph::ConstantOp constant) {
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
       if (AsmResourceBlob *blob = resource.getRawHandle().getBlob()) {
@@ -237,11 +238,37 @@ LogicalResult Compilation::afterPhase(const Phase &phase, double seconds) {
       return failure();
   if (phase.after && failed((this->*phase.after)()))
     return failure();
-  return dumpFolder.empty() ? success() : dump(phase);
+  if (!dumpFolder.empty() && failed(dump(phase)))
+    return failure();
+  if (maker && phase.after == &PhaseListener::afterMemoryIsPlanned && phase.name != options.stopAfter)
+    lowerMain();
+  return success();
+}
+
+/// Code of an accelerator's scalar core sees one memory. It has main only where the program does not order its steps.
+void Compilation::lowerMain() {
+  for (host::EntryOp entry : host::entriesOf(module)) {
+    if (!maker->needsMain()) {
+      for (Operation &op : llvm::make_early_inc_range(llvm::reverse(entry.getBody().front())))
+        if (!isa<host::ReturnOp>(op))
+          op.erase();
+      continue;
+    }
+    entry.walk([&](Operation *op) {
+      for (Value result : op->getResults()) {
+        if (auto place = dyn_cast<host::PlaceType>(result.getType()))
+          result.setType(host::PlaceType::get(place.getTensor()));
+        else if (isa<host::MemoryType>(result.getType()))
+          result.setType(host::MemoryType::get(module.getContext(), StringAttr::get(module.getContext(), host::hostMemory)));
+      }
+    });
+  }
 }
 
 LogicalResult Compilation::afterKernelsAreMade() {
   attachSchedules();
+  if (maker && failed(maker->takeKernels(module)))
+    return failure();
   return database ? attachRecords() : success();
 }
 
@@ -255,7 +282,7 @@ LogicalResult Compilation::afterMemoryIsPlanned() {
     host::keepInFiles(module);
   if (report)
     report->kernels = kernelFactsOf(module);
-  if (failed(describe()))
+  if (failed(describe()) || (maker && failed(maker->takePlan(module))))
     return failure();
   if (shared)
     shareWeights();

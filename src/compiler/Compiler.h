@@ -69,6 +69,7 @@ struct CompileReport {
   /// Empty for one machine. For several: one entry each, in order of preference; then `kernels` is empty, descriptor
   /// and precision are those of the first machine, and arenaBytes is the maximum.
   std::vector<MachineReport> machines;
+  std::vector<std::string> units; ///< of an accelerator's program: what its units compute, and what they do not
   /// Of an artifact without weights of its own: those in the process, which its user keeps.
   std::vector<target::WeightMemory::Piece> weights;
 };

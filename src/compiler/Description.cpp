@@ -200,6 +200,8 @@ static void describePlan(host::EntryOp entry, EntryDescription &table) {
   table.growingCount = entry.roomCount();
   table.staticOffsets.emplace();
   for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
+    if (buffer.getMemory().getType().getMemory() != host::hostMemory)
+      continue; // the runtime has one arena
     llvm::append_range(table.lifetimes, buffer.getLive().value_or(ArrayRef<int64_t>{0, 0}));
     if (!buffer.getOffset())
       table.staticOffsets.reset();

@@ -62,6 +62,13 @@ static void prepareKernels(llvm::Module &module, const target::TargetInfo &targe
   }
 }
 
+/// The accelerator's program calls what the runtime would.
+static void exposeEntries(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    if (function.hasFnAttribute(target::kernelEntryAttribute))
+      function.setLinkage(llvm::GlobalValue::ExternalLinkage);
+}
+
 std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context) {
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
@@ -78,7 +85,9 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
       return nullptr;
     }
   prepareKernels(*ir, target);
-  if (shared)
+  if (maker)
+    exposeEntries(*ir);
+  else if (shared)
     target::exposeFunctions(*ir, table);
   else
     target::addModuleTable(*ir, table);
@@ -294,7 +303,67 @@ LogicalResult Compilation::finish(const target::ScratchDirectory &scratch, const
   return kind == ArtifactKind::Executable ? success() : writeHeader(scratch, output);
 }
 
+//===----------------------------------------------------------------------===//
+// Programs of accelerators
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compilation::writeScalarCode(const target::ScratchDirectory &scratch, ArtifactParts &parts) {
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> ir = translate(context);
+  if (!ir)
+    return failure();
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  if (llvm::Error error = target::emitObject(*ir, target, llvmLevel(), stream))
+    return fail(std::move(error));
+  llvm::Expected<std::string> path = scratch.write("scalar.o", StringRef(object.data(), object.size()));
+  if (!path)
+    return fail(path.takeError());
+  parts.objects.push_back(*path);
+  return success();
+}
+
+LogicalResult Compilation::writeProgram(StringRef output) {
+  auto start = std::chrono::steady_clock::now();
+  auto scratch = target::ScratchDirectory::createBeside(output);
+  if (!scratch)
+    return fail(scratch.takeError());
+  ArtifactParts parts;
+  if (failed(writeScalarCode(*scratch, parts)))
+    return failure();
+  description.table.descriptor = descriptorOf(description, target);
+  if (llvm::Error error = writeTables(description, target))
+    return fail(std::move(error));
+  target::ProgramParts program{parts.objects, description.table.tables, description.blobs(),
+                               description.table.weightsBytes};
+  const std::string unfinished = scratch->pathOf("program");
+  if (llvm::Error error = maker->write(program, unfinished))
+    return fail(std::move(error));
+  if (failed(checkFiles()))
+    return failure();
+  if (llvm::Error error = target::moveIntoPlace(unfinished, output))
+    return fail(std::move(error));
+  noteArtifact(output, start);
+  return success();
+}
+
+void Compilation::noteArtifact(StringRef output, std::chrono::steady_clock::time_point start) {
+  if (!report)
+    return;
+  std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+  report->times.push_back({"emit", seconds.count()});
+  report->descriptor = description.table.descriptor;
+  report->weightsBytes = description.table.weightsBytes;
+  report->weightsFiles = description.filePaths();
+  report->arenaBytes = description.arenaBytes();
+  (void)llvm::sys::fs::file_size(output, report->artifactBytes);
+  if (maker)
+    report->units = maker->report();
+}
+
 LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
+  if (maker)
+    return writeProgram(output);
   auto scratch = target::ScratchDirectory::createBeside(output);
   if (!scratch)
     return fail(scratch.takeError());
@@ -311,15 +380,7 @@ LogicalResult Compilation::write(ArtifactKind kind, StringRef output) {
     return fail(std::move(error));
   if (failed(writeCode(*scratch, parts)) || failed(finish(*scratch, parts, kind, output)))
     return failure();
-  if (report) {
-    std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    report->times.push_back({"emit", seconds.count()});
-    report->descriptor = description.table.descriptor;
-    report->weightsBytes = description.table.weightsBytes;
-    report->weightsFiles = description.filePaths();
-    report->arenaBytes = description.arenaBytes();
-    (void)llvm::sys::fs::file_size(output, report->artifactBytes);
-  }
+  noteArtifact(output, start);
   return success();
 }
 } // namespace perpend

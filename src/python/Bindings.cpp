@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "python/Accelerators.h"
 #include "python/Attributes.h"
 #include "python/ChatTemplates.h"
 #include "python/Evaluation.h"
@@ -558,6 +559,7 @@ NB_MODULE(_perpend, module) {
   perpend::python::bindSchedules(module);
   perpend::python::bindFrozenTensors(module);
   perpend::python::bindTokenizer(module);
+  perpend::python::bindAccelerators(module);
   perpend::python::bindTuning(module);
   perpend::python::bindSampling(module);
   perpend::python::bindChatTemplates(module);

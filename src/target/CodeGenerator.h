@@ -15,6 +15,8 @@ struct CodeGenerator {
   std::string triple;     ///< e.g. "x86_64-unknown-linux-gnu"; empty: no code is made, the interpreter runs it
   std::string cpu;        ///< LLVM's -mcpu
   std::string attributes; ///< LLVM's -mattr on top of cpu, may be empty
+  /// Whose programs artifacts are (Accelerator.h), which contain this code; empty: they are this code.
+  std::string accelerator = "";
 };
 
 } // namespace perpend::target

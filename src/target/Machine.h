@@ -97,6 +97,7 @@ struct Machine {
   unsigned vectorRegisters = 0;
   bool fusesMultiplyAdds = false; ///< has fused multiply-add instructions
   unsigned fmaPerCycle = 0;       ///< vector multiply-adds per cycle
+  unsigned cyclesOfWord = 0;      ///< in which a loaded word of several elements reaches all lanes; 0: by the load
   double accessesPerCycle = 2;    ///< sustained loads and stores of vectors per cycle
   double cyclesOfSum = 4;         ///< latency of an addition
   unsigned gemmRows = 0;          ///< rows of a register tile of f32, two vectors wide; 0: none

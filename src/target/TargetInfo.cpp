@@ -6,10 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/TargetInfo.h"
+#include "target/Accelerator.h"
 #include "target/DetectHost.h"
 #include "target/IntrinsicTexts.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/riscv/RiscV.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -78,13 +80,13 @@ Machine machineWith(const Architecture &architecture, const StringMap<bool> &fea
   return machine;
 }
 
-Machine machineOf(const Entry &entry, const FeatureChanges &changes) {
+StringMap<bool> featuresWith(const Entry &entry, const FeatureChanges &changes) {
   StringMap<bool> enabled = featuresOf(entry);
   for (bool on : {true, false}) // switching off overrides what switching on implies
     for (const auto &[feature, wanted] : changes)
       if (wanted == on)
         entry.architecture().setFeature(feature, on, enabled);
-  return machineWith(entry.architecture(), enabled);
+  return enabled;
 }
 
 /// Difference of two processors: the number of features that only one of them has.
@@ -174,9 +176,16 @@ std::string featureText(const FeatureChanges &changes) {
               ",");
 }
 
-/// For LLVM.
-std::string codeFeatures(const Architecture &architecture, const FeatureChanges &changes) {
-  return featureText(changes) + (changes.empty() ? "" : ",") + architecture.attributes.str();
+CodeGenerator codeOf(const Entry &entry, const FeatureChanges &changes, const StringMap<bool> &features) {
+  const Architecture &architecture = entry.architecture();
+  CodeGenerator code;
+  if (architecture.codeFor)
+    code = architecture.codeFor(cpuOf(entry), features);
+  else
+    code = {"", cpuOf(entry).str(),
+            featureText(changes) + (changes.empty() ? "" : ",") + architecture.attributes.str()};
+  code.triple = architecture.triple.str();
+  return code;
 }
 
 constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
@@ -231,10 +240,10 @@ std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
 }
 
 TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
-  const Architecture &architecture = entry.architecture();
+  const StringMap<bool> features = featuresWith(entry, changes);
   TargetInfo info;
-  static_cast<Machine &>(info) = machineOf(entry, changes);
-  info.code = {architecture.triple.str(), cpuOf(entry).str(), codeFeatures(architecture, changes)};
+  static_cast<Machine &>(info) = machineWith(entry.architecture(), features);
+  info.code = codeOf(entry, changes, features);
   info.name = canonicalText(entry, changes, caches);
   info.levels = {{threadLevel.str()}};
   info.memories = memoriesOf(entry, caches);
@@ -295,6 +304,8 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   SmallVector<StringRef> parts;
   text.split(parts, ',');
   const StringRef wanted = parts.front().trim();
+  if (std::optional<Expected<TargetInfo>> accelerator = resolveAccelerator(text.trim()))
+    return std::move(*accelerator);
   std::string host;
   if (wanted == "host") {
     host = describeHost(detectHost());
@@ -306,7 +317,9 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
   const Entry *entry = findEntry(parts.front().trim());
   if (!entry) {
     std::vector<StringRef> names = targetNames();
+    const std::vector<std::string> more = acceleratorTargets();
     names.insert(names.begin(), "host");
+    names.insert(names.end(), more.begin(), more.end());
     return createStringError(
         formatv("unknown target '{0}'\nhint: {1}targets: {2}", wanted, guess(wanted, names), join(names, ", ")));
   }
@@ -327,6 +340,16 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
 static bool isChange(StringRef item) {
   return item.starts_with("+") || item.starts_with("-") || item.contains('=') || is_contained(cacheNames, item) ||
          is_contained(namesOf(architectures()), item);
+}
+
+static bool isSameKind(const CodeGenerator &a, const CodeGenerator &b) {
+  return a.triple == b.triple && a.accelerator.empty() && b.accelerator.empty();
+}
+
+/// For errors.
+static StringRef kindOf(const TargetInfo &target) {
+  const Architecture *architecture = architectureOf(target.code);
+  return !target.code.accelerator.empty() || !architecture ? StringRef(target.name) : architecture->name;
 }
 
 static bool isPreferred(const TargetInfo &a, const TargetInfo &b) {
@@ -355,11 +378,10 @@ Expected<std::vector<TargetInfo>> resolveTargets(StringRef text) {
     if (any_of(targets, [&](const TargetInfo &other) { return other.name == target->name; }))
       return createStringError(
           formatv("target '{0}': it names the machine '{1}' twice\nhint: leave one of them out", text, target->name));
-    if (!targets.empty() && targets.front().code.triple != target->code.triple)
+    if (!targets.empty() && !isSameKind(targets.front().code, target->code))
       return createStringError(formatv("target '{0}': expected machines of one architecture, got {1} and {2}\n"
                                        "hint: compile an artifact for each",
-                                       text, architectureOf(targets.front().code)->name,
-                                       architectureOf(target->code)->name));
+                                       text, kindOf(targets.front()), kindOf(*target)));
     targets.insert(upper_bound(targets, *target, isPreferred), std::move(*target));
   }
   return targets;

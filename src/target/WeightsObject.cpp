@@ -63,6 +63,7 @@ void writeHeader(raw_ostream &stream, const Architecture &architecture, const La
   header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
   header.e_type = ELF::ET_REL;
   header.e_machine = architecture.elfMachine;
+  header.e_flags = architecture.elfFlags;
   header.e_version = ELF::EV_CURRENT;
   header.e_shoff = layout.sections;
   header.e_ehsize = sizeof(ELF::Elf64_Ehdr);

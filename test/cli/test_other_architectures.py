@@ -8,23 +8,60 @@ import re
 import struct
 import subprocess
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import onnx
 import pytest
 from cli.test_machines import save_block
 from cli.tool import BUILD, DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
-from conformance.onnx_foreign import missing
+from conformance.onnx_foreign import emulator, missing
 from onnx import TensorProto, helper, numpy_helper
 
-ARCHITECTURE = "aarch64"
-FOLDER = "/usr/aarch64-linux-gnu"
-EM_AARCH64, EM_X86_64 = 183, 62
-needs_runtime = pytest.mark.skipif(
-    not (BUILD / "lib" / ARCHITECTURE / "libperpend_runtime.a").exists(), reason="the runtime was not built for aarch64"
+
+class Facts(NamedTuple):
+    machine: int  # ELF's number
+    loader: bytes
+    libc: bytes  # the first version
+    processor: str  # a target
+    others: tuple[str, ...]  # more of them, the base level first
+
+
+ARCHITECTURES = {
+    "aarch64": Facts(183, b"/lib/ld-linux-aarch64.so.1", b"GLIBC_2.17", "cortex-a76", ("aarch64", "neoverse-v1")),
+    "riscv64": Facts(
+        243,
+        b"/lib/ld-linux-riscv64-lp64d.so.1",
+        b"GLIBC_2.27",
+        "rv64gcv",
+        ("riscv64", "rv64gcv_zvl256b", "spacemit-x60"),
+    ),
+}
+
+
+def where(why: str, *values: object) -> object:
+    return pytest.param(*values, marks=pytest.mark.skipif(bool(why), reason=why))
+
+
+def each(reason_of) -> list[object]:  # type: ignore[no-untyped-def]
+    return [where(reason_of(name), name) for name in ARCHITECTURES]
+
+
+def without_runtime(architecture: str) -> str:
+    is_there = (BUILD / "lib" / architecture / "libperpend_runtime.a").exists()
+    return "" if is_there else f"the runtime was not built for {architecture}"
+
+
+needs_runtime = pytest.mark.parametrize("architecture", each(without_runtime))
+emulated = pytest.mark.parametrize("architecture", each(missing))
+emulated_targets = pytest.mark.parametrize(
+    ("architecture", "target"),
+    [
+        where(missing(name), name, target)
+        for name, facts in ARCHITECTURES.items()
+        for target in (facts.processor, *facts.others)
+    ],
 )
-reason = missing(ARCHITECTURE)
-emulated = pytest.mark.skipif(bool(reason), reason=reason)
 
 
 def machine_of(path: Path) -> int:
@@ -35,25 +72,26 @@ def machine_of(path: Path) -> int:
 
 
 @needs_runtime
-def test_every_kind_of_artifact_is_of_the_architecture(tmp_path: Path) -> None:
-    tiny = save_tiny(tmp_path)
+def test_every_kind_of_artifact_is_of_the_architecture(tmp_path: Path, architecture: str) -> None:
+    tiny, facts = save_tiny(tmp_path), ARCHITECTURES[architecture]
     for name in ("m.so", "m.a"):
-        succeed("compile", tiny, "-o", tmp_path / name, "--target", "cortex-a76", folder=tmp_path)
-    succeed("compile", tiny, "--exe", "-o", tmp_path / "m", "--target", "cortex-a76", folder=tmp_path)
+        succeed("compile", tiny, "-o", tmp_path / name, "--target", facts.processor, folder=tmp_path)
+    succeed("compile", tiny, "--exe", "-o", tmp_path / "m", "--target", facts.processor, folder=tmp_path)
     for name in ("m.so", "m.a", "m"):
-        assert machine_of(tmp_path / name) == EM_AARCH64, name
+        assert machine_of(tmp_path / name) == facts.machine, name
     library, program = (tmp_path / "m.so").read_bytes(), (tmp_path / "m").read_bytes()
-    assert b"/lib/ld-linux-aarch64.so.1\0" in program
+    assert facts.loader + b"\0" in program
     for content in (library, program):
-        assert b"GLIBC_2.17\0" in content and b"GLIBC_2.2.5\0" not in content
+        assert facts.libc + b"\0" in content and b"GLIBC_2.2.5\0" not in content
         assert b"__aarch64_" not in content, "functions of a compiler's own library"
 
 
 @needs_runtime
-def test_a_foreign_artifact_is_described(tmp_path: Path) -> None:
-    succeed("compile", DIGITS, "-o", tmp_path / "m.so", "--target", "neoverse-n1", folder=tmp_path)
+def test_a_foreign_artifact_is_described(tmp_path: Path, architecture: str) -> None:
+    target = ARCHITECTURES[architecture].processor
+    succeed("compile", DIGITS, "-o", tmp_path / "m.so", "--target", target, folder=tmp_path)
     text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
-    assert "not here" in text and "got one for aarch64" in text
+    assert "not here" in text and f"got one for {architecture}" in text
     assert "image: f32 [n, 1, 8, 8]" in text
 
 
@@ -63,6 +101,9 @@ def test_targets_of_both_are_listed(tmp_path: Path) -> None:
     assert "\ncortex-a76: 32 vectors of 16 bytes" in text
     line = next(line for line in text.splitlines() if line.startswith("neoverse-v1: "))
     assert {"dotprod", "bf16", "i8mm"} <= set(line.split(" isa ")[1].split(";")[0].split())
+    assert "\nriscv64: 32 vectors of 0 bytes" in text and "\nrv64gcv_zvl256b: 32 vectors of 32 bytes" in text
+    line = next(line for line in text.splitlines() if line.startswith("spacemit-x60: "))
+    assert {"v", "zvfh", "zvl256b", "zba"} <= set(line.split(" isa ")[1].split(";")[0].split())
 
 
 def test_machines_of_two_architectures_are_refused(tmp_path: Path) -> None:
@@ -74,55 +115,71 @@ def test_machines_of_two_architectures_are_refused(tmp_path: Path) -> None:
         assert expected in reject(*arguments, folder=tmp_path, code=USAGE_ERROR)
 
 
-def test_without_the_runtime_the_error_names_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("architecture", ARCHITECTURES)
+def test_without_the_runtime_the_error_names_the_cure(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str
+) -> None:
     runtime = tmp_path / "runtime"
     runtime.mkdir()
     for file in (BUILD / "lib").iterdir():
-        if file.name != ARCHITECTURE:
+        if file.name != architecture:
             (runtime / file.name).symlink_to(file)
     monkeypatch.setenv("PERPEND_RUNTIME_DIR", str(runtime))
-    text = reject("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
-    assert "this installation has no libperpend_runtime.a for aarch64\nhint: `./dev setup`" in text
+    text = reject("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", architecture, folder=tmp_path)
+    assert re.search(rf"this installation has no libperpend_\w+\.a for {architecture}\nhint: `\./dev setup`", text)
     lines = succeed("targets", folder=tmp_path).splitlines()
     marked = [line.split(":")[0] for line in lines if line.endswith("which has no runtime for it")]
-    assert "cortex-a76" in marked and "x86-64" not in marked
+    assert ARCHITECTURES[architecture].processor in marked and "x86-64" not in marked
 
 
 @needs_runtime
 class TestRefusals:
-    def test_times_of_an_emulator_are_none(self, tmp_path: Path) -> None:
+    def test_times_of_an_emulator_are_none(self, tmp_path: Path, architecture: str) -> None:
         tiny = save_tiny(tmp_path)
-        text = reject("bench", tiny, "--target", "aarch64", folder=tmp_path)
+        text = reject("bench", tiny, "--target", architecture, folder=tmp_path)
         assert "an emulator's times say nothing" in text and "hint: " in text
-        text = reject("run", tiny, "--target", "aarch64", "--repeat", 2, folder=tmp_path)
+        text = reject("run", tiny, "--target", architecture, "--repeat", 2, folder=tmp_path)
         assert "option '--repeat'" in text
 
-    def test_no_emulator(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
+    def test_no_emulator(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str) -> None:
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", architecture, folder=tmp_path)
         monkeypatch.setenv("PATH", str(tmp_path))
         monkeypatch.delenv("PERPEND_RUNNER", raising=False)
         text = reject("run", tmp_path / "m.so", folder=tmp_path)
-        assert "m.so' is for aarch64, and this machine is x86-64; the emulator 'qemu-aarch64-static'" in text
+        program = f"qemu-{architecture}-static"
+        assert f"m.so' is for {architecture}, and this machine is x86-64; the emulator '{program}'" in text
         assert "hint: apt-get install qemu-user-static" in text
 
-    def test_a_runner_that_is_none(self, tmp_path: Path) -> None:
-        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "aarch64", folder=tmp_path)
+    def test_a_runner_that_is_none(self, tmp_path: Path, architecture: str) -> None:
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", architecture, folder=tmp_path)
         text = reject("run", tmp_path / "m.so", "--runner", "no-such-program", folder=tmp_path)
         assert "the runner 'no-such-program' is no program\nhint: " in text
         text = reject("run", tmp_path / "m.so", "--runner", "false", folder=tmp_path)
         assert "the runner 'false' ended before it answered: exit status 1" in text
-        text = reject("check", save_tiny(tmp_path), "--target", "aarch64", "--runner", "false", folder=tmp_path)
+        text = reject("check", save_tiny(tmp_path), "--target", architecture, "--runner", "false", folder=tmp_path)
         assert "ended before it answered" in text
 
-    @emulated
-    def test_a_processor_without_the_extensions(self, tmp_path: Path) -> None:
-        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1", folder=tmp_path)
-        old = f"qemu-aarch64-static -cpu cortex-a53 -L {FOLDER}"
-        assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
-        succeed(
-            "compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "neoverse-v1,aarch64", folder=tmp_path
+
+@pytest.mark.parametrize(
+    ("architecture", "cpu", "machines"),
+    [
+        where(missing(name), name, cpu, machines)
+        for name, cpu, machines in (
+            ("aarch64", "cortex-a53", "neoverse-v1,aarch64"),
+            ("riscv64", "rv64", "rv64gcv,riscv64"),
+            ("riscv64", "rv64,v=true,vext_spec=v1.0,vlen=128", "rv64gcv_zvl256b,rv64gcv"),
+            ("riscv64", "rv64,v=true,vext_spec=v1.0,vlen=512", "spacemit-x60,rv64gcv_zvl256b"),
         )
-        assert "runs through qemu" in succeed("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
+    ],
+)
+def test_a_processor_without_the_extensions(tmp_path: Path, architecture: str, cpu: str, machines: str) -> None:
+    old = f"{emulator(architecture)[0]} -cpu {cpu} -L /usr/{architecture}-linux-gnu"
+    for target in (machines.split(",")[0], machines):
+        succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", target, folder=tmp_path)
+        if target == machines:
+            assert "runs through qemu" in succeed("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
+        else:
+            assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
 
 
 def save_integers(folder: Path) -> Path:
@@ -199,43 +256,73 @@ def test_kernels_use_the_instructions_of_the_machine(tmp_path: Path) -> None:
     assert not re.search(r"\bz\d+\.s\b", text), "no vectors whose length is not known"
 
 
-@emulated
-@pytest.mark.parametrize("target", ["aarch64", "cortex-a76", "neoverse-v1"])
+def inner_loops(assembly: str, instruction: str) -> list[str]:
+    """The basic blocks that end with a jump to themselves and have the instruction."""
+    parts = re.split(r"^(\.LBB\w+):\n", assembly, flags=re.MULTILINE)
+    blocks = zip(parts[1::2], parts[2::2], strict=True)
+    loops = (re.split(rf"\tb\w+\t.*{re.escape(name)}\n", text, maxsplit=1) for name, text in blocks)
+    return [loop[0] for loop in loops if len(loop) > 1 and f"\t{instruction}\t" in loop[0]]
+
+
+@pytest.mark.parametrize(("target", "bytes_"), [("rv64gcv", 16), ("rv64gcv_zvl256b", 32)])
+def test_the_loops_of_products_change_no_type_of_vectors(tmp_path: Path, target: str, bytes_: int) -> None:
+    for make, instruction in ((save_block, "vfmacc.vf"), (save_integers, "vmacc.vx")):
+        text = succeed("inspect", make(tmp_path), "--stage", "asm", "--target", target, folder=tmp_path)
+        loops = inner_loops(text, instruction)
+        assert loops, f"{instruction}: a number times a vector\n{text}"
+        best = max(loops, key=lambda loop: loop.count(instruction))
+        assert "vset" not in best and "vslide" not in best and "vrgather" not in best, best
+        assert f"vsetivli\tzero, {bytes_ // 4}, e32, m1" in text
+
+
+def test_without_vectors_there_are_none(tmp_path: Path) -> None:
+    text = succeed("inspect", save_block(tmp_path), "--stage", "asm", "--target", "riscv64", folder=tmp_path)
+    assert "\tfmadd.s\t" in text and not re.search(r"\tv(set|l|s|f)\w*\.?\w*\t", text)
+    text = succeed("inspect", save_block(tmp_path), "--stage", "asm", "--target", "spacemit-x60,-v", folder=tmp_path)
+    assert "\tfmadd.s\t" in text and "\tvset" not in text
+
+
+@emulated_targets
 @pytest.mark.parametrize("make", [save_block, save_integers, save_convolutions, save_loop])
-def test_models_compute_the_same(tmp_path: Path, make, target: str) -> None:  # type: ignore[no-untyped-def]
+def test_models_compute_the_same(tmp_path: Path, make, architecture: str, target: str) -> None:  # type: ignore[no-untyped-def]
     text = succeed("check", make(tmp_path), "--target", target, "--against", "interpreter", folder=tmp_path)
-    assert text.startswith("emulated by qemu-aarch64-static: code for aarch64\n")
+    assert text.startswith(f"emulated by qemu-{architecture}-static: code for {architecture}\n")
     assert text.endswith("the outputs agree\n")
 
 
 @emulated
-def test_every_variant_is_checked(tmp_path: Path) -> None:
-    text = succeed("check", DIGITS, "--target", "aarch64,neoverse-v1,cortex-a76", folder=tmp_path)
-    assert text.count("the outputs agree") == 3
-    for name in ("aarch64", "neoverse-v1", "cortex-a76"):
+def test_every_variant_is_checked(tmp_path: Path, architecture: str) -> None:
+    facts = ARCHITECTURES[architecture]
+    machines = (*facts.others, facts.processor)
+    text = succeed("check", DIGITS, "--target", ",".join(machines), folder=tmp_path)
+    assert text.count("the outputs agree") == len(machines)
+    for name in machines:
         assert f"\n{name} against interpreter:\n" in text
 
 
 @emulated
-def test_integers_have_the_same_bits_as_here(tmp_path: Path) -> None:
-    model = save_integers(tmp_path)
+def test_integers_have_the_same_bits_as_here(tmp_path: Path, architecture: str) -> None:
+    model, facts = save_integers(tmp_path), ARCHITECTURES[architecture]
+    machines = (facts.processor, *facts.others)
     np.save(tmp_path / "x.npy", np.random.default_rng(5).integers(0, 256, (9, 37)).astype(np.uint8))
-    for target in ("host", "cortex-a76", "neoverse-v1"):
+    for target in ("host", *machines):
         arguments = ["--input", tmp_path / "x.npy", "--output-dir", tmp_path / target, "--target", target]
         succeed("run", model, *arguments, folder=tmp_path)
     for name in ("quotient", "total", "most", "places"):
         here = np.load(tmp_path / "host" / f"{name}.npy")
-        for target in ("cortex-a76", "neoverse-v1"):
+        for target in machines:
             there = np.load(tmp_path / target / f"{name}.npy")
             assert here.dtype == there.dtype and np.array_equal(here, there), (name, target)
 
 
 @emulated
-def test_a_program_runs_by_itself(tmp_path: Path) -> None:
-    succeed("compile", DIGITS, "--exe", "-o", tmp_path / "digits", "--target", "cortex-a76", folder=tmp_path)
+def test_a_program_runs_by_itself(tmp_path: Path, architecture: str) -> None:
+    target = ARCHITECTURES[architecture].processor
+    succeed("compile", DIGITS, "--exe", "-o", tmp_path / "digits", "--target", target, folder=tmp_path)
     image = np.random.default_rng(6).random((2, 1, 8, 8)).astype(np.float32)
     np.save(tmp_path / "image.npy", image)
-    command = ["qemu-aarch64-static", "-L", FOLDER, tmp_path / "digits", "--input", tmp_path / "image.npy"]
+    start = emulator(architecture, ["v"])
+    command = [*start, tmp_path / "digits", "--input", tmp_path / "image.npy"]
     subprocess.run([*command, "--output-dir", tmp_path / "there"], check=True, capture_output=True, env={**os.environ})
     succeed("run", DIGITS, "--input", tmp_path / "image.npy", "--output-dir", tmp_path / "here", folder=tmp_path)
     here, there = (np.load(tmp_path / each / "probabilities.npy") for each in ("here", "there"))

@@ -3,13 +3,14 @@
 plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are as declared. resizable: as
 dynamic, but extents that decide ranks (the lengths of vectors) or that broadcast (those that are 1) are as the case
 declares them. constant: every input is an initializer, so that the compiler folds everything. interpreter: plain with
-the reference interpreter. aarch64: plain, compiled for that architecture and run in an emulator.
+the reference interpreter. aarch64, riscv64: plain, compiled for that architecture and run in an emulator. quoin: plain, for an accelerator, in its simulator.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import onnx
 import perpend
 from onnx import numpy_helper
-from onnx_foreign import ForeignModel
+from onnx_foreign import LIBRARIES, ForeignModel
 
 Execute = Callable[[list[Any]], list[Any]]
 
@@ -118,9 +119,9 @@ def prepare_constant(model: bytes, inputs: Sequence[Any], settings: Settings) ->
     return lambda values: as_list(compiled())
 
 
-def prepare_aarch64(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
+def prepare_foreign(model: bytes, inputs: Sequence[Any], settings: Settings, architecture: str) -> Execute:
     module = perpend.import_model(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs))
-    target = settings.target if settings.target != "host" else "aarch64"
+    target = settings.target if settings.target != "host" else architecture
     folder = TemporaryDirectory()
     path = str(Path(folder.name) / "model.so")
     report = module.compile(path, {**settings._asdict(), "target": target})
@@ -128,10 +129,16 @@ def prepare_aarch64(model: bytes, inputs: Sequence[Any], settings: Settings) -> 
 
     def execute(values: list[Any]) -> list[Any]:
         assert folder.name  # it goes with this function
-        with ForeignModel(path, [each["type"] for each in facts["inputs"]], "aarch64") as compiled:
+        with ForeignModel(path, facts, architecture) as compiled:
             return compiled(*values)
 
     return execute
+
+
+def prepare_accelerator(model: bytes, inputs: Sequence[Any], settings: Settings, target: str) -> Execute:
+    own = {**settings._asdict(), "target": target}
+    compiled = perpend.compile(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs), **own)
+    return lambda values: as_list(compiled(*values))
 
 
 PREPARE: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
@@ -142,4 +149,6 @@ PREPARE: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
     "interpreter": prepare_interpreter,
 }
 # Of other machines than the one that runs the suite; docs/onnx-coverage.md has no column for them.
-EMULATED: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {"aarch64": prepare_aarch64}
+EMULATED: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
+    architecture: partial(prepare_foreign, architecture=architecture) for architecture in LIBRARIES
+} | {"quoin": partial(prepare_accelerator, target="quoin:t1")}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import re
 import shutil
 import signal
 import struct
@@ -17,7 +18,7 @@ import ml_dtypes
 import numpy as np
 
 BUILD = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[2] / "build"))
-LIBRARIES = {"qemu-aarch64-static": "/usr/aarch64-linux-gnu"}
+LIBRARIES = {architecture: f"/usr/{architecture}-linux-gnu" for architecture in ("aarch64", "riscv64")}
 TYPES = [
     *("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"),
     *("uint64", "bool", "int4", "uint4", "int2", "uint2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
@@ -29,16 +30,28 @@ RUN = 1
 
 def missing(architecture: str) -> str:
     """Why nothing of this architecture runs here; empty if it does."""
-    emulator = f"qemu-{architecture}-static"
-    if not shutil.which(emulator):
-        return f"{emulator} is not installed"
-    if not Path(LIBRARIES[emulator]).is_dir():
-        return f"no C library in {LIBRARIES[emulator]}"
+    program = f"qemu-{architecture}-static"
+    if not shutil.which(program):
+        return f"{program} is not installed"
+    if not Path(LIBRARIES[architecture]).is_dir():
+        return f"no C library in {LIBRARIES[architecture]}"
     return "" if runner(architecture).exists() else f"the runtime was not built for {architecture}"
 
 
 def runner(architecture: str) -> Path:
     return BUILD / "lib" / architecture / "perpend-runner"
+
+
+def emulator(architecture: str, extensions: Sequence[str] = ()) -> list[str]:
+    """The command that starts programs on a processor with these extensions."""
+    command = [f"qemu-{architecture}-static", "-L", LIBRARIES[architecture]]
+    if architecture == "riscv64":
+        lengths = [int(name[3:-1]) for name in extensions if re.fullmatch(r"zvl\d+b", name)]
+        vectors = f",v=true,vext_spec=v1.0,vlen={max(lengths, default=128)}" if "v" in extensions else ""
+        half = ",Zfh=true" if "zfh" in extensions else ""
+        unasked = [name for name in extensions if name.startswith(("zb", "zf", "zvf"))]
+        command += ["-cpu", f"rv64{vectors}{half}", "-E", "PERPEND_EXECUTES=" + ":".join(unasked)]
+    return command
 
 
 def write_word(stream: IO[bytes], word: int) -> None:
@@ -115,10 +128,10 @@ def end_with_parent() -> None:
 class ForeignModel:
     """Calls as those of perpend.Model, with arrays by position."""
 
-    def __init__(self, path: str, kinds: Sequence[str], architecture: str, threads: int = 0) -> None:
-        emulator = f"qemu-{architecture}-static"
-        words = [emulator, "-L", LIBRARIES[emulator], str(runner(architecture)), path, "", str(threads)]
-        self.kinds = kinds
+    def __init__(self, path: str, facts: dict[str, Any], architecture: str, threads: int = 0) -> None:
+        """facts: the model's descriptor."""
+        words = [*emulator(architecture, facts.get("isa", [])), str(runner(architecture)), path, "", str(threads)]
+        self.kinds = [each["type"] for each in facts["inputs"]]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(words, preexec_fn=end_with_parent, **pipes)
         self.receive()

@@ -281,10 +281,10 @@ TEST(Link, PartsOfAModuleWorkTogether) {
 TEST(Link, AnotherArchitectureIsAnError) {
   const ScratchDirectory folder = testFolder();
   TargetInfo target = portable();
-  target.code.triple = "riscv64-unknown-linux-gnu";
+  target.code.triple = "loongarch64-unknown-linux-gnu";
   const LinkRequest request = requestFor(folder, addIr, "model.so");
   const std::string text = textOf(linkSharedLibrary(request, target));
-  EXPECT_NE(text.find("cannot link for 'riscv64-unknown-linux-gnu'"), std::string::npos) << text;
+  EXPECT_NE(text.find("cannot link for 'loongarch64-unknown-linux-gnu'"), std::string::npos) << text;
   EXPECT_EQ(textOf(linkExecutable(request, target)), text);
 }
 
@@ -292,6 +292,11 @@ TEST(Link, AnotherArchitectureIsAnError) {
 static bool needsVersion(StringRef path, StringRef version) {
   auto file = MemoryBuffer::getFile(path);
   return file && (*file)->getBuffer().contains(version.str() + std::string(1, '\0'));
+}
+
+static uint32_t elfFlagsOf(StringRef path) {
+  auto file = expectValue(object::ObjectFile::createObjectFile(path));
+  return cast<object::ELF64LEObjectFile>(*file.getBinary()).getELFFile().getHeader().e_flags;
 }
 
 TEST(Link, EveryArchitectureLinksHere) {
@@ -304,6 +309,7 @@ TEST(Link, EveryArchitectureLinksHere) {
     EXPECT_EQ(library.getBinary()->getArch(), architecture->type);
     EXPECT_EQ(needsVersion(request.output, "GLIBC_2.2.5"), architecture->oldestLibc == 0);
     EXPECT_EQ(needsVersion(request.output, "GLIBC_2.17"), architecture->oldestLibc == 17);
+    EXPECT_EQ(elfFlagsOf(request.output), architecture->elfFlags);
     EXPECT_TRUE(needsVersion(request.output, "GLIBC_2.27")) << "of expf";
     request = requestFor(folder, mainIr, "program", architecture->name.data());
     EXPECT_EQ(textOf(linkExecutable(request, target)), "");

@@ -88,6 +88,32 @@ TEST(TargetInfo, ArchitecturesHaveTheirOwnExtensions) {
   EXPECT_EQ(text.find("avx2"), std::string::npos) << "those of its own architecture are named: " << text;
 }
 
+TEST(TargetInfo, LengthsOfVectorsAreExtensions) {
+  const TargetInfo base = expectValue(resolveTarget("riscv64"));
+  EXPECT_EQ(base.code.triple, "riscv64-unknown-linux-gnu");
+  EXPECT_EQ(base.code.cpu, "generic-rv64");
+  EXPECT_EQ(base.vectorBytes, 0u);
+  EXPECT_TRUE(extensionsOf(base).empty() && base.hasFeature("d"));
+  EXPECT_EQ(base.code.attributes.find("+v"), std::string::npos) << base.code.attributes;
+  const TargetInfo wide = expectValue(resolveTarget("rv64gcv_zvl256b"));
+  EXPECT_EQ(expectValue(resolveTarget("rv64gcv")).vectorBytes, 16u);
+  EXPECT_EQ(wide.vectorBytes, 32u);
+  EXPECT_EQ(extensionsOf(wide), (std::vector<std::string>{"v", "zvl256b"}));
+  const TargetInfo added = expectValue(resolveTarget("riscv64,+zvl256b"));
+  EXPECT_EQ(added.features, wide.features) << "a length says nothing without vectors";
+  EXPECT_EQ(added.code.attributes, wide.code.attributes);
+  EXPECT_EQ(expectValue(resolveTarget("rv64gcv_zvl256b,-zvl256b")).vectorBytes, 16u);
+  EXPECT_EQ(expectValue(resolveTarget("rv64gcv,+zvl1024b")).vectorBytes, 128u);
+  const TargetInfo core = expectValue(resolveTarget("spacemit-x60"));
+  EXPECT_EQ(core.code.cpu, "spacemit-x60");
+  EXPECT_TRUE(core.hasFeature("zvfh") && core.hasFeature("zba") && core.hasFunction(roundToF16Function));
+  const TargetInfo without = expectValue(resolveTarget("spacemit-x60,-v"));
+  EXPECT_EQ(without.vectorBytes, 0u) << "what needs vectors goes with them";
+  EXPECT_FALSE(without.hasFeature("zvfh") || without.hasFeature("zvl256b"));
+  EXPECT_NE(without.code.attributes.find("-zve32x"), std::string::npos) << without.code.attributes;
+  EXPECT_EQ(resolveTargets("riscv64,rv64gcv,rv64gcv_zvl256b")->front().name, wide.name) << "wider vectors first";
+}
+
 TEST(TargetInfo, MachinesOfTwoArchitecturesAreNoList) {
   const std::string text = textOf(resolveTargets("x86-64-v3,cortex-a76").takeError());
   EXPECT_NE(text.find("expected machines of one architecture, got x86-64 and aarch64\nhint: "), std::string::npos)

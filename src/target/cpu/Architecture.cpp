@@ -1,6 +1,7 @@
 //===- Architecture.cpp - the list of architectures -----------------------===//
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/riscv/RiscV.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -12,7 +13,7 @@ using namespace llvm;
 namespace perpend::target {
 
 ArrayRef<const Architecture *> architectures() {
-  static const Architecture *const list[] = {&x86(), &aarch64()};
+  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv()};
   return list;
 }
 

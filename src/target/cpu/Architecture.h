@@ -37,6 +37,7 @@ struct Architecture {
   llvm::StringRef triple;
   llvm::StringRef baseCpu; ///< LLVM's name of the base level
   uint16_t elfMachine;
+  uint32_t elfFlags; ///< of object files, beside which the linker takes no others
 
   // Instruction sets, by LLVM's names.
   llvm::StringRef baseExtension;                  ///< what the base level has, for intrinsics that need it
@@ -48,6 +49,8 @@ struct Architecture {
   void (*setFeature)(llvm::StringRef feature, bool on, llvm::StringMap<bool> &features);
   /// From the features: vectors, registers, units and functions that are one instruction.
   void (*describe)(Machine &machine);
+  /// What makes code for a processor with these features; null: LLVM knows all processors by name, and adds changes.
+  CodeGenerator (*codeFor)(llvm::StringRef cpu, const llvm::StringMap<bool> &features);
 
   // Code.
   llvm::ArrayRef<InstructionFunction> functions;
@@ -63,7 +66,9 @@ struct Architecture {
   llvm::StringRef libcLacks;     ///< symbols of LibcSymbols.def that its C library lacks, separated by spaces
 
   // Running artifacts on other machines.
-  llvm::StringRef emulator;         ///< the program that runs its programs
+  llvm::StringRef emulator; ///< the program that runs its programs
+  /// Its options for a processor with these extensions; null: it has all that are known without.
+  std::vector<std::string> (*emulatorOptions)(llvm::ArrayRef<std::string> extensions);
   llvm::StringRef emulatorFolder;   ///< with its C library
   llvm::StringRef emulatorPackages; ///< of Debian
 };

@@ -18,6 +18,7 @@ inline constexpr llvm::StringLiteral dataSection = ".qn.data";
 inline constexpr llvm::StringLiteral scalarSection = ".qn.sc";
 inline constexpr llvm::StringLiteral metaSection = ".qn.meta"; ///< configuration, symbols, entries of scalar code
 inline constexpr llvm::StringLiteral locationSection = ".qn.loc";
+inline constexpr llvm::StringLiteral tablesSection = ".qn.tables";
 inline constexpr uint32_t objectVersion = 1;
 
 class ByteWriter {

@@ -63,6 +63,7 @@ struct Program {
   std::vector<Data> data;
   ScalarCode scalar;
   std::vector<std::string> locations; ///< what traps name, such as "node 'conv1'"
+  std::string tables;                 ///< of the model that it computes (runtime/include/perpend_tables.h); empty: none
 
   const Symbol *find(llvm::StringRef name) const;
   bool operator==(const Program &) const;
@@ -80,7 +81,7 @@ std::vector<uint8_t> writeObject(const Program &program);
 llvm::Expected<Program> readObject(llvm::MemoryBufferRef file);
 
 /// Code of a linked RISC-V executable (rv64imfd, static) whose segments lie at `scalarCodeBase`. Entries are its
-/// defined global functions.
+/// functions, hidden ones too.
 llvm::Expected<ScalarCode> readScalarCode(llvm::MemoryBufferRef elf);
 
 /// Assembles a text, with code for the scalar core whose entries it may call. Errors are "NAME:LINE:COLUMN: error: …".

@@ -141,6 +141,8 @@ llvm::Error readSections(const Sections &sections, Program &program, llvm::Strin
       return error;
   if (const llvm::ArrayRef<uint8_t> *code = sectionNamed(sections, scalarSection))
     program.scalar.image = code->vec();
+  if (const llvm::ArrayRef<uint8_t> *tables = sectionNamed(sections, tablesSection))
+    program.tables.assign(tables->begin(), tables->end());
   if (const llvm::ArrayRef<uint8_t> *locations = sectionNamed(sections, locationSection))
     return readLocations(*locations, program, name);
   return llvm::Error::success();
@@ -186,8 +188,7 @@ llvm::Error readEntries(const ElfFile &file, ScalarCode &code) {
       return names.takeError();
     for (const auto &symbol : *symbols) {
       uint64_t byte = symbol.st_value - scalarCodeBase;
-      if (symbol.getType() != llvm::ELF::STT_FUNC || symbol.getBinding() != llvm::ELF::STB_GLOBAL ||
-          byte >= code.image.size())
+      if (symbol.getType() != llvm::ELF::STT_FUNC || byte >= code.image.size())
         continue;
       llvm::Expected<llvm::StringRef> name = symbol.getName(*names);
       if (!name)

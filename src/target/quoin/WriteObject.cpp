@@ -79,6 +79,8 @@ std::vector<Section> sectionsOf(const Program &program) {
   sections.push_back({dataSection.str(), dataBytes(program)});
   sections.push_back({scalarSection.str(), program.scalar.image});
   sections.push_back({locationSection.str(), locationBytes(program)});
+  if (!program.tables.empty())
+    sections.push_back({tablesSection.str(), {program.tables.begin(), program.tables.end()}});
   return sections;
 }
 

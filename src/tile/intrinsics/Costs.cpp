@@ -60,6 +60,7 @@ std::optional<double> Intrinsic::cyclesPerPoint(ArrayRef<SymbolicInt> extents, c
   llvm::StringMap<SymbolicInt> values = valuesOf(*this, numbers);
   values["lanes"] = SymbolicInt(target.vectorLanes(4));
   values["fmas"] = SymbolicInt(target.fmaPerCycle);
+  values["word"] = SymbolicInt(target.cyclesOfWord);
   std::optional<int64_t> count = cycles ? cycles->substitute(values).constant() : std::nullopt;
   return count && *count > 0 ? std::optional(double(*count) / points) : std::nullopt;
 }

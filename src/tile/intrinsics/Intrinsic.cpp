@@ -330,7 +330,7 @@ bool Reader::isEntry(StringRef name, Attribute value) {
   if (name == "features")
     return readFeatures(value, intrinsic.features);
   if (name == "cycles" && text) {
-    intrinsic.cycles = expression(text, "cycles", {"lanes", "fmas"});
+    intrinsic.cycles = expression(text, "cycles", {"lanes", "fmas", "word"});
     return intrinsic.cycles.has_value();
   }
   if (auto symbol = dyn_cast<FlatSymbolRefAttr>(value); name == "implementation" && symbol) {

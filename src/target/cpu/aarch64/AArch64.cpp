@@ -75,6 +75,7 @@ const Architecture &aarch64() {
                                             .triple = "aarch64-unknown-linux-gnu",
                                             .baseCpu = "generic",
                                             .elfMachine = ELF::EM_AARCH64,
+                                            .elfFlags = 0,
                                             .baseExtension = "neon",
                                             .extensions = extensions,
                                             .group = {},
@@ -82,6 +83,7 @@ const Architecture &aarch64() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .codeFor = nullptr,
                                             .functions = aarch64Functions(),
                                             .halfConversions = "",
                                             .initialise = initialise,
@@ -92,6 +94,7 @@ const Architecture &aarch64() {
                                             .oldestLibc = 17,
                                             .libcLacks = "pthread_atfork",
                                             .emulator = "qemu-aarch64-static",
+                                            .emulatorOptions = nullptr,
                                             .emulatorFolder = "/usr/aarch64-linux-gnu",
                                             .emulatorPackages = "qemu-user-static libc6-arm64-cross"};
   return architecture;

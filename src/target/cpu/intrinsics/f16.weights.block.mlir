@@ -7,7 +7,7 @@ func.func private @f16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth
     strides = [["_", "_", "_", "1"], ["_", "_", "_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["f16c"], ["avx512f"]],
+    features = [["f16c"], ["avx512f"], ["zvfhmin"]],
     cycles = "ceildiv(outer * inner * (rows + 1) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers"
   }} {

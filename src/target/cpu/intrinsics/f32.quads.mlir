@@ -8,7 +8,7 @@ func.func private @f32.quads(%a: !tile.buffer<[outer, inner, rows, depth, 4] x f
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "2 <= cols", "cols <= 4096"],
-    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(4 * cols, lanes), fmas) * ceildiv(4 * cols, 2 * lanes) + rows",
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(4 * cols, lanes), fmas) * ceildiv(4 * cols, 2 * lanes) + rows + word * outer * inner * rows * depth",
     emitter = "registers"
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {

@@ -6,7 +6,7 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
+    cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas) + word * outer * inner * rows * depth",
     emitter = "registers",
     steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4]
   }} {

@@ -79,6 +79,7 @@ const Architecture &x86() {
                                             .triple = "x86_64-unknown-linux-gnu",
                                             .baseCpu = "x86-64",
                                             .elfMachine = ELF::EM_X86_64,
+                                            .elfFlags = 0,
                                             .baseExtension = "sse2",
                                             .extensions = extensions,
                                             .group = {"amx", amxParts},
@@ -86,6 +87,7 @@ const Architecture &x86() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .codeFor = nullptr,
                                             .functions = x86Functions(),
                                             .halfConversions = "f16c",
                                             .initialise = initialise,
@@ -96,6 +98,7 @@ const Architecture &x86() {
                                             .oldestLibc = 0,
                                             .libcLacks = "",
                                             .emulator = "qemu-x86_64-static",
+                                            .emulatorOptions = nullptr,
                                             .emulatorFolder = "/usr/x86_64-linux-gnu",
                                             .emulatorPackages = "qemu-user-static libc6-amd64-cross"};
   return architecture;

@@ -40,7 +40,7 @@ public:
     if (operation < 21)
       return toInteger(operation - 17);
     if (operation < 25)
-      return rounding == NearestEven && fromInteger(operation - 21);
+      return rounding <= NearestAway && fromInteger(operation - 21);
     return move(operation - 25);
   }
 
@@ -157,14 +157,33 @@ private:
     uint64_t value = x[decoded.rs1];
     switch (operation) {
     case 0:
-      return store(T(int32_t(value)));
+      return store(rounded(int64_t(int32_t(value)) < 0, magnitude(int32_t(value))));
     case 1:
-      return store(T(uint32_t(value)));
+      return store(rounded(false, uint32_t(value)));
     case 2:
-      return store(T(int64_t(value)));
+      return store(rounded(int64_t(value) < 0, magnitude(int64_t(value))));
     default:
-      return store(T(value));
+      return store(rounded(false, value));
     }
+  }
+
+  static uint64_t magnitude(int64_t value) { return value < 0 ? 0 - uint64_t(value) : uint64_t(value); }
+
+  /// The float on the side of the integer that the rounding asks for; the nearest one, ties to even, is where C++ rounds to.
+  T rounded(bool isNegative, uint64_t value) const {
+    T nearest = T(value);
+    constexpr T beyond = T(18446744073709551616.0); // 2^64, which a value near it rounds to
+    bool isAbove = nearest == beyond || uint64_t(nearest) > value;
+    bool isExact = nearest != beyond && uint64_t(nearest) == value;
+    bool wantsAbove = rounding == Up ? !isNegative : rounding == Down ? isNegative : false;
+    if (!isExact && rounding == NearestAway) { // a tie went to the even float below
+      T next = std::nextafter(nearest, beyond);
+      bool isTie = !isAbove && next != beyond && uint64_t(next) - value == value - uint64_t(nearest);
+      nearest = isTie ? next : nearest;
+    } else if (!isExact && rounding != NearestEven && isAbove != wantsAbove) {
+      nearest = std::nextafter(nearest, wantsAbove ? beyond : T(0));
+    }
+    return isNegative ? -nearest : nearest;
   }
 
   unsigned classify() const {

@@ -1,0 +1,63 @@
+//===- Accelerator.cpp - the list of accelerators -------------------------===//
+#include "target/Accelerator.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+
+#define PERPEND_ACCELERATOR(description, maker) const Accelerator &description();
+#include "target/Accelerators.def"
+
+ArrayRef<const Accelerator *> accelerators() {
+  static const Accelerator *const list[] = {
+#define PERPEND_ACCELERATOR(description, maker) &description(),
+#include "target/Accelerators.def"
+  };
+  return list;
+}
+
+static const Accelerator *find(function_ref<bool(const Accelerator &)> isWanted) {
+  const auto *found = find_if(accelerators(), [&](const Accelerator *each) { return isWanted(*each); });
+  return found == accelerators().end() ? nullptr : *found;
+}
+
+const Accelerator *acceleratorOf(const CodeGenerator &code) {
+  return find([&](const Accelerator &each) { return each.name == code.accelerator; });
+}
+
+const Accelerator *acceleratorOfFile(StringRef path) {
+  return find([&](const Accelerator &each) { return path.ends_with(each.ending); });
+}
+
+static std::string targetName(const Accelerator &accelerator, StringRef configuration) {
+  return (accelerator.name + ":" + configuration).str();
+}
+
+std::vector<std::string> acceleratorTargets() {
+  std::vector<std::string> names;
+  for (const Accelerator *each : accelerators())
+    for (StringRef configuration : each->configurations)
+      names.push_back(targetName(*each, configuration));
+  return names;
+}
+
+std::optional<Expected<TargetInfo>> resolveAccelerator(StringRef text) {
+  auto [name, configuration] = text.split(':');
+  const Accelerator *accelerator = find([&](const Accelerator &each) { return each.name == name; });
+  if (!accelerator)
+    return std::nullopt;
+  if (!is_contained(accelerator->configurations, configuration))
+    return createStringError(formatv("target '{0}': expected a configuration of {1} behind a colon, got '{2}'\n"
+                                     "hint: configurations: {3}",
+                                     text, name, configuration, join(accelerator->configurations, ", ")));
+  TargetInfo target = accelerator->describe(configuration);
+  target.name = targetName(*accelerator, configuration);
+  target.code.accelerator = name.str();
+  return target;
+}
+
+} // namespace perpend::target

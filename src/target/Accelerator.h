@@ -1,0 +1,36 @@
+//===- Accelerator.h - a machine that runs programs of its own --*- C++ -*-===//
+//
+// An artifact for a processor is a library, whose code the runtime calls. One for an accelerator is a program: it holds a
+// whole model, and a simulator or a driver runs it. Each accelerator is one description: a folder beside this file, and a
+// line in Accelerators.def.
+//
+//===----------------------------------------------------------------------===//
+#ifndef PERPEND_TARGET_ACCELERATOR_H
+#define PERPEND_TARGET_ACCELERATOR_H
+
+#include "target/TargetInfo.h"
+
+namespace perpend::target {
+
+struct Accelerator {
+  llvm::StringRef name;                              ///< of its targets, before the colon: "quoin:t1"
+  llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it
+  llvm::StringRef ending;                            ///< of the names of its programs
+  /// Everything but the name of the target and of the accelerator.
+  TargetInfo (*describe)(llvm::StringRef configuration);
+};
+
+llvm::ArrayRef<const Accelerator *> accelerators();
+/// Whose programs artifacts of this code are; null: code of a processor.
+const Accelerator *acceleratorOf(const CodeGenerator &code);
+/// By the ending of a file's name; null: none.
+const Accelerator *acceleratorOfFile(llvm::StringRef path);
+
+/// "quoin:t1", ...
+std::vector<std::string> acceleratorTargets();
+/// nullopt: the text names no accelerator. Errors: unknown configuration, features behind it.
+std::optional<llvm::Expected<TargetInfo>> resolveAccelerator(llvm::StringRef text);
+
+} // namespace perpend::target
+
+#endif

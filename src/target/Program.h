@@ -1,0 +1,40 @@
+//===- Program.h - a program of an accelerator, to run ----------*- C++ -*-===//
+#ifndef PERPEND_TARGET_PROGRAM_H
+#define PERPEND_TARGET_PROGRAM_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace perpend::target {
+
+struct ProgramOutput {
+  unsigned elementBytes = 0;
+  std::vector<int64_t> shape;
+  std::vector<char> bytes;
+};
+
+/// A program in memory, with what runs it: a simulator.
+class Program {
+public:
+  virtual ~Program() = default;
+
+  /// The tables of the model (runtime/include/perpend_tables.h).
+  virtual llvm::StringRef tables() const = 0;
+  /// What runs it, in one line: "simulated, …".
+  virtual std::string runner() const = 0;
+  /// The values have the types and shapes of the tables; `outputs` come with the shapes that are numbers there. Errors:
+  /// what the machine or the model has refused, with the node.
+  virtual llvm::Error run(llvm::ArrayRef<llvm::ArrayRef<char>> inputs,
+                          llvm::MutableArrayRef<ProgramOutput> outputs) = 0;
+};
+
+/// Of a file that an accelerator's name ends. Errors: it cannot be read, or is none of its programs.
+llvm::Expected<std::unique_ptr<Program>> loadProgram(llvm::StringRef path);
+
+} // namespace perpend::target
+
+#endif

@@ -1,0 +1,243 @@
+//===- Emitter.cpp - instructions for the steps of main -------------------===//
+#include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/Stream.h"
+#include "target/quoin/compile/Vector.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <set>
+
+using namespace llvm;
+
+namespace perpend::quoin {
+namespace {
+
+constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
+                        mainFunction = "perpend_scalar_main", runFunction = "perpend_run",
+                        sizesFunction = "perpend_sizes";
+/// For values whose sizes a run decides.
+constexpr uint64_t heapBytes = uint64_t{16} << 20;
+
+std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
+
+class Emitter {
+public:
+  Emitter(MainProgram &main, const Config &config, ScalarCode scalar)
+      : main(main), stream(program, instructions), end(main.end) {
+    program.config = config;
+    program.scalar = std::move(scalar);
+  }
+  Expected<Program> emit();
+
+private:
+  void nameMemory();
+  void reserveLocals();
+  void emitStep(Step &step);
+  /// Why the units cannot; empty: they do.
+  std::string emitNests(const Step &step);
+  void callKernel(const Step &step);
+  void callMain(const DynamicMain &dynamic);
+  Range reserve(StringRef name, uint64_t bytes);
+  /// A call of a function with the address of its record.
+  void call(StringRef function, ArrayRef<uint64_t> record);
+  /// The address of these words in DDR.
+  uint64_t place(ArrayRef<uint64_t> words);
+  uint64_t entryByte(StringRef name) { return program.scalar.find(name)->byte; }
+
+  MainProgram &main;
+  Program program;
+  std::vector<Instruction> instructions;
+  Stream stream;
+  uint64_t end;         ///< of DDR that is in use
+  Range locals;         ///< what kernels keep between their nests, one after the other
+};
+
+} // namespace
+
+std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
+  if (main.dynamic)
+    return {mainFunction.str(), runFunction.str(), sizesFunction.str()};
+  std::set<std::string> names;
+  for (const Step &step : main.steps) {
+    names.insert(step.kernel.empty() ? copyFunction.str() : launchFunction.str());
+    if (!step.kernel.empty())
+      names.insert(entryOf(step));
+  }
+  return {names.begin(), names.end()};
+}
+
+static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) { return ArrayRef(kernel.buffers).drop_front(kernel.arguments); }
+
+static uint64_t bytesOf(const Buffer &buffer) {
+  return alignTo(static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type), wordBytes);
+}
+
+void Emitter::reserveLocals() {
+  locals.byte = alignTo(end, wordBytes);
+  for (const Step &step : main.steps) {
+    uint64_t bytes = 0;
+    for (const Buffer &buffer : step.nests ? ownBuffers(*step.nests) : ArrayRef<Buffer>())
+      bytes += bytesOf(buffer);
+    locals.bytes = std::max(locals.bytes, bytes);
+  }
+  end = locals.end();
+}
+
+uint64_t Emitter::place(ArrayRef<uint64_t> words) {
+  Data data;
+  data.byte = alignTo(end, wordBytes);
+  const auto *bytes = reinterpret_cast<const uint8_t *>(words.data());
+  data.bytes.assign(bytes, bytes + words.size() * sizeof(uint64_t));
+  end = data.byte + data.bytes.size();
+  program.data.push_back(std::move(data));
+  return program.data.back().byte;
+}
+
+void Emitter::call(StringRef function, ArrayRef<uint64_t> record) {
+  Instruction call;
+  call.opcode = Opcode::sc_call;
+  call.axis = static_cast<uint32_t>(entryByte(function));
+  call.dst() = {Space::DDR, 0, ownCore, place(record)};
+  stream.add(std::move(call));
+}
+
+std::string Emitter::emitNests(const Step &step) {
+  if (!step.nests)
+    return step.refusal;
+  const size_t before = instructions.size();
+  SmallVector<Spot> places;
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      places.push_back(value.spot);
+  uint64_t next = locals.byte;
+  for (const Buffer &buffer : ownBuffers(*step.nests)) {
+    places.push_back({Space::DDR, next});
+    next += bytesOf(buffer);
+  }
+  std::string problem;
+  for (const Nest &nest : step.nests->nests) {
+    const Nest simple = simplified(nest);
+    problem = emitMatrixNest(simple, places, program.config, stream);
+    if (!problem.empty())
+      problem = emitVectorNest(simple, *step.nests, places, program.config, stream);
+    if (!problem.empty()) {
+      problem = nest.name + ": " + problem;
+      break;
+    }
+  }
+  if (!problem.empty())
+    stream.abandon(before);
+  return problem;
+}
+
+void Emitter::emitStep(Step &step) {
+  stream.setLocation(step.location);
+  if (step.kernel.empty())
+    return call(copyFunction, {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(),
+                               step.inputs[0].bytes()});
+  step.refusal = emitNests(step);
+  if (!step.refusal.empty())
+    callKernel(step);
+}
+
+void Emitter::callKernel(const Step &step) {
+  SmallVector<uint64_t> record = {scalarCodeBase + entryByte(entryOf(step)), static_cast<uint64_t>(step.units),
+                                  step.scratch ? step.scratch->scalarAddress() : 0};
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      record.push_back(value.spot.scalarAddress());
+  SmallVector<uint64_t> symbols(step.symbols.begin(), step.symbols.end());
+  symbols.push_back(0); // there is an address of a list without elements, too
+  record.push_back(scalarDdrBase + place(symbols));
+  if (step.scratch)
+    record.append({step.scratch->scalarAddress(), 1});
+  call(launchFunction, record);
+}
+
+/// Memory that programs may write.
+Range Emitter::reserve(StringRef name, uint64_t bytes) {
+  Range range{alignTo(end, wordBytes), std::max<uint64_t>(bytes, sizeof(uint64_t))};
+  end = range.end();
+  program.symbols.push_back({name.str(), Symbol::Kind::Scratch, Space::DDR, 0, range.byte, range.bytes});
+  return range;
+}
+
+/// The record of runtime/scalar/Main.c.
+void Emitter::callMain(const DynamicMain &dynamic) {
+  auto addressOf = [](const Range &range) { return scalarDdrBase + range.byte; };
+  auto placed = [&](ArrayRef<uint64_t> words) { return scalarDdrBase + place(words); };
+  SmallVector<uint64_t> inputs, outputs, offsets, zeros(dynamic.symbols + 1, 0);
+  for (const Range &input : main.inputs)
+    inputs.push_back(addressOf(input));
+  for (const std::optional<Range> &output : dynamic.outputs)
+    outputs.push_back(output ? addressOf(*output) : 0);
+  const uint64_t arena = addressOf(main.arena);
+  for (const Spot &buffer : dynamic.buffers)
+    offsets.push_back(buffer.scalarAddress() - arena); // wherever it is, the core adds it
+  zeros.back() = 1; // the most threads of a kernel
+  uint64_t dims = 0;
+  for (unsigned rank : dynamic.ranks)
+    dims += rank;
+  for (SmallVector<uint64_t> *list : {&inputs, &outputs, &offsets})
+    list->push_back(0);
+  constexpr uint64_t word = sizeof(uint64_t);
+  const Range sizes = reserve("sizes", dynamic.buffers.size() * word), extents = reserve("extents", dims * word),
+              growing = reserve("growing", dynamic.growing * 2 * word), heap = reserve("heap", heapBytes);
+  const uint64_t code = scalarCodeBase;
+  SmallVector<uint64_t> record = {code + entryByte(runFunction), code + entryByte(sizesFunction), addressOf(sizes),
+                                  dynamic.growing, addressOf(heap), heap.bytes, 0, 0, 0, 0};
+  record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
+                 addressOf(growing), 0, 0, addressOf(extents), 0});
+  stream.setLocation("main");
+  call(mainFunction, record);
+  const Data &data = program.data.back();
+  program.symbols.push_back({"record", Symbol::Kind::Scratch, Space::DDR, 0, data.byte, data.bytes.size()});
+}
+
+void Emitter::nameMemory() {
+  auto name = [&](StringRef name, size_t number, Symbol::Kind kind, const Range &range) {
+    if (range.bytes)
+      program.symbols.push_back({formatv("{0}{1}", name, number), kind, Space::DDR, 0, range.byte, range.bytes});
+  };
+  for (auto [number, range] : enumerate(main.inputs))
+    name("in", number, Symbol::Kind::Input, range);
+  for (auto [number, range] : enumerate(main.dynamic ? ArrayRef<Range>() : ArrayRef(main.outputs)))
+    name("out", number, Symbol::Kind::Output, range);
+  for (auto [number, range] : enumerate(main.dynamic ? ArrayRef(main.dynamic->outputs) : ArrayRef<std::optional<Range>>()))
+    if (range)
+      name("out", number, Symbol::Kind::Output, *range);
+  name("arena", 0, Symbol::Kind::Scratch, main.arena);
+  name("locals", 0, Symbol::Kind::Scratch, locals);
+  if (main.near.bytes)
+    program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, main.near.bytes});
+  for (const auto &[range, number] : main.scalars) {
+    Data data{0, range.byte, std::vector<uint8_t>(sizeof number)};
+    std::memcpy(data.bytes.data(), &number, sizeof number);
+    program.data.push_back(std::move(data));
+  }
+}
+
+Expected<Program> Emitter::emit() {
+  reserveLocals();
+  nameMemory();
+  for (Step &step : main.steps)
+    emitStep(step);
+  if (main.dynamic)
+    callMain(*main.dynamic);
+  Instruction halt;
+  halt.opcode = Opcode::halt;
+  stream.add(halt);
+  program.cores.push_back(std::move(instructions));
+  if (end > program.config.ddrBytes)
+    return createStringError(formatv("the program needs {0} bytes of DDR, {1} has {2}\nhint: compile a smaller model",
+                                     end, program.config.name, program.config.ddrBytes));
+  return std::move(program);
+}
+
+Expected<Program> emitProgram(MainProgram &main, const Config &config, ScalarCode scalar) {
+  return Emitter(main, config, std::move(scalar)).emit();
+}
+
+} // namespace perpend::quoin

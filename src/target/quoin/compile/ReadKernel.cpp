@@ -1,0 +1,253 @@
+//===- ReadKernel.cpp - from blocks to nests ------------------------------===//
+#include "target/quoin/compile/ReadKernel.h"
+#include "target/quoin/compile/ReadBody.h"
+
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using perpend::support::SymbolicInt;
+
+namespace perpend::quoin {
+namespace {
+
+/// More boxes, or digits, are not worth it.
+constexpr size_t mostBoxes = 64, mostDigits = 12;
+
+class KernelReader {
+public:
+  explicit KernelReader(const llvm::StringMap<int64_t> &symbols) : symbols(symbols) {}
+  llvm::Expected<Kernel> read(func::FuncOp function);
+
+private:
+  bool addBuffer(mlir::Value value);
+  bool readBlock(tile::BlockOp block);
+  /// Nests for all boxes; a refinement: the digits are too coarse.
+  std::optional<DigitCut> readBoxes(tile::BlockOp block, const std::vector<Digit> &digits);
+  bool addNests(tile::BlockOp block, BodyReader &reader);
+  bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
+  static bool isCut(tile::BlockOp block, const AffineView &view);
+  bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
+  std::optional<double> initialOf(tile::BlockOp block);
+  std::optional<int64_t> numberOf(const SymbolicInt &value) const { return value.evaluate(symbols); }
+  bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
+
+  const llvm::StringMap<int64_t> &symbols;
+  llvm::DenseMap<mlir::Value, unsigned> buffers;
+  Kernel kernel;
+  std::string problem;
+  size_t firstOfBlock = 0;
+  bool needsBeginning = false; ///< nests of the block continue what is in memory
+};
+
+} // namespace
+
+bool KernelReader::addBuffer(mlir::Value value) {
+  auto type = cast<tile::BufferType>(value.getType());
+  Buffer buffer{typeOf(type.getElementType()), 1};
+  for (const SymbolicInt &extent : type.extents()) {
+    std::optional<int64_t> number = numberOf(extent);
+    if (!number)
+      return refuse("a size that is no number");
+    buffer.elements *= *number;
+  }
+  buffers[value] = static_cast<unsigned>(kernel.buffers.size());
+  kernel.buffers.push_back(buffer);
+  return true;
+}
+
+std::optional<double> KernelReader::initialOf(tile::BlockOp block) {
+  std::optional<double> initial;
+  for (Operation &op : block.init().getRegion().front()) {
+    auto store = dyn_cast<tile::StoreOp>(op);
+    if (!store)
+      continue;
+    Attribute value;
+    if (!matchPattern(store.getValue(), m_Constant(&value)))
+      return std::nullopt;
+    if (auto number = dyn_cast<FloatAttr>(value))
+      initial = number.getValueAsDouble();
+    else
+      initial = static_cast<double>(cast<IntegerAttr>(value).getInt());
+  }
+  return initial;
+}
+
+/// The other operand of `node` if it combines the element that the block stores with something else.
+static std::optional<unsigned> combinedBy(const BodyReader &reader, const Node &node, const ElementAt &element) {
+  using enum Opcode;
+  if (node.kind != Node::Apply || node.operands.size() != 2 || !llvm::is_contained({add, mul, max, min}, node.opcode))
+    return std::nullopt;
+  for (unsigned side : {0u, 1u}) {
+    const unsigned operand = node.operands[side];
+    if (reader.nodes[operand].kind == Node::Load && reader.loads[operand] == element)
+      return node.operands[1 - side];
+  }
+  return std::nullopt;
+}
+
+bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store,
+                           bool isBeginning) {
+  const AffineView &view = reader.view;
+  Nest nest;
+  nest.name = block.getName().str();
+  nest.type = store.type;
+  SmallVector<unsigned> shown; // digits that are loops
+  for (unsigned digit = 0; digit < view.digits.size(); ++digit)
+    if (view.box[digit].end - view.box[digit].begin > 1) {
+      const bool isReduced = block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced;
+      nest.loops.push_back({view.box[digit].end - view.box[digit].begin, isReduced});
+      shown.push_back(digit);
+    }
+  auto accessOf = [&](const ElementAt &element) {
+    Access access{element.buffer, element.offset.base, {}};
+    for (auto [digit, coefficient] : element.offset.terms)
+      access.base += coefficient * view.box[digit].begin;
+    for (unsigned digit : shown) {
+      auto term = element.offset.terms.find(digit);
+      access.strides.push_back(term == element.offset.terms.end() ? 0 : term->second);
+    }
+    return access;
+  };
+  nest.nodes = reader.nodes;
+  for (auto [node, element] : llvm::zip_equal(nest.nodes, reader.loads))
+    if (node.kind == Node::Load)
+      node.access = accessOf(element);
+  nest.store = accessOf(store.element);
+  nest.value = store.value;
+  if (block.isReduction() && !isBeginning) {
+    const Node &root = reader.nodes[store.value];
+    std::optional<unsigned> value = combinedBy(reader, root, store.element);
+    std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
+    if (!value || !initial)
+      return refuse("a reduction that no unit has");
+    nest.combine = root.opcode;
+    nest.initial = *initial;
+    nest.value = *value;
+    const Node &combined = reader.nodes[*value];
+    if (combined.kind == Node::Number && combined.number == 0 && root.opcode == Opcode::add && isCut(block, view))
+      return needsBeginning = true; // a border, which adds nothing
+    nest.continues = isCut(block, view);
+    needsBeginning |= nest.continues;
+  }
+  kernel.nests.push_back(std::move(nest));
+  return true;
+}
+
+/// Whether iterators of a sum have only a part of their values in the box.
+bool KernelReader::isCut(tile::BlockOp block, const AffineView &view) {
+  for (unsigned digit = 0; digit < view.digits.size(); ++digit)
+    if (block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced &&
+        view.box[digit].end - view.box[digit].begin != view.digits[digit].extent)
+      return true;
+  return false;
+}
+
+/// Writes the first value to all elements of a reduction whose boxes continue it.
+bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &digits) {
+  Box box;
+  for (const Digit &digit : digits) {
+    const bool isReduced = block.kind(digit.iterator) == tile::IteratorKind::Reduced;
+    box.push_back({0, isReduced ? 1 : digit.extent});
+  }
+  BodyReader reader(AffineView(digits, box), symbols, buffers);
+  std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
+  if (!initial || !reader.read(&block.init().getRegion().front()) || reader.stores.size() != 1)
+    return refuse("a reduction that no unit has");
+  const size_t before = kernel.nests.size();
+  if (!addNest(block, reader, reader.stores[0], /*isBeginning=*/true))
+    return false;
+  std::rotate(kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock), kernel.nests.begin() + static_cast<ptrdiff_t>(before),
+              kernel.nests.end());
+  return true;
+}
+
+bool KernelReader::addNests(tile::BlockOp block, BodyReader &reader) {
+  return llvm::all_of(reader.stores, [&](const BodyReader::Store &store) { return addNest(block, reader, store); });
+}
+
+std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::vector<Digit> &digits) {
+  Box whole;
+  for (const Digit &digit : digits)
+    whole.push_back({0, digit.extent});
+  std::vector<Box> boxes{whole};
+  const size_t before = firstOfBlock = kernel.nests.size();
+  needsBeginning = false;
+  for (size_t next = 0; next < boxes.size(); ++next) {
+    const Box box = boxes[next];
+    BodyReader reader(AffineView(digits, box), symbols, buffers);
+    if (reader.read(block.body()) && std::holds_alternative<std::monostate>(reader.view.refinement)) {
+      if (!addNests(block, reader))
+        return std::nullopt;
+      continue;
+    }
+    if (const auto *cut = std::get_if<DigitCut>(&reader.view.refinement)) {
+      kernel.nests.resize(before);
+      return *cut;
+    }
+    const auto *cut = std::get_if<BoxCut>(&reader.view.refinement);
+    if (!cut || boxes.size() >= mostBoxes)
+      return problem = cut ? "more cuts of its iterators than are worth it" : reader.problem, std::nullopt;
+    boxes.insert(boxes.end(), 2, box);
+    boxes[boxes.size() - 2][cut->digit].end = cut->at;
+    boxes.back()[cut->digit].begin = cut->at;
+  }
+  return std::nullopt;
+}
+
+bool KernelReader::readBlock(tile::BlockOp block) {
+  if (!block.getConditions().values().empty())
+    return refuse("a block with conditions");
+  std::vector<Digit> digits;
+  for (auto [number, extent] : llvm::enumerate(block.getDomain().values())) {
+    if (block.kind(number) == tile::IteratorKind::Opaque)
+      return refuse("iterations that depend on one another");
+    std::optional<int64_t> count = numberOf(extent);
+    if (!count)
+      return refuse("an extent that is no number");
+    if (*count == 0)
+      return block.isReduction() ? refuse("a reduction of nothing") : true;
+    digits.push_back({static_cast<unsigned>(number), 1, *count});
+  }
+  while (std::optional<DigitCut> cut = readBoxes(block, digits)) {
+    if (digits.size() >= mostDigits)
+      return refuse("an index with more divisions than are worth it");
+    Digit &upper = digits[cut->digit];
+    Digit lower{upper.iterator, upper.weight, cut->extent};
+    upper.weight *= cut->extent;
+    upper.extent /= cut->extent;
+    digits.insert(digits.begin() + cut->digit + 1, lower);
+  }
+  if (!problem.empty())
+    return false;
+  return !needsBeginning || addBeginning(block, digits);
+}
+
+llvm::Expected<Kernel> KernelReader::read(func::FuncOp function) {
+  auto refused = [&](StringRef block) {
+    return llvm::createStringError(llvm::formatv("{0}{1}{2}", block, block.empty() ? "" : ": ", problem));
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (!addBuffer(argument))
+      return refused("");
+  kernel.arguments = static_cast<unsigned>(kernel.buffers.size());
+  std::string failed;
+  WalkResult result = function.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    if (auto alloc = dyn_cast<tile::AllocOp>(op))
+      return addBuffer(alloc) ? WalkResult::advance() : WalkResult::interrupt();
+    auto block = dyn_cast<tile::BlockOp>(op);
+    if (!block)
+      return WalkResult::advance();
+    failed = block.getName().str();
+    return readBlock(block) ? WalkResult::skip() : WalkResult::interrupt();
+  });
+  if (result.wasInterrupted())
+    return refused(failed);
+  return std::move(kernel);
+}
+
+llvm::Expected<Kernel> readKernel(func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols) {
+  return KernelReader(symbols).read(kernel);
+}
+
+} // namespace perpend::quoin

@@ -1,0 +1,36 @@
+//===- Target.cpp - Quoin as a target of the compiler ---------------------===//
+#include "target/Accelerator.h"
+#include "target/quoin/Config.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+
+/// What the compiler calls the host's memory is DDR.
+constexpr StringLiteral nearMemory = "llb";
+
+/// Facts for the rules that schedule what the scalar core runs: it has no vectors and no cache.
+static TargetInfo describe(StringRef configuration) {
+  const quoin::Config config = *quoin::configNamed(("qn-" + configuration).str());
+  TargetInfo target;
+  target.features = {"rv64imfd"};
+  target.levels = {{"thread"}};
+  target.memories = {{"local"}};
+  target.global.bytesPerSecond = 8e9;
+  target.fusesMultiplyAdds = true;
+  target.fmaPerCycle = 1;
+  target.cyclesPerSecond = 1e9;
+  target.mainMemories = {{.name = nearMemory.str(), .bytes = config.llbBytes}};
+  target.reads = target.writes = {nearMemory.str(), hostMemory.str()};
+  target.links = {{hostMemory.str(), nearMemory.str()}, {nearMemory.str(), hostMemory.str()}};
+  target.code = {"riscv64-unknown-elf", "generic-rv64", "+m,+f,+d"};
+  return target;
+}
+
+const Accelerator &quoin() {
+  static constexpr StringLiteral configurations[] = {"t1", "c8", "c32"};
+  static const Accelerator accelerator{"quoin", configurations, ".qn", describe};
+  return accelerator;
+}
+
+} // namespace perpend::target

@@ -1,0 +1,20 @@
+//===- Vector.h - nests for the vector unit ---------------------*- C++ -*-===//
+#ifndef PERPEND_TARGET_QUOIN_COMPILE_VECTOR_H
+#define PERPEND_TARGET_QUOIN_COMPILE_VECTOR_H
+
+#include "target/quoin/compile/Nest.h"
+#include "target/quoin/compile/Stream.h"
+
+namespace perpend::quoin {
+
+/// Appends instructions that compute the nest from buffers at these places. Returns why that cannot be, and then
+/// appends nothing; empty: it is done.
+std::string emitVectorNest(const Nest &nest, const Kernel &kernel, llvm::ArrayRef<Spot> places,
+                           const Config &config, Stream &stream);
+
+/// The nest without nodes that nobody uses, and with loops joined over which all addresses go on evenly.
+Nest simplified(Nest nest);
+
+} // namespace perpend::quoin
+
+#endif
