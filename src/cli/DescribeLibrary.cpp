@@ -127,17 +127,12 @@ const ForeignLibrary *foreignLibraryOf(const perpend_model *model) {
 }
 
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
-  const target::Architecture *architecture = foreignArchitectureOf(path);
-  if (!architecture)
+  if (!foreignArchitectureOf(path))
     return loadLibrary(path);
   std::string refusal;
   ModelOwner model = describeLibrary(path, refusal);
-  if (model && model->unload == freeDescription) {
-    ForeignLibrary &library = static_cast<Description *>(model->handle)->library;
-    library.path = path.str();
-    library.architecture = architecture;
-    library.variant = variant.str();
-  }
+  if (model && model->unload == freeDescription)
+    static_cast<Description *>(model->handle)->library.variant = variant.str();
   return model;
 }
 
@@ -154,6 +149,8 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
   auto description = std::make_unique<Description>(std::move(tables));
+  description->library.path = path.str();
+  description->library.architecture = foreignArchitectureOf(path);
   if (perpend_model_from_module(&description->module, &model) != PERPEND_OK)
     return fail(perpend_error_message()), nullptr;
   model->handle = description.release();

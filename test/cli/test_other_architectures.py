@@ -93,6 +93,25 @@ def test_a_foreign_artifact_is_described(tmp_path: Path, architecture: str) -> N
     text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
     assert "not here" in text and f"got one for {architecture}" in text
     assert "image: f32 [n, 1, 8, 8]" in text
+    needs = "v" if architecture == "riscv64" else "lse fullfp16 rdm rcpc dotprod"
+    assert f"\nneeds    {needs}\n" in text
+    runner = "qemu-riscv64-static -L /usr/riscv64-linux-gnu -cpu rv64,v=true,vext_spec=v1.0,vlen=128"
+    if architecture == "riscv64" and not missing(architecture):
+        assert f"\n         run and check start it with {runner}\n" in text
+
+
+@needs_runtime
+def test_what_no_runner_starts_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str) -> None:
+    facts = ARCHITECTURES[architecture]
+    machines = f"{facts.processor},{facts.others[0]}"
+    succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", machines, folder=tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("PERPEND_RUNNER", raising=False)
+    text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
+    assert f"run and check have no runner for it: the emulator 'qemu-{architecture}-static'" in text
+    assert "(apt-get install qemu-user-static" in text
+    base = next(line for line in text.splitlines() if line.startswith(f"variant  {facts.others[0]}:"))
+    assert base.endswith(f", isa {'d' if architecture == 'riscv64' else 'neon'}"), "what its base level has"
 
 
 def test_targets_of_both_are_listed(tmp_path: Path) -> None:
