@@ -201,6 +201,29 @@ def test_a_processor_without_the_extensions(tmp_path: Path, architecture: str, c
             assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
 
 
+@pytest.mark.skipif(bool(missing("riscv64")), reason=missing("riscv64"))
+@pytest.mark.parametrize(
+    ("isa", "runs"),
+    [
+        ("rv64imafdcv_zicsr_zba_zbb_zbs_zfh_zfhmin_zvfh_zvfhmin", True),
+        ("rv64imafdcv_zicsr_zbb_zbs_zfh_zfhmin_zvfh_zvfhmin_zbad", False),
+        ("rv64imafdcv_zicsr_zba_zbb_zbs_zfh_zfhmin_zvfhmin", False),
+    ],
+)
+def test_extensions_are_read_from_the_text_of_a_system(tmp_path: Path, isa: str, runs: bool) -> None:
+    root = tmp_path / "root"  # in which the emulator looks for files first
+    (root / "proc").mkdir(parents=True)
+    (root / "lib").symlink_to("/usr/riscv64-linux-gnu/lib")
+    (root / "proc" / "cpuinfo").write_text(f"processor\t: 0\nhart\t\t: 0\nisa\t\t: {isa}\nmmu\t\t: sv39\n\n")
+    succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "spacemit-x60", folder=tmp_path)
+    runner = f"qemu-riscv64-static -cpu rv64,v=true,vext_spec=v1.0,vlen=256,Zfh=true -L {root}"
+    if runs:
+        succeed("run", tmp_path / "m.so", "--runner", runner, folder=tmp_path)
+    else:
+        text = reject("run", tmp_path / "m.so", "--runner", runner, folder=tmp_path)
+        assert f"needs {'zba' if 'zba_' not in isa else 'zvfh'}, which this machine lacks" in text
+
+
 def save_integers(folder: Path) -> Path:
     """Sums of products of bytes, divisions, shifts and remainders: the same bits everywhere."""
     generator = np.random.default_rng(3)
