@@ -148,6 +148,8 @@ std::unique_ptr<Runner> Runner::start(const ForeignLibrary &library, StringRef e
   return runner;
 }
 
+static constexpr llvm::StringLiteral signalled = "signal ";
+
 Runner::~Runner() {
   close(socket);
   if (process > 0)
@@ -159,7 +161,7 @@ std::string Runner::end() {
   while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR)
     ;
   process = -1;
-  return WIFSIGNALED(status) ? std::string("signal ") + strsignal(WTERMSIG(status))
+  return WIFSIGNALED(status) ? signalled.str() + strsignal(WTERMSIG(status))
                              : "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
@@ -167,7 +169,10 @@ std::optional<std::vector<Array>> Runner::receive(std::string &message) {
   uint64_t status = 0, count = 0;
   auto gone = [&] {
     shutdown(socket, SHUT_RDWR);
-    message = "the runner '" + name + "' ended before it answered: " + end();
+    const std::string how = end();
+    message = "the runner '" + name + "' ended before it answered: " + how;
+    if (StringRef(how).starts_with(signalled))
+      message += "; hint: emulators have faults of their own (docs/targets.md); --runner names another version";
     return std::nullopt;
   };
   if (!runtime::receiveWord(socket, status))

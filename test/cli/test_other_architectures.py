@@ -175,6 +175,11 @@ class TestRefusals:
         assert "the runner 'no-such-program' is no program\nhint: " in text
         text = reject("run", tmp_path / "m.so", "--runner", "false", folder=tmp_path)
         assert "the runner 'false' ended before it answered: exit status 1" in text
+        broken = tmp_path / "broken"
+        broken.write_text("#!/bin/sh\nkill -SEGV $$\n")
+        broken.chmod(0o755)
+        text = reject("run", tmp_path / "m.so", "--runner", broken, folder=tmp_path)
+        assert "ended before it answered: signal Segmentation fault\nhint: emulators have faults of their own" in text
         text = reject("check", save_tiny(tmp_path), "--target", architecture, "--runner", "false", folder=tmp_path)
         assert "ended before it answered" in text
 
