@@ -12,6 +12,7 @@
 #endif
 #if defined(__riscv)
 #include <fcntl.h>
+#include <sys/prctl.h>
 #endif
 
 /// Defined by processes that emulate instructions which the processor lacks, so that tests run on every machine
@@ -133,10 +134,17 @@ static const FeatureRow featureTable[] = {
 
 static bool hasLetter(char letter) { return (getauxval(AT_HWCAP) >> (letter - 'a')) & 1; }
 
+// Whether the system lets this process use vectors. Systems before Linux 6.5 cannot be asked.
+static bool mayUseVectors() {
+  const int getControl = 70, mask = 3, off = 1; // PR_RISCV_V_GET_CONTROL
+  const int control = prctl(getControl, 0ul, 0ul, 0ul, 0ul);
+  return control < 0 || (control & mask) != off;
+}
+
 // Bytes of a vector; 0: there are none, or those of a draft of the extension, which knows no agnostic elements.
 static uint64_t askVectorBytes() {
   uint64_t bytes = 0;
-  if (hasLetter('v'))
+  if (hasLetter('v') && mayUseVectors())
     asm volatile(".option push\n\t.option arch, +v\n\tvsetvli %0, zero, e8, m1, ta, ma\n\t.option pop"
                  : "=r"(bytes)
                  :

@@ -7,11 +7,9 @@
 from __future__ import annotations
 
 import difflib
-import json
 import os
 import shutil
 import sys
-import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from os import PathLike, fspath
@@ -20,6 +18,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 
 from . import _perpend, results, tokenizer
 from ._perpend import CompileError, GraphBuilder, Module, Report, ScheduleError
+from .artifact import Artifact, ForeignModel, refusal_of
 from .chat import ChatTemplate, TemplateError
 from .operators import Operator, Operators, import_source, in_python
 from .temporary_folders import TemporaryFolder
@@ -28,6 +27,7 @@ __version__ = _perpend.version()
 __all__ = [
     "ChatTemplate",
     "CompileError",
+    "ForeignModel",
     "GraphBuilder",
     "Model",
     "Module",
@@ -58,7 +58,7 @@ class TensorInfo(NamedTuple):
     shape: list[int | str]
 
 
-class Model(_perpend.Model):
+class Model(Artifact, _perpend.Model):
     """A compiled model. Call it with arrays, by position or by name; torch tensors in give torch tensors out.
 
     Returns one output as an array, several as a tuple, and a sequence of maps (an ONNX type) as a list of dicts.
@@ -71,11 +71,6 @@ class Model(_perpend.Model):
     Threads: calls from several Python threads may run at once; those of a model with states take turns.
     """
 
-    report: Report | None = None
-    operators: Sequence[Operator] = ()
-    folder: TemporaryFolder | None = None  # holds the file; kept as long as a model needs it
-
-    weights = ""  # the folder in which files of weights are looked for first
     entry = ""  # the name of the entry, if it is not the first
 
     def __init__(self, path: str | Model, threads: int = 0, weights: str = "", entry: str = "") -> None:
@@ -116,80 +111,12 @@ class Model(_perpend.Model):
         return [TensorInfo(*info) for info in self.output_list]
 
     @property
-    def description(self) -> dict[str, Any]:
-        """The artifact's descriptor: inputs, outputs, symbols, target, versions, checksum."""
-        parsed: dict[str, Any] = json.loads(self.descriptor)
-        return parsed
-
-    @property
     def interface(self) -> dict[str, Any]:
         """The part of the description that is about this entry: symbols, inputs, outputs."""
         whole = self.description
         named = {entry["name"]: entry for entry in whole.get("entries", ())}
         part: dict[str, Any] = named.get(self.entry, whole)
         return part
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Writes the shared library to `path`, and its C header and file of weights, if it has them, beside it. Files
-        of the user that have weights (weights="as-is") stay where they are; links beside the library lead to them, so a
-        copy for another machine has to follow links."""
-        target = Path(path)
-        if self.report and self.report.is_of_process:
-            raise ValueError(
-                "save: the model's weights are in this process, as torch.compile leaves them, and not in its file\n"
-                "hint: perpend.compile(net, example_inputs=...) makes a model to save"
-            )
-        if self.operators:
-            names = ", ".join(operator.label for operator in self.operators)
-            raise ValueError(
-                f"save: the model calls Python functions of this process ({names}), which a file cannot hold\n"
-                "hint: bring a C function (docs/howto/bring-an-operator.md)"
-            )
-        if target.suffix != ".so":
-            raise ValueError(
-                f"save: expected a path that ends in .so, got '{target}'\nhint: use `perpend compile` for .a"
-            )
-        links = self._links_beside(target)
-        _copy(Path(self.path), target)
-        for source in self._packed_weights():
-            _copy(source, target.with_suffix(".weights"))
-        for link, file in links.items():
-            link.symlink_to(file)
-        header = Path(self.path).with_suffix(".h")
-        if header.exists():
-            _copy(header, target.with_suffix(".h"))
-
-    def _weights_files(self, packed: bool) -> dict[str, Path]:
-        """By the names that the library has for them: what the compiler has packed, or files of the user."""
-        listed = [entry["file"] for entry in self.description.get("weightsFiles", ())]
-        own = Path(self.path)
-        folders = [self.weights, str(own.parent), *os.environ.get("PERPEND_WEIGHTS", "").split(":")]
-        files = {}
-        for name in listed:
-            if (name.endswith(".weights") and "/" not in name) == packed:
-                others = own.with_suffix(".weights").name if packed else Path(name).name
-                found = [Path(folder) / each for folder in filter(None, folders) for each in (name, others)]
-                files[name] = next((path for path in found if path.exists()), found[0])
-        return files
-
-    def _packed_weights(self) -> list[Path]:
-        """The file that the compiler has written beside the library, if there is one."""
-        return list(self._weights_files(packed=True).values())
-
-    def _links_beside(self, target: Path) -> dict[Path, Path]:
-        """Links that are wanted for the files of the user that a library in another folder would not find."""
-        links: dict[Path, Path] = {}
-        for name, file in self._weights_files(packed=False).items():
-            link = target.parent / Path(name).name
-            if any(path.exists() and path.samefile(file) for path in (target.parent / name, link)):
-                continue
-            if link.exists() or link.is_symlink() or links.get(link, file.resolve()) != file.resolve():
-                raise FileExistsError(
-                    f"save: '{link}' is not '{file}', from which the model reads weights\n"
-                    "hint: save into another folder, or remove that file; of two files with one name, rename one"
-                )
-            links[link] = file.resolve()
-        return links
 
     def _again(self) -> Model:
         return type(self)(self, entry=self.entry)
@@ -224,7 +151,7 @@ class Model(_perpend.Model):
         return f"<perpend.Model '{self.name}' ({signature(self.inputs)}) -> ({signature(self.outputs)})>"
 
 
-M = TypeVar("M", bound=Model)
+M = TypeVar("M", bound=Artifact)
 
 
 class _NestedModel(Model):
@@ -390,18 +317,6 @@ def _joined(
     return module
 
 
-def _copy(source: Path, target: Path) -> None:
-    """Replaces the file and does not overwrite it: models that were loaded from it keep working."""
-    written = target.with_name(f".{target.name}.{os.getpid()}.{threading.get_ident()}")
-    try:
-        shutil.copyfile(source, written)
-        written.replace(target)
-    except OSError as error:
-        raise type(error)(error.errno, error.strerror, str(target)) from None
-    finally:
-        written.unlink(missing_ok=True)
-
-
 def target_text(target: str | Sequence[str]) -> str:
     """One target, or several, as the compiler's option `target`."""
     return target if isinstance(target, str) or not isinstance(target, Sequence) else ",".join(target)
@@ -440,7 +355,9 @@ def compile(
         a language model), onnx.ModelProto, torch.export.ExportedProgram, or torch.nn.Module (in eval mode); or a dict
         of such, by the names of entries: one artifact, which has equal weights once. model["decode"] runs an entry; a
         call of the model runs the one called main, or the first. example_inputs and dynamic_shapes are dicts then.
-    target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md).
+    target: the machine to compile for, or several for one artifact (docs/howto/run-on-several-machines.md). For another
+        architecture than this machine's, the result is a ForeignModel, which can be saved but not called
+        (docs/targets.md).
     dims: values or names for symbolic dimensions of a model in a file, such as {"batch": 1, "x:0": "n"}.
     operators: the user's own operators: paths of descriptions, or Operator with a kernel in Python; one or a list
         (docs/howto/bring-an-operator.md).
@@ -514,6 +431,8 @@ def _loaded(module: Module, path: str, threads: int) -> Model:
 
         return cast(Model, AcceleratorModel(path))
     structure: Any = getattr(module, "structure", None)
+    if refusal := refusal_of(path):
+        return cast(Model, ForeignModel(path, refusal))
     if structure is None:
         return Model(path, threads)
     from .torch.module import CompiledModule

@@ -154,17 +154,12 @@ static ModelOwner loadAcceleratorProgram(StringRef path) {
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
   if (target::acceleratorOfFile(path))
     return loadAcceleratorProgram(path);
-  const target::Architecture *architecture = foreignArchitectureOf(path);
-  if (!architecture)
+  if (!foreignArchitectureOf(path))
     return loadLibrary(path);
   std::string refusal;
   ModelOwner model = describeLibrary(path, refusal);
-  if (model && model->unload == freeDescription) {
-    ForeignLibrary &library = static_cast<Description *>(model->handle)->library;
-    library.path = path.str();
-    library.architecture = architecture;
-    library.variant = variant.str();
-  }
+  if (model && model->unload == freeDescription)
+    static_cast<Description *>(model->handle)->library.variant = variant.str();
   return model;
 }
 
@@ -181,6 +176,11 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   if (tables.size() < sizeof(perpend_tables))
     return fail(refusal), nullptr;
   ModelOwner described = modelOf(std::move(tables));
+  if (!described)
+    return nullptr;
+  ForeignLibrary &library = static_cast<Description *>(described->handle)->library;
+  library.path = path.str();
+  library.architecture = foreignArchitectureOf(path);
   refusal.resize(std::min(refusal.size(), refusal.find("; hint: ")));
   return described;
 }

@@ -91,7 +91,8 @@ void printHtml(const ModelReport &report, ArrayRef<StageText> stages, llvm::raw_
   printHead(report.name, out);
   out << "<p>" << escape(report.path) << "<br>" << escape(report.target)
       << (report.refusal.empty() ? "" : "<br>runs not here: ") << escape(report.refusal)
-      << "<br>weights: " << report.weightsBytes << " bytes</p>\n";
+      << (report.runner.empty() ? "" : "<br>") << escape(report.runner) << "<br>weights: " << report.weightsBytes
+      << " bytes</p>\n";
   std::vector<std::vector<std::string>> rows;
   for (const TensorReport &input : report.inputs)
     rows.push_back({"input", input.name, input.type});

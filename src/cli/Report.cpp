@@ -3,6 +3,7 @@
 #include "cli/Report.h"
 #include "Pipeline.h"
 #include "cli/CompiledModel.h"
+#include "cli/Runner.h"
 #include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/Graph.h"
@@ -230,6 +231,10 @@ std::optional<ModelReport> inspectLibrary(StringRef path, StringRef entry) {
   ModelOwner model = selectEntry(describeLibrary(path, report.refusal), entry);
   if (!model)
     return std::nullopt;
+  if (const ForeignLibrary *library = foreignLibraryOf(model.get())) {
+    report.runner = describeRunner(*library);
+    report.needs = library->extensions;
+  }
   const int32_t entryCount = perpend_model_entry_count(model.get());
   for (int32_t i = 0; i < entryCount && entryCount > 1; ++i)
     report.entries.push_back(perpend_model_entry_name(model.get(), i));
@@ -281,20 +286,32 @@ std::optional<ModelReport> inspectLibrary(StringRef path, StringRef entry) {
 // Text
 //===----------------------------------------------------------------------===//
 
+static std::string baseExtensionOf(StringRef name) {
+  llvm::Expected<target::TargetInfo> target = target::resolveTarget(name);
+  if (target)
+    return target->features.front();
+  llvm::consumeError(target.takeError()); // of another version of the compiler
+  return "of the base level";
+}
+
 /// In the order in which they are tried.
 static void printVariants(const ModelReport &report, llvm::raw_ostream &out) {
   for (const VariantReport &variant : report.variants)
     out << "variant  " << variant.target << (variant.target == report.target ? " (runs here)" : "") << ": code "
         << variant.codeBytes << " bytes, weights " << variant.weightsBytes << " bytes, isa "
-        << (variant.isa.empty() ? "sse2" : llvm::join(variant.isa, " ")) << "\n";
+        << (variant.isa.empty() ? baseExtensionOf(variant.target) : llvm::join(variant.isa, " ")) << "\n";
 }
 
 void printText(const ModelReport &report, llvm::raw_ostream &out) {
   out << "model '" << report.name << "' (" << report.path << ")\n";
   if (!report.refusal.empty())
     out << "runs     not here: " << report.refusal << "\n";
+  if (!report.runner.empty())
+    out << "         " << report.runner << "\n";
   if (!report.target.empty())
     out << "target   " << report.target << "\n";
+  if (!report.needs.empty())
+    out << "needs    " << llvm::join(report.needs, " ") << "\n";
   if (!report.precision.empty() && report.precision != "f32")
     out << "products " << report.precision << " with sums of " << (report.precision == "int8" ? "i32" : "f32") << "\n";
   if (report.isChecked)

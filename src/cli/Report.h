@@ -44,8 +44,10 @@ struct VariantReport {
 
 struct ModelReport {
   std::string name, path;
-  std::string target;  ///< empty: for several machines, none of which is this one
-  std::string refusal; ///< why it does not run on this machine; empty: it does, or is uncompiled
+  std::string target;             ///< empty: for several machines, none of which is this one
+  std::string refusal;            ///< why it does not run on this machine; empty: it does, or is uncompiled
+  std::string runner;             ///< of one for another architecture: what runs it
+  std::vector<std::string> needs; ///< likewise: extensions of its architecture
   bool isChecked = false;
   std::string precision; ///< precision of the operands of products; empty: f32
   std::vector<TensorReport> inputs, outputs, states;

@@ -36,11 +36,16 @@ void useRunner(StringRef runner) {
     setenv(runnerVariable, runner.str().c_str(), /*replace=*/1);
 }
 
-/// The words of the command; empty, printed: there is none.
-static std::vector<std::string> commandFor(const ForeignLibrary &library) {
+namespace {
+/// What starts a library's programs.
+struct RunnerCommand {
+  std::vector<std::string> words; ///< empty: there is none
+  std::string problem, cure;      ///< then
+};
+} // namespace
+
+static RunnerCommand findCommand(const ForeignLibrary &library) {
   const Architecture &architecture = *library.architecture;
-  std::string title = llvm::formatv("'{0}' is for {1}, and this machine is {2}", library.path, architecture.name,
-                                    target::hostArchitecture() ? target::hostArchitecture()->name : "another");
   std::vector<std::string> words;
   if (const char *given = std::getenv(runnerVariable); given && *given) {
     for (StringRef word : llvm::split(given, ' '))
@@ -48,21 +53,37 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
         words.push_back(word.str());
     if (auto program = llvm::sys::findProgramByName(words.empty() ? "" : words.front());
         program && llvm::sys::fs::can_execute(*program))
-      return words;
-    fail(title + "; the runner '" + given + "' is no program", "give the path of a program that can be executed");
-    return {};
+      return {words, "", ""};
+    return {
+        {}, std::string("the runner '") + given + "' is no program", "give the path of a program that can be executed"};
   }
   const bool hasFolder = llvm::sys::fs::is_directory(architecture.emulatorFolder);
-  if (!hasFolder || !llvm::sys::findProgramByName(architecture.emulator)) {
-    fail(title + "; the emulator '" + architecture.emulator.str() + "' with the C library in '" +
-             architecture.emulatorFolder.str() + "' is not installed",
-         "apt-get install " + architecture.emulatorPackages.str() + ", or name another runner with --runner");
-    return {};
-  }
+  if (!hasFolder || !llvm::sys::findProgramByName(architecture.emulator))
+    return {{},
+            "the emulator '" + architecture.emulator.str() + "' with the C library in '" +
+                architecture.emulatorFolder.str() + "' is not installed",
+            "apt-get install " + architecture.emulatorPackages.str() + ", or name another runner with --runner"};
   words = {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
   if (architecture.emulatorOptions)
     llvm::append_range(words, architecture.emulatorOptions(library.extensions));
-  return words;
+  return {words, "", ""};
+}
+
+/// The words of the command; empty, printed: there is none.
+static std::vector<std::string> commandFor(const ForeignLibrary &library) {
+  RunnerCommand command = findCommand(library);
+  std::string title =
+      llvm::formatv("'{0}' is for {1}, and this machine is {2}", library.path, library.architecture->name,
+                    target::hostArchitecture() ? target::hostArchitecture()->name : "another");
+  if (command.words.empty())
+    fail(title + "; " + command.problem, command.cure);
+  return command.words;
+}
+
+std::string describeRunner(const ForeignLibrary &library) {
+  const RunnerCommand command = findCommand(library);
+  return command.words.empty() ? "run and check have no runner for it: " + command.problem + " (" + command.cure + ")"
+                               : "run and check start it with " + llvm::join(command.words, " ");
 }
 
 bool announceRunner(const perpend_model *model) {
@@ -130,6 +151,8 @@ std::unique_ptr<Runner> Runner::start(const ForeignLibrary &library, StringRef e
   return runner;
 }
 
+static constexpr llvm::StringLiteral signalled = "signal ";
+
 Runner::~Runner() {
   close(socket);
   if (process > 0)
@@ -141,7 +164,7 @@ std::string Runner::end() {
   while (process > 0 && waitpid(process, &status, 0) < 0 && errno == EINTR)
     ;
   process = -1;
-  return WIFSIGNALED(status) ? std::string("signal ") + strsignal(WTERMSIG(status))
+  return WIFSIGNALED(status) ? signalled.str() + strsignal(WTERMSIG(status))
                              : "exit status " + std::to_string(WEXITSTATUS(status));
 }
 
@@ -149,7 +172,10 @@ std::optional<std::vector<Array>> Runner::receive(std::string &message) {
   uint64_t status = 0, count = 0;
   auto gone = [&] {
     shutdown(socket, SHUT_RDWR);
-    message = "the runner '" + name + "' ended before it answered: " + end();
+    const std::string how = end();
+    message = "the runner '" + name + "' ended before it answered: " + how;
+    if (StringRef(how).starts_with(signalled))
+      message += "; hint: emulators have faults of their own (docs/targets.md); --runner names another version";
     return std::nullopt;
   };
   if (!runtime::receiveWord(socket, status))

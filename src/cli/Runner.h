@@ -34,6 +34,9 @@ inline constexpr const char *runnerVariable = "PERPEND_RUNNER";
 void addRunnerOption(OptionList &list, std::string &runner);
 void useRunner(StringRef runner);
 
+/// For users: the command that starts programs of a library's architecture, or why there is none.
+std::string describeRunner(const ForeignLibrary &library);
+
 /// For outputs whose first line says that a library does not run in this process. False, printed: there is no runner.
 bool announceRunner(const perpend_model *model);
 

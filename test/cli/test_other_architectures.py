@@ -93,6 +93,25 @@ def test_a_foreign_artifact_is_described(tmp_path: Path, architecture: str) -> N
     text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
     assert "not here" in text and f"got one for {architecture}" in text
     assert "image: f32 [n, 1, 8, 8]" in text
+    needs = "v" if architecture == "riscv64" else "lse fullfp16 rdm rcpc dotprod"
+    assert f"\nneeds    {needs}\n" in text
+    runner = "qemu-riscv64-static -L /usr/riscv64-linux-gnu -cpu rv64,v=true,vext_spec=v1.0,vlen=128"
+    if architecture == "riscv64" and not missing(architecture):
+        assert f"\n         run and check start it with {runner}\n" in text
+
+
+@needs_runtime
+def test_what_no_runner_starts_is_described(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, architecture: str) -> None:
+    facts = ARCHITECTURES[architecture]
+    machines = f"{facts.processor},{facts.others[0]}"
+    succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", machines, folder=tmp_path)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("PERPEND_RUNNER", raising=False)
+    text = succeed("inspect", tmp_path / "m.so", folder=tmp_path)
+    assert f"run and check have no runner for it: the emulator 'qemu-{architecture}-static'" in text
+    assert "(apt-get install qemu-user-static" in text
+    base = next(line for line in text.splitlines() if line.startswith(f"variant  {facts.others[0]}:"))
+    assert base.endswith(f", isa {'d' if architecture == 'riscv64' else 'neon'}"), "what its base level has"
 
 
 def test_targets_of_both_are_listed(tmp_path: Path) -> None:
@@ -156,6 +175,11 @@ class TestRefusals:
         assert "the runner 'no-such-program' is no program\nhint: " in text
         text = reject("run", tmp_path / "m.so", "--runner", "false", folder=tmp_path)
         assert "the runner 'false' ended before it answered: exit status 1" in text
+        broken = tmp_path / "broken"
+        broken.write_text("#!/bin/sh\nkill -SEGV $$\n")
+        broken.chmod(0o755)
+        text = reject("run", tmp_path / "m.so", "--runner", broken, folder=tmp_path)
+        assert "ended before it answered: signal Segmentation fault\nhint: emulators have faults of their own" in text
         text = reject("check", save_tiny(tmp_path), "--target", architecture, "--runner", "false", folder=tmp_path)
         assert "ended before it answered" in text
 
@@ -180,6 +204,29 @@ def test_a_processor_without_the_extensions(tmp_path: Path, architecture: str, c
             assert "runs through qemu" in succeed("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
         else:
             assert "which this machine lacks" in reject("run", tmp_path / "m.so", "--runner", old, folder=tmp_path)
+
+
+@pytest.mark.skipif(bool(missing("riscv64")), reason=missing("riscv64"))
+@pytest.mark.parametrize(
+    ("isa", "runs"),
+    [
+        ("rv64imafdcv_zicsr_zba_zbb_zbs_zfh_zfhmin_zvfh_zvfhmin", True),
+        ("rv64imafdcv_zicsr_zbb_zbs_zfh_zfhmin_zvfh_zvfhmin_zbad", False),
+        ("rv64imafdcv_zicsr_zba_zbb_zbs_zfh_zfhmin_zvfhmin", False),
+    ],
+)
+def test_extensions_are_read_from_the_text_of_a_system(tmp_path: Path, isa: str, runs: bool) -> None:
+    root = tmp_path / "root"  # in which the emulator looks for files first
+    (root / "proc").mkdir(parents=True)
+    (root / "lib").symlink_to("/usr/riscv64-linux-gnu/lib")
+    (root / "proc" / "cpuinfo").write_text(f"processor\t: 0\nhart\t\t: 0\nisa\t\t: {isa}\nmmu\t\t: sv39\n\n")
+    succeed("compile", save_tiny(tmp_path), "-o", tmp_path / "m.so", "--target", "spacemit-x60", folder=tmp_path)
+    runner = f"qemu-riscv64-static -cpu rv64,v=true,vext_spec=v1.0,vlen=256,Zfh=true -L {root}"
+    if runs:
+        succeed("run", tmp_path / "m.so", "--runner", runner, folder=tmp_path)
+    else:
+        text = reject("run", tmp_path / "m.so", "--runner", runner, folder=tmp_path)
+        assert f"needs {'zba' if 'zba_' not in isa else 'zvfh'}, which this machine lacks" in text
 
 
 def save_integers(folder: Path) -> Path:

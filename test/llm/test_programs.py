@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from cli.tool import GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
+from conformance.onnx_foreign import emulator, missing
 from llm.checkpoints import CONTEXT, END, TEMPLATE, continuation, greedy, make_checkpoint, make_gguf, tokenizer_of
 from perpend.tokenizer import load as load_tokenizer
 
@@ -208,6 +209,23 @@ def test_an_executable(made: tuple[Path, Any]) -> None:
     ]:
         done = subprocess.run([alone / "program", wrong], capture_output=True, text=True, timeout=60)
         assert done.returncode == 2 and message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("architecture", "target", "extensions"),
+    [("aarch64", "cortex-a76", []), ("riscv64", "riscv64", []), ("riscv64", "rv64gcv_zvl256b", ["v", "zvl256b"])],
+)
+def test_an_executable_of_another_architecture(
+    made: tuple[Path, Any], architecture: str, target: str, extensions: list[str]
+) -> None:
+    if reason := missing(architecture):
+        pytest.skip(reason)
+    folder, _ = made
+    succeed("llm", "compile", "model", "-o", target, "--exe", "--target", target, folder=folder)
+    arguments = ["--raw", "--prompt", PROMPT, "--max-tokens", "12", "--temperature", "0"]
+    command = [*emulator(architecture, extensions), folder / target, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.stdout == run(folder, *arguments) and done.returncode == 0 and done.stderr == ""
 
 
 def test_a_checkpoint_runs_directly(made: tuple[Path, Any]) -> None:
