@@ -164,6 +164,33 @@ Value perpend::tile::bytesBehindFloats(graph::Builder &builder, Value operand) {
   return bytes ? bytes->numbers : Value();
 }
 
+ScaledBytes perpend::tile::bytesBehindScales(graph::Builder &builder, Value operand, int64_t groupSize) {
+  auto joined = operand.getDefiningOp<graph::ReshapeOp>();
+  auto map = joined ? joined.getInput().getDefiningOp<graph::MapOp>() : graph::MapOp();
+  if (!map || map.getInputs().size() != 2 || graph::rankOf(map.getResult()) != 3 || graph::rankOf(operand) != 2 ||
+      shapeOf(map.getResult()).back() != SymbolicInt(groupSize))
+    return {};
+  Block &body = map.getBody().front();
+  auto product = body.getTerminator()->getOperand(0).getDefiningOp<arith::MulFOp>();
+  auto conversion = product ? product.getLhs().getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
+  auto repeated = map.getInputs()[1].getDefiningOp<graph::BroadcastOp>();
+  if (!conversion || conversion.getIn() != body.getArgument(0) || product.getRhs() != body.getArgument(1) ||
+      !elementTypeOf(map.getInputs()[0]).isSignlessInteger(8) || !repeated ||
+      repeated.getDims() != ArrayRef<int64_t>{0, 1} || shapeOf(map.getResult()).front() != shapeOf(operand).front())
+    return {};
+  return {builder.reshape(map.getInputs()[0], shapeOf(operand)), repeated.getInput()};
+}
+
+Value perpend::tile::scaleBytes(graph::Builder &builder, Value numbers, Value scales) {
+  Shape shape = shapeOf(numbers);
+  Value floats = builder.map({numbers, builder.broadcast(scales, {0, 1}, shape)}, elementTypeOf(scales),
+                             [](OpBuilder &b, Location loc, ValueRange v) -> Value {
+                               Value number = b.create<arith::SIToFPOp>(loc, v[1].getType(), v[0]);
+                               return b.create<arith::MulFOp>(loc, number, v[1]);
+                             });
+  return builder.reshape(floats, {shape[0], shape[1] * shape[2]});
+}
+
 static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Value operand) {
   std::optional<CentredNumbers> bytes = centredBytes(builder, operand);
   if (!bytes || elementTypeOf(bytes->numbers).isUnsignedInteger())

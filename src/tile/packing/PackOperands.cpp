@@ -163,11 +163,16 @@ Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
     return {};
   // Entries for one row and for many share the weights of a batch-invariant module.
   std::optional<int64_t> count = isForAnyRows ? std::nullopt : shapeOf(rows).front().constant();
-  Value bytes = bytesBehindFloats(builder, rows);
-  for (Value left : {bytes, rows})
+  SmallVector<ScaledBytes> operands;
+  if (weights->hasWholeGroups())
+    operands.push_back(bytesBehindScales(builder, rows, weights->groupSize));
+  operands.push_back({bytesBehindFloats(builder, rows), {}});
+  operands.push_back({rows, {}});
+  for (const ScaledBytes &left : operands)
     for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-      if (left && intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups) &&
-          intrinsic->groups->hasBytes() == (left == bytes))
+      if (left.numbers && intrinsic->groups && intrinsic->missingOn(target).empty() &&
+          weights->fits(*intrinsic->groups) && intrinsic->groups->hasBytes() == (left.numbers != rows) &&
+          bool(intrinsic->groups->rowScale) == bool(left.scales))
         return weights->multiply(builder, left, *intrinsic, groupedPanel(weights->columns, count, target));
   return {};
 }
