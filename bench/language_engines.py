@@ -1,12 +1,13 @@
 """Times language models in Perpend and llama.cpp, one worker process each, in turns; writes JSON and a page.
 
-usage: language_engines.py MODEL ... [--peer PYTHON] [--precisions f32,int8] [--work prefill:128,decode:16] [--threads 1]
+usage: language_engines.py MODEL ... [--peer PYTHON] [--precisions f32,int8]
+       [--work prefill:128,decode:16] [--threads 1]
 
 MODEL: NAME=FILE.gguf, or the name of a random checkpoint (language_checkpoints.py), such as 1.1B-q4_0.
-PYTHON: the interpreter of an environment that has llama-cpp-python; without it, Perpend's precisions are compared alone.
+PYTHON: the interpreter of an environment that has llama-cpp-python; without it, Perpend's precisions are compared.
 A deviation is that of the last token's logits from Perpend's in f32, relative to the largest of these. llama.cpp rounds
-rows to bytes for weights of bytes and less, and to bf16 for those of bf16, so it has one, too. All have the same type of
-cache. GB/s: the bytes of the file over the time of a token.
+rows to bytes for weights of bytes and less, and to bf16 for those of bf16, so it has one, too. All have the same type
+of cache. GB/s: the bytes of the file over the time of a token.
 """
 
 import argparse
@@ -31,11 +32,11 @@ PEER = "llama.cpp"
 
 class Task(NamedTuple):
     kind: str  # prefill or decode
-    count: int  # of tokens in a run
+    tokens: int  # of a run
     threads: int
 
     def __str__(self) -> str:
-        return f"{self.kind} {self.count}, {self.threads} thread{'s' if self.threads != 1 else ''}"
+        return f"{self.kind} {self.tokens}, {self.threads} thread{'s' if self.threads != 1 else ''}"
 
 
 class Row(NamedTuple):
@@ -43,7 +44,7 @@ class Row(NamedTuple):
     timings: dict[str, Timing]
 
     def tokens_per_second(self, engine: str) -> float:
-        return self.task.count / self.timings[engine].median_s
+        return self.task.tokens / self.timings[engine].median_s
 
     def against_peer(self, engine: str) -> str:
         peer = self.timings.get(PEER)
@@ -58,17 +59,19 @@ def parse_work(text: str) -> tuple[str, int]:
 
 
 def compiled(checkpoint: Path, precision: str, options: argparse.Namespace) -> Path:
-    path = Path(options.out / f"{checkpoint.stem}-{precision}-{options.cache_type}")
+    """What an earlier call has made, if neither the checkpoint nor the compiler is newer."""
+    path: Path = options.out / f"{checkpoint.stem}-{precision}-{options.cache_type}.so"
+    newest = max(Path(source).stat().st_mtime for source in (checkpoint, perpend._perpend.__file__))
+    if path.exists() and path.stat().st_mtime > newest:
+        return path
     turns.print_progress(f"compiling {path.name}")
-    perpend.llm.compile(
-        checkpoint, path, context=options.context, cache_type=options.cache_type, precision=precision
-    )
+    perpend.llm.compile(checkpoint, path, context=options.context, cache_type=options.cache_type, precision=precision)
     return path
 
 
 def candidates(models: dict[str, Path], checkpoint: Path, task: Task, options: argparse.Namespace) -> list[Candidate]:
     def command(python: str, engine: str, model: Path) -> list[str]:
-        numbers = [str(number) for number in (task.count, options.before, task.threads)]
+        numbers = [str(number) for number in (task.tokens, options.before, task.threads)]
         return [python, str(WORKER), engine, str(model), task.kind, *numbers, options.cache_type]
 
     found = [Candidate(name, command(sys.executable, "perpend", path)) for name, path in models.items()]
@@ -78,8 +81,11 @@ def candidates(models: dict[str, Path], checkpoint: Path, task: Task, options: a
 
 
 def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
-    models = {f"perpend {each}": compiled(checkpoint, each, options) for each in options.precisions}
-    rows = []
+    default = ["f32", "bf16" if checkpoint.stem.endswith("bf16") else "int8"]
+    models = {f"perpend {each}": compiled(checkpoint, each, options) for each in options.precisions or default}
+    rows: list[Row] = []
+    if options.prepare:
+        return rows
     for threads in options.threads:
         for kind, count in options.work:
             task = Task(kind, count, threads)
@@ -99,7 +105,10 @@ def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
 
 def page_of(checkpoint: Path, rows: Sequence[Row]) -> list[str]:
     lines = [f"## {checkpoint.stem}, {checkpoint.stat().st_size / 1e6:.0f} MB", ""]
-    lines += ["| work | engine | tokens/s | GB/s | llama.cpp's time over this | deviation |", "|---|---|---|---|---|---|"]
+    lines += [
+        "| work | engine | tokens/s | GB/s | llama.cpp's time over this | deviation |",
+        "|---|---|---|---|---|---|",
+    ]
     for row in rows:
         for engine, timing in row.timings.items():
             if timing.error:
@@ -113,11 +122,11 @@ def page_of(checkpoint: Path, rows: Sequence[Row]) -> list[str]:
 
 
 def json_of(checkpoint: Path, rows: Sequence[Row]) -> dict[str, Any]:
-    measured = [
-        {"engine": engine, "turns_s": timing.turns_s, "deviation": timing.deviation, "error": timing.error} | row.task._asdict()
-        for row in rows
-        for engine, timing in row.timings.items()
-    ]  # fmt: skip
+    measured = []
+    for row in rows:
+        for engine, timing in row.timings.items():
+            numbers = {"turns_s": timing.turns_s, "deviation": timing.deviation, "error": timing.error}
+            measured.append(row.task._asdict() | {"engine": engine} | numbers)
     return {"model": checkpoint.stem, "bytes": checkpoint.stat().st_size, "rows": measured}
 
 
@@ -125,7 +134,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("models", nargs="+", metavar="MODEL")
     parser.add_argument("--peer", default="", metavar="PYTHON")
-    parser.add_argument("--precisions", default="f32,int8")
+    parser.add_argument("--precisions", default="", help="default: f32, and that of the other engine's rows")
     parser.add_argument("--work", default="prefill:128,prefill:1024,decode:16")
     parser.add_argument("--before", type=int, default=128, help="tokens in the cache before decoding (default 128)")
     parser.add_argument("--threads", default="1")
@@ -135,6 +144,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
     parser.add_argument("--fill", type=float, default=0.5, help="seconds of a turn, at least one run")
     parser.add_argument("--out", type=Path, default=Path("build/bench"))
     parser.add_argument("--json", type=Path, help="where the numbers go (default: llm-engines.json in --out)")
+    parser.add_argument("--prepare", action="store_true", help="only compile the models, for a later call")
     parser.add_argument("--note", default="", help="what else the page says of the machine")
     options = parser.parse_args(arguments)
     try:
@@ -142,7 +152,7 @@ def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespac
         options.threads = [int(count) for count in options.threads.split(",")]
     except (ValueError, argparse.ArgumentTypeError) as error:
         parser.error(str(error))
-    options.precisions = options.precisions.split(",")
+    options.precisions = [each for each in options.precisions.split(",") if each]
     return options
 
 

@@ -23,11 +23,11 @@ CHUNK = 512
 
 class Work(NamedTuple):
     kind: str
-    count: int
-    before: int
+    length: int  # tokens of a run
+    before: int  # tokens in the cache
 
     def tokens(self, vocabulary: int) -> list[int]:
-        count = self.count + self.before
+        count = self.length + self.before
         return [int(token) for token in np.random.default_rng(0).integers(259, vocabulary, count)]
 
 
@@ -94,7 +94,7 @@ class Llama:
 
 
 def llama_engine(path: str, work: Work, threads: int, cache_type: str) -> Callable[[], Arrays]:
-    llama = Llama(path, threads, cache_type, work.before + work.count + 8)
+    llama = Llama(path, threads, cache_type, work.before + work.length + 8)
     tokens = work.tokens(llama.vocabulary)
 
     def prefill() -> Arrays:

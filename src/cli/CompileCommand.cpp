@@ -4,6 +4,7 @@
 #include "cli/Command.h"
 #include "cli/EarlyEnd.h"
 #include "cli/Module.h"
+#include "compiler/Compilation.h"
 #include "compiler/Description.h"
 #include "support/WriteFile.h"
 
@@ -120,9 +121,7 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
 static std::string headerText(StringRef output) {
   if (!isLibrary(output))
     return "";
-  llvm::SmallString<128> header(output);
-  llvm::sys::path::replace_extension(header, ".h");
-  return (", header " + header).str();
+  return ", header " + pathBeside(output, ".h");
 }
 
 /// Prints how many kernels have records, and what happened to the others; with reasons for each.

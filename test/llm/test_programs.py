@@ -353,8 +353,8 @@ def test_entries_share_weights(kind: str, precision: str, tmp_path: Path) -> Non
     """One row would have wider panels than many, if the two did not have to read the same ones."""
     checkpoint = write_checkpoint(f"tiny-{kind}", tmp_path)
     options = ["--precision", precision, "--weights", "beside"]
-    succeed("llm", "compile", checkpoint.name, "-o", "both", *options, folder=tmp_path)
+    succeed("llm", "compile", checkpoint.name, "-o", "both-0.1B", *options, folder=tmp_path)
     single = ["--cache", 128, "--batch-invariant", "--dim", "n=1"]
     succeed("compile", checkpoint.name, "-o", "one.so", *single, *options, folder=tmp_path)
-    sizes = [(tmp_path / f"{name}.weights").stat().st_size for name in ("both", "one")]
+    sizes = [(tmp_path / f"{name}.weights").stat().st_size for name in ("both-0.1B", "one")]
     assert sizes[0] < 1.1 * sizes[1]

@@ -7,9 +7,9 @@
 //
 //   sum of x (q - z) = sum of (x + 128) (q - z) - sum of 128 (q - z)
 //
-// All rows of a block share the second sum. Sums of a group are exact; they are multiplied by the row's scale, if it has
-// one, then by that of the column, and added to the block's totals, group by group. So a row has the same bits in a block
-// of any height.
+// All rows of a block share the second sum. Sums of a group are exact; they are multiplied by the row's scale, if it
+// has one, then by that of the column, and added to the block's totals, group by group. So a row has the same bits in a
+// block of any height.
 //
 //   tile.call_intrinsic "i4.bytes.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes

@@ -233,9 +233,8 @@ Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
       return {};
   }
   if (!matrices.hasBatch())
-    if (Value product =
-            groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1)),
-                           graph::isBatchInvariant(op)))
+    if (Value product = groupedProduct(matrices.left(builder, op->getOperand(0)),
+                                       matrices.right(builder, op->getOperand(1)), graph::isBatchInvariant(op)))
       return matrices.result(builder, product);
   return product(op, matrices, /*isTransposed=*/false);
 }

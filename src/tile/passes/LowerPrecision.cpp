@@ -16,7 +16,8 @@
 // window than one position. Weights that are small numbers in groups keep these numbers, so only the rows are
 // quantised, in the same groups g:
 //
-//   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)) sx, (q - z) s)   with sx = max|x| / 127 of each row and g
+//   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)) sx, (q - z) s)   with sx = max|x| / 127 of each row
+//   and g
 //
 // Integer sums are exact. The scales of a constant w fold; those of x are computed at run time. An attribute of the
 // module counts the products that stay in f32, by reason.

@@ -155,9 +155,8 @@ bool ContractionRule::findOperands() {
   plain = operands.front();
   operands.erase(operands.begin());
   if (operands.size() > 1)
-    llvm::erase_if(operands, [&](const Access &other) {
-      return !moves(rank() - 1, other) && rankOf(other) < rankOf(plain);
-    });
+    llvm::erase_if(operands,
+                   [&](const Access &other) { return !moves(rank() - 1, other) && rankOf(other) < rankOf(plain); });
   if (operands.empty() || moves(rank() - 1, plain))
     return false;
   packed = operands.front();

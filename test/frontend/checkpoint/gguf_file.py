@@ -40,7 +40,7 @@ def kind_of(value: Any) -> int:
 
 def pair(key: str, value: Any) -> bytes:
     if isinstance(value, list):
-        kind = kind_of(value[0]) if value else U32
+        kind = kind_of(value[0]) if value and type(value[0]) is not int else I32
         elements = b"".join(text(each) if kind == STRING else number(kind, each) for each in value)
         return text(key) + struct.pack("<IIQ", ARRAY, kind, len(value)) + elements
     kind = kind_of(value)
@@ -60,7 +60,7 @@ def padded(data: bytes, alignment: int) -> bytes:
 def gguf_parts(
     metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any] | Stored], version: int = 3, alignment: int = 32
 ) -> Iterator[bytes]:
-    """The file, the header first. `metadata`: Python's numbers become u32, f32 and bool."""
+    """The file, the header first. `metadata`: Python's numbers become u32, those of lists i32; f32 and bool."""
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(pair(key, value) for key, value in metadata.items())
     entries = [tensor if isinstance(tensor, Stored) else stored(tensor) for tensor in tensors.values()]
