@@ -101,6 +101,8 @@ static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
   return argument && isBytes(map.getInputs()[*argument]) ? argument : std::nullopt;
 }
 
+static auto repeatedBy(Value value) { return value ? value.getDefiningOp<graph::BroadcastOp>() : nullptr; }
+
 /// The scalar of i32 that is subtracted, or null.
 static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
@@ -108,7 +110,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
   std::optional<unsigned> number = widenedBytes(map, value);
-  auto repeated = number ? map.getInputs()[*number].getDefiningOp<graph::BroadcastOp>() : graph::BroadcastOp();
+  auto repeated = number ? repeatedBy(map.getInputs()[*number]) : repeatedBy({});
   if (!repeated || graph::elementCount(shapeOf(repeated.getInput())) != SymbolicInt(1))
     return {};
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
@@ -165,20 +167,22 @@ Value perpend::tile::bytesBehindFloats(graph::Builder &builder, Value operand) {
 }
 
 ScaledBytes perpend::tile::bytesBehindScales(graph::Builder &builder, Value operand, int64_t groupSize) {
-  auto joined = operand.getDefiningOp<graph::ReshapeOp>();
-  auto map = joined ? joined.getInput().getDefiningOp<graph::MapOp>() : graph::MapOp();
-  if (!map || map.getInputs().size() != 2 || graph::rankOf(map.getResult()) != 3 || graph::rankOf(operand) != 2 ||
-      shapeOf(map.getResult()).back() != SymbolicInt(groupSize))
+  Operation *joined = operand.getDefiningOp();
+  auto scaled =
+      onlyMoves(joined) ? joined->getOperand(0).getDefiningOp<graph::ElementInterface>() : graph::ElementInterface();
+  if (!scaled || scaled.elementKind() != graph::ElementKind::Pointwise || scaled->getNumOperands() != 2 ||
+      scaled->getNumRegions() != 1 || !elementTypeOf(scaled->getOperand(0)).isSignlessInteger(8))
     return {};
-  Block &body = map.getBody().front();
+  Shape rows = shapeOf(operand), groups = shapeOf(scaled->getResult(0));
+  Block &body = scaled->getRegion(0).front();
   auto product = body.getTerminator()->getOperand(0).getDefiningOp<arith::MulFOp>();
   auto conversion = product ? product.getLhs().getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
-  auto repeated = map.getInputs()[1].getDefiningOp<graph::BroadcastOp>();
-  if (!conversion || conversion.getIn() != body.getArgument(0) || product.getRhs() != body.getArgument(1) ||
-      !elementTypeOf(map.getInputs()[0]).isSignlessInteger(8) || !repeated ||
-      repeated.getDims() != ArrayRef<int64_t>{0, 1} || shapeOf(map.getResult()).front() != shapeOf(operand).front())
+  auto repeated = repeatedBy(scaled->getOperand(1));
+  if (rows.size() != 2 || groups.size() != 3 || groups.front() != rows.front() ||
+      groups.back() != SymbolicInt(groupSize) || !repeated || repeated.getDims() != ArrayRef<int64_t>{0, 1} ||
+      !conversion || conversion.getIn() != body.getArgument(0) || product.getRhs() != body.getArgument(1))
     return {};
-  return {builder.reshape(map.getInputs()[0], shapeOf(operand)), repeated.getInput()};
+  return {builder.reshape(scaled->getOperand(0), rows), repeated.getInput()};
 }
 
 Value perpend::tile::scaleBytes(graph::Builder &builder, Value numbers, Value scales) {
