@@ -53,6 +53,57 @@ def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(result, whole[count - 1], err_msg=f"{count} tokens of {sizes}")
 
 
+# How many tokens each of the texts is given, call by call.
+STEPS = [[7, 1, 0, 30], [1, 1, 1, 1], [1, 0, 12, 1], [0, 0, 0, 5], [1, 1, 1, 1], [40, 33, 2, 1]]
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3", "mixtral"])
+def test_texts_together(name: str, tmp_path: Path) -> None:
+    """Each of several texts, of any lengths, gets the bits that it gets alone."""
+    path = save(make(CASES[name]), tmp_path)
+    texts = [np.roll(TEXT[0], shift) for shift in range(4)]
+    together = perpend.compile(path, cache=100, texts=4, batch_invariant=True)
+    alone = perpend.compile(path, cache=100, batch_invariant=True)
+    lengths = [0] * 4
+    for counts in STEPS:
+        rows = together(*(text[at : at + n] for text, at, n in zip(texts, lengths, counts, strict=True)))
+        lengths = [at + n for at, n in zip(lengths, counts, strict=True)]
+        for row, text, length, count in zip(rows, texts, lengths, counts, strict=True):
+            alone.reset()
+            expected = alone(text[:length]) if count else np.full_like(row, np.nan)
+            np.testing.assert_array_equal(row, expected, err_msg=f"{length} tokens")
+
+
+def test_eight_texts_of_one_token_each(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    options: dict[str, Any] = {"cache": 64, "batch_invariant": True, "cache_type": "f16"}
+    together = perpend.compile(path, texts=8, **options)
+    steps = perpend.compile(path, texts=8, dims={"n": 1}, **options)
+    starts = [TEXT[0, : 3 + 5 * text] for text in range(8)]
+    together(*starts)
+    steps.load_states(together.save_states())
+    rows = steps(*(TEXT[0, 60 + text : 61 + text] for text in range(8)))
+    alone = perpend.compile(path, **options)
+    for text, start in enumerate(starts):
+        alone.reset()
+        np.testing.assert_array_equal(rows[text], alone(np.append(start, TEXT[0, 60 + text])))
+
+
+def test_mistakes_with_texts(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    together = perpend.compile(path, cache=8, texts=2)
+    with pytest.raises(ValueError, match="at least 1 token"):
+        together(TEXT[0, :0], TEXT[0, :0])
+    together(TEXT[0, :6], TEXT[0, :1])
+    with pytest.raises(ValueError, match=r"'keys.0.0' needs length0 \+ n0 <= 8, got 9"):
+        together(TEXT[0, :3], TEXT[0, :1])
+    with pytest.raises(perpend.CompileError, match=r"the number of texts: expected 1 to 64, got 65"):
+        perpend.compile(path, cache=8, texts=65)
+    with pytest.raises(perpend.CompileError, match="texts: only for a checkpoint with a cache"):
+        perpend.compile(path, texts=2)
+    assert "several texts, without a cache" in reject("inspect", str(path), "--texts", 2, folder=tmp_path)
+
+
 NARROW = {"f16": torch.float16, "bf16": torch.bfloat16}
 
 
