@@ -166,7 +166,7 @@ Value perpend::tile::bytesBehindFloats(graph::Builder &builder, Value operand) {
   return bytes ? bytes->numbers : Value();
 }
 
-ScaledBytes perpend::tile::bytesBehindScales(graph::Builder &builder, Value operand, int64_t groupSize) {
+ScaledBytes perpend::tile::bytesBehindScales(Value operand, int64_t groupSize) {
   Operation *joined = operand.getDefiningOp();
   auto scaled =
       onlyMoves(joined) ? joined->getOperand(0).getDefiningOp<graph::ElementInterface>() : graph::ElementInterface();
@@ -182,7 +182,7 @@ ScaledBytes perpend::tile::bytesBehindScales(graph::Builder &builder, Value oper
       groups.back() != SymbolicInt(groupSize) || !repeated || repeated.getDims() != ArrayRef<int64_t>{0, 1} ||
       !conversion || conversion.getIn() != body.getArgument(0) || product.getRhs() != body.getArgument(1))
     return {};
-  return {builder.reshape(scaled->getOperand(0), rows), repeated.getInput()};
+  return {scaled->getOperand(0), repeated.getInput()};
 }
 
 Value perpend::tile::scaleBytes(graph::Builder &builder, Value numbers, Value scales) {

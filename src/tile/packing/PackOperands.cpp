@@ -165,7 +165,7 @@ Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
   std::optional<int64_t> count = isForAnyRows ? std::nullopt : shapeOf(rows).front().constant();
   SmallVector<ScaledBytes> operands;
   if (weights->hasWholeGroups())
-    operands.push_back(bytesBehindScales(builder, rows, weights->groupSize));
+    operands.push_back(bytesBehindScales(rows, weights->groupSize));
   operands.push_back({bytesBehindFloats(builder, rows), {}});
   operands.push_back({rows, {}});
   for (const ScaledBytes &left : operands)

@@ -11,6 +11,7 @@ import pytest
 import torch
 from cli.tool import DIGITS, reject, succeed
 from frontend.checkpoint.tiny_models import CASES, agree, logits, make, prompt, save
+from language_checkpoints import write_checkpoint
 from numpy.typing import NDArray
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
@@ -145,6 +146,21 @@ def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> 
         rows = [count - 1 for count in got]
         distance = np.abs(np.stack(list(got.values())) - rounded[rows]).mean()
         assert distance < np.abs(exact[rows] - rounded[rows]).mean() / 4
+
+
+@pytest.mark.parametrize("kind", ["q4_0", "q8_0"])
+def test_rows_of_bytes(kind: str, tmp_path: Path) -> None:
+    """They have a scale for each group of the weights, so a row has the bits that it has alone, and stays near f32."""
+    path = write_checkpoint(f"tiny-{kind}", tmp_path)
+    options: dict[str, Any] = {"cache": 128, "batch_invariant": True}
+    chunks = perpend.compile(path, precision="int8", **options)
+    single = perpend.compile(path, precision="int8", dims={"n": 1}, **options)
+    exact = in_pieces(perpend.compile(path, **options), TEXT[0], [100])[100]
+    expected = in_pieces(single, TEXT[0], [1] * 100)
+    for sizes in (PIECES, [100], [33, 67]):
+        for count, result in in_pieces(chunks, TEXT[0], sizes).items():
+            np.testing.assert_array_equal(result, expected[count], err_msg=f"{count} tokens of {sizes}")
+    assert 0 < np.abs(expected[100] - exact).max() < 0.02 * np.abs(exact).max()
 
 
 def test_types_of_caches(tmp_path: Path) -> None:
