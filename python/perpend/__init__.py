@@ -451,7 +451,7 @@ def compile(
     cache: of a checkpoint, the most tokens whose keys and values the model keeps from call to call, so that each call
         continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts. Of a torch.nn.Module
         that takes past_key_values (those of transformers), likewise; a call takes and returns all but the cache.
-    cache_type: of keys and values in a checkpoint's cache: f32, f16 or bf16.
+    cache_type: of keys and values in a checkpoint's cache: f32, f16, bf16 or int8.
     texts: with a cache, the number of texts that a call continues together, each by as many tokens as it is given:
         texts times tokens [n] to logits [texts, vocabulary], of NaN for a text that is given none.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).

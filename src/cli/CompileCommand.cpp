@@ -206,7 +206,7 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add(
       "cache", source.cache.tokens, "N",
       "of a checkpoint: keep keys and values of up to N tokens in the session, so that each run continues the text");
-  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16 or bf16");
+  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16, bf16 or int8");
   list.add("texts", source.cache.texts, "N",
            "with --cache: a call continues N texts, each by as many tokens as it is given (default 1)", 1);
   list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");

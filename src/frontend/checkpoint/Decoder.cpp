@@ -8,6 +8,7 @@
 
 #include "frontend/checkpoint/Decoder.h"
 #include "graph/composites/Experts.h"
+#include "graph/composites/Formulas.h"
 
 using namespace mlir;
 
@@ -141,14 +142,38 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
   return {parts[0], parts[1], parts[2]};
 }
 
-Value Decoder::cached(Value &cache, Value heads) {
+/// The largest magnitude of a token and head is 127; one without an element above 2^-120 counts as 0.
+Value Decoder::quantised(CachedRows &cache, Value rows) {
+  constexpr double largest = 127;
+  Type type = elementTypeOf(cache.rows);
+  Value magnitude = pointwise(builder, {rows}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
+  Value most = builder.reduce(ReductionKind::Max, magnitude, {2}, /*keepDims=*/true);
+  Value numbers = builder.mapBroadcast({rows, most}, type, [&](OpBuilder &b, Location loc, ValueRange v) {
+    Scalar number(b, loc, v[0]), whole(b, loc, v[1]);
+    Scalar inverse = graph::select(whole > std::ldexp(1.0, -120), largest / whole, whole.constant(0));
+    Scalar inRange = graph::min(graph::max(graph::roundEven(number * inverse), -largest), largest);
+    return inRange.to(b.getI32Type()).to(type).value;
+  });
+  Value scales = pointwise(builder, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / largest); });
+  Shape shape = shapeOf(rows);
+  cache.rows = builder.concat({cache.rows, numbers}, 0);
+  cache.scales = builder.concat({cache.scales, builder.reshape(scales, {shape[0], shape[1]})}, 0);
+  if (!cache.rows || !cache.scales)
+    return {};
+  Value all = builder.cast(cache.rows, builder.f32());
+  return mul(builder, all, builder.unsqueeze(cache.scales, {2}));
+}
+
+Value Decoder::cached(CachedRows &cache, Value heads) {
   if (!heads)
     return {};
   Shape shape = shapeOf(heads);
   Value rows = builder.reshape(builder.transpose(heads, {0, 2, 1, 3}), {shape[2], shape[1], shape[3]});
-  rows = builder.cast(rows, elementTypeOf(cache));
-  cache = builder.concat({cache, rows}, 0);
-  return cache ? builder.unsqueeze(builder.transpose(cache, {1, 0, 2}), {0}) : cache;
+  if (cache.scales)
+    rows = quantised(cache, rows);
+  else
+    rows = cache.rows = builder.concat({cache.rows, builder.cast(rows, elementTypeOf(cache.rows))}, 0);
+  return rows ? builder.unsqueeze(builder.transpose(rows, {1, 0, 2}), {0}) : rows;
 }
 
 /// The one place that knows which keys and values there are: those of the tokens themselves, or of all in a cache.

@@ -10,10 +10,13 @@
 
 namespace perpend::checkpoint {
 
-/// Keys and values of one layer for all tokens of a sequence, each [tokens, key heads, size of a head], in f32 or
-/// rounded to f16 or bf16.
+/// Keys or values of one layer for all tokens of a sequence, [tokens, key heads, size of a head], in f32 or rounded to
+/// f16 or bf16; or integers of i8, with a scale for each token and head, [tokens, key heads].
+struct CachedRows {
+  mlir::Value rows, scales;
+};
 struct LayerCache {
-  mlir::Value keys, values;
+  CachedRows keys, values;
 };
 
 /// A text of which some tokens are known: further ones, [n], the number of those before, and the caches of each layer.
@@ -53,7 +56,9 @@ private:
   mlir::Value attend(const Projections &heads, int64_t number);
   mlir::Value attendWithCaches(const Projections &heads, int64_t number, graph::AttentionForm attention);
   /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far.
-  mlir::Value cached(mlir::Value &cache, mlir::Value heads);
+  mlir::Value cached(CachedRows &cache, mlir::Value heads);
+  /// The same of integers: rows of f32.
+  mlir::Value quantised(CachedRows &cache, mlir::Value rows);
   mlir::Value positionsFrom(const graph::SymbolicInt &first, const graph::SymbolicInt &count);
   mlir::Value layers(mlir::Value tokens);
   /// Of x [1, rows, width], the last row of each text.

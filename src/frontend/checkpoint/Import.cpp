@@ -28,6 +28,8 @@ namespace perpend::checkpoint {
 
 /// The symbol of the extent of all caches.
 static constexpr StringRef tokensSoFar = "length";
+/// Of the names of scales, behind that of what they belong to.
+static const std::string scalesSuffix = "_scales";
 
 /// Of several texts, each has its own.
 static std::string numbered(StringRef name, int64_t text, const CacheOptions &cache, StringRef separator = "") {
@@ -165,11 +167,13 @@ static std::string cacheName(StringRef part, size_t number, const CacheOptions &
 }
 
 Type Importer::cacheType() {
-  const std::vector<StringRef> types{"f32", "f16", "bf16"};
+  const std::vector<StringRef> types{"f32", "f16", "bf16", "int8"};
+  if (cache.type == types.back())
+    return operations.getI8Type();
   if (llvm::is_contained(types, cache.type))
     return graph::elementTypeNamed(&context, cache.type);
   (void)fail("the type of the cache: expected " + llvm::join(types, ", ") + ", got '" + cache.type +
-             "'\nhint: f16 has 11 bits of precision, and bf16 8");
+             "'\nhint: f16 has 11 bits of precision, bf16 8, and int8 7 beside a scale for each token and head");
   return {};
 }
 
@@ -177,9 +181,11 @@ Type Importer::cacheType() {
 std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const Form &form, Type type) {
   std::vector<LayerCache> caches;
   const size_t layers = form.layers.size();
-  auto declare = [&](StringRef part, size_t at, int64_t size) {
+  auto declare = [&](StringRef part, size_t at, Type type, std::optional<int64_t> size) {
     std::string length = numbered(tokensSoFar, static_cast<int64_t>(at / layers), cache);
-    graph::Shape shape{graph::SymbolicInt::symbol(length), graph::SymbolicInt(form.keyHeads), graph::SymbolicInt(size)};
+    graph::Shape shape{graph::SymbolicInt::symbol(length), graph::SymbolicInt(form.keyHeads)};
+    if (size)
+      shape.emplace_back(*size);
     NamedAttrList attributes;
     attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, at, cache, layers)));
     attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cache.tokens));
@@ -188,8 +194,14 @@ std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const For
     return function.getArgument(number);
   };
   for (size_t at = 0; at < layers * static_cast<size_t>(cache.texts); ++at) {
-    Value keys = declare("keys", at, form.headSize);
-    caches.push_back({keys, declare("values", at, form.valueSize)});
+    LayerCache own;
+    for (auto [part, rows, size] : {std::tuple<std::string, CachedRows *, int64_t>("keys", &own.keys, form.headSize),
+                                    {"values", &own.values, form.valueSize}}) {
+      rows->rows = declare(part, at, type, size);
+      if (isa<IntegerType>(type))
+        rows->scales = declare(part + scalesSuffix, at, builder.f32(), std::nullopt);
+    }
+    caches.push_back(own);
   }
   return caches;
 }
@@ -229,11 +241,16 @@ void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<Layer
   SmallVector<Value> results{logits};
   SmallVector<Attribute> attributes{
       operations.getDictionaryAttr(operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits")))};
+  auto add = [&](Value value, StringRef part, size_t at) {
+    results.push_back(value);
+    auto name = operations.getStringAttr(cacheName(part, at, cache, layers));
+    attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
+  };
   for (auto [at, own] : llvm::enumerate(caches))
-    for (auto [part, value] : {std::pair("keys", own.keys), {"values", own.values}}) {
-      results.push_back(value);
-      auto name = operations.getStringAttr(cacheName(part, at, cache, layers));
-      attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
+    for (auto [part, value] : {std::pair<std::string, CachedRows>("keys", own.keys), {"values", own.values}}) {
+      add(value.rows, part, at);
+      if (value.scales)
+        add(value.scales, part + scalesSuffix, at);
     }
   operations.create<func::ReturnOp>(location, results);
   function.setFunctionType(

@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -105,7 +106,17 @@ def test_mistakes_with_texts(tmp_path: Path) -> None:
     assert "several texts, without a cache" in reject("inspect", str(path), "--texts", 2, folder=tmp_path)
 
 
-NARROW = {"f16": torch.float16, "bf16": torch.bfloat16}
+def in_bytes(x: torch.Tensor) -> torch.Tensor:
+    """Integers up to 127 for each token and head, times their scale."""
+    scales = x.abs().amax(-1, keepdim=True)
+    return (x * (127 / scales)).round() * (scales * np.float32(1 / 127))
+
+
+NARROW: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "f16": lambda x: x.to(torch.float16).float(),
+    "bf16": lambda x: x.to(torch.bfloat16).float(),
+    "int8": in_bytes,
+}
 
 
 @pytest.mark.parametrize("type_name", NARROW)
@@ -125,7 +136,7 @@ def logits_of_rounded(model: Any, tokens: NDArray[np.int64], type_name: str) -> 
     """What transformers computes with keys and values that are rounded where the cache has them."""
 
     def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, **rest: Any) -> Any:
-        key, value = (x.to(NARROW[type_name]).float() for x in (key, value))
+        key, value = (NARROW[type_name](x) for x in (key, value))
         return sys.modules[type(module).__module__].eager_attention_forward(module, query, key, value, mask, **rest)
 
     AttentionInterface.register("rounded", attention)
@@ -165,7 +176,7 @@ def test_rows_of_bytes(kind: str, tmp_path: Path) -> None:
 
 def test_types_of_caches(tmp_path: Path) -> None:
     path = save(make(CASES["llama"]), tmp_path)
-    with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, got 'f64'"):
+    with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, int8, got 'f64'"):
         perpend.compile(path, cache=8, cache_type="f64")
     with pytest.raises(perpend.CompileError, match="only for a checkpoint with a cache"):
         perpend.compile(path, cache_type="f16")
@@ -175,6 +186,11 @@ def test_types_of_caches(tmp_path: Path) -> None:
     assert len(narrow.save_states()) < 1200
     with pytest.raises(TypeError, match=r"'keys.0': type: expected f32, got bf16"):
         wide.load_states(narrow.save_states())
+    bytes_ = perpend.compile(path, cache=64, cache_type="int8")
+    wide = perpend.compile(path, cache=64)
+    for model in (bytes_, wide):
+        model(TEXT[0, :60])
+    assert len(bytes_.save_states()) < 0.4 * len(wide.save_states())
 
 
 def test_a_session_is_cut_back(tmp_path: Path) -> None:
