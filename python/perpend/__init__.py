@@ -223,6 +223,7 @@ def import_model(
     states: Mapping[str, str] | None = None,
     cache: int = 0,
     cache_type: str = "f32",
+    texts: int = 1,
 ) -> Module:
     """The model as a module at graph level, before compilation. Arguments: as `compile`."""
     if cache < 0:
@@ -236,7 +237,9 @@ def import_model(
         raise CompileError(
             "cache_type: only for a checkpoint with a cache\nhint: give the most tokens, too: cache=4096"
         )
-    module = _imported(model, dims, operators, example_inputs, dynamic_shapes, cache, cache_type)
+    if texts != 1 and not (cache and isinstance(model, (str, PathLike))):
+        raise CompileError("texts: only for a checkpoint with a cache\nhint: give the most tokens, too: cache=4096")
+    module = _imported(model, dims, operators, example_inputs, dynamic_shapes, (cache, cache_type, texts))
     if states and getattr(module, "structure", None):
         raise CompileError("states: only for ONNX models\nhint: a torch.nn.Module keeps them in its buffers")
     if states:
@@ -250,15 +253,14 @@ def _imported(
     operators: Operators,
     example_inputs: Sequence[Any] | Mapping[str, Any] | None,
     dynamic_shapes: Any,
-    cache: int,
-    cache_type: str,
+    cache: tuple[int, str, int],
 ) -> Module:
     if isinstance(model, Module):
         return model
     if isinstance(model, Mapping):
-        return _joined(model, dims, operators, example_inputs, dynamic_shapes, cache)
+        return _joined(model, dims, operators, example_inputs, dynamic_shapes, cache[0])
     if isinstance(model, (str, PathLike)):
-        return import_source(fspath(model), dims or {}, operators, cache, cache_type)
+        return import_source(fspath(model), dims or {}, operators, cache)
     if hasattr(model, "SerializeToString"):
         return import_source(model.SerializeToString(), dims or {}, operators)
     if "torch" in sys.modules and not isinstance(model, _perpend.Model):
@@ -269,7 +271,7 @@ def _imported(
                 raise CompileError(
                     "dims: only for models in files\nhint: use dynamic_shapes, as in torch.export.export"
                 )
-            return frontend.import_model(model, example_inputs, dynamic_shapes, cache)
+            return frontend.import_model(model, example_inputs, dynamic_shapes, cache[0])
     hint = ""
     if isinstance(model, bytes):
         hint = "\nhint: read a model from bytes with onnx.load_from_string"
@@ -331,6 +333,7 @@ ARGUMENTS = (
     "states",
     "cache",
     "cache_type",
+    "texts",
     "threads",
 )
 
@@ -346,6 +349,7 @@ def compile(
     states: Mapping[str, str] | None = None,
     cache: int = 0,
     cache_type: str = "f32",
+    texts: int = 1,
     threads: int | None = None,
     **options: bool | int | str,
 ) -> Model:
@@ -368,7 +372,9 @@ def compile(
     cache: of a checkpoint, the most tokens whose keys and values the model keeps from call to call, so that each call
         continues the text: tokens [n] to the logits of the last of them. 0: it takes whole texts. Of a torch.nn.Module
         that takes past_key_values (those of transformers), likewise; a call takes and returns all but the cache.
-    cache_type: of keys and values in a checkpoint's cache: f32, f16 or bf16.
+    cache_type: of keys and values in a checkpoint's cache: f32, f16, bf16 or int8.
+    texts: with a cache, the number of texts that a call continues together, each by as many tokens as it is given:
+        texts times tokens [n] to logits [texts, vocabulary], of NaN for a text that is given none.
     threads: limit for each call. options: those of `perpend compile`, by their names in Python (opt_level, ...).
     Returns a model whose call gives, for a torch.nn.Module, what the module returns: the same tuples, lists, dicts,
         dataclasses, numbers and texts. It is a torch.nn.Module itself then, on the CPU and without parameters.
@@ -385,6 +391,7 @@ def compile(
         states=states,
         cache=cache,
         cache_type=cache_type,
+        texts=texts,
     )
     return _made(Module.compile, module, limit, {"target": target_text(target), **options})
 

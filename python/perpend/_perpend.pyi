@@ -29,6 +29,7 @@ class Module:
         operators: Sequence[str] = ...,
         cache: int = ...,
         cache_type: str = ...,
+        texts: int = ...,
     ) -> Module: ...
     @staticmethod
     def from_checkpoint(path: str, context: int = ..., cache_type: str = ...) -> Module: ...

@@ -201,7 +201,7 @@ def compile(
 
     output: the artifact to write; None: a temporary file that goes with the model.
     context: room for so many tokens; None: as many as the model was trained with.
-    cache_type: of keys and values in the cache: f32, f16 or bf16. options: as in `perpend.compile`.
+    cache_type: of keys and values in the cache: f32, f16, bf16 or int8. options: as in `perpend.compile`.
     Errors: CompileError.
     """
     check_options(options, ("checkpoint", "output", "context", "cache_type", "threads"))

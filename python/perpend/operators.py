@@ -201,29 +201,32 @@ def _as_list(operators: Operators) -> Sequence[str | PathLike[str] | Operator]:
 
 
 def _from_source(
-    source: str | bytes, dims: Mapping[str, int | str], paths: Sequence[str], cache: int, cache_type: str
+    source: str | bytes, dims: Mapping[str, int | str], paths: Sequence[str], cache: tuple[int, str, int]
 ) -> _perpend.Module:
     if isinstance(source, bytes):
         return _perpend.Module.from_onnx(source, dict(dims), paths)
-    return _perpend.Module.from_file(source, dict(dims), paths, cache, cache_type)
+    return _perpend.Module.from_file(source, dict(dims), paths, *cache)
 
 
 def import_source(
-    source: str | bytes, dims: Mapping[str, int | str], operators: Operators, cache: int = 0, cache_type: str = "f32"
+    source: str | bytes,
+    dims: Mapping[str, int | str],
+    operators: Operators,
+    cache: tuple[int, str, int] = (0, "f32", 1),
 ) -> _perpend.Module:
     """The module of a model, from the path of a file or folder, or the bytes of an ONNX file; it keeps its Python
-    operators alive. Errors: FileNotFoundError, CompileError."""
+    operators alive. cache: tokens, type and texts. Errors: FileNotFoundError, CompileError."""
     if isinstance(source, str) and not Path(source).exists():
         raise FileNotFoundError(f"cannot read the model '{source}': there is no such file\nhint: check the path")
     operators = _as_list(operators)
     own = [operator for operator in operators if isinstance(operator, Operator)]
     paths = [fspath(operator) for operator in operators if not isinstance(operator, Operator)]
     if not own:
-        return _from_source(source, dims, paths, cache, cache_type)
+        return _from_source(source, dims, paths, cache)
     with TemporaryFolder() as folder:
         path = Path(folder) / "operators in Python.json"
         path.write_text(json.dumps([operator.description for operator in own]))
-        module = _from_source(source, dims, [*paths, str(path)], cache, cache_type)
+        module = _from_source(source, dims, [*paths, str(path)], cache)
     module.operators = own
     return module
 

@@ -206,10 +206,11 @@ int runBench(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("cache", options.source.cache.tokens, "N", "as in `perpend compile`");
   list.add("cache-type", options.source.cache.type, "TYPE", "as in `perpend compile`");
+  list.add("texts", options.source.cache.texts, "N", "as in `perpend compile`", 1);
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "schedules", "database", "intrinsics", "unpacked",
                                       "batch-invariant", "plan"});
-  list.needSource({"dim", "operators", "state", "cache", "cache-type"});
+  list.needSource({"dim", "operators", "state", "cache", "cache-type", "texts"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

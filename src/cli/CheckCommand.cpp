@@ -220,6 +220,7 @@ int runCheck(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("state", options.source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("cache", options.source.cache.tokens, "N", "as in `perpend compile`");
   list.add("cache-type", options.source.cache.type, "TYPE", "as in `perpend compile`");
+  list.add("texts", options.source.cache.texts, "N", "as in `perpend compile`", 1);
   list.add("operators", options.source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.compiler, {"target", "O", "precision", "override-phase", "schedules", "database",
                                       "intrinsics", "unpacked", "batch-invariant", "checked", "plan", "weights"});

@@ -4,6 +4,7 @@
 #include "cli/Command.h"
 #include "cli/EarlyEnd.h"
 #include "cli/Module.h"
+#include "compiler/Compilation.h"
 #include "compiler/Description.h"
 #include "support/WriteFile.h"
 
@@ -143,9 +144,7 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
 static std::string headerText(StringRef output) {
   if (!isLibrary(output))
     return "";
-  llvm::SmallString<128> header(output);
-  llvm::sys::path::replace_extension(header, ".h");
-  return (", header " + header).str();
+  return ", header " + pathBeside(output, ".h");
 }
 
 /// Prints how many kernels have records, and what happened to the others; with reasons for each.
@@ -232,7 +231,9 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add(
       "cache", source.cache.tokens, "N",
       "of a checkpoint: keep keys and values of up to N tokens in the session, so that each run continues the text");
-  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16 or bf16");
+  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16, bf16 or int8");
+  list.add("texts", source.cache.texts, "N",
+           "with --cache: a call continues N texts, each by as many tokens as it is given (default 1)", 1);
   list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");
   list.addCompiler(options);
   list.add("explain", wantsReasons, "", "tell for each kernel why its record in --database is used or not");

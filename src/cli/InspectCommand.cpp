@@ -68,10 +68,11 @@ int runInspect(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("cache", source.cache.tokens, "N", "as in `perpend compile`");
   list.add("cache-type", source.cache.type, "TYPE", "as in `perpend compile`");
+  list.add("texts", source.cache.texts, "N", "as in `perpend compile`", 1);
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options,
                    {"target", "O", "precision", "database", "intrinsics", "unpacked", "batch-invariant", "plan"});
-  list.needSource({"stage", "schedules", "dim", "operators", "state", "cache", "cache-type"});
+  list.needSource({"stage", "schedules", "dim", "operators", "state", "cache", "cache-type", "texts"});
   std::vector<std::string> positional;
   if (std::optional<int> code = parseArguments(command, list, arguments, 1, positional))
     return *code;

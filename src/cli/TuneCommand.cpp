@@ -385,6 +385,7 @@ int runTune(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("state", source.states, "INPUT=OUTPUT", "as in `perpend compile`");
   list.add("cache", source.cache.tokens, "N", "as in `perpend compile`");
   list.add("cache-type", source.cache.type, "TYPE", "as in `perpend compile`");
+  list.add("texts", source.cache.texts, "N", "as in `perpend compile`", 1);
   list.add("operators", source.operators, "FILE.json", "as in `perpend compile`");
   list.addCompiler(options.tuning.compiler, {"target", "O", "precision", "intrinsics", "unpacked"});
   std::vector<std::string> positional;

@@ -49,8 +49,8 @@ inline constexpr uint64_t mostEmbeddedBytes = uint64_t{64} << 20;
 /// Of all constants of a module that are resources.
 uint64_t constantBytesOf(mlir::ModuleOp module);
 
-/// The file beside an artifact: "model.weights" for "model.so".
-std::string weightsPathOf(llvm::StringRef output);
+/// A file beside an artifact: "model.weights" for "model.so", "chat-1.1B.weights" for the program "chat-1.1B".
+std::string pathBeside(llvm::StringRef output, llvm::StringRef extension);
 
 class Compilation : private PhaseListener {
 public:

@@ -130,6 +130,8 @@ OwningOpRef<ModuleOp> loadModel(MLIRContext &context, StringRef path, ModelKind 
                 "of other models, inputs and outputs can be kept: --state 'past_*=present_*:4096'");
   if (options.cache.tokens == 0 && options.cache.type != checkpoint::CacheOptions().type)
     return fail("a type of the cache, without a cache ('--cache-type')", "give the most tokens, too: --cache 4096");
+  if (options.cache.tokens == 0 && options.cache.texts != 1)
+    return fail("several texts, without a cache ('--texts')", "give the most tokens, too: --cache 4096");
   return format.load(context, path, options);
 }
 } // namespace perpend

@@ -213,7 +213,7 @@ LogicalResult MachineCompilations::join(const target::ScratchDirectory &scratch,
     table.isMain = kind != ArtifactKind::StaticLibrary;
     table.weightsBytes = written->byteCount;
     if (isPacked) {
-      description.addPackedWeights(weightsPathOf(output), *written);
+      description.addPackedWeights(pathBeside(output, ".weights"), *written);
       table.areWeightsInFiles = !description.parts.empty();
     } else if (written->byteCount) {
       table.weightsSymbol = written->symbol;

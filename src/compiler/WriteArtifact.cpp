@@ -38,10 +38,10 @@ using namespace mlir;
 
 namespace perpend {
 
-std::string weightsPathOf(StringRef output) {
-  llvm::SmallString<256> path(output);
-  llvm::sys::path::replace_extension(path, ".weights");
-  return path.str().str();
+std::string pathBeside(StringRef output, StringRef extension) {
+  if (!output.consume_back(".so"))
+    output.consume_back(".a");
+  return (output + extension).str();
 }
 
 //===----------------------------------------------------------------------===//
@@ -154,7 +154,7 @@ LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch,
     return fail(written.takeError());
   if (isPacked) {
     parts.packedWeights = path;
-    description.addPackedWeights(weightsPathOf(output), *written);
+    description.addPackedWeights(pathBeside(output, ".weights"), *written);
   } else {
     description.table.weightsSymbol = written->symbol;
     description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
@@ -226,15 +226,13 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
 }
 
 LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, StringRef output) {
-  llvm::SmallString<128> path(output);
-  llvm::sys::path::replace_extension(path, ".h");
   std::string text;
   llvm::raw_string_ostream stream(text);
   printHeader(description, stream);
   llvm::Expected<std::string> written = scratch.write("header.h", text);
   if (!written)
     return fail(written.takeError());
-  llvm::Error error = target::moveIntoPlace(*written, path);
+  llvm::Error error = target::moveIntoPlace(*written, pathBeside(output, ".h"));
   return error ? fail(std::move(error)) : success();
 }
 
@@ -298,7 +296,7 @@ LogicalResult Compilation::finish(const target::ScratchDirectory &scratch, const
   if (failed(checkFiles()) || failed(link(kind, output, parts)))
     return failure();
   if (!parts.packedWeights.empty())
-    if (llvm::Error error = target::moveIntoPlace(parts.packedWeights, weightsPathOf(output)))
+    if (llvm::Error error = target::moveIntoPlace(parts.packedWeights, pathBeside(output, ".weights")))
       return fail(std::move(error));
   return kind == ArtifactKind::Executable ? success() : writeHeader(scratch, output);
 }

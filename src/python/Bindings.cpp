@@ -119,9 +119,9 @@ static Program::Dims dimsOf(nb::dict dims) {
 
 static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
                                          const std::vector<std::string> &operators, int64_t cache,
-                                         const std::string &cacheType) {
+                                         const std::string &cacheType, int64_t texts) {
   std::string error;
-  return orThrow(Program::fromFile(path, dimsOf(dims), operators, {cache, cacheType}, error), error);
+  return orThrow(Program::fromFile(path, dimsOf(dims), operators, {cache, cacheType, texts}, error), error);
 }
 
 static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType) {
@@ -269,7 +269,7 @@ static void bindProgram(nb::module_ &module) {
                       "A model as a module at graph level. Threads: calls from several Python threads take turns.",
                       nb::dynamic_attr())
       .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>(),
-                  "cache"_a = 0, "cache_type"_a = "f32")
+                  "cache"_a = 0, "cache_type"_a = "f32", "texts"_a = 1)
       .def_static("from_checkpoint", &fromCheckpoint, "path"_a, "context"_a = 0, "cache_type"_a = "f32")
       .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)

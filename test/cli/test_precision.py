@@ -204,6 +204,35 @@ def test_numbers_that_are_no_integers(tmp_path: Path, machine: str) -> None:
     assert not np.isfinite(result[1:3]).any() and (result[3] == 0).all()
 
 
+@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("level", ["-O3", "-O0"])
+def test_rows_are_quantised_in_the_groups_of_weights(tmp_path: Path, machine: str, level: str) -> None:
+    """An outlier, a NaN or an infinity takes the precision of its group alone, or of its row."""
+    random = np.random.default_rng(5)
+    q, scales = random.integers(-128, 128, (96, 48), np.int8), random.uniform(0.5, 1.5, (3, 48)).astype(np.float32)
+    q[:32] = 0
+    model = save(
+        tmp_path / "groups.onnx",
+        [
+            helper.make_node("DequantizeLinear", ["q", "scales"], ["w"], axis=0, block_size=32),
+            helper.make_node("MatMul", ["x", "w"], ["y"]),
+        ],
+        [value("x", ["n", 96])],
+        [value("y", ["n", 48])],
+        [numpy_helper.from_array(q, "q"), numpy_helper.from_array(scales, "scales")],
+        opset=21,
+    )
+    x = random.standard_normal((6, 96)).astype(np.float32)
+    x[1, 3] = 1e6
+    x[2, 40], x[3, 90], x[4] = np.nan, -np.inf, 1e-40
+    result = run(model, x, "int8", "--target", machine, level)
+    groups, group_scales = quantised(np.where(np.isfinite(x), x, 0).reshape(6, 3, 32), 2)
+    rows = (groups * group_scales).reshape(6, 96)
+    expected = rows @ (q.astype(np.float32) * np.repeat(scales, 32, 0))
+    np.testing.assert_allclose(result[[0, 1, 5]], expected[[0, 1, 5]], rtol=1e-4, atol=1e-2)
+    assert not np.isfinite(result[2:4]).any() and (result[4] == 0).all()
+
+
 @pytest.mark.parametrize(("precision", "size"), [("f16", 2), ("bf16", 2), ("int8", 1)])
 def test_constant_weights_lie_in_fewer_bytes(tmp_path: Path, precision: str, size: int) -> None:
     w = np.random.default_rng(3).standard_normal((2048, 2112)).astype(np.float32)

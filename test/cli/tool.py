@@ -63,9 +63,11 @@ def value(name: str, shape: Sequence[int | str] | None, kind: int = F32) -> Any:
     return helper.make_tensor_value_info(name, kind, shape)
 
 
-def save(path: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Sequence[Any] = ()) -> Path:
+def save(
+    path: Path, nodes: list[Any], inputs: list[Any], outputs: list[Any], weights: Sequence[Any] = (), opset: int = 17
+) -> Path:
     graph = helper.make_graph(nodes, "tiny", inputs, outputs, list(weights))
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8), path)
     return path
 
 

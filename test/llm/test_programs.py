@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from cli.tool import GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
 from conformance.onnx_foreign import emulator, missing
+from language_checkpoints import write_checkpoint
 from llm.checkpoints import CONTEXT, END, TEMPLATE, continuation, greedy, make_checkpoint, make_gguf, tokenizer_of
 from perpend.tokenizer import load as load_tokenizer
 
@@ -362,3 +363,16 @@ def test_a_conversation_that_fills_the_context(made: tuple[Path, Any]) -> None:
     full = "the conversation has 128 tokens, as many as the context has room for\nhint: begin a new one\n"
     long = r"sequence: expected at most 128 tokens, the context of this model, got \d+\nhint: .*\n"
     assert re.fullmatch(f"error: (?:{full}|{long})", done.stderr), done.stderr
+
+
+@pytest.mark.parametrize("kind", ["q4_0", "q8_0", "bf16"])
+@pytest.mark.parametrize("precision", ["f32", "int8"])
+def test_entries_share_weights(kind: str, precision: str, tmp_path: Path) -> None:
+    """One row would have wider panels than many, if the two did not have to read the same ones."""
+    checkpoint = write_checkpoint(f"tiny-{kind}", tmp_path)
+    options = ["--precision", precision, "--weights", "beside"]
+    succeed("llm", "compile", checkpoint.name, "-o", "both-0.1B", *options, folder=tmp_path)
+    single = ["--cache", 128, "--batch-invariant", "--dim", "n=1"]
+    succeed("compile", checkpoint.name, "-o", "one.so", *single, *options, folder=tmp_path)
+    sizes = [(tmp_path / f"{name}.weights").stat().st_size for name in ("both-0.1B", "one")]
+    assert sizes[0] < 1.1 * sizes[1]

@@ -3,6 +3,11 @@
 // RUN: perpend-opt --tile-lower-precision=precision=int8 --tile-pack-operands=target=znver5 --graph-simplify --graph-fuse-kernels %s | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 | FileCheck %s --check-prefix=LOWERED
 // RUN: same-values %s 'builtin.module(tile-pack-operands{target=znver5})' --varied
 // RUN: same-values %s 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied
+// Rows have a scale for each group of the weights.
+// RUN: perpend-opt --tile-lower-precision=precision=int8 %s > %t.mlir
+// RUN: same-values %s 'builtin.module(tile-lower-precision{precision=int8})' --varied --within=0.006
+// RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5})' --varied
+// RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied --within=0.00001
 // Without an instruction for them, bytes are converted.
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %s | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=FLOATS
 
@@ -11,7 +16,7 @@
 // FLOATS: tile.block "contract_o"{{.*}} attributes {tensorized = "i4.groups"}
 // FLOATS-NOT: bytes.groups
 // Both products become calls of one kernel.
-// LOWERED: tile.block "contract_o"{{.*}} attributes {tensorized = "i4.bytes.groups"}
+// LOWERED: tile.block "contract_o"{{.*}} attributes {tensorized = "i4.bytes.scales.groups"}
 // LOWERED-NOT: tensorized
 func.func @main(%x: tensor<3x64xi8>, %z: tensor<3x64xf32>) -> (tensor<3x32xf32>, tensor<3x32xf32>) {
   %q = graph.constant dense<3> : tensor<64x32xi4> : tensor<64x32xi4>

@@ -8,10 +8,11 @@
 
 namespace perpend::checkpoint {
 
-/// What a session keeps of a sequence.
+/// What a session keeps of one text, or of several that it continues together.
 struct CacheOptions {
-  int64_t tokens = 0;       ///< the most whose keys and values it keeps; 0: it keeps nothing
-  std::string type = "f32"; ///< of keys and values in the cache: f32, f16 or bf16
+  int64_t tokens = 0;       ///< the most of a text whose keys and values it keeps; 0: it keeps nothing
+  std::string type = "f32"; ///< of keys and values in the cache: f32, f16, bf16 or int8
+  int64_t texts = 1;        ///< how many there are, each with a length of its own
 };
 } // namespace perpend::checkpoint
 

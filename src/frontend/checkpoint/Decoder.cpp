@@ -7,8 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/checkpoint/Decoder.h"
-#include "graph/composites/Attention.h"
 #include "graph/composites/Experts.h"
+#include "graph/composites/Formulas.h"
 
 using namespace mlir;
 
@@ -65,8 +65,9 @@ Value Decoder::embedding(Value tokens) {
     return x;
   begin({"position_embd"});
   Value learned = weights.getF32({"position_embd"}, {*form.positions, form.width});
-  builder.require(SymbolicInt(*form.positions) - extent,
-                  "expected at most " + std::to_string(*form.positions) + " tokens");
+  for (const SymbolicInt &extent : extents)
+    builder.require(SymbolicInt(*form.positions) - extent,
+                    "expected at most " + std::to_string(*form.positions) + " tokens");
   return learned ? add(builder, x, builder.gather(learned, positions, 0)) : learned;
 }
 
@@ -141,14 +142,38 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
   return {parts[0], parts[1], parts[2]};
 }
 
-Value Decoder::cached(Value &cache, Value heads) {
+/// The largest magnitude of a token and head is 127; one without an element above 2^-120 counts as 0.
+Value Decoder::quantised(CachedRows &cache, Value rows) {
+  constexpr double largest = 127;
+  Type type = elementTypeOf(cache.rows);
+  Value magnitude = pointwise(builder, {rows}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
+  Value most = builder.reduce(ReductionKind::Max, magnitude, {2}, /*keepDims=*/true);
+  Value numbers = builder.mapBroadcast({rows, most}, type, [&](OpBuilder &b, Location loc, ValueRange v) {
+    Scalar number(b, loc, v[0]), whole(b, loc, v[1]);
+    Scalar inverse = graph::select(whole > std::ldexp(1.0, -120), largest / whole, whole.constant(0));
+    Scalar inRange = graph::min(graph::max(graph::roundEven(number * inverse), -largest), largest);
+    return inRange.to(b.getI32Type()).to(type).value;
+  });
+  Value scales = pointwise(builder, {most}, [](ArrayRef<Scalar> v) { return v[0] * (1 / largest); });
+  Shape shape = shapeOf(rows);
+  cache.rows = builder.concat({cache.rows, numbers}, 0);
+  cache.scales = builder.concat({cache.scales, builder.reshape(scales, {shape[0], shape[1]})}, 0);
+  if (!cache.rows || !cache.scales)
+    return {};
+  Value all = builder.cast(cache.rows, builder.f32());
+  return mul(builder, all, builder.unsqueeze(cache.scales, {2}));
+}
+
+Value Decoder::cached(CachedRows &cache, Value heads) {
   if (!heads)
     return {};
   Shape shape = shapeOf(heads);
   Value rows = builder.reshape(builder.transpose(heads, {0, 2, 1, 3}), {shape[2], shape[1], shape[3]});
-  rows = builder.cast(rows, elementTypeOf(cache));
-  cache = builder.concat({cache, rows}, 0);
-  return cache ? builder.unsqueeze(builder.transpose(cache, {1, 0, 2}), {0}) : cache;
+  if (cache.scales)
+    rows = quantised(cache, rows);
+  else
+    rows = cache.rows = builder.concat({cache.rows, builder.cast(rows, elementTypeOf(cache.rows))}, 0);
+  return rows ? builder.unsqueeze(builder.transpose(rows, {1, 0, 2}), {0}) : rows;
 }
 
 /// The one place that knows which keys and values there are: those of the tokens themselves, or of all in a cache.
@@ -160,15 +185,29 @@ Value Decoder::attend(const Projections &heads, int64_t number) {
     attention.left = *layer.window - 1;
   attention.scale = layer.attentionScale;
   attention.softcap = form.attentionCap;
-  attention.past = past;
-  Value keys = heads.key, values = heads.value;
-  if (!caches.empty()) {
-    begin({"blk.%.attn_cache", number}); // one of its own, so that attention reads rounded numbers
-    keys = cached(caches[number].keys, keys);
-    values = cached(caches[number].values, values);
-  }
+  if (!texts.empty())
+    return attendWithCaches(heads, number, attention);
   begin({"blk.%.attn", number});
-  return graph::attend(builder, heads.query, keys, values, attention).result;
+  return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
+}
+
+/// Each text attends to its own cache.
+Value Decoder::attendWithCaches(const Projections &heads, int64_t number, AttentionForm attention) {
+  constexpr int64_t rowDim = 2; // of [1, heads, rows, size]
+  SmallVector<Value> results;
+  for (auto [text, own] : llvm::zip(texts, rows)) {
+    auto ofText = [&](Value all) {
+      return texts.size() == 1 || !all ? all : sliceAxis(builder, all, rowDim, own.start, own.count);
+    };
+    begin({"blk.%.attn_cache", number}); // one of its own, so that attention reads rounded numbers
+    Value keys = cached(text.caches[number].keys, ofText(heads.key));
+    Value values = cached(text.caches[number].values, ofText(heads.value));
+    begin({"blk.%.attn", number});
+    attention.past = text.past;
+    results.push_back(graph::attend(builder, ofText(heads.query), keys, values, attention).result);
+  }
+  bool hasFailed = llvm::is_contained(results, Value());
+  return hasFailed || results.size() == 1 ? results.front() : builder.concat(results, rowDim);
 }
 
 Value Decoder::attention(Value x, int64_t number) {
@@ -233,12 +272,13 @@ Value Decoder::layer(Value x, int64_t number) {
   return added(feedForward(norm(x, {"blk.%.ffn_norm", number}, form.width), number), "blk.%.post_ffw_norm");
 }
 
-/// tokens [batch, n], the last of `extent` ones, to what the head takes.
+Value Decoder::positionsFrom(const SymbolicInt &first, const SymbolicInt &count) {
+  Value result = iota(builder, count, builder.i64());
+  return first == SymbolicInt(0) ? result : add(builder, result, number(builder, first, builder.i64()));
+}
+
+/// tokens [batch, n] to what the head takes.
 Value Decoder::layers(Value tokens) {
-  begin({"positions"});
-  positions = iota(builder, shapeOf(tokens)[1], builder.i64());
-  if (past != SymbolicInt(0))
-    positions = add(builder, positions, number(builder, past, builder.i64()));
   Value x = embedding(tokens);
   for (int64_t number = 0; number < static_cast<int64_t>(form.layers.size()) && !builder.hasFailed(); ++number)
     x = layer(x, number);
@@ -246,25 +286,56 @@ Value Decoder::layers(Value tokens) {
 }
 
 Value Decoder::logits(Value tokens) {
-  extent = rotaryExtent = shapeOf(tokens)[1];
+  rotaryExtent = shapeOf(tokens)[1];
+  extents = {rotaryExtent};
+  begin({"positions"});
+  positions = positionsFrom(SymbolicInt(0), rotaryExtent);
   Value x = layers(tokens);
   return x ? head(x) : x;
 }
 
-Value Decoder::continued(Value tokens, const SymbolicInt &earlier, int64_t capacity,
-                         MutableArrayRef<LayerCache> layerCaches) {
-  SymbolicInt count = shapeOf(tokens)[0];
-  past = earlier;
-  extent = past + count;
-  rotaryExtent = SymbolicInt(capacity);
-  caches = layerCaches;
-  begin({"tokens"});
-  builder.require(count - SymbolicInt(1), "expected at least 1 token");
-  Value x = layers(builder.reshape(tokens, {SymbolicInt(1), count}));
-  if (!x)
-    return {};
+Value Decoder::lastRows(Value x) {
   begin({"last"});
-  Value result = head(sliceAxis(builder, x, 1, count - SymbolicInt(1), SymbolicInt(1)));
-  return result ? builder.reshape(result, {SymbolicInt(*form.vocabulary)}) : result;
+  if (texts.size() == 1)
+    return sliceAxis(builder, x, 1, rows[0].count - SymbolicInt(1), SymbolicInt(1));
+  SmallVector<Value> indices;
+  for (const Rows &own : rows) {
+    SymbolicInt last = max(own.start + own.count - SymbolicInt(1), SymbolicInt(0));
+    indices.push_back(builder.reshape(number(builder, last, builder.i64()), {SymbolicInt(1)}));
+  }
+  return builder.gather(x, builder.concat(indices, 0), 1);
+}
+
+Value Decoder::continued(ArrayRef<Continuation> continuations, int64_t capacity) {
+  texts = continuations;
+  rotaryExtent = SymbolicInt(capacity);
+  SymbolicInt total(0);
+  SmallVector<Value> tokens, places, counts;
+  begin({"positions"});
+  for (const Continuation &text : texts) {
+    SymbolicInt count = shapeOf(text.tokens)[0];
+    rows.push_back({total, count});
+    extents.push_back(text.past + count);
+    places.push_back(positionsFrom(text.past, count));
+    tokens.push_back(text.tokens);
+    counts.push_back(builder.reshape(number(builder, count, builder.i64()), {SymbolicInt(1), SymbolicInt(1)}));
+    total = total + count;
+  }
+  positions = texts.size() == 1 ? places.front() : builder.concat(places, 0);
+  begin({"tokens"});
+  builder.require(total - SymbolicInt(1), "expected at least 1 token");
+  Value all = texts.size() == 1 ? tokens.front() : builder.concat(tokens, 0);
+  Value x = layers(builder.reshape(all, {SymbolicInt(1), total}));
+  Value result = x ? head(lastRows(x)) : x;
+  if (!result)
+    return {};
+  result = builder.reshape(result, {SymbolicInt(static_cast<int64_t>(texts.size())), SymbolicInt(*form.vocabulary)});
+  if (texts.size() == 1)
+    return result;
+  begin({"logits"});
+  constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+  Value known = builder.cast(builder.concat(counts, 0), builder.f32());
+  return pointwise(builder, {result, known},
+                   [&](ArrayRef<Scalar> v) { return graph::select(v[1] > 0, v[0], v[0].constant(nothing)); });
 }
 } // namespace perpend::checkpoint

@@ -6,13 +6,24 @@
 #include "frontend/checkpoint/Form.h"
 #include "frontend/checkpoint/Rotary.h"
 #include "frontend/checkpoint/Weights.h"
+#include "graph/composites/Attention.h"
 
 namespace perpend::checkpoint {
 
-/// Keys and values of one layer for all tokens of a sequence, each [tokens, key heads, size of a head], in f32 or
-/// rounded to f16 or bf16.
+/// Keys or values of one layer for all tokens of a sequence, [tokens, key heads, size of a head], in f32 or rounded to
+/// f16 or bf16; or integers of i8, with a scale for each token and head, [tokens, key heads].
+struct CachedRows {
+  mlir::Value rows, scales;
+};
 struct LayerCache {
-  mlir::Value keys, values;
+  CachedRows keys, values;
+};
+
+/// A text of which some tokens are known: further ones, [n], the number of those before, and the caches of each layer.
+struct Continuation {
+  mlir::Value tokens;
+  graph::SymbolicInt past;
+  llvm::MutableArrayRef<LayerCache> caches;
 };
 
 /// Builds the graph of a form from the weights of a checkpoint. Errors: null values, with a diagnostic.
@@ -23,11 +34,11 @@ public:
 
   /// tokens [batch, length] of integers to logits [batch, length, vocabulary] of f32.
   mlir::Value logits(mlir::Value tokens);
-  /// tokens [n], which follow `past` ones in a sequence, to logits [vocabulary] of the last. `caches`: of each layer,
-  /// without the tokens; then with them. Rotations that depend on the length of the sequence are those of the longest
-  /// one, `capacity`, because keys in a cache stay as they are.
-  mlir::Value continued(mlir::Value tokens, const graph::SymbolicInt &past, int64_t capacity,
-                        llvm::MutableArrayRef<LayerCache> caches);
+  /// The logits [texts, vocabulary] of the last token of each text, of NaN where one has no further tokens. Caches are
+  /// those without the further tokens; then with them. All texts share the products with weights, and each reads its
+  /// own cache. Rotations that depend on the length of a text are those of the longest one, `capacity`, because keys in
+  /// a cache stay as they are.
+  mlir::Value continued(llvm::ArrayRef<Continuation> continuations, int64_t capacity);
 
 private:
   struct Projections {
@@ -43,9 +54,15 @@ private:
   mlir::Value attention(mlir::Value x, int64_t number);
   Projections projections(mlir::Value x, int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
+  mlir::Value attendWithCaches(const Projections &heads, int64_t number, graph::AttentionForm attention);
   /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far.
-  mlir::Value cached(mlir::Value &cache, mlir::Value heads);
+  mlir::Value cached(CachedRows &cache, mlir::Value heads);
+  /// The same of integers: rows of f32.
+  mlir::Value quantised(CachedRows &cache, mlir::Value rows);
+  mlir::Value positionsFrom(const graph::SymbolicInt &first, const graph::SymbolicInt &count);
   mlir::Value layers(mlir::Value tokens);
+  /// Of x [1, rows, width], the last row of each text.
+  mlir::Value lastRows(mlir::Value x);
   mlir::Value activation(mlir::Value x);
   mlir::Value feedForward(mlir::Value x, int64_t number);
   mlir::Value experts(mlir::Value x, int64_t number);
@@ -55,11 +72,17 @@ private:
   graph::Builder &builder;
   Weights &weights;
   const Form &form;
-  /// The positions of the tokens, [length] of i64, the extent of the sequence that they end, and the one that rotations
-  /// are made for.
+  /// The rows of a text among those of all.
+  struct Rows {
+    graph::SymbolicInt start, count;
+  };
+  /// The positions of the tokens, [rows] of i64, and the extent that rotations are made for.
   mlir::Value positions;
-  graph::SymbolicInt extent{0}, rotaryExtent{0}, past{0};
-  llvm::MutableArrayRef<LayerCache> caches;
+  graph::SymbolicInt rotaryExtent{0};
+  /// The extent of each text; without caches, all have one.
+  llvm::SmallVector<graph::SymbolicInt> extents;
+  llvm::ArrayRef<Continuation> texts;
+  llvm::SmallVector<Rows> rows;
   llvm::SmallVector<RotaryTables, 2> rotaries;
 };
 } // namespace perpend::checkpoint

@@ -28,6 +28,13 @@ namespace perpend::checkpoint {
 
 /// The symbol of the extent of all caches.
 static constexpr StringRef tokensSoFar = "length";
+/// Of the names of scales, behind that of what they belong to.
+static const std::string scalesSuffix = "_scales";
+
+/// Of several texts, each has its own.
+static std::string numbered(StringRef name, int64_t text, const CacheOptions &cache, StringRef separator = "") {
+  return cache.texts > 1 ? (name + separator + Twine(text)).str() : name.str();
+}
 
 namespace {
 /// What the files of a checkpoint hold.
@@ -51,13 +58,17 @@ public:
 private:
   LogicalResult fail(const Twine &message) { return emitError(location) << message.str(); }
   std::optional<Form> describe(const Architecture &architecture, Weights &weights);
-  Value declareTokens(func::FuncOp function);
+  /// Errors: nothing.
+  std::optional<graph::SymbolicInt> extentOf(const std::string &input, size_t index, StringRef symbol, StringRef ofAll);
+  Value declareTokens(func::FuncOp function, int64_t text);
+  LogicalResult declareInputs(func::FuncOp function);
   Value build(func::FuncOp function, Weights &weights, const Form &form);
   /// Errors: null.
   Type cacheType();
   std::vector<LayerCache> declareCaches(func::FuncOp function, const Form &form, Type type);
+  Value continued(func::FuncOp function, Decoder &decoder, MutableArrayRef<LayerCache> caches, const Form &form);
   LogicalResult checkUnused();
-  void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches);
+  void returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, size_t layers);
 
   MLIRContext &context;
   Checkpoint &checkpoint;
@@ -86,27 +97,47 @@ std::optional<Form> Importer::describe(const Architecture &architecture, Weights
   return std::nullopt;
 }
 
-Value Importer::declareTokens(func::FuncOp function) {
+/// What the user says of a dimension: by its place, by its own name, or by that of all texts.
+std::optional<graph::SymbolicInt> Importer::extentOf(const std::string &input, size_t index, StringRef symbol,
+                                                     StringRef ofAll) {
+  std::string error;
+  std::optional<graph::SymbolicInt> extent;
+  for (const std::string &subject : {input + ":" + std::to_string(index), symbol.str(), ofAll.str()})
+    if (!extent && error.empty())
+      extent = dimensions.apply(subject, error);
+  if (error.empty() && extent && cache.tokens > 0 && StringRef(extent->str()).starts_with(tokensSoFar))
+    error = ("'" + tokensSoFar + "' is the number of tokens in the cache\nhint: take another name").str();
+  if (!error.empty())
+    return (void)fail("input '" + input + "': " + error), std::nullopt;
+  return extent.value_or(graph::SymbolicInt::symbol(symbol));
+}
+
+Value Importer::declareTokens(func::FuncOp function, int64_t text) {
   graph::Shape shape;
+  const std::string input = numbered("tokens", text, cache, ".");
   const StringRef symbols[] = {"batch", "n"};
   for (auto [index, symbol] : llvm::enumerate(ArrayRef(symbols).drop_front(cache.tokens > 0 ? 1 : 0))) {
-    std::string error;
-    std::optional<graph::SymbolicInt> extent;
-    for (const std::string &subject : {"tokens:" + std::to_string(index), symbol.str()})
-      if (!extent && error.empty())
-        extent = dimensions.apply(subject, error);
-    if (error.empty() && extent && cache.tokens > 0 && extent->str() == tokensSoFar)
-      error = ("'" + tokensSoFar + "' is the number of tokens in the cache\nhint: take another name").str();
-    if (!error.empty())
-      return (void)fail("input 'tokens': " + error), Value();
-    shape.push_back(extent.value_or(graph::SymbolicInt::symbol(symbol)));
+    std::optional<graph::SymbolicInt> extent = extentOf(input, index, numbered(symbol, text, cache), symbol);
+    if (!extent)
+      return {};
+    shape.push_back(*extent);
   }
-  if (std::string error = dimensions.unused(); !error.empty())
-    return (void)fail(error), Value();
-  auto name = operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("tokens"));
-  function.insertArgument(0, graph::tensorType(shape, operations.getI64Type()), operations.getDictionaryAttr(name),
-                          NameLoc::get(operations.getStringAttr("tokens")));
-  return function.getArgument(0);
+  auto name = operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr(input));
+  unsigned number = function.getNumArguments();
+  function.insertArgument(number, graph::tensorType(shape, operations.getI64Type()), operations.getDictionaryAttr(name),
+                          NameLoc::get(operations.getStringAttr(input)));
+  return function.getArgument(number);
+}
+
+LogicalResult Importer::declareInputs(func::FuncOp function) {
+  constexpr int64_t mostTexts = 64;
+  if (cache.texts < 1 || cache.texts > mostTexts)
+    return fail("the number of texts: expected 1 to " + Twine(mostTexts) + ", got " + Twine(cache.texts));
+  for (int64_t text = 0; text < cache.texts; ++text)
+    if (!declareTokens(function, text))
+      return failure();
+  std::string error = dimensions.unused();
+  return error.empty() ? success() : fail(error);
 }
 
 /// Tensors of other uses than this graph: tables that old files have beside the weights, and parts for images.
@@ -130,40 +161,65 @@ LogicalResult Importer::checkUnused() {
               "\nhint: the model may be another than its settings say, and its results would differ");
 }
 
-static std::string cacheName(StringRef part, size_t layer) { return (part + "." + Twine(layer)).str(); }
+/// Of the caches, which lie text by text.
+static std::string cacheName(StringRef part, size_t number, const CacheOptions &cache, size_t layers) {
+  return numbered((part + "." + Twine(number % layers)).str(), static_cast<int64_t>(number / layers), cache, ".");
+}
 
 Type Importer::cacheType() {
-  const std::vector<StringRef> types{"f32", "f16", "bf16"};
+  const std::vector<StringRef> types{"f32", "f16", "bf16", "int8"};
+  if (cache.type == types.back())
+    return operations.getI8Type();
   if (llvm::is_contained(types, cache.type))
     return graph::elementTypeNamed(&context, cache.type);
   (void)fail("the type of the cache: expected " + llvm::join(types, ", ") + ", got '" + cache.type +
-             "'\nhint: f16 has 11 bits of precision, and bf16 8");
+             "'\nhint: f16 has 11 bits of precision, bf16 8, and int8 7 beside a scale for each token and head");
   return {};
 }
 
-/// Behind the tokens, as states are the last arguments.
+/// Behind the tokens, as states are the last arguments; text by text.
 std::vector<LayerCache> Importer::declareCaches(func::FuncOp function, const Form &form, Type type) {
   std::vector<LayerCache> caches;
-  auto declare = [&](StringRef part, size_t layer, int64_t size) {
-    graph::Shape shape{graph::SymbolicInt::symbol(tokensSoFar), graph::SymbolicInt(form.keyHeads),
-                       graph::SymbolicInt(size)};
+  const size_t layers = form.layers.size();
+  auto declare = [&](StringRef part, size_t at, Type type, std::optional<int64_t> size) {
+    std::string length = numbered(tokensSoFar, static_cast<int64_t>(at / layers), cache);
+    graph::Shape shape{graph::SymbolicInt::symbol(length), graph::SymbolicInt(form.keyHeads)};
+    if (size)
+      shape.emplace_back(*size);
     NamedAttrList attributes;
-    attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, layer)));
+    attributes.set(graph::stateAttribute, operations.getStringAttr(cacheName(part, at, cache, layers)));
     attributes.set(graph::capacityAttribute, operations.getI64IntegerAttr(cache.tokens));
     unsigned number = function.getNumArguments();
     function.insertArgument(number, graph::tensorType(shape, type), attributes.getDictionary(&context), location);
     return function.getArgument(number);
   };
-  for (size_t layer = 0; layer < form.layers.size(); ++layer) {
-    Value keys = declare("keys", layer, form.headSize);
-    caches.push_back({keys, declare("values", layer, form.valueSize)});
+  for (size_t at = 0; at < layers * static_cast<size_t>(cache.texts); ++at) {
+    LayerCache own;
+    for (auto [part, rows, size] : {std::tuple<std::string, CachedRows *, int64_t>("keys", &own.keys, form.headSize),
+                                    {"values", &own.values, form.valueSize}}) {
+      rows->rows = declare(part, at, type, size);
+      if (isa<IntegerType>(type))
+        rows->scales = declare(part + scalesSuffix, at, builder.f32(), std::nullopt);
+    }
+    caches.push_back(own);
   }
   return caches;
 }
 
+/// Of one text, the logits have no dimension for texts.
+Value Importer::continued(func::FuncOp function, Decoder &decoder, MutableArrayRef<LayerCache> caches,
+                          const Form &form) {
+  const size_t layers = form.layers.size();
+  std::vector<Continuation> texts;
+  for (int64_t text = 0; text < cache.texts; ++text)
+    texts.push_back({function.getArgument(text), graph::SymbolicInt::symbol(numbered(tokensSoFar, text, cache)),
+                     caches.slice(static_cast<size_t>(text) * layers, layers)});
+  Value logits = decoder.continued(texts, cache.tokens);
+  return logits && cache.texts == 1 ? builder.reshape(logits, {graph::SymbolicInt(*form.vocabulary)}) : logits;
+}
+
 Value Importer::build(func::FuncOp function, Weights &weights, const Form &form) {
-  Value tokens = declareTokens(function);
-  if (!tokens)
+  if (failed(declareInputs(function)))
     return {};
   std::vector<LayerCache> caches;
   Decoder decoder(builder, weights, form);
@@ -173,24 +229,28 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
       return {};
     caches = declareCaches(function, form, type);
   }
-  Value logits = cache.tokens > 0
-                     ? decoder.continued(tokens, graph::SymbolicInt::symbol(tokensSoFar), cache.tokens, caches)
-                     : decoder.logits(tokens);
+  Value logits =
+      cache.tokens > 0 ? continued(function, decoder, caches, form) : decoder.logits(function.getArgument(0));
   if (!logits || builder.hasFailed() || failed(checkUnused()))
     return {};
-  returnResults(function, logits, caches);
+  returnResults(function, logits, caches, form.layers.size());
   return logits;
 }
 
-void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches) {
+void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, size_t layers) {
   SmallVector<Value> results{logits};
   SmallVector<Attribute> attributes{
       operations.getDictionaryAttr(operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits")))};
-  for (auto [layer, cache] : llvm::enumerate(caches))
-    for (auto [part, value] : {std::pair("keys", cache.keys), {"values", cache.values}}) {
-      results.push_back(value);
-      auto name = operations.getStringAttr(cacheName(part, layer));
-      attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
+  auto add = [&](Value value, StringRef part, size_t at) {
+    results.push_back(value);
+    auto name = operations.getStringAttr(cacheName(part, at, cache, layers));
+    attributes.push_back(operations.getDictionaryAttr(operations.getNamedAttr(graph::stateAttribute, name)));
+  };
+  for (auto [at, own] : llvm::enumerate(caches))
+    for (auto [part, value] : {std::pair<std::string, CachedRows>("keys", own.keys), {"values", own.values}}) {
+      add(value.rows, part, at);
+      if (value.scales)
+        add(value.scales, part + scalesSuffix, at);
     }
   operations.create<func::ReturnOp>(location, results);
   function.setFunctionType(

@@ -7,8 +7,9 @@
 //
 //   sum of x (q - z) = sum of (x + 128) (q - z) - sum of 128 (q - z)
 //
-// All rows of a block share the second sum. Sums of a group are exact; they are scaled once and added to the block's
-// totals, group by group. So a row has the same bits in a block of any height.
+// All rows of a block share the second sum. Sums of a group are exact; they are multiplied by the row's scale, if it
+// has one, then by that of the column, and added to the block's totals, group by group. So a row has the same bits in a
+// block of any height.
 //
 //   tile.call_intrinsic "i4.bytes.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes
@@ -91,6 +92,7 @@ private:
   Value rowWord(Value index);
   void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums);
   Values emitDepth(Value group);
+  Value rowScale(Value group, int64_t row);
   Values emitGroup(Value group, ValueRange totals);
   void emitPrefetch(Value bIndex);
 
@@ -218,9 +220,20 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   return sums;
 }
 
+/// The scale of a row in a group, in all lanes; null: none.
+Value ByteGroupEmitter::rowScale(Value group, int64_t row) {
+  if (!groups.rowScale)
+    return {};
+  const Operand &scales = arguments.rowScales;
+  Value index = add(offset(scales.base, group, scales.outerStride), multiply(scales.stride, constant(row)));
+  return builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(scales.buffer, index));
+}
+
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange totals) {
-  Values sums = emitDepth(group);
+  Values sums = emitDepth(group), rowScales;
+  for (int64_t row = 0; row < block.rows; ++row)
+    rowScales.push_back(rowScale(group, row));
   Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     Value scale = load(arguments.scales, position, vector, groups.real);
@@ -229,7 +242,10 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange tot
       Value total = block.holdsTotals
                         ? totals[i]
                         : builder.create<vector::LoadOp>(real, arguments.sums.buffer, sumIndex(row, vector));
-      sums[i] = builder.create<vector::FMAOp>(scale, builder.create<arith::SIToFPOp>(real, sums[i]), total);
+      Value numbers = builder.create<arith::SIToFPOp>(real, sums[i]);
+      if (rowScales[row])
+        numbers = builder.create<arith::MulFOp>(numbers, rowScales[row]);
+      sums[i] = builder.create<vector::FMAOp>(scale, numbers, total);
       if (!block.holdsTotals)
         builder.create<vector::StoreOp>(sums[i], arguments.sums.buffer, sumIndex(row, vector));
     }

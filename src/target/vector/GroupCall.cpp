@@ -17,7 +17,8 @@ bool GroupCall::takes(const Intrinsic &intrinsic) {
   int64_t perWord = intrinsic.groups->perWord;
   return shapesOf(intrinsic) == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") +
                                     "; outer depth cols ; " + "outer cols ; " +
-                                    (intrinsic.groups->zero ? "outer cols ; " : "") + "rows cols ; ";
+                                    (intrinsic.groups->zero ? "outer cols ; " : "") +
+                                    (intrinsic.groups->rowScale ? "outer rows ; " : "") + "rows cols ; ";
 }
 
 /// In the order of argumentsOf().
@@ -25,7 +26,7 @@ SmallVector<Value> GroupCall::operands(ValueRange buffers) {
   SmallVector<Value> values;
   for (auto [number, buffer] : llvm::enumerate(buffers)) {
     values.append({buffer, op.getBases()[number], stride(number, 0)});
-    if (number == 0)
+    if (number == 0 || (hasRowScales() && number + 2 == buffers.size()))
       values.push_back(stride(number, 1));
   }
   values.append({extent("depth"), extent("outer")});
@@ -47,6 +48,10 @@ GroupArguments GroupCall::argumentsOf(ValueRange values) {
   read(arguments.scales, true);
   if (hasZeros())
     read(arguments.zeros, true);
+  if (hasRowScales()) {
+    read(arguments.rowScales, true);
+    arguments.rowScales.stride = take();
+  }
   read(arguments.sums, false);
   arguments.depth = take();
   arguments.outer = take();

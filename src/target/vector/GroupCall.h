@@ -17,7 +17,7 @@ struct GroupArguments {
   struct Operand {
     mlir::Value buffer, base, stride, outerStride;
   };
-  Operand rows, words, scales, zeros, sums;
+  Operand rows, words, scales, zeros, rowScales, sums;
   mlir::Value depth, outer;
 };
 
@@ -35,6 +35,7 @@ public:
 
 private:
   bool hasZeros() { return bool(intrinsic.groups->zero); }
+  bool hasRowScales() { return bool(intrinsic.groups->rowScale); }
   llvm::SmallVector<mlir::Value> operands(mlir::ValueRange buffers);
   GroupArguments argumentsOf(mlir::ValueRange values);
 };

@@ -42,7 +42,7 @@ bool GroupReader::readSum() {
   auto store = *block.body()->getOps<StoreOp>().begin();
   auto sum = as<arith::AddFOp>(store.getValue());
   auto product = sum ? as<arith::MulFOp>(sum.getRhs()) : arith::MulFOp();
-  if (!product || !block.init() || buffers < 4 || buffers > 5 || !isLoadOf(sum.getLhs(), buffers - 1))
+  if (!product || !block.init() || buffers < 4 || buffers > 6 || !isLoadOf(sum.getLhs(), buffers - 1))
     return false;
   layout.real = product.getType();
   layout.row = product.getLhs();
@@ -50,8 +50,12 @@ bool GroupReader::readSum() {
   return readRow(layout.row) && readFactor(layout.factor);
 }
 
-/// Accepts an element, or an unsigned byte minus 128.
+/// Accepts an element, or an unsigned byte minus 128, which may have a scale.
 bool GroupReader::readRow(Value value) {
+  if (auto scaled = as<arith::MulFOp>(value); scaled && isLoadOf(scaled.getRhs(), intrinsic.strides.size() - 2)) {
+    layout.rowScale = scaled.getType();
+    value = scaled.getLhs();
+  }
   auto centred = as<arith::SubFOp>(value);
   auto widened = centred ? as<arith::UIToFPOp>(centred.getLhs()) : arith::UIToFPOp();
   APFloat offset(0.0f);
@@ -60,7 +64,7 @@ bool GroupReader::readRow(Value value) {
     value = widened.getIn();
   auto row = as<LoadOp>(value);
   layout.left = row ? cast<BufferType>(row.getBuffer().getType()).getElementType() : Type();
-  return isLoadOf(value, Rows) && (!widened || layout.left.isUnsignedInteger(8));
+  return isLoadOf(value, Rows) && (!widened || layout.left.isUnsignedInteger(8)) && (widened || !layout.rowScale);
 }
 
 bool GroupReader::readFactor(Value value) {
@@ -72,7 +76,7 @@ bool GroupReader::readFactor(Value value) {
     return readNumber(scaled.getLhs());
   auto widened = as<arith::SIToFPOp>(centred.getRhs());
   Value zero = widened ? widened.getIn() : centred.getRhs();
-  if (intrinsic.strides.size() != Zeros + 2 || !isLoadOf(zero, Zeros))
+  if (intrinsic.strides.size() != Zeros + 2 + (layout.rowScale ? 1 : 0) || !isLoadOf(zero, Zeros))
     return false;
   layout.zero = zero.getType();
   return readNumber(centred.getLhs());

@@ -5,9 +5,9 @@
 //
 //   sum over o, k, e of a[o, i, k, e] * ((number e of b[o, k, j]) - z[o, j]) * s[o, j]
 //
-// Elements of a are floats, or bytes that mean the byte minus 128.
+// Elements of a are floats, or bytes that mean the byte minus 128, possibly times a scale r[o, i].
 //
-// The buffers, in this order: a, b, s, z (if there is one), and the sums [rows, cols].
+// The buffers, in this order: a, b, s, z and r (if there are such), and the sums [rows, cols].
 //
 //===----------------------------------------------------------------------===//
 
@@ -28,10 +28,10 @@ struct GroupLayout {
   llvm::SmallVector<int64_t> positions;
   /// Element type of a as it is stored.
   mlir::Type left;
-  /// Element types of a, s and the sums; and of zero points, or null.
-  mlir::Type real, zero;
-  /// The factors of the product in the description, which is computed from its iterators and the loads of a, and of b,
-  /// s and z.
+  /// Element types of a, s and the sums; of zero points, or null; and of the rows' scales, or null.
+  mlir::Type real, zero, rowScale;
+  /// The factors of the product in the description, which is computed from its iterators and the loads of a and r, and
+  /// of b, s and z.
   mlir::Value row, factor;
   static constexpr int64_t byteOffset = 128;
 

@@ -101,6 +101,8 @@ static std::optional<unsigned> widenedBytes(graph::MapOp map, Value value) {
   return argument && isBytes(map.getInputs()[*argument]) ? argument : std::nullopt;
 }
 
+static auto repeatedBy(Value value) { return value ? value.getDefiningOp<graph::BroadcastOp>() : nullptr; }
+
 /// The scalar of i32 that is subtracted, or null.
 static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, bool isUnsigned) {
   APInt constant;
@@ -108,7 +110,7 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
     return (isUnsigned ? constant.isIntN(8) : constant.isSignedIntN(8)) ? integer(builder, constant.getSExtValue())
                                                                         : Value();
   std::optional<unsigned> number = widenedBytes(map, value);
-  auto repeated = number ? map.getInputs()[*number].getDefiningOp<graph::BroadcastOp>() : graph::BroadcastOp();
+  auto repeated = number ? repeatedBy(map.getInputs()[*number]) : repeatedBy({});
   if (!repeated || graph::elementCount(shapeOf(repeated.getInput())) != SymbolicInt(1))
     return {};
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
@@ -162,6 +164,35 @@ Value perpend::tile::bytesBehindFloats(graph::Builder &builder, Value operand) {
     return CentredNumbers{element->getOperand(0), {}};
   });
   return bytes ? bytes->numbers : Value();
+}
+
+ScaledBytes perpend::tile::bytesBehindScales(Value operand, int64_t groupSize) {
+  Operation *joined = operand.getDefiningOp();
+  auto scaled =
+      onlyMoves(joined) ? joined->getOperand(0).getDefiningOp<graph::ElementInterface>() : graph::ElementInterface();
+  if (!scaled || scaled.elementKind() != graph::ElementKind::Pointwise || scaled->getNumOperands() != 2 ||
+      scaled->getNumRegions() != 1 || !elementTypeOf(scaled->getOperand(0)).isSignlessInteger(8))
+    return {};
+  Shape rows = shapeOf(operand), groups = shapeOf(scaled->getResult(0));
+  Block &body = scaled->getRegion(0).front();
+  auto product = body.getTerminator()->getOperand(0).getDefiningOp<arith::MulFOp>();
+  auto conversion = product ? product.getLhs().getDefiningOp<arith::SIToFPOp>() : arith::SIToFPOp();
+  auto repeated = repeatedBy(scaled->getOperand(1));
+  if (rows.size() != 2 || groups.size() != 3 || groups.front() != rows.front() ||
+      groups.back() != SymbolicInt(groupSize) || !repeated || repeated.getDims() != ArrayRef<int64_t>{0, 1} ||
+      !conversion || conversion.getIn() != body.getArgument(0) || product.getRhs() != body.getArgument(1))
+    return {};
+  return {scaled->getOperand(0), repeated.getInput()};
+}
+
+Value perpend::tile::scaleBytes(graph::Builder &builder, Value numbers, Value scales) {
+  Shape shape = shapeOf(numbers);
+  Value floats = builder.map({numbers, builder.broadcast(scales, {0, 1}, shape)}, elementTypeOf(scales),
+                             [](OpBuilder &b, Location loc, ValueRange v) -> Value {
+                               Value number = b.create<arith::SIToFPOp>(loc, v[1].getType(), v[0]);
+                               return b.create<arith::MulFOp>(loc, number, v[1]);
+                             });
+  return builder.reshape(floats, {shape[0], shape[1] * shape[2]});
 }
 
 static std::optional<CentredNumbers> asUnsignedBytes(graph::Builder &builder, Value operand) {

@@ -33,6 +33,16 @@ mlir::Value unsignedBytes(graph::Builder &builder, mlir::Value bytes);
 /// The tensor of i8 of which the operand's elements are the values as floats, moved as it is; null: there is none.
 mlir::Value bytesBehindFloats(graph::Builder &builder, mlir::Value operand);
 
+/// Rows of i8 [m, groups, size], and one scale for each row and group, [m, groups]; or rows [m, k] and null.
+struct ScaledBytes {
+  mlir::Value numbers, scales;
+};
+/// The bytes of which the operand [m, k] has the values as floats, times the scales of groups of this size; the inverse
+/// is scaleBytes(). Null: there are none.
+ScaledBytes bytesBehindScales(mlir::Value operand, int64_t groupSize);
+/// The numbers [m, groups, size] as floats times scales [m, groups], as [m, groups * size].
+mlir::Value scaleBytes(graph::Builder &builder, mlir::Value numbers, mlir::Value scales);
+
 /// What a map extends to wider floats, if it does nothing else; null: it does not.
 mlir::Value extendedBy(mlir::Operation *op);
 

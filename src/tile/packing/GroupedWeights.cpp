@@ -304,7 +304,7 @@ public:
         panels(llvm::divideCeil(weights.columns, cols)), groups(llvm::divideCeil(weights.depth, weights.groupSize)),
         words(llvm::divideCeil(weights.groupSize, layout.perWord)) {}
 
-  Value multiply(Value rows);
+  Value multiply(ScaledBytes operand);
 
 private:
   using Source = GroupedWeights::Source;
@@ -340,8 +340,9 @@ private:
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, Value)>;
   Value ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert);
   Value decoded(Value packed, Value scales, Value zeros);
-  Value floatsOf(Value bytes);
+  Value floatsOf(Value bytes, Value scales);
   Value clone(Code code, Value factor, ValueRange index, ValueRange tensors);
+  Value cloneRow(Code code, Value factor, ValueRange index, ValueRange tensors);
 
   graph::Builder &builder;
   const GroupedWeights &weights;
@@ -442,6 +443,19 @@ Value GroupPacker::clone(Code code, Value factor, ValueRange index, ValueRange t
   return code.builder.clone(*op, mapping)->getResult(0);
 }
 
+/// The same of bytes and their scales.
+Value GroupPacker::cloneRow(Code code, Value factor, ValueRange index, ValueRange tensors) {
+  Operation *op = factor.getDefiningOp();
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    bool isByte = cast<BlockArgument>(load.getBuffer()).getArgNumber() == 0;
+    return graph::load(code.builder, code.loc, tensors[isByte ? 0 : 1], isByte ? index : index.take_front(2));
+  }
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, cloneRow(code, operand, index, tensors));
+  return code.builder.clone(*op, mapping)->getResult(0);
+}
+
 Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
   Shape shape = shapeOf(packed);
   if (layout.perWord > 1)
@@ -457,25 +471,21 @@ Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
   return result;
 }
 
-/// The numbers that bytes stand for, by a copy of the description's code.
-Value GroupPacker::floatsOf(Value bytes) {
-  Value floats = builder.map({bytes}, layout.real, [&](OpBuilder &b, Location loc, ValueRange v) -> Value {
-    IRMapping mapping;
-    auto copy = [&](auto &&copy, Value value) -> Value {
-      Operation *op = value.getDefiningOp();
-      if (isa<LoadOp>(op))
-        return v[0];
-      for (Value operand : op->getOperands())
-        mapping.map(operand, copy(copy, operand));
-      return b.clone(*op, mapping)->getResult(0);
-    };
-    return copy(copy, layout.row);
-  });
+/// The numbers that bytes stand for, by a copy of the description's code. scales: [m, groups], or null.
+Value GroupPacker::floatsOf(Value bytes, Value scales) {
+  SmallVector<Value> inputs{bytes};
+  if (scales)
+    inputs.push_back(scales);
+  Value floats = builder.generate(inputs, shapeOf(bytes), layout.real,
+                                  [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+                                    return cloneRow(Code{b, loc}, layout.row, index, tensors);
+                                  });
   floats.getDefiningOp()->setAttr(graph::computedByUsersAttribute, builder.operations.getUnitAttr());
   return floats;
 }
 
-Value GroupPacker::multiply(Value rows) {
+Value GroupPacker::multiply(ScaledBytes operand) {
+  Value rows = operand.numbers;
   SymbolicInt count = shapeOf(rows).front();
   int64_t depth = groups * words * layout.perWord;
   if (!weights.order.empty())
@@ -495,7 +505,7 @@ Value GroupPacker::multiply(Value rows) {
   Value right = decoded(packWords(), packScales(), layout.zero ? packZeros() : Value());
   rows = builder.reshape(rows, left);
   if (layout.hasBytes())
-    rows = floatsOf(rows);
+    rows = floatsOf(rows, operand.scales);
   Value product = builder.contract(rows, right, {}, {}, leftDims, rightDims, layout.real);
   product = builder.reshape(product, {count, SymbolicInt(panels * cols)});
   if (panels * cols == weights.columns)
@@ -503,7 +513,7 @@ Value GroupPacker::multiply(Value rows) {
   return builder.slice(product, {SymbolicInt(0), SymbolicInt(0)}, {count, SymbolicInt(weights.columns)}, {1, 1});
 }
 
-Value GroupedWeights::multiply(graph::Builder &builder, Value rows, const Intrinsic &intrinsic,
+Value GroupedWeights::multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
                                int64_t panelColumns) const {
   return GroupPacker(builder, *this, intrinsic, panelColumns).multiply(rows);
 }

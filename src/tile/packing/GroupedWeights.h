@@ -13,6 +13,7 @@
 
 #include "graph/builder/Builder.h"
 #include "tile/intrinsics/Intrinsic.h"
+#include "tile/packing/ExactOperands.h"
 
 namespace perpend::tile {
 
@@ -39,9 +40,11 @@ struct GroupedWeights {
   /// Whether an intrinsic reads such numbers with such zero points.
   bool fits(const GroupLayout &layout) const;
   /// rows[m, k] times the matrix, for an intrinsic that fits, with panels of this many columns. For an intrinsic that
-  /// reads bytes, rows are of i8.
-  mlir::Value multiply(graph::Builder &builder, mlir::Value rows, const Intrinsic &intrinsic,
+  /// reads bytes, rows are of i8, and may have scales.
+  mlir::Value multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
                        int64_t panelColumns) const;
+  /// Whether groups are consecutive and equally long, so that each row may have a scale for each.
+  bool hasWholeGroups() const { return order.empty() && depth % groupSize == 0; }
 
 private:
   friend class GroupPacker;

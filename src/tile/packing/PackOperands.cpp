@@ -140,9 +140,9 @@ Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
 //===----------------------------------------------------------------------===//
 
 /// Panel width for weights in groups: the widest whose sums, group copies and numbers fit the registers, since all rows
-/// share the cost of unpacking.
-static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const target::Machine &target) {
-  int64_t lanes = target.vectorLanes(4), count = rows.constant().value_or(target.gemmRows);
+/// share the cost of unpacking. `rows`: nothing if not known.
+static int64_t groupedPanel(int64_t columns, std::optional<int64_t> rows, const target::Machine &target) {
+  int64_t lanes = target.vectorLanes(4), count = rows.value_or(target.gemmRows);
   SmallVector<int64_t> sizes = panelSizes(SymbolicInt(columns), lanes);
   int64_t best = sizes.front();
   for (int64_t size : sizes) {
@@ -156,18 +156,24 @@ static int64_t groupedPanel(int64_t columns, const SymbolicInt &rows, const targ
 
 /// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null. Rows that bytes
 /// were converted to are read as these.
-Value Packer::groupedProduct(Value rows, Value matrix) {
+Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
   if (!weights)
     return {};
-  Value bytes = bytesBehindFloats(builder, rows);
-  for (Value left : {bytes, rows})
+  // Entries for one row and for many share the weights of a batch-invariant module.
+  std::optional<int64_t> count = isForAnyRows ? std::nullopt : shapeOf(rows).front().constant();
+  SmallVector<ScaledBytes> operands;
+  if (weights->hasWholeGroups())
+    operands.push_back(bytesBehindScales(rows, weights->groupSize));
+  operands.push_back({bytesBehindFloats(builder, rows), {}});
+  operands.push_back({rows, {}});
+  for (const ScaledBytes &left : operands)
     for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-      if (left && intrinsic->groups && intrinsic->missingOn(target).empty() && weights->fits(*intrinsic->groups) &&
-          intrinsic->groups->hasBytes() == (left == bytes))
-        return weights->multiply(builder, left, *intrinsic,
-                                 groupedPanel(weights->columns, shapeOf(rows).front(), target));
+      if (left.numbers && intrinsic->groups && intrinsic->missingOn(target).empty() &&
+          weights->fits(*intrinsic->groups) && intrinsic->groups->hasBytes() == (left.numbers != rows) &&
+          bool(intrinsic->groups->rowScale) == bool(left.scales))
+        return weights->multiply(builder, left, *intrinsic, groupedPanel(weights->columns, count, target));
   return {};
 }
 
@@ -227,8 +233,8 @@ Value Packer::product(graph::ProductInterface op, const Matrices &matrices) {
       return {};
   }
   if (!matrices.hasBatch())
-    if (Value product =
-            groupedProduct(matrices.left(builder, op->getOperand(0)), matrices.right(builder, op->getOperand(1))))
+    if (Value product = groupedProduct(matrices.left(builder, op->getOperand(0)),
+                                       matrices.right(builder, op->getOperand(1)), graph::isBatchInvariant(op)))
       return matrices.result(builder, product);
   return product(op, matrices, /*isTransposed=*/false);
 }

@@ -36,7 +36,7 @@ private:
   /// As pack(), of a transpose that keeps rows; the permutation is that of pack().
   mlir::Value packedRows(mlir::Operation *rows, llvm::ArrayRef<int64_t> permutation, int64_t columns);
   mlir::Value matmul(const Operands &operands, const PanelChoice &choice);
-  mlir::Value groupedProduct(mlir::Value rows, mlir::Value matrix);
+  mlir::Value groupedProduct(mlir::Value rows, mlir::Value matrix, bool isForAnyRows);
   mlir::Value product(graph::ProductInterface op, const Matrices &matrices);
   mlir::Value product(mlir::Operation *op, const Matrices &matrices, bool isTransposed);
   // PackConvolutions.cpp

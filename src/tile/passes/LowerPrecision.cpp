@@ -14,9 +14,10 @@
 //
 // int8 needs a constant w with at least 16 rows and columns, no batch dimensions, and no convolution with a larger
 // window than one position. Weights that are small numbers in groups keep these numbers, so only the rows are
-// quantised:
+// quantised, in the same groups g:
 //
-//   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)), (q - z) s) sx
+//   contract(x, (q - z) s) : f32  =>  contract(f32(round(x / sx)) sx, (q - z) s)   with sx = max|x| / 127 of each row
+//   and g
 //
 // Integer sums are exact. The scales of a constant w fold; those of x are computed at run time. An attribute of the
 // module counts the products that stay in f32, by reason.
@@ -245,9 +246,18 @@ bool Quantisation::applyToGroups(graph::ProductInterface op) {
   std::optional<GroupedWeights> groups = GroupedWeights::of(weights);
   if (!groups || groups->depth < least || groups->columns < least || groups->groupSize > mostDepth)
     return false;
-  Quantised x = quantised(b, matrices->left(b, op->getOperand(0)), 1);
-  Value product = b.contract(b.cast(x.numbers, b.f32()), weights, {}, {}, {1}, {0}, b.f32());
-  op->replaceAllUsesWith(ValueRange(matrices->result(b, graph::mul(b, product, x.scale))));
+  Value rows = matrices->left(b, op->getOperand(0)), product;
+  if (groups->hasWholeGroups()) {
+    Shape shape{shapeOf(rows).front(), SymbolicInt(groups->depth / groups->groupSize), SymbolicInt(groups->groupSize)};
+    Quantised x = quantised(b, b.reshape(rows, shape), 2);
+    rows = scaleBytes(b, x.numbers, b.reshape(x.scale, ArrayRef(shape).drop_back()));
+    product = b.contract(rows, weights, {}, {}, {1}, {0}, b.f32());
+  } else {
+    Quantised x = quantised(b, rows, 1);
+    product = b.contract(b.cast(x.numbers, b.f32()), weights, {}, {}, {1}, {0}, b.f32());
+    product = graph::mul(b, product, x.scale);
+  }
+  op->replaceAllUsesWith(ValueRange(matrices->result(b, product)));
   op->erase();
   return true;
 }

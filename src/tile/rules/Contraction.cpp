@@ -142,8 +142,8 @@ static bool isComputed(const Access &access) {
   return llvm::any_of(access.variables(), [](Value variable) { return variable.getDefiningOp(); });
 }
 
-/// The plain operand comes first. Of the operands that columns move, the packed one has the highest rank; scales of
-/// groups have a lower one.
+/// The plain operand comes first, and may have scales of lower rank. Of the operands that columns move, the packed one
+/// has the highest rank; scales of groups have a lower one.
 bool ContractionRule::findOperands() {
   SmallVector<Access> operands;
   for (const Access &access : accessesIn(product))
@@ -151,12 +151,16 @@ bool ContractionRule::findOperands() {
       operands.push_back(access);
   if (operands.size() < 2 || llvm::any_of(operands, isComputed))
     return false;
-  plain = operands.front();
-  packed = operands[1];
-  if (moves(rank() - 1, plain))
-    return false;
   auto rankOf = [](const Access &access) { return cast<BufferType>(access.buffer().getType()).rank(); };
-  for (const Access &other : ArrayRef(operands).drop_front(2))
+  plain = operands.front();
+  operands.erase(operands.begin());
+  if (operands.size() > 1)
+    llvm::erase_if(operands,
+                   [&](const Access &other) { return !moves(rank() - 1, other) && rankOf(other) < rankOf(plain); });
+  if (operands.empty() || moves(rank() - 1, plain))
+    return false;
+  packed = operands.front();
+  for (const Access &other : ArrayRef(operands).drop_front())
     if (!moves(rank() - 1, other) || rankOf(other) >= rankOf(packed))
       return false;
   for (unsigned dim = 0; dim + 1 < rank(); ++dim)

@@ -1,7 +1,7 @@
 """Writes GGUF files, so that tests need no package for it."""
 
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,7 +40,7 @@ def kind_of(value: Any) -> int:
 
 def pair(key: str, value: Any) -> bytes:
     if isinstance(value, list):
-        kind = kind_of(value[0]) if value else U32
+        kind = kind_of(value[0]) if value and type(value[0]) is not int else I32
         elements = b"".join(text(each) if kind == STRING else number(kind, each) for each in value)
         return text(key) + struct.pack("<IIQ", ARRAY, kind, len(value)) + elements
     kind = kind_of(value)
@@ -57,26 +57,33 @@ def padded(data: bytes, alignment: int) -> bytes:
     return data + bytes(-len(data) % alignment)
 
 
-def gguf_bytes(
+def gguf_parts(
     metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any] | Stored], version: int = 3, alignment: int = 32
-) -> bytes:
-    """The file. `metadata`: Python's numbers become u32, f32 and bool."""
+) -> Iterator[bytes]:
+    """The file, the header first. `metadata`: Python's numbers become u32, those of lists i32; f32 and bool."""
     head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(metadata))
     head += b"".join(pair(key, value) for key, value in metadata.items())
-    data = b""
-    for name, tensor in tensors.items():
-        entry = tensor if isinstance(tensor, Stored) else stored(tensor)
+    entries = [tensor if isinstance(tensor, Stored) else stored(tensor) for tensor in tensors.values()]
+    offset = 0
+    for name, entry in zip(tensors, entries, strict=True):
         extents = struct.pack(f"<{len(entry.shape)}Q", *reversed(entry.shape))
         head += text(name) + struct.pack("<I", len(entry.shape)) + extents
-        head += struct.pack("<IQ", TYPES[entry.type], len(data))
-        data = padded(data + entry.data, alignment)
-    return padded(head, alignment) + data
+        head += struct.pack("<IQ", TYPES[entry.type], offset)
+        offset += len(entry.data) + -len(entry.data) % alignment
+    yield padded(head, alignment)
+    for entry in entries:
+        yield padded(entry.data, alignment)
+
+
+def gguf_bytes(metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any] | Stored], **form: int) -> bytes:
+    return b"".join(gguf_parts(metadata, tensors, **form))
 
 
 def write_gguf(
     path: Path, metadata: Mapping[str, Any], tensors: Mapping[str, NDArray[Any] | Stored], **form: int
 ) -> Path:
-    path.write_bytes(gguf_bytes(metadata, tensors, **form))
+    with path.open("wb") as file:
+        file.writelines(gguf_parts(metadata, tensors, **form))
     return path
 
 

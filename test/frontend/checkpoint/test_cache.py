@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 import torch
 from cli.tool import DIGITS, reject, succeed
 from frontend.checkpoint.tiny_models import CASES, agree, logits, make, prompt, save
+from language_checkpoints import write_checkpoint
 from numpy.typing import NDArray
 from transformers import AttentionInterface
 from transformers.masking_utils import AttentionMaskInterface, eager_mask
@@ -53,7 +55,68 @@ def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
                 np.testing.assert_array_equal(result, whole[count - 1], err_msg=f"{count} tokens of {sizes}")
 
 
-NARROW = {"f16": torch.float16, "bf16": torch.bfloat16}
+# How many tokens each of the texts is given, call by call.
+STEPS = [[7, 1, 0, 30], [1, 1, 1, 1], [1, 0, 12, 1], [0, 0, 0, 5], [1, 1, 1, 1], [40, 33, 2, 1]]
+
+
+@pytest.mark.parametrize("name", ["llama", "gemma2", "gpt2", "qwen3", "mixtral"])
+def test_texts_together(name: str, tmp_path: Path) -> None:
+    """Each of several texts, of any lengths, gets the bits that it gets alone."""
+    path = save(make(CASES[name]), tmp_path)
+    texts = [np.roll(TEXT[0], shift) for shift in range(4)]
+    together = perpend.compile(path, cache=100, texts=4, batch_invariant=True)
+    alone = perpend.compile(path, cache=100, batch_invariant=True)
+    lengths = [0] * 4
+    for counts in STEPS:
+        rows = together(*(text[at : at + n] for text, at, n in zip(texts, lengths, counts, strict=True)))
+        lengths = [at + n for at, n in zip(lengths, counts, strict=True)]
+        for row, text, length, count in zip(rows, texts, lengths, counts, strict=True):
+            alone.reset()
+            expected = alone(text[:length]) if count else np.full_like(row, np.nan)
+            np.testing.assert_array_equal(row, expected, err_msg=f"{length} tokens")
+
+
+def test_eight_texts_of_one_token_each(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    options: dict[str, Any] = {"cache": 64, "batch_invariant": True, "cache_type": "f16"}
+    together = perpend.compile(path, texts=8, **options)
+    steps = perpend.compile(path, texts=8, dims={"n": 1}, **options)
+    starts = [TEXT[0, : 3 + 5 * text] for text in range(8)]
+    together(*starts)
+    steps.load_states(together.save_states())
+    rows = steps(*(TEXT[0, 60 + text : 61 + text] for text in range(8)))
+    alone = perpend.compile(path, **options)
+    for text, start in enumerate(starts):
+        alone.reset()
+        np.testing.assert_array_equal(rows[text], alone(np.append(start, TEXT[0, 60 + text])))
+
+
+def test_mistakes_with_texts(tmp_path: Path) -> None:
+    path = save(make(CASES["llama"]), tmp_path)
+    together = perpend.compile(path, cache=8, texts=2)
+    with pytest.raises(ValueError, match="at least 1 token"):
+        together(TEXT[0, :0], TEXT[0, :0])
+    together(TEXT[0, :6], TEXT[0, :1])
+    with pytest.raises(ValueError, match=r"'keys.0.0' needs length0 \+ n0 <= 8, got 9"):
+        together(TEXT[0, :3], TEXT[0, :1])
+    with pytest.raises(perpend.CompileError, match=r"the number of texts: expected 1 to 64, got 65"):
+        perpend.compile(path, cache=8, texts=65)
+    with pytest.raises(perpend.CompileError, match="texts: only for a checkpoint with a cache"):
+        perpend.compile(path, texts=2)
+    assert "several texts, without a cache" in reject("inspect", str(path), "--texts", 2, folder=tmp_path)
+
+
+def in_bytes(x: torch.Tensor) -> torch.Tensor:
+    """Integers up to 127 for each token and head, times their scale."""
+    scales = x.abs().amax(-1, keepdim=True)
+    return (x * (127 / scales)).round() * (scales * np.float32(1 / 127))
+
+
+NARROW: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "f16": lambda x: x.to(torch.float16).float(),
+    "bf16": lambda x: x.to(torch.bfloat16).float(),
+    "int8": in_bytes,
+}
 
 
 @pytest.mark.parametrize("type_name", NARROW)
@@ -73,7 +136,7 @@ def logits_of_rounded(model: Any, tokens: NDArray[np.int64], type_name: str) -> 
     """What transformers computes with keys and values that are rounded where the cache has them."""
 
     def attention(module: Any, query: Any, key: Any, value: Any, mask: Any, **rest: Any) -> Any:
-        key, value = (x.to(NARROW[type_name]).float() for x in (key, value))
+        key, value = (NARROW[type_name](x) for x in (key, value))
         return sys.modules[type(module).__module__].eager_attention_forward(module, query, key, value, mask, **rest)
 
     AttentionInterface.register("rounded", attention)
@@ -96,9 +159,24 @@ def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> 
         assert distance < np.abs(exact[rows] - rounded[rows]).mean() / 4
 
 
+@pytest.mark.parametrize("kind", ["q4_0", "q8_0"])
+def test_rows_of_bytes(kind: str, tmp_path: Path) -> None:
+    """They have a scale for each group of the weights, so a row has the bits that it has alone, and stays near f32."""
+    path = write_checkpoint(f"tiny-{kind}", tmp_path)
+    options: dict[str, Any] = {"cache": 128, "batch_invariant": True}
+    chunks = perpend.compile(path, precision="int8", **options)
+    single = perpend.compile(path, precision="int8", dims={"n": 1}, **options)
+    exact = in_pieces(perpend.compile(path, **options), TEXT[0], [100])[100]
+    expected = in_pieces(single, TEXT[0], [1] * 100)
+    for sizes in (PIECES, [100], [33, 67]):
+        for count, result in in_pieces(chunks, TEXT[0], sizes).items():
+            np.testing.assert_array_equal(result, expected[count], err_msg=f"{count} tokens of {sizes}")
+    assert 0 < np.abs(expected[100] - exact).max() < 0.02 * np.abs(exact).max()
+
+
 def test_types_of_caches(tmp_path: Path) -> None:
     path = save(make(CASES["llama"]), tmp_path)
-    with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, got 'f64'"):
+    with pytest.raises(perpend.CompileError, match=r"expected f32, f16, bf16, int8, got 'f64'"):
         perpend.compile(path, cache=8, cache_type="f64")
     with pytest.raises(perpend.CompileError, match="only for a checkpoint with a cache"):
         perpend.compile(path, cache_type="f16")
@@ -108,6 +186,11 @@ def test_types_of_caches(tmp_path: Path) -> None:
     assert len(narrow.save_states()) < 1200
     with pytest.raises(TypeError, match=r"'keys.0': type: expected f32, got bf16"):
         wide.load_states(narrow.save_states())
+    bytes_ = perpend.compile(path, cache=64, cache_type="int8")
+    wide = perpend.compile(path, cache=64)
+    for model in (bytes_, wide):
+        model(TEXT[0, :60])
+    assert len(bytes_.save_states()) < 0.4 * len(wide.save_states())
 
 
 def test_a_session_is_cut_back(tmp_path: Path) -> None:

@@ -41,6 +41,51 @@ func.func private @i8.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 4] x ui
   return
 }
 
+// The same, with a scale for each row and group.
+func.func private @i8.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 4] x ui8>,
+                                          %b: !tile.buffer<[outer, depth, cols] x i32>,
+                                          %s: !tile.buffer<[outer, cols] x f32>,
+                                          %r: !tile.buffer<[outer, rows] x f32>,
+                                          %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["_", "_", "4", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
+    unit = "vectors",
+    where = ["rows <= 64", "cols <= 4096"],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    cycles = "ceildiv(outer * (rows + 3) * 4 * depth * ceildiv(cols, lanes), 2 * fmas)",
+    emitter = "bytes",
+    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 4 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 4 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %stored = tile.load %a[%vo, %vi, %vk, %vg] : !tile.buffer<[outer, rows, depth, 4] x ui8>
+      %float = arith.uitofp %stored : i8 to f32
+      %half = arith.constant 128.0 : f32
+      %difference = arith.subf %float, %half : f32
+      %of_row = tile.load %r[%vo, %vi] : !tile.buffer<[outer, rows] x f32>
+      %x = arith.mulf %difference, %of_row : f32
+      %word = tile.load %b[%vo, %vk, %vj] : !tile.buffer<[outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %bits = arith.constant 8 : i32
+      %shift = arith.muli %place, %bits : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i8
+      %y = arith.sitofp %number : i8 to f32
+      %scale = tile.load %s[%vo, %vj] : !tile.buffer<[outer, cols] x f32>
+      %right = arith.mulf %y, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } }
+  return
+}
+
 func.func private @i8.dot.16(%a: vector<64xi8>, %b: vector<64xi8>, %sums: vector<16xi32>) -> vector<16xi32>
     attributes {tile.features = ["avx512vnni"]} {
   %x = vector.bitcast %a : vector<64xi8> to vector<16xi32>
