@@ -4,8 +4,10 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #if defined(__aarch64__)
 #include <sys/auxv.h>
 #endif
@@ -111,6 +113,18 @@ static const FeatureRow featureTable[] = {
 };
 
 static bool isPresent(const FeatureRow &row) { return (getauxval(row.word) >> row.bit) & 1; }
+
+bool requestInstructionSet(const char *) { return true; }
+#elif defined(__wasm__)
+struct FeatureRow {
+  const char *name;
+};
+
+// Beyond the base level, none is described.
+static const FeatureRow featureTable[1] = {{""}};
+
+// An engine refuses a module with instructions that it lacks.
+static bool isPresent(const FeatureRow &) { return true; }
 
 bool requestInstructionSet(const char *) { return true; }
 #else
