@@ -7,7 +7,9 @@
 #include "compiler/Description.h"
 #include "support/WriteFile.h"
 
+#include "target/Link.h"
 #include "target/TargetInfo.h"
+#include "target/cpu/Architecture.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -45,17 +47,24 @@ static bool checkPhase(StringRef flag, StringRef name) {
   return false;
 }
 
-static bool isLibrary(StringRef output) { return output.ends_with(".so") || output.ends_with(".a"); }
+static bool isLibrary(StringRef output) {
+  auto isEnding = [&](const target::Architecture *each) { return output.ends_with(each->libraryEnding); };
+  return output.ends_with(".a") || llvm::any_of(target::architectures(), isEnding);
+}
 
-static bool checkArtifact(StringRef output, bool wantsExecutable) {
+static bool checkArtifact(StringRef output, bool wantsExecutable, const target::Architecture *architecture) {
   if (output.empty())
     return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
   if (wantsExecutable && (isLibrary(output) || output.ends_with(".h")))
     return fail("'" + output + "': --exe writes a program, but this is the name of a library",
                 "omit --exe, or the ending of the name"),
            false;
-  if (!wantsExecutable && !isLibrary(output))
-    return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
+  const StringRef ending = architecture ? architecture->libraryEnding : ".so";
+  if (!wantsExecutable && !output.ends_with(".a") && !output.ends_with(ending))
+    return fail("'" + output + "': expected a name ending in " + ending + " or .a",
+                isLibrary(output) ? "the ending is that of another target's libraries: --target"
+                                  : "--exe writes a program"),
+           false;
   return true;
 }
 
@@ -74,11 +83,14 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
       (!options.overridePhase.empty() &&
        !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
     return false;
-  if (auto targets = target::resolveTargets(options.target); !targets)
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
     return fail(targets.takeError()), false;
   if (options.optLevel > 3)
     return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
-  return options.stopAfter.empty() ? checkArtifact(output, wantsExecutable) : checkText(output, wantsExecutable);
+  return options.stopAfter.empty()
+             ? checkArtifact(output, wantsExecutable, target::architectureOf(targets->front().code))
+             : checkText(output, wantsExecutable);
 }
 
 /// --stop-after: prints the module to the output or the terminal.
@@ -116,10 +128,15 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
   }
 }
 
-/// ", header model.h" for a library; otherwise empty.
+/// ", header model.h" for a library, ", loaded by perpend.mjs" for a module of WebAssembly; otherwise empty.
 static std::string headerText(StringRef output) {
   if (!isLibrary(output))
     return "";
+  if (output.ends_with(".wasm")) {
+    llvm::SmallString<128> loader(llvm::sys::path::parent_path(output));
+    llvm::sys::path::append(loader, target::wasmLoaderFiles.front());
+    return (", loaded by " + loader).str();
+  }
   llvm::SmallString<128> header(output);
   llvm::sys::path::replace_extension(header, ".h");
   return (", header " + header).str();

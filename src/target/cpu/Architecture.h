@@ -36,7 +36,7 @@ struct Architecture {
   llvm::Triple::ArchType type;
   llvm::StringRef triple;
   llvm::StringRef baseCpu; ///< LLVM's name of the base level
-  uint16_t elfMachine;
+  uint16_t elfMachine;     ///< 0: its objects are not ELF
 
   // Instruction sets, by LLVM's names.
   llvm::StringRef baseExtension;                  ///< what the base level has, for intrinsics that need it
@@ -63,9 +63,16 @@ struct Architecture {
   llvm::StringRef libcLacks;     ///< symbols of LibcSymbols.def that its C library lacks, separated by spaces
 
   // Running artifacts on other machines.
-  llvm::StringRef emulator;         ///< the program that runs its programs
-  llvm::StringRef emulatorFolder;   ///< with its C library
-  llvm::StringRef emulatorPackages; ///< of Debian
+  llvm::StringRef emulator;                  ///< the program that runs its programs
+  llvm::StringRef emulatorFolder;            ///< with its C library; empty: it needs none
+  llvm::StringRef emulatorPackages;          ///< of Debian
+  llvm::StringRef runner = "perpend-runner"; ///< the runtime's program that the emulator starts
+  bool isEmulated =
+      true; ///< false: what runs there compiles code for this machine's processor, so its times say something
+
+  llvm::StringRef libraryEnding = ".so"; ///< of the names of libraries
+
+  bool linksElf() const { return elfMachine != 0; }
 };
 
 llvm::ArrayRef<const Architecture *> architectures();
