@@ -3,13 +3,15 @@
 plain: compiled as it is. dynamic: every dimension of every input is a free symbol, ranks are as declared. resizable: as
 dynamic, but extents that decide ranks (the lengths of vectors) or that broadcast (those that are 1) are as the case
 declares them. constant: every input is an initializer, so that the compiler folds everything. interpreter: plain with
-the reference interpreter. aarch64: plain, compiled for that architecture and run in an emulator.
+the reference interpreter. aarch64: plain, compiled for that architecture and run in an emulator; wasm32 likewise, in
+Node.js.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
@@ -118,9 +120,9 @@ def prepare_constant(model: bytes, inputs: Sequence[Any], settings: Settings) ->
     return lambda values: as_list(compiled())
 
 
-def prepare_aarch64(model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
+def prepare_foreign(architecture: str, model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     module = perpend.import_model(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs))
-    target = settings.target if settings.target != "host" else "aarch64"
+    target = settings.target if settings.target != "host" else architecture
     folder = TemporaryDirectory()
     path = str(Path(folder.name) / "model.so")
     report = module.compile(path, {**settings._asdict(), "target": target})
@@ -128,7 +130,7 @@ def prepare_aarch64(model: bytes, inputs: Sequence[Any], settings: Settings) -> 
 
     def execute(values: list[Any]) -> list[Any]:
         assert folder.name  # it goes with this function
-        with ForeignModel(path, [each["type"] for each in facts["inputs"]], "aarch64") as compiled:
+        with ForeignModel(path, [each["type"] for each in facts["inputs"]], architecture) as compiled:
             return compiled(*values)
 
     return execute
@@ -142,4 +144,6 @@ PREPARE: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
     "interpreter": prepare_interpreter,
 }
 # Of other machines than the one that runs the suite; docs/onnx-coverage.md has no column for them.
-EMULATED: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {"aarch64": prepare_aarch64}
+EMULATED: dict[str, Callable[[bytes, Sequence[Any], int], Execute]] = {
+    architecture: partial(prepare_foreign, architecture) for architecture in ("aarch64", "wasm32")
+}

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+import resource
 import shutil
 import signal
 import struct
@@ -18,6 +19,7 @@ import numpy as np
 
 BUILD = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[2] / "build"))
 LIBRARIES = {"qemu-aarch64-static": "/usr/aarch64-linux-gnu"}
+NODE = "wasm32"  # whose modules run in Node.js, without an emulator
 TYPES = [
     *("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"),
     *("uint64", "bool", "int4", "uint4", "int2", "uint2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
@@ -29,6 +31,10 @@ RUN = 1
 
 def missing(architecture: str) -> str:
     """Why nothing of this architecture runs here; empty if it does."""
+    if architecture == NODE:
+        if not shutil.which("node"):
+            return "node is not installed"
+        return "" if runner(architecture).exists() else f"the runtime was not built for {architecture}"
     emulator = f"qemu-{architecture}-static"
     if not shutil.which(emulator):
         return f"{emulator} is not installed"
@@ -38,7 +44,13 @@ def missing(architecture: str) -> str:
 
 
 def runner(architecture: str) -> Path:
-    return BUILD / "lib" / architecture / "perpend-runner"
+    return BUILD / "lib" / architecture / ("perpend-runner.mjs" if architecture == NODE else "perpend-runner")
+
+
+def starter(architecture: str) -> list[str]:
+    """The command that starts programs of this architecture."""
+    emulator = f"qemu-{architecture}-static"
+    return ["node"] if architecture == NODE else [emulator, "-L", LIBRARIES[emulator]]
 
 
 def write_word(stream: IO[bytes], word: int) -> None:
@@ -110,14 +122,15 @@ def read_value(stream: IO[bytes]) -> Any:
 def end_with_parent() -> None:
     """In a child: a run in the emulator does not outlive the process that wants its results."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # an engine of WebAssembly reserves 8 GB for each memory
 
 
 class ForeignModel:
     """Calls as those of perpend.Model, with arrays by position."""
 
     def __init__(self, path: str, kinds: Sequence[str], architecture: str, threads: int = 0) -> None:
-        emulator = f"qemu-{architecture}-static"
-        words = [emulator, "-L", LIBRARIES[emulator], str(runner(architecture)), path, "", str(threads)]
+        words = [*starter(architecture), str(runner(architecture)), path, "", str(threads)]
         self.kinds = kinds
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(words, preexec_fn=end_with_parent, **pipes)
