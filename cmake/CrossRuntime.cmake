@@ -37,6 +37,50 @@ function(perpend_cross_runtime architecture triple package)
   install(DIRECTORY ${output} DESTINATION perpend/lib COMPONENT python USE_SOURCE_PERMISSIONS)
 endfunction()
 
+# WebAssembly: an engine has no system, so a module contains its C library, of which the archives are copied. The module in
+# JavaScript that loads models lies with them.
+function(perpend_wasm_runtime package)
+  set(triple wasm32-wasi)
+  set(folder ${PROJECT_BINARY_DIR}/runtime-wasm32)
+  file(CONFIGURE OUTPUT ${folder}/probe.cpp CONTENT "#include <algorithm>\n#include <stdlib.h>\nextern \"C\" void *probe() { return malloc(1); }\n")
+  execute_process(COMMAND ${CMAKE_CXX_COMPILER} --target=${triple} -c ${folder}/probe.cpp -o ${folder}/probe.o
+    RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
+  set(archives "")
+  foreach(name libc.a libc++.a libclang_rt.builtins-wasm32.a)
+    execute_process(COMMAND ${CMAKE_CXX_COMPILER} --target=${triple} -print-file-name=${name}
+      OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+    if(NOT EXISTS ${path})
+      set(failed TRUE)
+    endif()
+    string(REPLACE "-wasm32" "" name ${name})
+    list(APPEND archives COMMAND ${CMAKE_COMMAND} -E copy_if_different ${path} ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/wasm32/${name})
+  endforeach()
+  if(failed)
+    message(STATUS "No runtime for wasm32: install ${package} to have it")
+    return()
+  endif()
+  set(output ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/wasm32)
+  ExternalProject_Add(perpend_runtime_wasm32
+    SOURCE_DIR ${PROJECT_SOURCE_DIR}/runtime
+    BINARY_DIR ${folder}
+    PREFIX ${folder}/steps
+    CMAKE_ARGS -DCMAKE_SYSTEM_NAME=Generic -DCMAKE_SYSTEM_PROCESSOR=wasm32 -DCMAKE_BUILD_TYPE=Release
+      -DCMAKE_TRY_COMPILE_TARGET_TYPE=STATIC_LIBRARY -DCMAKE_AR=${CMAKE_AR} -DCMAKE_RANLIB=${CMAKE_RANLIB}
+      -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_COMPILER_TARGET=${triple}
+      -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_COMPILER_TARGET=${triple}
+      -DCMAKE_ARCHIVE_OUTPUT_DIRECTORY=${output} -DPERPEND_TESTS=OFF
+    BUILD_COMMAND ${CMAKE_COMMAND} --build ${folder} --target perpend_runtime perpend_state perpend_library
+    COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/runtime/wasm/module ${output}
+    COMMAND ${CMAKE_COMMAND} -DFILE=${output}/perpend.mjs -P ${PROJECT_SOURCE_DIR}/cmake/StripComments.cmake
+    ${archives}
+    BUILD_ALWAYS TRUE
+    INSTALL_COMMAND "")
+  add_dependencies(perpend_cross_runtimes perpend_runtime_wasm32)
+  install(DIRECTORY ${output} DESTINATION lib)
+  install(DIRECTORY ${output} DESTINATION perpend/lib COMPONENT python)
+endfunction()
+
 add_custom_target(perpend_cross_runtimes ALL)
 perpend_cross_runtime(aarch64 aarch64-linux-gnu g++-aarch64-linux-gnu)
 perpend_cross_runtime(riscv64 riscv64-linux-gnu g++-riscv64-linux-gnu)
+perpend_wasm_runtime("libc++-19-dev-wasm32, libclang-rt-19-dev-wasm32 and wasi-libc")

@@ -57,7 +57,8 @@ uint32_t crc32c(const void *bytes, size_t count, uint32_t previous) { return crc
 bool crc32cOfFile(int file, uint64_t begin, uint64_t end, uint32_t &checksum) {
   char part[16384];
   while (begin < end) {
-    ssize_t count = pread(file, part, std::min<uint64_t>(sizeof part, end - begin), static_cast<off_t>(begin));
+    ssize_t count =
+        pread(file, part, static_cast<size_t>(std::min<uint64_t>(sizeof part, end - begin)), static_cast<off_t>(begin));
     if (count < 0 && errno == EINTR)
       continue;
     if (count <= 0)

@@ -5,8 +5,10 @@
 #include <atomic>
 #include <cstdint>
 #include <cstring>
+#if defined(__linux__)
 #include <sys/syscall.h>
 #include <unistd.h>
+#endif
 #if defined(__aarch64__) || defined(__riscv)
 #include <sys/auxv.h>
 #endif
@@ -201,6 +203,18 @@ static bool isPresent(const FeatureRow &row) {
   return !row.name[1] ? hasLetter(row.name[0]) : row.bit == vectors || isInText(row.name);
 }
 
+bool requestInstructionSet(const char *) { return true; }
+
+#elif defined(__wasm__)
+struct FeatureRow {
+  const char *name;
+};
+
+// Beyond the base level, none is described.
+static const FeatureRow featureTable[1] = {{""}};
+
+// An engine refuses a module with instructions that it lacks.
+static bool isPresent(const FeatureRow &) { return true; }
 bool requestInstructionSet(const char *) { return true; }
 #else
 #error "no table of instruction sets for this architecture: add one"

@@ -99,7 +99,8 @@ static perpend_status verifyWeights(const perpend_model &model) {
   const SegmentList &list = model.tables.segments;
   if (!list.count || !list.records[0].hasChecksum)
     return PERPEND_OK;
-  return compareChecksum("weights", list.records[0].checksum, crc32c(model.weights, list.records[0].bytes));
+  return compareChecksum("weights", list.records[0].checksum,
+                         crc32c(model.weights, static_cast<size_t>(list.records[0].bytes)));
 }
 
 // Passes on messages of code that another object may have.

@@ -22,10 +22,10 @@ public:
   }
 
   // count zeroed objects of a trivial type; nullptr if out of memory. count may be 0.
-  template <typename T> T *allocate(size_t count) {
+  template <typename T> T *allocate(uint64_t count) {
     if (count > SIZE_MAX / 2 / sizeof(T))
       return nullptr;
-    return static_cast<T *>(allocateBytes(count * sizeof(T)));
+    return static_cast<T *>(allocateBytes(static_cast<size_t>(count) * sizeof(T)));
   }
 
 private:

@@ -69,7 +69,8 @@ extern "C" {
 #define PERPEND_EXTENT_FROM_DATA INT64_MIN
 
 /* One kernel, restricted to [begin, end) of its outermost parallel extent. buffers: inputs, outputs, then the values
- * (int64_t) of the kernel's own symbols, as run passes them. symbols: the frame's. */
+ * (int64_t) of the kernel's own symbols, as run passes them: 8 bytes for each, also where an address has 4. symbols:
+ * the frame's. */
 typedef void (*perpend_kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
 
 /* Memory of data-dependent size. Kept between runs. */

@@ -41,6 +41,8 @@ public:
     if (count <= capacity)
       return true;
     int64_t wanted = capacity * 2 > count ? capacity * 2 : count + 8;
+    if (sizeof(size_t) < sizeof wanted && wanted > static_cast<int64_t>(PTRDIFF_MAX / sizeof(T)))
+      return false;
     void *memory = realloc(static_cast<void *>(elements), static_cast<size_t>(wanted) * sizeof(T));
     if (!memory)
       return false;

@@ -11,7 +11,7 @@ KeptTables::~KeptTables() {
 
 void *KeptTables::find(perpend_operator function, const void *key, int64_t keyBytes, int64_t bytes, int32_t *isNew) {
   *isNew = 0;
-  if (keyBytes < 0 || keyBytes > mostKeyBytes || bytes < 0 || bytes > INT64_MAX / 4)
+  if (keyBytes < 0 || keyBytes > mostKeyBytes || bytes < 0 || bytes > PTRDIFF_MAX / 4)
     return nullptr;
   Entry *oldest = entries;
   ++uses;

@@ -55,7 +55,7 @@ bool MemoryPool::grow(int64_t bytes) {
 }
 
 void *MemoryPool::allocate(int64_t bytes, int64_t alignment) {
-  if (bytes < 0 || bytes > INT64_MAX / 4)
+  if (bytes < 0 || bytes > PTRDIFF_MAX / 4)
     return nullptr;
   for (;;) {
     if (void *memory = take(bytes, alignment))

@@ -1,6 +1,9 @@
 // Parses and prints numbers by the C library, in the "C" locale. Digits are found by trying: the first precision at
 // which the number survives a round trip is the shortest.
 #include "library/Numbers.h"
+#if defined(__wasm__)
+#include "wasm/Scientific.h"
+#endif
 #include <clocale>
 #include <cmath>
 #include <cstdio>
@@ -133,7 +136,11 @@ Digits shortestDigits(double value, Precision precision) {
   Digits result;
   for (int places = 0; places <= 17; ++places) {
     char scientific[40];
+#if defined(__wasm__)
+    writeScientific(scientific, places, value);
+#else
     snprintf(scientific, sizeof scientific, "%.*e", places, value);
+#endif
     char *mark = strchr(scientific, 'e');
     result.count = 0;
     for (char *c = scientific; c < mark; ++c) // finds the locale's decimal point

@@ -10,7 +10,9 @@ namespace perpend::runtime {
 // Requests: this word, the number of tensors, and they. Replies: a status; behind PERPEND_OK the number of tensors and
 // they, otherwise a text. A reply comes before the first request, with no tensors.
 enum Request : uint64_t {
-  RequestRun = 1,   // inputs -> outputs, then states
+  RequestRun = 1, // inputs -> outputs, then states
+  // Inputs, then an f64 [1]: for how many ms -> an f64 [n], the times of n runs in ms. Only where they say something.
+  RequestTimes = 3,
   RequestShapes = 2 // inputs without data -> outputs without data, with extents of 1 if only a run computes them
 };
 

@@ -33,8 +33,8 @@ class Writer {
 public:
   explicit Writer(char *at) : at(at) {}
   void put(const void *bytes, uint64_t count) {
-    memcpy(at, bytes, count);
-    memset(at + count, 0, padded(count) - count);
+    memcpy(at, bytes, static_cast<size_t>(count));
+    memset(at + count, 0, static_cast<size_t>(padded(count) - count));
     at += padded(count);
   }
 
@@ -79,7 +79,7 @@ int32_t checkHead(const perpend_states &states, const char *data, uint64_t bytes
                   head.version);
   if (head.bytes != bytes || head.reserved)
     return failFile(states, "some are missing, or there are more");
-  if (head.checksum != runtime::crc32c(data + sizeof head, bytes - sizeof head))
+  if (head.checksum != runtime::crc32c(data + sizeof head, static_cast<size_t>(bytes - sizeof head)))
     return failFile(states, "their checksum is wrong");
   if (head.count != states.count)
     return refuse(states, PERPEND_INVALID_ARGUMENT,
@@ -110,7 +110,7 @@ int32_t readPart(const perpend_states &states, const State &state, Reader &reade
     return refuse(states, PERPEND_SHAPE_MISMATCH, "state '%.60s': rank: expected %d, got %u", state.name, state.rank,
                   part.rank);
   int64_t dims[PERPEND_MAX_RANK];
-  memcpy(dims, extents, extentBytes(state));
+  memcpy(dims, extents, static_cast<size_t>(extentBytes(state)));
   for (uint32_t i = 0; i < part.rank; ++i) {
     const bool mayBeLess = i == state.facts->growing;
     if (dims[i] < 0 || dims[i] > state.capacity[i] || (!mayBeLess && dims[i] != state.capacity[i]))
@@ -150,7 +150,7 @@ int32_t save(const perpend_states *states, void *data, int64_t capacityBytes, in
   }
   Head head{{}, version, states->count, bytes, 0, 0};
   memcpy(head.magic, magic, sizeof magic);
-  head.checksum = runtime::crc32c(static_cast<char *>(data) + sizeof head, bytes - sizeof head);
+  head.checksum = runtime::crc32c(static_cast<char *>(data) + sizeof head, static_cast<size_t>(bytes - sizeof head));
   memcpy(data, &head, sizeof head);
   return PERPEND_OK;
 }
@@ -172,7 +172,7 @@ int32_t load(perpend_states *states, const void *data, int64_t sizeBytes) {
         return status;
       if (!writes)
         continue;
-      memcpy(state.dims, extents, extentBytes(state));
+      memcpy(state.dims, extents, static_cast<size_t>(extentBytes(state)));
       memcpy(state.now.data(), elements, state.bytes());
     }
     if (!reader.isAtEnd())

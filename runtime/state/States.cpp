@@ -5,15 +5,32 @@
 #include <cstdlib>
 #include <cstring>
 #include <new>
+#if defined(__linux__)
 #include <sys/mman.h>
+#endif
 #include <utility>
 
 namespace perpend::state {
 
 //===-- Memory ----------------------------------------------------------------------------------------------------===//
 
+#if defined(__linux__)
 // Smaller memories come from malloc: a mapping takes whole pages.
 constexpr size_t mappedBytes = size_t{1} << 17;
+
+static char *mapZeros(size_t size) {
+  void *mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  return mapped == MAP_FAILED ? nullptr : static_cast<char *>(mapped);
+}
+static void unmap(char *bytes, size_t size) { munmap(bytes, size); }
+static bool forget(char *bytes, size_t size) { return !madvise(bytes, size, MADV_DONTNEED); }
+#else
+constexpr size_t mappedBytes = SIZE_MAX; // nothing is mapped
+
+static char *mapZeros(size_t) { return nullptr; }
+static void unmap(char *, size_t) {}
+static bool forget(char *, size_t) { return false; }
+#endif
 
 static size_t roomFor(size_t bytes) { return (bytes ? bytes + 63 : 64) / 64 * 64; }
 
@@ -27,8 +44,7 @@ bool Memory::allocate(size_t count) {
       memset(bytes, 0, size);
     return bytes != nullptr;
   }
-  void *mapped = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  bytes = mapped == MAP_FAILED ? nullptr : static_cast<char *>(mapped);
+  bytes = mapZeros(size);
   return bytes != nullptr;
 }
 
@@ -38,13 +54,13 @@ Memory::~Memory() {
   if (size < mappedBytes)
     free(bytes);
   else
-    munmap(bytes, size);
+    unmap(bytes, size);
 }
 
 void Memory::clear() {
   if (!bytes)
     return;
-  if (size < mappedBytes || madvise(bytes, size, MADV_DONTNEED))
+  if (size < mappedBytes || !forget(bytes, size))
     memset(bytes, 0, size);
 }
 
@@ -92,7 +108,7 @@ void setFirst(const perpend_states &states, State &state) {
     state.now.clear();
   memcpy(state.dims, state.capacity, static_cast<size_t>(state.rank) * sizeof(int64_t));
   if (facts.initialBytes)
-    memcpy(state.now.data(), states.weights + facts.initialOffset, facts.initialBytes);
+    memcpy(state.now.data(), states.weights + facts.initialOffset, static_cast<size_t>(facts.initialBytes));
   if (!state.grows())
     return;
   state.dims[facts.growing] = 1;
@@ -114,7 +130,8 @@ bool isValid(const perpend_states &states, const State &state) {
   size_t bytes = static_cast<size_t>(perpend_type_size_bytes(state.type()));
   bool fits = state.type() < PERPEND_STRING && facts.growing <= static_cast<uint32_t>(state.rank);
   for (int32_t i = 0; i < state.rank; ++i) {
-    fits &= state.capacity[i] >= 0 && !__builtin_mul_overflow(bytes, static_cast<size_t>(state.capacity[i]), &bytes);
+    fits &= state.capacity[i] >= 0 && state.capacity[i] <= PTRDIFF_MAX &&
+            !__builtin_mul_overflow(bytes, static_cast<size_t>(state.capacity[i]), &bytes);
     fits &= !(state.grows() && static_cast<uint32_t>(i) < facts.growing) || state.capacity[i] == 1;
   }
   return fits && facts.initialBytes <= bytes && facts.initialBytes <= weightsBytes &&

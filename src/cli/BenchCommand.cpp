@@ -5,6 +5,8 @@
 #include "cli/Inputs.h"
 #include "cli/Profile.h"
 #include "cli/Python.h"
+#include "cli/Runner.h"
+#include "cli/Session.h"
 #include "support/WriteFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -25,12 +27,13 @@ struct BenchOptions {
   int64_t milliseconds = notGiven;
 
   static constexpr int64_t notGiven = -1, defaultMilliseconds = 1000;
+  int64_t time() const { return milliseconds == notGiven ? defaultMilliseconds : milliseconds; }
 };
 
 /// A measurement with one number of threads.
 struct Lane {
   int64_t threads;
-  SessionOwner session;
+  SessionOwner session; ///< null, as is the next: in a runner
   std::unique_ptr<Execution> execution;
   std::vector<double> times; ///< in ms
 
@@ -148,12 +151,46 @@ static int benchAgainst(const BenchOptions &options) {
   return code == 0 ? Good : UserError;
 }
 
+static void printTimes(ArrayRef<Lane> lanes) {
+  llvm::outs() << "threads   runs   median ms    least ms      p90 ms\n";
+  for (const Lane &lane : lanes)
+    llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),
+                                 lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
+}
+
+/// Of a library that a runner runs on this machine's processor, with one thread.
+static int benchInRunner(perpend_model *model, const BenchOptions &options, ArrayRef<int64_t> threads) {
+  if (options.wantsProfile || threads.size() > 1 || threads.front() != 1)
+    return fail(Twine("option '--") + (options.wantsProfile ? "profile" : "threads") +
+                    "': code of this target runs on one thread of another program, which measures whole runs",
+                "leave the option out"),
+           UserError;
+  if (!announceRunner(model))
+    return UserError;
+  std::optional<Inputs> inputs = makeInputs(model, options.source, options.inputs);
+  std::unique_ptr<Session> session = inputs ? Session::create(model, 1) : nullptr;
+  if (!session)
+    return UserError;
+  auto times = session->times(inputs->arrays, static_cast<double>(options.time()), inputs->advice());
+  if (!times)
+    return UserError;
+  std::vector<Lane> lanes(1);
+  lanes[0].threads = 1;
+  lanes[0].times = std::move(*times);
+  llvm::sort(lanes[0].times);
+  inputs->print(model);
+  printTimes(lanes);
+  return options.json.empty() || writeJson(options.json, options.source.path, lanes) ? Good : UserError;
+}
+
 static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   TemporaryFolder folder;
   CompileReport report;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
   if (!model)
     return UserError;
+  if (foreignLibraryOf(model.get()) && !isEmulated(model.get()))
+    return benchInRunner(model.get(), options, threads);
   if (foreignLibraryOf(model.get()))
     return fail("the model is for another architecture than this machine's: an emulator's times say nothing of it",
                 "perpend check and perpend run execute it; to measure it, compile it with --exe and run it there with "
@@ -172,15 +209,10 @@ static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
       execution->forgetGrowth();
     lanes.push_back({count, std::move(session), std::move(execution), {}});
   }
-  int64_t milliseconds =
-      options.milliseconds == BenchOptions::notGiven ? BenchOptions::defaultMilliseconds : options.milliseconds;
-  if (!measure(lanes, static_cast<double>(milliseconds)))
+  if (!measure(lanes, static_cast<double>(options.time())))
     return UserError;
   inputs->print(model.get());
-  llvm::outs() << "threads   runs   median ms    least ms      p90 ms\n";
-  for (const Lane &lane : lanes)
-    llvm::outs() << llvm::format("%7lld %6zu %11.4f %11.4f %11.4f\n", static_cast<long long>(lane.threads),
-                                 lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
+  printTimes(lanes);
   if (options.wantsProfile) {
     Profiler profiler(model.get(), inputs->arrays, report);
     for (const Lane &lane : lanes)

@@ -9,6 +9,8 @@
 #include "support/WriteFile.h"
 
 #include "target/Accelerator.h"
+#include "target/Link.h"
+#include "target/cpu/Architecture.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -46,7 +48,10 @@ static bool checkPhase(StringRef flag, StringRef name) {
   return false;
 }
 
-static bool isLibrary(StringRef output) { return output.ends_with(".so") || output.ends_with(".a"); }
+static bool isLibrary(StringRef output) {
+  auto isEnding = [&](const target::Architecture *each) { return output.ends_with(each->libraryEnding); };
+  return output.ends_with(".a") || llvm::any_of(target::architectures(), isEnding);
+}
 
 /// Null: the target is a processor.
 static const target::Accelerator *acceleratorOf(const CompileOptions &options) {
@@ -68,15 +73,19 @@ static bool checkProgram(const target::Accelerator &accelerator, StringRef outpu
   return true;
 }
 
-static bool checkArtifact(StringRef output, bool wantsExecutable) {
+static bool checkArtifact(StringRef output, bool wantsExecutable, const target::Architecture *architecture) {
   if (output.empty())
     return fail("no output", wantsExecutable ? "-o model" : "-o model.so, -o model.a, or --exe -o model"), false;
   if (wantsExecutable && (isLibrary(output) || output.ends_with(".h")))
     return fail("'" + output + "': --exe writes a program, but this is the name of a library",
                 "omit --exe, or the ending of the name"),
            false;
-  if (!wantsExecutable && !isLibrary(output))
-    return fail("'" + output + "': expected a name ending in .so or .a", "--exe writes a program"), false;
+  const StringRef ending = architecture ? architecture->libraryEnding : ".so";
+  if (!wantsExecutable && !output.ends_with(".a") && !output.ends_with(ending))
+    return fail("'" + output + "': expected a name ending in " + ending + " or .a",
+                isLibrary(output) ? "the ending is that of another target's libraries: --target"
+                                  : "--exe writes a program"),
+           false;
   return true;
 }
 
@@ -95,14 +104,16 @@ static bool checkOptions(const CompileOptions &options, StringRef output, bool w
       (!options.overridePhase.empty() &&
        !checkPhase("override-phase", StringRef(options.overridePhase).split(':').first)))
     return false;
-  if (auto targets = target::resolveTargets(options.target); !targets)
+  auto targets = target::resolveTargets(options.target);
+  if (!targets)
     return fail(targets.takeError()), false;
   if (options.optLevel > 3)
     return fail("option '-O': expected 0..3, got '" + Twine(options.optLevel) + "'"), false;
   if (!options.stopAfter.empty())
     return checkText(output, wantsExecutable);
-  const target::Accelerator *accelerator = acceleratorOf(options);
-  return accelerator ? checkProgram(*accelerator, output, wantsExecutable) : checkArtifact(output, wantsExecutable);
+  if (const target::Accelerator *accelerator = acceleratorOf(options))
+    return checkProgram(*accelerator, output, wantsExecutable);
+  return checkArtifact(output, wantsExecutable, target::architectureOf(targets->front().code));
 }
 
 /// --stop-after: prints the module to the output or the terminal.
@@ -140,10 +151,15 @@ static void printTargets(const CompileReport &report, const CompileOptions &opti
   }
 }
 
-/// ", header model.h" for a library; otherwise empty.
+/// ", header model.h" for a library, ", loaded by perpend.mjs" for a module of WebAssembly; otherwise empty.
 static std::string headerText(StringRef output) {
   if (!isLibrary(output))
     return "";
+  if (output.ends_with(".wasm")) {
+    llvm::SmallString<128> loader(llvm::sys::path::parent_path(output));
+    llvm::sys::path::append(loader, target::wasmLoaderFiles.front());
+    return (", loaded by " + loader).str();
+  }
   return ", header " + pathBeside(output, ".h");
 }
 

@@ -46,6 +46,8 @@ ModelOwner describeLibrary(StringRef path, std::string &refusal);
 /// A library of another architecture, for queries, and for a runner to run (Runner.h); null: it is of this machine's.
 struct ForeignLibrary;
 const ForeignLibrary *foreignLibraryOf(const perpend_model *model);
+/// Whether an emulator runs it, whose times say nothing.
+bool isEmulated(const perpend_model *model);
 /// loadLibrary, or describeLibrary where the architecture is another. `variant`: of a library for several machines.
 ModelOwner loadOrDescribe(StringRef path, StringRef variant = "");
 /// For a model for several machines: its variants that this machine can run, by name (the names of others are printed);

@@ -14,8 +14,10 @@
 #include "../runtime/Model.h"
 
 #include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/Wasm.h"
 
 using llvm::object::ELF64LEObjectFile;
+using llvm::object::WasmObjectFile;
 
 namespace perpend::cli {
 
@@ -28,11 +30,31 @@ static StringRef bytesOf(const llvm::object::ELFSymbolRef &symbol, const ELF64LE
   return bytes.substr(offset, symbol.getSize());
 }
 
+/// From the tables to the end of the data around them, in a module of WebAssembly.
+static std::string tablesIn(const WasmObjectFile &file) {
+  const auto exported = llvm::find_if(file.exports(), [](const llvm::wasm::WasmExport &each) {
+    return each.Name == target::tablesSymbol && each.Kind == llvm::wasm::WASM_EXTERNAL_GLOBAL;
+  });
+  const uint32_t imported = file.getNumImportedGlobals();
+  if (exported == file.exports().end() || exported->Index < imported ||
+      exported->Index - imported >= file.globals().size())
+    return "";
+  const auto address = static_cast<uint32_t>(file.globals()[exported->Index - imported].InitExpr.Inst.Value.Int32);
+  for (const llvm::object::WasmSegment &segment : file.dataSegments()) {
+    const auto start = static_cast<uint32_t>(segment.Data.Offset.Inst.Value.Int32);
+    if (address >= start && address - start < segment.Data.Content.size())
+      return llvm::toStringRef(segment.Data.Content).drop_front(address - start).str();
+  }
+  return "";
+}
+
 /// Empty: there are none.
 static std::string tablesIn(StringRef path) {
   auto file = llvm::object::ObjectFile::createObjectFile(path);
   if (!file)
     return llvm::consumeError(file.takeError()), "";
+  if (const auto *wasm = llvm::dyn_cast<WasmObjectFile>(file->getBinary()))
+    return tablesIn(*wasm);
   const auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
   if (!elf)
     return "";
@@ -115,8 +137,8 @@ static const target::Architecture *foreignArchitectureOf(StringRef path) {
   if (!file)
     return llvm::consumeError(file.takeError()), nullptr;
   const auto *elf = llvm::dyn_cast<ELF64LEObjectFile>(file->getBinary());
-  const target::Architecture *found =
-      elf ? target::architectureOfElf(elf->getELFFile().getHeader().e_machine) : nullptr;
+  const target::Architecture *found = elf ? target::architectureOfElf(elf->getELFFile().getHeader().e_machine)
+                                          : target::architectureOf({file->getBinary()->makeTriple().str(), "", ""});
   return found == target::hostArchitecture() ? nullptr : found;
 }
 
@@ -151,6 +173,11 @@ static ModelOwner loadAcceleratorProgram(StringRef path) {
   return model;
 }
 
+bool isEmulated(const perpend_model *model) {
+  const ForeignLibrary *library = foreignLibraryOf(model);
+  return library && library->architecture->isEmulated;
+}
+
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
   if (target::acceleratorOfFile(path))
     return loadAcceleratorProgram(path);
@@ -163,12 +190,25 @@ ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
   return model;
 }
 
+/// As perpend_model_load; what is not ELF is not opened.
+static perpend_status loadOrRefuse(StringRef path, perpend_model **model, std::string &refusal) {
+  const target::Architecture *foreign = foreignArchitectureOf(path);
+  if (foreign && !foreign->linksElf()) {
+    refusal = llvm::formatv("'{0}': expected an ELF shared object, got one for {1}; hint: compile the model again",
+                            path, foreign->name);
+    return PERPEND_INCOMPATIBLE;
+  }
+  perpend_status status = perpend_model_load(path.str().c_str(), model);
+  if (status != PERPEND_OK)
+    refusal = perpend_error_message();
+  return status;
+}
+
 ModelOwner describeLibrary(StringRef path, std::string &refusal) {
   perpend_model *model = nullptr;
-  perpend_status status = perpend_model_load(path.str().c_str(), &model);
+  perpend_status status = loadOrRefuse(path, &model, refusal);
   if (status == PERPEND_OK)
     return ModelOwner(model);
-  refusal = perpend_error_message();
   std::string tables;
   if (status == PERPEND_UNSUPPORTED_CPU || status == PERPEND_INCOMPATIBLE ||
       status == PERPEND_NOT_FOUND) // the latter: of its weights

@@ -78,7 +78,7 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   ModelOwner model = loadOrCompile(source, options, folder);
   if (!model)
     return UserError;
-  if (repetitions > 1 && foreignLibraryOf(model.get()))
+  if (repetitions > 1 && isEmulated(model.get()))
     return fail("option '--repeat': the model runs on another machine or an emulator, whose times say nothing of it",
                 "leave the option out"),
            UserError;
@@ -93,6 +93,8 @@ int runRun(const Command &command, ArrayRef<StringRef> arguments) {
   std::optional<std::vector<Array>> outputs = session->run(inputs, made->advice());
   if (!outputs || !printOutputs(model.get(), *outputs, directory))
     return UserError;
+  if (repetitions > 1 && foreignLibraryOf(model.get()))
+    return fail("option '--repeat': the model runs in another program", "perpend bench measures it there"), UserError;
   if (repetitions > 1 && !repeat(model.get(), session->local(), inputs, repetitions))
     return UserError;
   return Good;

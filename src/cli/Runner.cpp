@@ -57,13 +57,16 @@ static RunnerCommand findCommand(const ForeignLibrary &library) {
     return {
         {}, std::string("the runner '") + given + "' is no program", "give the path of a program that can be executed"};
   }
-  const bool hasFolder = llvm::sys::fs::is_directory(architecture.emulatorFolder);
+  const StringRef folder = architecture.emulatorFolder;
+  const bool hasFolder = folder.empty() || llvm::sys::fs::is_directory(folder);
   if (!hasFolder || !llvm::sys::findProgramByName(architecture.emulator))
     return {{},
-            "the emulator '" + architecture.emulator.str() + "' with the C library in '" +
-                architecture.emulatorFolder.str() + "' is not installed",
+            (architecture.isEmulated ? "the emulator '" : "'") + architecture.emulator.str() + "'" +
+                (folder.empty() ? "" : " with the C library in '" + folder.str() + "'") + " is not installed",
             "apt-get install " + architecture.emulatorPackages.str() + ", or name another runner with --runner"};
-  words = {architecture.emulator.str(), "-L", architecture.emulatorFolder.str()};
+  words = {architecture.emulator.str()};
+  if (!folder.empty())
+    words.insert(words.end(), {"-L", folder.str()});
   if (architecture.emulatorOptions)
     llvm::append_range(words, architecture.emulatorOptions(library.extensions));
   return {words, "", ""};
@@ -96,8 +99,8 @@ bool announceRunner(const perpend_model *model) {
   if (words.empty())
     return false;
   const bool isGiven = std::getenv(runnerVariable) && *std::getenv(runnerVariable);
-  llvm::outs() << (isGiven ? "runs through " : "emulated by ") << words.front() << ": code for "
-               << library->architecture->name << "\n";
+  llvm::outs() << (isGiven || !library->architecture->isEmulated ? "runs through " : "emulated by ") << words.front()
+               << ": code for " << library->architecture->name << "\n";
   return true;
 }
 
@@ -132,7 +135,8 @@ std::unique_ptr<Runner> Runner::start(const ForeignLibrary &library, StringRef e
   std::vector<std::string> words = commandFor(library);
   if (words.empty())
     return nullptr;
-  llvm::Expected<std::string> program = target::runtimeFilePath((library.architecture->name + "/perpend-runner").str());
+  llvm::Expected<std::string> program =
+      target::runtimeFilePath((library.architecture->name + "/" + library.architecture->runner).str());
   if (!program)
     return fail(program.takeError()), nullptr;
   std::string name = words.front();

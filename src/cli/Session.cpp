@@ -39,6 +39,7 @@ public:
 
   std::optional<std::vector<Array>> run(ArrayRef<Array> inputs, StringRef advice) override;
   std::optional<std::vector<Array>> states() override { return kept; }
+  std::optional<std::vector<double>> times(ArrayRef<Array> inputs, double milliseconds, StringRef advice) override;
   std::optional<std::vector<llvm::SmallVector<int64_t>>> outputShapes(ArrayRef<perpend_tensor> inputs) override;
 
 private:
@@ -114,6 +115,26 @@ std::optional<std::vector<Array>> ForeignSession::run(ArrayRef<Array> inputs, St
   kept.assign(outputs, all->end());
   all->erase(outputs, all->end());
   return all;
+}
+
+std::optional<std::vector<double>> Session::times(ArrayRef<Array>, double, StringRef) {
+  return fail("the times of this session are measured in the process"), std::nullopt;
+}
+
+std::optional<std::vector<double>> ForeignSession::times(ArrayRef<Array> inputs, double milliseconds,
+                                                         StringRef advice) {
+  std::vector<perpend_tensor> views;
+  for (const Array &input : inputs)
+    views.push_back(input.view());
+  const int64_t one = 1;
+  views.push_back({&milliseconds, &one, 1, PERPEND_F64});
+  std::string message;
+  std::optional<std::vector<Array>> reply = runner->ask(runtime::RequestTimes, views, message);
+  if (!reply)
+    return failRun(message, advice), std::nullopt;
+  const perpend_tensor times = reply->front().view();
+  const auto *first = static_cast<const double *>(times.data);
+  return std::vector<double>(first, first + times.shape[0]);
 }
 
 std::optional<std::vector<llvm::SmallVector<int64_t>>> ForeignSession::outputShapes(ArrayRef<perpend_tensor> inputs) {

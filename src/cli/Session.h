@@ -21,6 +21,8 @@ public:
   /// The shapes of the outputs for inputs of these shapes, with extents of 1 where only a run tells. nullopt: the model
   /// refuses the inputs.
   virtual std::optional<std::vector<llvm::SmallVector<int64_t>>> outputShapes(ArrayRef<perpend_tensor> inputs) = 0;
+  /// Of a runner on this machine's own processor, the times of runs in ms, for so many ms. Errors: nullopt, printed.
+  virtual std::optional<std::vector<double>> times(ArrayRef<Array> inputs, double milliseconds, StringRef advice);
   /// For timing; null: in a runner.
   virtual perpend_session *local() { return nullptr; }
 };

@@ -113,6 +113,7 @@ private:
   mlir::LogicalResult writeProgram(llvm::StringRef output);
   void noteArtifact(llvm::StringRef output, std::chrono::steady_clock::time_point start);
   mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
+  mlir::LogicalResult writeLoader(const target::ScratchDirectory &scratch, llvm::StringRef output);
   mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
   /// Links the artifact, and writes its C header and the file of its weights.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,

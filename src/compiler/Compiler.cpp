@@ -24,6 +24,7 @@
 #include "support/InternalError.h"
 #include "support/WriteFile.h"
 #include "support/ZeroedMemory.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
 #include "tile/ir/VerifyKernel.h"
@@ -88,6 +89,10 @@ LogicalResult Compilation::checkOptions() {
   if (!llvm::is_contained({"auto", "embed", "beside", "as-is"}, StringRef(options.weights)))
     return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
            << options.weights << "'";
+  const target::Architecture *architecture = target::architectureOf(target.code);
+  if (architecture && !architecture->linksElf() && !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
+    return module.emitError("weights (--weights): expected embed for the target '")
+           << target.name << "', got '" << options.weights << "'\nhint: a module of WebAssembly contains its weights";
   if (!host::strategyOf(options.plan))
     return module.emitError("memory plan (--plan): expected one of ")
            << llvm::join(host::strategyNames(), ", ") << ", got '" << options.plan << "'";

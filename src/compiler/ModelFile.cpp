@@ -74,6 +74,7 @@ static constexpr Format table[] = {
      "\x7f"
      "ELF",
      "", false, false, false, nullptr},
+    {ModelKind::Library, StringRef("\0asm", 4), "", false, false, false, nullptr},
     {ModelKind::Gguf, "GGUF", ".gguf", true, false, true, loadGguf},
     {ModelKind::Safetensors, "", ".safetensors", true, false, true, loadSafetensors},
     {ModelKind::Text, "", ".mlir", false, true, false, loadText},
@@ -86,7 +87,7 @@ static llvm::Error errorOf(const Twine &message, StringRef hint) {
 }
 
 llvm::Expected<ModelKind> modelKindOf(StringRef path, bool mayBeCompiled) {
-  StringRef hint = mayBeCompiled ? "a model is an .onnx, .mlir, .gguf or .so file, or a folder with config.json"
+  StringRef hint = mayBeCompiled ? "a model is an .onnx, .mlir, .gguf, .so or .wasm file, or a folder with config.json"
                                  : "a model is an .onnx, .mlir or .gguf file, or a folder with config.json";
   if (llvm::sys::fs::is_directory(path)) {
     llvm::SmallString<256> settings(path);

@@ -14,6 +14,7 @@
 #include "target/Attributes.h"
 #include "target/Link.h"
 #include "target/WeightsObject.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
 #include "target/vector/LoopHints.h"
@@ -27,6 +28,7 @@
 #include "llvm/IR/Module.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include "perpend_module.h"
@@ -128,6 +130,8 @@ bool Compilation::keepsWeightsOutside() const {
     return false; // in the process
   if (!description.parts.empty())
     return true; // code has one base for all
+  if (!target::architectureOf(target.code)->linksElf())
+    return false; // there are no files
   return options.weights == "auto" ? description.table.weightsBytes > mostEmbeddedBytes : options.weights != "embed";
 }
 
@@ -225,6 +229,26 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
   return success();
 }
 
+/// Beside the module, unless they are there.
+LogicalResult Compilation::writeLoader(const target::ScratchDirectory &scratch, StringRef output) {
+  for (StringRef name : target::wasmLoaderFiles) {
+    llvm::Expected<std::string> path = target::runtimeArchivePath(target, name);
+    if (!path)
+      return fail(path.takeError());
+    auto content = llvm::MemoryBuffer::getFile(*path);
+    if (!content)
+      return module.emitError("cannot read '") << *path << "': " << content.getError().message();
+    llvm::SmallString<128> place(llvm::sys::path::parent_path(output));
+    llvm::sys::path::append(place, name);
+    llvm::Expected<std::string> written = scratch.write(name, (*content)->getBuffer());
+    if (!written)
+      return fail(written.takeError());
+    if (llvm::Error error = target::moveIntoPlace(*written, place))
+      return fail(std::move(error));
+  }
+  return success();
+}
+
 LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, StringRef output) {
   std::string text;
   llvm::raw_string_ostream stream(text);
@@ -298,6 +322,8 @@ LogicalResult Compilation::finish(const target::ScratchDirectory &scratch, const
   if (!parts.packedWeights.empty())
     if (llvm::Error error = target::moveIntoPlace(parts.packedWeights, pathBeside(output, ".weights")))
       return fail(std::move(error));
+  if (kind == ArtifactKind::SharedLibrary && !target::architectureOf(target.code)->linksElf())
+    return writeLoader(scratch, output);
   return kind == ArtifactKind::Executable ? success() : writeHeader(scratch, output);
 }
 

@@ -9,6 +9,8 @@
 
 #include "target/TargetInfo.h"
 
+#include <array>
+
 namespace perpend::target {
 
 struct LinkRequest {
@@ -30,6 +32,9 @@ llvm::Error linkExecutable(const LinkRequest &request, const TargetInfo &target)
 
 /// Writes objects and the members of archives into one deterministic archive; exports and libraries do not apply.
 llvm::Error writeStaticLibrary(const LinkRequest &request);
+
+/// The runtime's files that lie beside a module of WebAssembly: what loads it, and the types of that.
+inline constexpr std::array<llvm::StringLiteral, 2> wasmLoaderFiles = {"perpend.mjs", "perpend.d.mts"};
 
 /// The runtime's archives that implement operations for which the target has no instructions.
 std::vector<std::string> builtinArchives(const TargetInfo &target);

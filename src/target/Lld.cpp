@@ -17,6 +17,7 @@
 #include <vector>
 
 LLD_HAS_DRIVER(elf)
+LLD_HAS_DRIVER(wasm)
 
 using namespace llvm;
 
@@ -27,7 +28,8 @@ static Error linkError(StringRef product, StringRef report) {
   SmallVector<StringRef> lines;
   report.split(lines, '\n', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
   for (StringRef line : lines) {
-    line.consume_front("ld.lld: ");
+    if (!line.consume_front("ld.lld: "))
+      line.consume_front("wasm-ld: ");
     line.consume_front("error: ");
     text += "\n  " + line.str();
   }
@@ -42,7 +44,7 @@ static Error linkError(StringRef product, StringRef report) {
   return createStringError(formatv("cannot link '{0}':{1}", product, text));
 }
 
-Error runLld(ArrayRef<std::string> arguments, StringRef product) {
+Error runLld(ArrayRef<std::string> arguments, StringRef product, Linker linker) {
   static std::mutex oneAtATime;
   const std::lock_guard<std::mutex> lock(oneAtATime);
   static bool isUsable = true;
@@ -50,17 +52,20 @@ Error runLld(ArrayRef<std::string> arguments, StringRef product) {
     return support::internalError(formatv("cannot link '{0}': the linker did not recover from an earlier fatal error\n"
                                           "hint: start a new process",
                                           product));
+  std::vector<const char *> argv = {linker == Linker::Elf ? "ld.lld" : "wasm-ld", "--threads=1",
+                                    "--color-diagnostics=never"};
   // Once an object has mentioned this symbol, lld writes to its place at every later link, whether the symbol is there
   // or its memory has gone with the link: so that each link makes a new one, each mentions it.
-  std::vector<const char *> argv = {"ld.lld", "--threads=1", "--color-diagnostics=never",
-                                    "--undefined=_GLOBAL_OFFSET_TABLE_"};
+  if (linker == Linker::Elf)
+    argv.push_back("--undefined=_GLOBAL_OFFSET_TABLE_");
   for (const std::string &argument : arguments)
     argv.push_back(argument.c_str());
   std::string report;
   raw_string_ostream stream(report);
   CrashRecoveryContext::Enable();
   const auto restore = make_scope_exit([] { CrashRecoveryContext::Disable(); });
-  const lld::Result result = lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}});
+  const lld::Result result =
+      lld::lldMain(argv, stream, stream, {{lld::Gnu, &lld::elf::link}, {lld::Wasm, &lld::wasm::link}});
   // After a fatal error the context would remain, and the next link would find its symbols.
   if (!result.canRunAgain)
     isUsable = CrashRecoveryContext().RunSafely([] { lld::CommonLinkerContext::destroy(); });

@@ -9,9 +9,11 @@
 
 namespace perpend::target {
 
-/// Runs the ELF linker with `arguments`; messages call the result `product`. Thread-safe; one link at a time. Errors:
+enum class Linker { Elf, Wasm };
+
+/// Runs the linker with `arguments`; messages call the result `product`. Thread-safe; one link at a time. Errors:
 /// the linker's messages without its prefixes.
-llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef product);
+llvm::Error runLld(llvm::ArrayRef<std::string> arguments, llvm::StringRef product, Linker linker = Linker::Elf);
 
 } // namespace perpend::target
 

@@ -12,6 +12,7 @@
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
 #include "target/cpu/riscv/RiscV.h"
+#include "target/cpu/wasm32/Wasm32.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -146,6 +147,9 @@ Error checkExtension(StringRef name, ArrayRef<const Architecture *> all) {
   if (llvm::any_of(all, isExtension))
     return Error::success();
   const std::vector<StringRef> names = namesOf(all);
+  if (names.empty())
+    return createStringError(formatv("unknown feature '{0}'\nhint: {1} has none beyond its base level", name,
+                                     all.front()->name));
   return createStringError(
       formatv("unknown feature '{0}'\nhint: {1}features: {2}", name, guess(name, names), join(names, ", ")));
 }

@@ -2,16 +2,18 @@
 //
 // The object is written by hand because the file consists mostly of weights: a header, the section at offset 4096, then
 // a symbol table with one entry. The section is marked large, so that the linker places it away from code and data,
-// which address each other with 32-bit distances.
+// which address each other with 32-bit distances. Objects of WebAssembly are in LinkWasm.cpp.
 //
 //===----------------------------------------------------------------------===//
 #include "target/WeightsObject.h"
 #include "support/InternalError.h"
 #include "support/MappedFile.h"
+#include "target/LinkWasm.h"
 #include "target/cpu/Architecture.h"
 
 #include "runtime/Checksum.h"
 
+#include "perpend_module.h"
 #include "perpend_tables.h"
 #include "llvm/ADT/SmallString.h"
 #include "llvm/BinaryFormat/ELF.h"
@@ -182,6 +184,12 @@ void WeightsFile::finishPacked(uint64_t byteCount) {
 }
 
 void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
+  if (!architecture->linksElf()) {
+    *stream << wasmDataTrailer(symbol, byteCount, PERPEND_ALIGNMENT);
+    stream->seek(0);
+    *stream << wasmDataHeader(byteCount, pageBytes);
+    return;
+  }
   const Layout layout = layOut(byteCount, symbol);
   stream->write_zeros(layout.symbols - stream->tell());
   writeSymbols(*stream, byteCount);
@@ -194,6 +202,11 @@ void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
 
 Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {
   WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
+  if (form == WeightsForm::Object && !architecture->linksElf() && byteCount > mostWasmBytes)
+    return createStringError(
+        formatv("the weights of '{0}' have {1} bytes, and a module of WebAssembly holds at most {2}\n"
+                "hint: --precision or a quantised model makes them smaller",
+                name, byteCount, mostWasmBytes));
   fill(byteCount);
   summary.checksum = checksum;
   if (form == WeightsForm::Object)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import ctypes
 import os
 import re
+import resource
 import shutil
 import signal
 import struct
@@ -19,6 +20,8 @@ import numpy as np
 
 BUILD = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[2] / "build"))
 LIBRARIES = {architecture: f"/usr/{architecture}-linux-gnu" for architecture in ("aarch64", "riscv64")}
+NODE = "wasm32"  # whose modules run in Node.js, without an emulator
+SIMULATED = "quoin"  # whose programs run in this process
 TYPES = [
     *("float32", "float64", "float16", "bfloat16", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"),
     *("uint64", "bool", "int4", "uint4", "int2", "uint2", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2"),
@@ -30,16 +33,24 @@ RUN = 1
 
 def missing(architecture: str) -> str:
     """Why nothing of this architecture runs here; empty if it does."""
-    program = f"qemu-{architecture}-static"
+    if architecture == SIMULATED:
+        is_there = (BUILD / "lib" / architecture / "libperpend_scalar.a").exists()
+        return "" if is_there else f"the scalar runtime was not built for {architecture}"
+    program = "node" if architecture == NODE else f"qemu-{architecture}-static"
     if not shutil.which(program):
         return f"{program} is not installed"
-    if not Path(LIBRARIES[architecture]).is_dir():
+    if architecture != NODE and not Path(LIBRARIES[architecture]).is_dir():
         return f"no C library in {LIBRARIES[architecture]}"
     return "" if runner(architecture).exists() else f"the runtime was not built for {architecture}"
 
 
 def runner(architecture: str) -> Path:
-    return BUILD / "lib" / architecture / "perpend-runner"
+    return BUILD / "lib" / architecture / ("perpend-runner.mjs" if architecture == NODE else "perpend-runner")
+
+
+def starter(architecture: str, extensions: Sequence[str] = ()) -> list[str]:
+    """The command that starts programs of this architecture."""
+    return ["node"] if architecture == NODE else emulator(architecture, extensions)
 
 
 def emulator(architecture: str, extensions: Sequence[str] = ()) -> list[str]:
@@ -123,6 +134,8 @@ def read_value(stream: IO[bytes]) -> Any:
 def end_with_parent() -> None:
     """In a child: a run in the emulator does not outlive the process that wants its results."""
     ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (most, most))  # an engine of WebAssembly reserves 8 GB for each memory
 
 
 class ForeignModel:
@@ -130,7 +143,7 @@ class ForeignModel:
 
     def __init__(self, path: str, facts: dict[str, Any], architecture: str, threads: int = 0) -> None:
         """facts: the model's descriptor."""
-        words = [*emulator(architecture, facts.get("isa", [])), str(runner(architecture)), path, "", str(threads)]
+        words = [*starter(architecture, facts.get("isa", [])), str(runner(architecture)), path, "", str(threads)]
         self.kinds = [each["type"] for each in facts["inputs"]]
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
         self.process = subprocess.Popen(words, preexec_fn=end_with_parent, **pipes)

@@ -80,7 +80,8 @@ def serve(cases: Sequence[Case], execute: Execute, pipe: Connection, errors: Any
     faulthandler.disable()
     os.dup2(errors.fileno(), 2)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, MEMORY_LIMIT_BYTES))
+    _, most = resource.getrlimit(resource.RLIMIT_AS)
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_LIMIT_BYTES, most))
     while (index := pipe.recv()) is not None:
         start = time.monotonic()
         outcome = execute(cases[index])

@@ -301,6 +301,8 @@ static uint32_t elfFlagsOf(StringRef path) {
 
 TEST(Link, EveryArchitectureLinksHere) {
   for (const Architecture *architecture : architectures()) {
+    if (!architecture->linksElf())
+      continue;
     const ScratchDirectory folder = testFolder();
     const TargetInfo target = expectValue(resolveTarget(architecture->name));
     LinkRequest request = requestFor(folder, addIr, "model.so", architecture->name.data());
@@ -316,6 +318,24 @@ TEST(Link, EveryArchitectureLinksHere) {
     auto program = expectValue(object::ObjectFile::createObjectFile(request.output));
     EXPECT_EQ(program.getBinary()->getArch(), architecture->type);
   }
+}
+
+TEST(Link, ModulesOfWebAssemblyAndLibrariesInTurns) {
+  const TargetInfo target = expectValue(resolveTarget("wasm32"));
+  if (errorToBool(runtimeArchivePath(target).takeError()))
+    GTEST_SKIP() << "the runtime was not built for wasm32";
+  const ScratchDirectory folder = testFolder();
+  for (int turn = 0; turn < 2; ++turn) {
+    LinkRequest request = requestFor(folder, addIr, "model.wasm", "wasm32");
+    ASSERT_EQ(textOf(linkSharedLibrary(request, target)), "");
+    auto module = expectValue(object::ObjectFile::createObjectFile(request.output));
+    EXPECT_EQ(module.getBinary()->getArch(), Triple::wasm32);
+    request = requestFor(folder, addIr, "model.so");
+    ASSERT_EQ(textOf(linkSharedLibrary(request, portable())), "");
+  }
+  const LinkRequest program = requestFor(folder, mainIr, "program", "wasm32");
+  EXPECT_EQ(textOf(linkExecutable(program, target)),
+            "target 'wasm32': there are no programs for wasm32\nhint: write a library, '-o model.wasm'");
 }
 
 TEST(Link, DuplicateSymbolsAreReported) {

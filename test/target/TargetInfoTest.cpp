@@ -114,6 +114,16 @@ TEST(TargetInfo, LengthsOfVectorsAreExtensions) {
   EXPECT_EQ(resolveTargets("riscv64,rv64gcv,rv64gcv_zvl256b")->front().name, wide.name) << "wider vectors first";
 }
 
+TEST(TargetInfo, WebAssemblyHasItsBaseLevelOnly) {
+  const TargetInfo target = expectValue(resolveTarget("wasm32"));
+  EXPECT_EQ(target.code.triple, "wasm32-unknown-unknown");
+  EXPECT_EQ(target.pointerBytes, 4u);
+  EXPECT_EQ(target.vectorBytes, 16u);
+  EXPECT_FALSE(target.fusesMultiplyAdds);
+  EXPECT_TRUE(extensionsOf(target).empty() && target.hasFeature("simd128"));
+  EXPECT_NE(textOf(resolveTarget("wasm32,+avx2").takeError()).find("unknown feature 'avx2'"), std::string::npos);
+}
+
 TEST(TargetInfo, MachinesOfTwoArchitecturesAreNoList) {
   const std::string text = textOf(resolveTargets("x86-64-v3,cortex-a76").takeError());
   EXPECT_NE(text.find("expected machines of one architecture, got x86-64 and aarch64\nhint: "), std::string::npos)

@@ -4,6 +4,7 @@
 
 #include "runtime/Checksum.h"
 #include "llvm/Object/ELFObjectFile.h"
+#include "llvm/Object/Wasm.h"
 #include <dlfcn.h>
 #include <fstream>
 #include <numeric>
@@ -77,6 +78,32 @@ TEST(WeightsObject, IsAValidObject) {
     EXPECT_EQ(expectValue(symbol.getName()), "perpend_weights_net");
     EXPECT_EQ(symbol.getSize(), 192u);
     EXPECT_EQ(symbol.getOther(), ELF::STV_HIDDEN);
+  }
+  EXPECT_EQ(symbols, 1u);
+}
+
+TEST(WeightsObject, IsAValidObjectOfWebAssembly) {
+  const ScratchDirectory folder = testFolder();
+  const std::vector<char> first = countedBytes(100), second = countedBytes(7000);
+  const WeightBlob blobs[] = {{0, first}, {128, second}};
+  const TargetInfo target = expectValue(resolveTarget("wasm32"));
+  const std::string path = folder.pathOf("weights.o");
+  const WeightsSummary summary = expectValue(writeWeights(path, "net", blobs, 7168, target));
+  const std::string bytes = readFile(path);
+  auto file = expectValue(object::ObjectFile::createWasmObjectFile(MemoryBufferRef(bytes, "weights")));
+  ASSERT_EQ(file->dataSegments().size(), 1u);
+  const wasm::WasmDataSegment &segment = file->dataSegments()[0].Data;
+  EXPECT_EQ(segment.Alignment, 6u) << "64 bytes";
+  EXPECT_EQ(perpend::runtime::crc32c(segment.Content.data(), segment.Content.size()), summary.checksum);
+  EXPECT_EQ(segment.Content.size(), 7168u);
+  EXPECT_EQ(memcmp(segment.Content.data() + 128, second.data(), second.size()), 0);
+  unsigned symbols = 0;
+  for (const object::SymbolRef &symbol : file->symbols()) {
+    ++symbols;
+    const object::WasmSymbol &known = file->getWasmSymbol(symbol);
+    EXPECT_EQ(known.Info.Name, "perpend_weights_net");
+    EXPECT_TRUE(known.isDefined() && known.isTypeData() && known.isHidden());
+    EXPECT_EQ(known.Info.DataRef.Size, 7168u);
   }
   EXPECT_EQ(symbols, 1u);
 }

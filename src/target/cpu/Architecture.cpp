@@ -2,6 +2,7 @@
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
 #include "target/cpu/riscv/RiscV.h"
+#include "target/cpu/wasm32/Wasm32.h"
 #include "target/cpu/x86/X86.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -13,7 +14,7 @@ using namespace llvm;
 namespace perpend::target {
 
 ArrayRef<const Architecture *> architectures() {
-  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv()};
+  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv(), &wasm32()};
   return list;
 }
 
@@ -30,7 +31,7 @@ static const Architecture *ofTriple(StringRef triple) {
 const Architecture *architectureOf(const CodeGenerator &code) { return ofTriple(code.triple); }
 
 const Architecture *architectureOfElf(uint16_t elfMachine) {
-  return findArchitecture([&](const Architecture &each) { return each.elfMachine == elfMachine; });
+  return findArchitecture([&](const Architecture &each) { return each.linksElf() && each.elfMachine == elfMachine; });
 }
 
 const Architecture *hostArchitecture() { return ofTriple(sys::getProcessTriple()); }

@@ -36,8 +36,8 @@ struct Architecture {
   llvm::Triple::ArchType type;
   llvm::StringRef triple;
   llvm::StringRef baseCpu; ///< LLVM's name of the base level
-  uint16_t elfMachine;
-  uint32_t elfFlags; ///< of object files, beside which the linker takes no others
+  uint16_t elfMachine;     ///< 0: its objects are not ELF
+  uint32_t elfFlags;       ///< of object files, beside which the linker takes no others
 
   // Instruction sets, by LLVM's names.
   llvm::StringRef baseExtension;                  ///< what the base level has, for intrinsics that need it
@@ -69,8 +69,15 @@ struct Architecture {
   llvm::StringRef emulator; ///< the program that runs its programs
   /// Its options for a processor with these extensions; null: it has all that are known without.
   std::vector<std::string> (*emulatorOptions)(llvm::ArrayRef<std::string> extensions);
-  llvm::StringRef emulatorFolder;   ///< with its C library
-  llvm::StringRef emulatorPackages; ///< of Debian
+  llvm::StringRef emulatorFolder;            ///< with its C library; empty: it needs none
+  llvm::StringRef emulatorPackages;          ///< of Debian
+  llvm::StringRef runner = "perpend-runner"; ///< the runtime's program that the emulator starts
+  /// False: what runs there compiles code for this machine's processor, so its times say something.
+  bool isEmulated = true;
+
+  llvm::StringRef libraryEnding = ".so"; ///< of the names of libraries
+
+  bool linksElf() const { return elfMachine != 0; }
 };
 
 llvm::ArrayRef<const Architecture *> architectures();

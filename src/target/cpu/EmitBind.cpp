@@ -20,7 +20,7 @@ using graph::SymbolicInt;
 static_assert(std::is_same_v<decltype(perpend_module::bind),
                              int32_t (*)(const int64_t *const *, int64_t *, perpend_bind_error *)>);
 static_assert(std::is_same_v<decltype(perpend_module::sizes), void (*)(const int64_t *, int64_t *, int64_t *)>);
-// Fields of an error: two of 32 bits, then words.
+// Fields of an error: two of 32 bits, then words; the last one is an address, and may be shorter.
 static_assert(offsetof(perpend_bind_error, input) == 0 && offsetof(perpend_bind_error, dim) == 4 &&
               offsetof(perpend_bind_error, expected) == 8 && offsetof(perpend_bind_error, got) == 16 &&
               offsetof(perpend_bind_error, requirement) == 24 && sizeof(perpend_bind_error) == 32);
@@ -54,7 +54,7 @@ public:
     f.store(refuse->getArgument(1), error, 1);
     f.store(refuse->getArgument(2), error, 1);
     f.store(refuse->getArgument(3), error, 2);
-    f.store(refuse->getArgument(4), error, 3);
+    f.storeSlot(refuse->getArgument(4), error, 3);
     f.builder.create<func::ReturnOp>(f.loc, f.half(1));
   }
 

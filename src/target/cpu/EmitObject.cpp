@@ -56,9 +56,12 @@ Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, u
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
+  // A module of WebAssembly is linked once and for all.
+  const Architecture *architecture = architectureOf(target.code);
+  const Reloc::Model relocation = architecture && !architecture->linksElf() ? Reloc::Static : Reloc::PIC_;
   options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
   return std::unique_ptr<TargetMachine>(backend->createTargetMachine(target.code.triple, target.code.cpu,
-                                                                     target.code.attributes, options, Reloc::PIC_,
+                                                                     target.code.attributes, options, relocation,
                                                                      CodeModel::Small, codeGenLevel(optLevel)));
 }
 
@@ -69,6 +72,10 @@ void setFunctionAttributes(Function &function, const TargetInfo &target) {
   function.addFnAttr("prefer-vector-width", std::to_string(target.vectorBytes * 8));
   function.addFnAttr("frame-pointer", "none");
   function.setDoesNotThrow();
+  // A module of WebAssembly is sent over a network each time.
+  const Architecture *architecture = architectureOf(target.code);
+  if (architecture && !architecture->linksElf() && function.hasFnAttribute(mainAttribute))
+    function.addFnAttr(Attribute::MinSize);
 }
 
 /// LLVM takes time that is quadratic in the length of a function. That of a long main, a few hundred kernels, is
@@ -84,7 +91,8 @@ void limitTime(Function &function) {
 void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
   module.setTargetTriple(target.code.triple);
   module.setDataLayout(machine.createDataLayout());
-  module.setPICLevel(PICLevel::BigPIC);
+  if (machine.isPositionIndependent())
+    module.setPICLevel(PICLevel::BigPIC);
   defineLaneFunctions(module, target);
   hideDefinitions(module);
   for (Function &function : module)

@@ -56,6 +56,8 @@ RunEmitter::RunEmitter(host::EntryOp entry, StringRef suffix)
     bufferNumbers.try_emplace(buffer, static_cast<int64_t>(bufferNumbers.size()));
 }
 
+static_assert(sizeof(perpend_frame) == 12 * sizeof(void *), "fields of a frame are addresses");
+
 void RunEmitter::loadFrame() {
   const std::pair<Value *, size_t> fields[] = {
       {&inputs, offsetof(perpend_frame, inputs)},           {&outputs, offsetof(perpend_frame, outputs)},
@@ -109,7 +111,7 @@ void RunEmitter::allocateLists() {
     record = allocate(f.i64, tile::recordedMemories(most) * tile::recordWords);
     listed += 1 + most; // plus the record, and an extent for each buffer
   }
-  list = allocate(f.pointer, listed);
+  list = allocate(f.i64, listed); // slots of kernels, or addresses for a library call
   kernelSymbols = allocate(f.i64, mostSymbols);
   extents = allocate(f.i64, mostExtents);
   ownSymbols = allocate(f.i64, static_cast<int64_t>(numbers.size() - names.size()) + 1);
@@ -174,10 +176,10 @@ void RunEmitter::emitLaunch(host::LaunchOp launch) {
   int64_t number = 0;
   for (ValueRange places : {ValueRange(launch.getInputs()), ValueRange(launch.getOutputs())})
     for (Value place : places)
-      f.store(addressOf(place), list, number++);
+      f.storeSlot(addressOf(place), list, number++);
   for (auto [position, value] : llvm::enumerate(launch.getSymbols().values()))
     f.store(evaluate(value), kernelSymbols, position);
-  f.store(kernelSymbols, list, number); // order of tile/kernel/KernelAbi.h
+  f.storeSlot(kernelSymbols, list, number); // order of tile/kernel/KernelAbi.h
   SmallVector<func::FuncOp, 2> functions = functionsOf(launch);
   Block *after = functions.size() > 1 ? f.function.addBlock() : nullptr;
   for (func::FuncOp variant : ArrayRef(functions).drop_back()) {
@@ -235,8 +237,8 @@ void RunEmitter::prepareScratch(host::LaunchOp launch, func::FuncOp kernel, Valu
     memory = f.loadPointer(memory, 0);
   }
   auto position = static_cast<int64_t>(launch.getInputs().size() + launch.getOutputs().size()) + 1;
-  f.store(memory, list, position);
-  f.store(count, list, position + 1);
+  f.storeSlot(memory, list, position);
+  f.storeSlot(count, list, position + 1);
   Value isFree = f.builder.create<arith::ConstantIntOp>(f.loc, 0, 8);
   f.builder.create<LLVM::MemsetOp>(f.loc, memory, isFree, count, /*isVolatile=*/false);
 }
@@ -299,7 +301,7 @@ void RunEmitter::emitCheck(host::CheckOp op) {
 // Memory
 //===----------------------------------------------------------------------===//
 
-/// A perpend_buffer is two words: the address, then the capacity.
+/// A perpend_buffer is two words: the address, also where that is shorter, then the capacity.
 static_assert(offsetof(perpend_buffer, data) == 0 && offsetof(perpend_buffer, capacityBytes) == 8 &&
               sizeof(perpend_buffer) == 16);
 

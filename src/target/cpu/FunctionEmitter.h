@@ -41,6 +41,13 @@ public:
   void store(mlir::Value value, mlir::Value base, int64_t number) {
     builder.create<mlir::LLVM::StoreOp>(loc, value, element(base, value.getType(), number));
   }
+  /// Arguments of a kernel, addresses and numbers: 8 bytes each, whatever the size of an address.
+  mlir::Value loadSlot(mlir::Type type, mlir::Value list, int64_t number) {
+    return builder.create<mlir::LLVM::LoadOp>(loc, type, element(list, i64, number));
+  }
+  void storeSlot(mlir::Value value, mlir::Value list, int64_t number) {
+    builder.create<mlir::LLVM::StoreOp>(loc, value, element(list, i64, number));
+  }
   mlir::Value bytesAfter(mlir::Value base, mlir::Value count) {
     return builder.create<mlir::LLVM::GEPOp>(loc, pointer, builder.getI8Type(), base,
                                              mlir::ArrayRef<mlir::LLVM::GEPArg>{count});

@@ -35,9 +35,9 @@ void RunEmitter::prepareRecord(host::LaunchOp launch, func::FuncOp kernel) {
   for (int64_t memory = 0; memory < tile::recordedMemories(count + scratch); ++memory)
     f.store(f.integer(0), record, memory * tile::recordWords);
   int64_t position = count + 1 + (scratch ? 2 : 0); // after the symbols and scratch memory
-  f.store(record, list, position);
+  f.storeSlot(record, list, position);
   for (auto [number, buffer] : llvm::enumerate(buffers))
-    f.store(evaluate(graph::elementCount(shapeOf(buffer))), list, position + 1 + number);
+    f.storeSlot(evaluate(graph::elementCount(shapeOf(buffer))), list, position + 1 + number);
 }
 
 /// For example "input 1 ('x', f32 [n, 3])".

@@ -30,10 +30,11 @@ static std::string symbolOf(StringRef function) {
   return ("perpend_" + library + "_" + name).str();
 }
 
-static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef name) {
+/// A function of the runtime or the user, which gets so many addresses and returns a status.
+static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef name, unsigned arguments) {
   if (!module.lookupSymbol(name)) {
     OpBuilder atEnd = OpBuilder::atBlockEnd(module.getBody());
-    auto type = LLVM::LLVMFunctionType::get(f.builder.getI32Type(), f.pointer, /*isVarArg=*/true);
+    auto type = LLVM::LLVMFunctionType::get(f.builder.getI32Type(), SmallVector<Type>(arguments, f.pointer));
     auto function = atEnd.create<LLVM::LLVMFuncOp>(f.loc, name, type);
     function.setVisibility_(LLVM::Visibility::Hidden);
   }
@@ -108,11 +109,16 @@ void RunEmitter::emitCall(host::CallOp op) {
     for (const SymbolicInt &extent : graph::shapeOf(type))
       f.store(isResult && graph::mentionsAny(extent, symbols) ? f.integer(-1) : evaluate(extent), extents, position++);
   }
-  // Arguments in the order of library::CallLibrary.
-  Value status = call(addressOfFunction(f, module, "perpend_call_library_v1"), f.builder.getI32Type(),
-                      {frame, addressOfFunction(f, module, symbolOf(op.getFunction())),
-                       f.text(graph::parametersText(op.getParameters())), f.text(nodeText(op)),
-                       constantTable(signatureOf(op)), list, extents});
+  // In the order of library::CallLibrary.
+  const SmallVector<Value> arguments = {frame,
+                                        addressOfFunction(f, module, symbolOf(op.getFunction()), 1),
+                                        f.text(graph::parametersText(op.getParameters())),
+                                        f.text(nodeText(op)),
+                                        constantTable(signatureOf(op)),
+                                        list,
+                                        extents};
+  Value status = call(addressOfFunction(f, module, "perpend_call_library_v1", arguments.size()), f.builder.getI32Type(),
+                      arguments);
   f.proceedIf(f.compare(arith::CmpIPredicate::eq, status, f.half(0)), leave, status);
   readExtents(op, resultsAt);
 }

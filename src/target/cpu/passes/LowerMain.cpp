@@ -8,7 +8,7 @@
 //   <kernel>_entry(buffers, symbols, begin, end)
 //
 // The buffers are those of the kernel, followed by its own symbols; the separate
-// argument with main's symbols is not read. For a kernel with scratch memory
+// argument with main's symbols is not read. Each takes 8 bytes. For a kernel with scratch memory
 // (tile/kernel/Scratch.h), the address and the number of its parts follow, of which the
 // entry claims a free one; for a checked kernel (tile/kernel/CheckedAccesses.h), the
 // address of its record and the number of elements of each buffer.
@@ -59,7 +59,8 @@ struct ScratchPart {
 /// Claims a free part, trying all of them in turn until one is free. There are as many as threads, so the wait is
 /// short.
 static ScratchPart takePart(FunctionEmitter &f, unsigned position, Value partBytes) {
-  Value memory = f.loadPointer(f.argument(0), position), count = f.load(f.i64, f.argument(0), position + 1);
+  Value memory = f.loadSlot(f.pointer, f.argument(0), position);
+  Value count = f.loadSlot(f.i64, f.argument(0), position + 1);
   Value header = f.builder.create<arith::MulIOp>(f.loc, count, f.integer(tile::scratchAlignment));
   Value parts = f.bytesAfter(memory, header), zero = f.integer(0);
   Block *attempt = f.function.addBlock(), *next = f.function.addBlock();
@@ -102,8 +103,9 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
     arguments.push_back(f.memory(address, type, extent));
   };
   for (unsigned i = 0; i < symbols; ++i)
-    add(f.loadPointer(f.argument(0), i), isChecked ? f.load(f.i64, f.argument(0), recordPosition + 1 + i) : Value());
-  Value symbolValues = f.loadPointer(f.argument(0), symbols);
+    add(f.loadSlot(f.pointer, f.argument(0), i),
+        isChecked ? f.loadSlot(f.i64, f.argument(0), recordPosition + 1 + i) : Value());
+  Value symbolValues = f.loadSlot(f.pointer, f.argument(0), symbols);
   add(symbolValues, f.integer(graph::symbolsOfKernel(kernel).size()));
   ScratchPart part;
   if (abi.scratchCount()) {
@@ -119,7 +121,7 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
   arguments.push_back(f.toIndex(f.argument(2)));
   arguments.push_back(f.toIndex(f.argument(3)));
   if (isChecked)
-    add(f.loadPointer(f.argument(0), recordPosition),
+    add(f.loadSlot(f.pointer, f.argument(0), recordPosition),
         f.integer(tile::recordedMemories(symbols + abi.scratchCount()) * tile::recordWords));
   f.builder.create<func::CallOp>(f.loc, kernel, arguments);
   if (part.flag)

@@ -1,0 +1,73 @@
+//===- Wasm32.cpp - WebAssembly with 32-bit addresses ---------------------===//
+//
+// An engine compiles a module's vectors of 16 bytes for the processor at hand. It refuses a module whose instructions
+// it does not know, so a module that runs has all that it needs.
+//
+//===----------------------------------------------------------------------===//
+#include "target/cpu/wasm32/Wasm32.h"
+#include "target/Machine.h"
+
+#include "llvm/Support/TargetSelect.h"
+
+using namespace llvm;
+
+namespace perpend::target {
+
+/// Of WebAssembly 2.0, which engines have had since 2021 (Safari 2023).
+constexpr StringLiteral attributes =
+    "+simd128,+bulk-memory,+nontrapping-fptoint,+sign-ext,+mutable-globals,+multivalue";
+
+static StringMap<bool> featuresOf(StringRef) { return {}; }
+
+static void setFeature(StringRef, bool, StringMap<bool> &) {}
+
+/// Engines have 16 vector registers on x86-64 and 32 on AArch64.
+static void describe(Machine &machine) {
+  machine.units = {"vectors"};
+  machine.pointerBytes = 4;
+  machine.vectorBytes = 16;
+  machine.vectorRegisters = 16;
+}
+
+static void initialise() {
+  LLVMInitializeWebAssemblyTargetInfo();
+  LLVMInitializeWebAssemblyTarget();
+  LLVMInitializeWebAssemblyTargetMC();
+  LLVMInitializeWebAssemblyAsmPrinter();
+  LLVMInitializeWebAssemblyAsmParser();
+}
+
+const Architecture &wasm32() {
+  static const Architecture architecture = {.name = "wasm32",
+                                            .type = Triple::wasm32,
+                                            .triple = "wasm32-unknown-unknown",
+                                            .baseCpu = "generic",
+                                            .elfMachine = 0,
+                                            .elfFlags = 0,
+                                            .baseExtension = "simd128",
+                                            .extensions = {},
+                                            .group = {},
+                                            .attributes = attributes,
+                                            .featuresOf = featuresOf,
+                                            .setFeature = setFeature,
+                                            .describe = describe,
+                                            .functions = {},
+                                            .halfConversions = "",
+                                            .initialise = initialise,
+                                            .emulation = "",
+                                            .dynamicLinker = "",
+                                            .start = "",
+                                            .weightsFlags = 0,
+                                            .oldestLibc = 0,
+                                            .libcLacks = "",
+                                            .emulator = "node",
+                                            .emulatorOptions = nullptr,
+                                            .emulatorFolder = "",
+                                            .emulatorPackages = "nodejs",
+                                            .runner = "perpend-runner.mjs",
+                                            .isEmulated = false,
+                                            .libraryEnding = ".wasm"};
+  return architecture;
+}
+
+} // namespace perpend::target
