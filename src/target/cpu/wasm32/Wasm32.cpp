@@ -51,6 +51,7 @@ const Architecture &wasm32() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .codeFor = nullptr,
                                             .functions = {},
                                             .halfConversions = "",
                                             .initialise = initialise,
