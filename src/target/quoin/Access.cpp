@@ -115,9 +115,9 @@ void setStrided(Access &access, const Instruction &instruction, Shape shape) {
   }
   if (shape == Shape::Element)
     access.count = {1, 1, 1};
-  if (shape == Shape::Permuted)
+  if (shape == Shape::Permuted) // a code that is no permutation is refused elsewhere
     for (unsigned dimension = 0; dimension < 3; ++dimension)
-      access.count[dimension] = extentsOf(instruction)[instruction.axis >> 2 * dimension & 3];
+      access.count[dimension] = extentsOf(instruction)[std::min(2u, instruction.axis >> 2 * dimension & 3)];
 }
 
 void setElements(Access &access, const Instruction &instruction, Shape shape) {

@@ -3,6 +3,11 @@
 #include "target/quoin/assembly/Parser.h"
 
 namespace perpend::quoin {
+namespace {
+// Numbers of a text may be of any size: they wrap.
+int64_t sumOf(int64_t left, int64_t right) { return int64_t(uint64_t(left) + uint64_t(right)); }
+int64_t productOf(int64_t left, int64_t right) { return int64_t(uint64_t(left) * uint64_t(right)); }
+} // namespace
 
 bool Parser::fail(const llvm::Twine &text) {
   if (error.empty())
@@ -55,7 +60,7 @@ bool Parser::parseFactor(int64_t &value) {
   if (accept("-")) {
     if (!parseFactor(value))
       return false;
-    value = -value;
+    value = productOf(value, -1);
     return true;
   }
   if (lexeme.kind == Lexeme::Kind::Integer) {
@@ -91,7 +96,7 @@ bool Parser::parseLoopTerm(Sum &sum, int64_t sign, unsigned source) {
   while (accept("*")) {
     if (!parseFactor(value))
       return false;
-    term.coefficient *= value;
+    term.coefficient = productOf(term.coefficient, value);
   }
   if (!sum.terms.emplace(source, term).second)
     return fail("an address has one term of each loop");
@@ -118,14 +123,14 @@ bool Parser::parseTerm(Sum &sum, int64_t sign) {
     if (std::optional<unsigned> source =
             lexer.current().kind == Lexeme::Kind::Name ? sourceOf(lexer.current().text) : std::nullopt) {
       lexer.advance();
-      return parseLoopTerm(sum, sign * product, *source);
+      return parseLoopTerm(sum, productOf(sign, product), *source);
     }
     int64_t factor;
     if (!parseFactor(factor))
       return false;
-    product *= factor;
+    product = productOf(product, factor);
   }
-  sum.constant += sign * product;
+  sum.constant = sumOf(sum.constant, productOf(sign, product));
   return true;
 }
 
