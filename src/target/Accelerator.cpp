@@ -51,7 +51,7 @@ std::optional<Expected<TargetInfo>> resolveAccelerator(StringRef text) {
   if (!accelerator)
     return std::nullopt;
   if (!is_contained(accelerator->configurations, configuration))
-    return createStringError(formatv("target '{0}': expected a configuration of {1} behind a colon, got '{2}'\n"
+    return createStringError(formatv("target '{0}': {1} has no configuration '{2}'\n"
                                      "hint: configurations: {3}",
                                      text, name, configuration, join(accelerator->configurations, ", ")));
   TargetInfo target = accelerator->describe(configuration);

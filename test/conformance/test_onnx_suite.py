@@ -19,7 +19,7 @@ from onnx import TensorProto, helper
 from onnx_cases import Case, collect
 from onnx_columns import EMULATED, PREPARE, Settings
 from onnx_compare import explain_all
-from onnx_foreign import missing
+from onnx_foreign import SIMULATED, missing
 from onnx_runner import PASS, UNSUPPORTED, WRONG, Outcome, one_line, run_case, run_cases
 
 JOBS = min(2, os.cpu_count() or 1)
@@ -72,6 +72,13 @@ CASES_ELSEWHERE = [
 ]
 
 
+# Programs of an accelerator have no texts, lists and calls of the library.
+NOT_ON_ACCELERATORS = {
+    *("test_string_split_basic", "test_sequence_insert_at_front", "test_optional_get_element_optional_sequence"),
+    *("test_if_seq", "test_unique_sorted_without_axis", "test_top_k", "test_dft", "test_det_nd"),
+}
+
+
 @pytest.mark.parametrize("column", EMULATED)
 def test_other_architectures_compute_the_same(suite: list[Case], column: str) -> None:
     if reason := missing(column):
@@ -81,7 +88,10 @@ def test_other_architectures_compute_the_same(suite: list[Case], column: str) ->
     execute = functools.partial(run_case, column=column, settings=Settings(opt_level=3))
     outcomes = run_cases(cases, execute, JOBS)
     reasons = {case.name: outcome.reason for case, outcome in zip(cases, outcomes, strict=True)}
-    assert set(outcomes) == {Outcome(PASS)}, reasons
+    lacking = NOT_ON_ACCELERATORS if column == SIMULATED else set()
+    failed = {case.name for case, outcome in zip(cases, outcomes, strict=True) if outcome.status != PASS}
+    assert failed == lacking, reasons
+    assert WRONG not in {outcome.status for outcome in outcomes}, reasons
     assert outcome_of(negation([-1, -3]), column).status == WRONG
     assert outcome_of(negation([-1, -2], operator="NoSuchOperator"), column).status == UNSUPPORTED
 

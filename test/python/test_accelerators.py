@@ -1,0 +1,164 @@
+"""Programs for an accelerator: models as instructions, in its simulator."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from cli.tool import reject, succeed
+from conformance.onnx_foreign import missing
+from onnx import TensorProto, helper
+
+pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
+
+TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
+TYPES[np.dtype(np.float64)] = TensorProto.DOUBLE
+RANDOM = np.random.default_rng(7)
+
+
+def model_of(nodes: Sequence[Any], inputs: dict[str, np.ndarray], weights: dict[str, np.ndarray] | None = None) -> Any:
+    """Its output is y, of the type of the first input."""
+    first = next(iter(inputs.values()))
+    graph = helper.make_graph(
+        list(nodes),
+        "g",
+        [helper.make_tensor_value_info(name, TYPES[value.dtype], value.shape) for name, value in inputs.items()],
+        [helper.make_tensor_value_info("y", TYPES[first.dtype], None)],
+        [onnx.numpy_helper.from_array(value, name) for name, value in (weights or {}).items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 18)])
+
+
+def expect(model: Any, inputs: dict[str, np.ndarray], target: str = "quoin:t1") -> list[str]:
+    """What the scalar core ran. The outputs are those of the interpreter."""
+    (wanted,) = perpend.import_model(model).evaluate(*inputs.values())
+    compiled = perpend.compile(model, target=target)
+    (got,) = compiled(*inputs.values())
+    assert got.dtype == wanted.dtype and got.shape == wanted.shape
+    np.testing.assert_allclose(got, wanted, rtol=2e-5, atol=2e-5)
+    (again,) = compiled(*inputs.values())
+    np.testing.assert_array_equal(again, got)
+    return [line for line in compiled.report.units if line.startswith("the scalar core")]
+
+
+def floats(*shape: int) -> np.ndarray:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def node(operator: str, inputs: str, output: str = "y", **attributes: Any) -> Any:
+    return helper.make_node(operator, inputs.split(), [output], **attributes)
+
+
+# Extents are primes, or more than a memory holds, so that tiles have rests.
+ON_UNITS = {
+    "map": ([node("Mul", "a b", "p"), node("Exp", "p", "e"), node("Relu", "e")], {"a": floats(7, 131), "b": floats(131)}, {}),
+    "product": ([node("MatMul", "a b")], {"a": floats(37, 101)}, {"b": floats(101, 53)}),
+    "batches": ([node("MatMul", "a b")], {"a": floats(3, 17, 29), "b": floats(3, 29, 19)}, {}),
+    "softmax": ([node("Softmax", "x")], {"x": floats(5, 211)}, {}),
+    "convolution": (
+        [node("Conv", "x w b", pads=[1, 2, 1, 0], strides=[2, 1])],
+        {"x": floats(1, 5, 17, 13)},
+        {"w": floats(11, 5, 3, 3), "b": floats(11)},
+    ),
+    "depthwise": ([node("Conv", "x w", group=6, pads=[1, 1, 1, 1])], {"x": floats(1, 6, 12, 11)}, {"w": floats(6, 1, 3, 3)}),
+    "pool": ([node("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2])], {"x": floats(1, 3, 15, 17)}, {}),
+    "transpose": ([node("Transpose", "x", perm=[2, 0, 3, 1])], {"x": floats(3, 5, 7, 11)}, {}),
+    "slices": (
+        [node("Split", "x", "u", num_outputs=1, axis=1), node("Concat", "u x", axis=1), ],
+        {"x": floats(3, 5, 7)},
+        {},
+    ),
+    "large": ([node("ReduceSum", "x axes", keepdims=0)], {"x": floats(3, 20011)}, {"axes": np.array([1])}),
+    "integers": ([node("Mul", "a b", "p"), node("Add", "p c")], {"a": np.arange(-9, 12, dtype=np.int32).reshape(3, 7), "b": np.full((7,), 5, np.int32)}, {"c": np.array(-70000, np.int32)}),
+}
+
+
+@pytest.mark.parametrize("name", ON_UNITS)
+def test_units_compute(name: str) -> None:
+    nodes, inputs, weights = ON_UNITS[name]
+    assert expect(model_of(nodes, inputs, weights), inputs) == []
+
+
+def test_the_scalar_core_runs_what_no_unit_does() -> None:
+    inputs = {"x": RANDOM.standard_normal((4, 9))}
+    (line,) = expect(model_of([node("Sin", "x", "s"), node("Floor", "s", "f"), node("Add", "f x")], inputs), inputs)
+    assert "elements of a type that no unit has" in line
+
+
+def loop_of(count: str) -> Any:
+    body = helper.make_graph(
+        [node("Add", "v step", "next"), node("Identity", "go", "on")],
+        "body",
+        [
+            helper.make_tensor_value_info("i", TensorProto.INT64, []),
+            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("v", TensorProto.FLOAT, [3]),
+        ],
+        [
+            helper.make_tensor_value_info("on", TensorProto.BOOL, []),
+            helper.make_tensor_value_info("next", TensorProto.FLOAT, [3]),
+        ],
+    )
+    return node("Loop", f"{count} true x", body=body)
+
+
+def test_data_decides_steps() -> None:
+    inputs = {"x": floats(3), "n": np.array(4, np.int64)}
+    weights = {"true": np.array(True), "step": np.array([1, 2, 3], np.float32)}
+    (line,) = expect(model_of([loop_of("n")], inputs, weights), inputs)
+    assert "the whole model" in line
+
+
+def test_data_decides_sizes() -> None:
+    x = np.array([[0, 3, 0], [5, 0, 7]], np.float32)
+    model = model_of([node("NonZero", "x", "at"), node("Cast", "at", to=TensorProto.FLOAT)], {"x": x})
+    compiled = perpend.compile(model, target="quoin:t1")
+    for each in (x, np.zeros_like(x), np.ones_like(x)):
+        (got,) = compiled(each)
+        np.testing.assert_array_equal(got, np.nonzero(each))
+
+
+def test_a_program_that_is_saved_runs_again(tmp_path: Path) -> None:
+    inputs = {"x": floats(2, 5)}
+    model = model_of([node("Tanh", "x")], inputs)
+    perpend.import_model(model).compile(str(tmp_path / "m.qn"), {"target": "quoin:c8"})
+    (got,) = perpend.load(tmp_path / "m.qn")(inputs["x"])
+    np.testing.assert_allclose(got, np.tanh(inputs["x"]), rtol=1e-6)
+
+
+def test_other_shapes_and_types_are_refused() -> None:
+    inputs = {"x": floats(2, 5)}
+    compiled = perpend.compile(model_of([node("Tanh", "x")], inputs), target="quoin:t1")
+    with pytest.raises(ValueError, match=r"input 'x': expected float32 \[2, 5\], got float32 \[5, 2\]"):
+        compiled(floats(5, 2))
+    with pytest.raises(ValueError, match=r"expected 1 inputs, got 2"):
+        compiled(floats(2, 5), floats(2, 5))
+
+
+def test_commands(tmp_path: Path) -> None:
+    inputs = {"x": floats(4, 6)}
+    path, program = tmp_path / "m.onnx", tmp_path / "m.qn"
+    onnx.save(model_of([node("Softmax", "x")], inputs), path)
+    text = succeed("compile", path, "--target", "quoin:t1", "-o", program).stdout
+    assert "the units run 1 of 1 kernels" in text
+    assert succeed("check", path, "--target", "quoin:t1").stdout.startswith("simulated: a program for qn-t1\n")
+    assert "y: f32 [4, 6]" in succeed("run", program).stdout
+    assert "quoin:c8" in succeed("targets").stdout
+
+
+def test_what_programs_cannot_have(tmp_path: Path) -> None:
+    path = tmp_path / "m.onnx"
+    onnx.save(model_of([node("Tanh", "x")], {"x": floats(4, 6)}), path)
+    assert "quoin has no configuration" in reject("compile", path, "--target", "quoin:t9", "-o", tmp_path / "m.qn")
+    assert "expected a name ending in .qn" in reject("compile", path, "--target", "quoin:t1", "-o", tmp_path / "m.so")
+    with pytest.raises(perpend.CompileError, match="the symbol 'n'"):
+        symbolic = onnx.load(path)
+        symbolic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
+        perpend.compile(symbolic, target="quoin:t1")
+    (tmp_path / "cut.qn").write_bytes(b"\x7fELF" + bytes(80))
+    assert "cut.qn" in reject("run", tmp_path / "cut.qn")
