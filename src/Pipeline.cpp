@@ -151,7 +151,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createConvertFuncToLLVMPass());
   passes.addPass(createConvertControlFlowToLLVMPass());
   passes.addPass(createReconcileUnrealizedCastsPass());
-  passes.addPass(target::createCpuLowerBFloat16());
+  passes.addPass(target::createCpuLowerBFloat16({context.target}));
   passes.addPass(createCanonicalizer());
 }
 

@@ -148,8 +148,8 @@ Error checkExtension(StringRef name, ArrayRef<const Architecture *> all) {
     return Error::success();
   const std::vector<StringRef> names = namesOf(all);
   if (names.empty())
-    return createStringError(formatv("unknown feature '{0}'\nhint: {1} has none beyond its base level", name,
-                                     all.front()->name));
+    return createStringError(
+        formatv("unknown feature '{0}'\nhint: {1} has none beyond its base level", name, all.front()->name));
   return createStringError(
       formatv("unknown feature '{0}'\nhint: {1}features: {2}", name, guess(name, names), join(names, ", ")));
 }

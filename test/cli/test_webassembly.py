@@ -297,3 +297,47 @@ class TestLoader:
         assert lines[1].startswith("no model: ") and "hint: the engine needs WebAssembly 2.0" in lines[1]
         assert lines[2] == "m m"
         assert "checksum: expected" in lines[3]
+
+
+def save_halves(folder: Path) -> Path:
+    """f16 to f32 and back, and chains of operations that round after each step."""
+    half, single = TensorProto.FLOAT16, TensorProto.FLOAT
+    nodes = [
+        helper.make_node("Cast", ["h"], ["wide"], to=single),
+        helper.make_node("Cast", ["f"], ["narrow"], to=half),
+        helper.make_node("Add", ["h", "h2"], ["sum"]),
+        helper.make_node("Mul", ["sum", "h2"], ["product"]),
+        helper.make_node("Sub", ["product", "h"], ["steps"]),
+        helper.make_node("Max", ["steps", "h2"], ["most"]),
+        helper.make_node("Neg", ["most"], ["opposite"]),
+    ]
+    inputs = [value("h", ["n"], half), value("h2", ["n"], half), value("f", ["n"], single)]
+    outputs = [value("wide", ["n"], single), value("narrow", ["n"], half), value("opposite", ["n"], half)]
+    return save(folder / "halves.onnx", nodes, inputs, outputs)
+
+
+@needs_node
+def test_halves_have_the_same_bits_as_numpy(tmp_path: Path) -> None:
+    generator = np.random.default_rng(7)
+    h = np.arange(65536, dtype=np.uint16).view(np.float16)
+    h2 = generator.permutation(65536).astype(np.uint16).view(np.float16)
+    with np.errstate(all="ignore"):
+        f = generator.integers(0, 1 << 32, 65536, dtype=np.uint32).view(np.float32)
+        between = h[:-1].astype(np.float32) / 2 + h[1:].astype(np.float32) / 2  # halves of the last bit
+        f[:40000] = between[generator.permutation(65535)[:40000]]
+        f[40000:50000] = np.nextafter(f[:10000], np.float32(np.inf))
+        steps = (h + h2) * h2 - h
+        most = np.where(np.isnan(steps) | np.isnan(h2), np.float16(np.nan), np.maximum(steps, h2))
+        expected = {"wide": h.astype(np.float32), "narrow": f.astype(np.float16), "opposite": -most}
+    for name, array in (("h", h), ("h2", h2), ("f", f)):
+        np.save(tmp_path / f"{name}.npy", array)
+    given = [part for name in ("h", "h2", "f") for part in ("--input", f"{name}={tmp_path / name}.npy")]
+    for level in (0, 3):
+        arguments = [*given, "--output-dir", tmp_path / "out", "--target", "wasm32", "-O", level]
+        succeed("run", save_halves(tmp_path), *arguments, folder=tmp_path)
+        for name, wanted in expected.items():
+            got = np.load(tmp_path / "out" / f"{name}.npy")
+            bits = np.uint32 if got.itemsize == 4 else np.uint16
+            isnan = np.isnan(wanted)
+            assert np.array_equal(np.isnan(got), isnan), name
+            assert np.array_equal(got.view(bits)[~isnan], wanted.view(bits)[~isnan]), name

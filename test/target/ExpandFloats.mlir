@@ -1,6 +1,7 @@
 // RUN: perpend-opt %s --cpu-expand-floats=target=x86-64 --canonicalize | FileCheck %s
 // RUN: perpend-opt %s --cpu-expand-floats=target=x86-64-v3 --canonicalize | FileCheck %s --check-prefix=FMA
 // RUN: perpend-opt %s --cpu-expand-floats=target=znver5 --canonicalize | FileCheck %s --check-prefix=LANES
+// RUN: perpend-opt %s --cpu-expand-floats=target=wasm32 --canonicalize | FileCheck %s --check-prefix=NOHALF
 
 // bf16 is computed in f32, whatever the processor has: conversions are integer arithmetic.
 // CHECK-LABEL: func @brain
@@ -23,6 +24,11 @@ func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
 // CHECK: arith.select %[[NAN]], %[[SUM]], %[[LARGER]] : f16
 // CHECK: arith.minimumf %arg2, %arg3 : vector<4xf16>
 // CHECK: arith.select %{{.*}} : vector<4xi1>, vector<4xf16>
+// Where code has no values of f16, it is computed in f32, too.
+// NOHALF-LABEL: func.func @extrema
+// NOHALF-NOT: arith.{{(maximumf|minimumf|addf|cmpf|extf|truncf).*}}f16
+// NOHALF: arith.maximumf %{{.*}}, %{{.*}} : f32
+// NOHALF: arith.minimumf %{{.*}}, %{{.*}} : vector<4xf32>
 func.func @extrema(%x: f16, %y: f16, %v: vector<4xf16>, %w: vector<4xf16>) -> (f16, vector<4xf16>) {
   %larger = arith.maximumf %x, %y : f16
   %smaller = arith.minimumf %v, %w : vector<4xf16>
@@ -35,6 +41,9 @@ func.func @extrema(%x: f16, %y: f16, %v: vector<4xf16>, %w: vector<4xf16>) -> (f
 // FMA-LABEL: func.func @half
 // FMA: %[[BITS:.*]] = call @perpend.round_to_f16(%{{.*}}) : (f32) -> i16
 // FMA: arith.bitcast %[[BITS]] : i16 to f16
+// NOHALF-LABEL: func.func @half
+// NOHALF-NOT: arith.truncf
+// NOHALF: arith.bitcast %{{.*}} : i16 to f16
 func.func @half(%x: f32) -> f16 {
   %y = arith.truncf %x : f32 to f16
   return %y : f16

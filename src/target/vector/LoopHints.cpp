@@ -37,6 +37,18 @@ static unsigned vectorsAtOnce(Loop &loop, ScalarEvolution &evolution, unsigned l
   return together;
 }
 
+/// Whether a loop has numbers of 16 bits in memory and in arithmetic. LLVM 19's vectoriser does not end (it moves
+/// scalar operands to and fro) on some where integer arithmetic converts f16.
+static bool convertsHalves(Loop &loop) {
+  bool hasHalves = false, hasFloats = false;
+  for (BasicBlock *block : loop.blocks())
+    for (Instruction &one : *block) {
+      hasHalves |= isa<LoadInst, StoreInst>(one) && getLoadStoreType(&one)->isIntegerTy(16);
+      hasFloats |= one.getType()->isFloatTy();
+    }
+  return hasHalves && hasFloats;
+}
+
 void hintLoops(Function &function, const Machine &machine) {
   const unsigned lanes = machine.vectorLanes(/*elementBytes=*/4);
   DominatorTree dominators(function);
@@ -46,6 +58,8 @@ void hintLoops(Function &function, const Machine &machine) {
   TargetLibraryInfo library(libraryImplementation);
   ScalarEvolution evolution(function, library, assumptions, dominators, loops);
   for (Loop *loop : loops.getLoopsInPreorder()) {
+    if (!machine.hasF16 && convertsHalves(*loop))
+      addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 0);
     if (mayInterleave(*loop, evolution))
       continue;
     addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);

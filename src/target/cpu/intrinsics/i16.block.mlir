@@ -8,7 +8,7 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas) + word * outer * inner * rows * depth",
     emitter = "registers",
-    steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4]
+    steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4, @i16.step.dot]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -76,6 +76,13 @@ func.func private @i16.step.8(%a: vector<16xi16>, %b: vector<16xi16>, %sums: vec
 func.func private @i16.step.4(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32>
     attributes {tile.features = ["sse2"]} {
   %products = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %next = arith.addi %sums, %products : vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+func.func private @i16.step.dot(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["simd128"]} {
+  %products = llvm.call_intrinsic "llvm.wasm.dot"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
   %next = arith.addi %sums, %products : vector<4xi32>
   return %next : vector<4xi32>
 }

@@ -2,7 +2,7 @@
 //
 // Conversions of bf16 are integer arithmetic by now, so values of this type are only loaded, selected and stored. On
 // processors without bf16, LLVM would still do that in f32 and round with a function that no C library has.
-// Intrinsics keep taking and returning bf16.
+// Intrinsics keep taking and returning bf16. For a machine whose code has no values of f16, these become integers, too.
 //
 //   llvm.load %p : !llvm.ptr -> bf16
 // becomes
@@ -25,6 +25,8 @@ using namespace mlir;
 
 namespace {
 struct LowerBFloat16 : perpend::target::impl::CpuLowerBFloat16Base<LowerBFloat16> {
+  using CpuLowerBFloat16Base::CpuLowerBFloat16Base;
+
   void runOnOperation() override {
     Type bits = IntegerType::get(&getContext(), 16);
     auto isBF16 = [](Value value) { return getElementTypeOrSelf(value.getType()).isBF16(); };
@@ -39,14 +41,16 @@ struct LowerBFloat16 : perpend::target::impl::CpuLowerBFloat16Base<LowerBFloat16
           results.emplace_back(result, result.getType());
     });
     AttrTypeReplacer replacer;
+    auto isNarrow = [&](Type type) { return type.isBF16() || (!target.hasF16 && type.isF16()); };
     replacer.addReplacement([&](BFloat16Type) { return bits; });
+    replacer.addReplacement([&](Float16Type type) -> Type { return target.hasF16 ? Type(type) : bits; });
     replacer.addReplacement([&](FloatAttr number) -> std::optional<Attribute> {
-      if (!number.getType().isBF16())
+      if (!isNarrow(number.getType()))
         return std::nullopt;
       return IntegerAttr::get(bits, number.getValue().bitcastToAPInt());
     });
     replacer.addReplacement([&](DenseElementsAttr numbers) -> std::optional<std::pair<Attribute, WalkResult>> {
-      if (!numbers.getElementType().isBF16())
+      if (!isNarrow(numbers.getElementType()))
         return std::nullopt;
       return std::make_pair(numbers.bitcast(bits), WalkResult::skip());
     });

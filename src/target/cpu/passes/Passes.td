@@ -21,6 +21,7 @@ def CpuExpandFloats : Pass<"cpu-expand-floats", "::mlir::ModuleOp"> {
 def CpuLowerBFloat16 : Pass<"cpu-lower-bfloat16", "::mlir::ModuleOp"> {
   let summary = "Represents values of bf16 as integers of 16 bits once no arithmetic on them is left";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let options = [TargetOption];
 }
 
 #endif

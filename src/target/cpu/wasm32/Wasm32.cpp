@@ -27,6 +27,7 @@ static void describe(Machine &machine) {
   machine.pointerBytes = 4;
   machine.vectorBytes = 16;
   machine.vectorRegisters = 16;
+  machine.hasF16 = false; // LLVM would compute with them in f32 without rounding in between
 }
 
 static void initialise() {
