@@ -180,10 +180,13 @@ std::string Machine::describe() const {
     parts += ", link " + link.from + " to " + link.to;
   for (const Machine &device : devices)
     parts += ", device " + device.name;
-  return formatv("{0}: {1} vectors of {2} bytes{3}, tile {4} x 2 vectors, "
-                 "{5:F0} GFLOP/s and {6:F0} GB/s per thread",
-                 name, vectorRegisters, vectorBytes, parts, gemmRows, flopsPerSecond() / 1e9,
-                 global.bytesPerSecond / 1e9);
+  std::string vectors = "no vectors", tile;
+  if (vectorBytes) {
+    vectors = formatv("{0} vectors of {1} bytes", vectorRegisters, vectorBytes);
+    tile = formatv(", tile {0} x 2 vectors", gemmRows);
+  }
+  return formatv("{0}: {1}{2}{3}, {4:F0} GFLOP/s and {5:F0} GB/s per thread", name, vectors, parts, tile,
+                 flopsPerSecond() / 1e9, global.bytesPerSecond / 1e9);
 }
 
 } // namespace perpend::target

@@ -82,8 +82,8 @@ TEST(Machine, DescribesItsParts) {
   machine.units = {{"matrix"}};
   machine.links = {{"global", "scratch"}};
   EXPECT_EQ(machine.describe(),
-            "some: 0 vectors of 0 bytes, scratch 4 KiB, CACHE 1048576 1 MiB, unit matrix, link global "
-            "to scratch, tile 0 x 2 vectors, 0 GFLOP/s and 0 GB/s per thread");
+            "some: no vectors, scratch 4 KiB, CACHE 1048576 1 MiB, unit matrix, link global to scratch, "
+            "0 GFLOP/s and 0 GB/s per thread");
 }
 
 /// Levels of memories and ends of links are names that the machine has.
