@@ -13,7 +13,6 @@ import numpy as np
 from . import _perpend
 from .temporary_folders import TemporaryFolder
 
-
 _KINDS = {"f": "float", "i": "int", "u": "uint"}
 
 
@@ -24,7 +23,8 @@ def _dtype(name: str) -> np.dtype[Any]:
         return np.dtype(_KINDS[name[0]] + name[1:])
     import ml_dtypes
 
-    return np.dtype(ml_dtypes.bfloat16 if name == "bf16" else getattr(ml_dtypes, name.replace("f8", "float8_", 1)))
+    named: Any = ml_dtypes.bfloat16 if name == "bf16" else getattr(ml_dtypes, name.replace("f8", "float8_", 1))
+    return np.dtype(named)
 
 
 class AcceleratorModel:

@@ -1,4 +1,5 @@
-// What programs of an accelerator call on its scalar core. Records lie in DDR, and hold addresses as the core sees them.
+// What programs of an accelerator call on its scalar core. Records lie in DDR, and hold addresses as the core sees
+// them.
 #include <stdint.h>
 #include <string.h>
 

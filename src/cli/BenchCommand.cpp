@@ -8,6 +8,7 @@
 #include "cli/Runner.h"
 #include "cli/Session.h"
 #include "support/WriteFile.h"
+#include "target/Program.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -183,12 +184,35 @@ static int benchInRunner(perpend_model *model, const BenchOptions &options, Arra
   return options.json.empty() || writeJson(options.json, options.source.path, lanes) ? Good : UserError;
 }
 
+/// Of an accelerator's program: one run, in the time of its simulator's model of the machine.
+static int benchProgram(perpend_model *model, const BenchOptions &options) {
+  if (!announceRunner(model))
+    return UserError;
+  std::optional<Inputs> inputs = makeInputs(model, options.source, options.inputs);
+  if (!inputs)
+    return UserError;
+  std::vector<ArrayRef<char>> values;
+  for (const Array &array : inputs->arrays)
+    values.emplace_back(reinterpret_cast<const char *>(array.bytes.get()), static_cast<size_t>(array.sizeBytes()));
+  llvm::Expected<target::ProgramTimes> times = foreignLibraryOf(model)->program->measure(values);
+  if (!times)
+    return fail(times.takeError());
+  inputs->print(model);
+  llvm::outs() << times->text;
+  if (options.json.empty())
+    return Good;
+  llvm::Error error = support::writeFile(options.json, [&](llvm::raw_ostream &out) { out << times->json; });
+  return error ? fail(std::move(error)) : Good;
+}
+
 static int benchAlone(const BenchOptions &options, ArrayRef<int64_t> threads) {
   TemporaryFolder folder;
   CompileReport report;
   ModelOwner model = loadOrCompile(options.source, options.compiler, folder, &report);
   if (!model)
     return UserError;
+  if (const ForeignLibrary *library = foreignLibraryOf(model.get()); library && library->program)
+    return benchProgram(model.get(), options);
   if (foreignLibraryOf(model.get()) && !isEmulated(model.get()))
     return benchInRunner(model.get(), options, threads);
   if (foreignLibraryOf(model.get()))

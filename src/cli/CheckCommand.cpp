@@ -188,7 +188,8 @@ static int check(CheckOptions options, ArrayRef<StringRef> references) {
   if (perpend_model_state_count(model.get()))
     options.runs = runsWithStates;
   std::vector<Variant> variants =
-      runVariants(std::move(model), artifactPathOf(options.source, options.compiler, folder), options.source.entry, *made, options.runs);
+      runVariants(std::move(model), artifactPathOf(options.source, options.compiler, folder), options.source.entry,
+                  *made, options.runs);
   if (variants.empty())
     return UserError;
   llvm::outs() << made->drawnText();

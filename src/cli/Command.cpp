@@ -2,8 +2,8 @@
 
 #include "cli/Command.h"
 #include "support/WriteFile.h"
-#include "target/Link.h"
 #include "target/Accelerator.h"
+#include "target/Link.h"
 
 #include "perpend.h"
 
@@ -182,7 +182,8 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
     llvm::outs() << "\n";
   }
   for (const std::string &name : target::acceleratorTargets())
-    llvm::outs() << name << ": programs for its simulator, *" << target::acceleratorOf(llvm::cantFail(target::resolveTarget(name)).code)->ending << "\n";
+    llvm::outs() << name << ": programs for its simulator, *"
+                 << target::acceleratorOf(llvm::cantFail(target::resolveTarget(name)).code)->ending << "\n";
   return Good;
 }
 

@@ -63,7 +63,8 @@ static const target::Accelerator *acceleratorOf(const CompileOptions &options) {
 
 static bool checkProgram(const target::Accelerator &accelerator, StringRef output, bool wantsExecutable) {
   if (wantsExecutable)
-    return fail("option '--exe' is not for " + accelerator.name + ", whose artifacts are programs that a simulator runs",
+    return fail("option '--exe' is not for " + accelerator.name +
+                    ", whose artifacts are programs that a simulator runs",
                 "leave it out"),
            false;
   if (!output.ends_with(accelerator.ending))
@@ -247,7 +248,8 @@ int runCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add(
       "cache", source.cache.tokens, "N",
       "of a checkpoint: keep keys and values of up to N tokens in the session, so that each run continues the text");
-  list.add("cache-type", source.cache.type, "TYPE", "of keys and values in the cache: f32 (default), f16, bf16 or int8");
+  list.add("cache-type", source.cache.type, "TYPE",
+           "of keys and values in the cache: f32 (default), f16, bf16 or int8");
   list.add("texts", source.cache.texts, "N",
            "with --cache: a call continues N texts, each by as many tokens as it is given (default 1)", 1);
   list.add("operators", source.operators, "FILE.json", "your own operators (docs/howto/bring-an-operator.md)");

@@ -175,7 +175,7 @@ static ModelOwner loadAcceleratorProgram(StringRef path) {
 
 bool isEmulated(const perpend_model *model) {
   const ForeignLibrary *library = foreignLibraryOf(model);
-  return library && library->architecture->isEmulated;
+  return library && (library->program || library->architecture->isEmulated);
 }
 
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {

@@ -84,6 +84,8 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
 }
 
 std::string describeRunner(const ForeignLibrary &library) {
+  if (library.program)
+    return "run, check and bench start its simulator";
   const RunnerCommand command = findCommand(library);
   return command.words.empty() ? "run and check have no runner for it: " + command.problem + " (" + command.cure + ")"
                                : "run and check start it with " + llvm::join(command.words, " ");

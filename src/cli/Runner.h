@@ -24,9 +24,9 @@ struct ForeignLibrary {
   std::string path;
   const target::Architecture *architecture = nullptr;
   std::shared_ptr<target::Program> program; ///< of an accelerator, in place of an architecture
-  std::string variant;                 ///< of a library for several machines; empty: it chooses
-  std::vector<std::string> extensions; ///< that its code needs, of all machines
-  mutable bool isRefused = false;      ///< no runner starts it, and it has been said why
+  std::string variant;                      ///< of a library for several machines; empty: it chooses
+  std::vector<std::string> extensions;      ///< that its code needs, of all machines
+  mutable bool isRefused = false;           ///< no runner starts it, and it has been said why
 };
 
 /// What the option --runner and the environment variable PERPEND_RUNNER are.

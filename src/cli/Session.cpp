@@ -174,7 +174,8 @@ static std::string misfitOf(const Array &input, const perpend_tensor_info &info)
 std::optional<std::vector<Array>> ProgramSession::run(ArrayRef<Array> inputs, StringRef advice) {
   std::vector<ArrayRef<char>> values;
   for (auto [number, input] : llvm::enumerate(inputs)) {
-    if (std::string misfit = misfitOf(input, *perpend_model_input(model, static_cast<int32_t>(number))); !misfit.empty())
+    if (std::string misfit = misfitOf(input, *perpend_model_input(model, static_cast<int32_t>(number)));
+        !misfit.empty())
       return failRun(misfit, advice), std::nullopt;
     values.push_back(bytesOf(input));
   }

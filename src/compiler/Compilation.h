@@ -133,9 +133,9 @@ private:
   std::optional<tune::Database> database;
   std::optional<tile::IntrinsicScope> intrinsics;
   ModelDescription description;
-  target::SharedWeights *shared = nullptr; ///< where there are several machines
-  size_t number = 0;                       ///< of this one among them
-  target::WeightMemory *memory = nullptr;  ///< where the weights stay in the process
+  target::SharedWeights *shared = nullptr;     ///< where there are several machines
+  size_t number = 0;                           ///< of this one among them
+  target::WeightMemory *memory = nullptr;      ///< where the weights stay in the process
   std::unique_ptr<target::ProgramMaker> maker; ///< of an accelerator's program; null: the artifact is code
   /// Weights are read where the model's file has them.
   support::FileWatch watch;

@@ -264,7 +264,8 @@ void Compilation::lowerMain() {
         if (auto place = dyn_cast<host::PlaceType>(result.getType()))
           result.setType(host::PlaceType::get(place.getTensor()));
         else if (isa<host::MemoryType>(result.getType()))
-          result.setType(host::MemoryType::get(module.getContext(), StringAttr::get(module.getContext(), host::hostMemory)));
+          result.setType(
+              host::MemoryType::get(module.getContext(), StringAttr::get(module.getContext(), host::hostMemory)));
       }
     });
   }

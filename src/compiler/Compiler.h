@@ -78,8 +78,8 @@ struct CompileReport {
 /// header beside it for libraries. The module is consumed. `report` may be null. With stopAfter, nothing is written:
 /// the module is left as it is after that phase. Errors: diagnostics on the module's context; nothing is left
 /// half-written. memory: the artifact is for this process alone and has its weights there; of one for several machines
-/// it stays as it is. ownsConstants: no other module has the constants of this one, so that those in memory are freed as
-/// soon as they are folded or written.
+/// it stays as it is. ownsConstants: no other module has the constants of this one, so that those in memory are freed
+/// as soon as they are folded or written.
 mlir::LogicalResult compile(mlir::ModuleOp module, const CompileOptions &options, ArtifactKind kind,
                             llvm::StringRef output, CompileReport *report = nullptr,
                             target::WeightMemory *memory = nullptr, bool ownsConstants = false);

@@ -39,8 +39,10 @@ public:
     return tables.substr(head.descriptor).split('\0').first.str();
   }
 
-  /// outputs: of each the bytes of an element and the shape, with any number where only a run knows. Returns pairs of bytes and shape.
-  nb::list run(const std::vector<nb::bytes> &inputs, const std::vector<std::pair<unsigned, std::vector<int64_t>>> &outputs) {
+  /// outputs: of each the bytes of an element and the shape, with any number where only a run knows. Returns pairs of
+  /// bytes and shape.
+  nb::list run(const std::vector<nb::bytes> &inputs,
+               const std::vector<std::pair<unsigned, std::vector<int64_t>>> &outputs) {
     std::vector<llvm::ArrayRef<char>> values;
     for (const nb::bytes &input : inputs)
       values.emplace_back(input.c_str(), input.size());

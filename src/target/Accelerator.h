@@ -1,8 +1,8 @@
 //===- Accelerator.h - a machine that runs programs of its own --*- C++ -*-===//
 //
-// An artifact for a processor is a library, whose code the runtime calls. One for an accelerator is a program: it holds a
-// whole model, and a simulator or a driver runs it. Each accelerator is one description: a folder beside this file, and a
-// line in Accelerators.def.
+// An artifact for a processor is a library, whose code the runtime calls. One for an accelerator is a program: it holds
+// a whole model, and a simulator or a driver runs it. Each accelerator is one description: a folder beside this file,
+// and a line in Accelerators.def.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_ACCELERATOR_H
@@ -13,9 +13,9 @@
 namespace perpend::target {
 
 struct Accelerator {
-  llvm::StringRef name;                              ///< of its targets, before the colon: "quoin:t1"
+  llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it
-  llvm::StringRef ending;                            ///< of the names of its programs
+  llvm::StringRef ending;                             ///< of the names of its programs
   /// Everything but the name of the target and of the accelerator.
   TargetInfo (*describe)(llvm::StringRef configuration);
 };

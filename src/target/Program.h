@@ -17,6 +17,10 @@ struct ProgramOutput {
   std::vector<char> bytes;
 };
 
+struct ProgramTimes {
+  std::string text, json;
+};
+
 /// A program in memory, with what runs it: a simulator.
 class Program {
 public:
@@ -30,6 +34,8 @@ public:
   /// what the machine or the model has refused, with the node.
   virtual llvm::Error run(llvm::ArrayRef<llvm::ArrayRef<char>> inputs,
                           llvm::MutableArrayRef<ProgramOutput> outputs) = 0;
+  /// One run in the machine's own time: where it went, as text and as JSON. Errors: as of run.
+  virtual llvm::Expected<ProgramTimes> measure(llvm::ArrayRef<llvm::ArrayRef<char>> inputs) = 0;
 };
 
 /// Of a file that an accelerator's name ends. Errors: it cannot be read, or is none of its programs.

@@ -7,14 +7,14 @@ using namespace llvm;
 namespace perpend::target {
 
 #define PERPEND_ACCELERATOR(description, maker)                                                                        \
-  const Accelerator &description();                                                                                   \
+  const Accelerator &description();                                                                                    \
   ProgramTools maker();
 #include "target/Accelerators.def"
 
 /// Of an accelerator of the list.
 static ProgramTools toolsOf(const Accelerator &accelerator) {
 #define PERPEND_ACCELERATOR(description, maker)                                                                        \
-  if (&accelerator == &description())                                                                                 \
+  if (&accelerator == &description())                                                                                  \
     return maker();
 #include "target/Accelerators.def"
   llvm_unreachable("an accelerator of Accelerators.def");

@@ -1,8 +1,8 @@
 //===- ProgramMaker.h - makes programs of accelerators ----------*- C++ -*-===//
 //
-// Models for an accelerator go through the phases of Pipeline.cpp as all others do. A maker sees the module twice: where
-// kernels are operators, to find what the accelerator's units can compute, and where main is a host program, to order it.
-// Kernels become scalar code, too, which the accelerator's scalar core runs where no unit computes them.
+// Models for an accelerator go through the phases of Pipeline.cpp as all others do. A maker sees the module twice:
+// where kernels are operators, to find what the accelerator's units can compute, and where main is a host program, to
+// order it. Kernels become scalar code, too, which the accelerator's scalar core runs where no unit computes them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_PROGRAMMAKER_H
@@ -18,8 +18,9 @@ namespace perpend::target {
 
 /// What a program has besides main.
 struct ProgramParts {
-  std::vector<std::string> objects; ///< paths: the scalar code, with the functions of ModuleFunctions.h and entries of kernels
-  std::string tables;               ///< runtime/include/perpend_tables.h
+  std::vector<std::string>
+      objects;        ///< paths: the scalar code, with the functions of ModuleFunctions.h and entries of kernels
+  std::string tables; ///< runtime/include/perpend_tables.h
   std::vector<WeightBlob> weights;
   uint64_t weightsBytes = 0;
 };

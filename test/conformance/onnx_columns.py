@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import onnx
 import perpend
 from onnx import numpy_helper
-from onnx_foreign import LIBRARIES, ForeignModel
+from onnx_foreign import ForeignModel
 
 Execute = Callable[[list[Any]], list[Any]]
 

@@ -10,13 +10,17 @@ import numpy as np
 import onnx
 import perpend
 import pytest
-from cli.tool import reject, succeed
+from cli.tool import USAGE_ERROR, reject, succeed
 from conformance.onnx_foreign import missing
 from onnx import TensorProto, helper
 
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
-TYPES = {np.dtype(np.float32): TensorProto.FLOAT, np.dtype(np.int32): TensorProto.INT32, np.dtype(np.int64): TensorProto.INT64}
+TYPES = {
+    np.dtype(np.float32): TensorProto.FLOAT,
+    np.dtype(np.int32): TensorProto.INT32,
+    np.dtype(np.int64): TensorProto.INT64,
+}
 TYPES[np.dtype(np.float64)] = TensorProto.DOUBLE
 RANDOM = np.random.default_rng(7)
 
@@ -56,7 +60,11 @@ def node(operator: str, inputs: str, output: str = "y", **attributes: Any) -> An
 
 # Extents are primes, or more than a memory holds, so that tiles have rests.
 ON_UNITS = {
-    "map": ([node("Mul", "a b", "p"), node("Exp", "p", "e"), node("Relu", "e")], {"a": floats(7, 131), "b": floats(131)}, {}),
+    "map": (
+        [node("Mul", "a b", "p"), node("Exp", "p", "e"), node("Relu", "e")],
+        {"a": floats(7, 131), "b": floats(131)},
+        {},
+    ),
     "product": ([node("MatMul", "a b")], {"a": floats(37, 101)}, {"b": floats(101, 53)}),
     "batches": ([node("MatMul", "a b")], {"a": floats(3, 17, 29), "b": floats(3, 29, 19)}, {}),
     "softmax": ([node("Softmax", "x")], {"x": floats(5, 211)}, {}),
@@ -65,16 +73,24 @@ ON_UNITS = {
         {"x": floats(1, 5, 17, 13)},
         {"w": floats(11, 5, 3, 3), "b": floats(11)},
     ),
-    "depthwise": ([node("Conv", "x w", group=6, pads=[1, 1, 1, 1])], {"x": floats(1, 6, 12, 11)}, {"w": floats(6, 1, 3, 3)}),
+    "depthwise": (
+        [node("Conv", "x w", group=6, pads=[1, 1, 1, 1])],
+        {"x": floats(1, 6, 12, 11)},
+        {"w": floats(6, 1, 3, 3)},
+    ),
     "pool": ([node("MaxPool", "x", kernel_shape=[3, 3], strides=[2, 2])], {"x": floats(1, 3, 15, 17)}, {}),
     "transpose": ([node("Transpose", "x", perm=[2, 0, 3, 1])], {"x": floats(3, 5, 7, 11)}, {}),
     "slices": (
-        [node("Split", "x", "u", num_outputs=1, axis=1), node("Concat", "u x", axis=1), ],
+        [node("Split", "x", "u", num_outputs=1, axis=1), node("Concat", "u x", axis=1)],
         {"x": floats(3, 5, 7)},
         {},
     ),
     "large": ([node("ReduceSum", "x axes", keepdims=0)], {"x": floats(3, 20011)}, {"axes": np.array([1])}),
-    "integers": ([node("Mul", "a b", "p"), node("Add", "p c")], {"a": np.arange(-9, 12, dtype=np.int32).reshape(3, 7), "b": np.full((7,), 5, np.int32)}, {"c": np.array(-70000, np.int32)}),
+    "integers": (
+        [node("Mul", "a b", "p"), node("Add", "p c")],
+        {"a": np.arange(-9, 12, dtype=np.int32).reshape(3, 7), "b": np.full((7,), 5, np.int32)},
+        {"c": np.array(-70000, np.int32)},
+    ),
 }
 
 
@@ -141,24 +157,26 @@ def test_other_shapes_and_types_are_refused() -> None:
 
 
 def test_commands(tmp_path: Path) -> None:
-    inputs = {"x": floats(4, 6)}
     path, program = tmp_path / "m.onnx", tmp_path / "m.qn"
-    onnx.save(model_of([node("Softmax", "x")], inputs), path)
-    text = succeed("compile", path, "--target", "quoin:t1", "-o", program).stdout
-    assert "the units run 1 of 1 kernels" in text
-    assert succeed("check", path, "--target", "quoin:t1").stdout.startswith("simulated: a program for qn-t1\n")
-    assert "y: f32 [4, 6]" in succeed("run", program).stdout
-    assert "quoin:c8" in succeed("targets").stdout
+    onnx.save(model_of([node("Softmax", "x")], {"x": floats(4, 6)}), path)
+    assert "the units run 1 of 1 kernels" in succeed(
+        "compile", path, "--target", "quoin:t1", "-o", program, folder=tmp_path
+    )
+    checked = succeed("check", path, "--target", "quoin:t1", folder=tmp_path)
+    assert checked.startswith("simulated: a program for qn-t1\n") and "the outputs agree" in checked
+    assert "y: f32 [4, 6]" in succeed("run", program, folder=tmp_path)
+    assert "quoin:c8" in succeed("targets", folder=tmp_path)
 
 
 def test_what_programs_cannot_have(tmp_path: Path) -> None:
     path = tmp_path / "m.onnx"
     onnx.save(model_of([node("Tanh", "x")], {"x": floats(4, 6)}), path)
-    assert "quoin has no configuration" in reject("compile", path, "--target", "quoin:t9", "-o", tmp_path / "m.qn")
-    assert "expected a name ending in .qn" in reject("compile", path, "--target", "quoin:t1", "-o", tmp_path / "m.so")
+    compiled = ["compile", path, "-o", tmp_path / "m.so", "--target"]
+    assert "quoin has no configuration" in reject(*compiled, "quoin:t9", folder=tmp_path, code=USAGE_ERROR)
+    assert "expected a name ending in .qn" in reject(*compiled, "quoin:t1", folder=tmp_path, code=USAGE_ERROR)
+    symbolic = onnx.load(path)
+    symbolic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
     with pytest.raises(perpend.CompileError, match="the symbol 'n'"):
-        symbolic = onnx.load(path)
-        symbolic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
         perpend.compile(symbolic, target="quoin:t1")
     (tmp_path / "cut.qn").write_bytes(b"\x7fELF" + bytes(80))
-    assert "cut.qn" in reject("run", tmp_path / "cut.qn")
+    assert "cut.qn" in reject("run", tmp_path / "cut.qn", folder=tmp_path)

@@ -25,8 +25,9 @@ int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add("exe", wantsExecutable, "", "write a program with the options of `perpend llm run` and `chat`");
   list.add("context", source.module.context, "N",
            "room for N tokens in a conversation (default: as many as the model was trained with)", 1);
-  list.add("cache-type", source.module.cacheType, "TYPE",
-           "of keys and values in the cache: f32 (default), f16 or bf16, which take half of the memory, or int8, a quarter");
+  list.add(
+      "cache-type", source.module.cacheType, "TYPE",
+      "of keys and values in the cache: f32 (default), f16 or bf16, which take half of the memory, or int8, a quarter");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "times", "plan", "weights", "name"});
   limits.addTo(list);
   std::vector<std::string> positional;

@@ -39,8 +39,8 @@ Affine AffineView::iterator(unsigned number) const {
   return value;
 }
 
-/// The first digit whose parts of the divisor do not fit into its extent is divided there; where that cannot be, the box
-/// is cut at the first multiple.
+/// The first digit whose parts of the divisor do not fit into its extent is divided there; where that cannot be, the
+/// box is cut at the first multiple.
 void AffineView::refine(const Affine &rest, int64_t divisor) {
   if (!std::holds_alternative<std::monostate>(refinement))
     return;

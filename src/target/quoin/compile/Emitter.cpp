@@ -50,8 +50,8 @@ private:
   Program program;
   std::vector<Instruction> instructions;
   Stream stream;
-  uint64_t end;         ///< of DDR that is in use
-  Range locals;         ///< what kernels keep between their nests, one after the other
+  uint64_t end; ///< of DDR that is in use
+  Range locals; ///< what kernels keep between their nests, one after the other
 };
 
 } // namespace
@@ -68,7 +68,9 @@ std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
   return {names.begin(), names.end()};
 }
 
-static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) { return ArrayRef(kernel.buffers).drop_front(kernel.arguments); }
+static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) {
+  return ArrayRef(kernel.buffers).drop_front(kernel.arguments);
+}
 
 static uint64_t bytesOf(const Buffer &buffer) {
   return alignTo(static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type), wordBytes);
@@ -135,8 +137,8 @@ std::string Emitter::emitNests(const Step &step) {
 void Emitter::emitStep(Step &step) {
   stream.setLocation(step.location);
   if (step.kernel.empty())
-    return call(copyFunction, {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(),
-                               step.inputs[0].bytes()});
+    return call(copyFunction,
+                {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(), step.inputs[0].bytes()});
   step.refusal = emitNests(step);
   if (!step.refusal.empty())
     callKernel(step);
@@ -176,7 +178,7 @@ void Emitter::callMain(const DynamicMain &dynamic) {
   const uint64_t arena = addressOf(main.arena);
   for (const Spot &buffer : dynamic.buffers)
     offsets.push_back(buffer.scalarAddress() - arena); // wherever it is, the core adds it
-  zeros.back() = 1; // the most threads of a kernel
+  zeros.back() = 1;                                    // the most threads of a kernel
   uint64_t dims = 0;
   for (unsigned rank : dynamic.ranks)
     dims += rank;
@@ -186,8 +188,16 @@ void Emitter::callMain(const DynamicMain &dynamic) {
   const Range sizes = reserve("sizes", dynamic.buffers.size() * word), extents = reserve("extents", dims * word),
               growing = reserve("growing", dynamic.growing * 2 * word), heap = reserve("heap", heapBytes);
   const uint64_t code = scalarCodeBase;
-  SmallVector<uint64_t> record = {code + entryByte(runFunction), code + entryByte(sizesFunction), addressOf(sizes),
-                                  dynamic.growing, addressOf(heap), heap.bytes, 0, 0, 0, 0};
+  SmallVector<uint64_t> record = {code + entryByte(runFunction),
+                                  code + entryByte(sizesFunction),
+                                  addressOf(sizes),
+                                  dynamic.growing,
+                                  addressOf(heap),
+                                  heap.bytes,
+                                  0,
+                                  0,
+                                  0,
+                                  0};
   record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
                  addressOf(growing), 0, 0, addressOf(extents), 0});
   stream.setLocation("main");
@@ -205,7 +215,8 @@ void Emitter::nameMemory() {
     name("in", number, Symbol::Kind::Input, range);
   for (auto [number, range] : enumerate(main.dynamic ? ArrayRef<Range>() : ArrayRef(main.outputs)))
     name("out", number, Symbol::Kind::Output, range);
-  for (auto [number, range] : enumerate(main.dynamic ? ArrayRef(main.dynamic->outputs) : ArrayRef<std::optional<Range>>()))
+  for (auto [number, range] :
+       enumerate(main.dynamic ? ArrayRef(main.dynamic->outputs) : ArrayRef<std::optional<Range>>()))
     if (range)
       name("out", number, Symbol::Kind::Output, *range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);

@@ -88,8 +88,8 @@ static bool isDynamic(host::EntryOp entry) {
     return true;
   return entry
       .walk([](Operation *op) {
-        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp, host::ConstantOp,
-                                 host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
+        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp,
+                                 host::ConstantOp, host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
         return isFixed ? WalkResult::advance() : WalkResult::interrupt();
       })
       .wasInterrupted();
@@ -181,9 +181,8 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
       return failure();
     step.symbols.push_back(*number);
   }
-  func::FuncOp function = tile::functionFor(kernel, [&](StringRef symbol) {
-    return launch.symbolsOf(kernel).lookup(symbol).constant().value_or(0);
-  });
+  func::FuncOp function = tile::functionFor(
+      kernel, [&](StringRef symbol) { return launch.symbolsOf(kernel).lookup(symbol).constant().value_or(0); });
   step.kernel = function.getSymName().str();
   SymbolicInt extent = function->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
   FailureOr<int64_t> units = numberOf(launch, extent.substitute(launch.symbolsOf(function)));

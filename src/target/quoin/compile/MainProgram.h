@@ -35,10 +35,10 @@ struct Step {
   std::vector<Value> inputs, outputs;
   std::vector<int64_t> symbols;
   int64_t units = 0;
-  std::optional<Spot> scratch;     ///< one part, with its flags
-  std::string location;            ///< "node 'conv1'"
-  std::optional<Kernel> nests;     ///< what it computes, if nests can say that
-  std::string refusal;             ///< why the scalar core runs it; empty: the units do
+  std::optional<Spot> scratch; ///< one part, with its flags
+  std::string location;        ///< "node 'conv1'"
+  std::optional<Kernel> nests; ///< what it computes, if nests can say that
+  std::string refusal;         ///< why the scalar core runs it; empty: the units do
 };
 
 /// What code of main on the scalar core needs (runtime/scalar/Main.c): data decides sizes, or what runs next.
@@ -52,10 +52,10 @@ struct DynamicMain {
 struct MainProgram {
   std::optional<DynamicMain> dynamic; ///< then there are no steps
   std::vector<Step> steps;
-  std::vector<Range> inputs, outputs; ///< in the order of the entry's arguments
+  std::vector<Range> inputs, outputs;             ///< in the order of the entry's arguments
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
-  Range weights, arena, near; ///< near: the part of the arena that is in LLB
-  uint64_t end = 0; ///< of all of these
+  Range weights, arena, near;                     ///< near: the part of the arena that is in LLB
+  uint64_t end = 0;                               ///< of all of these
 };
 
 /// Errors: a diagnostic at the operation that a list of steps cannot have.

@@ -1,7 +1,7 @@
 //===- Maker.cpp - from a host program to a program for Quoin -------------===//
-#include "target/ProgramMaker.h"
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
+#include "target/ProgramMaker.h"
 #include "target/quoin/compile/Emitter.h"
 #include "target/quoin/compile/MainProgram.h"
 #include "target/quoin/compile/ReadKernel.h"
@@ -98,8 +98,8 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
   if (!program)
     return program.takeError();
   for (const target::WeightBlob &blob : parts.weights)
-    program->data.push_back({0, main.weights.byte + blob.offset,
-                             std::vector<uint8_t>(blob.bytes.begin(), blob.bytes.end())});
+    program->data.push_back(
+        {0, main.weights.byte + blob.offset, std::vector<uint8_t>(blob.bytes.begin(), blob.bytes.end())});
   program->tables = parts.tables;
   std::vector<uint8_t> object = writeObject(*program);
   std::error_code error;
@@ -119,10 +119,9 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
 namespace perpend::target {
 
 ProgramTools quoinMaker() {
-  return {[](const TargetInfo &target) -> std::unique_ptr<ProgramMaker> {
-            return std::make_unique<quoin::Maker>(target);
-          },
-          quoin::loadProgram};
+  return {
+      [](const TargetInfo &target) -> std::unique_ptr<ProgramMaker> { return std::make_unique<quoin::Maker>(target); },
+      quoin::loadProgram};
 }
 
 } // namespace perpend::target

@@ -1,8 +1,8 @@
 //===- Matrix.cpp - nests for the matrix unit -----------------------------===//
 //
-// A sum of products of two loads is a product of matrices along three of its loops: rows (m), which only the left operand
-// has, columns (n), which only the right one has, and the sum (k), which both have. The other loops are around it. The right
-// operand is the one whose loop is the innermost of the result.
+// A sum of products of two loads is a product of matrices along three of its loops: rows (m), which only the left
+// operand has, columns (n), which only the right one has, and the sum (k), which both have. The other loops are around
+// it. The right operand is the one whose loop is the innermost of the result.
 //
 //   loops that both operands and the result have, rows, columns
 //     loops of the sum
@@ -93,7 +93,8 @@ bool MatrixNest::findFactors() {
     return refuse("a product of computed values");
   left = {a->access, a->type};
   right = {b->access, b->type};
-  const bool areBytes = sizeOf(a->type) == 1 && sizeOf(b->type) == 1 && a->type != DType::Pred8 && b->type != DType::Pred8;
+  const bool areBytes =
+      sizeOf(a->type) == 1 && sizeOf(b->type) == 1 && a->type != DType::Pred8 && b->type != DType::Pred8;
   const bool isFloats = a->type == b->type && isFloat(a->type) && product.type == DType::F32;
   if (!isFloats && !(areBytes && product.type == DType::I32))
     return refuse("a product of types that the matrix unit does not take");
@@ -149,7 +150,8 @@ bool MatrixNest::assignLoops() {
 }
 
 static int64_t fractalsOf(int64_t rows, int64_t k, unsigned elementBytes) {
-  return static_cast<int64_t>(llvm::divideCeil(rows, fractalRows) * llvm::divideCeil(k * elementBytes, fractalRowBytes));
+  return static_cast<int64_t>(llvm::divideCeil(rows, fractalRows) *
+                              llvm::divideCeil(k * elementBytes, fractalRowBytes));
 }
 
 /// Into L0 and, with the result, into L1.
@@ -160,7 +162,8 @@ bool MatrixNest::fits(const std::array<int64_t, numAxes> &wanted) const {
   return fractalsOf(wanted[M], wanted[K], size) * int64_t{fractalBytes} <= static_cast<int64_t>(config.l0aBytes) &&
          fractalsOf(wanted[N], wanted[K], size) * int64_t{fractalBytes} <= static_cast<int64_t>(config.l0bBytes) &&
          tiles * int64_t{tileBytes} <= static_cast<int64_t>(config.l0cBytes) &&
-         bytes(wanted[M] * wanted[K]) + bytes(wanted[N] * wanted[K]) + static_cast<uint64_t>(wanted[M] * wanted[N]) * (nest.continues ? 8 : 4) + 128 <=
+         bytes(wanted[M] * wanted[K]) + bytes(wanted[N] * wanted[K]) +
+                 static_cast<uint64_t>(wanted[M] * wanted[N]) * (nest.continues ? 8 : 4) + 128 <=
              config.l1Bytes;
 }
 
@@ -194,7 +197,8 @@ std::optional<Operand> MatrixNest::farOperand(const Access &access, DType type, 
   for (unsigned loop : outer)
     if (access.strides[loop])
       advances.push_back({*loopNumbers[loop], access.strides[loop] * size});
-  return stream.operand(places[access.buffer].space, places[access.buffer].byte + static_cast<uint64_t>((access.base + offset) * size), advances);
+  return stream.operand(places[access.buffer].space,
+                        places[access.buffer].byte + static_cast<uint64_t>((access.base + offset) * size), advances);
 }
 
 /// Rows of the operand, as they lie in DDR, one behind the other.

@@ -7,8 +7,8 @@
 
 namespace perpend::quoin {
 
-/// Appends instructions that compute a nest that is a sum of products, from buffers in DDR at these bytes. Returns why that
-/// cannot be, and then appends nothing; empty: it is done.
+/// Appends instructions that compute a nest that is a sum of products, from buffers in DDR at these bytes. Returns why
+/// that cannot be, and then appends nothing; empty: it is done.
 std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
 
 } // namespace perpend::quoin

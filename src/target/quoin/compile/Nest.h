@@ -1,8 +1,8 @@
 //===- Nest.h - loops around one value, in numbers --------------*- C++ -*-===//
 //
-// What the units compute is a nest: loops whose extents are numbers, around one value, a tree of instructions on elements
-// whose addresses are affine. Blocks of the tile level whose addresses have divisions, or whose conditions depend on
-// iterators, become several nests without.
+// What the units compute is a nest: loops whose extents are numbers, around one value, a tree of instructions on
+// elements whose addresses are affine. Blocks of the tile level whose addresses have divisions, or whose conditions
+// depend on iterators, become several nests without.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_NEST_H
@@ -45,11 +45,11 @@ struct Access {
 struct Node {
   enum Kind { Load, Number, Apply } kind = Number;
   DType type = DType::None;
-  Access access;                          ///< of a load
-  double number = 0;                      ///< of a number
-  Opcode opcode = Opcode::mov;            ///< of an application, which is of `operands`
+  Access access;                           ///< of a load
+  double number = 0;                       ///< of a number
+  Opcode opcode = Opcode::mov;             ///< of an application, which is of `operands`
   llvm::SmallVector<unsigned, 3> operands; ///< earlier nodes
-  bool saturates = false, floors = false; ///< variants of cvt and of mod
+  bool saturates = false, floors = false;  ///< variants of cvt and of mod
 };
 
 struct Loop {
@@ -66,7 +66,7 @@ struct Nest {
   /// Of a reduction: the element becomes combine(element, value), from `initial` on.
   std::optional<Opcode> combine;
   double initial = 0;
-  bool continues = false; ///< from the element as it is on, in place of `initial`
+  bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
 };
 

@@ -38,7 +38,8 @@ unsigned BodyReader::addNode(Node node) {
 }
 
 std::optional<Affine> BodyReader::indexOf(mlir::Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value); argument && isa<tile::BlockOp>(argument.getOwner()->getParentOp()))
+  if (auto argument = dyn_cast<BlockArgument>(value);
+      argument && isa<tile::BlockOp>(argument.getOwner()->getParentOp()))
     return view.iterator(argument.getArgNumber());
   auto known = values.find(value);
   if (known == values.end())
@@ -134,7 +135,9 @@ bool BodyReader::visitCompare(Operation *op) {
   auto isLess = [&](const Affine &difference) { return view.isNegative(difference); };
   std::optional<bool> result;
   auto negate = [](std::optional<bool> value) { return value ? std::optional(!*value) : value; };
-  auto both = [](std::optional<bool> x, std::optional<bool> y) { return x && y ? std::optional(*x && *y) : std::nullopt; };
+  auto both = [](std::optional<bool> x, std::optional<bool> y) {
+    return x && y ? std::optional(*x && *y) : std::nullopt;
+  };
   using enum arith::CmpIPredicate;
   auto isUnsignedLess = [&](const Affine &x, const Affine &difference) -> std::optional<bool> {
     std::optional<bool> isNegative = view.isNegative(x);
@@ -143,15 +146,32 @@ bool BodyReader::visitCompare(Operation *op) {
     return isLess(difference);
   };
   switch (compare.getPredicate()) {
-  case slt: result = isLess(below); break;
-  case sge: result = negate(isLess(below)); break;
-  case sgt: result = isLess(above); break;
-  case sle: result = negate(isLess(above)); break;
-  case ult: result = isUnsignedLess(*a, below); break;
-  case uge: result = negate(isUnsignedLess(*a, below)); break;
-  case eq: result = both(negate(isLess(below)), negate(isLess(above))); break;
-  case ne: result = negate(both(negate(isLess(below)), negate(isLess(above)))); break;
-  default: break;
+  case slt:
+    result = isLess(below);
+    break;
+  case sge:
+    result = negate(isLess(below));
+    break;
+  case sgt:
+    result = isLess(above);
+    break;
+  case sle:
+    result = negate(isLess(above));
+    break;
+  case ult:
+    result = isUnsignedLess(*a, below);
+    break;
+  case uge:
+    result = negate(isUnsignedLess(*a, below));
+    break;
+  case eq:
+    result = both(negate(isLess(below)), negate(isLess(above)));
+    break;
+  case ne:
+    result = negate(both(negate(isLess(below)), negate(isLess(above))));
+    break;
+  default:
+    break;
   }
   if (!result)
     return refuse("a condition that no cut of the iterators decides");
@@ -250,31 +270,49 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
   if (auto floats = dyn_cast<arith::CmpFOp>(op)) {
     using enum arith::CmpFPredicate;
     switch (floats.getPredicate()) {
-    case OEQ: return compare(Opcode::ceq);
-    case UNE: return compare(Opcode::cne);
-    case OLT: return compare(Opcode::clt);
-    case OLE: return compare(Opcode::cle);
-    case OGT: return compare(Opcode::cgt);
-    case OGE: return compare(Opcode::cge);
-    case UGE: return negated(Opcode::clt);
-    case UGT: return negated(Opcode::cle);
-    case ULE: return negated(Opcode::cgt);
-    case ULT: return negated(Opcode::cge);
+    case OEQ:
+      return compare(Opcode::ceq);
+    case UNE:
+      return compare(Opcode::cne);
+    case OLT:
+      return compare(Opcode::clt);
+    case OLE:
+      return compare(Opcode::cle);
+    case OGT:
+      return compare(Opcode::cgt);
+    case OGE:
+      return compare(Opcode::cge);
+    case UGE:
+      return negated(Opcode::clt);
+    case UGT:
+      return negated(Opcode::cle);
+    case ULE:
+      return negated(Opcode::cgt);
+    case ULT:
+      return negated(Opcode::cge);
     case UNO:
       return floats.getLhs() == floats.getRhs() ? apply(op, Opcode::isnan, DType::Pred8, {floats.getLhs()})
                                                 : refuse("a comparison with NaN");
-    default: return refuse("a comparison that no unit has");
+    default:
+      return refuse("a comparison that no unit has");
     }
   }
   using enum arith::CmpIPredicate;
   switch (cast<arith::CmpIOp>(op).getPredicate()) {
-  case eq: return compare(Opcode::ceq);
-  case ne: return compare(Opcode::cne);
-  case slt: return compare(Opcode::clt);
-  case sle: return compare(Opcode::cle);
-  case sgt: return compare(Opcode::cgt);
-  case sge: return compare(Opcode::cge);
-  default: return refuse("a comparison of unsigned integers");
+  case eq:
+    return compare(Opcode::ceq);
+  case ne:
+    return compare(Opcode::cne);
+  case slt:
+    return compare(Opcode::clt);
+  case sle:
+    return compare(Opcode::cle);
+  case sgt:
+    return compare(Opcode::cgt);
+  case sge:
+    return compare(Opcode::cge);
+  default:
+    return refuse("a comparison of unsigned integers");
   }
 }
 
@@ -298,34 +336,33 @@ bool BodyReader::visitIndexArithmetic(Operation *op) {
 bool BodyReader::visitArithmetic(Operation *op) {
   if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())
     return visitIndexArithmetic(op);
-  std::optional<Opcode> opcode =
-      llvm::TypeSwitch<Operation *, std::optional<Opcode>>(op)
-          .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Opcode::add; })
-          .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Opcode::sub; })
-          .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Opcode::mul; })
-          .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Opcode::div; })
-          .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Opcode::max; })
-          .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Opcode::min; })
-          .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Opcode::mod; })
-          .Case([](arith::NegFOp) { return Opcode::neg; })
-          .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Opcode::abs; })
-          .Case([](math::SqrtOp) { return Opcode::sqrt; })
-          .Case([](math::RsqrtOp) { return Opcode::rsqrt; })
-          .Case([](math::ExpOp) { return Opcode::exp; })
-          .Case([](math::Exp2Op) { return Opcode::exp2; })
-          .Case([](math::LogOp) { return Opcode::ln; })
-          .Case([](math::Log2Op) { return Opcode::log2; })
-          .Case([](math::SinOp) { return Opcode::sin; })
-          .Case([](math::CosOp) { return Opcode::cos; })
-          .Case([](math::TanhOp) { return Opcode::tanh; })
-          .Case([](math::ErfOp) { return Opcode::erf; })
-          .Case([](math::FloorOp) { return Opcode::floor; })
-          .Case([](math::CeilOp) { return Opcode::ceil; })
-          .Case([](math::RoundEvenOp) { return Opcode::rne; })
-          .Case([](math::TruncOp) { return Opcode::trunc; })
-          .Case([](math::PowFOp) { return Opcode::pow; })
-          .Case([](math::FmaOp) { return Opcode::fma; })
-          .Default([](Operation *) { return std::nullopt; });
+  std::optional<Opcode> opcode = llvm::TypeSwitch<Operation *, std::optional<Opcode>>(op)
+                                     .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Opcode::add; })
+                                     .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Opcode::sub; })
+                                     .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Opcode::mul; })
+                                     .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Opcode::div; })
+                                     .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Opcode::max; })
+                                     .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Opcode::min; })
+                                     .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Opcode::mod; })
+                                     .Case([](arith::NegFOp) { return Opcode::neg; })
+                                     .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Opcode::abs; })
+                                     .Case([](math::SqrtOp) { return Opcode::sqrt; })
+                                     .Case([](math::RsqrtOp) { return Opcode::rsqrt; })
+                                     .Case([](math::ExpOp) { return Opcode::exp; })
+                                     .Case([](math::Exp2Op) { return Opcode::exp2; })
+                                     .Case([](math::LogOp) { return Opcode::ln; })
+                                     .Case([](math::Log2Op) { return Opcode::log2; })
+                                     .Case([](math::SinOp) { return Opcode::sin; })
+                                     .Case([](math::CosOp) { return Opcode::cos; })
+                                     .Case([](math::TanhOp) { return Opcode::tanh; })
+                                     .Case([](math::ErfOp) { return Opcode::erf; })
+                                     .Case([](math::FloorOp) { return Opcode::floor; })
+                                     .Case([](math::CeilOp) { return Opcode::ceil; })
+                                     .Case([](math::RoundEvenOp) { return Opcode::rne; })
+                                     .Case([](math::TruncOp) { return Opcode::trunc; })
+                                     .Case([](math::PowFOp) { return Opcode::pow; })
+                                     .Case([](math::FmaOp) { return Opcode::fma; })
+                                     .Default([](Operation *) { return std::nullopt; });
   if (!opcode)
     return refuse("no unit computes " + op->getName().getStringRef());
   SmallVector<mlir::Value> operands(op->getOperands());

@@ -157,8 +157,8 @@ bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &d
   const size_t before = kernel.nests.size();
   if (!addNest(block, reader, reader.stores[0], /*isBeginning=*/true))
     return false;
-  std::rotate(kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock), kernel.nests.begin() + static_cast<ptrdiff_t>(before),
-              kernel.nests.end());
+  std::rotate(kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock),
+              kernel.nests.begin() + static_cast<ptrdiff_t>(before), kernel.nests.end());
   return true;
 }
 

@@ -40,8 +40,9 @@ Expected<ScalarCode> linkScalarCode(ArrayRef<std::string> objects, ArrayRef<std:
   Expected<std::string> archive = target::runtimeFilePath("quoin/libperpend_scalar.a");
   if (!archive)
     return archive.takeError();
-  std::vector<std::string> arguments = {"-m", "elf64lriscv", "-static", "--gc-sections", "--build-id=none", "-e", "0",
-                                        "-T", script.str().str(), "-z", "max-page-size=4096", "--error-limit=20"};
+  std::vector<std::string> arguments = {
+      "-m", "elf64lriscv",      "-static", "--gc-sections",      "--build-id=none", "-e", "0",
+      "-T", script.str().str(), "-z",      "max-page-size=4096", "--error-limit=20"};
   for (const std::string &entry : entries)
     arguments.push_back("--undefined=" + entry);
   arguments.insert(arguments.end(), objects.begin(), objects.end());

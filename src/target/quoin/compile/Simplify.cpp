@@ -20,7 +20,8 @@ static void dropUnusedNodes(Nest &nest) {
     for (unsigned &operand : node.operands)
       operand = places[operand];
     auto isSame = [&](const Node &other) {
-      return node.kind == Node::Load && other.kind == Node::Load && node.access == other.access && node.type == other.type;
+      return node.kind == Node::Load && other.kind == Node::Load && node.access == other.access &&
+             node.type == other.type;
     };
     if (auto same = llvm::find_if(kept, isSame); same != kept.end()) {
       places[number] = static_cast<unsigned>(same - kept.begin());

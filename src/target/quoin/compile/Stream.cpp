@@ -55,9 +55,8 @@ std::optional<Operand> Stream::operand(Space space, uint64_t byte, llvm::ArrayRe
   if (wanted.empty())
     return operand;
   auto isSame = [&](const std::vector<Advance> &known) {
-    return llvm::equal(known, wanted, [](const Advance &a, const Advance &b) {
-      return a.loop == b.loop && a.bytes == b.bytes;
-    });
+    return llvm::equal(known, wanted,
+                       [](const Advance &a, const Advance &b) { return a.loop == b.loop && a.bytes == b.bytes; });
   };
   auto known = llvm::find_if(generators, isSame);
   if (known != generators.end())

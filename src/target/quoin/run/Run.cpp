@@ -1,5 +1,6 @@
 //===- Run.cpp - runs programs in the simulator ---------------------------===//
 #include "target/quoin/run/Run.h"
+#include "target/quoin/Counters.h"
 #include "target/quoin/Simulator.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -19,6 +20,7 @@ public:
   StringRef tables() const override { return program.tables; }
   std::string runner() const override { return "simulated: a program for " + program.config.name; }
   Error run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<target::ProgramOutput> outputs) override;
+  Expected<target::ProgramTimes> measure(ArrayRef<ArrayRef<char>> inputs) override;
 
 private:
   Expected<std::vector<uint64_t>> words(StringRef symbol);
@@ -33,7 +35,8 @@ private:
 
 Expected<std::vector<uint64_t>> SimulatedProgram::words(StringRef symbol) {
   std::vector<uint64_t> words(program.find(symbol)->sizeBytes / sizeof(uint64_t));
-  if (Error error = simulator->read(symbol, {reinterpret_cast<uint8_t *>(words.data()), words.size() * sizeof(uint64_t)}))
+  if (Error error =
+          simulator->read(symbol, {reinterpret_cast<uint8_t *>(words.data()), words.size() * sizeof(uint64_t)}))
     return std::move(error);
   return words;
 }
@@ -48,7 +51,8 @@ Error SimulatedProgram::readRecord() {
   const uint64_t at = (*record)[message] - scalarCodeBase;
   StringRef image(reinterpret_cast<const char *>(program.scalar.image.data()), program.scalar.image.size());
   auto [text, hint] = image.substr(at).split('\0').first.split('\n');
-  return createStringError(formatv("{0}, got {1}{2}{3}", text, static_cast<int64_t>((*record)[got]), hint.empty() ? "" : "\n", hint));
+  return createStringError(
+      formatv("{0}, got {1}{2}{3}", text, static_cast<int64_t>((*record)[got]), hint.empty() ? "" : "\n", hint));
 }
 
 Error SimulatedProgram::readExtents(MutableArrayRef<target::ProgramOutput> outputs) {
@@ -79,14 +83,33 @@ Error SimulatedProgram::readOutput(size_t number, target::ProgramOutput &output)
   return simulator->read("heap", place, (*growing)[2 * number] - scalarDdrBase - program.find("heap")->byte);
 }
 
-Error SimulatedProgram::run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<target::ProgramOutput> outputs) {
+/// Runs once.
+static Error runWith(Simulator &simulator, ArrayRef<ArrayRef<char>> inputs) {
   for (auto [number, input] : enumerate(inputs))
     if (!input.empty())
-      if (Error error = simulator->write(formatv("in{0}", number).str(),
-                                         {reinterpret_cast<const uint8_t *>(input.data()), input.size()}))
+      if (Error error = simulator.write(formatv("in{0}", number).str(),
+                                        {reinterpret_cast<const uint8_t *>(input.data()), input.size()}))
         return error;
-  if (std::optional<Trap> trap = simulator->run())
+  if (std::optional<Trap> trap = simulator.run())
     return createStringError(trap->toString());
+  return Error::success();
+}
+
+Expected<target::ProgramTimes> SimulatedProgram::measure(ArrayRef<ArrayRef<char>> inputs) {
+  SimulatorOptions options;
+  options.mode = SimulatorMode::Cycle;
+  Expected<std::unique_ptr<Simulator>> timed = Simulator::create(program, options);
+  if (!timed)
+    return timed.takeError();
+  if (Error error = runWith(**timed, inputs))
+    return std::move(error);
+  const Counters &counters = (*timed)->counters();
+  return target::ProgramTimes{reportText(counters, program), reportJson(counters, program)};
+}
+
+Error SimulatedProgram::run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<target::ProgramOutput> outputs) {
+  if (Error error = runWith(*simulator, inputs))
+    return error;
   if (program.find("record")) {
     if (Error error = readRecord())
       return error;
