@@ -12,7 +12,7 @@ set(flags --target=riscv64-unknown-elf -march=rv64imfd -mabi=lp64d -mno-relax -O
   -fdata-sections -fno-pic -mcmodel=medany -isystem ${PERPEND_SCALAR_LIBC}/include
   -I${PROJECT_SOURCE_DIR}/runtime/include)
 set(objects "")
-foreach(source scalar/Launch.c scalar/Main.c scalar/Multiply.c builtins/HalfConversions.cpp)
+foreach(source scalar/Launch.c scalar/Main.c scalar/Builtins.c builtins/HalfConversions.cpp)
   get_filename_component(name ${source} NAME_WE)
   set(compiler ${CMAKE_C_COMPILER})
   if(source MATCHES "cpp$")

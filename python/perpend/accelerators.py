@@ -24,7 +24,8 @@ def _dtype(name: str) -> np.dtype[Any]:
     import ml_dtypes
 
     named: Any = ml_dtypes.bfloat16 if name == "bf16" else getattr(ml_dtypes, name.replace("f8", "float8_", 1))
-    return np.dtype(named)
+    dtype: np.dtype[Any] = np.dtype(named)
+    return dtype
 
 
 class AcceleratorModel:

@@ -261,6 +261,7 @@ static void bindProgram(nb::module_ &module) {
   nb::class_<Report>(module, "Report", "What a compilation reports.")
       .def_ro("times", &Report::times)
       .def_ro("descriptor", &Report::descriptor)
+      .def_ro("units", &Report::units)
       .def_ro("artifact_bytes", &Report::artifactBytes)
       .def_ro("weights_bytes", &Report::weightsBytes)
       .def_ro("arena_bytes", &Report::arenaBytes)

@@ -322,6 +322,7 @@ bool compileModule(ModuleOp module, const std::string &path, const OptionValues 
   for (const PhaseTime &time : details.times)
     report.times.emplace_back(time.phase, time.seconds);
   report.descriptor = details.descriptor;
+  report.units = details.units;
   report.artifactBytes = details.artifactBytes;
   report.weightsBytes = details.weightsBytes;
   report.arenaBytes = details.arenaBytes;

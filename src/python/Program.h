@@ -52,6 +52,7 @@ struct Report {
   std::vector<std::string> warnings;
   std::vector<std::pair<std::string, double>> times;
   std::string descriptor;
+  std::vector<std::string> units; ///< of an accelerator's program: what its units compute, and what they do not
   uint64_t artifactBytes = 0, weightsBytes = 0;
   int64_t arenaBytes = -1;
   std::vector<std::shared_ptr<const char>> weights; ///< of an artifact that has none of its own: its user keeps them

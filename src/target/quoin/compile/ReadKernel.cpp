@@ -117,6 +117,8 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   nest.value = store.value;
   if (block.isReduction() && !isBeginning) {
     const Node &root = reader.nodes[store.value];
+    if (root.kind == Node::Load && reader.loads[store.value] == store.element)
+      return needsBeginning = true; // a border, where the element stays as it is
     std::optional<unsigned> value = combinedBy(reader, root, store.element);
     std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
     if (!value || !initial)

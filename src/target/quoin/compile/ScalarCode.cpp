@@ -15,14 +15,15 @@ using namespace llvm;
 
 namespace perpend::quoin {
 
-/// One read-only segment. Kernels keep their numbers on the stack or in buffers, so there is no data to write.
+/// One read-only segment. Kernels keep their numbers on the stack or in buffers, and functions of numbers only read their
+/// variables, so there is no data to write.
 static std::string scriptText() {
   return formatv(R"(SECTIONS {
   . = {0:x};
   .text : {{ *(.text .text.*) }
-  .rodata : {{ *(.rodata .rodata.* .srodata .srodata.* .data.rel.ro .data.rel.ro.* .got .got.plt) }
-  .data : {{ *(.data .data.* .sdata .sdata.* .bss .bss.* .sbss .sbss.* COMMON) }
-  ASSERT(SIZEOF(.data) == 0, "the scalar core has no memory for variables")
+  .rodata : {{ *(.rodata .rodata.* .srodata .srodata.* .data.rel.ro .data.rel.ro.* .data .data.* .sdata .sdata.* .got .got.plt) }
+  .bss : {{ *(.bss .bss.* .sbss .sbss.* COMMON) }
+  ASSERT(SIZEOF(.bss) == 0, "the scalar core has no memory for variables")
   /DISCARD/ : {{ *(.eh_frame .comment .riscv.attributes .note*) }
 }
 )",
