@@ -11,8 +11,8 @@ using perpend::support::SymbolicInt;
 namespace perpend::quoin {
 namespace {
 
-/// More boxes, or digits, are not worth it.
-constexpr size_t mostBoxes = 64, mostDigits = 12;
+/// More boxes, those that are cut included, or digits are not worth it.
+constexpr size_t mostBoxes = 512, mostDigits = 12;
 
 class KernelReader {
 public:
