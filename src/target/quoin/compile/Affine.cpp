@@ -81,6 +81,33 @@ std::optional<Affine> AffineView::floorOf(const Affine &value, int64_t divisor) 
   return quotient;
 }
 
+/// Cuts the longest digit where it begins or ceases to decide for all values of the others: the interior of an image
+/// stays whole. Where it decides nowhere, the shortest digit gets a box for its first value.
+void AffineView::refineCondition(const Affine &value) {
+  auto lengthOf = [&](unsigned digit) { return box[digit].end - box[digit].begin; };
+  unsigned longest = value.terms.begin()->first, shortest = longest;
+  for (auto [digit, coefficient] : value.terms) {
+    if (lengthOf(digit) > lengthOf(longest))
+      longest = digit;
+    if (lengthOf(digit) > 1 && (lengthOf(shortest) == 1 || lengthOf(digit) < lengthOf(shortest)))
+      shortest = digit;
+  }
+  Affine rest = value;
+  const int64_t step = value.terms.at(longest);
+  rest.terms.erase(longest);
+  auto [least, most] = rest.rangeIn(box);
+  auto stateAt = [&, least = least, most = most](int64_t at) {
+    return most + step * at < 0 ? -1 : least + step * at >= 0 ? 1 : 0;
+  };
+  for (int64_t at = box[longest].begin + 1; at < box[longest].end; ++at)
+    if (stateAt(at) != stateAt(box[longest].begin)) {
+      refinement = BoxCut{longest, at};
+      return;
+    }
+  if (lengthOf(shortest) > 1)
+    refinement = BoxCut{shortest, box[shortest].begin + 1};
+}
+
 std::optional<bool> AffineView::isNegative(const Affine &value) {
   auto [least, most] = value.rangeIn(box);
   if (most < 0)
@@ -89,17 +116,8 @@ std::optional<bool> AffineView::isNegative(const Affine &value) {
     return false;
   if (!std::holds_alternative<std::monostate>(refinement))
     return std::nullopt;
-  if (value.terms.size() != 1) { // one value of the shortest digit, until one digit decides
-    auto lengthOf = [&](unsigned digit) { return box[digit].end - box[digit].begin; };
-    std::optional<unsigned> shortest;
-    for (auto [digit, coefficient] : value.terms)
-      if (lengthOf(digit) > 1 && (!shortest || lengthOf(digit) < lengthOf(*shortest)))
-        shortest = digit;
-    if (shortest && lengthOf(*shortest) <= 16)
-      refinement = BoxCut{*shortest, box[*shortest].begin + 1};
-    if (value.terms.size() > 1 && shortest)
-      return std::nullopt;
-  }
+  if (value.terms.size() != 1)
+    return refineCondition(value), std::nullopt;
   auto [digit, coefficient] = *value.terms.begin();
   const bool first = value.base + coefficient * box[digit].begin < 0;
   for (int64_t at = box[digit].begin + 1; at < box[digit].end; ++at)

@@ -67,6 +67,7 @@ public:
 
 private:
   std::optional<Affine> floorOf(const Affine &value, int64_t divisor);
+  void refineCondition(const Affine &value);
   /// Makes the parts of an index that are no multiples of `divisor` smaller.
   void refine(const Affine &rest, int64_t divisor);
 };

@@ -1,5 +1,6 @@
 //===- Emitter.cpp - instructions for the steps of main -------------------===//
 #include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Stream.h"
 #include "target/quoin/compile/Vector.h"
@@ -14,6 +15,13 @@ using namespace llvm;
 namespace perpend::quoin {
 namespace {
 
+struct Core {
+  explicit Core(Program &program) : stream(program, instructions) {}
+
+  std::vector<Instruction> instructions;
+  Stream stream;
+};
+
 constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
                         mainFunction = "perpend_scalar_main", runFunction = "perpend_run",
                         sizesFunction = "perpend_sizes";
@@ -24,10 +32,11 @@ std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 
 class Emitter {
 public:
-  Emitter(MainProgram &main, const Config &config, ScalarCode scalar)
-      : main(main), stream(program, instructions), end(main.end) {
+  Emitter(MainProgram &main, const Config &config, ScalarCode scalar) : main(main), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
+    for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
+      cores.push_back(std::make_unique<Core>(program));
   }
   Expected<Program> emit();
 
@@ -37,6 +46,9 @@ private:
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
+  std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
+  /// No core goes on before all have done what they have been given.
+  void meet();
   void callKernel(const Step &step);
   void callMain(const DynamicMain &dynamic);
   Range reserve(StringRef name, uint64_t bytes);
@@ -48,10 +60,9 @@ private:
 
   MainProgram &main;
   Program program;
-  std::vector<Instruction> instructions;
-  Stream stream;
-  uint64_t end; ///< of DDR that is in use
-  Range locals; ///< what kernels keep between their nests, one after the other
+  std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
+  uint64_t end;                             ///< of DDR that is in use
+  Range locals;                             ///< what kernels keep between their nests, one after the other
 };
 
 } // namespace
@@ -102,13 +113,38 @@ void Emitter::call(StringRef function, ArrayRef<uint64_t> record) {
   call.opcode = Opcode::sc_call;
   call.axis = static_cast<uint32_t>(entryByte(function));
   call.dst() = {Space::DDR, 0, ownCore, place(record)};
-  stream.add(std::move(call));
+  cores.front()->stream.add(std::move(call));
+  meet();
+}
+
+void Emitter::meet() {
+  if (cores.size() == 1)
+    return;
+  for (const std::unique_ptr<Core> &core : cores)
+    core->stream.meet(maskTrailingOnes<uint32_t>(static_cast<unsigned>(cores.size())));
+}
+
+/// Parts for the cores, on the matrix unit or else on the vector unit.
+std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
+  const std::vector<Nest> parts = partsOf(simplified(nest), places, static_cast<unsigned>(cores.size()));
+  std::string problem;
+  for (auto [part, core] : zip(parts, cores)) {
+    problem = emitMatrixNest(part, places, program.config, core->stream);
+    if (!problem.empty())
+      problem = emitVectorNest(part, places, program.config, core->stream);
+    if (!problem.empty())
+      return nest.name + ": " + problem;
+  }
+  meet();
+  return "";
 }
 
 std::string Emitter::emitNests(const Step &step) {
   if (!step.nests)
     return step.refusal;
-  const size_t before = instructions.size();
+  SmallVector<size_t> before;
+  for (const std::unique_ptr<Core> &core : cores)
+    before.push_back(core->instructions.size());
   SmallVector<Spot> places;
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
@@ -119,23 +155,18 @@ std::string Emitter::emitNests(const Step &step) {
     next += bytesOf(buffer);
   }
   std::string problem;
-  for (const Nest &nest : step.nests->nests) {
-    const Nest simple = simplified(nest);
-    problem = emitMatrixNest(simple, places, program.config, stream);
-    if (!problem.empty())
-      problem = emitVectorNest(simple, *step.nests, places, program.config, stream);
-    if (!problem.empty()) {
-      problem = nest.name + ": " + problem;
+  for (const Nest &nest : step.nests->nests)
+    if (problem = emitNest(nest, places); !problem.empty())
       break;
-    }
-  }
   if (!problem.empty())
-    stream.abandon(before);
+    for (auto [core, count] : zip_equal(cores, before))
+      core->stream.abandon(count);
   return problem;
 }
 
 void Emitter::emitStep(Step &step) {
-  stream.setLocation(step.location);
+  for (const std::unique_ptr<Core> &core : cores)
+    core->stream.setLocation(step.location);
   if (step.kernel.empty())
     return call(copyFunction,
                 {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(), step.inputs[0].bytes()});
@@ -200,7 +231,7 @@ void Emitter::callMain(const DynamicMain &dynamic) {
                                   0};
   record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
                  addressOf(growing), 0, 0, addressOf(extents), 0});
-  stream.setLocation("main");
+  cores.front()->stream.setLocation("main");
   call(mainFunction, record);
   const Data &data = program.data.back();
   program.symbols.push_back({"record", Symbol::Kind::Scratch, Space::DDR, 0, data.byte, data.bytes.size()});
@@ -239,8 +270,10 @@ Expected<Program> Emitter::emit() {
     callMain(*main.dynamic);
   Instruction halt;
   halt.opcode = Opcode::halt;
-  stream.add(halt);
-  program.cores.push_back(std::move(instructions));
+  for (const std::unique_ptr<Core> &core : cores) {
+    core->stream.add(halt);
+    program.cores.push_back(std::move(core->instructions));
+  }
   if (end > program.config.ddrBytes)
     return createStringError(formatv("the program needs {0} bytes of DDR, {1} has {2}\nhint: compile a smaller model",
                                      end, program.config.name, program.config.ddrBytes));

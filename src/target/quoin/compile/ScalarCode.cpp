@@ -15,8 +15,8 @@ using namespace llvm;
 
 namespace perpend::quoin {
 
-/// One read-only segment. Kernels keep their numbers on the stack or in buffers, and functions of numbers only read their
-/// variables, so there is no data to write.
+/// One read-only segment. Kernels keep their numbers on the stack or in buffers, and functions of numbers only read
+/// their variables, so there is no data to write.
 static std::string scriptText() {
   return formatv(R"(SECTIONS {
   . = {0:x};

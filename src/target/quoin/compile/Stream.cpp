@@ -24,6 +24,15 @@ void Stream::add(Instruction instruction) {
   instructions.push_back(std::move(instruction));
 }
 
+void Stream::meet(uint32_t mask) {
+  fence();
+  Instruction barrier;
+  barrier.opcode = Opcode::bar;
+  barrier.mask = mask;
+  control(barrier);
+  unit.reset();
+}
+
 unsigned Stream::openLoop(uint64_t count) {
   Instruction loop;
   loop.opcode = Opcode::loop;

@@ -25,6 +25,9 @@ public:
   void setLocation(llvm::StringRef text) { location = locationIndex(program, text); }
   void add(Instruction instruction);
 
+  /// Waits until all cores of the mask have come here, and what they were given is done.
+  void meet(uint32_t mask);
+
   /// A loop inside of those that are open: its number, below numLoops.
   unsigned openLoop(uint64_t count);
   void closeLoop();

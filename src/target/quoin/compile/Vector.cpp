@@ -334,8 +334,7 @@ std::string VectorNest::emit() {
   return "";
 }
 
-std::string emitVectorNest(const Nest &nest, const Kernel &, ArrayRef<Spot> places, const Config &config,
-                           Stream &stream) {
+std::string emitVectorNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream) {
   return VectorNest(nest, places, config, stream).emit();
 }
 

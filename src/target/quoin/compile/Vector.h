@@ -9,8 +9,7 @@ namespace perpend::quoin {
 
 /// Appends instructions that compute the nest from buffers at these places. Returns why that cannot be, and then
 /// appends nothing; empty: it is done.
-std::string emitVectorNest(const Nest &nest, const Kernel &kernel, llvm::ArrayRef<Spot> places, const Config &config,
-                           Stream &stream);
+std::string emitVectorNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
 
 /// The nest without nodes that nobody uses, and with loops joined over which all addresses go on evenly.
 Nest simplified(Nest nest);

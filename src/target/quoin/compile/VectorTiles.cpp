@@ -109,8 +109,10 @@ bool VectorNest::planLoads() {
       return refuse("an operand that is read backwards");
     plans[number] = planOf(node.access);
     const LoadPlan &plan = plans[number];
-    if (plan.elements == 0 || plan.extents[0] > mostExtents[0])
-      return refuse("an operand whose elements lie in more than three directions");
+    if (plan.elements == 0 || llvm::any_of(llvm::zip_equal(plan.extents, mostExtents), [](const auto &extents) {
+          return std::get<0>(extents) > std::get<1>(extents);
+        }))
+      return refuse("an operand in more rows, or directions, than a load has");
   }
   return true;
 }

@@ -1,0 +1,66 @@
+//===- Cores.cpp - which core computes what -------------------------------===//
+#include "target/quoin/compile/Cores.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+namespace perpend::quoin {
+
+/// The unit of the race check, and of what DDR moves at once.
+constexpr int64_t lineBytes = 64;
+
+/// Iterations of a loop between which lines end; 0: the loop is no one to divide.
+static int64_t stepOf(const Nest &nest, unsigned loop, const Spot &place) {
+  const auto size = static_cast<int64_t>(sizeOf(nest.type));
+  const int64_t stride = nest.store.strides[loop] * size;
+  const auto base = static_cast<int64_t>(place.byte) + nest.store.base * size;
+  if (nest.loops[loop].isReduced || stride <= 0 || base % lineBytes)
+    return 0;
+  int64_t inner = size;
+  for (unsigned other = 0; other < nest.loops.size(); ++other) {
+    const int64_t distance = nest.store.strides[other] * size;
+    if (other == loop || distance == 0)
+      continue;
+    if (distance > stride && distance % lineBytes)
+      return 0;
+    if (distance <= stride)
+      inner += (nest.loops[other].extent - 1) * distance;
+  }
+  return inner <= stride ? lineBytes / std::gcd(stride, lineBytes) : 0;
+}
+
+static void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
+  nest.loops[loop].extent = end - begin;
+  nest.store.base += begin * nest.store.strides[loop];
+  for (Node &node : nest.nodes)
+    if (node.kind == Node::Load)
+      node.access.base += begin * node.access.strides[loop];
+}
+
+std::vector<Nest> partsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
+  const Spot &place = places[nest.store.buffer];
+  int64_t best = 1, chunk = 0;
+  unsigned chosen = 0;
+  for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+    const int64_t step = stepOf(nest, loop, place), extent = nest.loops[loop].extent;
+    if (step == 0)
+      continue;
+    const auto length = static_cast<int64_t>(
+        llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(extent), cores), static_cast<uint64_t>(step)));
+    if (const int64_t parts = (extent + length - 1) / length; parts > best) {
+      best = parts;
+      chunk = length;
+      chosen = loop;
+    }
+  }
+  std::vector<Nest> parts;
+  for (int64_t part = 0; part < best; ++part) {
+    parts.push_back(nest);
+    if (best > 1)
+      cut(parts.back(), chosen, part * chunk, std::min((part + 1) * chunk, nest.loops[chosen].extent));
+  }
+  return parts;
+}
+
+} // namespace perpend::quoin
