@@ -102,10 +102,10 @@ def test_rows_of_any_number(target: str, bits: int) -> None:
         compare(run, matrix, rows)
 
 
-def whole_rows(rows: int, depth: int) -> np.ndarray:
-    """Whole numbers with 127 in each row, which are their own quantised form."""
+def whole_rows(rows: int, depth: int, group: int) -> np.ndarray:
+    """Whole numbers with 127 in each group of each row, which are their own quantised form."""
     x = RANDOM.integers(-127, 128, (rows, depth)).astype(np.float32)
-    x[:, :1] = 127
+    x[:, ::group] = 127
     return x
 
 
@@ -118,7 +118,7 @@ def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int
     model, matrix = nbits("n", *shape, bits, zeros)
     run = perpend.compile(model, target=target, precision="int8")
     for rows in (0, 1, 2, 11, 40):
-        x = whole_rows(rows, matrix.shape[0])
+        x = whole_rows(rows, matrix.shape[0], shape[2])
         result = np.array(run(x))
         assert (np.abs(result - x.astype(np.float64) @ matrix) <= 2e-6 * (np.abs(x) @ np.abs(matrix)) + 1e-6).all()
         noise = RANDOM.uniform(-0.49, 0.49, x.shape).astype(np.float32) * (np.abs(x) < 127)
