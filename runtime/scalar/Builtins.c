@@ -18,3 +18,8 @@ unsigned char __atomic_exchange_1(volatile void *place, unsigned char value, int
   *flag = value;
   return old;
 }
+
+void __atomic_store_1(volatile void *place, unsigned char value, int order) {
+  (void)order;
+  *(volatile unsigned char *)place = value;
+}

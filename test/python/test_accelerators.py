@@ -100,6 +100,14 @@ def test_units_compute(name: str) -> None:
     assert expect(model_of(nodes, inputs, weights), inputs) == []
 
 
+def test_zeros_keep_their_sign() -> None:
+    a, b = np.array([4, -4, 4, -4], np.float32), np.array([2, 2, -2, -2], np.float32)
+    compiled = perpend.compile(model_of([node("Mod", "a b", fmod=0)], {"a": a, "b": b}), target="quoin:t1")
+    (got,) = compiled(a, b)
+    np.testing.assert_array_equal(np.signbit(got), [False, False, True, True])
+    assert compiled.report.units == ["the units run 1 of 1 kernels"]
+
+
 def test_the_scalar_core_runs_what_no_unit_does() -> None:
     inputs = {"x": RANDOM.standard_normal((4, 9))}
     (line,) = expect(model_of([node("Sin", "x", "s"), node("Floor", "s", "f"), node("Add", "f x")], inputs), inputs)

@@ -108,6 +108,8 @@ bool VectorNest::emitFill(const Place &place, DType type, double value, const st
   setStrides(fill, Dst, place);
   setExtents(fill, extents);
   setNumber(fill, type, value);
+  if (isFloat(type))
+    fill.setImm(1, -0.0f); // which leaves a first value of -0 as it is
   return add(std::move(fill));
 }
 
