@@ -89,6 +89,7 @@ private:
   }
   mlir::LogicalResult dump(const Phase &phase);
   void lowerMain();
+  mlir::LogicalResult checkProgramOptions();
   mlir::LogicalResult replaceModule(llvm::StringRef file);
   mlir::LogicalResult checkGiven(const Phase &last);
   mlir::LogicalResult readSchedules();

@@ -130,8 +130,29 @@ LogicalResult Compilation::prepareModule() {
   return checkOptions();
 }
 
+/// What a maker of programs does not get, or does not know.
+LogicalResult Compilation::checkProgramOptions() {
+  auto refuse = [&](const Twine &what, StringRef cure) {
+    return module.emitError("target '") << target.name << "': " << what << graph::Hint(cure.str());
+  };
+  if (options.checked)
+    return refuse("--checked is for code of processors", "the simulator checks each access");
+  if (!llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
+    return refuse("a program contains its weights, got --weights " + options.weights, "leave --weights out");
+  for (const Phase &phase : llvm::reverse(phases())) {
+    if (phase.after == &PhaseListener::afterKernelsAreMade)
+      break;
+    if (phase.name == first)
+      return refuse("a program is made from operators, and the compilation starts from '" + first + "'",
+                    "start from an earlier phase");
+  }
+  return success();
+}
+
 /// Checks the options that depend on the machine.
 LogicalResult Compilation::prepareMachine() {
+  if (maker && failed(checkProgramOptions()))
+    return failure();
   description.isChecked = options.checked;
   return failure((!options.intrinsics.empty() && failed(readIntrinsics())) ||
                  failed(checkPrecision(module, options.precision, target)) ||

@@ -182,6 +182,13 @@ def test_what_programs_cannot_have(tmp_path: Path) -> None:
     compiled = ["compile", path, "-o", tmp_path / "m.so", "--target"]
     assert "quoin has no configuration" in reject(*compiled, "quoin:t9", folder=tmp_path, code=USAGE_ERROR)
     assert "expected a name ending in .qn" in reject(*compiled, "quoin:t1", folder=tmp_path, code=USAGE_ERROR)
+    for option, value, reason in [("checked", True, "--checked is for"), ("weights", "beside", "contains its weights")]:
+        with pytest.raises(perpend.CompileError, match=reason):
+            perpend.compile(onnx.load(path), target="quoin:t1", **{option: value})
+    planned = tmp_path / "planned.mlir"
+    succeed("compile", path, "--target", "quoin:t1", "--stop-after", "plan", "-o", planned, folder=tmp_path)
+    text = reject("compile", planned, "--target", "quoin:t1", "-o", tmp_path / "m.qn", folder=tmp_path)
+    assert "the compilation starts from 'lower'" in text
     symbolic = onnx.load(path)
     symbolic.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"
     with pytest.raises(perpend.CompileError, match="the symbol 'n'"):
