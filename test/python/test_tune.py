@@ -159,10 +159,14 @@ class Enough(Exception):
 def test_an_exception_of_progress_ends_it(tmp_path: Path) -> None:
     """Once what was found is written."""
     best: dict[str, float] = {}
+    calls = 0
 
     def stop(step: Progress) -> None:
+        nonlocal calls
+        calls += 1
         if step.seconds < step.default_seconds and step.trials:
             best[step.kernel] = step.seconds
+        if best or calls == 20:  # a busy machine may find nothing faster
             raise Enough
 
     with pytest.raises(Enough):
