@@ -24,11 +24,13 @@ class Shape(NamedTuple):
     heads: int
     key_heads: int
     vocabulary: int = 32_000
+    architecture: str = "llama"  # qwen2: its first products have biases, and the embedding is the last matrix, too
 
 
 SHAPES = {
     "tiny": Shape(2, 64, 128, 4, 2, 512),
     "0.1B": Shape(12, 768, 2048, 12, 4),
+    "0.5B": Shape(24, 896, 4864, 14, 2, 151_936, "qwen2"),
     "1.1B": Shape(22, 2048, 5632, 32, 4),
 }
 MAGNITUDE = 0.02
@@ -53,24 +55,57 @@ def blocks(size: int, largest: int) -> Callable[[int, np.random.Generator], byte
     return make
 
 
-TYPES = {"bf16": bf16, "q8_0": blocks(32, 127), "q4_0": blocks(16, 8)}
+def halves(numbers: NDArray[np.float64]) -> NDArray[np.uint8]:
+    """The bytes of numbers as f16, [blocks, 2 for each]."""
+    return numbers.astype(np.float16).view(np.uint8)
+
+
+def q4_k(count: int, random: np.random.Generator) -> bytes:
+    """256 numbers in groups of 32: d, dmin, scales and offsets of six bits, numbers of four."""
+    data = random.integers(0, 256, (count // 256, 144), np.uint8)
+    scales = random.uniform(0.5, 1.5, (len(data), 1)) * (2 * MAGNITUDE / (8 * 32))
+    data[:, :4] = halves(scales * [1.0, 7.5])
+    return bytes(data.data)
+
+
+def q6_k(count: int, random: np.random.Generator) -> bytes:
+    """256 numbers of six bits in groups of 16, whose scales are signed bytes, and d."""
+    data = random.integers(0, 256, (count // 256, 210), np.uint8)
+    scales = random.uniform(0.5, 1.5, (len(data), 1)) * (2 * MAGNITUDE / (32 * 64))
+    data[:, 208:] = halves(scales)
+    return bytes(data.data)
+
+
+TYPES = {"bf16": bf16, "q8_0": blocks(32, 127), "q4_0": blocks(16, 8), "q4_k": q4_k, "q6_k": q6_k}
+MIXTURES = ("q4_k_m",)
+
+
+def type_of(kind: str, part: str, layer: int, layers: int) -> str:
+    """The type of one matrix. q4_k_m: as llama-quantize mixes them, q6_k where an error weighs more."""
+    if kind not in MIXTURES:
+        return kind
+    outer = layer < layers // 8 or layer >= 7 * layers // 8 or (layer - layers // 8) % 3 == 2
+    return "q6_k" if part == "output" or (part in ("attn_v", "ffn_down") and outer) else "q4_k"
 
 
 def metadata(shape: Shape) -> dict[str, Any]:
     words = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     kinds = [2, 3, 3, *[6] * 256]
     rest = shape.vocabulary - len(words)
+    settings = {
+        "vocab_size": shape.vocabulary,
+        "context_length": CONTEXT,
+        "embedding_length": shape.width,
+        "block_count": shape.layers,
+        "feed_forward_length": shape.inner,
+        "attention.head_count": shape.heads,
+        "attention.head_count_kv": shape.key_heads,
+        "attention.layer_norm_rms_epsilon": 1e-5,
+        "rope.dimension_count": shape.width // shape.heads,
+    }
     return {
-        "general.architecture": "llama",
-        "llama.vocab_size": shape.vocabulary,
-        "llama.context_length": CONTEXT,
-        "llama.embedding_length": shape.width,
-        "llama.block_count": shape.layers,
-        "llama.feed_forward_length": shape.inner,
-        "llama.attention.head_count": shape.heads,
-        "llama.attention.head_count_kv": shape.key_heads,
-        "llama.attention.layer_norm_rms_epsilon": 1e-5,
-        "llama.rope.dimension_count": shape.width // shape.heads,
+        "general.architecture": shape.architecture,
+        **{f"{shape.architecture}.{key}": value for key, value in settings.items()},
         "tokenizer.ggml.model": "llama",
         "tokenizer.ggml.tokens": words + [f"word{number}" for number in range(rest)],
         "tokenizer.ggml.scores": [0.0] * len(words) + [-1.0 - number for number in range(rest)],
@@ -84,8 +119,9 @@ def metadata(shape: Shape) -> dict[str, Any]:
 def write_checkpoint(name: str, folder: Path) -> Path:
     """Writes the checkpoint of a name, if it is not there yet. Errors: ValueError for another name."""
     shape_name, _, kind = name.rpartition("-")
-    if shape_name not in SHAPES or kind not in TYPES:
-        raise ValueError(f"expected SHAPE-TYPE, of {', '.join(SHAPES)} and {', '.join(TYPES)}, got '{name}'")
+    if shape_name not in SHAPES or kind not in (*TYPES, *MIXTURES):
+        kinds = ", ".join((*TYPES, *MIXTURES))
+        raise ValueError(f"expected SHAPE-TYPE, of {', '.join(SHAPES)} and {kinds}, got '{name}'")
     path = folder / f"{name}.gguf"
     if path.exists():
         return path
@@ -93,20 +129,25 @@ def write_checkpoint(name: str, folder: Path) -> Path:
     keys = shape.width // shape.heads * shape.key_heads
     tensors: dict[str, NDArray[Any] | Stored] = {}
 
-    def add(tensor: str, rows: int, columns: int) -> None:
-        tensors[f"{tensor}.weight"] = Stored(kind.upper(), (rows, columns), TYPES[kind](rows * columns, random))
+    def add(part: str, rows: int, columns: int, layer: int | None = None) -> None:
+        which = type_of(kind, part, layer or 0, shape.layers)
+        tensor = part if layer is None else f"blk.{layer}.{part}"
+        tensors[f"{tensor}.weight"] = Stored(which.upper(), (rows, columns), TYPES[which](rows * columns, random))
 
     add("token_embd", shape.vocabulary, shape.width)
     for layer in range(shape.layers):
         for part, rows in ("q", shape.width), ("k", keys), ("v", keys), ("output", shape.width):
-            add(f"blk.{layer}.attn_{part}", rows, shape.width)
-        add(f"blk.{layer}.ffn_gate", shape.inner, shape.width)
-        add(f"blk.{layer}.ffn_up", shape.inner, shape.width)
-        add(f"blk.{layer}.ffn_down", shape.width, shape.inner)
+            add(f"attn_{part}", rows, shape.width, layer)
+            if shape.architecture == "qwen2" and part != "output":
+                tensors[f"blk.{layer}.attn_{part}.bias"] = random.normal(0, MAGNITUDE, rows).astype(np.float32)
+        add("ffn_gate", shape.inner, shape.width, layer)
+        add("ffn_up", shape.inner, shape.width, layer)
+        add("ffn_down", shape.width, shape.inner, layer)
         for part in "attn", "ffn":
             tensors[f"blk.{layer}.{part}_norm.weight"] = np.ones(shape.width, np.float32)
     tensors["output_norm.weight"] = np.ones(shape.width, np.float32)
-    add("output", shape.vocabulary, shape.width)
+    if shape.architecture != "qwen2":
+        add("output", shape.vocabulary, shape.width)
     folder.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial")
     write_gguf(partial, metadata(shape), tensors)

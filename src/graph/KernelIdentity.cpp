@@ -8,6 +8,7 @@
 #include "graph/SubstituteSymbols.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 #include "llvm/ADT/StringExtras.h"

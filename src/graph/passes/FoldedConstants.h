@@ -12,13 +12,14 @@
 #include "graph/Graph.h"
 
 #include "mlir/IR/AsmState.h"
+#include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace perpend::graph {
 
-/// The constants that folding makes in this thread while it lives, of a module whose new constants no other one has, and
-/// those that it takes over.
+/// The constants that folding makes in this thread while it lives, of a module whose new constants no other one has,
+/// and those that it takes over.
 class FoldedConstants {
 public:
   FoldedConstants();
