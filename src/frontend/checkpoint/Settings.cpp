@@ -2,6 +2,7 @@
 
 #include "frontend/checkpoint/Settings.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 #include <cmath>
