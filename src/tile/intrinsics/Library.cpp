@@ -52,20 +52,55 @@ static LogicalResult checkContents(ModuleOp module, ArrayRef<std::shared_ptr<con
   return success();
 }
 
+/// If the function is a declaration with the entry `like`, replaces it by the description of the intrinsic that this
+/// names, with its strides; otherwise returns the function.
+static FailureOr<func::FuncOp> withDescription(func::FuncOp function,
+                                               llvm::function_ref<const Intrinsic *(StringRef)> find) {
+  auto entries = function->getAttrOfType<DictionaryAttr>(intrinsicAttribute);
+  Attribute like = entries ? entries.get("like") : Attribute();
+  if (!like)
+    return function;
+  auto name = dyn_cast<StringAttr>(like);
+  const Intrinsic *other = name ? find(name.getValue()) : nullptr;
+  if (!other || !function.isDeclaration() || function.getNumArguments() > 0)
+    return function.emitError("intrinsic '")
+           << function.getSymName()
+           << "': like: expected the name of an intrinsic before this one, and a function without "
+           << "arguments and body, got " << like << graph::Hint("docs/howto/add-an-intrinsic.md shows one");
+  NamedAttrList own(entries);
+  own.erase("like");
+  if (!own.get("strides"))
+    own.set("strides", other->description->getAttrOfType<DictionaryAttr>(intrinsicAttribute).get("strides"));
+  func::FuncOp description = other->description.clone();
+  description->setLoc(function.getLoc());
+  description.setSymName(function.getSymName());
+  description->setAttr(intrinsicAttribute, own.getDictionary(function.getContext()));
+  function->getBlock()->getOperations().insert(function->getIterator(), description);
+  function.erase();
+  return description;
+}
+
 LogicalResult IntrinsicLibrary::add(MLIRContext *context, StringRef file, StringRef text, const target::Machine *target,
                                     bool needsCode) {
   auto module = std::make_shared<OwningOpRef<ModuleOp>>(parseSourceString<ModuleOp>(text, context, file));
   if (!*module)
     return failure();
   SmallVector<std::shared_ptr<const Intrinsic>> read;
-  for (auto function : (*module)->getOps<func::FuncOp>()) {
-    if (!function->hasAttr(intrinsicAttribute))
+  auto findAny = [&](StringRef name) {
+    auto own = llvm::find_if(read, [&](const auto &intrinsic) { return intrinsic->name == name; });
+    return own == read.end() ? find(name) : own->get();
+  };
+  for (auto declared : llvm::make_early_inc_range((*module)->getOps<func::FuncOp>())) {
+    if (!declared->hasAttr(intrinsicAttribute))
       continue;
-    FailureOr<Intrinsic> intrinsic = readIntrinsic(function, target, needsCode);
+    FailureOr<func::FuncOp> function = withDescription(declared, findAny);
+    if (failed(function))
+      return failure();
+    FailureOr<Intrinsic> intrinsic = readIntrinsic(*function, target, needsCode);
     if (failed(intrinsic))
       return failure();
     if (find(intrinsic->name))
-      return function.emitError("intrinsic '")
+      return function->emitError("intrinsic '")
              << intrinsic->name << "': there is one of this name already" << graph::Hint("give it another name");
     read.push_back(std::make_shared<Intrinsic>(std::move(*intrinsic)));
   }
