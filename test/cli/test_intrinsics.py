@@ -120,6 +120,14 @@ def test_another_way_to_compute_the_same(product: Path) -> None:
     assert "intrinsic 'others': like: expected the name of an intrinsic before this one" in error and "hint: " in error
 
 
+@pytest.mark.parametrize("stored", ['["_", f16]', '["_", f64, "_"]', '["_", i8, "_"]', '["_", "_", f16]', "f16"])
+def test_types_that_cannot_be_stored(product: Path, stored: str) -> None:
+    """Too few entries, a wider type, one that is no float, one of the output, and no list."""
+    (product.parent / "columns.mlir").write_text(INTRINSIC + OTHER.replace("where =", f"stored = {stored}, where ="))
+    error = reject("check", product, *OPTIONS, folder=product.parent)
+    assert "intrinsic 'others': stored: expected for each buffer of 'columns' a narrower" in error and "hint: " in error
+
+
 def test_what_is_written_between_phases_names_it(product: Path) -> None:
     tiled(product, "-o", "tiled.mlir")
     restart = ["compile", "tiled.mlir", "-o", "p.so", "--start-from", "plan"]

@@ -77,6 +77,11 @@ Value ByteGroupCode::rowScale(Value group, Value row) {
   return builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(scales.buffer, index));
 }
 
+Value ByteGroupCode::columnScales(Value position, int64_t vector) {
+  Value stored = load(arguments.scales, position, vector, groups.scale);
+  return groups.scale == groups.real ? stored : builder.create<arith::ExtFOp>(real, stored);
+}
+
 Value ByteGroupCode::scaled(Value sums, Value rowScale, Value scale, Value total) {
   Value numbers = builder.create<arith::SIToFPOp>(real, sums);
   if (rowScale)

@@ -43,6 +43,8 @@ protected:
   mlir::Value numbersOf(mlir::Value words, int64_t plane, mlir::Value zeros);
   /// The scale of a row in a group, in all lanes; null: none.
   mlir::Value rowScale(mlir::Value group, mlir::Value row);
+  /// The scales of a vector's columns, from those of the group at a position.
+  mlir::Value columnScales(mlir::Value position, int64_t vector);
   /// Adds the sums of a group, times the scale of their row, if there is one, and that of each column, to the total.
   mlir::Value scaled(mlir::Value sums, mlir::Value rowScale, mlir::Value scale, mlir::Value total);
   /// The elements of words that memory delivers within its latency.

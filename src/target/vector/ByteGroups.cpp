@@ -104,7 +104,7 @@ Value ByteGroupEmitter::rowWord(Value index) {
 void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums) {
   Value first = add(bIndex, number * columns()), shared = splat(bytes, -GroupLayout::byteOffset);
-  prefetch(arguments.words.buffer, first, wordsAhead(), columns());
+  prefetch(arguments.words.buffer, first, wordsAhead(), columns(), /*cache=*/2);
   Values words;
   for (int64_t vector = 0; vector < block.vectors; ++vector)
     words.push_back(load(arguments.words, first, vector, groups.word));
@@ -165,7 +165,7 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange tot
     rowScales.push_back(rowScale(group, constant(row)));
   Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    Value scale = load(arguments.scales, position, vector, groups.real);
+    Value scale = columnScales(position, vector);
     for (int64_t row = 0; row < block.rows; ++row) {
       int64_t i = row * block.vectors + vector;
       Value index = block.holdsTotals ? Value() : sumIndex(constant(row), vector);

@@ -97,7 +97,7 @@ private:
   void emitProducts(int64_t turn, Value vector, Value group);
   void emitStore(int64_t turn);
   Value scaledSums(int64_t turn, Value i, Value scale, Value group, Value row, Value total);
-  Value columnScales(Value group, Value vector);
+  Value scalesOf(Value group, Value vector);
   void emitWhole(const Part &part, Value row, Value vector);
   void emitFewer(const Part &part, Value row, Value height, Value vector);
   void emitPrefetch(const Part &part, Value row);
@@ -223,9 +223,9 @@ void ByteTileEmitter::emitStore(int64_t turn) {
   emitTileMove(builder, tiles.store, turn, results[turn], constant(0), constant(lanes));
 }
 
-Value ByteTileEmitter::columnScales(Value group, Value vector) {
+Value ByteTileEmitter::scalesOf(Value group, Value vector) {
   Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
-  return load(arguments.scales, offset(position, vector, constant(lanes)), 0, groups.real);
+  return columnScales(offset(position, vector, constant(lanes)), 0);
 }
 
 /// Adds row i of the sums of a turn to its total.
@@ -242,7 +242,7 @@ void ByteTileEmitter::emitWhole(const Part &part, Value row, Value vector) {
     totals.push_back(builder.create<vector::LoadOp>(real, arguments.sums.buffer, indices.back()));
   }
   auto addGroup = [&](int64_t turn, Value group, ValueRange before) {
-    Value absolute = add(part.first, group), scale = columnScales(absolute, vector);
+    Value absolute = add(part.first, group), scale = scalesOf(absolute, vector);
     Values next;
     for (int64_t i = 0; i < tiles.rows; ++i)
       next.push_back(scaledSums(turn, constant(i), scale, absolute, row, before[i]));
@@ -283,7 +283,7 @@ void ByteTileEmitter::emitFewer(const Part &part, Value row, Value height, Value
   emitLoop(constant(0), part.count, 1, {}, [&](Value group, ValueRange) {
     emitProducts(0, vector, group);
     emitStore(0);
-    Value absolute = add(part.first, group), scale = columnScales(absolute, vector);
+    Value absolute = add(part.first, group), scale = scalesOf(absolute, vector);
     emitLoop(constant(0), height, 1, {}, [&](Value i, ValueRange) {
       Value index = offset(sumIndex(add(row, i), 0), vector, constant(lanes));
       Value total = builder.create<vector::LoadOp>(real, arguments.sums.buffer, index);

@@ -22,7 +22,9 @@
 //   }} { … }
 //
 // A declaration without arguments, whose attribute has `like = "other"`, computes what the intrinsic "other" computes,
-// in another way; it has the same strides unless it gives others.
+// in another way; it has the same strides unless it gives others. With `stored = ["_", f16, …]`, one entry for each
+// buffer, elements of that buffer are stored in the narrower type and widened when they are loaded; the other entries
+// are then those of "other", unless they are given.
 //
 // The symbols in its shapes are its parameters. Strides alone define a buffer's layout, so the operands of a matching
 // nest may have other shapes than the description's. The last buffer is the output. A buffer's scope names the memory

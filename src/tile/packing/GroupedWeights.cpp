@@ -285,7 +285,8 @@ bool GroupedWeights::fits(const GroupLayout &layout) const {
   bool hasFloats = zeros && isa<FloatType>(elementTypeOf(zeros->constant));
   bool isOfNumbers = zeros ? elementTypeOf(zeros->constant) == elementTypeOf(numbers.constant)
                            : centred == std::nearbyint(centred) && centred >= -most && centred < most;
-  return layout.real.isF32() && bits == layout.number.getIntOrFloatBitWidth() && hasZeros() == bool(layout.zero) &&
+  bool keepsScales = layout.scale == layout.real || (scales && elementTypeOf(scales->constant) == layout.scale);
+  return layout.real.isF32() && keepsScales && bits == layout.number.getIntOrFloatBitWidth() && hasZeros() == bool(layout.zero) &&
          (!hasZeros() || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
          (groupSize % layout.perWord == 0 || groupSize == depth);
 }
@@ -410,8 +411,8 @@ Value GroupPacker::ofGroups(const std::optional<Source> &source, double otherwis
 }
 
 Value GroupPacker::packScales() {
-  return ofGroups(weights.scales, weights.scale, layout.real, [&](OpBuilder &b, Location loc, Value scale) {
-    return graph::convert(b, loc, scale, scale.getType(), layout.real);
+  return ofGroups(weights.scales, weights.scale, layout.scale, [&](OpBuilder &b, Location loc, Value scale) {
+    return graph::convert(b, loc, scale, scale.getType(), layout.scale);
   });
 }
 
@@ -532,7 +533,7 @@ Value GroupedWeights::multiplyZeros(graph::Builder &builder, const ScaledBytes &
   Value wide = builder.cast(rows.numbers, builder.operations.getI32Type());
   Value sums = builder.cast(builder.reduce(graph::ReductionKind::Sum, wide, {2}, /*keepDims=*/false), real);
   GroupPacker packer(builder, *this, intrinsic, columns);
-  Value zeroPoints = graph::mul(builder, packer.packZeros(real), packer.packScales());
+  Value zeroPoints = graph::mul(builder, packer.packZeros(real), builder.cast(packer.packScales(), real));
   zeroPoints = builder.reshape(zeroPoints, {SymbolicInt(depth / groupSize), SymbolicInt(columns)});
   return builder.contract(graph::mul(builder, sums, rows.scales), zeroPoints, {}, {}, {1}, {0}, real);
 }

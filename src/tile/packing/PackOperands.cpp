@@ -154,13 +154,15 @@ static int64_t groupedPanel(int64_t columns, std::optional<int64_t> rows, const 
   return best;
 }
 
-/// The intrinsic that reads numbers of this form, and rows of floats or of bytes.
+/// The intrinsic that reads numbers of this form, and rows of floats or of bytes: the one with the narrowest scales.
 const Intrinsic *Packer::intrinsicFor(const GroupedWeights &weights, const ScaledBytes &left, bool isFloat) {
+  const Intrinsic *best = nullptr;
   for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
     if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights.fits(*intrinsic->groups) &&
-        intrinsic->groups->hasBytes() != isFloat && bool(intrinsic->groups->rowScale) == bool(left.scales))
-      return intrinsic.get();
-  return nullptr;
+        intrinsic->groups->hasBytes() != isFloat && bool(intrinsic->groups->rowScale) == bool(left.scales) &&
+        (!best || graph::bitWidth(intrinsic->groups->scale) < graph::bitWidth(best->groups->scale)))
+      best = intrinsic.get();
+  return best;
 }
 
 /// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null. Rows that bytes

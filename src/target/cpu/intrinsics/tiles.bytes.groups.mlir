@@ -44,6 +44,20 @@ func.func private @amx.i8.bytes.scales.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.scales.groups", unit = "tiles", where = #where_i8, features = #features,
                     cycles = #cycles_i8, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
 
+// The same with scales of columns that are stored as f16.
+func.func private @amx.i4.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i4.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @amx.i4.bytes.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i4.bytes.zeros.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @amx.i4.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i4.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @amx.i4.bytes.zeros.scales.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}
+func.func private @amx.i8.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i8.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @amx.i8.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "amx.i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+
 // The configuration of the eight tiles: the palette, bytes per row (from offset 16, two bytes each), and rows (from
 // offset 48). Tiles 4 and 5 have so many words in each row, tiles 6 and 7 so many rows.
 func.func private @amx.groups.configure(%rows: i8, %words: i8) {
