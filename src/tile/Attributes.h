@@ -69,8 +69,9 @@ inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
 /// List of strings, or of such lists, on a function that is the step of an intrinsic's emitter: the processor features
 /// that it requires.
 inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
-/// Integers, on a function: rows of the upper and lower registers that it configures on entry (intrinsics/Tiles.cpp).
-inline constexpr llvm::StringLiteral configuredRowsAttribute = "tile.configured_rows";
+/// Array, on a function that configures matrix registers on entry: the name of the configuring function and its two
+/// arguments (target/vector/TileRegisters.h).
+inline constexpr llvm::StringLiteral configuredAttribute = "tile.configured";
 /// String, an annotation of a block: the intrinsic that computes the block's contents.
 inline constexpr llvm::StringLiteral tensorizedAnnotation = "tensorized";
 

@@ -99,6 +99,37 @@ def test_a_schedule_uses_it(product: Path) -> None:
         assert "agree" in succeed("check", product, *OPTIONS, "--checked", *symbols, folder=product.parent)
 
 
+OTHER = """
+func.func private @others() attributes {
+  tile.intrinsic = {like = "columns", where = ["depth <= 4096"], cycles = "depth", implementation = @others.code}}
+"""
+
+
+def test_another_way_to_compute_the_same(product: Path) -> None:
+    """Its description is that of the intrinsic that it names; so it is compared with that, too."""
+    code = INTRINSIC[INTRINSIC.index("func.func private @columns.code") :].replace("@columns.code", "@others.code")
+    schedules = product.with_suffix(".schedules")
+    schedules.write_text(schedules.read_text().replace('"columns"', '"others"'))
+    (product.parent / "columns.mlir").write_text(INTRINSIC + OTHER + code)
+    succeed("check", product, *OPTIONS, folder=product.parent)
+    (product.parent / "columns.mlir").write_text(
+        INTRINSIC + OTHER + code.replace("vector.fma %x, %y", "vector.fma %y, %y")
+    )
+    error = reject("check", product, *OPTIONS, folder=product.parent)
+    assert "intrinsic 'others': its implementation does not compute what its description says" in error
+    (product.parent / "columns.mlir").write_text((OTHER + code).replace('"columns"', '"rows"'))
+    error = reject("check", product, *OPTIONS, folder=product.parent)
+    assert "intrinsic 'others': like: expected the name of an intrinsic before this one" in error and "hint: " in error
+
+
+@pytest.mark.parametrize("stored", ['["_", f16]', '["_", f64, "_"]', '["_", i8, "_"]', '["_", "_", f16]', "f16"])
+def test_types_that_cannot_be_stored(product: Path, stored: str) -> None:
+    """Too few entries, a wider type, one that is no float, one of the output, and no list."""
+    (product.parent / "columns.mlir").write_text(INTRINSIC + OTHER.replace("where =", f"stored = {stored}, where ="))
+    error = reject("check", product, *OPTIONS, folder=product.parent)
+    assert "intrinsic 'others': stored: expected for each buffer of 'columns' a narrower" in error and "hint: " in error
+
+
 def test_what_is_written_between_phases_names_it(product: Path) -> None:
     tiled(product, "-o", "tiled.mlir")
     restart = ["compile", "tiled.mlir", "-o", "p.so", "--start-from", "plan"]

@@ -161,3 +161,19 @@ def test_windows_and_other_odd_lengths(queries: int, keys: int, precision: str, 
     of both products or only of the first."""
     onnx.save(layer(queries, keys, 2, 32), tmp_path / "layer.onnx")
     assert "the outputs agree" in succeed("check", "layer.onnx", "--precision", precision, folder=tmp_path)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+def test_powers_of_softmax_are_not_subnormal(kind: type[np.floating[Any]]) -> None:
+    """A multiplication by each of them would take some hundred cycles."""
+    least = np.finfo(np.float64 if kind == np.float64 else np.float32).smallest_normal
+    x = np.array([np.log([1.0, 2 * least, least / 2, 1e-3]), [-np.inf, -np.inf, 1, 1], np.full(4, np.nan)]).astype(kind)
+    type_of_x = helper.np_dtype_to_tensor_dtype(np.dtype(kind))
+    values = [helper.make_tensor_value_info(name, type_of_x, ["n", 4]) for name in "xy"]
+    graph = helper.make_graph([helper.make_node("Softmax", ["x"], ["y"])], "rows", values[:1], values[1:])
+    result = np.asarray(perpend.compile(helper.make_model(graph))(x))
+    first = x[0].astype(np.float64)
+    expected = np.exp(first - np.logaddexp.reduce(first))
+    expected[2] = 0
+    np.testing.assert_allclose(result[0], expected.astype(kind), rtol=2e-3 if kind == np.float16 else 1e-5)
+    assert result[0, 2] == 0 and (result[1] == [0, 0, 0.5, 0.5]).all() and np.isnan(result[2]).all()

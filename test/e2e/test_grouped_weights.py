@@ -196,20 +196,46 @@ def test_dequantised_before_the_product(kind: int, bits: int, block: int, has_ze
     check(*dequantised(kind, bits, block, has_zeros), 3, "host", bits / 8 + 0.3)
 
 
-@pytest.mark.parametrize("has_zeros", [False, True])
-def test_dequantised_in_f16(has_zeros: bool) -> None:
-    """Scaled numbers are not rounded one by one, and weights stay as small as they are."""
-    model, _ = dequantised(TensorProto.UINT4, 4, 32, has_zeros)
+def dequantised_in_f16(bits: int, has_zeros: bool) -> tuple[onnx.ModelProto, np.ndarray]:
+    model, _ = dequantised(TensorProto.UINT4 if bits == 4 else TensorProto.UINT8, bits, 32, has_zeros)
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
     scales = numpy_helper.to_array(tensors["s"]).astype(np.float16)
     tensors["s"].CopyFrom(numpy_helper.from_array(scales, "s"))
     for value in (*model.graph.input, *model.graph.output):
         value.type.tensor_type.elem_type = TensorProto.FLOAT16
-    run = perpend.compile(model)
     numbers, zeros = (
         numpy_helper.to_array(tensors[name]).astype(np.float64) if name in tensors else 0.0 for name in "wz"
     )
-    matrix = (numbers - np.repeat(zeros, 32, 0) if has_zeros else numbers) * np.repeat(scales, 32, 0).astype(np.float64)
+    centred = numbers - np.repeat(zeros, 32, 0) if has_zeros else numbers
+    return model, centred * np.repeat(scales, 32, 0).astype(np.float64)
+
+
+@pytest.mark.parametrize("bits", [4, 8])
+@pytest.mark.parametrize("has_zeros", [False, True])
+@pytest.mark.parametrize(("target", "scale_bytes"), [("host", 2), ("x86-64-v3", 2), ("x86-64", 4)])
+def test_dequantised_in_f16(bits: int, has_zeros: bool, target: str, scale_bytes: int) -> None:
+    """Scaled numbers are not rounded one by one, and weights stay as small as they are, with their scales."""
+    model, matrix = dequantised_in_f16(bits, has_zeros)
+    run = perpend.compile(model, target=target)
     x = RANDOM.standard_normal((3, matrix.shape[0])).astype(np.float16)
-    np.testing.assert_allclose(run(x).astype(np.float64), x.astype(np.float64) @ matrix, rtol=2e-3, atol=2e-2)
-    assert run.report.weights_bytes < (4 / 8 + 0.3) * matrix.size
+    np.testing.assert_allclose(
+        run(x).astype(np.float64), x.astype(np.float64) @ matrix, rtol=2e-3, atol=2e-2 * 2 ** (bits - 4)
+    )
+    of_groups = scale_bytes + (1 if has_zeros else 0)
+    assert run.report.weights_bytes < (bits / 8 + of_groups / 32 + 0.01) * matrix.size
+
+
+@pytest.mark.parametrize("target", ["host", "alderlake"])
+def test_bytes_times_numbers_with_scales_of_f16(target: str) -> None:
+    model, matrix = dequantised_in_f16(4, has_zeros=False)
+    for value in (*model.graph.input, *model.graph.output):
+        value.type.tensor_type.elem_type = TensorProto.FLOAT
+    model.graph.node.insert(1, helper.make_node("Cast", ["m"], ["wide"], to=TensorProto.FLOAT))
+    model.graph.node[2].input[1] = "wide"
+    run = perpend.compile(model, target=target, precision="int8")
+    x = whole_rows(3, matrix.shape[0], 32)
+    result = np.array(run(x))
+    assert (np.abs(result - x.astype(np.float64) @ matrix) <= 2e-6 * (np.abs(x) @ np.abs(matrix)) + 1e-6).all()
+    noise = RANDOM.uniform(-0.49, 0.49, x.shape).astype(np.float32) * (np.abs(x) < 127)
+    assert np.array_equal(run(x + noise), result)
+    assert run.report.weights_bytes < (4 / 8 + 2 / 32 + 0.01) * matrix.size

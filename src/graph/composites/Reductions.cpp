@@ -72,6 +72,16 @@ static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
   return b.reshape(largest, shape);
 }
 
+/// The powers e^x, where subnormal ones are 0: each of those would cost a multiplication some hundred cycles, and a sum
+/// that is at least 1 does not notice them.
+static Value normalPowers(Builder &b, Value x) {
+  Value powers = applyComposite(b, "exp", x)[0];
+  auto type = cast<FloatType>(elementTypeOf(x));
+  APFloat least = APFloat::getSmallestNormalized(type.getFloatSemantics());
+  Value limit = b.scalar(std::log(least.convertToDouble()), type);
+  return where(b, call(b, "less", {x, limit}), b.scalar(0, type), powers);
+}
+
 Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
   if (!input)
     return {};
@@ -82,7 +92,7 @@ Value softmax(Builder &b, Value input, int64_t axis, bool isLogarithmic) {
     return {};
   Value x = toCompute(b, input);
   Value shifted = sub(b, x, exponentShift(b, x, dim));
-  Value power = shifted ? applyComposite(b, "exp", shifted)[0] : Value();
+  Value power = shifted ? normalPowers(b, shifted) : Value();
   Value total = b.reduce(ReductionKind::Sum, power, dim, true);
   if (!total)
     return {};

@@ -17,8 +17,8 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "target/vector/ByteGroupCode.h"
 #include "target/vector/Emitters.h"
-#include "target/vector/GroupCall.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,10 +34,8 @@ using namespace perpend::tile;
 
 namespace {
 
-/// Bytes of a word, and independent sums that keep two pipes busy.
-constexpr int64_t bytesOfWord = 4, minAccumulators = 10, mostSets = 4;
-/// Approximate latency of memory under full load.
-constexpr double secondsAhead = 230e-9;
+/// Independent sums that keep two pipes busy, and the most sets of them.
+constexpr int64_t minAccumulators = 10, mostSets = 4;
 
 /// The register allocation of a block.
 struct ByteBlock {
@@ -57,50 +55,24 @@ struct ByteBlock {
   int64_t sums() const { return (rows + 1) * vectors; }
 };
 
-class ByteGroupEmitter : BlockCode {
+class ByteGroupEmitter : ByteGroupCode {
 public:
   ByteGroupEmitter(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, ByteBlock block, GroupArguments arguments,
                    const target::Machine &target)
-      : BlockCode(builder, target), groups(*intrinsic.groups), block(block), arguments(arguments),
-        step(*stepFor(intrinsic, block.lanes, target)), real(VectorType::get(block.lanes, groups.real)),
-        sum(VectorType::get(block.lanes, builder.getI32Type())),
-        bytes(VectorType::get(block.lanes * bytesOfWord, builder.getI8Type())) {}
+      : ByteGroupCode(builder, intrinsic, block.lanes, block.vectors, arguments, target), block(block),
+        step(*stepFor(intrinsic, block.lanes, target)) {}
 
   void emit();
 
 private:
-  using Operand = GroupArguments::Operand;
-
-  Value splat(VectorType type, int64_t value) {
-    auto element = builder.getIntegerAttr(type.getElementType(), value);
-    return builder.create<arith::ConstantOp>(DenseElementsAttr::get(type, element));
-  }
-  Value load(const Operand &operand, Value position, int64_t vector, Type element) {
-    Value index = add(position, vector * block.lanes);
-    return builder.create<vector::LoadOp>(VectorType::get(block.lanes, element), operand.buffer, index);
-  }
-  Value sumIndex(int64_t row, int64_t vector) {
-    return add(add(arguments.sums.base, multiply(arguments.sums.stride, constant(row))), vector * block.lanes);
-  }
-  int64_t columns() const { return block.vectors * block.lanes; }
-  int64_t bits() const { return groups.number.getIntOrFloatBitWidth(); }
-  int64_t planes() const { return groups.perWord / bytesOfWord; }
-
   Value multiplyAdd(Value x, Value y, Value sums);
-  Values zerosOf(Value group);
-  Value numbersOf(Value words, int64_t plane, Value zeros);
   Value rowWord(Value index);
   void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums);
   Values emitDepth(Value group);
-  Value rowScale(Value group, int64_t row);
   Values emitGroup(Value group, ValueRange totals);
-  void emitPrefetch(Value bIndex);
 
-  const GroupLayout &groups;
   ByteBlock block;
-  GroupArguments arguments;
   const Intrinsic::Step &step;
-  VectorType real, sum, bytes;
 };
 } // namespace
 
@@ -120,34 +92,6 @@ Value ByteGroupEmitter::multiplyAdd(Value x, Value y, Value sums) {
   return result;
 }
 
-/// What numbersOf() subtracts from each byte: half of the numbers' range, and the zero point of its column.
-ByteGroupEmitter::Values ByteGroupEmitter::zerosOf(Value group) {
-  int64_t half = int64_t(1) << (bits() - 1);
-  if (!groups.zero)
-    return Values(block.vectors, bits() == 8 ? Value() : splat(bytes, half));
-  Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
-  Values vectors;
-  for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    Value zero = builder.create<arith::ExtSIOp>(sum, load(arguments.zeros, position, vector, groups.zero));
-    Value byte = builder.create<arith::AndIOp>(builder.create<arith::AddIOp>(zero, splat(sum, half)), splat(sum, 0xff));
-    Value everywhere = builder.create<arith::MulIOp>(byte, splat(sum, 0x01010101));
-    vectors.push_back(builder.create<vector::BitCastOp>(bytes, everywhere));
-  }
-  return vectors;
-}
-
-/// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as signed bytes, less their zero points. Flipping
-/// the highest bit of a number adds half of its range.
-Value ByteGroupEmitter::numbersOf(Value words, int64_t plane, Value zeros) {
-  if (bits() == 8)
-    return builder.create<vector::BitCastOp>(bytes, words);
-  if (plane > 0)
-    words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
-  int64_t mask = ((int64_t(1) << bits()) - 1) * 0x01010101, highest = (int64_t(1) << (bits() - 1)) * 0x01010101;
-  words = builder.create<arith::XOrIOp>(builder.create<arith::AndIOp>(words, splat(sum, mask)), splat(sum, highest));
-  return builder.create<arith::SubIOp>(builder.create<vector::BitCastOp>(bytes, words), zeros);
-}
-
 /// Four bytes of a row, in all lanes.
 Value ByteGroupEmitter::rowWord(Value index) {
   Value four =
@@ -156,17 +100,11 @@ Value ByteGroupEmitter::rowWord(Value index) {
   return builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word));
 }
 
-/// As far ahead as memory delivers within its latency.
-void ByteGroupEmitter::emitPrefetch(Value bIndex) {
-  auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
-  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes() / bytesOfWord, columns());
-}
-
 /// Adds the products of one word of each column, the `number`-th after the indices.
 void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums) {
   Value first = add(bIndex, number * columns()), shared = splat(bytes, -GroupLayout::byteOffset);
-  emitPrefetch(first);
+  prefetch(arguments.words.buffer, first, wordsAhead(), columns(), /*cache=*/2);
   Values words;
   for (int64_t vector = 0; vector < block.vectors; ++vector)
     words.push_back(load(arguments.words, first, vector, groups.word));
@@ -220,34 +158,21 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   return sums;
 }
 
-/// The scale of a row in a group, in all lanes; null: none.
-Value ByteGroupEmitter::rowScale(Value group, int64_t row) {
-  if (!groups.rowScale)
-    return {};
-  const Operand &scales = arguments.rowScales;
-  Value index = add(offset(scales.base, group, scales.outerStride), multiply(scales.stride, constant(row)));
-  return builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(scales.buffer, index));
-}
-
 /// Adds the group's sums times its scales to the totals, in registers if they are held there.
 ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange totals) {
   Values sums = emitDepth(group), rowScales;
   for (int64_t row = 0; row < block.rows; ++row)
-    rowScales.push_back(rowScale(group, row));
+    rowScales.push_back(rowScale(group, constant(row)));
   Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    Value scale = load(arguments.scales, position, vector, groups.real);
+    Value scale = columnScales(position, vector);
     for (int64_t row = 0; row < block.rows; ++row) {
       int64_t i = row * block.vectors + vector;
-      Value total = block.holdsTotals
-                        ? totals[i]
-                        : builder.create<vector::LoadOp>(real, arguments.sums.buffer, sumIndex(row, vector));
-      Value numbers = builder.create<arith::SIToFPOp>(real, sums[i]);
-      if (rowScales[row])
-        numbers = builder.create<arith::MulFOp>(numbers, rowScales[row]);
-      sums[i] = builder.create<vector::FMAOp>(scale, numbers, total);
-      if (!block.holdsTotals)
-        builder.create<vector::StoreOp>(sums[i], arguments.sums.buffer, sumIndex(row, vector));
+      Value index = block.holdsTotals ? Value() : sumIndex(constant(row), vector);
+      Value total = index ? builder.create<vector::LoadOp>(real, arguments.sums.buffer, index) : totals[i];
+      sums[i] = scaled(sums[i], rowScales[row], scale, total);
+      if (index)
+        builder.create<vector::StoreOp>(sums[i], arguments.sums.buffer, index);
     }
   }
   return block.holdsTotals ? sums : Values();
@@ -258,7 +183,7 @@ void ByteGroupEmitter::emit() {
     for (int64_t row = 0; row < block.rows; ++row)
       for (int64_t vector = 0; vector < block.vectors; ++vector)
         builder.create<vector::StoreOp>(value(row * block.vectors + vector), arguments.sums.buffer,
-                                        sumIndex(row, vector));
+                                        sumIndex(constant(row), vector));
   };
   Value zero = builder.create<arith::ConstantOp>(builder.getZeroAttr(real));
   Values totals(block.holdsTotals ? block.rows * block.vectors : 0, zero);
@@ -270,15 +195,8 @@ void ByteGroupEmitter::emit() {
     storeAll([&](int64_t i) { return totals[i]; });
 }
 
-/// Words of 32 bits, with numbers less than bytes or whole bytes without zero points, so that a byte holds a
-/// difference.
 static bool takesBytes(const Intrinsic &intrinsic) {
-  if (!GroupCall::takes(intrinsic))
-    return false;
-  const GroupLayout &groups = *intrinsic.groups;
-  bool fitsByte = groups.number.getIntOrFloatBitWidth() < 8 || !groups.zero;
-  return groups.hasBytes() && groups.isByBytes() && groups.word.isInteger(32) && groups.real.isF32() && fitsByte &&
-         (!groups.zero || groups.zero.isInteger(8)) && !intrinsic.steps.empty();
+  return ByteGroupCode::takes(intrinsic) && !intrinsic.steps.empty();
 }
 
 static LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {

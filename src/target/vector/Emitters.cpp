@@ -6,6 +6,6 @@ using namespace perpend;
 
 llvm::ArrayRef<const tile::Emitter *> tile::emitters() {
   static const Emitter *const list[] = {&target::registersEmitter, &target::groupsEmitter, &target::bytesEmitter,
-                                        &target::tilesEmitter};
+                                        &target::tilesEmitter, &target::byteTilesEmitter};
   return list;
 }

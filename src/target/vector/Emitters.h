@@ -19,6 +19,8 @@ extern const tile::Emitter groupsEmitter;
 extern const tile::Emitter bytesEmitter;
 /// Blocks of sums in matrix registers (Tiles.cpp).
 extern const tile::Emitter tilesEmitter;
+/// Sums of groups in matrix registers, for rows of bytes (ByteTiles.cpp).
+extern const tile::Emitter byteTilesEmitter;
 } // namespace perpend::target
 
 #endif

@@ -2,6 +2,7 @@
 
 #include "target/vector/GroupCall.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -55,6 +56,8 @@ GroupArguments GroupCall::argumentsOf(ValueRange values) {
   read(arguments.sums, false);
   arguments.depth = take();
   arguments.outer = take();
+  if (at < values.size())
+    arguments.count = take();
   return arguments;
 }
 
@@ -65,5 +68,45 @@ LogicalResult GroupCall::lower(StringRef prefix, EmitBlock emit) {
     return failure();
   replace(llvm::formatv("{0}_{1}_{2}x{3}", prefix, intrinsic.name, *rows, *cols).str(), operands(*buffers),
           [&](ImplicitLocOpBuilder &code, ValueRange arguments) { emit(code, argumentsOf(arguments), *rows, *cols); });
+  return success();
+}
+
+std::optional<int64_t> GroupCall::depth() { return getConstantIntValue(extent("depth")); }
+
+std::optional<int64_t> GroupCall::groupStride() { return getConstantIntValue(stride(0, 0)); }
+
+Value GroupCall::unknownRows() { return getConstantIntValue(rows()) ? Value() : rows(); }
+
+CallIntrinsicOp GroupCall::ofRows(OpBuilder &at, Value first, int64_t count) {
+  auto copy = cast<CallIntrinsicOp>(at.clone(*op));
+  Location loc = op.getLoc();
+  SymbolicInt rows = SymbolicInt::symbol(rowsParameter);
+  for (auto [buffer, base] : llvm::enumerate(op.getBases()))
+    for (auto [dim, extent] : llvm::enumerate(intrinsic.bufferType(buffer).extents())) {
+      if (extent != rows)
+        continue;
+      Value moved = at.createOrFold<arith::MulIOp>(loc, first, stride(buffer, dim));
+      copy->setOperand(copy.getBases().getBeginOperandIndex() + buffer,
+                       at.createOrFold<arith::AddIOp>(loc, base, moved));
+    }
+  auto parameter = llvm::find(intrinsic.parameters, rowsParameter) - intrinsic.parameters.begin();
+  copy->setOperand(copy.getExtents().getBeginOperandIndex() + parameter, at.create<arith::ConstantIndexOp>(loc, count));
+  copy->moveBefore(at.getInsertionBlock(), at.getInsertionPoint());
+  return copy;
+}
+
+LogicalResult GroupCall::lowerAnyRows(StringRef prefix, int64_t most, int64_t depth, ArrayRef<Attribute> attributes,
+                                      EmitRows emit) {
+  std::optional<int64_t> rows = getConstantIntValue(this->rows()), cols = getConstantIntValue(columns());
+  FailureOr<SmallVector<Value>> buffers = plainBuffers();
+  if (failed(buffers) || failed(check(rows.value_or(most), cols)))
+    return failure();
+  SmallVector<Value> all = operands(*buffers);
+  all.push_back(this->rows());
+  auto emitCode = [&](ImplicitLocOpBuilder &code, ValueRange arguments) { emit(code, argumentsOf(arguments), *cols); };
+  std::string name = llvm::formatv("{0}_{1}_{2}x{3}", prefix, intrinsic.name, depth, *cols);
+  func::FuncOp code = function(name, ValueRange(all).getTypes(), attributes, emitCode);
+  builder.create<func::CallOp>(op.getLoc(), code, all);
+  op.erase();
   return success();
 }

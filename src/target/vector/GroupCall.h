@@ -19,6 +19,7 @@ struct GroupArguments {
   };
   Operand rows, words, scales, zeros, rowScales, sums;
   mlir::Value depth, outer;
+  mlir::Value count; ///< of rows; null: the code has a constant number
 };
 
 class GroupCall : BlockCall {
@@ -32,6 +33,20 @@ public:
       llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, const GroupArguments &, int64_t rows, int64_t columns)>;
   /// Replaces the call by one of the block's function, whose name begins with `prefix`. Emits errors.
   mlir::LogicalResult lower(llvm::StringRef prefix, EmitBlock emit);
+
+  /// The number of words in a group, and the distance of a row's groups, if they are constant.
+  std::optional<int64_t> depth();
+  std::optional<int64_t> groupStride();
+  /// A copy of the call, at `builder`, for so many rows from `first` on.
+  tile::CallIntrinsicOp ofRows(mlir::OpBuilder &builder, mlir::Value first, int64_t count);
+  /// The number of rows, if it is not constant; or null.
+  mlir::Value unknownRows();
+
+  using EmitRows = llvm::function_ref<void(mlir::ImplicitLocOpBuilder &, const GroupArguments &, int64_t columns)>;
+  /// The same with any number of rows, `most` at most, and so many words in a group. The function gets LLVM attributes
+  /// (passthrough).
+  mlir::LogicalResult lowerAnyRows(llvm::StringRef prefix, int64_t most, int64_t depth,
+                                   llvm::ArrayRef<mlir::Attribute> attributes, EmitRows emit);
 
 private:
   bool hasZeros() { return bool(intrinsic.groups->zero); }

@@ -156,7 +156,7 @@ void GroupEmitter::emitProducts(ValueRange aIndices, Value place, ValueRange wor
 void GroupEmitter::emitPrefetch(Value bIndex) {
   int64_t wordBytes = groups.word.getIntOrFloatBitWidth() / 8;
   auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
-  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes() / wordBytes, columns());
+  prefetch(arguments.words.buffer, bIndex, lines * target.lineBytes() / wordBytes, columns(), /*cache=*/2);
 }
 
 //===----------------------------------------------------------------------===//
@@ -290,7 +290,9 @@ GroupEmitter::Values GroupEmitter::emitGroup(Value group, ValueRange totals) {
   Values sums = emitDepth(group), results;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     Value scale =
-        load(arguments.scales, vectorIndex(arguments.scales, positionIn(arguments.scales), vector), groups.real);
+        load(arguments.scales, vectorIndex(arguments.scales, positionIn(arguments.scales), vector), groups.scale);
+    if (groups.scale != groups.real)
+      scale = builder.create<arith::ExtFOp>(real, scale);
     for (int64_t row = 0; row < block.rows; ++row) {
       int64_t i = row * block.vectors + vector;
       Value total = block.holdsTotals ? totals[i] : load(arguments.sums, sumIndex(row, vector), groups.real);

@@ -7,10 +7,8 @@
 //        4      0      1
 //        5      2      3      sums
 //
-// Each step of a full block loads four registers and multiplies four pairs. The number of rows is arbitrary, but the
-// processor must be configured with the rows of its registers, which costs more than a step. So a kernel with such
-// calls configures them once on entry, for the rows of its first call, and again around calls with other rows; it
-// releases the registers at its end.
+// Each step of a full block loads four registers and multiplies four pairs. The number of rows is arbitrary; the
+// processor is configured for those of the first call, and again around calls with other rows (TileRegisters.h).
 //
 // The lower registers (2, 3 and 5) normally continue the rows of the upper ones. If the lines of an image have no more
 // rows than a register, they hold the next line instead: a single line would load as much of the panel for half of the
@@ -28,7 +26,7 @@
 
 #include "target/vector/Emitters.h"
 #include "target/vector/PanelCall.h"
-#include "tile/Attributes.h"
+#include "target/vector/TileRegisters.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -64,11 +62,6 @@ int64_t rowsOfBlock(int64_t inOne, std::optional<int64_t> rows) {
 /// Rows of the upper and of the lower registers; 0: there are no lower ones.
 struct RegisterRows {
   int64_t upper, lower;
-
-  /// Whether a block with these rows can run in a kernel configured for `configured`.
-  bool fit(RegisterRows configured) const {
-    return upper == configured.upper && (lower == 0 || lower == configured.lower);
-  }
 };
 
 /// The arguments of a block's function, plus the distance from the upper registers' rows to the lower ones' in the left
@@ -102,11 +95,9 @@ public:
 
 private:
   Value number(int64_t value) { return builder.create<arith::ConstantIntOp>(value, 8); }
-  Value asInteger(Value index) { return builder.create<arith::IndexCastOp>(builder.getI64Type(), index); }
   void emitStep(Value aBase, Value bBase);
   void emitPrefetchAhead(Value k);
   void emitMoves(const Intrinsic::Code &move);
-  void emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride);
   /// Visits the register of each sum.
   void forSums(function_ref<void(int64_t row, int64_t column, int64_t tile)> visit) {
     for (int64_t row = 0; row < block.down; ++row)
@@ -121,25 +112,16 @@ private:
   Value aDown, cDown;
 };
 
-/// Loads or stores a register, whose rows start at `position` and are `stride` elements apart.
-void TileBlockEmitter::emitMove(const Intrinsic::Code &move, int64_t tile, Value buffer, Value position, Value stride) {
-  Type element = cast<MemRefType>(buffer.getType()).getElementType();
-  Value address = asInteger(builder.create<memref::ExtractAlignedPointerAsIndexOp>(buffer));
-  auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  Value memory = builder.create<LLVM::IntToPtrOp>(pointer, address);
-  Value first = builder.create<LLVM::GEPOp>(pointer, element, memory, ValueRange(asInteger(position)));
-  Value bytes = multiply(stride, constant(element.getIntOrFloatBitWidth() / 8));
-  move.inlined(builder, {number(tile), first, asInteger(bytes)});
-}
-
 /// Emits a step, as deep as a register.
 void TileBlockEmitter::emitStep(Value aBase, Value bBase) {
   int64_t group = intrinsic.panels->group;
   Value bStride = constant(across * tiles.columns * group);
   for (int64_t column = 0; column < across; ++column)
-    emitMove(tiles.load, firstOfRight + column, arguments.b, add(bBase, column * tiles.columns * group), bStride);
+    emitTileMove(builder, tiles.load, firstOfRight + column, arguments.b, add(bBase, column * tiles.columns * group),
+                 bStride);
   for (int64_t row = 0; row < block.down; ++row)
-    emitMove(tiles.load, firstOfLeft + row, arguments.a, offset(aBase, constant(row), aDown), arguments.aStride);
+    emitTileMove(builder, tiles.load, firstOfLeft + row, arguments.a, offset(aBase, constant(row), aDown),
+                 arguments.aStride);
   forSums([&](int64_t row, int64_t column, int64_t tile) {
     tiles.multiply.inlined(builder, {number(tile), number(firstOfLeft + row), number(firstOfRight + column)});
   });
@@ -157,7 +139,7 @@ void TileBlockEmitter::emitPrefetchAhead(Value k) {
 void TileBlockEmitter::emitMoves(const Intrinsic::Code &move) {
   forSums([&](int64_t row, int64_t column, int64_t tile) {
     Value position = offset(arguments.cOffset, constant(row), cDown);
-    emitMove(move, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
+    emitTileMove(builder, move, tile, arguments.c, add(position, column * tiles.columns), arguments.cStride);
   });
 }
 
@@ -184,7 +166,8 @@ void TileBlockEmitter::emit() {
 class TileCall {
 public:
   TileCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target)
-      : op(op), intrinsic(intrinsic), tiles(*intrinsic.tiles), target(target), call(op, intrinsic) {}
+      : op(op), intrinsic(intrinsic), tiles(*intrinsic.tiles), target(target), call(op, intrinsic),
+        configuration(op, tiles) {}
 
   LogicalResult lower();
 
@@ -206,11 +189,8 @@ private:
   }
   /// Emits code that configures the number of rows.
   void emitConfiguration(OpBuilder &builder, Value rows);
-  void emitConfiguration(OpBuilder &builder, RegisterRows rows);
-  void emitConfiguration(OpBuilder &builder, Value upper, Value lower);
-  func::FuncOp configuration();
-  /// The rows that the kernel configures on entry.
-  RegisterRows configuredRows(RegisterRows rows);
+  /// Without lower registers, these get one row.
+  TileShapes shapesOf(RegisterRows rows) { return configuration.shapes(rows.upper, std::max<int64_t>(rows.lower, 1)); }
   void placeLower(OpBuilder &builder, bool isOfLines);
   void emitCall(OpBuilder &builder, TileBlock block, ValueRange operands);
   SmallVector<Value> operandsAt(OpBuilder &builder, Place place, Value depth);
@@ -218,13 +198,14 @@ private:
   void emitBlocks(OpBuilder &builder, Value count, TileBlock block, Value k, Value depth);
   void emitParts(OpBuilder &builder, Value count, int64_t down);
   void emitLines(OpBuilder &builder);
-  void emitRest(OpBuilder &builder, Value first, RegisterRows configured);
+  void emitRest(OpBuilder &builder, Value first, const TileShapes &configured);
 
   CallIntrinsicOp op;
   const Intrinsic &intrinsic;
   const Intrinsic::Tiles &tiles;
   const target::Machine &target;
   PanelCall call;
+  TileConfiguration configuration;
   SmallVector<Value> operands;
   /// Distance from the upper registers' rows to the lower ones', in the left operand and in the sums.
   Value aDown, cDown;
@@ -232,53 +213,13 @@ private:
   int64_t height = 0, across = 1;
 };
 
-/// One function for all intrinsics with this code.
-func::FuncOp TileCall::configuration() {
-  auto module = op->getParentOfType<ModuleOp>();
-  std::string name = ("tiles_" + tiles.configure.code.getSymName()).str();
-  if (auto existing = module.lookupSymbol<func::FuncOp>(name))
-    return existing;
-  func::FuncOp function = tiles.configure.code.clone();
-  function.setPrivate();
-  function.setSymName(name);
-  function->setAttr("llvm.linkage", LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal));
-  module.push_back(function);
-  return function;
-}
-
 /// Configures the upper and lower registers; without lower ones, these get one row.
 void TileCall::emitConfiguration(OpBuilder &builder, Value rows) {
   Location loc = op.getLoc();
   Value most = constant(builder, tiles.rows);
   Value left = builder.createOrFold<arith::SubIOp>(loc, rows, most);
-  emitConfiguration(builder, builder.createOrFold<arith::MinSIOp>(loc, rows, most),
-                    builder.createOrFold<arith::MaxSIOp>(loc, left, constant(builder, 1)));
-}
-
-void TileCall::emitConfiguration(OpBuilder &builder, RegisterRows rows) {
-  emitConfiguration(builder, constant(builder, rows.upper), constant(builder, std::max<int64_t>(rows.lower, 1)));
-}
-
-void TileCall::emitConfiguration(OpBuilder &builder, Value upper, Value lower) {
-  Location loc = op.getLoc();
-  Value parts[] = {upper, lower};
-  for (Value &part : parts)
-    part = builder.createOrFold<arith::IndexCastOp>(loc, builder.getI8Type(), part);
-  builder.create<func::CallOp>(loc, configuration(), parts);
-}
-
-RegisterRows TileCall::configuredRows(RegisterRows rows) {
-  auto kernel = op->getParentOfType<func::FuncOp>();
-  if (auto known = kernel->getAttrOfType<DenseI64ArrayAttr>(configuredRowsAttribute))
-    return {known[0], known[1]};
-  OpBuilder entry = OpBuilder::atBlockBegin(&kernel.getBody().front());
-  kernel->setAttr(configuredRowsAttribute, entry.getDenseI64ArrayAttr({rows.upper, rows.lower}));
-  emitConfiguration(entry, rows);
-  kernel.walk([&](func::ReturnOp end) {
-    OpBuilder builder(end);
-    tiles.release.inlined(builder, {});
-  });
-  return rows;
+  configuration.emit(builder, builder.createOrFold<arith::MinSIOp>(loc, rows, most),
+                     builder.createOrFold<arith::MaxSIOp>(loc, left, constant(builder, 1)));
 }
 
 /// The lower registers start one line below the upper ones, or where these end.
@@ -383,7 +324,7 @@ void TileCall::emitLines(OpBuilder &builder) {
 }
 
 /// Emits the remaining rows from `first` on, fewer than a block; nothing if their number is known to be 0.
-void TileCall::emitRest(OpBuilder &builder, Value first, RegisterRows configured) {
+void TileCall::emitRest(OpBuilder &builder, Value first, const TileShapes &configured) {
   Location loc = op.getLoc();
   Value rest = compute<arith::SubIOp>(builder, call.rows(), first);
   std::optional<int64_t> count = getConstantIntValue(rest);
@@ -406,7 +347,7 @@ void TileCall::emitRest(OpBuilder &builder, Value first, RegisterRows configured
     emitCall(high, {mostAlong, /*goesOn=*/false}, values);
     emitCall(low, {1, /*goesOn=*/false}, values);
   }
-  emitConfiguration(inner, configured);
+  configuration.emit(inner, configured);
 }
 
 LogicalResult TileCall::lower() {
@@ -423,10 +364,12 @@ LogicalResult TileCall::lower() {
   across = llvm::divideCeil(*columns, tiles.columns);
   OpBuilder builder(op);
   placeLower(builder, isOfLines);
-  RegisterRows wanted = isOfLines ? RegisterRows{height, height} : rowsOf(height), configured = configuredRows(wanted);
-  bool isOther = !wanted.fit(configured);
+  RegisterRows inRegisters = isOfLines ? RegisterRows{height, height} : rowsOf(height);
+  TileShapes wanted = shapesOf(inRegisters), configured = configuration.onEntry(wanted);
+  bool isOther = wanted.function != configured.function || wanted.first != configured.first ||
+                 (inRegisters.lower > 0 && wanted.second != configured.second);
   if (isOther)
-    emitConfiguration(builder, wanted);
+    configuration.emit(builder, wanted);
   Value rowsOfOne = constant(builder, height);
   Value count = compute<arith::DivSIOp>(builder, call.rows(), rowsOfOne);
   if (isOfLines)
@@ -434,7 +377,7 @@ LogicalResult TileCall::lower() {
   else
     emitParts(builder, count, registersFor(height));
   if (isOther)
-    emitConfiguration(builder, configured);
+    configuration.emit(builder, configured);
   emitRest(builder, compute<arith::MulIOp>(builder, count, rowsOfOne), configured);
   op.erase();
   return success();

@@ -28,3 +28,8 @@ int64_t perpend::tile::linesAtOnce(const Intrinsic &intrinsic) {
   const Emitter *emitter = findEmitter(intrinsic.emitter);
   return emitter ? emitter->linesAtOnce : 1;
 }
+
+bool perpend::tile::sharesUnpacking(const Intrinsic &intrinsic) {
+  const Emitter *emitter = findEmitter(intrinsic.emitter);
+  return emitter && emitter->sharesUnpacking;
+}

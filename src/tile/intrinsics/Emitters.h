@@ -34,6 +34,8 @@ struct Emitter {
   int64_t blocksAtOnce = 1;
   /// Lines of an image per call, if the conditions allow: each element of a panel is then loaded once for all of them.
   int64_t linesAtOnce = 1;
+  /// Whether the blocks of a call share the work of unpacking the right operand, so that a call should have several.
+  bool sharesUnpacking = false;
 };
 
 /// All emitters, which the targets define (src/target/vector). The first one's estimates of rows are those for
@@ -54,6 +56,7 @@ int64_t rowsAtOnce(const Intrinsic &intrinsic, int64_t panel, std::optional<int6
 
 int64_t blocksAtOnce(const Intrinsic &intrinsic);
 int64_t linesAtOnce(const Intrinsic &intrinsic);
+bool sharesUnpacking(const Intrinsic &intrinsic);
 } // namespace perpend::tile
 
 #endif

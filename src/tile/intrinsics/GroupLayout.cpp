@@ -26,7 +26,7 @@ private:
   bool readFactor(Value value);
   bool readNumber(Value value);
   bool isLoadOf(Value value, unsigned buffer) {
-    auto load = value.getDefiningOp<LoadOp>();
+    auto load = as<LoadOp>(value);
     return load && load.getBuffer() == block->getParentOfType<func::FuncOp>().getArgument(buffer);
   }
   template <typename Op> static Op as(Value value) { return value ? value.getDefiningOp<Op>() : Op(); }
@@ -69,8 +69,11 @@ bool GroupReader::readRow(Value value) {
 
 bool GroupReader::readFactor(Value value) {
   auto scaled = as<arith::MulFOp>(value);
-  if (!scaled || !isLoadOf(scaled.getRhs(), Scales))
+  auto widenedScale = scaled ? as<arith::ExtFOp>(scaled.getRhs()) : arith::ExtFOp();
+  Value scale = widenedScale ? widenedScale.getIn() : scaled ? scaled.getRhs() : Value();
+  if (!isLoadOf(scale, Scales))
     return false;
+  layout.scale = scale.getType();
   auto centred = as<arith::SubFOp>(scaled.getLhs());
   if (!centred)
     return readNumber(scaled.getLhs());

@@ -28,8 +28,10 @@ struct GroupLayout {
   llvm::SmallVector<int64_t> positions;
   /// Element type of a as it is stored.
   mlir::Type left;
-  /// Element types of a, s and the sums; of zero points, or null; and of the rows' scales, or null.
+  /// Element types of a and the sums; of zero points, or null; and of the rows' scales, or null.
   mlir::Type real, zero, rowScale;
+  /// Element type of s as it is stored, at most as wide.
+  mlir::Type scale;
   /// The factors of the product in the description, which is computed from its iterators and the loads of a and r, and
   /// of b, s and z.
   mlir::Value row, factor;

@@ -21,6 +21,11 @@
 //     tiles = {…}                    or on functions that operate matrix registers
 //   }} { … }
 //
+// A declaration without arguments, whose attribute has `like = "other"`, computes what the intrinsic "other" computes,
+// in another way; it has the same strides unless it gives others. With `stored = ["_", f16, …]`, one entry for each
+// buffer, elements of that buffer are stored in the narrower type and widened when they are loaded; the other entries
+// are then those of "other", unless they are given.
+//
 // The symbols in its shapes are its parameters. Strides alone define a buffer's layout, so the operands of a matching
 // nest may have other shapes than the description's. The last buffer is the output. A buffer's scope names the memory
 // of the target in which it must lie; without one it is in the memory of the kernel's caller, or local.
@@ -47,7 +52,9 @@
 //
 //   tiles = {rows = 16, columns = 16, configure = @rows, release = @end, zero = @zero, load = @load, store = @store,
 //            multiply = @multiply}
-//   func.func private @rows(%upper: i8, %lower: i8) { … }    sets the rows of registers 0, 1, 4 and of 2, 3, 5
+//   func.func private @rows(%upper: i8, %lower: i8) { … }    sets the rows of registers 0, 1, 4 and of 2, 3, 5; for
+//   numbers
+//                                    in groups, the rows of registers 0 to 5, and the words in those of 4 and 5
 //   func.func private @load(%tile: i8, %address: !llvm.ptr, %stride: i64) { … }       store likewise
 //   func.func private @multiply(%sums: i8, %left: i8, %right: i8) { … }
 //

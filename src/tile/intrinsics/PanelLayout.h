@@ -22,11 +22,12 @@ struct Intrinsic;
 
 /// Extents of a product: rows, columns, and elements of the sum. If the sum also runs over a window, `depth` is that of
 /// one position, and `windows` counts the dimensions that are not contiguous in the operands. If rows are those of a
-/// line of an image, `lines` counts the lines.
+/// line of an image, `lines` counts the lines. `sums`: all extents of the sum, if they are known.
 struct ProductExtents {
   SymbolicInt rows, columns, depth;
   unsigned windows = 0;
   int64_t lines = 1;
+  Shape sums = {};
 };
 
 struct PanelLayout {

@@ -282,12 +282,12 @@ int64_t GroupedWeights::zeroShift() const {
 bool GroupedWeights::fits(const GroupLayout &layout) const {
   unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
   double centred = zero - double(zeroShift()), most = std::exp2(bits - 1);
-  bool hasZeros = zeros || zero != double(zeroShift());
   bool hasFloats = zeros && isa<FloatType>(elementTypeOf(zeros->constant));
   bool isOfNumbers = zeros ? elementTypeOf(zeros->constant) == elementTypeOf(numbers.constant)
                            : centred == std::nearbyint(centred) && centred >= -most && centred < most;
-  return layout.real.isF32() && bits == layout.number.getIntOrFloatBitWidth() && hasZeros == bool(layout.zero) &&
-         (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
+  bool keepsScales = layout.scale == layout.real || (scales && elementTypeOf(scales->constant) == layout.scale);
+  return layout.real.isF32() && keepsScales && bits == layout.number.getIntOrFloatBitWidth() && hasZeros() == bool(layout.zero) &&
+         (!hasZeros() || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
          (groupSize % layout.perWord == 0 || groupSize == depth);
 }
 
@@ -305,6 +305,9 @@ public:
         words(llvm::divideCeil(weights.groupSize, layout.perWord)) {}
 
   Value multiply(ScaledBytes operand);
+  /// [panel, group, column].
+  Value packScales();
+  Value packZeros(Type type);
 
 private:
   using Source = GroupedWeights::Source;
@@ -335,8 +338,6 @@ private:
     return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);
   }
   Value packWords();
-  Value packScales();
-  Value packZeros();
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, Value)>;
   Value ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert);
   Value decoded(Value packed, Value scales, Value zeros);
@@ -410,16 +411,15 @@ Value GroupPacker::ofGroups(const std::optional<Source> &source, double otherwis
 }
 
 Value GroupPacker::packScales() {
-  return ofGroups(weights.scales, weights.scale, layout.real, [&](OpBuilder &b, Location loc, Value scale) {
-    return graph::convert(b, loc, scale, scale.getType(), layout.real);
+  return ofGroups(weights.scales, weights.scale, layout.scale, [&](OpBuilder &b, Location loc, Value scale) {
+    return graph::convert(b, loc, scale, scale.getType(), layout.scale);
   });
 }
 
-Value GroupPacker::packZeros() {
+Value GroupPacker::packZeros(Type type) {
   double shift = static_cast<double>(weights.zeroShift());
-  return ofGroups(weights.zeros, weights.zero - shift, layout.zero, [&](OpBuilder &b, Location loc, Value zero) {
-    Type type = elementTypeOf(weights.zeros->constant);
-    graph::Scalar wide(b, loc, graph::convert(b, loc, zero, type, layout.zero));
+  return ofGroups(weights.zeros, weights.zero - shift, type, [&](OpBuilder &b, Location loc, Value zero) {
+    graph::Scalar wide(b, loc, graph::convert(b, loc, zero, elementTypeOf(weights.zeros->constant), type));
     return (wide - shift).value;
   });
 }
@@ -502,7 +502,7 @@ Value GroupPacker::multiply(ScaledBytes operand) {
     leftDims.push_back(3);
     rightDims.push_back(4);
   }
-  Value right = decoded(packWords(), packScales(), layout.zero ? packZeros() : Value());
+  Value right = decoded(packWords(), packScales(), layout.zero ? packZeros(layout.zero) : Value());
   rows = builder.reshape(rows, left);
   if (layout.hasBytes())
     rows = floatsOf(rows, operand.scales);
@@ -516,4 +516,24 @@ Value GroupPacker::multiply(ScaledBytes operand) {
 Value GroupedWeights::multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
                                int64_t panelColumns) const {
   return GroupPacker(builder, *this, intrinsic, panelColumns).multiply(rows);
+}
+
+GroupedWeights GroupedWeights::withoutZeros() const {
+  GroupedWeights numbersAlone = *this;
+  numbersAlone.zeros.reset();
+  numbersAlone.zero = double(zeroShift());
+  return numbersAlone;
+}
+
+Value GroupedWeights::multiplyZeros(graph::Builder &builder, const ScaledBytes &rows,
+                                    const Intrinsic &intrinsic) const {
+  if (!hasZeros())
+    return {};
+  Type real = builder.f32();
+  Value wide = builder.cast(rows.numbers, builder.operations.getI32Type());
+  Value sums = builder.cast(builder.reduce(graph::ReductionKind::Sum, wide, {2}, /*keepDims=*/false), real);
+  GroupPacker packer(builder, *this, intrinsic, columns);
+  Value zeroPoints = graph::mul(builder, packer.packZeros(real), builder.cast(packer.packScales(), real));
+  zeroPoints = builder.reshape(zeroPoints, {SymbolicInt(depth / groupSize), SymbolicInt(columns)});
+  return builder.contract(graph::mul(builder, sums, rows.scales), zeroPoints, {}, {}, {1}, {0}, real);
 }

@@ -6,6 +6,11 @@
 //
 //   contract(x, (q - z) * s)  =>  contract(x : [m, o, k, e], generate(words, scales, zeros) : [p, o, k, c, e])
 //
+// Rows of bytes are multiplied by bytes. Where a byte does not hold q - z, the zero points are a product of their own,
+// of one element for each group:
+//
+//   contract(x, (q - z) * s)  =>  contract(x, q * s) - contract(sums of the groups of x, z * s)
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_PACKING_GROUPEDWEIGHTS_H
@@ -43,6 +48,12 @@ struct GroupedWeights {
   /// reads bytes, rows are of i8, and may have scales.
   mlir::Value multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
                        int64_t panelColumns) const;
+  /// The matrix of the numbers themselves, from the middle of their range on.
+  GroupedWeights withoutZeros() const;
+  /// What the zero points take from the product withoutZeros(): the sums of the groups of rows, which have scales,
+  /// times the zero points times their scales. Null if there are no zero points. `intrinsic` is that of the other
+  /// product.
+  mlir::Value multiplyZeros(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic) const;
   /// Whether groups are consecutive and equally long, so that each row may have a scale for each.
   bool hasWholeGroups() const { return order.empty() && depth % groupSize == 0; }
 
@@ -50,6 +61,7 @@ private:
   friend class GroupPacker;
   /// Zero points of unsigned numbers are reduced by half of the range, because the numbers are stored as signed.
   int64_t zeroShift() const;
+  bool hasZeros() const { return zeros || zero != double(zeroShift()); }
 };
 } // namespace perpend::tile
 

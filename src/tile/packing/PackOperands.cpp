@@ -20,10 +20,10 @@
 #include "graph/ElementTypes.h"
 #include "graph/Rows.h"
 #include "graph/States.h"
+#include "graph/composites/Formulas.h"
 #include "tile/ir/Tile.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/packing/FewRows.h"
-#include "tile/packing/GroupedWeights.h"
 #include "tile/packing/Packer.h"
 #include "tile/passes/Passes.h"
 
@@ -154,8 +154,19 @@ static int64_t groupedPanel(int64_t columns, std::optional<int64_t> rows, const 
   return best;
 }
 
+/// The intrinsic that reads numbers of this form, and rows of floats or of bytes: the one with the narrowest scales.
+const Intrinsic *Packer::intrinsicFor(const GroupedWeights &weights, const ScaledBytes &left, bool isFloat) {
+  const Intrinsic *best = nullptr;
+  for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
+    if (intrinsic->groups && intrinsic->missingOn(target).empty() && weights.fits(*intrinsic->groups) &&
+        intrinsic->groups->hasBytes() != isFloat && bool(intrinsic->groups->rowScale) == bool(left.scales) &&
+        (!best || graph::bitWidth(intrinsic->groups->scale) < graph::bitWidth(best->groups->scale)))
+      best = intrinsic.get();
+  return best;
+}
+
 /// The product of rows with a constant matrix of grouped numbers, if an intrinsic reads them; or null. Rows that bytes
-/// were converted to are read as these.
+/// were converted to are read as these; zero points are then a product of their own where no intrinsic has them.
 Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
   std::optional<GroupedWeights> weights =
       sum.isF32() && graph::tensorTypeOf(rows).getElementType() == sum ? GroupedWeights::of(matrix) : std::nullopt;
@@ -168,12 +179,21 @@ Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
     operands.push_back(bytesBehindScales(rows, weights->groupSize));
   operands.push_back({bytesBehindFloats(builder, rows), {}});
   operands.push_back({rows, {}});
-  for (const ScaledBytes &left : operands)
-    for (const auto &intrinsic : IntrinsicLibrary::of(sum.getContext()).list())
-      if (left.numbers && intrinsic->groups && intrinsic->missingOn(target).empty() &&
-          weights->fits(*intrinsic->groups) && intrinsic->groups->hasBytes() == (left.numbers != rows) &&
-          bool(intrinsic->groups->rowScale) == bool(left.scales))
-        return weights->multiply(builder, left, *intrinsic, groupedPanel(weights->columns, count, target));
+  int64_t panel = groupedPanel(weights->columns, count, target);
+  for (const ScaledBytes &left : operands) {
+    if (!left.numbers)
+      continue;
+    bool isFloat = left.numbers == rows;
+    if (const Intrinsic *intrinsic = intrinsicFor(*weights, left, isFloat))
+      return weights->multiply(builder, left, *intrinsic, panel);
+    GroupedWeights numbers = weights->withoutZeros();
+    if (const Intrinsic *intrinsic = left.scales ? intrinsicFor(numbers, left, isFloat) : nullptr) {
+      Value ofZeros = weights->multiplyZeros(builder, left, *intrinsic);
+      if (auto op = ofZeros.getDefiningOp<graph::ProductInterface>())
+        further.push_back(op);
+      return graph::sub(builder, numbers.multiply(builder, left, *intrinsic, panel), ofZeros);
+    }
+  }
   return {};
 }
 
@@ -285,9 +305,15 @@ struct PackOperands : perpend::tile::impl::TilePackOperandsBase<PackOperands> {
     });
     DenseSet<Value> folded = foldedValues(getOperation());
     Type preferred = precision == "f32" ? Type() : graph::elementTypeNamed(&getContext(), precision);
-    for (graph::ProductInterface op : operators) {
+    for (size_t next = 0; next < operators.size(); ++next) {
+      graph::ProductInterface op = operators[next];
       OpBuilder operations(op);
-      Value packed = Packer(operations, op, target, preferred, folded).packed(op);
+      Packer packer(operations, op, target, preferred, folded);
+      Value packed = packer.packed(op);
+      for (graph::ProductInterface further : packer.further) {
+        operators.push_back(further);
+        folded.insert(further->getOperand(1));
+      }
       if (!packed)
         continue;
       op->replaceAllUsesWith(ValueRange(packed));

@@ -5,6 +5,7 @@
 
 #include "graph/builder/Builder.h"
 #include "tile/packing/ExactOperands.h"
+#include "tile/packing/GroupedWeights.h"
 #include "tile/packing/Matrices.h"
 #include "tile/packing/PanelChoice.h"
 
@@ -20,6 +21,8 @@ public:
         sum(graph::tensorTypeOf(op->getResult(0)).getElementType()) {}
 
   mlir::Value packed(graph::ProductInterface op);
+  /// Products that packed() has made beside its result, to be packed in turn. Their right operands are constant.
+  llvm::SmallVector<graph::ProductInterface> further;
 
 private:
   /// Operands converted to the elements of an intrinsic.
@@ -37,6 +40,7 @@ private:
   mlir::Value packedRows(mlir::Operation *rows, llvm::ArrayRef<int64_t> permutation, int64_t columns);
   mlir::Value matmul(const Operands &operands, const PanelChoice &choice);
   mlir::Value groupedProduct(mlir::Value rows, mlir::Value matrix, bool isForAnyRows);
+  const Intrinsic *intrinsicFor(const GroupedWeights &weights, const ScaledBytes &left, bool isFloat);
   mlir::Value product(graph::ProductInterface op, const Matrices &matrices);
   mlir::Value product(mlir::Operation *op, const Matrices &matrices, bool isTransposed);
   // PackConvolutions.cpp

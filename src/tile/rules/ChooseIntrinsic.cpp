@@ -151,6 +151,40 @@ SmallVector<const Intrinsic *> perpend::tile::intrinsicsFor(BlockOp block, const
   return known;
 }
 
+/// Cycles per point of an intrinsic for numbers in groups, with so many rows at once; nullopt if it does not accept the
+/// extents.
+static std::optional<double> cyclesOfGroups(const Intrinsic &intrinsic, int64_t rows, int64_t panel,
+                                            const ProductExtents &extents, const target::Machine &target) {
+  Shape domain;
+  size_t reduced = 0;
+  for (auto [number, extent] : llvm::enumerate(intrinsic.block.getDomain().values())) {
+    if (intrinsic.block.kind(number) != IteratorKind::Reduced)
+      domain.emplace_back(extent == SymbolicInt::symbol(rowsParameter) ? rows : panel);
+    else if (reduced < extents.sums.size())
+      domain.push_back(extents.sums[reduced++]);
+  }
+  bool isSame = domain.size() == intrinsic.block.getKinds().size() && reduced == extents.sums.size();
+  return isSame && intrinsic.allows(domain) ? intrinsic.cyclesPerPoint(domain, target) : std::nullopt;
+}
+
+/// The rows of a block for the cheapest intrinsic for numbers in groups; no rows if there is none.
+static RowsOfBlock rowsOfGroups(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
+                                const target::Machine &target) {
+  RowsOfBlock best{0};
+  double least = std::numeric_limits<double>::infinity();
+  for (const Intrinsic *intrinsic : intrinsics) {
+    if (!intrinsic->groups)
+      continue;
+    int64_t rows = rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target);
+    double cycles = cyclesOfGroups(*intrinsic, rows, panel, extents, target).value_or(least);
+    if (best.rows > 0 && cycles >= least)
+      continue;
+    least = cycles;
+    best = {rows, blocksAtOnce(*intrinsic), 1, sharesUnpacking(*intrinsic)};
+  }
+  return best;
+}
+
 RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents,
                                        int64_t panel, int64_t group, Type sum, const target::Machine &target) {
   std::optional<PanelLayout::Fit> best;
@@ -168,9 +202,8 @@ RowsOfBlock perpend::tile::rowsOfBlock(ArrayRef<const Intrinsic *> intrinsics, c
       together = blocksAtOnce(*intrinsic);
     }
   }
-  for (const Intrinsic *intrinsic : intrinsics)
-    if (!best && intrinsic->groups)
-      return {rowsAtOnce(*intrinsic, panel, extents.rows.constant(), target)};
+  if (RowsOfBlock groups = best ? RowsOfBlock{0} : rowsOfGroups(intrinsics, extents, panel, target); groups.rows > 0)
+    return groups;
   if (!best)
     return {rowsInRegisters(sum, panel, group, extents.rows.constant(), target)};
   return {best->rows, together, best->lines};

@@ -91,6 +91,8 @@ private:
   /// Elements of a word, columns of a panel, rows per call, rows of its blocks, the most blocks per call; lines of an
   /// image per block.
   int64_t group = 1, panel = 0, rowsAtOnce = 1, blockRows = 1, together = 1, lines = 1;
+  /// Whether the blocks of a call share work.
+  bool shareWork = false;
   /// Dimensions of the sum.
   std::optional<unsigned> rows, height;
   /// Loops around the register tiles: those that are units, and those inside a unit.
@@ -207,11 +209,15 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
     ProductExtents extents{dim ? extentOf(*dim) : SymbolicInt(1), extentOf(rank() - 1),
                            product.getDomain().values().back()};
     extents.lines = other ? estimate(extentOf(*other)) : 1;
+    for (auto [number, extent] : llvm::enumerate(product.getDomain().values()))
+      if (product.kind(number) == IteratorKind::Reduced)
+        extents.sums.push_back(extent);
     Type sum = cast<BufferType>(sumBuffer.getType()).getElementType();
     return rowsOfBlock(intrinsics, extents, panel, group, sum, target);
   };
   RowsOfBlock block = rowsAlong(rows, height);
   together = block.together;
+  shareWork = block.shareWork;
   bool isNarrow =
       height && block.rows < fewRows &&
       estimate(extentOf(*height)) * stepBytes(*height) <= static_cast<int64_t>(target.ownCacheBytes()) / cacheParts();
@@ -225,15 +231,17 @@ void ContractionRule::chooseRows(ArrayRef<const Intrinsic *> intrinsics) {
   joinBlocks();
 }
 
-/// If the innermost cache does not hold a panel, a call gets several blocks of rows, for which it divides the depth.
-/// It then stores sums and reloads them, work that a single block does not have if the product has no epilogue.
+/// If the innermost cache does not hold a panel, or blocks share work, a call gets several blocks of rows, for which it
+/// divides the depth. It then stores sums and reloads them, work that a single block does not have if the product has
+/// no epilogue.
 void ContractionRule::joinBlocks() {
   blockRows = rowsAtOnce;
   std::optional<double> bytes = panelBytes();
   double least = double(target.nearCacheBytes()) * (root == product ? 2 : 2. / 3);
-  if (height || !rows || !bytes || *bytes <= least)
+  if (height || !rows || !bytes || (*bytes <= least && !shareWork))
     return;
-  int64_t count = estimate(extentOf(*rows)), blocks = llvm::divideCeil(count, rowsAtOnce);
+  int64_t count = shareWork && !extentOf(*rows).isConstant() ? together * rowsAtOnce : estimate(extentOf(*rows));
+  int64_t blocks = llvm::divideCeil(count, rowsAtOnce);
   int64_t calls = llvm::divideCeil(blocks, together);
   if (blocks <= 1)
     return;

@@ -50,9 +50,11 @@ void applyRule(mlir::func::FuncOp kernel, const target::Machine &target);
 llvm::SmallVector<const Intrinsic *> intrinsicsFor(BlockOp block, const target::Machine &target);
 /// ChooseIntrinsic.cpp: the rows of a block for the cheapest of these intrinsics, given panels of so many columns and
 /// words of `group` elements. If none gives costs, as many rows of sums as fit into registers. `together`: the most
-/// blocks per call; `lines`: lines of an image per block, each with all these rows.
+/// blocks per call; `lines`: lines of an image per block, each with all these rows; `shareWork`: calls should have
+/// several blocks, whatever the size of a panel.
 struct RowsOfBlock {
   int64_t rows, together = 1, lines = 1;
+  bool shareWork = false;
 };
 RowsOfBlock rowsOfBlock(llvm::ArrayRef<const Intrinsic *> intrinsics, const ProductExtents &extents, int64_t panel,
                         int64_t group, mlir::Type sum, const target::Machine &target);

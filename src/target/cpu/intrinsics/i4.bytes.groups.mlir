@@ -229,3 +229,13 @@ func.func private @i4.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
+
+// The same with scales of columns that are stored as f16.
+func.func private @i4.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @i4.bytes.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @i4.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}
+func.func private @i4.bytes.zeros.scales.half.groups() attributes {
+  tile.intrinsic = {like = "i4.bytes.zeros.scales.groups", stored = ["_", "_", f16, "_", "_", "_"]}}

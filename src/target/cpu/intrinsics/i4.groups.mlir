@@ -119,3 +119,9 @@ func.func private @i4.numbers.16(%words: vector<16xi32>) -> vector<16xf32> attri
   %numbers = llvm.call_intrinsic "llvm.x86.avx512.permvar.sf.512"(%table, %words) : (vector<16xf32>, vector<16xi32>) -> vector<16xf32>
   return %numbers : vector<16xf32>
 }
+
+// The same with scales that are stored as f16.
+func.func private @i4.half.groups() attributes {
+  tile.intrinsic = {like = "i4.groups", stored = ["_", "_", f16, "_"], features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]]}}
+func.func private @i4.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "i4.zeros.groups", stored = ["_", "_", f16, "_", "_"], features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]]}}

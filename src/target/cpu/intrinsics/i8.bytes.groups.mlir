@@ -112,3 +112,9 @@ func.func private @i8.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
+
+// The same with scales of columns that are stored as f16.
+func.func private @i8.bytes.half.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.groups", stored = ["_", "_", f16, "_"]}}
+func.func private @i8.bytes.scales.half.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.scales.groups", stored = ["_", "_", f16, "_", "_"]}}

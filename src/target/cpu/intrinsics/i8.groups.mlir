@@ -92,3 +92,9 @@ func.func private @i8.floats.groups(%a: !tile.buffer<[outer, rows, depth] x f32>
   } } } }
   return
 }
+
+// The same with scales that are stored as f16.
+func.func private @i8.half.groups() attributes {
+  tile.intrinsic = {like = "i8.groups", stored = ["_", "_", f16, "_"], features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]]}}
+func.func private @i8.zeros.half.groups() attributes {
+  tile.intrinsic = {like = "i8.zeros.groups", stored = ["_", "_", f16, "_", "_"], features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]]}}

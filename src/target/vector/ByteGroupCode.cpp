@@ -1,0 +1,95 @@
+//===- ByteGroupCode.cpp - numbers of words, and sums of groups -----------===//
+
+#include "target/vector/ByteGroupCode.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace perpend;
+using namespace perpend::target;
+using namespace perpend::tile;
+
+/// Approximate latency of memory under full load.
+static constexpr double secondsAhead = 230e-9;
+
+bool ByteGroupCode::takes(const Intrinsic &intrinsic) {
+  if (!GroupCall::takes(intrinsic))
+    return false;
+  const GroupLayout &groups = *intrinsic.groups;
+  bool fitsByte = groups.number.getIntOrFloatBitWidth() < 8 || !groups.zero;
+  return groups.hasBytes() && groups.isByBytes() && groups.word.isInteger(32) && groups.real.isF32() && fitsByte &&
+         (!groups.zero || groups.zero.isInteger(8));
+}
+
+ByteGroupCode::ByteGroupCode(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes, int64_t vectors,
+                             GroupArguments arguments, const target::Machine &target)
+    : BlockCode(builder, target), groups(*intrinsic.groups), lanes(lanes), vectors(vectors), arguments(arguments),
+      real(VectorType::get(lanes, groups.real)), sum(VectorType::get(lanes, builder.getI32Type())),
+      bytes(VectorType::get(lanes * bytesOfWord, builder.getI8Type())) {}
+
+Value ByteGroupCode::splat(VectorType type, int64_t value) {
+  auto element = builder.getIntegerAttr(type.getElementType(), value);
+  return builder.create<arith::ConstantOp>(DenseElementsAttr::get(type, element));
+}
+
+Value ByteGroupCode::load(const Operand &operand, Value position, int64_t vector, Type element) {
+  Value index = add(position, vector * lanes);
+  return builder.create<vector::LoadOp>(VectorType::get(lanes, element), operand.buffer, index);
+}
+
+Value ByteGroupCode::sumIndex(Value row, int64_t vector) {
+  return add(add(arguments.sums.base, multiply(arguments.sums.stride, row)), vector * lanes);
+}
+
+ByteGroupCode::Values ByteGroupCode::zerosOf(Value group) {
+  int64_t half = int64_t(1) << (bits() - 1);
+  if (!groups.zero)
+    return Values(vectors, bits() == 8 ? Value() : splat(bytes, half));
+  Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
+  Values result;
+  for (int64_t vector = 0; vector < vectors; ++vector) {
+    Value zero = builder.create<arith::ExtSIOp>(sum, load(arguments.zeros, position, vector, groups.zero));
+    Value byte = builder.create<arith::AndIOp>(builder.create<arith::AddIOp>(zero, splat(sum, half)), splat(sum, 0xff));
+    Value everywhere = builder.create<arith::MulIOp>(byte, splat(sum, 0x01010101));
+    result.push_back(builder.create<vector::BitCastOp>(bytes, everywhere));
+  }
+  return result;
+}
+
+/// Flipping the highest bit of a number adds half of its range.
+Value ByteGroupCode::numbersOf(Value words, int64_t plane, Value zeros) {
+  if (bits() == 8)
+    return builder.create<vector::BitCastOp>(bytes, words);
+  if (plane > 0)
+    words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
+  int64_t mask = ((int64_t(1) << bits()) - 1) * 0x01010101, highest = (int64_t(1) << (bits() - 1)) * 0x01010101;
+  words = builder.create<arith::XOrIOp>(builder.create<arith::AndIOp>(words, splat(sum, mask)), splat(sum, highest));
+  return builder.create<arith::SubIOp>(builder.create<vector::BitCastOp>(bytes, words), zeros);
+}
+
+Value ByteGroupCode::rowScale(Value group, Value row) {
+  if (!groups.rowScale)
+    return {};
+  const Operand &scales = arguments.rowScales;
+  Value index = add(offset(scales.base, group, scales.outerStride), multiply(scales.stride, row));
+  return builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(scales.buffer, index));
+}
+
+Value ByteGroupCode::columnScales(Value position, int64_t vector) {
+  Value stored = load(arguments.scales, position, vector, groups.scale);
+  return groups.scale == groups.real ? stored : builder.create<arith::ExtFOp>(real, stored);
+}
+
+Value ByteGroupCode::scaled(Value sums, Value rowScale, Value scale, Value total) {
+  Value numbers = builder.create<arith::SIToFPOp>(real, sums);
+  if (rowScale)
+    numbers = builder.create<arith::MulFOp>(numbers, rowScale);
+  return builder.create<vector::FMAOp>(scale, numbers, total);
+}
+
+int64_t ByteGroupCode::wordsAhead() const {
+  auto lines = int64_t(target.global.bytesPerSecond * secondsAhead / target.lineBytes());
+  return lines * target.lineBytes() / bytesOfWord;
+}

@@ -1,0 +1,60 @@
+//===- ByteGroupCode.h - numbers of words, and sums of groups ---*- C++ -*-===//
+//
+// Shared by the emitters for rows of bytes times numbers packed into words (ByteGroups.cpp, ByteTiles.cpp), whose
+// results are therefore the same, bit for bit.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_TARGET_VECTOR_BYTEGROUPCODE_H
+#define PERPEND_TARGET_VECTOR_BYTEGROUPCODE_H
+
+#include "target/vector/GroupCall.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace perpend::target {
+
+class ByteGroupCode : protected BlockCode {
+public:
+  /// Words of 32 bits, with numbers less than bytes or whole bytes without zero points, so that a byte holds a
+  /// difference.
+  static bool takes(const tile::Intrinsic &intrinsic);
+  /// Bytes of a word.
+  static constexpr int64_t bytesOfWord = 4;
+
+protected:
+  using Operand = GroupArguments::Operand;
+
+  /// A panel has `vectors` vectors of `lanes` columns.
+  ByteGroupCode(mlir::ImplicitLocOpBuilder &builder, const tile::Intrinsic &intrinsic, int64_t lanes, int64_t vectors,
+                GroupArguments arguments, const Machine &target);
+
+  mlir::Value splat(mlir::VectorType type, int64_t value);
+  mlir::Value load(const Operand &operand, mlir::Value position, int64_t vector, mlir::Type element);
+  mlir::Value sumIndex(mlir::Value row, int64_t vector);
+  int64_t columns() const { return vectors * lanes; }
+  int64_t bits() const { return groups.number.getIntOrFloatBitWidth(); }
+  /// Sets of four numbers in a word.
+  int64_t planes() const { return groups.perWord / bytesOfWord; }
+
+  /// What numbersOf() subtracts from each byte: half of the numbers' range, and the zero point of its column.
+  Values zerosOf(mlir::Value group);
+  /// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as signed bytes, less their zero points.
+  mlir::Value numbersOf(mlir::Value words, int64_t plane, mlir::Value zeros);
+  /// The scale of a row in a group, in all lanes; null: none.
+  mlir::Value rowScale(mlir::Value group, mlir::Value row);
+  /// The scales of a vector's columns, from those of the group at a position.
+  mlir::Value columnScales(mlir::Value position, int64_t vector);
+  /// Adds the sums of a group, times the scale of their row, if there is one, and that of each column, to the total.
+  mlir::Value scaled(mlir::Value sums, mlir::Value rowScale, mlir::Value scale, mlir::Value total);
+  /// The elements of words that memory delivers within its latency.
+  int64_t wordsAhead() const;
+
+  const tile::GroupLayout &groups;
+  int64_t lanes, vectors;
+  GroupArguments arguments;
+  mlir::VectorType real, sum, bytes;
+};
+} // namespace perpend::target
+
+#endif
