@@ -27,6 +27,7 @@
 #include "target/cpu/Architecture.h"
 #include "target/cpu/EmitObject.h"
 #include "tile/Attributes.h"
+#include "tile/intrinsics/Intrinsic.h"
 #include "tile/ir/VerifyKernel.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -49,10 +50,20 @@ ArtifactKind artifactKindOf(StringRef path, bool wantsExecutable) {
   return path.ends_with(".a") ? ArtifactKind::StaticLibrary : ArtifactKind::SharedLibrary;
 }
 
+/// Without units whose registers move memory themselves, if all accesses are checked: nothing could check those.
+static target::TargetInfo withCheckedUnits(target::TargetInfo machine, ModuleOp module, const CompileOptions &options) {
+  if (!options.checked)
+    return machine;
+  for (const auto &intrinsic : tile::IntrinsicLibrary::of(module.getContext()).list())
+    if (intrinsic->tiles)
+      std::erase(machine.units, intrinsic->unit);
+  return machine;
+}
+
 Compilation::Compilation(ModuleOp module, const CompileOptions &options, const target::TargetInfo &target,
                          CompileReport *report)
-    : module(module), options(options), target(target), report(report), dumpFolder(options.dumpPhases),
-      maker(target::makerOf(target)) {
+    : module(module), options(options), target(withCheckedUnits(target, module, options)), report(report),
+      dumpFolder(options.dumpPhases), maker(target::makerOf(target)) {
   module.walk([&](graph::ConstantOp constant) {
     if (auto resource = dyn_cast<DenseResourceElementsAttr>(constant.getValue()))
       if (AsmResourceBlob *blob = resource.getRawHandle().getBlob()) {

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.tool import DIGITS, reject, save, save_tiny, succeed, value
-from onnx import helper
+from onnx import helper, numpy_helper
 
 # Reads 'x' at an index that the data give.
 GATHER = """
@@ -51,6 +51,16 @@ def test_a_checked_artifact_says_so(tmp_path: Path) -> None:
     succeed("compile", path, "-o", "plain.so", folder=tmp_path)
     assert "\nchecked  " in succeed("inspect", "checked.so", folder=tmp_path)
     assert "\nchecked  " not in succeed("inspect", "plain.so", folder=tmp_path)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "int8"])
+def test_registers_that_move_memory_are_not_used(tmp_path: Path, precision: str) -> None:
+    weights = [numpy_helper.from_array(np.ones((64, 64), np.float32), "w")]
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    model = save(tmp_path / "product.onnx", nodes, [value("x", [40, 64])], [value("y", [40, 64])], weights)
+    options = ["--target", "sapphirerapids", "--precision", precision, "--stop-after", "lower"]
+    assert "llvm.x86.tile" in succeed("compile", model, *options, folder=tmp_path)
+    assert "llvm.x86.tile" not in succeed("compile", model, *options, "--checked", folder=tmp_path)
 
 
 def test_scratch_memory_is_checked(tmp_path: Path) -> None:
