@@ -24,7 +24,7 @@ CHUNK = 512
 class Work(NamedTuple):
     kind: str
     length: int  # tokens of a run
-    before: int  # tokens in the cache
+    before: int  # tokens in the cache, of decode
 
     def tokens(self, vocabulary: int) -> list[int]:
         count = self.length + self.before
@@ -123,7 +123,8 @@ def main() -> None:
     if engine == "llama.cpp":
         print("llama.cpp", importlib.metadata.version("llama_cpp_python"), file=sys.stderr)
     os.environ.setdefault("OMP_WAIT_POLICY", "active")
-    serve(lambda: ENGINES[engine](model, Work(kind, int(count), int(before)), int(threads), cache_type))
+    work = Work(kind, int(count), int(before) if kind == "decode" else 0)
+    serve(lambda: ENGINES[engine](model, work, int(threads), cache_type))
 
 
 if __name__ == "__main__":
