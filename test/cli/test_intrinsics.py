@@ -112,7 +112,9 @@ def test_another_way_to_compute_the_same(product: Path) -> None:
     schedules.write_text(schedules.read_text().replace('"columns"', '"others"'))
     (product.parent / "columns.mlir").write_text(INTRINSIC + OTHER + code)
     succeed("check", product, *OPTIONS, folder=product.parent)
-    (product.parent / "columns.mlir").write_text(INTRINSIC + OTHER + code.replace("vector.fma %x, %y", "vector.fma %y, %y"))
+    (product.parent / "columns.mlir").write_text(
+        INTRINSIC + OTHER + code.replace("vector.fma %x, %y", "vector.fma %y, %y")
+    )
     error = reject("check", product, *OPTIONS, folder=product.parent)
     assert "intrinsic 'others': its implementation does not compute what its description says" in error
     (product.parent / "columns.mlir").write_text((OTHER + code).replace('"columns"', '"rows"'))
