@@ -43,13 +43,17 @@ def bf16(count: int, random: np.random.Generator) -> bytes:
     return bytes((bits & 0x807F | exponent << 7).astype(np.uint16).data)
 
 
-def blocks(size: int, largest: int) -> Callable[[int, np.random.Generator], bytes]:
-    """Groups of 32 with an f16 scale in front of `size` bytes."""
+def blocks(size: int, largest: int, has_offset: bool = False) -> Callable[[int, np.random.Generator], bytes]:
+    """Groups of 32 with an f16 scale, and maybe an offset, in front of `size` bytes."""
+    head = 4 if has_offset else 2
 
     def make(count: int, random: np.random.Generator) -> bytes:
-        data = random.integers(0, 256, (count // 32, 2 + size), np.uint8)
+        data = random.integers(0, 256, (count // 32, head + size), np.uint8)
         scales = random.uniform(0.5, 1.5, (len(data), 1)) * (2 * MAGNITUDE / largest)
         data[:, :2] = scales.astype(np.float16).view(np.uint8)
+        if has_offset:
+            offsets = scales * random.uniform(-0.6, -0.4, (len(data), 1)) * 15
+            data[:, 2:4] = offsets.astype(np.float16).view(np.uint8)
         return bytes(data.data)
 
     return make
@@ -76,7 +80,14 @@ def q6_k(count: int, random: np.random.Generator) -> bytes:
     return bytes(data.data)
 
 
-TYPES = {"bf16": bf16, "q8_0": blocks(32, 127), "q4_0": blocks(16, 8), "q4_k": q4_k, "q6_k": q6_k}
+TYPES = {
+    "bf16": bf16,
+    "q8_0": blocks(32, 127),
+    "q4_0": blocks(16, 8),
+    "q4_1": blocks(16, 8, has_offset=True),
+    "q4_k": q4_k,
+    "q6_k": q6_k,
+}
 MIXTURES = ("q4_k_m",)
 
 

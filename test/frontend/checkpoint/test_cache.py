@@ -159,7 +159,7 @@ def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> 
         assert distance < np.abs(exact[rows] - rounded[rows]).mean() / 4
 
 
-@pytest.mark.parametrize("kind", ["q4_0", "q8_0"])
+@pytest.mark.parametrize("kind", ["q4_0", "q4_1", "q8_0"])
 def test_rows_of_bytes(kind: str, tmp_path: Path) -> None:
     """They have a scale for each group of the weights, so a row has the bits that it has alone, and stays near f32."""
     path = write_checkpoint(f"tiny-{kind}", tmp_path)
