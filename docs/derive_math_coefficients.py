@@ -93,6 +93,18 @@ def scaled_complement(t):
     return mp.exp(x**2) * mp.erfc(x) * (x + mpf(1) / 2)
 
 
+ERFC_CENTRE = mpf("3.75")
+
+
+def centred(x):
+    return (x - ERFC_CENTRE) / (x + ERFC_CENTRE)
+
+
+def far_complement(t):
+    x = ERFC_CENTRE * (1 + t) / (1 - t)
+    return mp.exp(x**2) * mp.erfc(x) * (x + ERFC_CENTRE)
+
+
 def print_table(name, comment, error, coefficients, digits=9):
     print(f"/// {comment} 2^{mp.nstr(mp.log(error, 2), 3)}.")
     print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(c, digits) for c in coefficients) + "};")
@@ -106,6 +118,14 @@ def split(name, value, bits):
         parts.append(mp.nint(rest * scale) / scale)
         rest -= parts[-1]
     print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(p, 17) for p in parts + [to_f64(rest)]) + "};")
+
+
+def singles(name, value, count):
+    """`value` as a sum of numbers of f32."""
+    parts = []
+    for _ in range(count):
+        parts.append(to_f32(value - sum(parts)))
+    print(f"constexpr double {name}[] = {{" + ", ".join(mp.nstr(p, 17) for p in parts) + "};")
 
 
 def series(function, small):
@@ -219,8 +239,51 @@ table(
     1,
     9,
 )
+for size, degree, rounded in (("", 8, to_f64), ("Single", 4, to_f32)):
+    table(
+        f"erfNear{size}Terms",
+        "erf(x) / x in x^2, |x| <= 1/2",
+        lambda z: mp.erf(mp.sqrt(z)) / mp.sqrt(z),
+        mpf(10) ** -12,
+        0.25,
+        degree,
+        rounded,
+    )
+for size, degree, high, rounded in (("", 19, 28, to_f64), ("Single", 10, "10.2", to_f32)):
+    table(
+        f"erfc{size}Terms",
+        f"erfcx(x) (x + c), 1/2 <= x <= {high}, in powers of (x - c) / (x + c)",
+        far_complement,
+        centred(mpf("0.5")),
+        centred(mpf(high)),
+        degree,
+        rounded,
+    )
+for size, degree in (("", 17), ("Single", 10)):
+    table(
+        f"logGamma{size}Terms",
+        "log gamma(2 + z) / z, |z| <= 1/2",
+        series(lambda z: mp.loggamma(2 + z) / z, 1 - mp.euler),
+        -0.5,
+        0.5,
+        degree,
+        to_f64,
+    )
+table(
+    "sinPiTerms",
+    "sin(pi x) / x in x^2, |x| <= 1/2",
+    lambda z: mp.sin(mp.pi * mp.sqrt(z)) / mp.sqrt(z),
+    mpf(10) ** -12,
+    0.25,
+    8,
+    to_f64,
+)
 split("ln2Parts", mp.log(2), [12])
 split("halfPiParts", mp.pi / 2, [25, 25])
+singles("halfPiSingleParts", mp.pi / 2, 3)
+singles("log2eParts", 1 / mp.log(2), 2)
+singles("log10eParts", 1 / mp.log(10), 2)
+split("log10Of2Parts", mp.log(2) / mp.log(10), [12])
 
 # Functions of f64.
 table(
@@ -259,6 +322,24 @@ table(
     5,
     to_f64,
 )
+table(
+    "asinDoubleTerms",
+    "(asin(x) - x) / x^3 in x^2, |x| <= 0.5, for f64",
+    lambda z: (mp.asin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    0.25,
+    12,
+    to_f64,
+)
+table(
+    "atanDoubleTerms",
+    "(atan(t) - t) / t^3 in t^2, |t| <= tan(pi / 8), for f64",
+    lambda z: (mp.atan(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
+    mpf(10) ** -12,
+    (mp.sqrt(2) - 1) ** 2 * mpf("1.0001"),
+    10,
+    to_f64,
+)
 erf_double_tables()
 split("ln2DoubleParts", mp.log(2), [32])
 split("halfPiDoubleParts", mp.pi / 2, [33, 33, 33])
@@ -268,26 +349,45 @@ split("log10Of2", mp.log(2) / mp.log(10), [32])
 
 
 def inverse_erf_slope(w):
-    """erfinv(y) / y, w = -log(1 - y^2)."""
     y = mp.sqrt(-mp.expm1(-w))
-    return mp.erfinv(y) / y
+    if w < 30:
+        return mp.erfinv(y) / y
+    complement = mp.exp(-w) / (1 + y)
+    start = mp.sqrt(w - mp.log(w) / 2 - mpf(1) / 2)
+    return mp.findroot(lambda x: mp.log(mp.erfc(x)) - mp.log(complement), start) / y
 
 
+for size, degree, rounded in (("", 23, to_f64), ("Single", 10, to_f32)):
+    table(
+        f"inverseErf{size}Terms",
+        "erfinv(y) / y in w - 3.125, w = -log(1 - y^2) <= 6.25",
+        lambda t: inverse_erf_slope(t + mpf("3.125")),
+        mpf("-3.1249999"),
+        3.125,
+        degree,
+        rounded,
+    )
+for name, centre, high, degree, rounded in (
+    ("inverseErfFarTerms", "3.25", "0.75", 18, to_f64),
+    ("inverseErfFarSingleTerms", "3.25", "0.85", 8, to_f32),
+    ("inverseErfFarthestTerms", "5", "1.01", 16, to_f64),
+):
+    low = (mpf("2.5") if centre == "3.25" else mpf(4)) - mpf(centre)
+    table(
+        name,
+        f"erfinv(y) / y in sqrt(w) - {centre}, {mp.nstr((low + mpf(centre)) ** 2, 4)} <= w <= {mp.nstr((mpf(high) + mpf(centre)) ** 2, 4)}",
+        lambda t, centre=centre: inverse_erf_slope((t + mpf(centre)) ** 2),
+        low,
+        mpf(high),
+        degree,
+        rounded,
+    )
 table(
-    "inverseErfTerms",
-    "erfinv(y) / y in w - 3.125, w = -log(1 - y^2) <= 6.25",
-    lambda t: inverse_erf_slope(t + mpf("3.125")),
-    mpf("-3.1249999"),
-    3.125,
-    12,
-    to_f64,
-)
-table(
-    "inverseErfFarTerms",
-    "erfinv(y) / y in sqrt(w) - 3.25, 6.25 <= w <= 16.7",
-    lambda t: inverse_erf_slope((t + mpf("3.25")) ** 2),
-    -0.75,
-    0.85,
-    10,
+    "inverseErfcTerms",
+    "erfinv(y) / y in (r - 13) / (r + 13), r = sqrt(w), 6 <= r <= 27.3",
+    lambda t: inverse_erf_slope((13 * (1 + t) / (1 - t)) ** 2),
+    (6 - mpf(13)) / (6 + mpf(13)),
+    (mpf("27.3") - 13) / (mpf("27.3") + 13),
+    25,
     to_f64,
 )

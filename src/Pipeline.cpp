@@ -132,7 +132,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(target::createCpuExpandFloats({context.target}));
   if (context.isChecked)
     passes.addPass(tile::createTileVerifyAccesses());
-  passes.addPass(target::createCpuLowerMain());
+  passes.addPass(target::createCpuLowerMain({context.target}));
   passes.addPass(createCanonicalizer());
   passes.addPass(createCSEPass());
   passes.addPass(createLoopInvariantCodeMotionPass());

@@ -9,12 +9,15 @@ namespace perpend::library {
 template <typename T> class Elimination {
 public:
   // The first `count` columns of `rows` are eliminated, and the others, up to `width`, changed with them.
-  Elimination(Rows<T> rows, int64_t count, int64_t width)
-      : kernels(chooseMatrixKernels<T>()), rows(rows), count(count), width(width) {}
+  Elimination(Rows<T> rows, int64_t count, int64_t width) : Elimination(rows, count, count, width) {}
+  // Of `height` rows, at least `count`.
+  Elimination(Rows<T> rows, int64_t height, int64_t count, int64_t width)
+      : kernels(chooseMatrixKernels<T>()), rows(rows), height(height), count(count), width(width) {}
 
   // Makes the rows those of L (without its diagonal) and U. pivots: if given, each with the sign of its exchange.
-  // Returns the number of the first pivot that is 0, from 1 on, or 0.
-  int32_t run(T *pivots) {
+  // exchanges: if given, the row, from 1 on, that each pivot's row was exchanged with. Returns the number of the first
+  // pivot that is 0, from 1 on, or 0.
+  int32_t run(T *pivots, int32_t *exchanges = nullptr) {
     int32_t firstZero = 0;
     for (int64_t start = 0; start < count; start += block()) {
       const int64_t end = smaller(start + block(), count), behind = smaller(start + block(), width);
@@ -25,6 +28,8 @@ public:
         const T pivot = rows[column][column];
         if (pivots)
           pivots[column] = leading == column ? pivot : -pivot;
+        if (exchanges)
+          exchanges[column] = static_cast<int32_t>(leading + 1);
         if (pivot == 0 && !firstZero)
           firstZero = static_cast<int32_t>(column + 1);
         if (pivot != 0)
@@ -62,7 +67,7 @@ private:
   int64_t findPivot(int64_t column) const {
     int64_t leading = column;
     T largest = -1;
-    for (int64_t i = column; i < count; ++i) {
+    for (int64_t i = column; i < height; ++i) {
       const T number = rows[i][column], size = number < 0 ? -number : number;
       leading = size > largest ? i : leading;
       largest = size > largest ? size : largest;
@@ -85,9 +90,9 @@ private:
     for (int64_t j = 0; j < columns; ++j)
       row[j] = start + j <= column ? T(0) : rows[column][start + j];
     const T pivot = rows[column][column];
-    for (int64_t i = column + 1; i < count; ++i)
+    for (int64_t i = column + 1; i < height; ++i)
       rows[i][column] /= pivot;
-    kernels.subtractOuter(rows.at(column + 1, start), rows[column + 1] + column, rows.stride, row, count - column - 1,
+    kernels.subtractOuter(rows.at(column + 1, start), rows[column + 1] + column, rows.stride, row, height - column - 1,
                           columns);
   }
 
@@ -97,12 +102,12 @@ private:
       kernels.subtractOuter(rows.at(row + 1, behind), rows[row + 1] + row, rows.stride, rows[row] + behind,
                             end - row - 1, columns);
     kernels.subtractProduct(rows.at(end, behind), {rows[end] + start, rows.stride, 1}, rows.at(start, behind),
-                            count - end, columns, end - start);
+                            height - end, columns, end - start);
   }
 
   const MatrixKernels<T> &kernels;
   Rows<T> rows;
-  int64_t count, width;
+  int64_t height, count, width;
 };
 
 } // namespace perpend::library

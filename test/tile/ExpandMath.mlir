@@ -96,6 +96,52 @@ func.func @far(%x: vector<4xf32>) -> vector<4xf32> {
   return %y : vector<4xf32>
 }
 
+// With fused operations, close numbers need no f64: one test of a vector finds out whether there are others.
+// FMA-LABEL: func.func @close
+// FMA: %[[ISANY:.*]] = vector.reduction <or>
+// FMA: scf.if %[[ISANY]]
+// FMA: vector<4xf64>
+// FMA: else
+// FMA-NOT: f64
+// FMA: return
+func.func @close(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.sin %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+
+// What zeros, subnormal and negative numbers need of a logarithm is skipped in vectors without them; loops of numbers
+// have no branch.
+// CHECK-LABEL: func.func @usual
+// CHECK: %[[ISANY:.*]] = vector.reduction <or>
+// CHECK: scf.if %[[ISANY]]
+// CHECK: arith.cmpf
+// CHECK: else
+// CHECK-NOT: arith.cmpf
+// CHECK: return
+// CHECK-LABEL: func.func @number
+// CHECK-NOT: scf.if
+// CHECK: return
+func.func @usual(%x: vector<4xf32>) -> vector<4xf32> {
+  %y = math.log %x : vector<4xf32>
+  return %y : vector<4xf32>
+}
+func.func @number(%x: f32) -> f32 {
+  %y = math.log %x : f32
+  return %y : f32
+}
+
+// A multiply-add of a formula is two operations where the target does not fuse them.
+// CHECK-LABEL: func.func @multiply_add
+// CHECK-NOT: math.fma
+// CHECK: arith.mulf
+// CHECK-NEXT: arith.addf
+// FMA-LABEL: func.func @multiply_add
+// FMA: math.fma
+func.func @multiply_add(%x: f64) -> f64 {
+  %y = math.fma %x, %x, %x : f64
+  return %y : f64
+}
+
 // A remainder is arithmetic of f64; of large quotients it is libm's, after one question to all lanes.
 // CHECK-LABEL: func.func @remainder
 // CHECK: math.trunc %{{.*}} : vector<4xf64>
@@ -124,15 +170,15 @@ func.func @wide(%x: f64) -> (f64, f64, f64) {
 
 // Left to libm, or to an instruction.
 // CHECK-LABEL: func.func @left
-// CHECK: math.atan %{{.*}} : f64
+// CHECK: math.powf %{{.*}} : f64
 // CHECK: math.floor
 func.func @left(%x: f64, %y: f32) -> (f64, f32) {
-  %0 = math.atan %x : f64
+  %0 = math.powf %x, %x : f64
   %1 = math.floor %y : f32
   return %0, %1 : f64, f32
 }
 
-// What a machine has an instruction for is a function of numbers; vectors stay arithmetic.
+// What a machine has an instruction for is a function of numbers, or of vectors of so many lanes.
 // LANES-LABEL: func.func @exp
 // LANES-NOT: arith.shli
 // What is 0 is not computed: the scale is one that no result of is too small.
@@ -149,7 +195,7 @@ func.func @exp(%x: f32) -> f32 {
 }
 
 // LANES-LABEL: func.func @exp_of_vector
-// LANES-NOT: call
+// LANES: call @perpend.scale.4(%{{.*}}, %{{.*}}) : (vector<4xf32>, vector<4xf32>) -> vector<4xf32>
 // LANES: return
 func.func @exp_of_vector(%x: vector<4xf32>) -> vector<4xf32> {
   %y = math.exp %x : vector<4xf32>

@@ -107,6 +107,23 @@ std::string vectorSource(llvm::StringRef name, llvm::StringRef type = "f32") {
                        name, type);
 }
 
+/// A loop over vectors.
+std::string vectorLoopSource(llvm::StringRef name) {
+  return llvm::formatv(R"(
+    func.func @{0}_vectors(%in: memref<?xf32>, %out: memref<?xf32>) attributes {{llvm.emit_c_interface} {{
+      %zero = arith.constant 0 : index
+      %step = arith.constant 16 : index
+      %size = memref.dim %in, %zero : memref<?xf32>
+      scf.for %i = %zero to %size step %step {{
+        %x = vector.load %in[%i] : memref<?xf32>, vector<16xf32>
+        %y = math.{0} %x : vector<16xf32>
+        vector.store %y, %out[%i] : memref<?xf32>, vector<16xf32>
+      }
+      return
+    })",
+                       name);
+}
+
 /// The number of floats from x to y; 0 if both are NaN, huge if one is, and 1 between -0 and 0 so that the sign of zero
 /// counts.
 int64_t distance(float x, float y) {
@@ -202,6 +219,17 @@ std::string onePlusSource(llvm::StringRef name) {
                        name);
 }
 
+/// |x - exact| in units of the last place of the exact value; 0 if both are NaN or the same.
+double unitsApart(double x, long double exact) {
+  auto rounded = static_cast<double>(exact);
+  if (x == rounded || (std::isnan(x) && std::isnan(rounded)))
+    return std::signbit(x) == std::signbit(rounded) || x != 0 ? 0 : infinity;
+  if (!std::isfinite(x) || !std::isfinite(rounded))
+    return infinity;
+  long double unit = std::ldexp(1.0L, std::max(std::ilogb(rounded), -1022) - 52);
+  return static_cast<double>(std::abs(x - exact) / unit);
+}
+
 class ExpandMathTest : public testing::TestWithParam<bool> {
 protected:
   using Unary = void(Buffer *, Buffer *);
@@ -252,6 +280,33 @@ TEST_P(ExpandMathTest, UnaryFunctionsAreWithinTheirBounds) {
     }
     EXPECT_LE(worst, function.bound) << function.name << " of " << worstArgument;
     RecordProperty(function.name, std::to_string(worst));
+  }
+}
+
+/// Vectors of usual numbers alone, and with an unusual one among them, have results within the same bounds.
+TEST_P(ExpandMathTest, VectorsAreWithinTheBoundsOfNumbers) {
+  std::string source;
+  for (const UnaryCase &function : unaryCases)
+    source += vectorLoopSource(function.name);
+  Jit jit = compile(source);
+  std::vector<float> arguments = allExponents(1024), specials = specialValues();
+  for (uint32_t numerator = 1; numerator < 180000; ++numerator) // next to zeros of sin and cos, and far from them
+    arguments.push_back(static_cast<float>(numerator * (std::numbers::pi / 4)));
+  for (size_t i = 0; i < specials.size(); ++i)
+    for (size_t lane = 0; lane < 16; ++lane)
+      arguments.push_back(lane == i % 16 ? specials[i] : 0.3f + static_cast<float>(lane));
+  arguments.resize(arguments.size() / 16 * 16);
+  for (const UnaryCase &function : unaryCases) {
+    std::vector<float> results = run(jit.function<Unary>(std::string(function.name) + "_vectors"), arguments);
+    int64_t worst = 0;
+    float worstArgument = 0;
+    for (size_t i = 0; i < arguments.size(); ++i) {
+      int64_t error = distance(results[i], function.reference(arguments[i]));
+      if (error > worst)
+        worst = error, worstArgument = arguments[i];
+    }
+    EXPECT_LE(worst, function.bound) << function.name << " of " << worstArgument;
+    RecordProperty(std::string(function.name) + "_vectors", std::to_string(worst));
   }
 }
 
@@ -399,6 +454,33 @@ TEST_P(ExpandMathTest, AnglesAreWithinTheirBound) {
   checkBinary(jit.function<Binary>("atan2"), heights, widths, std::atan2, 3);
 }
 
+/// Of f64: as above, with sides that overflow together and such as are too small.
+TEST_P(ExpandMathTest, AnglesOfDoublesAreWithinTheirBound) {
+  Jit jit = compile(binarySource("atan2", "math", "f64"));
+  std::mt19937_64 random(5);
+  std::vector<double> heights, widths, special = {0x1.fffffffffffffp1023, 0x1p1023, 1e308, 0x1p-1074, 0x1p-1022};
+  for (float value : specialValues())
+    special.push_back(value);
+  for (double height : special)
+    for (double width : special)
+      for (double sign : {1, -1})
+        heights.push_back(height), widths.push_back(sign * width);
+  for (int i = 0; i < 500000; ++i)
+    for (std::vector<double> *part : {&heights, &widths})
+      part->push_back(std::uniform_real_distribution<double>(-4, 4)(random));
+  std::vector<double> results(heights.size());
+  auto first = bufferOf(heights), second = bufferOf(widths), out = bufferOf(results);
+  using Doubles = decltype(first);
+  jit.function<void(Doubles *, Doubles *, Doubles *)>("atan2")(&first, &second, &out);
+  double worst = 0;
+  for (size_t i = 0; i < heights.size(); ++i) {
+    double error = unitsApart(results[i], std::atan2(static_cast<long double>(heights[i]), widths[i]));
+    worst = std::max(worst, error);
+    ASSERT_LE(error, 3) << "(" << heights[i] << ", " << widths[i] << ") gives " << results[i];
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
 /// All pairs of special values; quotients of all sizes, and next to integers.
 TEST_P(ExpandMathTest, RemaindersAreExact) {
   Jit jit = compile(binarySource("remf", "arith"));
@@ -477,7 +559,10 @@ struct WideCase {
 const WideCase wideCases[] = {{"exp", std::exp, 1.1},     {"exp2", std::exp2, 1.5}, {"expm1", std::expm1, 2},
                               {"log", std::log, 1.1},     {"log2", std::log2, 3},   {"log10", std::log10, 3},
                               {"log1p", std::log1p, 1.5}, {"tanh", std::tanh, 3},   {"sin", std::sin, 1.1},
-                              {"cos", std::cos, 1.1},     {"erf", std::erf, 1.3}};
+                              {"cos", std::cos, 1.1},     {"erf", std::erf, 1.3},   {"tan", std::tan, 2.5},
+                              {"sinh", std::sinh, 2.5},   {"cosh", std::cosh, 1.6}, {"asin", std::asin, 2},
+                              {"acos", std::acos, 2},     {"atan", std::atan, 2.5}, {"asinh", std::asinh, 3},
+                              {"acosh", std::acosh, 3},   {"atanh", std::atanh, 3}};
 
 /// All exponents, and many numbers of the usual sizes.
 std::vector<double> doubles() {
@@ -497,17 +582,6 @@ std::vector<double> doubles() {
                          0x1.fffffffffffffp1023, 0x1p20, 0x1.fffffffffffffp19})
     values.push_back(special);
   return values;
-}
-
-/// |x - exact| in units of the last place of the exact value; 0 if both are NaN or the same.
-double unitsApart(double x, long double exact) {
-  auto rounded = static_cast<double>(exact);
-  if (x == rounded || (std::isnan(x) && std::isnan(rounded)))
-    return std::signbit(x) == std::signbit(rounded) || x != 0 ? 0 : infinity;
-  if (!std::isfinite(x) || !std::isfinite(rounded))
-    return infinity;
-  long double unit = std::ldexp(1.0L, std::max(std::ilogb(rounded), -1022) - 52);
-  return static_cast<double>(std::abs(x - exact) / unit);
 }
 
 TEST_P(ExpandMathTest, FunctionsOfDoublesAreWithinTheirBounds) {

@@ -271,10 +271,10 @@ def diagonal(call: Call) -> Value:
 
 def unfold(call: Call) -> Value:
     """Windows along one dimension, their elements in a new last dimension."""
-    value, axis = call.tensor("self"), normal(call["dimension"], max(call.rank(), 1))
-    size, step, count = call["size"], call["step"], result_shape(call)[axis]
-    parts = [slice_between(call, value, axis, i, f"{i} + (({count}) - 1) * {step} + 1", step) for i in range(size)]
-    return call.op("stack", *parts, axis=call.rank())
+    if call.rank() == 0:
+        return call.op("unsqueeze", call.tensor("self"), axes=[0])
+    axis = normal(call["dimension"], call.rank())
+    return call.op("frames", call.tensor("self"), axis=axis, size=[call["size"]], step=[call["step"]])
 
 
 def flip(call: Call) -> Value:

@@ -1,4 +1,4 @@
-"""LU factors of matrices with row exchanges, as a loop of the graph, and operators based on them."""
+"""LU factors of matrices with row exchanges, and operators based on them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from torch import Tensor
 
 from .._perpend import Value
 from .call import Call
-from .factorisations import Term, choose, extent, loop, places, result, stack_of
 
 aten: Any = torch.ops.aten
 
@@ -19,37 +18,7 @@ def lu_factor(call: Call) -> list[Value]:
     """L below the diagonal and U; the row (from 1) that each row was exchanged with; the first zero pivot."""
     if not call["pivot"]:
         raise call.fail("expected pivot=True, which PyTorch needs as well\nhint: leave it out")
-    matrix, outer = stack_of(call, "A")
-    stack, rows, columns = matrix.value.shape
-    place, column = places(call, rows), places(call, columns)
-    count = f"min({rows}, {columns})"
-    step = places(call, count)
-    zeros = call.op("expand", call.number(0, torch.int64), shape=[stack, count])
-    info = call.op("expand", call.number(0, torch.float64), shape=[stack])
-
-    def eliminate(number: Term, left: Term, rows_taken: Term, info: Term) -> list[Term]:
-        sizes = choose(place < number, -1.0, left[number, 2].op("abs"))
-        at = sizes.op("argmax", axis=1, keepdims=0)
-        here, there = place.is_(number).at(1), place.is_(at.at(1)).at(2)
-        own, taken = left[number, 1], choose(there, left, 0.0).sum(1)
-        left = choose(here, taken.at(1), choose(there, own.at(1), left))
-        pivot = taken[number, 1]
-        is_zero = pivot.is_(0.0)
-        factors = choose(number < place, left[number, 2], 0.0) / choose(is_zero, 1.0, pivot).at(1)
-        left = left - factors.at(2) * choose(number < column, taken, 0.0).at(1)
-        is_factor = (number < place).at(1).op("logical_and", column.is_(number))
-        left = choose(is_factor, factors.at(2), left)
-        rows_taken = Term(call, call.op("where", step.is_(number).value, (at + 1).at(1).value, rows_taken.value))
-        position = Term(call, call.cast(number.value, torch.float64)) + 1.0
-        return [left, rows_taken, choose(is_zero.op("logical_and", info.is_(0.0)), position, info)]
-
-    terms = loop(call, extent(call, count), [matrix, Term(call, zeros), Term(call, info)], eliminate)
-    left, rows_taken, info_term = terms
-    return [
-        result(left, outer, call.dtype),
-        result(rows_taken, outer, torch.int32),
-        result(info_term, outer, torch.int32),
-    ]
+    return list(call.ops("lu", call.tensor("A")))
 
 
 TRIANGLES: dict[str, Callable[[Call], Any]] = {"aten.linalg_lu_factor_ex": lu_factor}

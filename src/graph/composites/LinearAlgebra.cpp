@@ -152,6 +152,21 @@ Results slogdet(Builder &b, Values in, const Attributes &) {
   return {b.cast(perMatrix(b, signs, shape), type), b.cast(perMatrix(b, logarithms, shape), type)};
 }
 
+/// [.., m, k]: the factors, [.., min(m, k)] and [..] of i32 (matrix.lu).
+Results lu(Builder &b, Values in, const Attributes &) {
+  if (!areMatrices(b, "lu", in[0]))
+    return {};
+  Value matrix = asStack(b, in[0]);
+  if (!matrix)
+    return {};
+  Shape shape = shapeOf(matrix);
+  Type type = elementTypeOf(matrix), info = b.operations.getI32Type();
+  return allAsGiven(b,
+                    callMatrix(b, "matrix.lu", matrix,
+                               {{shape, type}, {{shape[0], min(shape[1], shape[2])}, info}, {{shape[0]}, info}}),
+                    in[0]);
+}
+
 /// [.., m, k]: orthogonal [.., m, l] and upper triangular [.., l, k], l = m (complete) or min(m, k). Computed in f64.
 Results qr(Builder &b, Values in, const Attributes &a) {
   if (!areMatrices(b, "qr", in[0]))

@@ -151,8 +151,12 @@ Results group_norm(Builder &b, Values in, const Attributes &a) {
     Value result = affine(b, n.result, alongAxis(b, scale, 1, grouped), alongAxis(b, shift, 1, grouped), in[0]);
     return {b.reshape(result, shape)};
   }
-  Value result = b.reshape(n.result, shape);
-  return {affine(b, result, alongAxis(b, scale, 1, shape), alongAxis(b, shift, 1, shape), in[0])};
+  // In groups, too: a reshape before them would end the kernel.
+  auto ofChannels = [&](Value vector) -> Value {
+    Value channels = vector ? alongAxis(b, vector, 0, shape[1]) : vector;
+    return channels ? b.broadcast(b.reshape(channels, {groups, *size}), {1, 2}, grouped) : channels;
+  };
+  return {b.reshape(affine(b, n.result, ofChannels(scale), ofChannels(shift), in[0]), shape)};
 }
 
 /// x / norm, and 0 where the norm is 0 (as ONNX).

@@ -1,4 +1,4 @@
-//===- Patches.cpp - images from their overlapping blocks -----------------===//
+//===- Patches.cpp - overlapping blocks of tensors ------------------------===//
 //
 // Source: ONNX Col2Im-18.
 //
@@ -95,6 +95,32 @@ Results col2im(Builder &b, Values in, const Attributes &a) {
   Type type = elementTypeOf(in[0]), compute = type.isInteger(1) ? b.operations.getI32Type() : computeType(type);
   Value parts = b.generate(b.cast(in[0], compute), result, compute, body);
   return {parts ? b.cast(sum(b, parts, rank, false), type) : parts};
+}
+
+/// Windows of `size` elements along `axis`, `step` apart, whose elements are a new last dimension.
+Results frames(Builder &b, Values in, const Attributes &a) {
+  int64_t axis = normalAxis(b, a.getInt("axis", -1), rankOf(in[0]));
+  std::optional<Shape> size = a.getDims("size"), step = a.getDims("step");
+  if (axis < 0)
+    return {};
+  if (!size || size->size() != 1 || !step || step->size() != 1)
+    return {b.fail("frames: expected one size and one step")};
+  Shape result = shapeOf(in[0]);
+  SymbolicInt rest = result[axis] - size->front();
+  b.require(rest, "frames: a window is longer than the dimension");
+  b.require(step->front() - 1, "frames: the step is 0");
+  if (b.hasFailed())
+    return {};
+  result[axis] = floorDiv(rest, step->front()) + 1;
+  result.push_back(size->front());
+  return {b.generate(in[0], result, elementTypeOf(in[0]),
+                     [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
+                       SmallVector<Value> at(index.drop_back());
+                       Scalar window(builder, loc, at[axis]);
+                       Scalar first = window * window.with(extent(builder, loc, step->front()));
+                       at[axis] = (first + window.with(index.back())).value;
+                       return load(builder, loc, tensors[0], at);
+                     })};
 }
 } // namespace composites
 } // namespace perpend::graph

@@ -200,14 +200,15 @@ static Value isExtremum(Builder &b, Value x, Value extremum) {
       b.operations.getI1Type());
 }
 
-/// The first (or last) position of the extremum.
+/// The first (or last) position of the extremum. Loops that compare floats of 16 bits themselves stay scalar.
 static Results argExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   if (axis < 0)
     return {};
   bool wantsLast = attributes.getInt("select_last_index");
-  Shape shape = shapeOf(in[0]);
-  Value hits = isExtremum(b, in[0], b.reduce(kind, in[0], axis, true));
+  Value x = toCompute(b, in[0]);
+  Shape shape = shapeOf(x);
+  Value hits = isExtremum(b, x, b.reduce(kind, x, axis, true));
   Value positions = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
   Value other = wantsLast ? b.scalar(-1, b.i64()) : number(b, shape[axis], b.i64());
   Value candidates = graph::where(b, hits, positions, other);

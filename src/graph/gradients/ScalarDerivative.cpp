@@ -55,6 +55,7 @@ struct Pair {
 } // namespace
 
 static Scalar sum(const Tangent &a, const Tangent &b) { return a && b ? *a + *b : a ? *a : *b; }
+static Tangent sumOf(const Tangent &a, const Tangent &b) { return a || b ? Tangent(sum(a, b)) : std::nullopt; }
 static Tangent times(const Tangent &tangent, Scalar factor) {
   return tangent ? Tangent(*tangent * factor) : std::nullopt;
 }
@@ -136,6 +137,8 @@ bool ScalarDerivative::add(Operation *op) {
     found = tangent(0)->to(result.type());
   else if (isa<arith::SelectOp>(op))
     found = select(scalar(0), tangent(1).value_or(result.constant(0)), tangent(2).value_or(result.constant(0)));
+  else if (isa<math::FmaOp>(op))
+    found = sumOf(sumOf(times(tangent(0), scalar(1)), times(tangent(1), scalar(0))), tangent(2));
   else if (op->getNumOperands() == 1)
     found = times(slope(op, scalar(0), result), *tangent(0));
   else if (op->getNumOperands() == 2)

@@ -10,6 +10,7 @@
 #include "target/Attributes.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/DisjointSums.h"
+#include "target/cpu/HalfComparisons.h"
 #include "target/cpu/Lanes.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
@@ -117,8 +118,13 @@ void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, 
     builder.registerLateLoopOptimizationsEPCallback([](LoopPassManager &passes, OptimizationLevel level) {
       passes.addPass(LoopFullUnrollPass(level.getSpeedupLevel()));
     });
-  builder.registerVectorizerStartEPCallback(
-      [](FunctionPassManager &passes, OptimizationLevel) { passes.addPass(MarkDisjointSums()); });
+  builder.registerVectorizerStartEPCallback([&](FunctionPassManager &passes, OptimizationLevel) {
+    passes.addPass(MarkDisjointSums());
+    passes.addPass(WidenHalfComparisons(machine));
+  });
+  builder.registerOptimizerLastEPCallback([&](ModulePassManager &passes, OptimizationLevel) {
+    passes.addPass(createModuleToFunctionPassAdaptor(WidenHalfComparisons(machine)));
+  });
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;
   CGSCCAnalysisManager callGraph;

@@ -24,7 +24,9 @@ using namespace perpend::target;
 using graph::shapeOf;
 using graph::SymbolicInt;
 
-void perpend::target::emitRun(host::EntryOp entry, StringRef suffix) { RunEmitter(entry, suffix).run(); }
+void perpend::target::emitRun(host::EntryOp entry, StringRef suffix, const Machine &machine) {
+  RunEmitter(entry, suffix, machine).run();
+}
 
 std::string perpend::target::suffixOfEntry(size_t number) { return number ? "_" + std::to_string(number) : ""; }
 
@@ -44,8 +46,8 @@ static FunctionType runType(ModuleOp module) {
   return FunctionType::get(context, {FunctionEmitter::pointerType(module)}, {IntegerType::get(context, 32)});
 }
 
-RunEmitter::RunEmitter(host::EntryOp entry, StringRef suffix)
-    : entry(entry), module(entry->getParentOfType<ModuleOp>()), names(entry.symbolNames()),
+RunEmitter::RunEmitter(host::EntryOp entry, StringRef suffix, const Machine &machine)
+    : entry(entry), machine(machine), module(entry->getParentOfType<ModuleOp>()), names(entry.symbolNames()),
       f(module, ("perpend_run" + suffix).str(), runType(module), entry.getLoc()), leave(new Block) {
   leave->addArgument(f.builder.getI32Type(), f.loc);
   frame = f.argument(0);

@@ -51,13 +51,11 @@ Value *computeRemainder(IRBuilder<> &builder, ArrayRef<Value *> operands) {
 
 constexpr FarFunction sine{isLarge, computeWide<Intrinsic::sin>}, cosine{isLarge, computeWide<Intrinsic::cos>},
     tangent{isLarge, computeWide<Intrinsic::tan>}, remainder{isLargeQuotient, computeRemainder};
-constexpr LaneFunction farFunctions[] = {{{tile::farSineFunction, nullptr}, sine},
-                                         {{tile::farCosineFunction, nullptr}, cosine},
-                                         {{tile::farTangentFunction, nullptr}, tangent},
-                                         {{tile::farSineFunctionDouble, nullptr}, sine},
-                                         {{tile::farCosineFunctionDouble, nullptr}, cosine},
-                                         {{tile::remainderFunction, nullptr}, remainder},
-                                         {{tile::remainderFunctionDouble, nullptr}, remainder}};
+constexpr LaneFunction farFunctions[] = {
+    {{tile::farSineFunction, nullptr}, sine},           {{tile::farCosineFunction, nullptr}, cosine},
+    {{tile::farTangentFunction, nullptr}, tangent},     {{tile::farSineFunctionDouble, nullptr}, sine},
+    {{tile::farCosineFunctionDouble, nullptr}, cosine}, {{tile::farTangentFunctionDouble, nullptr}, tangent},
+    {{tile::remainderFunction, nullptr}, remainder},    {{tile::remainderFunctionDouble, nullptr}, remainder}};
 constexpr unsigned leastLanes = 4, mostLanes = 16;
 constexpr unsigned leastLanesOfCalls = 2; // beside two numbers of f64, where vectors have 16 bytes
 
@@ -116,8 +114,11 @@ void defineVariant(Function &scalar, const LaneFunction &function, unsigned lane
   auto inLanes = [&](Type *type) -> Type * { return FixedVectorType::get(type, lanes); };
   auto *type = FunctionType::get(inLanes(scalar.getReturnType()),
                                  map_to_vector(scalar.getFunctionType()->params(), inLanes), /*isVarArg=*/false);
-  auto *variant =
-      Function::Create(type, GlobalValue::ExternalLinkage, variantName(function, lanes), scalar.getParent());
+  Function *variant = scalar.getParent()->getFunction(variantName(function, lanes));
+  if (!variant) // nothing calls it by itself
+    variant = Function::Create(type, GlobalValue::ExternalLinkage, variantName(function, lanes), scalar.getParent());
+  variant->deleteBody();
+  variant->setLinkage(GlobalValue::ExternalLinkage);
   setAttributes(*variant);
   if (function.far)
     return defineChoice(*variant, *function.far);
@@ -148,10 +149,26 @@ static SmallVector<LaneFunction> laneFunctionsOf(const Architecture *architectur
   return all;
 }
 
+/// The function of numbers, if code uses it or one of its vectors; made in the latter case.
+static Function *scalarOf(Module &module, const LaneFunction &function, const TargetInfo &target) {
+  if (Function *scalar = module.getFunction(function.name); scalar && !scalar->use_empty())
+    return scalar;
+  for (unsigned lanes = leastLanes; lanes <= target.vectorLanes(/*elementBytes=*/4); lanes *= 2) {
+    Function *vector = module.getFunction(variantName(function, lanes));
+    if (!vector || vector->use_empty())
+      continue;
+    auto ofNumbers = [](Type *type) { return type->getScalarType(); };
+    auto *type = FunctionType::get(ofNumbers(vector->getReturnType()),
+                                   map_to_vector(vector->getFunctionType()->params(), ofNumbers), /*isVarArg=*/false);
+    return cast<Function>(module.getOrInsertFunction(function.name, type).getCallee());
+  }
+  return nullptr;
+}
+
 void defineLaneFunctions(Module &module, const TargetInfo &target) {
   for (const LaneFunction &function : laneFunctionsOf(architectureOf(target.code))) {
-    Function *scalar = module.getFunction(function.name);
-    if (!scalar || scalar->use_empty())
+    Function *scalar = scalarOf(module, function, target);
+    if (!scalar)
       continue;
     scalar->deleteBody();
     scalar->setLinkage(GlobalValue::ExternalLinkage);

@@ -9,6 +9,7 @@
 #define PERPEND_TARGET_CPU_MODULEFUNCTIONS_H
 
 #include "host/Host.h"
+#include "target/Machine.h"
 
 namespace perpend::target {
 /// What follows perpend_bind, perpend_sizes and perpend_run in the names of an entry's functions: nothing for the
@@ -20,8 +21,8 @@ void emitBind(host::EntryOp entry, llvm::StringRef suffix);
 /// perpend_sizes(symbols, bytes, dims): computes sizes of arena buffers and extents of outputs.
 void emitSizes(host::EntryOp entry, llvm::StringRef suffix);
 /// perpend_run(frame): launches kernels through frame->parallel; branches, loops, symbols from data. The kernels'
-/// entries must exist already.
-void emitRun(host::EntryOp entry, llvm::StringRef suffix);
+/// entries must exist already. `machine` decides which code of the library it calls.
+void emitRun(host::EntryOp entry, llvm::StringRef suffix, const Machine &machine);
 } // namespace perpend::target
 
 #endif

@@ -11,13 +11,14 @@
 
 #include "graph/Shapes.h"
 #include "host/Host.h"
+#include "target/Machine.h"
 #include "target/cpu/FunctionEmitter.h"
 
 namespace perpend::target {
 
 class RunEmitter {
 public:
-  RunEmitter(host::EntryOp entry, llvm::StringRef suffix);
+  RunEmitter(host::EntryOp entry, llvm::StringRef suffix, const Machine &machine);
   void run();
 
 private:
@@ -75,6 +76,7 @@ private:
   mlir::Value call(mlir::Value function, mlir::Type result, mlir::ValueRange arguments);
 
   host::EntryOp entry;
+  const Machine &machine;
   mlir::ModuleOp module;
   std::vector<std::string> names;   ///< of the entry
   llvm::StringMap<int64_t> numbers; ///< of all symbols: in the frame, then among the run's own

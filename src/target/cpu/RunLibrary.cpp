@@ -24,10 +24,45 @@ using namespace perpend;
 using namespace perpend::target;
 using graph::SymbolicInt;
 
+namespace {
+/// The part of a function of the library for one type of the first operand, and instruction sets.
+struct LibraryPart {
+  StringRef function, suffix;
+  perpend_type type;
+  StringRef instructionSets;
+};
+} // namespace
+
+constexpr LibraryPart libraryParts[] = {
+#define PERPEND_ALL_LIBRARY_PARTS
+#define LIBRARY_FUNCTION(...)
+#define LIBRARY_PART(LIBRARY, NAME, PART, TYPE, SETS) {#LIBRARY "." #NAME, "_" #PART, PERPEND_##TYPE, SETS},
+#include "runtime/library/Functions.def"
+};
+
+static perpend_type codeOf(RankedTensorType tensor) {
+  perpend_type code = PERPEND_F32;
+  (void)runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), code);
+  return code;
+}
+
+static bool hasAll(const Machine &machine, StringRef instructionSets) {
+  SmallVector<StringRef> names;
+  instructionSets.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  return llvm::all_of(names, [&](StringRef name) { return machine.hasFeature(name); });
+}
+
 /// For example perpend_string_concat for string.concat.
-static std::string symbolOf(StringRef function) {
-  auto [library, name] = function.split('.');
-  return ("perpend_" + library + "_" + name).str();
+static std::string symbolOf(host::CallOp op, const Machine &machine) {
+  auto [library, name] = op.getFunction().split('.');
+  StringRef suffix;
+  if (!op.getInputs().empty()) {
+    const perpend_type type = codeOf(cast<host::PlaceType>(op.getInputs().front().getType()).getTensor());
+    for (const LibraryPart &part : libraryParts)
+      if (part.function == op.getFunction() && part.type == type && hasAll(machine, part.instructionSets))
+        suffix = part.suffix;
+  }
+  return ("perpend_" + library + "_" + name + suffix).str();
 }
 
 /// A function of the runtime or the user, which gets so many addresses and returns a status.
@@ -61,9 +96,7 @@ static SmallVector<int32_t> signatureOf(host::CallOp op) {
   append(
       library::CallCounts{static_cast<int32_t>(op.getInputs().size()), static_cast<int32_t>(op.getOutputs().size())});
   for (auto [place, tensor] : llvm::zip_equal(op->getOperands(), tensorsOf(op))) {
-    perpend_type code = PERPEND_F32;
-    (void)runtime::findType(graph::nameOf(tensor.getElementType()).c_str(), code);
-    append(library::CallTensor{static_cast<int32_t>(code), static_cast<int32_t>(tensor.getRank()),
+    append(library::CallTensor{static_cast<int32_t>(codeOf(tensor)), static_cast<int32_t>(tensor.getRank()),
                                isa<host::RoomType>(place.getType()) ? library::Growing : library::Fixed});
   }
   return signature;
@@ -111,7 +144,7 @@ void RunEmitter::emitCall(host::CallOp op) {
   }
   // In the order of library::CallLibrary.
   const SmallVector<Value> arguments = {frame,
-                                        addressOfFunction(f, module, symbolOf(op.getFunction()), 1),
+                                        addressOfFunction(f, module, symbolOf(op, machine), 1),
                                         f.text(graph::parametersText(op.getParameters())),
                                         f.text(nodeText(op)),
                                         constantTable(signatureOf(op)),

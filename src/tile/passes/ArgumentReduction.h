@@ -42,6 +42,8 @@ inline Rounded roundToInteger(Real x, double factor = 1) {
 }
 
 inline Real toReal(Integer number, Real like) {
+  if (like.width() == 32)
+    return {like.emitter, number.create<mlir::arith::SIToFPOp>(like.type(), number.value)};
   return like.fromBits(number + bitsOf(like, integerOffset(like))) - integerOffset(like);
 }
 

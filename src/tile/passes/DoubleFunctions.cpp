@@ -51,11 +51,23 @@ constexpr double sinDoubleTerms[] = {-0.16666666666666666,  0.008333333333330935
 /// (cos(r) - 1 + r^2/2) / r^4 in r^2, |r| <= pi / 4, for f64; relative error 2^-54.0.
 constexpr double cosDoubleTerms[] = {0.041666666666666664,   -0.0013888888888887389, 2.48015872987544e-5,
                                      -2.7557317265878082e-7, 2.0876145049413178e-9,  -1.1382544645349108e-11};
+/// (asin(x) - x) / x^3 in x^2, |x| <= 0.5, for f64; relative error 2^-52.9.
+constexpr double asinDoubleTerms[] = {
+    0.16666666666666669,  0.074999999999984329,  0.044642857146355429, 0.030381944138531247, 0.022372172942149889,
+    0.017352392720869945, 0.013971212973553311,  0.011479177415181617, 0.0103228143502052,   0.0054575067185637822,
+    0.017400879442887152, -0.014851887071528912, 0.028757851367602328};
+/// (atan(t) - t) / t^3 in t^2, |t| <= tan(pi / 8), for f64; relative error 2^-52.7.
+constexpr double atanDoubleTerms[] = {-0.33333333333333331,  0.19999999999995516,   -0.14285714284665682,
+                                      0.11111111015187018,   -0.090909045753064882, 0.076921831253768849,
+                                      -0.066645105255088433, 0.058581409048656254,  -0.050854078345862384,
+                                      0.039230447784709195,  -0.019175404711011961};
 /// ln(2) as a sum; the first part times an exponent is exact.
 constexpr double ln2DoubleParts[] = {0.69314718060195446, -4.2009150726810846e-11};
 /// pi / 2 as a sum; each of the first three parts times integers below 2^20 is exact.
 constexpr double halfPiDoubleParts[] = {1.5707963267341256, 6.077100506303966e-11, 2.0222662487111665e-21,
                                         8.4784276603688996e-32};
+/// pi / 2 as the sum of its double and what that lacks.
+constexpr double halfPiSum[] = {std::numbers::pi / 2, 6.123233995736766e-17};
 /// 1 / ln(2) and 1 / ln(10), each as a sum of its double and what that lacks.
 constexpr double log2eParts[] = {1.4426950408889634, 2.0355273740931033e-17};
 constexpr double log10eParts[] = {0.43429448190325182, 1.098319650216765e-17};
@@ -123,8 +135,14 @@ Real scaledLogarithm(Real x, llvm::ArrayRef<double> factor, llvm::ArrayRef<doubl
   return withLogarithmSpecials(x, 0, multiplyAdd(parts.exponent, x.constant(ofTwo[0]), result));
 }
 
-/// sin of x + quarterTurns * pi / 2. Each step keeps what it rounds off.
-Real sineOfSum(Real x, int64_t quarterTurns) {
+/// Sine and cosine of what x has beyond a number of quarter turns.
+struct Turned {
+  Real sine, cosine;
+  Integer quarterTurns;
+};
+
+/// Each step keeps what it rounds off.
+Turned turn(Real x) {
   Rounded n = roundToInteger(x, 2 * std::numbers::inv_pi);
   Real high = x - n.value * halfPiDoubleParts[0], low = x.constant(0);
   for (double part : llvm::ArrayRef(halfPiDoubleParts).slice(1, 2)) {
@@ -140,10 +158,51 @@ Real sineOfSum(Real x, int64_t quarterTurns) {
   sine = select(x == 0.0, x, sine);
   Real half = z * 0.5, one = x.constant(1), head = one - half;
   Real tail = multiplyAdd(z * z, polynomial(cosDoubleTerms, z), (one - head) - half - r * rest);
-  Real cosine = head + tail;
-  Integer quadrant = n.number + quarterTurns;
-  Real magnitude = select((quadrant & 1) == 0, sine, cosine);
+  return {sine, head + tail, n.number};
+}
+
+/// sin of x + quarterTurns * pi / 2.
+Real sineOfSum(Real x, int64_t quarterTurns) {
+  Turned turned = turn(x);
+  Integer quadrant = turned.quarterTurns + quarterTurns;
+  Real magnitude = select((quadrant & 1) == 0, turned.sine, turned.cosine);
   return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 62));
+}
+
+/// asin(s) - s, where z = s^2 <= 1/4.
+Real asinTail(Real s, Real z) { return s * z * polynomial(asinDoubleTerms, z); }
+
+/// asin(|x|) near 0 is s + tail; beyond 1/2 s + tail is half of the angle that is left to pi / 2. NaN beyond 1.
+struct Arc {
+  Condition isNear;
+  Real s, tail;
+};
+
+Arc arcOf(Real x) {
+  Real a = x.absolute();
+  Condition isNear = a < 0.5;
+  Real z = select(isNear, a * a, (a.constant(1) - a) * 0.5);
+  Real s = select(isNear, a, z.squareRoot());
+  return {isNear, s, asinTail(s, z)};
+}
+
+/// The angle whose tangent is a / b, a >= 0 and b >= 0, from 0 to pi / 2. Of the smaller over the larger one, or, where
+/// that is beyond tan(pi / 8), of their difference over their sum, which is the tangent of what is left to pi / 4.
+Real angleOf(Real a, Real b) {
+  Real zero = a.constant(0), one = a.constant(1);
+  Condition isSteep = b < a, isEqual = a == b;
+  Real low = select(isEqual, select(a == 0.0, zero, one), select(isSteep, b, a));
+  Real high = select(isEqual, one, select(isSteep, a, b));
+  Condition isMiddle = high * (std::numbers::sqrt2 - 1) < low;
+  Real scale = select(high > 1, a.constant(0.25), one); // the sum must not overflow
+  Real divisor = select(isMiddle, multiplyAdd(low, scale, high * scale), high);
+  Real dividend = select(isMiddle, multiplyAdd(low, scale, -(high * scale)), low);
+  Real t = select(isSteep, -dividend, dividend) / divisor;
+  Real z = t * t;
+  auto offset = [&](double whole) {
+    return select(isMiddle, a.constant(whole / 2), select(isSteep, a.constant(whole), zero));
+  };
+  return offset(halfPiSum[0]) + (t + multiplyAdd(t * z, polynomial(atanDoubleTerms, z), offset(halfPiSum[1])));
 }
 
 } // namespace
@@ -202,8 +261,81 @@ Real doubles::emitTanh(Real x) {
   return select(isNear, quotient, quotient.constant(1) - quotient).withSignOf(x);
 }
 
+/// From a quarter of e^|x| - 1, which does not overflow before the result does.
+Real doubles::emitSinh(Real x) {
+  Real a = x.absolute();
+  ReducedExp reduced = reduceExp(atMost(a, 710.5));
+  Real quarter = powerOfTwo(reduced.power.number - 2, x);
+  Real t = multiplyAdd(quarter, expMinusOne(reduced.rest), quarter - 0.25);
+  Real result = (t + t / multiplyAdd(t, x.constant(4), x.constant(1))) * 2;
+  return select(a < 0x1p-26, a, result).withSignOf(x);
+}
+
+Real doubles::emitCosh(Real x) {
+  ReducedExp reduced = reduceExp(atMost(x.absolute(), 711));
+  Real half = scaleInSteps(expMinusOne(reduced.rest) + 1, reduced.power.number - 1);
+  return half + x.constant(0.25) / half;
+}
+
 Real doubles::emitSin(Real x) { return sineOfSum(x, 0); }
 Real doubles::emitCos(Real x) { return sineOfSum(x, 1); }
+
+/// The quarter turns exchange sine and cosine.
+Real doubles::emitTan(Real x) {
+  Turned turned = turn(x);
+  Condition isEven = (turned.quarterTurns & 1) == 0;
+  Real quotient = select(isEven, turned.sine, turned.cosine) / select(isEven, turned.cosine, turned.sine);
+  return select(isEven, quotient, -quotient);
+}
+
+Real doubles::emitAsin(Real x) {
+  Arc arc = arcOf(x);
+  Real rest = multiplyAdd(arc.tail, x.constant(2), x.constant(-halfPiSum[1]));
+  Real beyond = (x.constant(halfPiSum[0]) - arc.s * 2) - rest;
+  return select(arc.isNear, arc.s + arc.tail, beyond).withSignOf(x);
+}
+
+/// pi / 2 - asin(x) near 0; elsewhere twice the half of the angle, or what pi has beyond that.
+Real doubles::emitAcos(Real x) {
+  Arc arc = arcOf(x);
+  Real high = x.constant(halfPiSum[0]), low = x.constant(halfPiSum[1]);
+  Real nearZero = high - (arc.s.withSignOf(x) + (arc.tail.withSignOf(x) - low));
+  Real right = (arc.s + arc.tail) * 2, left = (high - (arc.s + (arc.tail - low))) * 2;
+  return select(arc.isNear, nearZero, select(x < 0.0, left, right));
+}
+
+Real doubles::emitAtan(Real x) { return angleOf(x.absolute(), x.constant(1)).withSignOf(x); }
+
+/// Infinities are as far as one another, and zeros have the angle 0.
+Real doubles::emitAtan2(Real y, Real x) {
+  Real angle = angleOf(y.absolute(), x.absolute());
+  Condition isRight = x.bits().shiftRightUnsigned(63) == 0;
+  Real left = x.constant(2 * halfPiSum[0]) - (angle - 2 * halfPiSum[1]);
+  return select(isRight, angle, left).withSignOf(y);
+}
+
+/// asinh(x) = log(1 + x + x^2 / (1 + sqrt(1 + x^2))), log(2 x) of large numbers.
+Real doubles::emitAsinh(Real x) {
+  Real a = x.absolute(), z = a * a;
+  Condition isLarge = a > 0x1p500;
+  Real y = select(isLarge, a, a + z / ((z + 1).squareRoot() + 1));
+  return (emitLog1p(y) + select(isLarge, x.constant(ln2Double), x.constant(0))).withSignOf(x);
+}
+
+/// acosh(x) = log(1 + (x - 1) + sqrt((x - 1) (x + 1))), log(2 x) of large numbers.
+Real doubles::emitAcosh(Real x) {
+  Real y = x - 1;
+  Condition isLarge = x > 0x1p500;
+  Real argument = select(isLarge, x, y + (y * (x + 1)).squareRoot());
+  Real result = emitLog1p(argument) + select(isLarge, x.constant(ln2Double), x.constant(0));
+  return select(x < 1.0, x.constant(notANumber), result);
+}
+
+/// atanh(x) = log(1 + 2 x / (1 - x)) / 2
+Real doubles::emitAtanh(Real x) {
+  Real a = x.absolute();
+  return (emitLog1p(a * 2 / (a.constant(1) - a)) * 0.5).withSignOf(x);
+}
 
 /// Near 0 a polynomial of erf(x) / x - 1; elsewhere 1 - erfc(x), where erfc(x) is a power of two with a polynomial
 /// exponent, and small.

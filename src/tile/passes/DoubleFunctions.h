@@ -1,7 +1,7 @@
 //===- DoubleFunctions.h - elementary functions of f64 ----------*- C++ -*-===//
 //
 // Like MathFunctions.h, for an f64 argument, scalar or vector. Errors are below 2 units in the last place (3 for log2,
-// log10 and tanh).
+// log10, tan, arcs and hyperbolic functions).
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +23,16 @@ Real emitTanh(Real x);
 Real emitErf(Real x);
 Real emitSin(Real x); // where |x| < leastFarDouble (FarFunctions.h)
 Real emitCos(Real x); // likewise
+Real emitTan(Real x); // likewise
+Real emitSinh(Real x);
+Real emitCosh(Real x);
+Real emitAsin(Real x);
+Real emitAcos(Real x);
+Real emitAtan(Real x);
+Real emitAsinh(Real x);
+Real emitAcosh(Real x);
+Real emitAtanh(Real x);
+Real emitAtan2(Real y, Real x);
 
 } // namespace perpend::tile::doubles
 

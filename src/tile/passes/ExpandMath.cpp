@@ -3,8 +3,8 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// What LLVM has instructions for (floor, sqrt, ...) is left to it; powers, tan, arcs and hyperbolic functions of f64,
-// but tanh, are libm's.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it; powers of f64 are libm's. Multiply-adds are two
+// operations where the target does not fuse them.
 //
 // sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, and so are remainders of quotients
 // whose integer part f64 cannot hold: after a test that loops run as vectors.
@@ -55,14 +55,14 @@ UnaryFunctions unaryFunctionsOf(Operation *op) {
       .Case([](math::Log1pOp) { return UnaryFunctions{emitLog1p, doubles::emitLog1p}; })
       .Case([](math::TanhOp) { return UnaryFunctions{emitTanh, doubles::emitTanh}; })
       .Case([](math::ErfOp) { return UnaryFunctions{emitErf, doubles::emitErf}; })
-      .Case([](math::SinhOp) { return UnaryFunctions{emitSinh, nullptr}; })
-      .Case([](math::CoshOp) { return UnaryFunctions{emitCosh, nullptr}; })
-      .Case([](math::AsinOp) { return UnaryFunctions{emitAsin, nullptr}; })
-      .Case([](math::AcosOp) { return UnaryFunctions{emitAcos, nullptr}; })
-      .Case([](math::AtanOp) { return UnaryFunctions{emitAtan, nullptr}; })
-      .Case([](math::AsinhOp) { return UnaryFunctions{emitAsinh, nullptr}; })
-      .Case([](math::AcoshOp) { return UnaryFunctions{emitAcosh, nullptr}; })
-      .Case([](math::AtanhOp) { return UnaryFunctions{emitAtanh, nullptr}; })
+      .Case([](math::SinhOp) { return UnaryFunctions{emitSinh, doubles::emitSinh}; })
+      .Case([](math::CoshOp) { return UnaryFunctions{emitCosh, doubles::emitCosh}; })
+      .Case([](math::AsinOp) { return UnaryFunctions{emitAsin, doubles::emitAsin}; })
+      .Case([](math::AcosOp) { return UnaryFunctions{emitAcos, doubles::emitAcos}; })
+      .Case([](math::AtanOp) { return UnaryFunctions{emitAtan, doubles::emitAtan}; })
+      .Case([](math::AsinhOp) { return UnaryFunctions{emitAsinh, doubles::emitAsinh}; })
+      .Case([](math::AcoshOp) { return UnaryFunctions{emitAcosh, doubles::emitAcosh}; })
+      .Case([](math::AtanhOp) { return UnaryFunctions{emitAtanh, doubles::emitAtanh}; })
       .Case([](math::RsqrtOp) { return UnaryFunctions{emitRsqrt, emitRsqrt}; })
       .Default([](Operation *) { return UnaryFunctions{nullptr, nullptr}; });
 }
@@ -168,29 +168,39 @@ private:
       expand(op, op->getOperands(), [&](ArrayRef<Real> x) { return function(x[0]); });
     else if (isa<math::SinOp>(op))
       expandPeriodic<math::SinOp>(op, isWide ? farSineFunctionDouble : farSineFunction,
-                                  isWide ? doubles::emitSin : emitSin);
+                                  isWide ? doubles::emitSin : emitSin, isWide ? nullptr : emitSinClose);
     else if (isa<math::CosOp>(op))
       expandPeriodic<math::CosOp>(op, isWide ? farCosineFunctionDouble : farCosineFunction,
-                                  isWide ? doubles::emitCos : emitCos);
-    else if (isa<math::TanOp>(op) && !isWide)
-      expandPeriodic<math::TanOp>(op, farTangentFunction, emitTan);
+                                  isWide ? doubles::emitCos : emitCos, isWide ? nullptr : emitCosClose);
+    else if (isa<math::TanOp>(op))
+      expandPeriodic<math::TanOp>(op, isWide ? farTangentFunctionDouble : farTangentFunction,
+                                  isWide ? doubles::emitTan : emitTan);
     else if (auto remainder = dyn_cast<arith::RemFOp>(op))
       expandRemainder(remainder);
+    else if (isa<math::FmaOp>(op) && !target.fusesMultiplyAdds)
+      expand(op, op->getOperands(), [](ArrayRef<Real> x) { return x[0] * x[1] + x[2]; });
     else if (isa<math::PowFOp>(op) && !isWide)
       expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
-    else if (isa<math::Atan2Op>(op) && !isWide)
-      expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitAtan2(x[0], x[1]); });
+    else if (isa<math::Atan2Op>(op))
+      expand(op, op->getOperands(),
+             [=](ArrayRef<Real> x) { return isWide ? doubles::emitAtan2(x[0], x[1]) : emitAtan2(x[0], x[1]); });
   }
 
-  func::FuncOp scaling() {
+  /// Of numbers, or of vectors that registers hold.
+  func::FuncOp scaling(Type type) {
     if (!target.hasFunction(perpend::target::scaleFunction))
       return nullptr;
-    Type f32 = Float32Type::get(&getContext());
-    return numberFunction(getOperation(), perpend::target::scaleFunction, {f32, f32}, f32,
-                          [&](ImplicitLocOpBuilder &builder, ValueRange x) {
-                            MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
-                            return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
-                          });
+    std::string name = perpend::target::scaleFunction.str();
+    if (auto vector = dyn_cast<VectorType>(type)) {
+      const int64_t lanes = vector.getNumElements();
+      if (lanes < 4 || lanes > target.vectorLanes(/*elementBytes=*/4) || !llvm::isPowerOf2_64(lanes))
+        return nullptr;
+      name += "." + std::to_string(lanes);
+    }
+    return numberFunction(getOperation(), name, {type, type}, type, [&](ImplicitLocOpBuilder &builder, ValueRange x) {
+      MathEmitter emitter{builder, target.fusesMultiplyAdds, {}};
+      return emitScale({&emitter, x[0]}, {&emitter, x[1]}).value;
+    });
   }
 
   /// A function of a far function's operands; the test for what is far.
@@ -244,8 +254,9 @@ private:
     return numberFunction(getOperation(), function.name, types, type, body);
   }
 
-  /// A periodic function of few and of many turns: of many, in f64.
-  template <typename Op> void expandPeriodic(Operation *op, StringRef name, UnaryFunction near) {
+  /// A periodic function of few and of many turns: of many, in f64. `close`, if not null, is faster for few in vectors.
+  template <typename Op>
+  void expandPeriodic(Operation *op, StringRef name, UnaryFunction near, UnaryFunction close = nullptr) {
     auto isFarNumber = [](ArrayRef<Real> x) { return isFar(x[0]); };
     auto compute = [](ImplicitLocOpBuilder &builder, ValueRange x) -> Value {
       Type type = x[0].getType();
@@ -254,8 +265,11 @@ private:
       Value wide = builder.create<arith::ExtFOp>(builder.getF64Type(), x[0]);
       return builder.create<arith::TruncFOp>(type, builder.create<Op>(wide));
     };
-    expand(op, op->getOperands(),
-           [&](ArrayRef<Real> x) { return withFar({name, isFarNumber, compute}, x, near(x[0])); });
+    auto general = [&](Real x) { return withFar({name, isFarNumber, compute}, x, near(x)); };
+    expand(op, op->getOperands(), [&](ArrayRef<Real> x) {
+      const bool hasClose = close && target.fusesMultiplyAdds;
+      return hasClose ? unlessUnusual(isNotClose(x[0]), x[0], close, general) : general(x[0]);
+    });
   }
 
   void expandRemainder(arith::RemFOp op) {
@@ -272,7 +286,7 @@ private:
   }
 
   void expand(Operation *op, ValueRange operands, llvm::function_ref<Real(ArrayRef<Real>)> function) {
-    auto scalingOf = [&] { return scaling(); };
+    auto scalingOf = [&](Type type) { return scaling(type); };
     MathEmitter emitter{ImplicitLocOpBuilder(op->getLoc(), op), target.fusesMultiplyAdds, scalingOf};
     Type type = op->getResult(0).getType();
     Type computed = MathEmitter::like(type, computedIn(type));

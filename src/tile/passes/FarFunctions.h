@@ -21,6 +21,7 @@ inline constexpr double leastFar = 0x1p28;
 /// The same for functions of f64, whose products have fewer bits.
 inline constexpr llvm::StringLiteral farSineFunctionDouble = "perpend.far_sine_double";
 inline constexpr llvm::StringLiteral farCosineFunctionDouble = "perpend.far_cosine_double";
+inline constexpr llvm::StringLiteral farTangentFunctionDouble = "perpend.far_tangent_double";
 inline constexpr double leastFarDouble = 0x1p20;
 inline constexpr llvm::StringLiteral remainderFunction = "perpend.remainder";
 inline constexpr llvm::StringLiteral remainderFunctionDouble = "perpend.remainder_double";

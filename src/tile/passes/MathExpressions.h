@@ -21,8 +21,8 @@ namespace perpend::tile {
 struct MathEmitter {
   mlir::ImplicitLocOpBuilder builder;
   bool fma; // the target has fused multiply-add
-  /// Multiplies (x, n) -> x * 2^n for f32, with one rounding; null if there is no instruction for it.
-  llvm::function_ref<mlir::func::FuncOp()> scaling;
+  /// Multiplies (x, n) -> x * 2^n for f32 and vectors of it, with one rounding; null if there is no instruction for it.
+  llvm::function_ref<mlir::func::FuncOp(mlir::Type)> scaling;
 
   /// `scalar`, or a vector of it with the shape of `shape`.
   static mlir::Type like(mlir::Type shape, mlir::Type scalar) {
@@ -84,6 +84,11 @@ struct Integer : Expression {
   }
   Condition operator==(int64_t number) const {
     return {emitter, create<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::eq, value, constant(number).value)};
+  }
+  /// Of numbers without sign.
+  Condition isAtLeast(uint64_t number) const {
+    return {emitter, create<mlir::arith::CmpIOp>(mlir::arith::CmpIPredicate::uge, value,
+                                                 constant(static_cast<int64_t>(number)).value)};
   }
   /// The low 32 bits.
   Integer narrow() const {

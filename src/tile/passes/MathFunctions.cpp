@@ -14,6 +14,8 @@
 #include "tile/passes/ArgumentReduction.h"
 #include "tile/passes/FarFunctions.h"
 
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/ADT/SmallVectorExtras.h"
 
 #include <cmath>
@@ -74,6 +76,14 @@ constexpr double ln2Parts[] = {0.693115234375, 3.1946184945309415e-5};
 /// pi / 2 as a sum; the first two parts times integers below 2^28 are exact.
 constexpr double halfPiParts[] = {1.5707963109016418, 1.5893254712295857e-8, 6.123233995736766e-17};
 
+/// pi / 2 as a sum of numbers of f32.
+constexpr double halfPiSingleParts[] = {1.5707963705062866, -4.371138828673793e-8, -1.7151245100058819e-15};
+/// 1 / ln(2) and 1 / ln(10), each as a sum of its f32 and what that lacks.
+constexpr double log2eParts[] = {1.4426950216293335, 1.925963033500011e-8};
+constexpr double log10eParts[] = {0.4342944920063019, -1.0103049952192578e-8};
+/// log10(2); the first part times an exponent is exact.
+constexpr double log10Of2Parts[] = {0.301025390625, 4.605039066518657e-6};
+
 constexpr double smallestNormal = 0x1p-126;
 
 /// The same with the bias once: the low bits are a biased exponent.
@@ -81,7 +91,7 @@ double exponentOffset(Real x) { return integerOffset(x) - exponentBias(x); }
 
 /// In one step, if there is an instruction.
 Real scale(Real x, Rounded n) {
-  mlir::func::FuncOp function = x.type().isF32() ? x.emitter->scaling() : nullptr;
+  mlir::func::FuncOp function = x.width() == 32 && x.emitter->scaling ? x.emitter->scaling(x.type()) : nullptr;
   if (!function)
     return scaleInSteps(x, n.number);
   auto call = x.emitter->builder.create<mlir::func::CallOp>(function, mlir::ValueRange{x.value, n.value.value});
@@ -154,9 +164,47 @@ Real exp2Wide(Real x) {
   return multiplyAdd(r, polynomial(exp2WideTerms, r), x.constant(1)) * powerOfTwo(n.number, x);
 }
 
-Real logarithm(Real x, double scaleFromLog2) {
-  Real wide = x.widen();
-  return withLogarithmSpecials(x, 0, (log2Wide(wide, wide - 1) * scaleFromLog2).narrow());
+/// x = 2^exponent (1 + minusOne)
+struct Split {
+  Real exponent, minusOne;
+};
+
+Split splitNormal(Real x) {
+  Decomposed parts = decompose(x);
+  return {parts.exponent, parts.mantissa - 1};
+}
+Split split(Real x) {
+  Condition isTiny = x < smallestNormal;
+  Split parts = splitNormal(select(isTiny, x * 0x1p23, x));
+  return {select(isTiny, parts.exponent - 23, parts.exponent), parts.minusOne};
+}
+
+/// A logarithm by that of the parts of a positive finite number; in vectors, what zeros, numbers below the normal ones,
+/// negative numbers and such without value need is skipped.
+Real logarithmBy(Real x, llvm::function_ref<Real(Split)> logarithm) {
+  const int64_t normal = bitsOf(x, smallestNormal);
+  Condition isUnusual = (x.bits() - normal).isAtLeast(bitsOf(x, infinity) - normal);
+  return unlessUnusual(
+      isUnusual, x, [&](Real x) { return logarithm(splitNormal(x)); },
+      [&](Real x) { return withLogarithmSpecials(x, 0, logarithm(split(x))); });
+}
+
+/// log(1 + f) - f = f^3 * polynomial(f) - f^2/2, with another term that is small.
+Real logarithmTail(Real f, Real other) {
+  Real square = f * f;
+  Real low = multiplyAdd(square * f, polynomial(logTerms, f), other);
+  return multiplyAdd(square, f.constant(-0.5), low);
+}
+
+/// exponent * scale(2) + log(1 + f) * factor, with what rounding takes from the sums.
+Real scaledLogarithm(Split x, llvm::ArrayRef<double> factor, llvm::ArrayRef<double> ofTwo) {
+  Real f = x.minusOne, low = logarithmTail(f, f.constant(0));
+  Real sum = f + low, rest = low - (sum - f);
+  Real small = multiplyAdd(sum, f.constant(factor[1]), rest * factor[0]);
+  Real result = multiplyAdd(sum, f.constant(factor[0]), small);
+  if (ofTwo.size() > 1)
+    result = multiplyAdd(x.exponent, f.constant(ofTwo[1]), result);
+  return multiplyAdd(x.exponent, f.constant(ofTwo[0]), result);
 }
 
 /// Sine and cosine of what x has beyond a number of quarter turns, |rest| <= pi / 4; of an x that is not far.
@@ -165,24 +213,36 @@ struct Turned {
   Integer quarterTurns;
 };
 
+/// Of r, the rest.
+Turned turned(Real r, Integer quarterTurns) {
+  Real z = r * r;
+  Real sine = select(r == 0.0, r, multiplyAdd(r * z, polynomial(sinTerms, z), r));
+  Real half = z * 0.5, one = z.constant(1), head = one - half; // the tail has what it rounds off
+  Real cosine = head + multiplyAdd(z * z, polynomial(cosTerms, z), (one - head) - half);
+  return {sine, cosine, quarterTurns};
+}
+
 Turned turn(Real x) {
   Real wide = x.widen();
   Rounded n = roundToInteger(wide * (2 * std::numbers::inv_pi));
   for (double part : halfPiParts)
     wide = multiplyAdd(n.value, wide.constant(-part), wide);
-  Real r = wide.narrow();
-  Real z = r * r;
-  Real sine = select(r == 0.0, r, multiplyAdd(r * z, polynomial(sinTerms, z), r));
-  Real cosine = multiplyAdd(z * z, polynomial(cosTerms, z), multiplyAdd(z, z.constant(-0.5), z.constant(1)));
-  return {sine, cosine, n.number.narrow()};
+  return turned(wide.narrow(), n.number.narrow());
 }
 
-/// sin of x + quarterTurns * pi/2, of an x that is not far.
-Real sineOfSum(Real x, int64_t quarterTurns) {
-  Turned turned = turn(x);
+/// Of close numbers: the first fused product leaves an exact difference, since both have whole multiples of 2^-23.
+Turned turnClose(Real x) {
+  Rounded n = roundToInteger(x, 2 * std::numbers::inv_pi);
+  for (double part : halfPiSingleParts)
+    x = multiplyAdd(n.value, x.constant(-part), x);
+  return turned(x, n.number);
+}
+
+/// sin of the turned number + quarterTurns * pi/2.
+Real sineOfSum(const Turned &turned, int64_t quarterTurns) {
   Integer quadrant = turned.quarterTurns + quarterTurns;
   Real magnitude = select((quadrant & 1) == 0, turned.sine, turned.cosine);
-  return x.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
+  return magnitude.fromBits(magnitude.bits() ^ ((quadrant & 2) << 30));
 }
 
 /// exp(x) / 2 of x >= 0, which does not overflow before the hyperbolic functions do.
@@ -211,6 +271,21 @@ Real angleOf(Real t, Condition isSteep) {
 }
 
 } // namespace
+
+Real perpend::tile::unlessUnusual(Condition isUnusual, Real x, llvm::function_ref<Real(Real)> usual,
+                                  llvm::function_ref<Real(Real)> general) {
+  if (!isa<VectorType>(x.type()))
+    return general(x);
+  ImplicitLocOpBuilder &builder = x.emitter->builder;
+  Value isAny = builder.create<vector::ReductionOp>(vector::CombiningKind::OR, isUnusual.value);
+  auto choice = builder.create<scf::IfOp>(x.type(), isAny, /*withElseRegion=*/true);
+  builder.setInsertionPointToStart(choice.thenBlock());
+  builder.create<scf::YieldOp>(general(x).value);
+  builder.setInsertionPointToStart(choice.elseBlock());
+  builder.create<scf::YieldOp>(usual(x).value);
+  builder.setInsertionPointAfter(choice);
+  return {x.emitter, choice.getResult(0)};
+}
 
 Real perpend::tile::emitScale(Real x, Real n) { // in f64, where the product with any of these powers is exact
   Real wide = x.widen();
@@ -241,20 +316,19 @@ Real perpend::tile::emitExpM1(Real x) {
   return select(x.absolute() < 0x1p-25, x, result);
 }
 
-/// log(1 + f) = f - f^2/2 + f^3 * polynomial(f); the small terms are added first.
 Real perpend::tile::emitLog(Real x) {
-  Condition isTiny = x < smallestNormal;
-  Decomposed parts = decompose(select(isTiny, x * 0x1p23, x));
-  Real exponent = select(isTiny, parts.exponent - 23, parts.exponent);
-  Real f = parts.mantissa - 1;
-  Real square = f * f;
-  Real low = multiplyAdd(exponent, x.constant(ln2Parts[1]), square * f * polynomial(logTerms, f));
-  low = multiplyAdd(square, x.constant(-0.5), low);
-  return withLogarithmSpecials(x, 0, multiplyAdd(exponent, x.constant(ln2Parts[0]), f + low));
+  return logarithmBy(x, [&](Split parts) {
+    Real low = logarithmTail(parts.minusOne, parts.exponent * ln2Parts[1]);
+    return multiplyAdd(parts.exponent, x.constant(ln2Parts[0]), parts.minusOne + low);
+  });
 }
 
-Real perpend::tile::emitLog2(Real x) { return logarithm(x, 1); }
-Real perpend::tile::emitLog10(Real x) { return logarithm(x, std::numbers::ln2 / std::numbers::ln10); }
+Real perpend::tile::emitLog2(Real x) {
+  return logarithmBy(x, [](Split parts) { return scaledLogarithm(parts, log2eParts, {1.0}); });
+}
+Real perpend::tile::emitLog10(Real x) {
+  return logarithmBy(x, [](Split parts) { return scaledLogarithm(parts, log10eParts, log10Of2Parts); });
+}
 
 Real perpend::tile::emitLog1p(Real x) {
   Real wide = x.widen();
@@ -291,8 +365,10 @@ Real perpend::tile::emitOnePlusTanh(Real x, double factor) {
 
 Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)); }
 
-Real perpend::tile::emitSin(Real x) { return sineOfSum(x, 0); }
-Real perpend::tile::emitCos(Real x) { return sineOfSum(x, 1); }
+Real perpend::tile::emitSin(Real x) { return sineOfSum(turn(x), 0); }
+Real perpend::tile::emitCos(Real x) { return sineOfSum(turn(x), 1); }
+Real perpend::tile::emitSinClose(Real x) { return sineOfSum(turnClose(x), 0); }
+Real perpend::tile::emitCosClose(Real x) { return sineOfSum(turnClose(x), 1); }
 
 /// The quarter turns exchange sine and cosine.
 Real perpend::tile::emitTan(Real x) {
@@ -348,6 +424,10 @@ Real perpend::tile::emitAtanh(Real x) {
   Real result = (log1pWide(a * 2 / (a.constant(1) - a)) * 0.5).narrow();
   result = select(single < 1.0, result, select(single == 1.0, x.constant(infinity), x.constant(notANumber)));
   return select(x == 0.0, x, result).withSignOf(x);
+}
+
+Condition perpend::tile::isNotClose(Real x) {
+  return x.absolute().compare(mlir::arith::CmpFPredicate::UGE, x.constant(0x1p17));
 }
 
 Condition perpend::tile::isFar(Real x) {

@@ -29,9 +29,17 @@ Real emitLog10(Real x);
 Real emitLog1p(Real x);
 Real emitTanh(Real x);
 Real emitErf(Real x);
+/// In vectors, `usual` if no number is unusual, and `general` otherwise: what rare numbers need is skipped. Numbers by
+/// themselves have the general code alone, since loops with branches would stay scalar.
+Real unlessUnusual(Condition isUnusual, Real x, llvm::function_ref<Real(Real)> usual,
+                   llvm::function_ref<Real(Real)> general);
+
 Real emitSin(Real x);                      // where x is not far
 Real emitCos(Real x);                      // likewise
 Real emitTan(Real x);                      // likewise
+Condition isNotClose(Real x);              // |x| >= 2^17, or not a number; for f32
+Real emitSinClose(Real x);                 // of others, if multiply-adds are fused
+Real emitCosClose(Real x);                 // likewise
 Condition isFar(Real x);                   // |x| >= 2^28, or 2^20 for f64
 Condition isLargeQuotient(Real x, Real y); // |x / y| >= 2^28, or 2^52 for f64, or not a number
 Real emitRemainder(Real x, Real y);        // of those that are not

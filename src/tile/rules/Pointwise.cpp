@@ -21,6 +21,7 @@
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -30,8 +31,9 @@ using BlockHandle = KernelSchedule::Block;
 
 /// A last dimension this short (colour channels, coordinates) is unrolled, so that the next one can be vectorised.
 static constexpr int64_t mostUnrolled = 4;
-/// Most pieces into which a loop is cut where code chooses by index; code is emitted once per piece.
-static constexpr size_t mostPieces = 8;
+/// Most pieces into which a loop is cut where code chooses by index, and most operations in all of them: those outside
+/// of the choices are emitted once per piece. Few pieces may have more.
+static constexpr size_t mostPieces = 64, fewPieces = 8, mostInPieces = 1024;
 static constexpr int64_t leastLanes = 2;
 /// Vectors per iteration; and the number that LLVM unrolls by itself.
 static constexpr int64_t mostVectors = 4, fewVectors = 16;
@@ -115,6 +117,16 @@ LogicalResult Pointwise::joinLoops() {
 // The last dimension
 //===----------------------------------------------------------------------===//
 
+/// Operations that every piece of the loop has.
+static size_t operationsOutsideChoices(ForOp loop) {
+  size_t count = 0;
+  loop.walk<WalkOrder::PreOrder>([&](Operation *op) {
+    ++count;
+    return isa<scf::IfOp>(op) ? WalkResult::skip() : WalkResult::advance();
+  });
+  return count;
+}
+
 /// Lengths of the pieces between the iterations at which a choice in the loop changes; empty if none changes, too many
 /// do, or it is unknown.
 static SmallVector<int64_t> piecesOf(ForOp loop) {
@@ -133,7 +145,8 @@ static SmallVector<int64_t> piecesOf(ForOp loop) {
     }
   });
   SmallVector<int64_t> pieces;
-  if (!isKnown || cuts.empty() || cuts.size() >= mostPieces)
+  const size_t most = std::clamp(mostInPieces / operationsOutsideChoices(loop), fewPieces, mostPieces);
+  if (!isKnown || cuts.empty() || cuts.size() >= most)
     return pieces;
   int64_t from = 0;
   cuts.insert(*extent);

@@ -133,6 +133,8 @@ static void emitEntry(ModuleOp module, func::FuncOp kernel) {
 
 namespace {
 struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
+  using CpuLowerMainBase::CpuLowerMainBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
@@ -148,7 +150,7 @@ struct LowerMain : perpend::target::impl::CpuLowerMainBase<LowerMain> {
       if (kernel->hasAttr(graph::kernelAttribute))
         emitEntry(module, kernel);
     for (auto [number, entry] : llvm::enumerate(entries))
-      emitRun(entry, suffixOfEntry(number));
+      emitRun(entry, suffixOfEntry(number), target);
     for (host::EntryOp entry : entries)
       entry.erase();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))

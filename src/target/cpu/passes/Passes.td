@@ -10,6 +10,7 @@ def CpuLowerMain : Pass<"cpu-lower-main", "::mlir::ModuleOp"> {
   let summary = "Replaces main by the functions of the module ABI: bind, sizes, run, and an entry for each kernel";
   let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::arith::ArithDialect", "::mlir::cf::ControlFlowDialect",
                            "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect"];
+  let options = [TargetOption];
 }
 
 def CpuExpandFloats : Pass<"cpu-expand-floats", "::mlir::ModuleOp"> {
