@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "target/cpu/LibraryCalls.h"
 #include "target/cpu/RunEmitter.h"
 
 #include "graph/ElementTypes.h"
@@ -24,8 +25,7 @@ using namespace perpend;
 using namespace perpend::target;
 using graph::SymbolicInt;
 
-/// For example perpend_string_concat for string.concat.
-static std::string symbolOf(StringRef function) {
+std::string perpend::target::symbolOfFunction(StringRef function) {
   auto [library, name] = function.split('.');
   return ("perpend_" + library + "_" + name).str();
 }
@@ -41,7 +41,7 @@ static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef na
   return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
 }
 
-static SmallVector<RankedTensorType> tensorsOf(host::CallOp op) {
+SmallVector<RankedTensorType> perpend::target::tensorsOf(host::CallOp op) {
   SmallVector<RankedTensorType> types;
   for (Value input : op.getInputs())
     types.push_back(cast<host::PlaceType>(input.getType()).getTensor());
@@ -50,8 +50,7 @@ static SmallVector<RankedTensorType> tensorsOf(host::CallOp op) {
   return types;
 }
 
-/// A CallCounts, then a CallTensor for each operand and result.
-static SmallVector<int32_t> signatureOf(host::CallOp op) {
+SmallVector<int32_t> perpend::target::signatureOf(host::CallOp op) {
   SmallVector<int32_t> signature;
   auto append = [&](auto entry) {
     std::array<int32_t, sizeof(entry) / sizeof(int32_t)> words;
@@ -111,7 +110,7 @@ void RunEmitter::emitCall(host::CallOp op) {
   }
   // In the order of library::CallLibrary.
   const SmallVector<Value> arguments = {frame,
-                                        addressOfFunction(f, module, symbolOf(op.getFunction()), 1),
+                                        addressOfFunction(f, module, symbolOfFunction(op.getFunction()), 1),
                                         f.text(graph::parametersText(op.getParameters())),
                                         f.text(nodeText(op)),
                                         constantTable(signatureOf(op)),

@@ -1,11 +1,15 @@
 //===- MainProgram.cpp - main as steps on addresses -----------------------===//
 #include "target/quoin/compile/MainProgram.h"
 
+#include "graph/ElementTypes.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
 #include "graph/NodeNames.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
 #include "host/Arena.h"
 #include "host/Segments.h"
+#include "target/cpu/LibraryCalls.h"
 #include "tile/Attributes.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/kernel/Scratch.h"
@@ -37,6 +41,9 @@ private:
   LogicalResult addCopy(host::CopyOp copy);
   LogicalResult addScalar(host::ScalarOp scalar);
   LogicalResult addPlace(host::PlaceOp place);
+  LogicalResult addCall(host::CallOp call);
+  /// Errors: no function of the runtime's library that needs no operating system.
+  LogicalResult checkFunction(host::CallOp call);
   LogicalResult unsupported(Operation *op, StringRef what);
 
   Range take(uint64_t bytes);
@@ -82,12 +89,22 @@ FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
   return failed(bytes) ? FailureOr<uint64_t>(failure()) : static_cast<uint64_t>(*bytes);
 }
 
+/// Whether its values are numbers, and their sizes are known.
+static bool isFixed(host::CallOp call) {
+  return llvm::none_of(call.getOutputs().getTypes(), llvm::IsaPred<host::RoomType>) &&
+         llvm::none_of(target::tensorsOf(call), [](RankedTensorType type) {
+           return graph::isHandle(type.getElementType());
+         });
+}
+
 /// Whether the order of main, or a size, depends on data.
 static bool isDynamic(host::EntryOp entry) {
   if (!entry.symbolNames().empty())
     return true;
   return entry
       .walk([](Operation *op) {
+        if (auto call = dyn_cast<host::CallOp>(op))
+          return isFixed(call) ? WalkResult::advance() : WalkResult::interrupt();
         const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp,
                                  host::ConstantOp, host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
         return isFixed ? WalkResult::advance() : WalkResult::interrupt();
@@ -101,8 +118,8 @@ LogicalResult Planner::placeMemory() {
   for (BlockArgument argument : entry.getArguments()) {
     const bool isInput = argument.getArgNumber() < entry.inputCount();
     RankedTensorType tensor = entry.tensorOf(argument.getArgNumber());
-    if (!tensor.getElementType().isIntOrFloat())
-      return unsupported(entry, "a value of texts or a list");
+    if (graph::isHandle(tensor.getElementType()))
+      return unsupported(entry, isInput ? "an input of texts or lists" : "an output of texts or lists");
     auto type = dyn_cast<host::PlaceType>(argument.getType());
     if (program.dynamic && !isInput)
       program.dynamic->ranks.push_back(static_cast<unsigned>(tensor.getRank()));
@@ -209,6 +226,7 @@ LogicalResult Planner::add(Operation *op) {
       .Case([&](host::LaunchOp launch) { return addLaunch(launch); })
       .Case([&](host::CopyOp copy) { return addCopy(copy); })
       .Case([&](host::PlaceOp place) { return addPlace(place); })
+      .Case([&](host::CallOp call) { return addCall(call); })
       .Case([&](host::ScalarOp scalar) { return addScalar(scalar); })
       .Case([&](host::ConstantOp constant) {
         auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
@@ -219,17 +237,63 @@ LogicalResult Planner::add(Operation *op) {
       .Default([&](Operation *other) { return unsupported(other, other->getName().getStringRef()); });
 }
 
+constexpr llvm::StringLiteral libraryFunctions[] = {
+#define LIBRARY_FUNCTION(library, name) #library "." #name,
+#include "runtime/library/Functions.def"
+};
+
+LogicalResult Planner::checkFunction(host::CallOp call) {
+  StringRef name = call.getFunction();
+  if (llvm::is_contained(libraryFunctions, name) && name != "host.call") // which is one of this process
+    return success();
+  return call.emitError("a program for Quoin cannot have a call of '")
+         << name << "'" << graph::Hint("compile for a processor, or compute its result outside of the model");
+}
+
+LogicalResult Planner::addCall(host::CallOp call) {
+  if (failed(checkFunction(call)))
+    return failure();
+  Step &step = program.steps.emplace_back();
+  step.call = {target::symbolOfFunction(call.getFunction()), graph::parametersText(call.getParameters()), {}, {}};
+  llvm::append_range(step.call->signature, target::signatureOf(call));
+  SmallVector<RankedTensorType> tensors = target::tensorsOf(call);
+  uint64_t operandBytes = 0;
+  for (RankedTensorType tensor : tensors) {
+    auto bytes = static_cast<uint64_t>(tile::elementBytes(tensor.getElementType()));
+    for (const SymbolicInt &extent : graph::shapeOf(tensor)) {
+      FailureOr<int64_t> number = numberOf(call, extent);
+      if (failed(number))
+        return failure();
+      step.call->extents.push_back(*number);
+      bytes *= static_cast<uint64_t>(*number);
+    }
+    operandBytes += bytes;
+  }
+  for (mlir::Value place : call.getInputs())
+    step.inputs.push_back(valueOf(place));
+  for (auto [place, type] : llvm::zip_equal(call.getOutputs(), ArrayRef(tensors).drop_front(step.inputs.size())))
+    step.outputs.push_back({type, spots.at(place)});
+  step.location = locationOf(call);
+  constexpr uint64_t least = uint64_t{4} << 20, copies = 16; // in other types, and of what lies between passes
+  program.heapBytes = std::max(program.heapBytes, least + copies * operandBytes);
+  return success();
+}
+
 FailureOr<MainProgram> Planner::planDynamic() {
   for (const std::string &symbol : entry.symbolNames())
     if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
       return unsupported(entry, "the symbol '" + symbol + "'");
-  host::CallOp call;
-  entry.walk([&](host::CallOp op) { call = op; });
-  if (call)
-    return unsupported(call, "a call of '" + call.getFunction().str() + "'");
   program.dynamic.emplace();
-  if (failed(placeMemory()))
+  WalkResult calls = entry.walk([&](host::CallOp call) {
+    if (failed(checkFunction(call)))
+      return WalkResult::interrupt();
+    program.dynamic->functions.push_back(target::symbolOfFunction(call.getFunction()));
+    return WalkResult::advance();
+  });
+  if (calls.wasInterrupted() || failed(placeMemory()))
     return failure();
+  constexpr uint64_t least = uint64_t{16} << 20, copies = 8;
+  program.heapBytes = least + copies * (program.end - program.weights.end());
   for (auto buffer : entry.getBody().getOps<host::BufferOp>())
     program.dynamic->buffers.push_back(spots.at(buffer.getMemory()));
   program.dynamic->symbols = entry.symbolNames().size();

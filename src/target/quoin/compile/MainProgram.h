@@ -29,9 +29,18 @@ struct Value {
   uint64_t bytes() const;
 };
 
-/// Runs a kernel, or copies a value.
+/// Of a function of the runtime's library, which the scalar core runs.
+struct LibraryCall {
+  std::string function;           ///< its symbol
+  std::string parameters;         ///< JSON
+  std::vector<int32_t> signature; ///< runtime/library/CallSignature.h
+  std::vector<int64_t> extents;   ///< of inputs, then of outputs
+};
+
+/// Runs a kernel, calls a function, or copies a value.
 struct Step {
-  std::string kernel; ///< empty: a copy of the only input
+  std::string kernel;              ///< empty: a call, or a copy of the only input
+  std::optional<LibraryCall> call; ///< of the inputs and outputs
   std::vector<Value> inputs, outputs;
   std::vector<int64_t> symbols;
   int64_t units = 0;
@@ -47,6 +56,7 @@ struct DynamicMain {
   std::vector<unsigned> ranks;               ///< of outputs
   std::vector<Spot> buffers;                 ///< in the order of the program
   size_t symbols = 0, growing = 0;
+  std::vector<std::string> functions; ///< of the runtime's library that main calls: their symbols
 };
 
 struct MainProgram {
@@ -56,6 +66,8 @@ struct MainProgram {
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
   Range weights, arena, near;                     ///< near: the part of the arena that is in LLB
   uint64_t end = 0;                               ///< of all of these
+  uint64_t heapBytes = 0;                         ///< for calls, and values whose sizes a run decides; 0: none
+  std::string tables;                             ///< of the model, if main has texts
 };
 
 /// Errors: a diagnostic at the operation that a list of steps cannot have.

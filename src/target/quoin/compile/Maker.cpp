@@ -14,6 +14,8 @@
 
 #include "llvm/Support/Path.h"
 
+#include <set>
+
 using namespace llvm;
 
 namespace perpend::quoin {
@@ -81,12 +83,19 @@ std::vector<std::string> Maker::report() const {
   if (main.dynamic)
     return {"the scalar core runs the whole model, because data decides sizes or what runs next"};
   size_t kernels = 0;
+  std::set<std::string> calls;
   for (const Step &step : main.steps) {
+    if (step.call) {
+      calls.insert(step.call->function);
+      continue;
+    }
     kernels += !step.kernel.empty();
     if (!step.refusal.empty())
       lines.push_back(formatv("the scalar core runs {0}: {1}", step.kernel, step.refusal));
   }
   lines.insert(lines.begin(), formatv("the units run {0} of {1} kernels", kernels - lines.size(), kernels));
+  for (const std::string &function : calls)
+    lines.push_back(formatv("the scalar core runs {0}: a function of the library", function));
   return lines;
 }
 
@@ -94,6 +103,8 @@ Error Maker::write(const target::ProgramParts &parts, StringRef output) {
   Expected<ScalarCode> scalar = linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
   if (!scalar)
     return scalar.takeError();
+  if (main.dynamic && !main.dynamic->functions.empty())
+    main.tables = parts.tables;
   Expected<Program> program = emitProgram(main, config, std::move(*scalar));
   if (!program)
     return program.takeError();

@@ -27,11 +27,19 @@ struct Spot {
   uint64_t scalarAddress() const { return (space == Space::LLB ? scalarLlbBase : scalarDdrBase) + byte; }
 };
 
-/// Memory of a kernel: its arguments, then what it keeps between its nests.
+/// Memory of a kernel: its arguments, then what it keeps between its nests, and tables of numbers.
 struct Buffer {
   DType type = DType::None; ///< None: no unit computes with it
   int64_t elements = 0;
+  unsigned elementBytes = 0;
+  /// Of a table: the elements are this number and those that follow. nullopt: memory.
+  std::optional<int64_t> firstNumber;
+
+  bool isTable() const { return firstNumber.has_value(); }
 };
+
+/// Of a table, as it lies in memory.
+std::string bytesOfTable(const Buffer &table);
 
 /// The element `base` + sum over loops of stride * iterator.
 struct Access {

@@ -34,52 +34,16 @@ DType typeOf(Type type) {
 unsigned BodyReader::addNode(Node node) {
   nodes.push_back(std::move(node));
   loads.emplace_back();
+  elementTypes.emplace_back();
   return static_cast<unsigned>(nodes.size() - 1);
-}
-
-std::optional<Affine> BodyReader::indexOf(mlir::Value value) {
-  if (auto argument = dyn_cast<BlockArgument>(value);
-      argument && isa<tile::BlockOp>(argument.getOwner()->getParentOp()))
-    return view.iterator(argument.getArgNumber());
-  auto known = values.find(value);
-  if (known == values.end())
-    return std::nullopt;
-  const Affine *index = std::get_if<Affine>(&known->second);
-  return index ? std::optional(*index) : std::nullopt;
-}
-
-std::optional<Affine> BodyReader::evaluate(const SymbolicInt &value, ValueRange variables) {
-  return view.evaluate(value, [&](StringRef name) -> std::optional<Affine> {
-    unsigned number = 0;
-    if (name.consume_front("%"))
-      return name.getAsInteger(10, number) ? std::nullopt : indexOf(variables[number]);
-    auto symbol = symbols.find(name);
-    return symbol == symbols.end() ? std::nullopt : std::optional(Affine{symbol->second, {}});
-  });
-}
-
-std::optional<ElementAt> BodyReader::elementAt(mlir::Value buffer, graph::ShapeAttr indices, ValueRange variables) {
-  ElementAt element;
-  auto number = buffers.find(buffer);
-  if (number == buffers.end())
-    return std::nullopt;
-  element.buffer = number->second;
-  auto type = cast<tile::BufferType>(buffer.getType());
-  for (auto [extent, index] : llvm::zip_equal(type.extents(), indices.values())) {
-    std::optional<Affine> size = evaluate(extent, {}), at = evaluate(index, variables);
-    if (!size || !at)
-      return std::nullopt;
-    Affine scaled;
-    scaled.add(element.offset, size->base).add(*at);
-    element.offset = std::move(scaled);
-  }
-  return element;
 }
 
 std::optional<unsigned> BodyReader::nodeOf(mlir::Value value) {
   const Known known = values.lookup(value);
   if (const unsigned *node = std::get_if<unsigned>(&known))
     return *node;
+  if (const Affine *index = std::get_if<Affine>(&known))
+    return numberOf(*index, typeOf(value.getType()));
   const bool *truth = std::get_if<bool>(&known);
   if (!truth)
     return std::nullopt;
@@ -89,7 +53,8 @@ std::optional<unsigned> BodyReader::nodeOf(mlir::Value value) {
   return addNode(std::move(node));
 }
 
-bool BodyReader::apply(Operation *op, Opcode opcode, DType type, ArrayRef<mlir::Value> operands) {
+bool BodyReader::apply(mlir::Value result, Opcode opcode, DType type, ArrayRef<mlir::Value> operands) {
+  const StringRef name = result.getDefiningOp()->getName().getStringRef();
   Node node;
   node.kind = Node::Apply;
   node.opcode = opcode;
@@ -97,12 +62,12 @@ bool BodyReader::apply(Operation *op, Opcode opcode, DType type, ArrayRef<mlir::
   for (mlir::Value operand : operands) {
     std::optional<unsigned> number = nodeOf(operand);
     if (!number || nodes[*number].type == DType::None)
-      return refuse("an operand of " + op->getName().getStringRef() + " is no element");
+      return refuse("an operand of " + name + " is no element that a unit has");
     node.operands.push_back(*number);
   }
   if (type == DType::None)
-    return refuse("the type of " + op->getName().getStringRef() + " is none of the units'");
-  values[op->getResult(0)] = addNode(std::move(node));
+    return refuse("the type of " + name + " is none of the units'");
+  values[result] = addNode(std::move(node));
   return true;
 }
 
@@ -110,7 +75,7 @@ bool BodyReader::visitConstant(Operation *op) {
   Attribute value = cast<arith::ConstantOp>(op).getValue();
   mlir::Value result = op->getResult(0);
   if (result.getType().isIndex())
-    return values[result] = Affine{cast<IntegerAttr>(value).getInt(), {}}, true;
+    return true; // indexOf finds it
   if (result.getType().isInteger(1))
     return values[result] = !cast<IntegerAttr>(value).getValue().isZero(), true;
   Node node;
@@ -121,62 +86,9 @@ bool BodyReader::visitConstant(Operation *op) {
     node.number = static_cast<double>(integer.getValue().getSExtValue());
   else
     return refuse("a constant that is no number");
-  values[result] = addNode(std::move(node));
-  return true;
-}
-
-/// Of indices.
-bool BodyReader::visitCompare(Operation *op) {
-  auto compare = cast<arith::CmpIOp>(op);
-  std::optional<Affine> a = indexOf(compare.getLhs()), b = indexOf(compare.getRhs());
-  if (!a || !b)
-    return refuse("a condition on an index that is not affine");
-  Affine below = Affine(*a).add(*b, -1), above = Affine(*b).add(*a, -1); // a < b, a > b
-  auto isLess = [&](const Affine &difference) { return view.isNegative(difference); };
-  std::optional<bool> result;
-  auto negate = [](std::optional<bool> value) { return value ? std::optional(!*value) : value; };
-  auto both = [](std::optional<bool> x, std::optional<bool> y) {
-    return x && y ? std::optional(*x && *y) : std::nullopt;
-  };
-  using enum arith::CmpIPredicate;
-  auto isUnsignedLess = [&](const Affine &x, const Affine &difference) -> std::optional<bool> {
-    std::optional<bool> isNegative = view.isNegative(x);
-    if (!isNegative || *isNegative)
-      return negate(isNegative);
-    return isLess(difference);
-  };
-  switch (compare.getPredicate()) {
-  case slt:
-    result = isLess(below);
-    break;
-  case sge:
-    result = negate(isLess(below));
-    break;
-  case sgt:
-    result = isLess(above);
-    break;
-  case sle:
-    result = negate(isLess(above));
-    break;
-  case ult:
-    result = isUnsignedLess(*a, below);
-    break;
-  case uge:
-    result = negate(isUnsignedLess(*a, below));
-    break;
-  case eq:
-    result = both(negate(isLess(below)), negate(isLess(above)));
-    break;
-  case ne:
-    result = negate(both(negate(isLess(below)), negate(isLess(above))));
-    break;
-  default:
-    break;
-  }
-  if (!result)
-    return refuse("a condition that no cut of the iterators decides");
-  values[op->getResult(0)] = *result;
-  return true;
+  const unsigned number = addNode(std::move(node));
+  elementTypes[number] = result.getType();
+  return values[result] = number, true;
 }
 
 /// And, or and exclusive or, of which an operand may be known.
@@ -184,7 +96,7 @@ bool BodyReader::visitLogic(Operation *op) {
   const bool isAnd = isa<arith::AndIOp>(op), isOr = isa<arith::OrIOp>(op);
   Opcode opcode = isAnd ? Opcode::and_ : isOr ? Opcode::or_ : Opcode::xor_;
   if (!op->getResult(0).getType().isInteger(1))
-    return apply(op, opcode, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
+    return apply(op->getResult(0), opcode, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
   const Known a = values.lookup(op->getOperand(0)), b = values.lookup(op->getOperand(1));
   const bool *known = std::get_if<bool>(&a), *other = std::get_if<bool>(&b);
   if (known && other)
@@ -193,7 +105,7 @@ bool BodyReader::visitLogic(Operation *op) {
   const bool *one = known ? known : other;
   if (one && (isAnd || isOr))
     return values[op->getResult(0)] = *one == isAnd ? rest : Known(!isAnd), true;
-  return apply(op, opcode, DType::Pred8, {op->getOperand(0), op->getOperand(1)});
+  return apply(op->getResult(0), opcode, DType::Pred8, {op->getOperand(0), op->getOperand(1)});
 }
 
 bool BodyReader::visitSelect(Operation *op) {
@@ -201,14 +113,17 @@ bool BodyReader::visitSelect(Operation *op) {
   const Known condition = values.lookup(select.getCondition());
   if (const bool *truth = std::get_if<bool>(&condition)) {
     mlir::Value chosen = *truth ? select.getTrueValue() : select.getFalseValue();
-    if (std::optional<Affine> index = chosen.getType().isIndex() ? indexOf(chosen) : std::nullopt)
+    if (std::optional<Affine> index = isCounted(chosen.getType()) ? indexOf(chosen) : std::nullopt)
       values[op->getResult(0)] = *index;
     else
       values[op->getResult(0)] = values.lookup(chosen);
     return true;
   }
-  return apply(op, Opcode::sel, typeOf(op->getResult(0).getType()),
-               {select.getCondition(), select.getTrueValue(), select.getFalseValue()});
+  return choose(op->getResult(0), select.getCondition(), select.getTrueValue(), select.getFalseValue());
+}
+
+bool BodyReader::choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other) {
+  return apply(result, Opcode::sel, typeOf(result.getType()), {condition, one, other});
 }
 
 bool BodyReader::visitIf(Operation *op) {
@@ -216,7 +131,7 @@ bool BodyReader::visitIf(Operation *op) {
   const Known condition = values.lookup(branch.getCondition());
   const bool *truth = std::get_if<bool>(&condition);
   if (!truth)
-    return refuse("a branch that data decides");
+    return visitBothBranches(op);
   Region &region = *truth ? branch.getThenRegion() : branch.getElseRegion();
   if (region.empty())
     return true;
@@ -232,11 +147,37 @@ bool BodyReader::visitIf(Operation *op) {
   return true;
 }
 
+/// Computes both sides, and chooses: where that reads nothing, so that no side has to be left out.
+bool BodyReader::visitBothBranches(Operation *op) {
+  auto branch = cast<scf::IfOp>(op);
+  for (Region *region : {&branch.getThenRegion(), &branch.getElseRegion()}) {
+    if (region->empty())
+      return refuse("a branch that data decides");
+    for (Operation &inner : region->front().without_terminator())
+      if (isa<tile::LoadOp, tile::StoreOp>(inner) || inner.getNumRegions() || !visit(&inner))
+        return refuse("a branch that data decides");
+  }
+  for (auto [result, one, other] : llvm::zip_equal(branch.getResults(), branch.thenYield()->getOperands(),
+                                                   branch.elseYield()->getOperands()))
+    if (!choose(result, branch.getCondition(), one, other))
+      return false;
+  return true;
+}
+
 bool BodyReader::visitCast(Operation *op) {
-  const DType to = typeOf(op->getResult(0).getType());
+  const Type type = op->getResult(0).getType();
+  const DType to = typeOf(type);
+  const Known known = values.lookup(op->getOperand(0));
+  if (const Affine *index = std::get_if<Affine>(&known)) {
+    const bool isSigned = !isa<arith::UIToFPOp, arith::ExtUIOp>(op) || index->rangeIn(view.box).first >= 0;
+    if (isa<IntegerType>(type) && isSigned && fits(*index, view.box, type))
+      return values[op->getResult(0)] = *index, true;
+    std::optional<unsigned> number = isa<FloatType>(type) && isSigned ? numberOf(*index, to) : std::nullopt;
+    return number ? (values[op->getResult(0)] = *number, true) : refuse("a conversion of an index");
+  }
   std::optional<unsigned> node = nodeOf(op->getOperand(0));
-  if (!node)
-    return refuse("a conversion of an index");
+  if (!node || nodes[*node].type == DType::None)
+    return refuse("a conversion of an element of a type that no unit has");
   const DType from = nodes[*node].type;
   if (isa<arith::UIToFPOp, arith::ExtUIOp>(op) && from != DType::U8 && from != DType::Pred8)
     return refuse("a conversion of unsigned " + nameOf(from));
@@ -251,12 +192,12 @@ bool BodyReader::visitCast(Operation *op) {
       return refuse("a type that is none of the units'");
     return values[op->getResult(0)] = addNode(std::move(copy)), true;
   }
-  return apply(op, Opcode::cvt, to, {op->getOperand(0)});
+  return apply(op->getResult(0), Opcode::cvt, to, {op->getOperand(0)});
 }
 
 bool BodyReader::visitCompareNumbers(Operation *op) {
   SmallVector<mlir::Value> operands(op->getOperands());
-  auto compare = [&](Opcode opcode) { return apply(op, opcode, DType::Pred8, operands); };
+  auto compare = [&](Opcode opcode) { return apply(op->getResult(0), opcode, DType::Pred8, operands); };
   auto negated = [&](Opcode opcode) {
     if (!compare(opcode))
       return false;
@@ -291,51 +232,23 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
     case ULT:
       return negated(Opcode::cge);
     case UNO:
-      return floats.getLhs() == floats.getRhs() ? apply(op, Opcode::isnan, DType::Pred8, {floats.getLhs()})
+      return floats.getLhs() == floats.getRhs() ? apply(floats, Opcode::isnan, DType::Pred8, {floats.getLhs()})
                                                 : refuse("a comparison with NaN");
     default:
       return refuse("a comparison that no unit has");
     }
   }
-  using enum arith::CmpIPredicate;
-  switch (cast<arith::CmpIOp>(op).getPredicate()) {
-  case eq:
-    return compare(Opcode::ceq);
-  case ne:
-    return compare(Opcode::cne);
-  case slt:
-    return compare(Opcode::clt);
-  case sle:
-    return compare(Opcode::cle);
-  case sgt:
-    return compare(Opcode::cgt);
-  case sge:
-    return compare(Opcode::cge);
-  default:
-    return refuse("a comparison of unsigned integers");
-  }
-}
-
-/// Of indices.
-bool BodyReader::visitIndexArithmetic(Operation *op) {
-  std::optional<Affine> a = indexOf(op->getOperand(0)), b = op->getNumOperands() == 2 ? indexOf(op->getOperand(1)) : a;
-  if (!a || !b)
-    return refuse("an index that is not affine");
-  if (isa<arith::AddIOp>(op))
-    return values[op->getResult(0)] = a->add(*b), true;
-  if (isa<arith::SubIOp>(op))
-    return values[op->getResult(0)] = a->add(*b, -1), true;
-  if (isa<arith::MulIOp>(op) && (a->terms.empty() || b->terms.empty())) {
-    Affine product;
-    product.add(a->terms.empty() ? *b : *a, a->terms.empty() ? a->base : b->base);
-    return values[op->getResult(0)] = std::move(product), true;
-  }
-  return refuse("no unit computes " + op->getName().getStringRef() + " of indices");
+  std::optional<Opcode> opcode = opcodeOf(cast<arith::CmpIOp>(op).getPredicate());
+  return opcode ? compare(*opcode) : refuse("a comparison of unsigned integers");
 }
 
 bool BodyReader::visitArithmetic(Operation *op) {
-  if (op->getNumResults() == 1 && op->getResult(0).getType().isIndex())
-    return visitIndexArithmetic(op);
+  if (op->getNumResults() == 1 && op->getNumOperands() > 0 && isCounted(op->getResult(0).getType())) {
+    if (std::optional<Affine> index = affineResult(op))
+      return values[op->getResult(0)] = *index, true;
+    if (op->getResult(0).getType().isIndex())
+      return refuse("an index that is not affine: " + op->getName().getStringRef());
+  }
   std::optional<Opcode> opcode = llvm::TypeSwitch<Operation *, std::optional<Opcode>>(op)
                                      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Opcode::add; })
                                      .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Opcode::sub; })
@@ -366,7 +279,31 @@ bool BodyReader::visitArithmetic(Operation *op) {
   if (!opcode)
     return refuse("no unit computes " + op->getName().getStringRef());
   SmallVector<mlir::Value> operands(op->getOperands());
-  return apply(op, *opcode, typeOf(op->getResult(0).getType()), operands);
+  return apply(op->getResult(0), *opcode, typeOf(op->getResult(0).getType()), operands);
+}
+
+bool BodyReader::visitLoad(tile::LoadOp load) {
+  std::optional<ElementAt> element = elementAt(load.getBuffer(), load.getIndices(), load.getVariables());
+  if (!element)
+    return refuse("an address that is not affine");
+  Node node;
+  node.kind = Node::Load;
+  node.type = typeOf(load.getBuffer().getType().getElementType());
+  const unsigned number = addNode(std::move(node));
+  loads[number] = std::move(*element);
+  elementTypes[number] = load.getBuffer().getType().getElementType();
+  return values[load] = number, true;
+}
+
+bool BodyReader::visitStore(tile::StoreOp store) {
+  std::optional<ElementAt> element = elementAt(store.getBuffer(), store.getIndices(), store.getVariables());
+  const Type type = store.getBuffer().getType().getElementType();
+  std::optional<unsigned> value = nodeOf(store.getValue());
+  if (!element)
+    return refuse("a result whose address is not affine");
+  if (!value || (typeOf(type) == DType::None && (elementTypes[*value] != type || nodes[*value].kind == Node::Apply)))
+    return refuse("a result whose type no unit has");
+  return stores.push_back({*value, std::move(*element), type}), true;
 }
 
 bool BodyReader::visit(Operation *op) {
@@ -378,33 +315,15 @@ bool BodyReader::visit(Operation *op) {
           return refuse("an index that is not affine");
         return values[index] = *value, true;
       })
-      .Case([&](tile::LoadOp load) {
-        std::optional<ElementAt> element = elementAt(load.getBuffer(), load.getIndices(), load.getVariables());
-        if (!element)
-          return refuse("an address that is not affine");
-        Node node;
-        node.kind = Node::Load;
-        node.type = typeOf(load.getBuffer().getType().getElementType());
-        if (node.type == DType::None)
-          return refuse("elements of a type that no unit has");
-        unsigned number = addNode(std::move(node));
-        loads[number] = std::move(*element);
-        return values[load] = number, true;
-      })
-      .Case([&](tile::StoreOp store) {
-        std::optional<ElementAt> element = elementAt(store.getBuffer(), store.getIndices(), store.getVariables());
-        std::optional<unsigned> value = nodeOf(store.getValue());
-        DType type = typeOf(store.getBuffer().getType().getElementType());
-        if (!element || !value || type == DType::None)
-          return refuse("a result whose address is not affine, or whose type no unit has");
-        return stores.push_back({*value, std::move(*element), type}), true;
-      })
+      .Case([&](tile::LoadOp load) { return visitLoad(load); })
+      .Case([&](tile::StoreOp store) { return visitStore(store); })
+      .Case<arith::IndexCastOp, arith::IndexCastUIOp>([&](auto) { return visitIndexCast(op); })
       .Case([&](tile::InitOp) { return true; })
       .Case([&](scf::IfOp) { return visitIf(op); })
       .Case([&](arith::SelectOp) { return visitSelect(op); })
       .Case<arith::AndIOp, arith::OrIOp, arith::XOrIOp>([&](auto) { return visitLogic(op); })
       .Case([&](arith::CmpIOp compare) {
-        return compare.getLhs().getType().isIndex() ? visitCompare(op) : visitCompareNumbers(op);
+        return indexOf(compare.getLhs()) && indexOf(compare.getRhs()) ? visitCompare(op) : visitCompareNumbers(op);
       })
       .Case([&](arith::CmpFOp) { return visitCompareNumbers(op); })
       .Case<arith::ExtFOp, arith::TruncFOp, arith::ExtSIOp, arith::ExtUIOp, arith::TruncIOp, arith::SIToFPOp,

@@ -6,12 +6,24 @@
 #include "target/quoin/compile/Nest.h"
 #include "tile/ir/Tile.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include "llvm/ADT/StringMap.h"
 
 namespace perpend::quoin {
 
 /// The type of elements; None: no unit computes with it.
 DType typeOf(mlir::Type type);
+
+/// Whether it is an index, or an integer that an index may become.
+bool isCounted(mlir::Type type);
+/// Whether all values of an index are integers of a type.
+bool fits(const Affine &index, const Box &box, mlir::Type type);
+/// nullopt: no unit compares so.
+std::optional<Opcode> opcodeOf(mlir::arith::CmpIPredicate predicate);
+
+/// The buffer of a table of numbers (Nest.h).
+using TableOf = llvm::function_ref<unsigned(DType type, int64_t first, int64_t count)>;
 
 /// An element of a buffer, over digits.
 struct ElementAt {
@@ -29,9 +41,10 @@ using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, 
 /// Reads the body of a block in one box of its iterators.
 class BodyReader {
 public:
+  /// comparesNumbers: conditions on indices that cut the box too often are computed.
   BodyReader(AffineView view, const llvm::StringMap<int64_t> &symbols,
-             const llvm::DenseMap<mlir::Value, unsigned> &buffers)
-      : view(std::move(view)), symbols(symbols), buffers(buffers) {}
+             const llvm::DenseMap<mlir::Value, unsigned> &buffers, TableOf tableOf, bool comparesNumbers)
+      : view(std::move(view)), symbols(symbols), buffers(buffers), tableOf(tableOf), comparesNumbers(comparesNumbers) {}
 
   /// False: `problem` says why; or `view.refinement` how it goes.
   bool read(mlir::Block *body);
@@ -42,7 +55,7 @@ public:
   struct Store {
     unsigned value;
     ElementAt element;
-    DType type;
+    mlir::Type type;
   };
   std::vector<Store> stores;
   std::string problem;
@@ -51,25 +64,39 @@ private:
   bool visit(mlir::Operation *op);
   bool visitIf(mlir::Operation *op);
   bool visitCompare(mlir::Operation *op);
+  bool compareNumbers(mlir::arith::CmpIOp compare, const Affine &difference);
   bool visitLogic(mlir::Operation *op);
+  bool visitBothBranches(mlir::Operation *op);
   bool visitSelect(mlir::Operation *op);
+  bool visitLoad(tile::LoadOp load);
+  bool visitStore(tile::StoreOp store);
+  bool visitIndexCast(mlir::Operation *op);
   bool visitCast(mlir::Operation *op);
   bool visitArithmetic(mlir::Operation *op);
-  bool visitIndexArithmetic(mlir::Operation *op);
+  /// Of indices, and of integers that indices have become. nullopt: the result is not affine.
+  std::optional<Affine> affineResult(mlir::Operation *op);
+  /// The index as an element: a load from a table. nullopt: it has too many values.
+  std::optional<unsigned> numberOf(const Affine &index, DType type);
+  std::optional<unsigned> differenceOf(const Affine &index, DType type);
   bool visitCompareNumbers(mlir::Operation *op);
   bool visitConstant(mlir::Operation *op);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
+  /// What is known as an affine index, or is a constant.
   std::optional<Affine> indexOf(mlir::Value value);
   std::optional<ElementAt> elementAt(mlir::Value buffer, graph::ShapeAttr indices, mlir::ValueRange variables);
   std::optional<unsigned> nodeOf(mlir::Value value);
   unsigned addNode(Node node);
-  bool apply(mlir::Operation *op, Opcode opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
+  bool apply(mlir::Value result, Opcode opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
+  bool choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
   std::optional<Affine> evaluate(const support::SymbolicInt &value, mlir::ValueRange variables);
 
   const llvm::StringMap<int64_t> &symbols;
   const llvm::DenseMap<mlir::Value, unsigned> &buffers;
+  TableOf tableOf;
+  bool comparesNumbers;
   llvm::DenseMap<mlir::Value, Known> values;
+  std::vector<mlir::Type> elementTypes; ///< of nodes whose type no unit has, which can only be moved
 };
 
 } // namespace perpend::quoin

@@ -2,8 +2,12 @@
 #include "target/quoin/compile/ReadKernel.h"
 #include "target/quoin/compile/ReadBody.h"
 
+#include "tile/kernel/Buffers.h"
+
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/FormatVariadic.h"
+
+#include <functional>
 
 using namespace mlir;
 using perpend::support::SymbolicInt;
@@ -11,21 +15,37 @@ using perpend::support::SymbolicInt;
 namespace perpend::quoin {
 namespace {
 
-/// More boxes, those that are cut included, or digits are not worth it.
-constexpr size_t mostBoxes = 512, mostDigits = 12;
+/// More digits are not worth it.
+constexpr size_t mostDigits = 12;
+
+/// How a block is read. Computed conditions take less than many boxes, but more than a few.
+struct Attempt {
+  bool comparesNumbers;
+  size_t mostBoxes; ///< those that are cut included
+};
+constexpr Attempt attempts[] = {{false, 64}, {true, 64}, {false, 512}};
 
 class KernelReader {
 public:
-  explicit KernelReader(const llvm::StringMap<int64_t> &symbols) : symbols(symbols) {}
+  explicit KernelReader(const llvm::StringMap<int64_t> &symbols)
+      : symbols(symbols),
+        tables([this](DType type, int64_t first, int64_t count) { return tableOf(type, first, count); }) {}
   llvm::Expected<Kernel> read(func::FuncOp function);
 
 private:
   bool addBuffer(mlir::Value value);
   bool readBlock(tile::BlockOp block);
+  bool readDigits(tile::BlockOp block, std::vector<Digit> &digits);
   /// Nests for all boxes; a refinement: the digits are too coarse.
   std::optional<DigitCut> readBoxes(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addNests(tile::BlockOp block, BodyReader &reader);
   bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
+  /// Of a move of elements of any type.
+  void addMove(Nest nest, mlir::Type type);
+  unsigned tableOf(DType type, int64_t first, int64_t count);
+  BodyReader readerOf(const std::vector<Digit> &digits, const Box &box) {
+    return BodyReader(AffineView(digits, box), symbols, buffers, tables, attempt.comparesNumbers);
+  }
   static bool isCut(tile::BlockOp block, const AffineView &view);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
   std::optional<double> initialOf(tile::BlockOp block);
@@ -33,18 +53,20 @@ private:
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
   const llvm::StringMap<int64_t> &symbols;
+  std::function<unsigned(DType, int64_t, int64_t)> tables;
   llvm::DenseMap<mlir::Value, unsigned> buffers;
   Kernel kernel;
   std::string problem;
   size_t firstOfBlock = 0;
   bool needsBeginning = false; ///< nests of the block continue what is in memory
+  Attempt attempt = attempts[0];
 };
 
 } // namespace
 
 bool KernelReader::addBuffer(mlir::Value value) {
   auto type = cast<tile::BufferType>(value.getType());
-  Buffer buffer{typeOf(type.getElementType()), 1};
+  Buffer buffer{typeOf(type.getElementType()), 1, static_cast<unsigned>(tile::elementBytes(type.getElementType())), {}};
   for (const SymbolicInt &extent : type.extents()) {
     std::optional<int64_t> number = numberOf(extent);
     if (!number)
@@ -54,6 +76,15 @@ bool KernelReader::addBuffer(mlir::Value value) {
   buffers[value] = static_cast<unsigned>(kernel.buffers.size());
   kernel.buffers.push_back(buffer);
   return true;
+}
+
+unsigned KernelReader::tableOf(DType type, int64_t first, int64_t count) {
+  auto isSame = [&](const Buffer &buffer) { return buffer.firstNumber == first && buffer.type == type; };
+  auto found = llvm::find_if(kernel.buffers, isSame);
+  if (found == kernel.buffers.end())
+    found = kernel.buffers.insert(found, {type, count, sizeOf(type), first});
+  found->elements = std::max(found->elements, count);
+  return static_cast<unsigned>(found - kernel.buffers.begin());
 }
 
 std::optional<double> KernelReader::initialOf(tile::BlockOp block) {
@@ -91,7 +122,7 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   const AffineView &view = reader.view;
   Nest nest;
   nest.name = block.getName().str();
-  nest.type = store.type;
+  nest.type = typeOf(store.type);
   SmallVector<unsigned> shown; // digits that are loops
   for (unsigned digit = 0; digit < view.digits.size(); ++digit)
     if (view.box[digit].end - view.box[digit].begin > 1) {
@@ -116,6 +147,8 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   nest.store = accessOf(store.element);
   nest.value = store.value;
   if (block.isReduction() && !isBeginning) {
+    if (nest.type == DType::None)
+      return refuse("a reduction of a type that no unit has");
     const Node &root = reader.nodes[store.value];
     if (root.kind == Node::Load && reader.loads[store.value] == store.element)
       return needsBeginning = true; // a border, where the element stays as it is
@@ -132,8 +165,49 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     nest.continues = isCut(block, view);
     needsBeginning |= nest.continues;
   }
-  kernel.nests.push_back(std::move(nest));
+  if (nest.type == DType::None)
+    addMove(std::move(nest), store.type);
+  else
+    kernel.nests.push_back(std::move(nest));
   return true;
+}
+
+/// Elements of 8 bytes are two of 4.
+void KernelReader::addMove(Nest nest, mlir::Type type) {
+  const auto bytes = static_cast<int64_t>(tile::elementBytes(type));
+  constexpr int64_t wordBytes = 4;
+  const int64_t words = std::max<int64_t>(1, bytes / wordBytes);
+  const DType word = bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : DType::I32;
+  auto widen = [&](Access &access) {
+    access.base *= words;
+    for (int64_t &stride : access.strides)
+      stride *= words;
+  };
+  Node &value = nest.nodes[nest.value];
+  nest.type = value.type = word;
+  widen(nest.store);
+  if (value.kind == Node::Load)
+    widen(value.access);
+  std::vector<int64_t> numbers = {static_cast<int64_t>(value.number)};
+  if (value.kind == Node::Number && words == 2) {
+    const double number = value.number;
+    const auto bits = isa<FloatType>(type) ? llvm::bit_cast<int64_t>(number) : static_cast<int64_t>(number);
+    numbers = {static_cast<int32_t>(bits), static_cast<int32_t>(bits >> 32)};
+  }
+  if (words == 1 || value.kind == Node::Load || numbers[0] == numbers[1]) {
+    value.number = static_cast<double>(numbers[0]);
+    if (words == 2) {
+      nest.loops.push_back({words, false});
+      nest.store.strides.push_back(1);
+      value.access.strides.push_back(1);
+    }
+    return kernel.nests.push_back(std::move(nest));
+  }
+  for (int64_t half : {0, 1}) {
+    value.number = static_cast<double>(numbers[half]);
+    kernel.nests.push_back(nest);
+    kernel.nests.back().store.base += half;
+  }
 }
 
 /// Whether iterators of a sum have only a part of their values in the box.
@@ -152,7 +226,7 @@ bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &d
     const bool isReduced = block.kind(digit.iterator) == tile::IteratorKind::Reduced;
     box.push_back({0, isReduced ? 1 : digit.extent});
   }
-  BodyReader reader(AffineView(digits, box), symbols, buffers);
+  BodyReader reader = readerOf(digits, box);
   std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
   if (!initial || !reader.read(&block.init().getRegion().front()) || reader.stores.size() != 1)
     return refuse("a reduction that no unit has");
@@ -177,7 +251,7 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
   needsBeginning = false;
   for (size_t next = 0; next < boxes.size(); ++next) {
     const Box box = boxes[next];
-    BodyReader reader(AffineView(digits, box), symbols, buffers);
+    BodyReader reader = readerOf(digits, box);
     if (reader.read(block.body()) && std::holds_alternative<std::monostate>(reader.view.refinement)) {
       if (!addNests(block, reader))
         return std::nullopt;
@@ -188,13 +262,27 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
       return *cut;
     }
     const auto *cut = std::get_if<BoxCut>(&reader.view.refinement);
-    if (!cut || boxes.size() >= mostBoxes)
+    if (!cut || boxes.size() >= attempt.mostBoxes)
       return problem = cut ? "more cuts of its iterators than are worth it" : reader.problem, std::nullopt;
     boxes.insert(boxes.end(), 2, box);
     boxes[boxes.size() - 2][cut->digit].end = cut->at;
     boxes.back()[cut->digit].begin = cut->at;
   }
   return std::nullopt;
+}
+
+/// Divides digits where the block needs that.
+bool KernelReader::readDigits(tile::BlockOp block, std::vector<Digit> &digits) {
+  while (std::optional<DigitCut> cut = readBoxes(block, digits)) {
+    if (digits.size() >= mostDigits)
+      return refuse("an index with more divisions than are worth it");
+    Digit &upper = digits[cut->digit];
+    Digit lower{upper.iterator, upper.weight, cut->extent};
+    upper.weight *= cut->extent;
+    upper.extent /= cut->extent;
+    digits.insert(digits.begin() + cut->digit + 1, lower);
+  }
+  return problem.empty();
 }
 
 bool KernelReader::readBlock(tile::BlockOp block) {
@@ -211,14 +299,12 @@ bool KernelReader::readBlock(tile::BlockOp block) {
       return block.isReduction() ? refuse("a reduction of nothing") : true;
     digits.push_back({static_cast<unsigned>(number), 1, *count});
   }
-  while (std::optional<DigitCut> cut = readBoxes(block, digits)) {
-    if (digits.size() >= mostDigits)
-      return refuse("an index with more divisions than are worth it");
-    Digit &upper = digits[cut->digit];
-    Digit lower{upper.iterator, upper.weight, cut->extent};
-    upper.weight *= cut->extent;
-    upper.extent /= cut->extent;
-    digits.insert(digits.begin() + cut->digit + 1, lower);
+  for (const Attempt &each : attempts) {
+    attempt = each;
+    problem.clear();
+    if (readDigits(block, digits))
+      break;
+    kernel.nests.resize(firstOfBlock);
   }
   if (!problem.empty())
     return false;
