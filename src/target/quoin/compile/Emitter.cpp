@@ -133,10 +133,9 @@ uint64_t Emitter::placeText(StringRef text) {
 }
 
 uint64_t Emitter::tableAt(const Buffer &buffer) {
-  std::string bytes = bytesOfTable(buffer);
-  auto [table, isNew] = tables.try_emplace(bytes, 0);
+  auto [table, isNew] = tables.try_emplace(buffer.contents, 0);
   if (isNew)
-    table->second = placeBytes(bytes);
+    table->second = placeBytes(buffer.contents);
   return table->second;
 }
 

@@ -21,10 +21,15 @@ using namespace llvm;
 namespace perpend::quoin {
 namespace {
 
+/// What the vector unit computes, or the reader of kernels composes of what it computes.
+constexpr const char *unitFunctions[] = {"math.exp", "math.exp2", "math.log",   "math.log2", "math.sin",  "math.cos",
+                                         "math.tan", "math.tanh", "math.rsqrt", "math.erf",  "math.powf", "arith.remf"};
+
 class Maker : public target::ProgramMaker {
 public:
   explicit Maker(const target::TargetInfo &target)
-      : config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
+      : target(target),
+        config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
 
   mlir::LogicalResult takeKernels(mlir::ModuleOp module) override;
   mlir::LogicalResult takePlan(mlir::ModuleOp module) override;
@@ -35,6 +40,7 @@ public:
 private:
   void readNests(Step &step);
 
+  target::TargetInfo target;
   Config config;
   mlir::OwningOpRef<mlir::ModuleOp> blocks; ///< the kernels as blocks that no schedule has changed
   MainProgram main;
@@ -48,6 +54,8 @@ mlir::LogicalResult Maker::takeKernels(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext(), mlir::ModuleOp::getOperationName());
   passes.enableVerifier(false);
   passes.addPass(tile::createTileBuildBlocks());
+  const std::vector<std::string> kept(std::begin(unitFunctions), std::end(unitFunctions));
+  passes.addPass(tile::createTileExpandMath({target, kept}));
   return passes.run(*blocks);
 }
 

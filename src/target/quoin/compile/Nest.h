@@ -32,14 +32,10 @@ struct Buffer {
   DType type = DType::None; ///< None: no unit computes with it
   int64_t elements = 0;
   unsigned elementBytes = 0;
-  /// Of a table: the elements are this number and those that follow. nullopt: memory.
-  std::optional<int64_t> firstNumber;
+  std::string contents; ///< of a table, as it lies in memory; empty: memory
 
-  bool isTable() const { return firstNumber.has_value(); }
+  bool isTable() const { return !contents.empty(); }
 };
-
-/// Of a table, as it lies in memory.
-std::string bytesOfTable(const Buffer &table);
 
 /// The element `base` + sum over loops of stride * iterator.
 struct Access {
@@ -77,6 +73,16 @@ struct Nest {
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
 };
+
+/// Whether a node is its operand's bits, as another type.
+inline bool reinterprets(const Nest &nest, const Node &node) {
+  return node.kind == Node::Apply && node.opcode == Opcode::mov && node.type != nest.nodes[node.operands[0]].type &&
+         nest.nodes[node.operands[0]].kind != Node::Number;
+}
+
+/// The nest, or few nests one after the other, without a load that goes backwards along a loop; some are left where that
+/// takes many.
+std::vector<Nest> forwards(Nest nest);
 
 struct Kernel {
   std::vector<Buffer> buffers;

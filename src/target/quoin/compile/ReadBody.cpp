@@ -44,6 +44,8 @@ std::optional<unsigned> BodyReader::nodeOf(mlir::Value value) {
     return *node;
   if (const Affine *index = std::get_if<Affine>(&known))
     return numberOf(*index, typeOf(value.getType()));
+  if (const auto *samples = std::get_if<std::shared_ptr<Samples>>(&known))
+    return elementOf(**samples, value.getType());
   const bool *truth = std::get_if<bool>(&known);
   if (!truth)
     return std::nullopt;
@@ -51,6 +53,22 @@ std::optional<unsigned> BodyReader::nodeOf(mlir::Value value) {
   node.type = DType::Pred8;
   node.number = *truth;
   return addNode(std::move(node));
+}
+
+std::optional<unsigned> BodyReader::elementOf(const Samples &samples, Type type) {
+  if (type.isIndex())
+    return std::nullopt;
+  std::string contents;
+  for (Attribute number : samples.values)
+    appendBytes(contents, number);
+  const auto bytes = static_cast<unsigned>(contents.size() / samples.values.size());
+  Node node;
+  node.kind = Node::Load;
+  node.type = typeOf(type);
+  const unsigned number = addNode(std::move(node));
+  loads[number] = {tableOf(typeOf(type), bytes, std::move(contents)), view.iterator(samples.iterator)};
+  elementTypes[number] = type;
+  return number;
 }
 
 bool BodyReader::apply(mlir::Value result, Opcode opcode, DType type, ArrayRef<mlir::Value> operands) {
@@ -97,7 +115,11 @@ bool BodyReader::visitLogic(Operation *op) {
   Opcode opcode = isAnd ? Opcode::and_ : isOr ? Opcode::or_ : Opcode::xor_;
   if (!op->getResult(0).getType().isInteger(1))
     return apply(op->getResult(0), opcode, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
-  const Known a = values.lookup(op->getOperand(0)), b = values.lookup(op->getOperand(1));
+  auto decided = [&](mlir::Value value) {
+    std::optional<bool> truth = truthOf(value);
+    return truth ? Known(*truth) : values.lookup(value);
+  };
+  const Known a = decided(op->getOperand(0)), b = decided(op->getOperand(1));
   const bool *known = std::get_if<bool>(&a), *other = std::get_if<bool>(&b);
   if (known && other)
     return values[op->getResult(0)] = isAnd ? *known && *other : isOr ? *known || *other : *known != *other, true;
@@ -111,7 +133,9 @@ bool BodyReader::visitLogic(Operation *op) {
 bool BodyReader::visitSelect(Operation *op) {
   auto select = cast<arith::SelectOp>(op);
   const Known condition = values.lookup(select.getCondition());
-  if (const bool *truth = std::get_if<bool>(&condition)) {
+  const bool isIndex = op->getResult(0).getType().isIndex();
+  const bool isElement = std::holds_alternative<std::shared_ptr<Samples>>(condition) && !isIndex;
+  if (std::optional<bool> truth = isElement ? std::nullopt : truthOf(select.getCondition())) {
     mlir::Value chosen = *truth ? select.getTrueValue() : select.getFalseValue();
     if (std::optional<Affine> index = isCounted(chosen.getType()) ? indexOf(chosen) : std::nullopt)
       values[op->getResult(0)] = *index;
@@ -128,8 +152,9 @@ bool BodyReader::choose(mlir::Value result, mlir::Value condition, mlir::Value o
 
 bool BodyReader::visitIf(Operation *op) {
   auto branch = cast<scf::IfOp>(op);
-  const Known condition = values.lookup(branch.getCondition());
-  const bool *truth = std::get_if<bool>(&condition);
+  std::optional<bool> truth = truthOf(branch.getCondition());
+  if (!truth && !std::holds_alternative<std::monostate>(view.refinement))
+    return refuse("a condition that no cut of the iterators decides");
   if (!truth)
     return visitBothBranches(op);
   Region &region = *truth ? branch.getThenRegion() : branch.getElseRegion();
@@ -246,6 +271,8 @@ bool BodyReader::visitArithmetic(Operation *op) {
   if (op->getNumResults() == 1 && op->getNumOperands() > 0 && isCounted(op->getResult(0).getType())) {
     if (std::optional<Affine> index = affineResult(op))
       return values[op->getResult(0)] = *index, true;
+    if (std::holds_alternative<std::monostate>(view.refinement) && sample(op))
+      return true;
     if (op->getResult(0).getType().isIndex())
       return refuse("an index that is not affine: " + op->getName().getStringRef());
   }
@@ -275,11 +302,33 @@ bool BodyReader::visitArithmetic(Operation *op) {
                                      .Case([](math::TruncOp) { return Opcode::trunc; })
                                      .Case([](math::PowFOp) { return Opcode::pow; })
                                      .Case([](math::FmaOp) { return Opcode::fma; })
+                                     .Case([](arith::ShLIOp) { return Opcode::shl; })
+                                     .Case([](arith::ShRSIOp) { return Opcode::sar; })
+                                     .Case([](arith::ShRUIOp) { return Opcode::shr; })
+                                     .Case([](arith::BitcastOp) { return Opcode::mov; })
                                      .Default([](Operation *) { return std::nullopt; });
+  if (isa<math::TanOp>(op))
+    return visitTangent(op);
   if (!opcode)
     return refuse("no unit computes " + op->getName().getStringRef());
   SmallVector<mlir::Value> operands(op->getOperands());
   return apply(op->getResult(0), *opcode, typeOf(op->getResult(0).getType()), operands);
+}
+
+/// The quotient of sine and cosine.
+bool BodyReader::visitTangent(Operation *op) {
+  const DType type = typeOf(op->getResult(0).getType());
+  if (!apply(op->getResult(0), Opcode::sin, type, op->getOperand(0)))
+    return false;
+  const unsigned sine = std::get<unsigned>(values[op->getResult(0)]);
+  if (!apply(op->getResult(0), Opcode::cos, type, op->getOperand(0)))
+    return false;
+  Node quotient;
+  quotient.kind = Node::Apply;
+  quotient.opcode = Opcode::div;
+  quotient.type = type;
+  quotient.operands = {sine, std::get<unsigned>(values[op->getResult(0)])};
+  return values[op->getResult(0)] = addNode(std::move(quotient)), true;
 }
 
 bool BodyReader::visitLoad(tile::LoadOp load) {
@@ -307,6 +356,8 @@ bool BodyReader::visitStore(tile::StoreOp store) {
 }
 
 bool BodyReader::visit(Operation *op) {
+  if (isSampled(op))
+    return true;
   return llvm::TypeSwitch<Operation *, bool>(op)
       .Case([&](arith::ConstantOp) { return visitConstant(op); })
       .Case([&](tile::IndexOp index) {

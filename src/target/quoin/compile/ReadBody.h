@@ -10,6 +10,8 @@
 
 #include "llvm/ADT/StringMap.h"
 
+#include <memory>
+
 namespace perpend::quoin {
 
 /// The type of elements; None: no unit computes with it.
@@ -22,8 +24,19 @@ bool fits(const Affine &index, const Box &box, mlir::Type type);
 /// nullopt: no unit compares so.
 std::optional<Opcode> opcodeOf(mlir::arith::CmpIPredicate predicate);
 
-/// The buffer of a table of numbers (Nest.h).
-using TableOf = llvm::function_ref<unsigned(DType type, int64_t first, int64_t count)>;
+/// The buffer of a table with these elements (Nest.h).
+using TableOf = llvm::function_ref<unsigned(DType type, unsigned elementBytes, std::string contents)>;
+
+/// Numbers from `first` on, as they lie in memory.
+std::string bytesOfNumbers(DType type, int64_t first, int64_t count);
+/// A number as it lies in memory.
+void appendBytes(std::string &bytes, mlir::Attribute number);
+
+/// A function of one iterator that is not affine: its value for each iteration.
+struct Samples {
+  unsigned iterator = 0;
+  std::vector<mlir::Attribute> values;
+};
 
 /// An element of a buffer, over digits.
 struct ElementAt {
@@ -36,7 +49,7 @@ struct ElementAt {
 };
 
 /// What a value of the body is in one box.
-using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, bool>;
+using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, bool, std::shared_ptr<Samples>>;
 
 /// Reads the body of a block in one box of its iterators.
 class BodyReader {
@@ -68,6 +81,7 @@ private:
   bool visitLogic(mlir::Operation *op);
   bool visitBothBranches(mlir::Operation *op);
   bool visitSelect(mlir::Operation *op);
+  bool visitTangent(mlir::Operation *op);
   bool visitLoad(tile::LoadOp load);
   bool visitStore(tile::StoreOp store);
   bool visitIndexCast(mlir::Operation *op);
@@ -82,10 +96,19 @@ private:
   bool visitConstant(mlir::Operation *op);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
+  /// Evaluates an operation of constants and one iterator for each iteration. False: it is none, or has none.
+  bool sample(mlir::Operation *op);
+  bool isSampled(mlir::Operation *op);
+  std::optional<std::vector<mlir::Attribute>> samplesOf(mlir::Value value, std::optional<unsigned> &iterator);
+  /// In this box. nullopt: it is not affine; `view.refinement` may cure that.
+  std::optional<Affine> affineOf(const Samples &samples);
+  /// Its truth in this box. nullopt: it has both, which `view.refinement` cures; or it is not known.
+  std::optional<bool> truthOf(mlir::Value condition);
   /// What is known as an affine index, or is a constant.
   std::optional<Affine> indexOf(mlir::Value value);
   std::optional<ElementAt> elementAt(mlir::Value buffer, graph::ShapeAttr indices, mlir::ValueRange variables);
   std::optional<unsigned> nodeOf(mlir::Value value);
+  std::optional<unsigned> elementOf(const Samples &samples, mlir::Type type);
   unsigned addNode(Node node);
   bool apply(mlir::Value result, Opcode opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
   bool choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);

@@ -24,6 +24,8 @@ std::optional<Affine> BodyReader::indexOf(mlir::Value value) {
   auto known = values.find(value);
   if (known == values.end())
     return std::nullopt;
+  if (const auto *samples = std::get_if<std::shared_ptr<Samples>>(&known->second))
+    return isCounted(value.getType()) ? affineOf(**samples) : std::nullopt;
   const Affine *index = std::get_if<Affine>(&known->second);
   return index ? std::optional(*index) : std::nullopt;
 }
@@ -76,7 +78,7 @@ std::optional<unsigned> BodyReader::numberOf(const Affine &index, DType type) {
     return std::nullopt;
   node.kind = Node::Load;
   const unsigned number = addNode(std::move(node));
-  loads[number] = {tableOf(type, least, most - least + 1), index};
+  loads[number] = {tableOf(type, sizeOf(type), bytesOfNumbers(type, least, most - least + 1)), index};
   loads[number].offset.base -= least;
   return number;
 }
@@ -226,6 +228,11 @@ std::optional<Affine> BodyReader::affineResult(Operation *op) {
     result = a->add(*b, -1);
   else if (isa<arith::MulIOp>(op) && (a->terms.empty() || b->terms.empty()))
     result = Affine().add(a->terms.empty() ? *b : *a, a->terms.empty() ? a->base : b->base);
+  else if (isa<arith::MaxSIOp, arith::MinSIOp>(op)) {
+    std::optional<bool> isLess = view.isNegative(Affine(*a).add(*b, -1));
+    if (isLess)
+      result = *isLess == isa<arith::MinSIOp>(op) ? a : b;
+  }
   return result && fits(*result, view.box, op->getResult(0).getType()) ? result : std::nullopt;
 }
 

@@ -29,7 +29,9 @@ class KernelReader {
 public:
   explicit KernelReader(const llvm::StringMap<int64_t> &symbols)
       : symbols(symbols),
-        tables([this](DType type, int64_t first, int64_t count) { return tableOf(type, first, count); }) {}
+        tables([this](DType type, unsigned elementBytes, std::string contents) {
+          return tableOf(type, elementBytes, std::move(contents));
+        }) {}
   llvm::Expected<Kernel> read(func::FuncOp function);
 
 private:
@@ -42,7 +44,7 @@ private:
   bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
   /// Of a move of elements of any type.
   void addMove(Nest nest, mlir::Type type);
-  unsigned tableOf(DType type, int64_t first, int64_t count);
+  unsigned tableOf(DType type, unsigned elementBytes, std::string contents);
   BodyReader readerOf(const std::vector<Digit> &digits, const Box &box) {
     return BodyReader(AffineView(digits, box), symbols, buffers, tables, attempt.comparesNumbers);
   }
@@ -53,7 +55,7 @@ private:
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
   const llvm::StringMap<int64_t> &symbols;
-  std::function<unsigned(DType, int64_t, int64_t)> tables;
+  std::function<unsigned(DType, unsigned, std::string)> tables;
   llvm::DenseMap<mlir::Value, unsigned> buffers;
   Kernel kernel;
   std::string problem;
@@ -78,12 +80,13 @@ bool KernelReader::addBuffer(mlir::Value value) {
   return true;
 }
 
-unsigned KernelReader::tableOf(DType type, int64_t first, int64_t count) {
-  auto isSame = [&](const Buffer &buffer) { return buffer.firstNumber == first && buffer.type == type; };
+unsigned KernelReader::tableOf(DType type, unsigned elementBytes, std::string contents) {
+  auto isSame = [&](const Buffer &buffer) { return buffer.type == type && buffer.contents == contents; };
   auto found = llvm::find_if(kernel.buffers, isSame);
-  if (found == kernel.buffers.end())
-    found = kernel.buffers.insert(found, {type, count, sizeOf(type), first});
-  found->elements = std::max(found->elements, count);
+  if (found == kernel.buffers.end()) {
+    const auto elements = static_cast<int64_t>(contents.size() / elementBytes);
+    found = kernel.buffers.insert(found, {type, elements, elementBytes, std::move(contents)});
+  }
   return static_cast<unsigned>(found - kernel.buffers.begin());
 }
 
@@ -168,7 +171,10 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   if (nest.type == DType::None)
     addMove(std::move(nest), store.type);
   else
-    kernel.nests.push_back(std::move(nest));
+    for (Nest &each : forwards(std::move(nest))) {
+      needsBeginning |= each.continues;
+      kernel.nests.push_back(std::move(each));
+    }
   return true;
 }
 

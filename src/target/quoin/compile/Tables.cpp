@@ -1,13 +1,11 @@
-//===- Tables.cpp - numbers one after the other ---------------------------===//
-#include "target/quoin/compile/Nest.h"
+//===- Tables.cpp - tables of numbers in a program ------------------------===//
+#include "target/quoin/compile/ReadBody.h"
 
-#include "llvm/ADT/APFloat.h"
-
-using namespace llvm;
+using namespace mlir;
 
 namespace perpend::quoin {
 
-static const fltSemantics *semanticsOf(DType type) {
+static const llvm::fltSemantics *semanticsOf(DType type) {
   switch (type) {
   case DType::F16:
     return &APFloat::IEEEhalf();
@@ -20,20 +18,30 @@ static const fltSemantics *semanticsOf(DType type) {
   }
 }
 
-std::string bytesOfTable(const Buffer &table) {
+static void append(std::string &bytes, uint64_t bits, unsigned count) {
+  for (unsigned byte = 0; byte < count; ++byte)
+    bytes.push_back(static_cast<char>(bits >> (8 * byte)));
+}
+
+std::string bytesOfNumbers(DType type, int64_t first, int64_t count) {
   std::string bytes;
-  const fltSemantics *semantics = semanticsOf(table.type);
-  for (int64_t number = *table.firstNumber, end = number + table.elements; number < end; ++number) {
+  const llvm::fltSemantics *semantics = semanticsOf(type);
+  for (int64_t number = first; number < first + count; ++number) {
     auto bits = static_cast<uint64_t>(number);
     if (semantics) {
       APFloat value(*semantics);
       value.convertFromAPInt(APInt(64, bits, /*isSigned=*/true), /*IsSigned=*/true, APFloat::rmNearestTiesToEven);
       bits = value.bitcastToAPInt().getZExtValue();
     }
-    for (unsigned byte = 0; byte < table.elementBytes; ++byte)
-      bytes.push_back(static_cast<char>(bits >> (8 * byte)));
+    append(bytes, bits, sizeOf(type));
   }
   return bytes;
+}
+
+void appendBytes(std::string &bytes, Attribute number) {
+  const APInt bits = isa<FloatAttr>(number) ? cast<FloatAttr>(number).getValue().bitcastToAPInt()
+                                            : cast<IntegerAttr>(number).getValue();
+  append(bytes, bits.getZExtValue(), (bits.getBitWidth() + 7) / 8);
 }
 
 } // namespace perpend::quoin
