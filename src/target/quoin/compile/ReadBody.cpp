@@ -309,6 +309,8 @@ bool BodyReader::visitArithmetic(Operation *op) {
                                      .Default([](Operation *) { return std::nullopt; });
   if (isa<math::TanOp>(op))
     return visitTangent(op);
+  if (isa<math::CopySignOp>(op))
+    return visitCopySign(op);
   if (!opcode)
     return refuse("no unit computes " + op->getName().getStringRef());
   SmallVector<mlir::Value> operands(op->getOperands());
@@ -329,6 +331,32 @@ bool BodyReader::visitTangent(Operation *op) {
   quotient.type = type;
   quotient.operands = {sine, std::get<unsigned>(values[op->getResult(0)])};
   return values[op->getResult(0)] = addNode(std::move(quotient)), true;
+}
+
+/// The magnitude's bits with the other number's sign.
+bool BodyReader::visitCopySign(Operation *op) {
+  const DType type = typeOf(op->getResult(0).getType());
+  std::optional<unsigned> magnitude = nodeOf(op->getOperand(0)), sign = nodeOf(op->getOperand(1));
+  if (!magnitude || !sign || type != DType::F32)
+    return refuse("no unit computes math.copysign of these");
+  auto node = [&](Opcode opcode, DType result, std::initializer_list<unsigned> operands) {
+    Node made;
+    made.kind = Node::Apply;
+    made.opcode = opcode;
+    made.type = result;
+    made.operands = operands;
+    return addNode(std::move(made));
+  };
+  auto maskedBits = [&](unsigned number, int32_t mask) {
+    Node bits;
+    bits.type = DType::I32;
+    bits.number = mask;
+    return node(Opcode::and_, DType::I32, {node(Opcode::mov, DType::I32, {number}), addNode(std::move(bits))});
+  };
+  const unsigned bits = node(Opcode::or_, DType::I32,
+                             {maskedBits(*magnitude, std::numeric_limits<int32_t>::max()),
+                              maskedBits(*sign, std::numeric_limits<int32_t>::min())});
+  return values[op->getResult(0)] = node(Opcode::mov, type, {bits}), true;
 }
 
 bool BodyReader::visitLoad(tile::LoadOp load) {

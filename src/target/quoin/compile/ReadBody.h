@@ -82,6 +82,7 @@ private:
   bool visitBothBranches(mlir::Operation *op);
   bool visitSelect(mlir::Operation *op);
   bool visitTangent(mlir::Operation *op);
+  bool visitCopySign(mlir::Operation *op);
   bool visitLoad(tile::LoadOp load);
   bool visitStore(tile::StoreOp store);
   bool visitIndexCast(mlir::Operation *op);
