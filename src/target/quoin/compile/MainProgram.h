@@ -6,7 +6,8 @@
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_MAINPROGRAM_H
 #define PERPEND_TARGET_QUOIN_COMPILE_MAINPROGRAM_H
 
-#include "host/Host.h"
+#include "target/accelerator/MainSteps.h"
+#include "target/accelerator/Nest.h"
 #include "target/quoin/Program.h"
 #include "target/quoin/compile/Nest.h"
 
@@ -15,11 +16,8 @@
 
 namespace perpend::quoin {
 
-/// Bytes of DDR.
-struct Range {
-  uint64_t byte = 0, bytes = 0;
-  uint64_t end() const { return byte + bytes; }
-};
+using accelerator::LibraryCall;
+using accelerator::Range; ///< of DDR
 
 /// A value of main.
 struct Value {
@@ -27,14 +25,6 @@ struct Value {
   Spot spot;
 
   uint64_t bytes() const;
-};
-
-/// Of a function of the runtime's library, which the scalar core runs.
-struct LibraryCall {
-  std::string function;           ///< its symbol
-  std::string parameters;         ///< JSON
-  std::vector<int32_t> signature; ///< runtime/library/CallSignature.h
-  std::vector<int64_t> extents;   ///< of inputs, then of outputs
 };
 
 /// Runs a kernel, calls a function, or copies a value.
@@ -70,8 +60,9 @@ struct MainProgram {
   std::string tables;                             ///< of the model, if main has texts
 };
 
-/// Errors: a diagnostic at the operation that a list of steps cannot have.
-mlir::FailureOr<MainProgram> mainProgramOf(mlir::ModuleOp module);
+/// In terms of this machine's memories and instructions.
+MainProgram unitsMain(accelerator::MainProgram main);
+Kernel unitsKernel(accelerator::Kernel kernel);
 
 } // namespace perpend::quoin
 

@@ -2,10 +2,10 @@
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
 #include "target/ProgramMaker.h"
+#include "target/accelerator/LinkScalarCode.h"
+#include "target/accelerator/ReadKernel.h"
 #include "target/quoin/compile/Emitter.h"
 #include "target/quoin/compile/MainProgram.h"
-#include "target/quoin/compile/ReadKernel.h"
-#include "target/quoin/compile/ScalarCode.h"
 #include "target/quoin/run/Run.h"
 #include "tile/passes/Passes.h"
 
@@ -68,18 +68,18 @@ void Maker::readNests(Step &step) {
   StringMap<int64_t> symbols;
   for (auto [name, value] : zip_equal(graph::symbolsOfKernel(function), step.symbols))
     symbols[name] = value;
-  Expected<Kernel> kernel = readKernel(function, symbols);
+  Expected<accelerator::Kernel> kernel = accelerator::readKernel(function, symbols);
   if (kernel)
-    step.nests = std::move(*kernel);
+    step.nests = unitsKernel(std::move(*kernel));
   else
     step.refusal = toString(kernel.takeError());
 }
 
 mlir::LogicalResult Maker::takePlan(mlir::ModuleOp module) {
-  mlir::FailureOr<MainProgram> made = mainProgramOf(module);
+  mlir::FailureOr<accelerator::MainProgram> made = accelerator::mainProgramOf(module);
   if (failed(made))
     return mlir::failure();
-  main = std::move(*made);
+  main = unitsMain(std::move(*made));
   for (Step &step : main.steps)
     if (!step.kernel.empty())
       readNests(step);
@@ -108,7 +108,7 @@ std::vector<std::string> Maker::report() const {
 }
 
 Error Maker::write(const target::ProgramParts &parts, StringRef output) {
-  Expected<ScalarCode> scalar = linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
+  Expected<ScalarCode> scalar = accelerator::linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
   if (!scalar)
     return scalar.takeError();
   if (main.dynamic && !main.dynamic->functions.empty())

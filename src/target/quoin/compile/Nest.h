@@ -80,10 +80,6 @@ inline bool reinterprets(const Nest &nest, const Node &node) {
          nest.nodes[node.operands[0]].kind != Node::Number;
 }
 
-/// The nest, or few nests one after the other, without a load that goes backwards along a loop; some are left where that
-/// takes many.
-std::vector<Nest> forwards(Nest nest);
-
 struct Kernel {
   std::vector<Buffer> buffers;
   unsigned arguments = 0; ///< the first of them

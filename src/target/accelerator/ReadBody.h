@@ -1,9 +1,9 @@
 //===- ReadBody.h - the body of a block as a tree ---------------*- C++ -*-===//
-#ifndef PERPEND_TARGET_QUOIN_COMPILE_READBODY_H
-#define PERPEND_TARGET_QUOIN_COMPILE_READBODY_H
+#ifndef PERPEND_TARGET_ACCELERATOR_READBODY_H
+#define PERPEND_TARGET_ACCELERATOR_READBODY_H
 
-#include "target/quoin/compile/Affine.h"
-#include "target/quoin/compile/Nest.h"
+#include "target/accelerator/Affine.h"
+#include "target/accelerator/Nest.h"
 #include "tile/ir/Tile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -12,7 +12,7 @@
 
 #include <memory>
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 /// The type of elements; None: no unit computes with it.
 DType typeOf(mlir::Type type);
@@ -22,7 +22,7 @@ bool isCounted(mlir::Type type);
 /// Whether all values of an index are integers of a type.
 bool fits(const Affine &index, const Box &box, mlir::Type type);
 /// nullopt: no unit compares so.
-std::optional<Opcode> opcodeOf(mlir::arith::CmpIPredicate predicate);
+std::optional<Function> opcodeOf(mlir::arith::CmpIPredicate predicate);
 
 /// The buffer of a table with these elements (Nest.h).
 using TableOf = llvm::function_ref<unsigned(DType type, unsigned elementBytes, std::string contents)>;
@@ -111,7 +111,7 @@ private:
   std::optional<unsigned> nodeOf(mlir::Value value);
   std::optional<unsigned> elementOf(const Samples &samples, mlir::Type type);
   unsigned addNode(Node node);
-  bool apply(mlir::Value result, Opcode opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
+  bool apply(mlir::Value result, Function opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
   bool choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
   std::optional<Affine> evaluate(const support::SymbolicInt &value, mlir::ValueRange variables);
 
@@ -123,6 +123,6 @@ private:
   std::vector<mlir::Type> elementTypes; ///< of nodes whose type no unit has, which can only be moved
 };
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator
 
 #endif

@@ -1,5 +1,5 @@
 //===- ReadBody.cpp - the body of a block as a tree -----------------------===//
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -9,7 +9,7 @@
 using namespace mlir;
 using perpend::support::SymbolicInt;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 DType typeOf(Type type) {
   if (type.isF32())
@@ -71,11 +71,11 @@ std::optional<unsigned> BodyReader::elementOf(const Samples &samples, Type type)
   return number;
 }
 
-bool BodyReader::apply(mlir::Value result, Opcode opcode, DType type, ArrayRef<mlir::Value> operands) {
+bool BodyReader::apply(mlir::Value result, Function opcode, DType type, ArrayRef<mlir::Value> operands) {
   const StringRef name = result.getDefiningOp()->getName().getStringRef();
   Node node;
   node.kind = Node::Apply;
-  node.opcode = opcode;
+  node.function = opcode;
   node.type = type;
   for (mlir::Value operand : operands) {
     std::optional<unsigned> number = nodeOf(operand);
@@ -112,7 +112,7 @@ bool BodyReader::visitConstant(Operation *op) {
 /// And, or and exclusive or, of which an operand may be known.
 bool BodyReader::visitLogic(Operation *op) {
   const bool isAnd = isa<arith::AndIOp>(op), isOr = isa<arith::OrIOp>(op);
-  Opcode opcode = isAnd ? Opcode::and_ : isOr ? Opcode::or_ : Opcode::xor_;
+  Function opcode = isAnd ? Function::and_ : isOr ? Function::or_ : Function::xor_;
   if (!op->getResult(0).getType().isInteger(1))
     return apply(op->getResult(0), opcode, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
   auto decided = [&](mlir::Value value) {
@@ -147,7 +147,7 @@ bool BodyReader::visitSelect(Operation *op) {
 }
 
 bool BodyReader::choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other) {
-  return apply(result, Opcode::sel, typeOf(result.getType()), {condition, one, other});
+  return apply(result, Function::sel, typeOf(result.getType()), {condition, one, other});
 }
 
 bool BodyReader::visitIf(Operation *op) {
@@ -217,18 +217,18 @@ bool BodyReader::visitCast(Operation *op) {
       return refuse("a type that is none of the units'");
     return values[op->getResult(0)] = addNode(std::move(copy)), true;
   }
-  return apply(op->getResult(0), Opcode::cvt, to, {op->getOperand(0)});
+  return apply(op->getResult(0), Function::cvt, to, {op->getOperand(0)});
 }
 
 bool BodyReader::visitCompareNumbers(Operation *op) {
   SmallVector<mlir::Value> operands(op->getOperands());
-  auto compare = [&](Opcode opcode) { return apply(op->getResult(0), opcode, DType::Pred8, operands); };
-  auto negated = [&](Opcode opcode) {
+  auto compare = [&](Function opcode) { return apply(op->getResult(0), opcode, DType::Pred8, operands); };
+  auto negated = [&](Function opcode) {
     if (!compare(opcode))
       return false;
     Node node;
     node.kind = Node::Apply;
-    node.opcode = Opcode::not_;
+    node.function = Function::not_;
     node.type = DType::Pred8;
     node.operands = {std::get<unsigned>(values[op->getResult(0)])};
     return values[op->getResult(0)] = addNode(std::move(node)), true;
@@ -237,33 +237,33 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
     using enum arith::CmpFPredicate;
     switch (floats.getPredicate()) {
     case OEQ:
-      return compare(Opcode::ceq);
+      return compare(Function::ceq);
     case UNE:
-      return compare(Opcode::cne);
+      return compare(Function::cne);
     case OLT:
-      return compare(Opcode::clt);
+      return compare(Function::clt);
     case OLE:
-      return compare(Opcode::cle);
+      return compare(Function::cle);
     case OGT:
-      return compare(Opcode::cgt);
+      return compare(Function::cgt);
     case OGE:
-      return compare(Opcode::cge);
+      return compare(Function::cge);
     case UGE:
-      return negated(Opcode::clt);
+      return negated(Function::clt);
     case UGT:
-      return negated(Opcode::cle);
+      return negated(Function::cle);
     case ULE:
-      return negated(Opcode::cgt);
+      return negated(Function::cgt);
     case ULT:
-      return negated(Opcode::cge);
+      return negated(Function::cge);
     case UNO:
-      return floats.getLhs() == floats.getRhs() ? apply(floats, Opcode::isnan, DType::Pred8, {floats.getLhs()})
+      return floats.getLhs() == floats.getRhs() ? apply(floats, Function::isnan, DType::Pred8, {floats.getLhs()})
                                                 : refuse("a comparison with NaN");
     default:
       return refuse("a comparison that no unit has");
     }
   }
-  std::optional<Opcode> opcode = opcodeOf(cast<arith::CmpIOp>(op).getPredicate());
+  std::optional<Function> opcode = opcodeOf(cast<arith::CmpIOp>(op).getPredicate());
   return opcode ? compare(*opcode) : refuse("a comparison of unsigned integers");
 }
 
@@ -276,36 +276,36 @@ bool BodyReader::visitArithmetic(Operation *op) {
     if (op->getResult(0).getType().isIndex())
       return refuse("an index that is not affine: " + op->getName().getStringRef());
   }
-  std::optional<Opcode> opcode = llvm::TypeSwitch<Operation *, std::optional<Opcode>>(op)
-                                     .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Opcode::add; })
-                                     .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Opcode::sub; })
-                                     .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Opcode::mul; })
-                                     .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Opcode::div; })
-                                     .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Opcode::max; })
-                                     .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Opcode::min; })
-                                     .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Opcode::mod; })
-                                     .Case([](arith::NegFOp) { return Opcode::neg; })
-                                     .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Opcode::abs; })
-                                     .Case([](math::SqrtOp) { return Opcode::sqrt; })
-                                     .Case([](math::RsqrtOp) { return Opcode::rsqrt; })
-                                     .Case([](math::ExpOp) { return Opcode::exp; })
-                                     .Case([](math::Exp2Op) { return Opcode::exp2; })
-                                     .Case([](math::LogOp) { return Opcode::ln; })
-                                     .Case([](math::Log2Op) { return Opcode::log2; })
-                                     .Case([](math::SinOp) { return Opcode::sin; })
-                                     .Case([](math::CosOp) { return Opcode::cos; })
-                                     .Case([](math::TanhOp) { return Opcode::tanh; })
-                                     .Case([](math::ErfOp) { return Opcode::erf; })
-                                     .Case([](math::FloorOp) { return Opcode::floor; })
-                                     .Case([](math::CeilOp) { return Opcode::ceil; })
-                                     .Case([](math::RoundEvenOp) { return Opcode::rne; })
-                                     .Case([](math::TruncOp) { return Opcode::trunc; })
-                                     .Case([](math::PowFOp) { return Opcode::pow; })
-                                     .Case([](math::FmaOp) { return Opcode::fma; })
-                                     .Case([](arith::ShLIOp) { return Opcode::shl; })
-                                     .Case([](arith::ShRSIOp) { return Opcode::sar; })
-                                     .Case([](arith::ShRUIOp) { return Opcode::shr; })
-                                     .Case([](arith::BitcastOp) { return Opcode::mov; })
+  std::optional<Function> opcode = llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
+                                     .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Function::add; })
+                                     .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Function::sub; })
+                                     .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Function::mul; })
+                                     .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Function::div; })
+                                     .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Function::max; })
+                                     .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Function::min; })
+                                     .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Function::mod; })
+                                     .Case([](arith::NegFOp) { return Function::neg; })
+                                     .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Function::abs; })
+                                     .Case([](math::SqrtOp) { return Function::sqrt; })
+                                     .Case([](math::RsqrtOp) { return Function::rsqrt; })
+                                     .Case([](math::ExpOp) { return Function::exp; })
+                                     .Case([](math::Exp2Op) { return Function::exp2; })
+                                     .Case([](math::LogOp) { return Function::ln; })
+                                     .Case([](math::Log2Op) { return Function::log2; })
+                                     .Case([](math::SinOp) { return Function::sin; })
+                                     .Case([](math::CosOp) { return Function::cos; })
+                                     .Case([](math::TanhOp) { return Function::tanh; })
+                                     .Case([](math::ErfOp) { return Function::erf; })
+                                     .Case([](math::FloorOp) { return Function::floor; })
+                                     .Case([](math::CeilOp) { return Function::ceil; })
+                                     .Case([](math::RoundEvenOp) { return Function::rne; })
+                                     .Case([](math::TruncOp) { return Function::trunc; })
+                                     .Case([](math::PowFOp) { return Function::pow; })
+                                     .Case([](math::FmaOp) { return Function::fma; })
+                                     .Case([](arith::ShLIOp) { return Function::shl; })
+                                     .Case([](arith::ShRSIOp) { return Function::sar; })
+                                     .Case([](arith::ShRUIOp) { return Function::shr; })
+                                     .Case([](arith::BitcastOp) { return Function::mov; })
                                      .Default([](Operation *) { return std::nullopt; });
   if (isa<math::TanOp>(op))
     return visitTangent(op);
@@ -320,14 +320,14 @@ bool BodyReader::visitArithmetic(Operation *op) {
 /// The quotient of sine and cosine.
 bool BodyReader::visitTangent(Operation *op) {
   const DType type = typeOf(op->getResult(0).getType());
-  if (!apply(op->getResult(0), Opcode::sin, type, op->getOperand(0)))
+  if (!apply(op->getResult(0), Function::sin, type, op->getOperand(0)))
     return false;
   const unsigned sine = std::get<unsigned>(values[op->getResult(0)]);
-  if (!apply(op->getResult(0), Opcode::cos, type, op->getOperand(0)))
+  if (!apply(op->getResult(0), Function::cos, type, op->getOperand(0)))
     return false;
   Node quotient;
   quotient.kind = Node::Apply;
-  quotient.opcode = Opcode::div;
+  quotient.function = Function::div;
   quotient.type = type;
   quotient.operands = {sine, std::get<unsigned>(values[op->getResult(0)])};
   return values[op->getResult(0)] = addNode(std::move(quotient)), true;
@@ -339,10 +339,10 @@ bool BodyReader::visitCopySign(Operation *op) {
   std::optional<unsigned> magnitude = nodeOf(op->getOperand(0)), sign = nodeOf(op->getOperand(1));
   if (!magnitude || !sign || type != DType::F32)
     return refuse("no unit computes math.copysign of these");
-  auto node = [&](Opcode opcode, DType result, std::initializer_list<unsigned> operands) {
+  auto node = [&](Function opcode, DType result, std::initializer_list<unsigned> operands) {
     Node made;
     made.kind = Node::Apply;
-    made.opcode = opcode;
+    made.function = opcode;
     made.type = result;
     made.operands = operands;
     return addNode(std::move(made));
@@ -351,12 +351,12 @@ bool BodyReader::visitCopySign(Operation *op) {
     Node bits;
     bits.type = DType::I32;
     bits.number = mask;
-    return node(Opcode::and_, DType::I32, {node(Opcode::mov, DType::I32, {number}), addNode(std::move(bits))});
+    return node(Function::and_, DType::I32, {node(Function::mov, DType::I32, {number}), addNode(std::move(bits))});
   };
-  const unsigned bits = node(Opcode::or_, DType::I32,
+  const unsigned bits = node(Function::or_, DType::I32,
                              {maskedBits(*magnitude, std::numeric_limits<int32_t>::max()),
                               maskedBits(*sign, std::numeric_limits<int32_t>::min())});
-  return values[op->getResult(0)] = node(Opcode::mov, type, {bits}), true;
+  return values[op->getResult(0)] = node(Function::mov, type, {bits}), true;
 }
 
 bool BodyReader::visitLoad(tile::LoadOp load) {
@@ -417,4 +417,4 @@ bool BodyReader::read(mlir::Block *body) {
   return true;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

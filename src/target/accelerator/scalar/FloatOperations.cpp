@@ -1,13 +1,13 @@
 //===- FloatOperations.cpp - F and D on registers --------------------------===//
 
-#include "target/quoin/scalar/FloatOperations.h"
+#include "target/accelerator/scalar/FloatOperations.h"
 
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 namespace {
 template <typename T> using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <typename T>
@@ -236,4 +236,4 @@ bool executeFloat(const Decoded &decoded, std::array<uint64_t, 32> &x, std::arra
   return false;
 }
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar

@@ -4,14 +4,14 @@
 // a load from a table of numbers: the address of the number is affine, too.
 //
 //===----------------------------------------------------------------------===//
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadBody.h"
 
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using perpend::support::SymbolicInt;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 bool isCounted(Type type) { return type.isIntOrIndex() && !type.isInteger(1); }
 
@@ -99,33 +99,33 @@ std::optional<unsigned> BodyReader::differenceOf(const Affine &index, DType type
     return std::nullopt;
   Node node;
   node.kind = Node::Apply;
-  node.opcode = Opcode::sub;
+  node.function = Function::sub;
   node.type = DType::I32;
   node.operands = {*a, *b};
   const unsigned difference = addNode(node);
   if (type == DType::I32)
     return difference;
-  node.opcode = Opcode::cvt;
+  node.function = Function::cvt;
   node.type = type;
   node.operands = {difference};
   return addNode(std::move(node));
 }
 
-std::optional<Opcode> opcodeOf(arith::CmpIPredicate predicate) {
+std::optional<Function> opcodeOf(arith::CmpIPredicate predicate) {
   using enum arith::CmpIPredicate;
   switch (predicate) {
   case eq:
-    return Opcode::ceq;
+    return Function::ceq;
   case ne:
-    return Opcode::cne;
+    return Function::cne;
   case slt:
-    return Opcode::clt;
+    return Function::clt;
   case sle:
-    return Opcode::cle;
+    return Function::cle;
   case sgt:
-    return Opcode::cgt;
+    return Function::cgt;
   case sge:
-    return Opcode::cge;
+    return Function::cge;
   default:
     return std::nullopt;
   }
@@ -133,14 +133,14 @@ std::optional<Opcode> opcodeOf(arith::CmpIPredicate predicate) {
 
 /// Compares the parts of the difference.
 bool BodyReader::compareNumbers(arith::CmpIOp compare, const Affine &difference) {
-  std::optional<Opcode> opcode = opcodeOf(compare.getPredicate());
+  std::optional<Function> opcode = opcodeOf(compare.getPredicate());
   auto [rising, falling] = directionsOf(difference);
   std::optional<unsigned> a = numberOf(rising, DType::I32), b = numberOf(falling, DType::I32);
   if (!opcode || !a || !b)
     return refuse("a condition that no cut of the iterators decides");
   Node node;
   node.kind = Node::Apply;
-  node.opcode = *opcode;
+  node.function = *opcode;
   node.type = DType::Pred8;
   node.operands = {*a, *b};
   return values[compare] = addNode(std::move(node)), true;
@@ -236,4 +236,4 @@ std::optional<Affine> BodyReader::affineResult(Operation *op) {
   return result && fits(*result, view.box, op->getResult(0).getType()) ? result : std::nullopt;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

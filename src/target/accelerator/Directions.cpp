@@ -1,9 +1,9 @@
 //===- Directions.cpp - nests that read forwards --------------------------===//
-#include "target/quoin/compile/Nest.h"
+#include "target/accelerator/Nest.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 /// A loop of fewer iterations becomes as many nests.
 constexpr int64_t mostIterations = 16;
@@ -53,4 +53,4 @@ std::vector<Nest> forwards(Nest nest) {
   return {std::move(nest)};
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

@@ -4,14 +4,14 @@
 // element, such a value is a load from a table; as an index, it is affine in boxes that are small enough.
 //
 //===----------------------------------------------------------------------===//
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadBody.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 constexpr int64_t mostSamples = 4096;
 
@@ -160,4 +160,4 @@ std::optional<bool> BodyReader::truthOf(mlir::Value condition) {
   return number && number->terms.empty() ? std::optional(number->base != 0) : std::nullopt;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

@@ -1,6 +1,6 @@
 //===- ReadKernel.cpp - from blocks to nests ------------------------------===//
-#include "target/quoin/compile/ReadKernel.h"
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadKernel.h"
+#include "target/accelerator/ReadBody.h"
 
 #include "tile/kernel/Buffers.h"
 
@@ -12,7 +12,7 @@
 using namespace mlir;
 using perpend::support::SymbolicInt;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 namespace {
 
 /// More digits are not worth it.
@@ -109,8 +109,8 @@ std::optional<double> KernelReader::initialOf(tile::BlockOp block) {
 
 /// The other operand of `node` if it combines the element that the block stores with something else.
 static std::optional<unsigned> combinedBy(const BodyReader &reader, const Node &node, const ElementAt &element) {
-  using enum Opcode;
-  if (node.kind != Node::Apply || node.operands.size() != 2 || !llvm::is_contained({add, mul, max, min}, node.opcode))
+  using enum Function;
+  if (node.kind != Node::Apply || node.operands.size() != 2 || !llvm::is_contained({add, mul, max, min}, node.function))
     return std::nullopt;
   for (unsigned side : {0u, 1u}) {
     const unsigned operand = node.operands[side];
@@ -159,11 +159,11 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
     if (!value || !initial)
       return refuse("a reduction that no unit has");
-    nest.combine = root.opcode;
+    nest.combine = root.function;
     nest.initial = *initial;
     nest.value = *value;
     const Node &combined = reader.nodes[*value];
-    if (combined.kind == Node::Number && combined.number == 0 && root.opcode == Opcode::add && isCut(block, view))
+    if (combined.kind == Node::Number && combined.number == 0 && root.function == Function::add && isCut(block, view))
       return needsBeginning = true; // a border, which adds nothing
     nest.continues = isCut(block, view);
     needsBeginning |= nest.continues;
@@ -344,4 +344,4 @@ llvm::Expected<Kernel> readKernel(func::FuncOp kernel, const llvm::StringMap<int
   return KernelReader(symbols).read(kernel);
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

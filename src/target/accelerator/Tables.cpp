@@ -1,9 +1,9 @@
 //===- Tables.cpp - tables of numbers in a program ------------------------===//
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadBody.h"
 
 using namespace mlir;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 static const llvm::fltSemantics *semanticsOf(DType type) {
   switch (type) {
@@ -44,4 +44,4 @@ void appendBytes(std::string &bytes, Attribute number) {
   append(bytes, bits.getZExtValue(), (bits.getBitWidth() + 7) / 8);
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

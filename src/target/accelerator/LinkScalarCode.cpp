@@ -1,5 +1,5 @@
-//===- ScalarCode.cpp - code for the scalar core --------------------------===//
-#include "target/quoin/compile/ScalarCode.h"
+//===- LinkScalarCode.cpp - code for the scalar core --------------------------===//
+#include "target/accelerator/LinkScalarCode.h"
 
 #include "support/InternalError.h"
 #include "target/Link.h"
@@ -13,7 +13,7 @@
 
 using namespace llvm;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 /// One read-only segment. Kernels keep their numbers on the stack or in buffers, and functions of numbers only read
 /// their variables, so there is no data to write.
@@ -65,4 +65,4 @@ Expected<ScalarCode> linkScalarCode(ArrayRef<std::string> objects, ArrayRef<std:
   return code;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator
