@@ -24,7 +24,7 @@ void *malloc(size_t bytes) {
   void *memory = run->heap + run->used + alignment;
   run->used += (int64_t)(capacity + alignment);
   blockOf(memory)->capacityBytes = capacity;
-  return memory;
+  return memset(memory, 0, capacity); // whole words are read where a part of them was written
 }
 
 void free(void *memory) {

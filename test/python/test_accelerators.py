@@ -189,6 +189,13 @@ def test_calls_in_a_program_that_data_decides() -> None:
         np.testing.assert_array_equal(got, np.unique(each))
 
 
+def test_calls_read_what_they_have_not_written() -> None:
+    x = np.arange(5577) * 7919 % 389
+    compiled = perpend.compile(model_of([node("Unique", "x", "y")], {"x": x}), target="quoin:t1")
+    (got,) = compiled(x)
+    np.testing.assert_array_equal(got, np.arange(389))
+
+
 def test_lists_inside_of_a_program() -> None:
     inputs = {"x": floats(4, 3)}
     nodes = [node("SplitToSequence", "x", "s", axis=0), node("ConcatFromSequence", "s", axis=1)]
