@@ -106,6 +106,17 @@ ON_UNITS |= {
         {"x": np.arange(35).reshape(5, 7) * 2**40 - 9},
         {},
     ),
+    "choices of long integers": (
+        [node("Greater", "x zero", "g"), node("Where", "g x c")],
+        {"x": np.arange(-17, 18).reshape(5, 7).astype(np.int32)},
+        {"zero": np.array(0, np.int32), "c": np.array(-70000, np.int32)},
+    ),
+    "a triangle of long integers": ([node("Trilu", "x", upper=1)], {"x": np.arange(35).reshape(5, 7) * 2**40 - 9}, {}),
+    "truths that do not change": (
+        [node("Greater", "x zero", "g"), node("Pad", "g pads", "p"), node("Where", "p c d")],
+        {"x": floats(3, 3)},
+        {"pads": np.array([1, 2, 1, 2]), "zero": np.array(0, np.float32), "c": floats(5, 7), "d": floats(5, 7)},
+    ),
     "moves of doubles": (
         [node("Pad", "x pads value")],
         {"x": RANDOM.standard_normal((3, 5))},

@@ -1,6 +1,8 @@
 //===- ReadBody.cpp - the body of a block as a tree -----------------------===//
 #include "target/accelerator/ReadBody.h"
 
+#include "tile/kernel/Buffers.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -49,10 +51,12 @@ std::optional<unsigned> BodyReader::nodeOf(mlir::Value value) {
   const bool *truth = std::get_if<bool>(&known);
   if (!truth)
     return std::nullopt;
-  Node node;
+  Node node; // no instruction has a truth as a number
+  node.kind = Node::Load;
   node.type = DType::Pred8;
-  node.number = *truth;
-  return addNode(std::move(node));
+  const unsigned number = addNode(std::move(node));
+  loads[number].buffer = tableOf(DType::Pred8, 1, std::string(1, static_cast<char>(*truth)));
+  return number;
 }
 
 std::optional<unsigned> BodyReader::elementOf(const Samples &samples, Type type) {
@@ -71,11 +75,39 @@ std::optional<unsigned> BodyReader::elementOf(const Samples &samples, Type type)
   return number;
 }
 
-bool BodyReader::apply(mlir::Value result, Function opcode, DType type, ArrayRef<mlir::Value> operands) {
+/// Whether a function is the same for integers with and without a sign.
+static bool isSignless(Function function) {
+  using enum Function;
+  return llvm::is_contained({add, sub, mul, and_, or_, xor_, shl, ceq, cne, sel}, function);
+}
+
+/// Bytes without a sign are elements of a type of their own, and those with one in the operations.
+void BodyReader::makeUnsigned(Node &node) {
+  auto isUnsigned = [&](unsigned operand) { return nodes[operand].type == DType::U8; };
+  if (!isSignless(node.function) || llvm::none_of(node.operands, isUnsigned))
+    return;
+  for (unsigned &operand : node.operands)
+    if (Node number = nodes[operand]; number.kind == Node::Number && number.type == DType::I8) {
+      number.type = DType::U8;
+      number.number = static_cast<uint8_t>(static_cast<int64_t>(number.number));
+      operand = addNode(std::move(number));
+    }
+  node.type = node.type == DType::I8 ? DType::U8 : node.type;
+}
+
+bool BodyReader::isOfUnsigned(Operation *op) {
+  return llvm::all_of(op->getOperands(), [&](mlir::Value operand) {
+    const Known known = values.lookup(operand);
+    const unsigned *node = std::get_if<unsigned>(&known);
+    return node && nodes[*node].type == DType::U8;
+  });
+}
+
+bool BodyReader::apply(mlir::Value result, Function function, DType type, ArrayRef<mlir::Value> operands) {
   const StringRef name = result.getDefiningOp()->getName().getStringRef();
   Node node;
   node.kind = Node::Apply;
-  node.function = opcode;
+  node.function = function;
   node.type = type;
   for (mlir::Value operand : operands) {
     std::optional<unsigned> number = nodeOf(operand);
@@ -83,6 +115,7 @@ bool BodyReader::apply(mlir::Value result, Function opcode, DType type, ArrayRef
       return refuse("an operand of " + name + " is no element that a unit has");
     node.operands.push_back(*number);
   }
+  makeUnsigned(node);
   if (type == DType::None)
     return refuse("the type of " + name + " is none of the units'");
   values[result] = addNode(std::move(node));
@@ -112,9 +145,9 @@ bool BodyReader::visitConstant(Operation *op) {
 /// And, or and exclusive or, of which an operand may be known.
 bool BodyReader::visitLogic(Operation *op) {
   const bool isAnd = isa<arith::AndIOp>(op), isOr = isa<arith::OrIOp>(op);
-  Function opcode = isAnd ? Function::and_ : isOr ? Function::or_ : Function::xor_;
+  Function function = isAnd ? Function::and_ : isOr ? Function::or_ : Function::xor_;
   if (!op->getResult(0).getType().isInteger(1))
-    return apply(op->getResult(0), opcode, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
+    return apply(op->getResult(0), function, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
   auto decided = [&](mlir::Value value) {
     std::optional<bool> truth = truthOf(value);
     return truth ? Known(*truth) : values.lookup(value);
@@ -127,7 +160,7 @@ bool BodyReader::visitLogic(Operation *op) {
   const bool *one = known ? known : other;
   if (one && (isAnd || isOr))
     return values[op->getResult(0)] = *one == isAnd ? rest : Known(!isAnd), true;
-  return apply(op->getResult(0), opcode, DType::Pred8, {op->getOperand(0), op->getOperand(1)});
+  return apply(op->getResult(0), function, DType::Pred8, {op->getOperand(0), op->getOperand(1)});
 }
 
 bool BodyReader::visitSelect(Operation *op) {
@@ -147,7 +180,34 @@ bool BodyReader::visitSelect(Operation *op) {
 }
 
 bool BodyReader::choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other) {
+  if (typeOf(result.getType()) == DType::None)
+    return chooseBits(result, condition, one, other);
   return apply(result, Function::sel, typeOf(result.getType()), {condition, one, other});
+}
+
+/// For moves: whether elements have a sign does not matter.
+static bool areSameBits(Type type, Type other) {
+  return type && isa<FloatType>(type) == isa<FloatType>(other) && tile::elementBytes(type) == tile::elementBytes(other);
+}
+
+/// Of elements that can only be moved.
+bool BodyReader::chooseBits(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other) {
+  Node node;
+  node.kind = Node::Apply;
+  node.function = Function::sel;
+  std::optional<unsigned> truth = nodeOf(condition);
+  if (!truth || nodes[*truth].type != DType::Pred8)
+    return refuse("a choice by what is no truth");
+  node.operands = {*truth};
+  for (mlir::Value value : {one, other}) {
+    std::optional<unsigned> number = nodeOf(value);
+    if (!number || !areSameBits(elementTypes[*number], result.getType()))
+      return refuse("a choice of elements of a type that no unit has");
+    node.operands.push_back(*number);
+  }
+  const unsigned number = addNode(std::move(node));
+  elementTypes[number] = result.getType();
+  return values[result] = number, true;
 }
 
 bool BodyReader::visitIf(Operation *op) {
@@ -222,9 +282,9 @@ bool BodyReader::visitCast(Operation *op) {
 
 bool BodyReader::visitCompareNumbers(Operation *op) {
   SmallVector<mlir::Value> operands(op->getOperands());
-  auto compare = [&](Function opcode) { return apply(op->getResult(0), opcode, DType::Pred8, operands); };
-  auto negated = [&](Function opcode) {
-    if (!compare(opcode))
+  auto compare = [&](Function function) { return apply(op->getResult(0), function, DType::Pred8, operands); };
+  auto negated = [&](Function function) {
+    if (!compare(function))
       return false;
     Node node;
     node.kind = Node::Apply;
@@ -263,8 +323,23 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
       return refuse("a comparison that no unit has");
     }
   }
-  std::optional<Function> opcode = opcodeOf(cast<arith::CmpIOp>(op).getPredicate());
-  return opcode ? compare(*opcode) : refuse("a comparison of unsigned integers");
+  const arith::CmpIPredicate predicate = cast<arith::CmpIOp>(op).getPredicate();
+  const bool isUnsigned = isOfUnsigned(op), isSame = predicate == arith::CmpIPredicate::eq || predicate == arith::CmpIPredicate::ne;
+  std::optional<Function> function = functionOf(isUnsigned ? signedOf(predicate) : predicate);
+  if (isUnsigned && !isSame && signedOf(predicate) == predicate)
+    return refuse("a comparison with signs of integers that have none");
+  return function ? compare(*function) : refuse("a comparison of unsigned integers");
+}
+
+/// Of bytes without a sign.
+static std::optional<Function> unsignedFunctionOf(Operation *op) {
+  return llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
+      .Case([](arith::MinUIOp) { return Function::min; })
+      .Case([](arith::MaxUIOp) { return Function::max; })
+      .Case([](arith::DivUIOp) { return Function::div; })
+      .Case([](arith::RemUIOp) { return Function::mod; })
+      .Case([](arith::ShRUIOp) { return Function::shr; })
+      .Default([](Operation *) { return std::nullopt; });
 }
 
 bool BodyReader::visitArithmetic(Operation *op) {
@@ -276,7 +351,7 @@ bool BodyReader::visitArithmetic(Operation *op) {
     if (op->getResult(0).getType().isIndex())
       return refuse("an index that is not affine: " + op->getName().getStringRef());
   }
-  std::optional<Function> opcode = llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
+  std::optional<Function> function = llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
                                      .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Function::add; })
                                      .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Function::sub; })
                                      .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Function::mul; })
@@ -311,10 +386,13 @@ bool BodyReader::visitArithmetic(Operation *op) {
     return visitTangent(op);
   if (isa<math::CopySignOp>(op))
     return visitCopySign(op);
-  if (!opcode)
+  if (isOfUnsigned(op) && !(function && isSignless(*function)))
+    function = unsignedFunctionOf(op);
+  if (!function)
     return refuse("no unit computes " + op->getName().getStringRef());
   SmallVector<mlir::Value> operands(op->getOperands());
-  return apply(op->getResult(0), *opcode, typeOf(op->getResult(0).getType()), operands);
+  const DType type = isOfUnsigned(op) ? DType::U8 : typeOf(op->getResult(0).getType());
+  return apply(op->getResult(0), *function, type, operands);
 }
 
 /// The quotient of sine and cosine.
@@ -339,10 +417,10 @@ bool BodyReader::visitCopySign(Operation *op) {
   std::optional<unsigned> magnitude = nodeOf(op->getOperand(0)), sign = nodeOf(op->getOperand(1));
   if (!magnitude || !sign || type != DType::F32)
     return refuse("no unit computes math.copysign of these");
-  auto node = [&](Function opcode, DType result, std::initializer_list<unsigned> operands) {
+  auto node = [&](Function function, DType result, std::initializer_list<unsigned> operands) {
     Node made;
     made.kind = Node::Apply;
-    made.function = opcode;
+    made.function = function;
     made.type = result;
     made.operands = operands;
     return addNode(std::move(made));
@@ -378,7 +456,7 @@ bool BodyReader::visitStore(tile::StoreOp store) {
   std::optional<unsigned> value = nodeOf(store.getValue());
   if (!element)
     return refuse("a result whose address is not affine");
-  if (!value || (typeOf(type) == DType::None && (elementTypes[*value] != type || nodes[*value].kind == Node::Apply)))
+  if (!value || (typeOf(type) == DType::None && !areSameBits(elementTypes[*value], type)))
     return refuse("a result whose type no unit has");
   return stores.push_back({*value, std::move(*element), type}), true;
 }

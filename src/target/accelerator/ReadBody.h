@@ -21,8 +21,10 @@ DType typeOf(mlir::Type type);
 bool isCounted(mlir::Type type);
 /// Whether all values of an index are integers of a type.
 bool fits(const Affine &index, const Box &box, mlir::Type type);
+/// The comparison of integers with a sign in place of one without.
+mlir::arith::CmpIPredicate signedOf(mlir::arith::CmpIPredicate predicate);
 /// nullopt: no unit compares so.
-std::optional<Function> opcodeOf(mlir::arith::CmpIPredicate predicate);
+std::optional<Function> functionOf(mlir::arith::CmpIPredicate predicate);
 
 /// The buffer of a table with these elements (Nest.h).
 using TableOf = llvm::function_ref<unsigned(DType type, unsigned elementBytes, std::string contents)>;
@@ -111,7 +113,11 @@ private:
   std::optional<unsigned> nodeOf(mlir::Value value);
   std::optional<unsigned> elementOf(const Samples &samples, mlir::Type type);
   unsigned addNode(Node node);
-  bool apply(mlir::Value result, Function opcode, DType type, llvm::ArrayRef<mlir::Value> operands);
+  bool apply(mlir::Value result, Function function, DType type, llvm::ArrayRef<mlir::Value> operands);
+  void makeUnsigned(Node &node);
+  /// Whether all operands are bytes without a sign.
+  bool isOfUnsigned(mlir::Operation *op);
+  bool chooseBits(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
   bool choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
   std::optional<Affine> evaluate(const support::SymbolicInt &value, mlir::ValueRange variables);
 

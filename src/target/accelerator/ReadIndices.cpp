@@ -111,7 +111,23 @@ std::optional<unsigned> BodyReader::differenceOf(const Affine &index, DType type
   return addNode(std::move(node));
 }
 
-std::optional<Function> opcodeOf(arith::CmpIPredicate predicate) {
+arith::CmpIPredicate signedOf(arith::CmpIPredicate predicate) {
+  using enum arith::CmpIPredicate;
+  switch (predicate) {
+  case ult:
+    return slt;
+  case ule:
+    return sle;
+  case ugt:
+    return sgt;
+  case uge:
+    return sge;
+  default:
+    return predicate;
+  }
+}
+
+std::optional<Function> functionOf(arith::CmpIPredicate predicate) {
   using enum arith::CmpIPredicate;
   switch (predicate) {
   case eq:
@@ -133,14 +149,14 @@ std::optional<Function> opcodeOf(arith::CmpIPredicate predicate) {
 
 /// Compares the parts of the difference.
 bool BodyReader::compareNumbers(arith::CmpIOp compare, const Affine &difference) {
-  std::optional<Function> opcode = opcodeOf(compare.getPredicate());
+  std::optional<Function> function = functionOf(compare.getPredicate());
   auto [rising, falling] = directionsOf(difference);
   std::optional<unsigned> a = numberOf(rising, DType::I32), b = numberOf(falling, DType::I32);
-  if (!opcode || !a || !b)
+  if (!function || !a || !b)
     return refuse("a condition that no cut of the iterators decides");
   Node node;
   node.kind = Node::Apply;
-  node.function = *opcode;
+  node.function = *function;
   node.type = DType::Pred8;
   node.operands = {*a, *b};
   return values[compare] = addNode(std::move(node)), true;

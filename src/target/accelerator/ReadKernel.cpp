@@ -178,42 +178,43 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   return true;
 }
 
-/// Elements of 8 bytes are two of 4.
+/// A number as it lies in memory.
+static std::string bytesOf(double number, mlir::Type type) {
+  const auto bits = isa<FloatType>(type) ? llvm::bit_cast<int64_t>(number) : static_cast<int64_t>(number);
+  return {reinterpret_cast<const char *>(&bits), tile::elementBytes(type) == 8 ? sizeof bits : 0};
+}
+
+/// Elements of 8 bytes are two of 4: one more loop, along which numbers go on as well.
 void KernelReader::addMove(Nest nest, mlir::Type type) {
-  const auto bytes = static_cast<int64_t>(tile::elementBytes(type));
   constexpr int64_t wordBytes = 4;
+  const auto bytes = static_cast<int64_t>(tile::elementBytes(type));
   const int64_t words = std::max<int64_t>(1, bytes / wordBytes);
   const DType word = bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : DType::I32;
   auto widen = [&](Access &access) {
     access.base *= words;
     for (int64_t &stride : access.strides)
       stride *= words;
+    if (words > 1)
+      access.strides.push_back(1);
   };
-  Node &value = nest.nodes[nest.value];
-  nest.type = value.type = word;
-  widen(nest.store);
-  if (value.kind == Node::Load)
-    widen(value.access);
-  std::vector<int64_t> numbers = {static_cast<int64_t>(value.number)};
-  if (value.kind == Node::Number && words == 2) {
-    const double number = value.number;
-    const auto bits = isa<FloatType>(type) ? llvm::bit_cast<int64_t>(number) : static_cast<int64_t>(number);
-    numbers = {static_cast<int32_t>(bits), static_cast<int32_t>(bits >> 32)};
-  }
-  if (words == 1 || value.kind == Node::Load || numbers[0] == numbers[1]) {
-    value.number = static_cast<double>(numbers[0]);
-    if (words == 2) {
-      nest.loops.push_back({words, false});
-      nest.store.strides.push_back(1);
-      value.access.strides.push_back(1);
+  for (Node &node : nest.nodes) {
+    if (std::string contents = node.kind == Node::Number && node.type == DType::None ? bytesOf(node.number, type) : "";
+        !contents.empty()) {
+      node.kind = Node::Load;
+      node.access = {tableOf(DType::I32, wordBytes, std::move(contents)), 0, {}};
+      node.access.strides.assign(nest.loops.size(), 0);
     }
-    return kernel.nests.push_back(std::move(nest));
+    if (node.type == DType::None)
+      widen(node.access);
+    else if (words > 1)
+      node.access.strides.push_back(0);
+    node.type = node.type == DType::None ? word : node.type;
   }
-  for (int64_t half : {0, 1}) {
-    value.number = static_cast<double>(numbers[half]);
-    kernel.nests.push_back(nest);
-    kernel.nests.back().store.base += half;
-  }
+  widen(nest.store);
+  nest.type = word;
+  if (words > 1)
+    nest.loops.push_back({words, false});
+  kernel.nests.push_back(std::move(nest));
 }
 
 /// Whether iterators of a sum have only a part of their values in the box.
