@@ -8,7 +8,7 @@ struct Run {
   int64_t status; /* a perpend_status: of the first function that failed */
   int64_t got;    /* the number behind the message */
   int64_t hasGot;
-  char message[512];           /* up to a newline; then a hint */
+  char message[512];            /* up to a newline; then a hint */
   const perpend_tables *tables; /* of the model's texts; 0: it has none */
   unsigned char *heap;
   int64_t heapBytes, used;

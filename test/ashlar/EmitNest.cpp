@@ -1,8 +1,8 @@
 // Nests for the systolic array, and for the unit that adds.
 //
-// A sum of products is a product of matrices along three of its loops: rows (m), which only the left operand has, columns
-// (n), which only the right one has, and the sum (k). A sum of loads is one of rows and columns. Each combination of
-// the other loops is instructions of its own: the machine has no loops.
+// A sum of products is a product of matrices along three of its loops: rows (m), which only the left operand has,
+// columns (n), which only the right one has, and the sum (k). A sum of loads is one of rows and columns. Each
+// combination of the other loops is instructions of its own: the machine has no loops.
 #include "Ashlar.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -43,8 +43,8 @@ private:
   size_t before;
   std::vector<const Access *> terms; ///< of a sum of loads; of a product: its left and its right operand
   bool isProduct = false;
-  int m = -1, n = -1, k = -1;   ///< loops
-  std::vector<int64_t> at;      ///< where each loop is
+  int m = -1, n = -1, k = -1; ///< loops
+  std::vector<int64_t> at;    ///< where each loop is
 };
 
 bool Emitter::takeProduct() {
@@ -156,7 +156,8 @@ void Emitter::emitTile() {
   constexpr int64_t mostRows = accumulatorRows / 2;
   for (int64_t row = 0; row < extentOf(m); row += mostRows)
     for (int64_t column = 0; column < extentOf(n); column += lanes) {
-      const int64_t rows = std::min(mostRows, extentOf(m) - row), columns = std::min<int64_t>(lanes, extentOf(n) - column);
+      const int64_t rows = std::min(mostRows, extentOf(m) - row),
+                    columns = std::min<int64_t>(lanes, extentOf(n) - column);
       if (m >= 0)
         at[m] = row;
       if (n >= 0)

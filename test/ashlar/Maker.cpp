@@ -142,8 +142,8 @@ void Maker::emitSteps() {
 }
 
 Error Maker::write(const target::ProgramParts &parts, StringRef output) {
-  Expected<accelerator::ScalarCode> scalar = accelerator::linkScalarCode(
-      parts.objects, accelerator::scalarFunctionsOf(main), sys::path::parent_path(output));
+  Expected<accelerator::ScalarCode> scalar =
+      accelerator::linkScalarCode(parts.objects, accelerator::scalarFunctionsOf(main), sys::path::parent_path(output));
   if (!scalar)
     return scalar.takeError();
   program.scalar = std::move(*scalar);

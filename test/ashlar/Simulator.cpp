@@ -138,9 +138,9 @@ llvm::Error Machine::call(const Instruction &instruction) {
   const uint64_t entry = perpend::accelerator::scalarCodeBase + instruction.source;
   if (hart.call(entry, returnAddress, mostInstructions) == scalar::Ending::Returned)
     return llvm::Error::success();
-  return fail(instruction, llvm::formatv("the scalar core stopped at {0:x}: {1}", hart.pc,
-                                         bus.failed ? llvm::formatv("no memory at {0:x}", *bus.failed).str()
-                                                    : hart.fault));
+  return fail(instruction,
+              llvm::formatv("the scalar core stopped at {0:x}: {1}", hart.pc,
+                            bus.failed ? llvm::formatv("no memory at {0:x}", *bus.failed).str() : hart.fault));
 }
 
 llvm::Error Machine::execute(const Instruction &instruction) {

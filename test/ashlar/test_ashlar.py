@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ def node(operator: str, inputs: str, output: str, **attributes: Any) -> Any:
     return helper.make_node(operator, inputs.split(), output.split(), **attributes)
 
 
-def save(path: Path, nodes: list[Any], shape: list[int | str], weights: dict[str, np.ndarray]) -> Path:
+def save(path: Path, nodes: list[Any], shape: Sequence[int | str], weights: dict[str, np.ndarray]) -> Path:
     graph = helper.make_graph(
         nodes,
         "g",
@@ -64,7 +65,11 @@ CONVOLUTIONS = (
 # Extents are primes, or more rows and columns than a memory has.
 MODELS = {
     "convolutions": CONVOLUTIONS,
-    "product": ([node("MatMul", "x w", "p"), node("Add", "p b", "y")], [601, 37], {"w": floats(37, 53), "b": floats(53)}),
+    "product": (
+        [node("MatMul", "x w", "p"), node("Add", "p b", "y")],
+        [601, 37],
+        {"w": floats(37, 53), "b": floats(53)},
+    ),
     "row": ([node("MatMul", "x w", "y")], [1, 37], {"w": floats(37, 1)}),
     "batches": ([node("MatMul", "x w", "y")], [3, 5, 7], {"w": floats(3, 7, 11)}),
     "sum": ([node("ReduceSum", "x a", "y", keepdims=0)], [5, 7, 11], {"a": np.array([0, 2])}),

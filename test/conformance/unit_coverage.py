@@ -107,7 +107,10 @@ def classic_operators() -> list[str]:
 
 
 def table(operators: Sequence[str], rows: dict[str, list[Row]]) -> list[str]:
-    lines = ["| operator | cases | right | without fallback | kernels on units | otherwise |", "|---|---|---|---|---|---|"]
+    lines = [
+        "| operator | cases | right | without fallback | kernels on units | otherwise |",
+        "|---|---|---|---|---|---|",
+    ]
     for operator in operators:
         own = rows.get(operator, [])
         right = [row for row in own if row.status in (PASS, "random")]
@@ -149,8 +152,8 @@ def page(all_rows: Sequence[Row]) -> str:
         f"Of {len(all_rows)} cases {total[PASS]} are right, {total['random']} draw random values, {total[UNSUPPORTED]} "
         f"are refused, {total[WRONG]} are wrong.",
         "",
-        f"**Classic operators**, those of operator set {CLASSIC}: of {len(classic)}, {right} have a case that is right, "
-        f"and {pure} one without fallback.",
+        f"**Classic operators**, those of operator set {CLASSIC}: of {len(classic)}, {right} have a case that is "
+        f"right, and {pure} one without fallback.",
         "",
         *table(classic, rows),
         "",
@@ -182,7 +185,11 @@ def main() -> int:
         PAGE.write_text(page(rows))
     for reason, number in Counter(reason for row in rows for reason in row.reasons).most_common():
         print(f"{number:5} {reason}")
-    print(Counter(row.status for row in rows), "without fallback:", sum(row.status == PASS and row.is_pure for row in rows))
+    print(
+        Counter(row.status for row in rows),
+        "without fallback:",
+        sum(row.status == PASS and row.is_pure for row in rows),
+    )
     return 0 if all(row.status != WRONG for row in rows) else 1
 
 

@@ -172,7 +172,11 @@ def test_data_decides_steps() -> None:
 # Functions of the runtime's library: the first output is compared.
 CALLS = {
     "top-k": ([node("TopK", "x k", "y i", axis=1, largest=0)], {"x": floats(3, 2003)}, {"k": np.array([997])}),
-    "sort": ([node("TopK", "x k", "v i", axis=0), node("Gather", "v first")], {"x": floats(1009, 2)}, {"k": np.array([1009]), "first": np.array([0, 28])}),
+    "sort": (
+        [node("TopK", "x k", "v i", axis=0), node("Gather", "v first")],
+        {"x": floats(1009, 2)},
+        {"k": np.array([1009]), "first": np.array([0, 28])},
+    ),
     "spectrum": ([node("DFT", "x", axis=1)], {"x": floats(2, 17, 1)}, {}),
     "spectrum of a power of two": ([node("DFT", "x", axis=1, inverse=1)], {"x": floats(2, 16, 2)}, {}),
     "determinant": ([node("Det", "x")], {"x": floats(2, 5, 5)}, {}),

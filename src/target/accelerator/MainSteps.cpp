@@ -92,9 +92,8 @@ FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
 /// Whether its values are numbers, and their sizes are known.
 static bool isFixed(host::CallOp call) {
   return llvm::none_of(call.getOutputs().getTypes(), llvm::IsaPred<host::RoomType>) &&
-         llvm::none_of(target::tensorsOf(call), [](RankedTensorType type) {
-           return graph::isHandle(type.getElementType());
-         });
+         llvm::none_of(target::tensorsOf(call),
+                       [](RankedTensorType type) { return graph::isHandle(type.getElementType()); });
 }
 
 /// Whether the order of main, or a size, depends on data.
@@ -148,8 +147,7 @@ LogicalResult Planner::placeMemory() {
     const bool isFar = memory == host::hostMemory;
     const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
     for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
-      spots[host::BufferOp(buffer).getMemory()] = {!isFar,
-                                                   range.byte + static_cast<uint64_t>(offset)};
+      spots[host::BufferOp(buffer).getMemory()] = {!isFar, range.byte + static_cast<uint64_t>(offset)};
   }
   return success();
 }

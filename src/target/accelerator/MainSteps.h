@@ -1,6 +1,7 @@
 //===- MainSteps.h - main as steps on addresses ---------------*- C++ -*-===//
 //
-// A host program whose sizes are numbers, and whose order no data decides, is a list of steps on addresses of the main memory, and of a near one.
+// A host program whose sizes are numbers, and whose order no data decides, is a list of steps on addresses of the main
+// memory, and of a near one.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_ACCELERATOR_MAINSTEPS_H

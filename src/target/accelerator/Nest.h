@@ -70,8 +70,8 @@ inline bool reinterprets(const Nest &nest, const Node &node) {
          nest.nodes[node.operands[0]].kind != Node::Number;
 }
 
-/// The nest, or few nests one after the other, without a load that goes backwards along a loop; some are left where that
-/// takes many.
+/// The nest, or few nests one after the other, without a load that goes backwards along a loop; some are left where
+/// that takes many.
 std::vector<Nest> forwards(Nest nest);
 
 struct Kernel {

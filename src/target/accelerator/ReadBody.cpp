@@ -147,7 +147,8 @@ bool BodyReader::visitLogic(Operation *op) {
   const bool isAnd = isa<arith::AndIOp>(op), isOr = isa<arith::OrIOp>(op);
   Function function = isAnd ? Function::and_ : isOr ? Function::or_ : Function::xor_;
   if (!op->getResult(0).getType().isInteger(1))
-    return apply(op->getResult(0), function, typeOf(op->getResult(0).getType()), {op->getOperand(0), op->getOperand(1)});
+    return apply(op->getResult(0), function, typeOf(op->getResult(0).getType()),
+                 {op->getOperand(0), op->getOperand(1)});
   auto decided = [&](mlir::Value value) {
     std::optional<bool> truth = truthOf(value);
     return truth ? Known(*truth) : values.lookup(value);
@@ -242,8 +243,8 @@ bool BodyReader::visitBothBranches(Operation *op) {
       if (isa<tile::LoadOp, tile::StoreOp>(inner) || inner.getNumRegions() || !visit(&inner))
         return refuse("a branch that data decides");
   }
-  for (auto [result, one, other] : llvm::zip_equal(branch.getResults(), branch.thenYield()->getOperands(),
-                                                   branch.elseYield()->getOperands()))
+  for (auto [result, one, other] :
+       llvm::zip_equal(branch.getResults(), branch.thenYield()->getOperands(), branch.elseYield()->getOperands()))
     if (!choose(result, branch.getCondition(), one, other))
       return false;
   return true;
@@ -324,7 +325,8 @@ bool BodyReader::visitCompareNumbers(Operation *op) {
     }
   }
   const arith::CmpIPredicate predicate = cast<arith::CmpIOp>(op).getPredicate();
-  const bool isUnsigned = isOfUnsigned(op), isSame = predicate == arith::CmpIPredicate::eq || predicate == arith::CmpIPredicate::ne;
+  const bool isUnsigned = isOfUnsigned(op),
+             isSame = predicate == arith::CmpIPredicate::eq || predicate == arith::CmpIPredicate::ne;
   std::optional<Function> function = functionOf(isUnsigned ? signedOf(predicate) : predicate);
   if (isUnsigned && !isSame && signedOf(predicate) == predicate)
     return refuse("a comparison with signs of integers that have none");
@@ -352,36 +354,36 @@ bool BodyReader::visitArithmetic(Operation *op) {
       return refuse("an index that is not affine: " + op->getName().getStringRef());
   }
   std::optional<Function> function = llvm::TypeSwitch<Operation *, std::optional<Function>>(op)
-                                     .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Function::add; })
-                                     .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Function::sub; })
-                                     .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Function::mul; })
-                                     .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Function::div; })
-                                     .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Function::max; })
-                                     .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Function::min; })
-                                     .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Function::mod; })
-                                     .Case([](arith::NegFOp) { return Function::neg; })
-                                     .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Function::abs; })
-                                     .Case([](math::SqrtOp) { return Function::sqrt; })
-                                     .Case([](math::RsqrtOp) { return Function::rsqrt; })
-                                     .Case([](math::ExpOp) { return Function::exp; })
-                                     .Case([](math::Exp2Op) { return Function::exp2; })
-                                     .Case([](math::LogOp) { return Function::ln; })
-                                     .Case([](math::Log2Op) { return Function::log2; })
-                                     .Case([](math::SinOp) { return Function::sin; })
-                                     .Case([](math::CosOp) { return Function::cos; })
-                                     .Case([](math::TanhOp) { return Function::tanh; })
-                                     .Case([](math::ErfOp) { return Function::erf; })
-                                     .Case([](math::FloorOp) { return Function::floor; })
-                                     .Case([](math::CeilOp) { return Function::ceil; })
-                                     .Case([](math::RoundEvenOp) { return Function::rne; })
-                                     .Case([](math::TruncOp) { return Function::trunc; })
-                                     .Case([](math::PowFOp) { return Function::pow; })
-                                     .Case([](math::FmaOp) { return Function::fma; })
-                                     .Case([](arith::ShLIOp) { return Function::shl; })
-                                     .Case([](arith::ShRSIOp) { return Function::sar; })
-                                     .Case([](arith::ShRUIOp) { return Function::shr; })
-                                     .Case([](arith::BitcastOp) { return Function::mov; })
-                                     .Default([](Operation *) { return std::nullopt; });
+                                         .Case<arith::AddFOp, arith::AddIOp>([](auto) { return Function::add; })
+                                         .Case<arith::SubFOp, arith::SubIOp>([](auto) { return Function::sub; })
+                                         .Case<arith::MulFOp, arith::MulIOp>([](auto) { return Function::mul; })
+                                         .Case<arith::DivFOp, arith::DivSIOp>([](auto) { return Function::div; })
+                                         .Case<arith::MaximumFOp, arith::MaxSIOp>([](auto) { return Function::max; })
+                                         .Case<arith::MinimumFOp, arith::MinSIOp>([](auto) { return Function::min; })
+                                         .Case<arith::RemFOp, arith::RemSIOp>([](auto) { return Function::mod; })
+                                         .Case([](arith::NegFOp) { return Function::neg; })
+                                         .Case<math::AbsFOp, math::AbsIOp>([](auto) { return Function::abs; })
+                                         .Case([](math::SqrtOp) { return Function::sqrt; })
+                                         .Case([](math::RsqrtOp) { return Function::rsqrt; })
+                                         .Case([](math::ExpOp) { return Function::exp; })
+                                         .Case([](math::Exp2Op) { return Function::exp2; })
+                                         .Case([](math::LogOp) { return Function::ln; })
+                                         .Case([](math::Log2Op) { return Function::log2; })
+                                         .Case([](math::SinOp) { return Function::sin; })
+                                         .Case([](math::CosOp) { return Function::cos; })
+                                         .Case([](math::TanhOp) { return Function::tanh; })
+                                         .Case([](math::ErfOp) { return Function::erf; })
+                                         .Case([](math::FloorOp) { return Function::floor; })
+                                         .Case([](math::CeilOp) { return Function::ceil; })
+                                         .Case([](math::RoundEvenOp) { return Function::rne; })
+                                         .Case([](math::TruncOp) { return Function::trunc; })
+                                         .Case([](math::PowFOp) { return Function::pow; })
+                                         .Case([](math::FmaOp) { return Function::fma; })
+                                         .Case([](arith::ShLIOp) { return Function::shl; })
+                                         .Case([](arith::ShRSIOp) { return Function::sar; })
+                                         .Case([](arith::ShRUIOp) { return Function::shr; })
+                                         .Case([](arith::BitcastOp) { return Function::mov; })
+                                         .Default([](Operation *) { return std::nullopt; });
   if (isa<math::TanOp>(op))
     return visitTangent(op);
   if (isa<math::CopySignOp>(op))

@@ -1,7 +1,7 @@
 //===- ReadIndices.cpp - indices in the body of a block -------------------===//
 //
-// Affine indices are kept as such, also where they have become integers. An index that is computed with as an element is
-// a load from a table of numbers: the address of the number is affine, too.
+// Affine indices are kept as such, also where they have become integers. An index that is computed with as an element
+// is a load from a table of numbers: the address of the number is affine, too.
 //
 //===----------------------------------------------------------------------===//
 #include "target/accelerator/ReadBody.h"

@@ -28,8 +28,7 @@ constexpr Attempt attempts[] = {{false, 64}, {true, 64}, {false, 512}};
 class KernelReader {
 public:
   explicit KernelReader(const llvm::StringMap<int64_t> &symbols)
-      : symbols(symbols),
-        tables([this](DType type, unsigned elementBytes, std::string contents) {
+      : symbols(symbols), tables([this](DType type, unsigned elementBytes, std::string contents) {
           return tableOf(type, elementBytes, std::move(contents));
         }) {}
   llvm::Expected<Kernel> read(func::FuncOp function);

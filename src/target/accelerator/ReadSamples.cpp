@@ -53,8 +53,8 @@ std::optional<std::vector<Attribute>> BodyReader::samplesOf(mlir::Value value, s
     return std::vector<Attribute>{BoolAttr::get(value.getContext(), *truth)};
   if (!isCounted(value.getType()))
     return std::nullopt;
-  std::optional<Affine> index = std::holds_alternative<Affine>(known) || isa<BlockArgument>(value) ? indexOf(value)
-                                                                                                  : std::nullopt;
+  std::optional<Affine> index =
+      std::holds_alternative<Affine>(known) || isa<BlockArgument>(value) ? indexOf(value) : std::nullopt;
   if (!index)
     return std::nullopt;
   auto numberAt = [&](int64_t number) { return IntegerAttr::get(value.getType(), number); };

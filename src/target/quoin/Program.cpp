@@ -69,8 +69,7 @@ const Symbol *Program::find(llvm::StringRef name) const {
 
 bool Program::operator==(const Program &other) const {
   return config.hash() == other.config.hash() && cores == other.cores && symbols == other.symbols &&
-         data == other.data && scalar == other.scalar && locations == other.locations &&
-         tables == other.tables;
+         data == other.data && scalar == other.scalar && locations == other.locations && tables == other.tables;
 }
 
 uint32_t locationIndex(Program &program, llvm::StringRef text) {

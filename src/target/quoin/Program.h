@@ -37,8 +37,8 @@ using accelerator::ScalarCode;
 using accelerator::scalarCodeBase;
 
 /// The flat address space of a core's scalar code. Each core sees the DDR and the LLB of its cluster and its own L1.
-inline constexpr uint64_t scalarSRegBase = accelerator::scalarRegistersBase;  ///< 64 registers of 8 bytes
-inline constexpr uint64_t scalarStackBase = 0x5000'0000; ///< sp is at its end when a call begins
+inline constexpr uint64_t scalarSRegBase = accelerator::scalarRegistersBase; ///< 64 registers of 8 bytes
+inline constexpr uint64_t scalarStackBase = 0x5000'0000;                     ///< sp is at its end when a call begins
 inline constexpr uint64_t scalarStackBytes = 1 << 20;
 inline constexpr uint64_t scalarReturnAddress = 0x7fff'fff0; ///< ra when a call begins; a jump there ends it
 inline constexpr uint64_t scalarDdrBase = 0x10'0000'0000;

@@ -169,7 +169,8 @@ private:
 
   static uint64_t magnitude(int64_t value) { return value < 0 ? 0 - uint64_t(value) : uint64_t(value); }
 
-  /// The float on the side of the integer that the rounding asks for; the nearest one, ties to even, is where C++ rounds to.
+  /// The float on the side of the integer that the rounding asks for; the nearest one, ties to even, is where C++
+  /// rounds to.
   T rounded(bool isNegative, uint64_t value) const {
     T nearest = T(value);
     constexpr T beyond = T(18446744073709551616.0); // 2^64, which a value near it rounds to

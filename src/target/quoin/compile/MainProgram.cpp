@@ -56,8 +56,7 @@ static Nest nestOf(accelerator::Nest nest) {
 Kernel unitsKernel(accelerator::Kernel kernel) {
   Kernel made;
   for (accelerator::Buffer &buffer : kernel.buffers)
-    made.buffers.push_back(
-        {typeOf(buffer.type), buffer.elements, buffer.elementBytes, std::move(buffer.contents)});
+    made.buffers.push_back({typeOf(buffer.type), buffer.elements, buffer.elementBytes, std::move(buffer.contents)});
   made.arguments = kernel.arguments;
   for (accelerator::Nest &nest : kernel.nests)
     made.nests.push_back(nestOf(std::move(nest)));

@@ -28,8 +28,7 @@ constexpr const char *unitFunctions[] = {"math.exp", "math.exp2", "math.log",   
 class Maker : public target::ProgramMaker {
 public:
   explicit Maker(const target::TargetInfo &target)
-      : target(target),
-        config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
+      : target(target), config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
 
   mlir::LogicalResult takeKernels(mlir::ModuleOp module) override;
   mlir::LogicalResult takePlan(mlir::ModuleOp module) override;
@@ -108,7 +107,8 @@ std::vector<std::string> Maker::report() const {
 }
 
 Error Maker::write(const target::ProgramParts &parts, StringRef output) {
-  Expected<ScalarCode> scalar = accelerator::linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
+  Expected<ScalarCode> scalar =
+      accelerator::linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
   if (!scalar)
     return scalar.takeError();
   if (main.dynamic && !main.dynamic->functions.empty())
