@@ -128,7 +128,7 @@ static void buildLower(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(createConvertMathToFuncs());
   passes.addPass(tile::createTileExpandIntegers());
   passes.addPass(tile::createTileExpandRounding());
-  passes.addPass(tile::createTileExpandMath({context.target}));
+  passes.addPass(tile::createTileExpandMath({context.target, /*kept=*/{}}));
   passes.addPass(target::createCpuExpandFloats({context.target}));
   if (context.isChecked)
     passes.addPass(tile::createTileVerifyAccesses());

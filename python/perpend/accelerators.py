@@ -23,7 +23,7 @@ def _dtype(name: str) -> np.dtype[Any]:
         return np.dtype(_KINDS[name[0]] + name[1:])
     import ml_dtypes
 
-    named: Any = ml_dtypes.bfloat16 if name == "bf16" else getattr(ml_dtypes, name.replace("f8", "float8_", 1))
+    named: Any = ml_dtypes.bfloat16 if name == "bf16" else getattr(ml_dtypes, f"float{name[1]}_{name[2:]}")
     dtype: np.dtype[Any] = np.dtype(named)
     return dtype
 

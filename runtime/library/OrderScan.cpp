@@ -94,10 +94,8 @@ ORDER_SCAN(OnBase, )
 #define ORDER_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]
 ORDER_SCAN(OnAvx2, ORDER_AVX2)
 ORDER_SCAN(OnAvx512, ORDER_AVX512)
-#endif
 
 const OrderScan &findOrderScan() {
-#if defined(__x86_64__)
   constexpr const char *avx512[] = {"avx512f", "avx512bw", "avx512dq", "avx512vl"};
   bool hasAvx512 = true;
   for (const char *name : avx512)
@@ -106,18 +104,22 @@ const OrderScan &findOrderScan() {
     return scanOnAvx512;
   if (runtime::hasInstructionSet("avx2"))
     return scanOnAvx2;
-#endif
   return scanOnBase;
 }
+#endif
 
 } // namespace
 
 const OrderScan &chooseOrderScan() {
+#if defined(__x86_64__)
   static std::atomic<const OrderScan *> chosen{nullptr};
   const OrderScan *known = chosen.load(std::memory_order_relaxed);
   if (!known)
     chosen.store(known = &findOrderScan(), std::memory_order_relaxed);
   return *known;
+#else
+  return scanOnBase;
+#endif
 }
 
 bool hasOrder(perpend_type type) { return type <= PERPEND_BOOL; }

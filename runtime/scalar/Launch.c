@@ -1,6 +1,6 @@
 // What programs of an accelerator call on its scalar core. Records lie in DDR, and hold addresses as the core sees
 // them.
-#include <stdint.h>
+#include "Run.h"
 #include <string.h>
 
 typedef void (*Kernel)(void *const *buffers, const int64_t *symbols, int64_t begin, int64_t end);
@@ -20,6 +20,7 @@ struct CopyRecord {
 
 // Runs all units of a kernel.
 void perpend_scalar_launch(const struct LaunchRecord *record) {
+  enter(0);
   if (record->scratch)
     *record->scratch = 0;
   record->kernel(record->buffers, 0, 0, record->units);

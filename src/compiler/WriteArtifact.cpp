@@ -355,6 +355,8 @@ LogicalResult Compilation::writeProgram(StringRef output) {
   ArtifactParts parts;
   if (failed(writeScalarCode(*scratch, parts)))
     return failure();
+  if (description.needsHandles)
+    description.table.texts = description.texts;
   description.table.descriptor = descriptorOf(description, target);
   if (llvm::Error error = writeTables(description, target))
     return fail(std::move(error));

@@ -12,13 +12,17 @@ namespace perpend::target {
 #define PERPEND_ACCELERATOR(description, maker) const Accelerator &description();
 #include "target/Accelerators.def"
 
-ArrayRef<const Accelerator *> accelerators() {
-  static const Accelerator *const list[] = {
+static std::vector<const Accelerator *> &list() {
+  static std::vector<const Accelerator *> list = {
 #define PERPEND_ACCELERATOR(description, maker) &description(),
 #include "target/Accelerators.def"
   };
   return list;
 }
+
+ArrayRef<const Accelerator *> accelerators() { return list(); }
+
+void listAccelerator(const Accelerator &accelerator) { list().push_back(&accelerator); }
 
 static const Accelerator *find(function_ref<bool(const Accelerator &)> isWanted) {
   const auto *found = find_if(accelerators(), [&](const Accelerator *each) { return isWanted(*each); });

@@ -2,7 +2,8 @@
 //
 // An artifact for a processor is a library, whose code the runtime calls. One for an accelerator is a program: it holds
 // a whole model, and a simulator or a driver runs it. Each accelerator is one description: a folder beside this file,
-// and a line in Accelerators.def.
+// and a line in Accelerators.def; or it is part of a
+// tool of its own, which adds it.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_ACCELERATOR_H
@@ -20,7 +21,10 @@ struct Accelerator {
   TargetInfo (*describe)(llvm::StringRef configuration);
 };
 
+/// Those of Accelerators.def, then those that were added.
 llvm::ArrayRef<const Accelerator *> accelerators();
+/// Before any other function here is called: one that only this process has. See addAccelerator of ProgramMaker.h.
+void listAccelerator(const Accelerator &accelerator);
 /// Whose programs artifacts of this code are; null: code of a processor.
 const Accelerator *acceleratorOf(const CodeGenerator &code);
 /// By the ending of a file's name; null: none.

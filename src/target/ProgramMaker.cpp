@@ -1,6 +1,5 @@
 //===- ProgramMaker.cpp - the tools of each accelerator -------------------===//
 #include "target/ProgramMaker.h"
-#include "target/Accelerator.h"
 
 using namespace llvm;
 
@@ -11,13 +10,25 @@ namespace perpend::target {
   ProgramTools maker();
 #include "target/Accelerators.def"
 
-/// Of an accelerator of the list.
+static std::vector<std::pair<const Accelerator *, ProgramTools>> &added() {
+  static std::vector<std::pair<const Accelerator *, ProgramTools>> list;
+  return list;
+}
+
+void addAccelerator(const Accelerator &accelerator, const ProgramTools &tools) {
+  listAccelerator(accelerator);
+  added().emplace_back(&accelerator, tools);
+}
+
 static ProgramTools toolsOf(const Accelerator &accelerator) {
+  for (const auto &[each, tools] : added())
+    if (each == &accelerator)
+      return tools;
 #define PERPEND_ACCELERATOR(description, maker)                                                                        \
   if (&accelerator == &description())                                                                                  \
     return maker();
 #include "target/Accelerators.def"
-  llvm_unreachable("an accelerator of Accelerators.def");
+  llvm_unreachable("an accelerator of Accelerators.def, or one that was added");
 }
 
 std::unique_ptr<ProgramMaker> makerOf(const TargetInfo &target) {

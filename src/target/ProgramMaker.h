@@ -8,6 +8,7 @@
 #ifndef PERPEND_TARGET_PROGRAMMAKER_H
 #define PERPEND_TARGET_PROGRAMMAKER_H
 
+#include "target/Accelerator.h"
 #include "target/Program.h"
 #include "target/TargetInfo.h"
 #include "target/WeightsObject.h"
@@ -48,6 +49,9 @@ struct ProgramTools {
   std::unique_ptr<ProgramMaker> (*make)(const TargetInfo &target);
   llvm::Expected<std::unique_ptr<Program>> (*load)(llvm::StringRef path);
 };
+
+/// At the start of a tool: an accelerator that Accelerators.def does not list.
+void addAccelerator(const Accelerator &accelerator, const ProgramTools &tools);
 
 } // namespace perpend::target
 

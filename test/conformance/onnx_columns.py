@@ -136,9 +136,13 @@ def prepare_foreign(architecture: str, model: bytes, inputs: Sequence[Any], sett
     return execute
 
 
+units: list[str] = []  # of the last model for an accelerator: what its units compute, and what they do not
+
+
 def prepare_accelerator(target: str, model: bytes, inputs: Sequence[Any], settings: Settings) -> Execute:
     own = {**settings._asdict(), "target": target}
     compiled = perpend.compile(onnx.ModelProto.FromString(model), dims=ranks_of(model, inputs), **own)
+    units[:] = compiled.report.units
     return lambda values: as_list(compiled(*values))
 
 

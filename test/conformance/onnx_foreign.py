@@ -34,8 +34,8 @@ RUN = 1
 def missing(architecture: str) -> str:
     """Why nothing of this architecture runs here; empty if it does."""
     if architecture == SIMULATED:
-        is_there = (BUILD / "lib" / architecture / "libperpend_scalar.a").exists()
-        return "" if is_there else f"the scalar runtime was not built for {architecture}"
+        is_there = (BUILD / "lib" / "scalar" / "libperpend_scalar.a").exists()
+        return "" if is_there else "the scalar runtime was not built"
     program = "node" if architecture == NODE else f"qemu-{architecture}-static"
     if not shutil.which(program):
         return f"{program} is not installed"

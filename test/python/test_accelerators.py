@@ -55,7 +55,7 @@ def floats(*shape: int) -> np.ndarray:
 
 
 def node(operator: str, inputs: str, output: str = "y", **attributes: Any) -> Any:
-    return helper.make_node(operator, inputs.split(), [output], **attributes)
+    return helper.make_node(operator, inputs.split(), output.split(), **attributes)
 
 
 # Extents are primes, or more than a memory holds, so that tiles have rests.
@@ -94,6 +94,37 @@ ON_UNITS = {
 }
 
 
+ON_UNITS |= {
+    "coordinates": (
+        [node("Resize", "x roi scales", mode="linear", coordinate_transformation_mode="half_pixel")],
+        {"x": floats(1, 2, 5, 7)},
+        {"roi": np.zeros(0, np.float32), "scales": np.array([1, 1, 2.6, 3.3], np.float32)},
+    ),
+    "triangle": ([node("Trilu", "x", upper=0)], {"x": floats(2, 101, 67)}, {}),
+    "moves of long integers": (
+        [node("Transpose", "x", "t", perm=[1, 0]), node("Concat", "t t", axis=0)],
+        {"x": np.arange(35).reshape(5, 7) * 2**40 - 9},
+        {},
+    ),
+    "choices of long integers": (
+        [node("Greater", "x zero", "g"), node("Where", "g x c")],
+        {"x": np.arange(-17, 18).reshape(5, 7).astype(np.int32)},
+        {"zero": np.array(0, np.int32), "c": np.array(-70000, np.int32)},
+    ),
+    "a triangle of long integers": ([node("Trilu", "x", upper=1)], {"x": np.arange(35).reshape(5, 7) * 2**40 - 9}, {}),
+    "truths that do not change": (
+        [node("Greater", "x zero", "g"), node("Pad", "g pads", "p"), node("Where", "p c d")],
+        {"x": floats(3, 3)},
+        {"pads": np.array([1, 2, 1, 2]), "zero": np.array(0, np.float32), "c": floats(5, 7), "d": floats(5, 7)},
+    ),
+    "moves of doubles": (
+        [node("Pad", "x pads value")],
+        {"x": RANDOM.standard_normal((3, 5))},
+        {"pads": np.array([1, 0, 2, 3]), "value": np.array(0.1)},
+    ),
+}
+
+
 @pytest.mark.parametrize("name", ON_UNITS)
 def test_units_compute(name: str) -> None:
     nodes, inputs, weights = ON_UNITS[name]
@@ -111,7 +142,7 @@ def test_zeros_keep_their_sign() -> None:
 def test_the_scalar_core_runs_what_no_unit_does() -> None:
     inputs = {"x": RANDOM.standard_normal((4, 9))}
     (line,) = expect(model_of([node("Sin", "x", "s"), node("Floor", "s", "f"), node("Add", "f x")], inputs), inputs)
-    assert "elements of a type that no unit has" in line
+    assert "is no element that a unit has" in line
 
 
 def loop_of(count: str) -> Any:
@@ -136,6 +167,68 @@ def test_data_decides_steps() -> None:
     weights = {"true": np.array(True), "step": np.array([1, 2, 3], np.float32)}
     (line,) = expect(model_of([loop_of("n")], inputs, weights), inputs)
     assert "the whole model" in line
+
+
+# Functions of the runtime's library: the first output is compared.
+CALLS = {
+    "top-k": ([node("TopK", "x k", "y i", axis=1, largest=0)], {"x": floats(3, 2003)}, {"k": np.array([997])}),
+    "sort": (
+        [node("TopK", "x k", "v i", axis=0), node("Gather", "v first")],
+        {"x": floats(1009, 2)},
+        {"k": np.array([1009]), "first": np.array([0, 28])},
+    ),
+    "spectrum": ([node("DFT", "x", axis=1)], {"x": floats(2, 17, 1)}, {}),
+    "spectrum of a power of two": ([node("DFT", "x", axis=1, inverse=1)], {"x": floats(2, 16, 2)}, {}),
+    "determinant": ([node("Det", "x")], {"x": floats(2, 5, 5)}, {}),
+    "units around": (
+        [node("Relu", "x", "r"), node("TopK", "r k", "v i", axis=1), node("MatMul", "v w")],
+        {"x": floats(7, 1033)},
+        {"k": np.array([1000]), "w": floats(1000, 5)},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+def test_the_scalar_core_calls_functions_of_the_library(name: str, target: str) -> None:
+    nodes, inputs, weights = CALLS[name]
+    lines = expect(model_of(nodes, inputs, weights), inputs, target)
+    assert sum("a function of the library" in line for line in lines) == 1
+
+
+def test_calls_in_a_program_that_data_decides() -> None:
+    x = np.array([3, 1, 3, 2, 1, 3], np.float32)
+    compiled = perpend.compile(model_of([node("Unique", "x", "y")], {"x": x}), target="quoin:t1")
+    for each in (x, np.zeros_like(x), np.arange(6, dtype=np.float32)):
+        (got,) = compiled(each)
+        np.testing.assert_array_equal(got, np.unique(each))
+
+
+def test_calls_read_what_they_have_not_written() -> None:
+    x = np.arange(5577) * 7919 % 389
+    compiled = perpend.compile(model_of([node("Unique", "x", "y")], {"x": x}), target="quoin:t1")
+    (got,) = compiled(x)
+    np.testing.assert_array_equal(got, np.arange(389))
+
+
+def test_lists_inside_of_a_program() -> None:
+    inputs = {"x": floats(4, 3)}
+    nodes = [node("SplitToSequence", "x", "s", axis=0), node("ConcatFromSequence", "s", axis=1)]
+    expect(model_of(nodes, inputs), inputs)
+
+
+def test_a_call_that_refuses_its_data() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Cholesky(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return torch.linalg.cholesky(x) + 1
+
+    x = torch.eye(3)
+    compiled = perpend.compile(Cholesky(), example_inputs=(x,), target="quoin:t1")
+    with pytest.raises(RuntimeError, match="positive"):
+        compiled((-x).numpy())
+    np.testing.assert_allclose(compiled(x.numpy())[0], np.eye(3) + 1)
 
 
 def test_data_decides_sizes() -> None:

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "target/cpu/LibraryCalls.h"
 #include "target/cpu/RunEmitter.h"
 
 #include "graph/ElementTypes.h"
@@ -46,14 +47,13 @@ static perpend_type codeOf(RankedTensorType tensor) {
   return code;
 }
 
-static bool hasAll(const Machine &machine, StringRef instructionSets) {
+static bool hasAll(const Machine *machine, StringRef instructionSets) {
   SmallVector<StringRef> names;
   instructionSets.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
-  return llvm::all_of(names, [&](StringRef name) { return machine.hasFeature(name); });
+  return llvm::all_of(names, [&](StringRef name) { return machine && machine->hasFeature(name); });
 }
 
-/// For example perpend_string_concat for string.concat.
-static std::string symbolOf(host::CallOp op, const Machine &machine) {
+std::string perpend::target::symbolOfFunction(host::CallOp op, const Machine *machine) {
   auto [library, name] = op.getFunction().split('.');
   StringRef suffix;
   if (!op.getInputs().empty()) {
@@ -76,7 +76,7 @@ static Value addressOfFunction(FunctionEmitter &f, ModuleOp module, StringRef na
   return f.builder.create<LLVM::AddressOfOp>(f.loc, f.pointer, name);
 }
 
-static SmallVector<RankedTensorType> tensorsOf(host::CallOp op) {
+SmallVector<RankedTensorType> perpend::target::tensorsOf(host::CallOp op) {
   SmallVector<RankedTensorType> types;
   for (Value input : op.getInputs())
     types.push_back(cast<host::PlaceType>(input.getType()).getTensor());
@@ -85,8 +85,7 @@ static SmallVector<RankedTensorType> tensorsOf(host::CallOp op) {
   return types;
 }
 
-/// A CallCounts, then a CallTensor for each operand and result.
-static SmallVector<int32_t> signatureOf(host::CallOp op) {
+SmallVector<int32_t> perpend::target::signatureOf(host::CallOp op) {
   SmallVector<int32_t> signature;
   auto append = [&](auto entry) {
     std::array<int32_t, sizeof(entry) / sizeof(int32_t)> words;
@@ -144,7 +143,7 @@ void RunEmitter::emitCall(host::CallOp op) {
   }
   // In the order of library::CallLibrary.
   const SmallVector<Value> arguments = {frame,
-                                        addressOfFunction(f, module, symbolOf(op, machine), 1),
+                                        addressOfFunction(f, module, symbolOfFunction(op, &machine), 1),
                                         f.text(graph::parametersText(op.getParameters())),
                                         f.text(nodeText(op)),
                                         constantTable(signatureOf(op)),

@@ -62,11 +62,6 @@ std::string checkNesting(const std::vector<Instruction> &text) {
 }
 } // namespace
 
-const ScalarCode::Entry *ScalarCode::find(llvm::StringRef name) const {
-  auto found = llvm::find_if(entries, [&](const Entry &entry) { return entry.name == name; });
-  return found == entries.end() ? nullptr : &*found;
-}
-
 const Symbol *Program::find(llvm::StringRef name) const {
   auto found = llvm::find_if(symbols, [&](const Symbol &symbol) { return symbol.name == name; });
   return found == symbols.end() ? nullptr : &*found;
@@ -74,8 +69,7 @@ const Symbol *Program::find(llvm::StringRef name) const {
 
 bool Program::operator==(const Program &other) const {
   return config.hash() == other.config.hash() && cores == other.cores && symbols == other.symbols &&
-         data == other.data && scalar == other.scalar && locations == other.locations &&
-         tables == other.tables;
+         data == other.data && scalar == other.scalar && locations == other.locations && tables == other.tables;
 }
 
 uint32_t locationIndex(Program &program, llvm::StringRef text) {

@@ -3,6 +3,7 @@
 #ifndef PERPEND_TARGET_QUOIN_PROGRAM_H
 #define PERPEND_TARGET_QUOIN_PROGRAM_H
 
+#include "target/accelerator/scalar/ScalarCode.h"
 #include "target/quoin/Instruction.h"
 
 #include "llvm/Support/MemoryBufferRef.h"
@@ -31,25 +32,13 @@ struct Data {
   bool operator==(const Data &) const = default;
 };
 
-/// Code of the scalar core: an image that is mapped at `scalarCodeBase`, read-only, and its entries.
-struct ScalarCode {
-  struct Entry {
-    std::string name;
-    uint64_t byte = 0; ///< from the start of the image
-
-    bool operator==(const Entry &) const = default;
-  };
-  std::vector<uint8_t> image;
-  std::vector<Entry> entries;
-
-  const Entry *find(llvm::StringRef name) const;
-  bool operator==(const ScalarCode &) const = default;
-};
+using accelerator::readScalarCode;
+using accelerator::ScalarCode;
+using accelerator::scalarCodeBase;
 
 /// The flat address space of a core's scalar code. Each core sees the DDR and the LLB of its cluster and its own L1.
-inline constexpr uint64_t scalarCodeBase = 0x1000'0000;
-inline constexpr uint64_t scalarSRegBase = 0x4000'0000;  ///< 64 registers of 8 bytes
-inline constexpr uint64_t scalarStackBase = 0x5000'0000; ///< sp is at its end when a call begins
+inline constexpr uint64_t scalarSRegBase = accelerator::scalarRegistersBase; ///< 64 registers of 8 bytes
+inline constexpr uint64_t scalarStackBase = 0x5000'0000;                     ///< sp is at its end when a call begins
 inline constexpr uint64_t scalarStackBytes = 1 << 20;
 inline constexpr uint64_t scalarReturnAddress = 0x7fff'fff0; ///< ra when a call begins; a jump there ends it
 inline constexpr uint64_t scalarDdrBase = 0x10'0000'0000;
@@ -79,10 +68,6 @@ std::string check(const Program &program);
 std::vector<uint8_t> writeObject(const Program &program);
 /// Any bytes are safe; errors name the section and what was expected.
 llvm::Expected<Program> readObject(llvm::MemoryBufferRef file);
-
-/// Code of a linked RISC-V executable (rv64imfd, static) whose segments lie at `scalarCodeBase`. Entries are its
-/// functions, hidden ones too.
-llvm::Expected<ScalarCode> readScalarCode(llvm::MemoryBufferRef elf);
 
 /// Assembles a text, with code for the scalar core whose entries it may call. Errors are "NAME:LINE:COLUMN: error: …".
 llvm::Expected<Program> assemble(llvm::MemoryBufferRef text, ScalarCode scalar = {});

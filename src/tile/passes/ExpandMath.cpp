@@ -143,7 +143,7 @@ public:
     getOperation()->walk([&](arith::AddFOp sum) {
       Operation *op = addedToOne(sum);
       FloatType computed = computedIn(sum.getType());
-      if (!op || !computed || !computed.isF32())
+      if (!op || !computed || !computed.isF32() || isKept(op))
         return;
       if (OnePlusFunction function = onePlusFunctionOf(op); function.emit) {
         expand(sum, function.argument, [&](ArrayRef<Real> x) { return function.emit(x[0]); });
@@ -153,7 +153,7 @@ public:
     SmallVector<Operation *> functions; // without those of far numbers, which are libm's
     getOperation()->walk([&](Operation *op) {
       bool isFunction = isa<math::MathDialect>(op->getDialect()) || isa<arith::RemFOp>(op);
-      if (isFunction && computedIn(op->getResult(0).getType()))
+      if (isFunction && computedIn(op->getResult(0).getType()) && !isKept(op))
         functions.push_back(op);
     });
     for (Operation *op : functions)
@@ -161,6 +161,8 @@ public:
   }
 
 private:
+  bool isKept(Operation *op) { return llvm::is_contained(kept, op->getName().getStringRef()); }
+
   void expandFunction(Operation *op) {
     const bool isWide = computedIn(op->getResult(0).getType()).isF64();
     UnaryFunctions functions = unaryFunctionsOf(op);

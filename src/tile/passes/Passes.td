@@ -61,7 +61,8 @@ def TileExpandMath : Pass<"tile-expand-math", "::mlir::ModuleOp"> {
   let summary = "Replaces transcendental functions of f32 by polynomials in arith, and rounding divisions by truncating ones";
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
                            "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"];
-  let options = [TargetOption];
+  let options = [TargetOption,
+                 ListOption<"kept", "kept", "std::string", "Operations that stay: the machine has instructions for them">];
 }
 
 def TileLowerIntrinsics : Pass<"tile-lower-intrinsics", "::mlir::ModuleOp"> {

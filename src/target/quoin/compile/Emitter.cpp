@@ -8,6 +8,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <map>
 #include <set>
 
 using namespace llvm;
@@ -23,10 +24,9 @@ struct Core {
 };
 
 constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
+                        beginFunction = "perpend_scalar_begin", callFunction = "perpend_scalar_call",
                         mainFunction = "perpend_scalar_main", runFunction = "perpend_run",
                         sizesFunction = "perpend_sizes";
-/// For values whose sizes a run decides.
-constexpr uint64_t heapBytes = uint64_t{16} << 20;
 
 std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 
@@ -50,12 +50,23 @@ private:
   /// No core goes on before all have done what they have been given.
   void meet();
   void callKernel(const Step &step);
+  void callLibrary(const Step &step);
+  /// What calls share (struct Run of runtime/scalar/Run.h): its address.
+  void placeRun();
   void callMain(const DynamicMain &dynamic);
   Range reserve(StringRef name, uint64_t bytes);
   /// A call of a function with the address of its record.
-  void call(StringRef function, ArrayRef<uint64_t> record);
+  void call(StringRef function, ArrayRef<uint64_t> record) { callAt(function, place(record)); }
+  void callAt(StringRef function, uint64_t record);
   /// The address of these words in DDR.
-  uint64_t place(ArrayRef<uint64_t> words);
+  uint64_t place(ArrayRef<uint64_t> words) {
+    return placeBytes(StringRef(reinterpret_cast<const char *>(words.data()), words.size() * sizeof(uint64_t)));
+  }
+  uint64_t placeBytes(StringRef bytes);
+  /// The address of a table of numbers.
+  uint64_t tableAt(const Buffer &buffer);
+  /// As the scalar core sees it.
+  uint64_t placeText(StringRef text);
   uint64_t entryByte(StringRef name) { return program.scalar.find(name)->byte; }
 
   MainProgram &main;
@@ -63,19 +74,25 @@ private:
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
+  std::optional<uint64_t> run;              ///< the address of what calls share
+  std::map<std::string, uint64_t> tables;   ///< bytes -> the address
 };
 
 } // namespace
 
 std::vector<std::string> scalarEntriesOf(const MainProgram &main) {
-  if (main.dynamic)
-    return {mainFunction.str(), runFunction.str(), sizesFunction.str()};
   std::set<std::string> names;
-  for (const Step &step : main.steps) {
-    names.insert(step.kernel.empty() ? copyFunction.str() : launchFunction.str());
-    if (!step.kernel.empty())
-      names.insert(entryOf(step));
+  if (main.dynamic) {
+    names = {mainFunction.str(), runFunction.str(), sizesFunction.str()};
+    names.insert(main.dynamic->functions.begin(), main.dynamic->functions.end());
   }
+  for (const Step &step : main.steps)
+    if (step.call)
+      names.insert({beginFunction.str(), callFunction.str(), step.call->function});
+    else if (step.kernel.empty())
+      names.insert(copyFunction.str());
+    else
+      names.insert({launchFunction.str(), entryOf(step)});
   return {names.begin(), names.end()};
 }
 
@@ -83,8 +100,9 @@ static ArrayRef<Buffer> ownBuffers(const Kernel &kernel) {
   return ArrayRef(kernel.buffers).drop_front(kernel.arguments);
 }
 
+/// Of what a kernel keeps between its nests.
 static uint64_t bytesOf(const Buffer &buffer) {
-  return alignTo(static_cast<uint64_t>(buffer.elements) * sizeOf(buffer.type), wordBytes);
+  return buffer.isTable() ? 0 : alignTo(static_cast<uint64_t>(buffer.elements) * buffer.elementBytes, wordBytes);
 }
 
 void Emitter::reserveLocals() {
@@ -98,21 +116,34 @@ void Emitter::reserveLocals() {
   end = locals.end();
 }
 
-uint64_t Emitter::place(ArrayRef<uint64_t> words) {
+uint64_t Emitter::placeBytes(StringRef bytes) {
   Data data;
   data.byte = alignTo(end, wordBytes);
-  const auto *bytes = reinterpret_cast<const uint8_t *>(words.data());
-  data.bytes.assign(bytes, bytes + words.size() * sizeof(uint64_t));
+  data.bytes.assign(bytes.bytes_begin(), bytes.bytes_end());
   end = data.byte + data.bytes.size();
   program.data.push_back(std::move(data));
   return program.data.back().byte;
 }
 
-void Emitter::call(StringRef function, ArrayRef<uint64_t> record) {
+/// Functions of texts read whole words.
+uint64_t Emitter::placeText(StringRef text) {
+  std::string bytes = text.str();
+  bytes.resize(alignTo(bytes.size() + 1, sizeof(uint64_t)));
+  return scalarDdrBase + placeBytes(bytes);
+}
+
+uint64_t Emitter::tableAt(const Buffer &buffer) {
+  auto [table, isNew] = tables.try_emplace(buffer.contents, 0);
+  if (isNew)
+    table->second = placeBytes(buffer.contents);
+  return table->second;
+}
+
+void Emitter::callAt(StringRef function, uint64_t record) {
   Instruction call;
   call.opcode = Opcode::sc_call;
   call.axis = static_cast<uint32_t>(entryByte(function));
-  call.dst() = {Space::DDR, 0, ownCore, place(record)};
+  call.dst() = {Space::DDR, 0, ownCore, record};
   cores.front()->stream.add(std::move(call));
   meet();
 }
@@ -151,7 +182,7 @@ std::string Emitter::emitNests(const Step &step) {
       places.push_back(value.spot);
   uint64_t next = locals.byte;
   for (const Buffer &buffer : ownBuffers(*step.nests)) {
-    places.push_back({Space::DDR, next});
+    places.push_back({Space::DDR, buffer.isTable() ? tableAt(buffer) : next});
     next += bytesOf(buffer);
   }
   std::string problem;
@@ -167,6 +198,8 @@ std::string Emitter::emitNests(const Step &step) {
 void Emitter::emitStep(Step &step) {
   for (const std::unique_ptr<Core> &core : cores)
     core->stream.setLocation(step.location);
+  if (step.call)
+    return callLibrary(step);
   if (step.kernel.empty())
     return call(copyFunction,
                 {step.outputs[0].spot.scalarAddress(), step.inputs[0].spot.scalarAddress(), step.inputs[0].bytes()});
@@ -187,6 +220,39 @@ void Emitter::callKernel(const Step &step) {
   if (step.scratch)
     record.append({step.scratch->scalarAddress(), 1});
   call(launchFunction, record);
+}
+
+void Emitter::placeRun() {
+  if (!main.heapBytes)
+    return;
+  constexpr size_t tablesWord = 67, heapWord = 68, words = 71;
+  const Range heap = reserve("heap", main.heapBytes);
+  std::array<uint64_t, words> record = {};
+  record[tablesWord] = main.tables.empty() ? 0 : scalarDdrBase + placeBytes(main.tables);
+  record[heapWord] = scalarDdrBase + heap.byte;
+  record[heapWord + 1] = heap.bytes;
+  run = place(record);
+  program.symbols.push_back({"run", Symbol::Kind::Scratch, Space::DDR, 0, *run, sizeof record});
+}
+
+/// The record of runtime/scalar/Call.c.
+void Emitter::callLibrary(const Step &step) {
+  auto placed = [&](const auto &list) {
+    return scalarDdrBase +
+           placeBytes(StringRef(reinterpret_cast<const char *>(list.data()), list.size() * sizeof(list[0])));
+  };
+  std::vector<int64_t> extents = step.call->extents;
+  extents.push_back(0); // there is an address of a list without elements, too
+  SmallVector<uint64_t> record = {scalarDdrBase + *run,
+                                  scalarCodeBase + entryByte(step.call->function),
+                                  placeText(step.call->parameters),
+                                  placeText(step.location),
+                                  placed(step.call->signature),
+                                  placed(extents)};
+  for (const auto &values : {step.inputs, step.outputs})
+    for (const Value &value : values)
+      record.push_back(value.spot.scalarAddress());
+  call(callFunction, record);
 }
 
 /// Memory that programs may write.
@@ -217,24 +283,13 @@ void Emitter::callMain(const DynamicMain &dynamic) {
     list->push_back(0);
   constexpr uint64_t word = sizeof(uint64_t);
   const Range sizes = reserve("sizes", dynamic.buffers.size() * word), extents = reserve("extents", dims * word),
-              growing = reserve("growing", dynamic.growing * 2 * word), heap = reserve("heap", heapBytes);
-  const uint64_t code = scalarCodeBase;
-  SmallVector<uint64_t> record = {code + entryByte(runFunction),
-                                  code + entryByte(sizesFunction),
-                                  addressOf(sizes),
-                                  dynamic.growing,
-                                  addressOf(heap),
-                                  heap.bytes,
-                                  0,
-                                  0,
-                                  0,
-                                  0};
+              growing = reserve("growing", dynamic.growing * 2 * word);
+  SmallVector<uint64_t> record = {scalarDdrBase + *run, scalarCodeBase + entryByte(runFunction),
+                                  scalarCodeBase + entryByte(sizesFunction), addressOf(sizes), dynamic.growing};
   record.append({placed(inputs), placed(outputs), addressOf(main.weights), arena, placed(offsets), placed(zeros), 0,
                  addressOf(growing), 0, 0, addressOf(extents), 0});
   cores.front()->stream.setLocation("main");
   call(mainFunction, record);
-  const Data &data = program.data.back();
-  program.symbols.push_back({"record", Symbol::Kind::Scratch, Space::DDR, 0, data.byte, data.bytes.size()});
 }
 
 void Emitter::nameMemory() {
@@ -264,6 +319,9 @@ void Emitter::nameMemory() {
 Expected<Program> Emitter::emit() {
   reserveLocals();
   nameMemory();
+  placeRun();
+  if (llvm::any_of(main.steps, [](const Step &step) { return step.call.has_value(); }))
+    callAt(beginFunction, *run);
   for (Step &step : main.steps)
     emitStep(step);
   if (main.dynamic)

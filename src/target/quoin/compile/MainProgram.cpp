@@ -1,264 +1,118 @@
-//===- MainProgram.cpp - main as steps on addresses -----------------------===//
+//===- MainProgram.cpp - main and kernels in terms of Quoin ---------------===//
 #include "target/quoin/compile/MainProgram.h"
 
-#include "graph/ErrorKind.h"
-#include "graph/Graph.h"
-#include "graph/NodeNames.h"
-#include "host/Arena.h"
-#include "host/Segments.h"
-#include "tile/Attributes.h"
-#include "tile/kernel/Buffers.h"
-#include "tile/kernel/Scratch.h"
-#include "tile/kernel/Variants.h"
-
-#include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/MathExtras.h"
-
-using namespace mlir;
-using perpend::support::SymbolicInt;
-
 namespace perpend::quoin {
-namespace {
 
-/// Of what begins in DDR: a DMA burst, and a line of the race check.
-constexpr uint64_t alignment = 64;
-
-class Planner {
-public:
-  explicit Planner(host::EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
-  FailureOr<MainProgram> plan();
-  /// For main as code.
-  FailureOr<MainProgram> planDynamic();
-
-private:
-  LogicalResult placeMemory();
-  LogicalResult add(Operation *op);
-  LogicalResult addLaunch(host::LaunchOp launch);
-  LogicalResult addCopy(host::CopyOp copy);
-  LogicalResult addScalar(host::ScalarOp scalar);
-  LogicalResult addPlace(host::PlaceOp place);
-  LogicalResult unsupported(Operation *op, StringRef what);
-
-  Range take(uint64_t bytes);
-  /// Errors: it is no number.
-  FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
-  FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
-  quoin::Value valueOf(mlir::Value place) {
-    return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place)};
+static Opcode opcodeOf(accelerator::Function function) {
+  switch (function) {
+#define ACCELERATOR_FUNCTION(name)                                                                                     \
+  case accelerator::Function::name:                                                                                    \
+    return Opcode::name;
+#include "target/accelerator/Functions.def"
   }
-
-  host::EntryOp entry;
-  ModuleOp module;
-  MainProgram program;
-  llvm::DenseMap<mlir::Value, Spot> spots;
-};
-
-} // namespace
-
-static std::string locationOf(Operation *op) {
-  StringRef name = graph::nodeName(op);
-  return name.empty() ? op->getName().getStringRef().str() : ("node '" + name + "'").str();
+  llvm_unreachable("a function of Functions.def");
 }
 
-LogicalResult Planner::unsupported(Operation *op, StringRef what) {
-  return op->emitError("a program for Quoin cannot have ")
-         << what << graph::Hint("give symbols as numbers (--dim n=4), or compile for a processor");
+/// The types of all accelerators are this machine's, in the same order.
+static DType typeOf(accelerator::DType type) {
+  static_assert(static_cast<int>(accelerator::DType::Pred8) == static_cast<int>(DType::Pred8) &&
+                static_cast<int>(accelerator::DType::F32) == static_cast<int>(DType::F32) &&
+                static_cast<int>(accelerator::DType::I8) == static_cast<int>(DType::I8));
+  return static_cast<DType>(type);
 }
 
-Range Planner::take(uint64_t bytes) {
-  Range range{llvm::alignTo(program.end, alignment), bytes};
-  program.end = range.end();
-  return range;
+static Spot spotOf(const accelerator::Spot &spot) { return {spot.isNear ? Space::LLB : Space::DDR, spot.byte}; }
+
+static Access accessOf(accelerator::Access access) { return {access.buffer, access.base, std::move(access.strides)}; }
+
+static Node nodeOf(accelerator::Node node) {
+  Node made;
+  made.kind = static_cast<Node::Kind>(node.kind);
+  made.type = typeOf(node.type);
+  made.access = accessOf(std::move(node.access));
+  made.number = node.number;
+  made.opcode = opcodeOf(node.function);
+  made.operands = std::move(node.operands);
+  return made;
 }
 
-FailureOr<int64_t> Planner::numberOf(Operation *op, const SymbolicInt &value) {
-  if (std::optional<int64_t> number = value.constant())
-    return *number;
-  return unsupported(op, "the size " + value.str());
+static Nest nestOf(accelerator::Nest nest) {
+  Nest made;
+  made.name = std::move(nest.name);
+  for (const accelerator::Loop &loop : nest.loops)
+    made.loops.push_back({loop.extent, loop.isReduced});
+  for (accelerator::Node &node : nest.nodes)
+    made.nodes.push_back(nodeOf(std::move(node)));
+  made.value = nest.value;
+  made.store = accessOf(std::move(nest.store));
+  if (nest.combine)
+    made.combine = opcodeOf(*nest.combine);
+  made.initial = nest.initial;
+  made.continues = nest.continues;
+  made.type = typeOf(nest.type);
+  return made;
 }
 
-FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
-  FailureOr<int64_t> bytes = numberOf(op, type.bytes());
-  return failed(bytes) ? FailureOr<uint64_t>(failure()) : static_cast<uint64_t>(*bytes);
+Kernel unitsKernel(accelerator::Kernel kernel) {
+  Kernel made;
+  for (accelerator::Buffer &buffer : kernel.buffers)
+    made.buffers.push_back({typeOf(buffer.type), buffer.elements, buffer.elementBytes, std::move(buffer.contents)});
+  made.arguments = kernel.arguments;
+  for (accelerator::Nest &nest : kernel.nests)
+    made.nests.push_back(nestOf(std::move(nest)));
+  return made;
 }
 
-/// Whether the order of main, or a size, depends on data.
-static bool isDynamic(host::EntryOp entry) {
-  if (!entry.symbolNames().empty())
-    return true;
-  return entry
-      .walk([](Operation *op) {
-        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp,
-                                 host::ConstantOp, host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
-        return isFixed ? WalkResult::advance() : WalkResult::interrupt();
-      })
-      .wasInterrupted();
+static std::vector<Value> valuesOf(const std::vector<accelerator::Value> &values) {
+  std::vector<Value> made;
+  for (const accelerator::Value &value : values)
+    made.push_back({value.type, spotOf(value.spot)});
+  return made;
 }
 
-/// Weights, inputs and outputs, then the arena.
-LogicalResult Planner::placeMemory() {
-  program.weights = take(static_cast<uint64_t>(host::segmentBytesOf(module)));
-  for (BlockArgument argument : entry.getArguments()) {
-    const bool isInput = argument.getArgNumber() < entry.inputCount();
-    RankedTensorType tensor = entry.tensorOf(argument.getArgNumber());
-    if (!tensor.getElementType().isIntOrFloat())
-      return unsupported(entry, "a value of texts or a list");
-    auto type = dyn_cast<host::PlaceType>(argument.getType());
-    if (program.dynamic && !isInput)
-      program.dynamic->ranks.push_back(static_cast<unsigned>(tensor.getRank()));
-    if (!type || (program.dynamic && !isInput && !type.bytes().isConstant())) {
-      if (!program.dynamic)
-        return unsupported(entry, "an output whose size a run decides");
-      program.dynamic->outputs.emplace_back();
-      continue;
-    }
-    FailureOr<uint64_t> bytes = bytesOf(entry, type);
-    if (failed(bytes))
-      return failure();
-    spots[argument] = {Space::DDR, (isInput ? program.inputs : program.outputs).emplace_back(take(*bytes)).byte};
-    if (program.dynamic && !isInput)
-      program.dynamic->outputs.emplace_back(program.outputs.back());
-  }
-  auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
-    return buffer.getBytes().values()[0].constant(); // one part: one core runs a kernel
-  };
-  const host::LiveRanges ranges = host::liveRangesOf(entry);
-  for (StringRef memory : host::arenaMemoriesOf(entry)) {
-    std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
-    if (!arena || arena->bytes < 0)
-      return unsupported(entry, "buffers whose sizes are no numbers");
-    const auto bytes = static_cast<uint64_t>(arena->bytes);
-    const bool isFar = memory == host::hostMemory;
-    const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
-    for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
-      spots[host::BufferOp(buffer).getMemory()] = {isFar ? Space::DDR : Space::LLB,
-                                                   range.byte + static_cast<uint64_t>(offset)};
-  }
-  return success();
+static Step stepOf(accelerator::Step step) {
+  Step made;
+  made.kernel = std::move(step.kernel);
+  made.call = std::move(step.call);
+  made.inputs = valuesOf(step.inputs);
+  made.outputs = valuesOf(step.outputs);
+  made.symbols = std::move(step.symbols);
+  made.units = step.units;
+  if (step.scratch)
+    made.scratch = spotOf(*step.scratch);
+  made.location = std::move(step.location);
+  return made;
 }
 
-LogicalResult Planner::addPlace(host::PlaceOp place) {
-  FailureOr<int64_t> offset = numberOf(place, place.getOffset().values()[0]);
-  if (failed(offset))
-    return failure();
-  Spot spot = spots.at(place.getSource());
-  spot.byte += static_cast<uint64_t>(*offset);
-  spots[place.getPlace()] = spot;
-  return success();
+static DynamicMain dynamicOf(accelerator::DynamicMain dynamic) {
+  DynamicMain made;
+  made.outputs = std::move(dynamic.outputs);
+  made.ranks = std::move(dynamic.ranks);
+  for (const accelerator::Spot &buffer : dynamic.buffers)
+    made.buffers.push_back(spotOf(buffer));
+  made.symbols = dynamic.symbols;
+  made.growing = dynamic.growing;
+  made.functions = std::move(dynamic.functions);
+  return made;
 }
 
-LogicalResult Planner::addScalar(host::ScalarOp scalar) {
-  FailureOr<int64_t> number = numberOf(scalar, scalar.getValue().values()[0]);
-  if (failed(number))
-    return failure();
-  Range range = take(sizeof(int64_t));
-  program.scalars.emplace_back(range, *number);
-  spots[scalar.getPlace()] = {Space::DDR, range.byte};
-  return success();
+MainProgram unitsMain(accelerator::MainProgram main) {
+  MainProgram made;
+  if (main.dynamic)
+    made.dynamic = dynamicOf(std::move(*main.dynamic));
+  for (accelerator::Step &step : main.steps)
+    made.steps.push_back(stepOf(std::move(step)));
+  made.inputs = std::move(main.inputs);
+  made.outputs = std::move(main.outputs);
+  made.scalars = std::move(main.scalars);
+  made.weights = main.weights;
+  made.arena = main.arena;
+  made.near = main.near;
+  made.end = main.end;
+  made.heapBytes = main.heapBytes;
+  return made;
 }
 
-LogicalResult Planner::addCopy(host::CopyOp copy) {
-  FailureOr<uint64_t> bytes = bytesOf(copy, copy.getSource().getType());
-  if (failed(bytes))
-    return failure();
-  quoin::Value source = valueOf(copy.getSource()), target = valueOf(copy.getTarget());
-  if (source.spot.scalarAddress() == target.spot.scalarAddress() || *bytes == 0)
-    return success();
-  Step &step = program.steps.emplace_back();
-  step.inputs = {source};
-  step.outputs = {target};
-  step.location = locationOf(copy);
-  return success();
-}
-
-LogicalResult Planner::addLaunch(host::LaunchOp launch) {
-  Step step;
-  llvm::StringMap<int64_t> symbols;
-  auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernel());
-  for (const SymbolicInt &value : launch.getSymbols().values()) {
-    FailureOr<int64_t> number = numberOf(launch, value);
-    if (failed(number))
-      return failure();
-    step.symbols.push_back(*number);
-  }
-  func::FuncOp function = tile::functionFor(
-      kernel, [&](StringRef symbol) { return launch.symbolsOf(kernel).lookup(symbol).constant().value_or(0); });
-  step.kernel = function.getSymName().str();
-  SymbolicInt extent = function->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
-  FailureOr<int64_t> units = numberOf(launch, extent.substitute(launch.symbolsOf(function)));
-  if (failed(units))
-    return failure();
-  step.units = *units;
-  for (mlir::Value place : launch.getInputs())
-    step.inputs.push_back(valueOf(place));
-  for (mlir::Value place : launch.getOutputs())
-    step.outputs.push_back(valueOf(place));
-  if (tile::hasScratch(function)) {
-    if (isa<host::RoomType>(launch.getScratch().getType()))
-      return unsupported(launch, "scratch memory whose size a run decides");
-    step.scratch = spots.at(launch.getScratch());
-  }
-  step.location = locationOf(launch);
-  if (step.units)
-    program.steps.push_back(std::move(step));
-  return success();
-}
-
-LogicalResult Planner::add(Operation *op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](host::LaunchOp launch) { return addLaunch(launch); })
-      .Case([&](host::CopyOp copy) { return addCopy(copy); })
-      .Case([&](host::PlaceOp place) { return addPlace(place); })
-      .Case([&](host::ScalarOp scalar) { return addScalar(scalar); })
-      .Case([&](host::ConstantOp constant) {
-        auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
-        spots[constant.getPlace()] = {Space::DDR, program.weights.byte + static_cast<uint64_t>(segment.getOffset())};
-        return success();
-      })
-      .Case<host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>([](auto) { return success(); })
-      .Default([&](Operation *other) { return unsupported(other, other->getName().getStringRef()); });
-}
-
-FailureOr<MainProgram> Planner::planDynamic() {
-  for (const std::string &symbol : entry.symbolNames())
-    if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
-      return unsupported(entry, "the symbol '" + symbol + "'");
-  host::CallOp call;
-  entry.walk([&](host::CallOp op) { call = op; });
-  if (call)
-    return unsupported(call, "a call of '" + call.getFunction().str() + "'");
-  program.dynamic.emplace();
-  if (failed(placeMemory()))
-    return failure();
-  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
-    program.dynamic->buffers.push_back(spots.at(buffer.getMemory()));
-  program.dynamic->symbols = entry.symbolNames().size();
-  program.dynamic->growing = entry.outputCount() + entry.roomCount();
-  return std::move(program);
-}
-
-FailureOr<MainProgram> Planner::plan() {
-  if (!module.getOps<host::StateOp>().empty())
-    return unsupported(entry, "states");
-  if (isDynamic(entry))
-    return planDynamic();
-  if (failed(placeMemory()))
-    return failure();
-  for (Operation &op : entry.getBody().front())
-    if (failed(add(&op)))
-      return failure();
-  return std::move(program);
-}
-
-uint64_t Value::bytes() const {
-  return static_cast<uint64_t>(type.getNumElements() * tile::elementBytes(type.getElementType()));
-}
-
-FailureOr<MainProgram> mainProgramOf(ModuleOp module) {
-  llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
-  if (entries.size() > 1)
-    return entries[1].emitError("a program for Quoin has one entry, got ") << entries.size();
-  return Planner(entries.front()).plan();
-}
+uint64_t Value::bytes() const { return accelerator::Value{type, {}}.bytes(); }
 
 } // namespace perpend::quoin

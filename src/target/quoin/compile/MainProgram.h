@@ -6,7 +6,8 @@
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_MAINPROGRAM_H
 #define PERPEND_TARGET_QUOIN_COMPILE_MAINPROGRAM_H
 
-#include "host/Host.h"
+#include "target/accelerator/MainSteps.h"
+#include "target/accelerator/Nest.h"
 #include "target/quoin/Program.h"
 #include "target/quoin/compile/Nest.h"
 
@@ -15,11 +16,8 @@
 
 namespace perpend::quoin {
 
-/// Bytes of DDR.
-struct Range {
-  uint64_t byte = 0, bytes = 0;
-  uint64_t end() const { return byte + bytes; }
-};
+using accelerator::LibraryCall;
+using accelerator::Range; ///< of DDR
 
 /// A value of main.
 struct Value {
@@ -29,9 +27,10 @@ struct Value {
   uint64_t bytes() const;
 };
 
-/// Runs a kernel, or copies a value.
+/// Runs a kernel, calls a function, or copies a value.
 struct Step {
-  std::string kernel; ///< empty: a copy of the only input
+  std::string kernel;              ///< empty: a call, or a copy of the only input
+  std::optional<LibraryCall> call; ///< of the inputs and outputs
   std::vector<Value> inputs, outputs;
   std::vector<int64_t> symbols;
   int64_t units = 0;
@@ -47,6 +46,7 @@ struct DynamicMain {
   std::vector<unsigned> ranks;               ///< of outputs
   std::vector<Spot> buffers;                 ///< in the order of the program
   size_t symbols = 0, growing = 0;
+  std::vector<std::string> functions; ///< of the runtime's library that main calls: their symbols
 };
 
 struct MainProgram {
@@ -56,10 +56,13 @@ struct MainProgram {
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
   Range weights, arena, near;                     ///< near: the part of the arena that is in LLB
   uint64_t end = 0;                               ///< of all of these
+  uint64_t heapBytes = 0;                         ///< for calls, and values whose sizes a run decides; 0: none
+  std::string tables;                             ///< of the model, if main has texts
 };
 
-/// Errors: a diagnostic at the operation that a list of steps cannot have.
-mlir::FailureOr<MainProgram> mainProgramOf(mlir::ModuleOp module);
+/// In terms of this machine's memories and instructions.
+MainProgram unitsMain(accelerator::MainProgram main);
+Kernel unitsKernel(accelerator::Kernel kernel);
 
 } // namespace perpend::quoin
 

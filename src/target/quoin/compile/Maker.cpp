@@ -2,10 +2,10 @@
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
 #include "target/ProgramMaker.h"
+#include "target/accelerator/LinkScalarCode.h"
+#include "target/accelerator/ReadKernel.h"
 #include "target/quoin/compile/Emitter.h"
 #include "target/quoin/compile/MainProgram.h"
-#include "target/quoin/compile/ReadKernel.h"
-#include "target/quoin/compile/ScalarCode.h"
 #include "target/quoin/run/Run.h"
 #include "tile/passes/Passes.h"
 
@@ -14,15 +14,21 @@
 
 #include "llvm/Support/Path.h"
 
+#include <set>
+
 using namespace llvm;
 
 namespace perpend::quoin {
 namespace {
 
+/// What the vector unit computes, or the reader of kernels composes of what it computes.
+constexpr const char *unitFunctions[] = {"math.exp", "math.exp2", "math.log",   "math.log2", "math.sin",  "math.cos",
+                                         "math.tan", "math.tanh", "math.rsqrt", "math.erf",  "math.powf", "arith.remf"};
+
 class Maker : public target::ProgramMaker {
 public:
   explicit Maker(const target::TargetInfo &target)
-      : config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
+      : target(target), config(*configNamed(("qn-" + StringRef(target.name).split(':').second).str())) {}
 
   mlir::LogicalResult takeKernels(mlir::ModuleOp module) override;
   mlir::LogicalResult takePlan(mlir::ModuleOp module) override;
@@ -33,6 +39,7 @@ public:
 private:
   void readNests(Step &step);
 
+  target::TargetInfo target;
   Config config;
   mlir::OwningOpRef<mlir::ModuleOp> blocks; ///< the kernels as blocks that no schedule has changed
   MainProgram main;
@@ -46,6 +53,8 @@ mlir::LogicalResult Maker::takeKernels(mlir::ModuleOp module) {
   mlir::PassManager passes(module.getContext(), mlir::ModuleOp::getOperationName());
   passes.enableVerifier(false);
   passes.addPass(tile::createTileBuildBlocks());
+  const std::vector<std::string> kept(std::begin(unitFunctions), std::end(unitFunctions));
+  passes.addPass(tile::createTileExpandMath({target, kept}));
   return passes.run(*blocks);
 }
 
@@ -58,18 +67,18 @@ void Maker::readNests(Step &step) {
   StringMap<int64_t> symbols;
   for (auto [name, value] : zip_equal(graph::symbolsOfKernel(function), step.symbols))
     symbols[name] = value;
-  Expected<Kernel> kernel = readKernel(function, symbols);
+  Expected<accelerator::Kernel> kernel = accelerator::readKernel(function, symbols);
   if (kernel)
-    step.nests = std::move(*kernel);
+    step.nests = unitsKernel(std::move(*kernel));
   else
     step.refusal = toString(kernel.takeError());
 }
 
 mlir::LogicalResult Maker::takePlan(mlir::ModuleOp module) {
-  mlir::FailureOr<MainProgram> made = mainProgramOf(module);
+  mlir::FailureOr<accelerator::MainProgram> made = accelerator::mainProgramOf(module);
   if (failed(made))
     return mlir::failure();
-  main = std::move(*made);
+  main = unitsMain(std::move(*made));
   for (Step &step : main.steps)
     if (!step.kernel.empty())
       readNests(step);
@@ -81,19 +90,29 @@ std::vector<std::string> Maker::report() const {
   if (main.dynamic)
     return {"the scalar core runs the whole model, because data decides sizes or what runs next"};
   size_t kernels = 0;
+  std::set<std::string> calls;
   for (const Step &step : main.steps) {
+    if (step.call) {
+      calls.insert(step.call->function);
+      continue;
+    }
     kernels += !step.kernel.empty();
     if (!step.refusal.empty())
       lines.push_back(formatv("the scalar core runs {0}: {1}", step.kernel, step.refusal));
   }
   lines.insert(lines.begin(), formatv("the units run {0} of {1} kernels", kernels - lines.size(), kernels));
+  for (const std::string &function : calls)
+    lines.push_back(formatv("the scalar core runs {0}: a function of the library", function));
   return lines;
 }
 
 Error Maker::write(const target::ProgramParts &parts, StringRef output) {
-  Expected<ScalarCode> scalar = linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
+  Expected<ScalarCode> scalar =
+      accelerator::linkScalarCode(parts.objects, scalarEntriesOf(main), sys::path::parent_path(output));
   if (!scalar)
     return scalar.takeError();
+  if (main.dynamic && !main.dynamic->functions.empty())
+    main.tables = parts.tables;
   Expected<Program> program = emitProgram(main, config, std::move(*scalar));
   if (!program)
     return program.takeError();

@@ -27,10 +27,14 @@ struct Spot {
   uint64_t scalarAddress() const { return (space == Space::LLB ? scalarLlbBase : scalarDdrBase) + byte; }
 };
 
-/// Memory of a kernel: its arguments, then what it keeps between its nests.
+/// Memory of a kernel: its arguments, then what it keeps between its nests, and tables of numbers.
 struct Buffer {
   DType type = DType::None; ///< None: no unit computes with it
   int64_t elements = 0;
+  unsigned elementBytes = 0;
+  std::string contents; ///< of a table, as it lies in memory; empty: memory
+
+  bool isTable() const { return !contents.empty(); }
 };
 
 /// The element `base` + sum over loops of stride * iterator.
@@ -69,6 +73,12 @@ struct Nest {
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
 };
+
+/// Whether a node is its operand's bits, as another type.
+inline bool reinterprets(const Nest &nest, const Node &node) {
+  return node.kind == Node::Apply && node.opcode == Opcode::mov && node.type != nest.nodes[node.operands[0]].type &&
+         nest.nodes[node.operands[0]].kind != Node::Number;
+}
 
 struct Kernel {
   std::vector<Buffer> buffers;

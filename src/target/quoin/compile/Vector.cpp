@@ -117,6 +117,10 @@ bool VectorNest::emitFill(const Place &place, DType type, double value, const st
 Place VectorNest::placeOf(unsigned number) { return nodePlaces[number].value_or(Place()); }
 
 bool VectorNest::emitNode(unsigned number) {
+  if (const Node &node = nest.nodes[number]; reinterprets(nest, node)) {
+    nodePlaces[number] = placeOf(node.operands[0]);
+    return true;
+  }
   const Node &node = nest.nodes[number];
   Instruction apply;
   apply.opcode = node.opcode;

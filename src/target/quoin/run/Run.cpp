@@ -24,8 +24,8 @@ public:
 
 private:
   Expected<std::vector<uint64_t>> words(StringRef symbol);
-  /// What main as code has left in its record (runtime/scalar/Main.c). Errors: the model has refused its data.
-  Error readRecord();
+  /// What calls have left (struct Run of runtime/scalar/Run.h). Errors: one has refused its data.
+  Error readStatus();
   Error readExtents(MutableArrayRef<target::ProgramOutput> outputs);
   Error readOutput(size_t number, target::ProgramOutput &output);
 
@@ -41,18 +41,17 @@ Expected<std::vector<uint64_t>> SimulatedProgram::words(StringRef symbol) {
   return words;
 }
 
-Error SimulatedProgram::readRecord() {
-  constexpr size_t status = 7, message = 8, got = 9;
-  Expected<std::vector<uint64_t>> record = words("record");
-  if (!record)
-    return record.takeError();
-  if ((*record)[status] == 0)
+Error SimulatedProgram::readStatus() {
+  constexpr size_t status = 0, got = 1, hasGot = 2, message = 3, messageWords = 64;
+  Expected<std::vector<uint64_t>> run = words("run");
+  if (!run)
+    return run.takeError();
+  if ((*run)[status] == 0)
     return Error::success();
-  const uint64_t at = (*record)[message] - scalarCodeBase;
-  StringRef image(reinterpret_cast<const char *>(program.scalar.image.data()), program.scalar.image.size());
-  auto [text, hint] = image.substr(at).split('\0').first.split('\n');
-  return createStringError(
-      formatv("{0}, got {1}{2}{3}", text, static_cast<int64_t>((*record)[got]), hint.empty() ? "" : "\n", hint));
+  StringRef bytes(reinterpret_cast<const char *>(&(*run)[message]), messageWords * sizeof(uint64_t));
+  auto [text, hint] = bytes.split('\0').first.split('\n');
+  std::string number = (*run)[hasGot] ? formatv(", got {0}", static_cast<int64_t>((*run)[got])).str() : "";
+  return createStringError(formatv("{0}{1}{2}{3}", text, number, hint.empty() ? "" : "\n", hint));
 }
 
 Error SimulatedProgram::readExtents(MutableArrayRef<target::ProgramOutput> outputs) {
@@ -108,14 +107,17 @@ Expected<target::ProgramTimes> SimulatedProgram::measure(ArrayRef<ArrayRef<char>
 }
 
 Error SimulatedProgram::run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<target::ProgramOutput> outputs) {
-  if (Error error = runWith(*simulator, inputs))
-    return error;
-  if (program.find("record")) {
-    if (Error error = readRecord())
-      return error;
+  Error trapped = runWith(*simulator, inputs);
+  if (program.find("run"))
+    if (Error refused = readStatus()) { // then what others do with its results says nothing
+      consumeError(std::move(trapped));
+      return refused;
+    }
+  if (trapped)
+    return trapped;
+  if (program.find("extents"))
     if (Error error = readExtents(outputs))
       return error;
-  }
   for (auto [number, output] : enumerate(outputs))
     if (Error error = readOutput(number, output))
       return error;

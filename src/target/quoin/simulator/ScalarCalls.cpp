@@ -1,6 +1,6 @@
 //===- ScalarCalls.cpp - the scalar core's queue ---------------------------===//
 
-#include "target/quoin/scalar/Hart.h"
+#include "target/accelerator/scalar/Hart.h"
 #include "target/quoin/simulator/State.h"
 #include "target/quoin/simulator/Values.h"
 

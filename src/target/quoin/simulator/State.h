@@ -10,8 +10,8 @@
 #ifndef PERPEND_TARGET_QUOIN_SIMULATOR_STATE_H
 #define PERPEND_TARGET_QUOIN_SIMULATOR_STATE_H
 
+#include "target/accelerator/scalar/Decode.h"
 #include "target/quoin/Simulator.h"
-#include "target/quoin/scalar/Decode.h"
 #include "target/quoin/simulator/Execute.h"
 #include "target/quoin/simulator/Memory.h"
 
@@ -20,6 +20,7 @@
 #include <map>
 
 namespace perpend::quoin {
+namespace scalar = accelerator::scalar;
 
 using SharedClock = std::shared_ptr<const Clock>;
 

@@ -1,13 +1,13 @@
 //===- FloatOperations.cpp - F and D on registers --------------------------===//
 
-#include "target/quoin/scalar/FloatOperations.h"
+#include "target/accelerator/scalar/FloatOperations.h"
 
 #include <bit>
 #include <cmath>
 #include <limits>
 #include <type_traits>
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 namespace {
 template <typename T> using Bits = std::conditional_t<sizeof(T) == 4, uint32_t, uint64_t>;
 template <typename T>
@@ -169,7 +169,8 @@ private:
 
   static uint64_t magnitude(int64_t value) { return value < 0 ? 0 - uint64_t(value) : uint64_t(value); }
 
-  /// The float on the side of the integer that the rounding asks for; the nearest one, ties to even, is where C++ rounds to.
+  /// The float on the side of the integer that the rounding asks for; the nearest one, ties to even, is where C++
+  /// rounds to.
   T rounded(bool isNegative, uint64_t value) const {
     T nearest = T(value);
     constexpr T beyond = T(18446744073709551616.0); // 2^64, which a value near it rounds to
@@ -236,4 +237,4 @@ bool executeFloat(const Decoded &decoded, std::array<uint64_t, 32> &x, std::arra
   return false;
 }
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar

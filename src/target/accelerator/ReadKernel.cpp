@@ -1,31 +1,52 @@
 //===- ReadKernel.cpp - from blocks to nests ------------------------------===//
-#include "target/quoin/compile/ReadKernel.h"
-#include "target/quoin/compile/ReadBody.h"
+#include "target/accelerator/ReadKernel.h"
+#include "target/accelerator/ReadBody.h"
+
+#include "tile/kernel/Buffers.h"
 
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <functional>
+
 using namespace mlir;
 using perpend::support::SymbolicInt;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 namespace {
 
-/// More boxes, those that are cut included, or digits are not worth it.
-constexpr size_t mostBoxes = 512, mostDigits = 12;
+/// More digits are not worth it.
+constexpr size_t mostDigits = 12;
+
+/// How a block is read. Computed conditions take less than many boxes, but more than a few.
+struct Attempt {
+  bool comparesNumbers;
+  size_t mostBoxes; ///< those that are cut included
+};
+constexpr Attempt attempts[] = {{false, 64}, {true, 64}, {false, 512}};
 
 class KernelReader {
 public:
-  explicit KernelReader(const llvm::StringMap<int64_t> &symbols) : symbols(symbols) {}
+  explicit KernelReader(const llvm::StringMap<int64_t> &symbols)
+      : symbols(symbols), tables([this](DType type, unsigned elementBytes, std::string contents) {
+          return tableOf(type, elementBytes, std::move(contents));
+        }) {}
   llvm::Expected<Kernel> read(func::FuncOp function);
 
 private:
   bool addBuffer(mlir::Value value);
   bool readBlock(tile::BlockOp block);
+  bool readDigits(tile::BlockOp block, std::vector<Digit> &digits);
   /// Nests for all boxes; a refinement: the digits are too coarse.
   std::optional<DigitCut> readBoxes(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addNests(tile::BlockOp block, BodyReader &reader);
   bool addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store, bool isBeginning = false);
+  /// Of a move of elements of any type.
+  void addMove(Nest nest, mlir::Type type);
+  unsigned tableOf(DType type, unsigned elementBytes, std::string contents);
+  BodyReader readerOf(const std::vector<Digit> &digits, const Box &box) {
+    return BodyReader(AffineView(digits, box), symbols, buffers, tables, attempt.comparesNumbers);
+  }
   static bool isCut(tile::BlockOp block, const AffineView &view);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
   std::optional<double> initialOf(tile::BlockOp block);
@@ -33,18 +54,20 @@ private:
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
   const llvm::StringMap<int64_t> &symbols;
+  std::function<unsigned(DType, unsigned, std::string)> tables;
   llvm::DenseMap<mlir::Value, unsigned> buffers;
   Kernel kernel;
   std::string problem;
   size_t firstOfBlock = 0;
   bool needsBeginning = false; ///< nests of the block continue what is in memory
+  Attempt attempt = attempts[0];
 };
 
 } // namespace
 
 bool KernelReader::addBuffer(mlir::Value value) {
   auto type = cast<tile::BufferType>(value.getType());
-  Buffer buffer{typeOf(type.getElementType()), 1};
+  Buffer buffer{typeOf(type.getElementType()), 1, static_cast<unsigned>(tile::elementBytes(type.getElementType())), {}};
   for (const SymbolicInt &extent : type.extents()) {
     std::optional<int64_t> number = numberOf(extent);
     if (!number)
@@ -54,6 +77,16 @@ bool KernelReader::addBuffer(mlir::Value value) {
   buffers[value] = static_cast<unsigned>(kernel.buffers.size());
   kernel.buffers.push_back(buffer);
   return true;
+}
+
+unsigned KernelReader::tableOf(DType type, unsigned elementBytes, std::string contents) {
+  auto isSame = [&](const Buffer &buffer) { return buffer.type == type && buffer.contents == contents; };
+  auto found = llvm::find_if(kernel.buffers, isSame);
+  if (found == kernel.buffers.end()) {
+    const auto elements = static_cast<int64_t>(contents.size() / elementBytes);
+    found = kernel.buffers.insert(found, {type, elements, elementBytes, std::move(contents)});
+  }
+  return static_cast<unsigned>(found - kernel.buffers.begin());
 }
 
 std::optional<double> KernelReader::initialOf(tile::BlockOp block) {
@@ -75,8 +108,8 @@ std::optional<double> KernelReader::initialOf(tile::BlockOp block) {
 
 /// The other operand of `node` if it combines the element that the block stores with something else.
 static std::optional<unsigned> combinedBy(const BodyReader &reader, const Node &node, const ElementAt &element) {
-  using enum Opcode;
-  if (node.kind != Node::Apply || node.operands.size() != 2 || !llvm::is_contained({add, mul, max, min}, node.opcode))
+  using enum Function;
+  if (node.kind != Node::Apply || node.operands.size() != 2 || !llvm::is_contained({add, mul, max, min}, node.function))
     return std::nullopt;
   for (unsigned side : {0u, 1u}) {
     const unsigned operand = node.operands[side];
@@ -91,7 +124,7 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   const AffineView &view = reader.view;
   Nest nest;
   nest.name = block.getName().str();
-  nest.type = store.type;
+  nest.type = typeOf(store.type);
   SmallVector<unsigned> shown; // digits that are loops
   for (unsigned digit = 0; digit < view.digits.size(); ++digit)
     if (view.box[digit].end - view.box[digit].begin > 1) {
@@ -116,6 +149,8 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
   nest.store = accessOf(store.element);
   nest.value = store.value;
   if (block.isReduction() && !isBeginning) {
+    if (nest.type == DType::None)
+      return refuse("a reduction of a type that no unit has");
     const Node &root = reader.nodes[store.value];
     if (root.kind == Node::Load && reader.loads[store.value] == store.element)
       return needsBeginning = true; // a border, where the element stays as it is
@@ -123,17 +158,62 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
     if (!value || !initial)
       return refuse("a reduction that no unit has");
-    nest.combine = root.opcode;
+    nest.combine = root.function;
     nest.initial = *initial;
     nest.value = *value;
     const Node &combined = reader.nodes[*value];
-    if (combined.kind == Node::Number && combined.number == 0 && root.opcode == Opcode::add && isCut(block, view))
+    if (combined.kind == Node::Number && combined.number == 0 && root.function == Function::add && isCut(block, view))
       return needsBeginning = true; // a border, which adds nothing
     nest.continues = isCut(block, view);
     needsBeginning |= nest.continues;
   }
-  kernel.nests.push_back(std::move(nest));
+  if (nest.type == DType::None)
+    addMove(std::move(nest), store.type);
+  else
+    for (Nest &each : forwards(std::move(nest))) {
+      needsBeginning |= each.continues;
+      kernel.nests.push_back(std::move(each));
+    }
   return true;
+}
+
+/// A number as it lies in memory.
+static std::string bytesOf(double number, mlir::Type type) {
+  const auto bits = isa<FloatType>(type) ? llvm::bit_cast<int64_t>(number) : static_cast<int64_t>(number);
+  return {reinterpret_cast<const char *>(&bits), tile::elementBytes(type) == 8 ? sizeof bits : 0};
+}
+
+/// Elements of 8 bytes are two of 4: one more loop, along which numbers go on as well.
+void KernelReader::addMove(Nest nest, mlir::Type type) {
+  constexpr int64_t wordBytes = 4;
+  const auto bytes = static_cast<int64_t>(tile::elementBytes(type));
+  const int64_t words = std::max<int64_t>(1, bytes / wordBytes);
+  const DType word = bytes == 1 ? DType::U8 : bytes == 2 ? DType::I16 : DType::I32;
+  auto widen = [&](Access &access) {
+    access.base *= words;
+    for (int64_t &stride : access.strides)
+      stride *= words;
+    if (words > 1)
+      access.strides.push_back(1);
+  };
+  for (Node &node : nest.nodes) {
+    if (std::string contents = node.kind == Node::Number && node.type == DType::None ? bytesOf(node.number, type) : "";
+        !contents.empty()) {
+      node.kind = Node::Load;
+      node.access = {tableOf(DType::I32, wordBytes, std::move(contents)), 0, {}};
+      node.access.strides.assign(nest.loops.size(), 0);
+    }
+    if (node.type == DType::None)
+      widen(node.access);
+    else if (words > 1)
+      node.access.strides.push_back(0);
+    node.type = node.type == DType::None ? word : node.type;
+  }
+  widen(nest.store);
+  nest.type = word;
+  if (words > 1)
+    nest.loops.push_back({words, false});
+  kernel.nests.push_back(std::move(nest));
 }
 
 /// Whether iterators of a sum have only a part of their values in the box.
@@ -152,7 +232,7 @@ bool KernelReader::addBeginning(tile::BlockOp block, const std::vector<Digit> &d
     const bool isReduced = block.kind(digit.iterator) == tile::IteratorKind::Reduced;
     box.push_back({0, isReduced ? 1 : digit.extent});
   }
-  BodyReader reader(AffineView(digits, box), symbols, buffers);
+  BodyReader reader = readerOf(digits, box);
   std::optional<double> initial = block.init() ? initialOf(block) : std::nullopt;
   if (!initial || !reader.read(&block.init().getRegion().front()) || reader.stores.size() != 1)
     return refuse("a reduction that no unit has");
@@ -177,7 +257,7 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
   needsBeginning = false;
   for (size_t next = 0; next < boxes.size(); ++next) {
     const Box box = boxes[next];
-    BodyReader reader(AffineView(digits, box), symbols, buffers);
+    BodyReader reader = readerOf(digits, box);
     if (reader.read(block.body()) && std::holds_alternative<std::monostate>(reader.view.refinement)) {
       if (!addNests(block, reader))
         return std::nullopt;
@@ -188,13 +268,27 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
       return *cut;
     }
     const auto *cut = std::get_if<BoxCut>(&reader.view.refinement);
-    if (!cut || boxes.size() >= mostBoxes)
+    if (!cut || boxes.size() >= attempt.mostBoxes)
       return problem = cut ? "more cuts of its iterators than are worth it" : reader.problem, std::nullopt;
     boxes.insert(boxes.end(), 2, box);
     boxes[boxes.size() - 2][cut->digit].end = cut->at;
     boxes.back()[cut->digit].begin = cut->at;
   }
   return std::nullopt;
+}
+
+/// Divides digits where the block needs that.
+bool KernelReader::readDigits(tile::BlockOp block, std::vector<Digit> &digits) {
+  while (std::optional<DigitCut> cut = readBoxes(block, digits)) {
+    if (digits.size() >= mostDigits)
+      return refuse("an index with more divisions than are worth it");
+    Digit &upper = digits[cut->digit];
+    Digit lower{upper.iterator, upper.weight, cut->extent};
+    upper.weight *= cut->extent;
+    upper.extent /= cut->extent;
+    digits.insert(digits.begin() + cut->digit + 1, lower);
+  }
+  return problem.empty();
 }
 
 bool KernelReader::readBlock(tile::BlockOp block) {
@@ -211,14 +305,12 @@ bool KernelReader::readBlock(tile::BlockOp block) {
       return block.isReduction() ? refuse("a reduction of nothing") : true;
     digits.push_back({static_cast<unsigned>(number), 1, *count});
   }
-  while (std::optional<DigitCut> cut = readBoxes(block, digits)) {
-    if (digits.size() >= mostDigits)
-      return refuse("an index with more divisions than are worth it");
-    Digit &upper = digits[cut->digit];
-    Digit lower{upper.iterator, upper.weight, cut->extent};
-    upper.weight *= cut->extent;
-    upper.extent /= cut->extent;
-    digits.insert(digits.begin() + cut->digit + 1, lower);
+  for (const Attempt &each : attempts) {
+    attempt = each;
+    problem.clear();
+    if (readDigits(block, digits))
+      break;
+    kernel.nests.resize(firstOfBlock);
   }
   if (!problem.empty())
     return false;
@@ -252,4 +344,4 @@ llvm::Expected<Kernel> readKernel(func::FuncOp kernel, const llvm::StringMap<int
   return KernelReader(symbols).read(kernel);
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

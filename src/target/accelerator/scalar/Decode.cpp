@@ -1,10 +1,10 @@
 //===- Decode.cpp - code of the scalar core as a table ---------------------===//
 
-#include "target/quoin/scalar/Decode.h"
+#include "target/accelerator/scalar/Decode.h"
 
 #include "llvm/Support/Endian.h"
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 namespace {
 enum class Format : uint8_t { R, RM, R4, I, Shift, S, B, U, J };
 
@@ -15,7 +15,7 @@ struct Pattern {
 };
 constexpr Pattern patterns[] = {
 #define SCALAR_OP(name, format, mask, match) {Op::name, Format::format, mask, match},
-#include "target/quoin/scalar/Operations.def"
+#include "target/accelerator/scalar/Operations.def"
 #undef SCALAR_OP
 };
 
@@ -70,4 +70,4 @@ std::vector<Decoded> decode(llvm::ArrayRef<uint8_t> image) {
   return code;
 }
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar

@@ -1,19 +1,19 @@
 //===- ReadKernel.h - from blocks to nests ----------------------*- C++ -*-===//
-#ifndef PERPEND_TARGET_QUOIN_COMPILE_READKERNEL_H
-#define PERPEND_TARGET_QUOIN_COMPILE_READKERNEL_H
+#ifndef PERPEND_TARGET_ACCELERATOR_READKERNEL_H
+#define PERPEND_TARGET_ACCELERATOR_READKERNEL_H
 
-#include "target/quoin/compile/Nest.h"
+#include "target/accelerator/Nest.h"
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Error.h"
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 /// A kernel of blocks that no schedule has changed, for these values of its symbols. Errors: what no nest can say; the
 /// text names the block.
 llvm::Expected<Kernel> readKernel(mlir::func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols);
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator
 
 #endif

@@ -1,12 +1,12 @@
 //===- Hart.cpp - the scalar core of one core ------------------------------===//
 
-#include "target/quoin/scalar/Hart.h"
-#include "target/quoin/scalar/FloatOperations.h"
+#include "target/accelerator/scalar/Hart.h"
+#include "target/accelerator/scalar/FloatOperations.h"
 
 #include <cstring>
 #include <limits>
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 namespace {
 constexpr uint64_t boxedSingle = 0xffffffff00000000;
 
@@ -281,7 +281,7 @@ const Hart::Handler Hart::handlers[] = {
     [](Hart &hart, const Decoded &decoded) { return hart.execute<Op::illegal>(decoded); },
 #define SCALAR_OP(name, format, mask, match)                                                                           \
   [](Hart &hart, const Decoded &decoded) { return hart.execute<Op::name>(decoded); },
-#include "target/quoin/scalar/Operations.def"
+#include "target/accelerator/scalar/Operations.def"
 #undef SCALAR_OP
 };
 
@@ -306,4 +306,4 @@ Ending Hart::call(uint64_t entry, uint64_t returnAddress, uint64_t maxInstructio
   return Ending::Returned;
 }
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar

@@ -1,11 +1,11 @@
 //===- Affine.cpp - indices over the digits of iterators ------------------===//
-#include "target/quoin/compile/Affine.h"
+#include "target/accelerator/Affine.h"
 
 #include "llvm/Support/MathExtras.h"
 
 #include <cstdlib>
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 using support::SymbolicAtom;
 using support::SymbolicAtomKind;
@@ -177,4 +177,4 @@ std::optional<Affine> AffineView::evaluate(const SymbolicInt &value,
   return sum;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

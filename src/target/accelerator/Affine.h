@@ -5,8 +5,8 @@
 // refinement says which digit to divide, or where to cut the box.
 //
 //===----------------------------------------------------------------------===//
-#ifndef PERPEND_TARGET_QUOIN_COMPILE_AFFINE_H
-#define PERPEND_TARGET_QUOIN_COMPILE_AFFINE_H
+#ifndef PERPEND_TARGET_ACCELERATOR_AFFINE_H
+#define PERPEND_TARGET_ACCELERATOR_AFFINE_H
 
 #include "support/SymbolicInt.h"
 
@@ -14,7 +14,7 @@
 #include <variant>
 #include <vector>
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 struct Digit {
   unsigned iterator = 0;
@@ -72,6 +72,6 @@ private:
   void refine(const Affine &rest, int64_t divisor);
 };
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator
 
 #endif

@@ -1,5 +1,5 @@
-//===- ScalarCode.cpp - code for the scalar core --------------------------===//
-#include "target/quoin/compile/ScalarCode.h"
+//===- LinkScalarCode.cpp - code for the scalar core --------------------------===//
+#include "target/accelerator/LinkScalarCode.h"
 
 #include "support/InternalError.h"
 #include "target/Link.h"
@@ -13,7 +13,7 @@
 
 using namespace llvm;
 
-namespace perpend::quoin {
+namespace perpend::accelerator {
 
 /// One read-only segment. Kernels keep their numbers on the stack or in buffers, and functions of numbers only read
 /// their variables, so there is no data to write.
@@ -22,8 +22,10 @@ static std::string scriptText() {
   . = {0:x};
   .text : {{ *(.text .text.*) }
   .rodata : {{ *(.rodata .rodata.* .srodata .srodata.* .data.rel.ro .data.rel.ro.* .data .data.* .sdata .sdata.* .got .got.plt) }
+  .tbss : {{ *(.tbss .tbss.*) }
   .bss : {{ *(.bss .bss.* .sbss .sbss.* COMMON) }
   ASSERT(SIZEOF(.bss) == 0, "the scalar core has no memory for variables")
+  ASSERT(SIZEOF(.tbss) <= 8, "the scalar core has one register for variables of threads")
   /DISCARD/ : {{ *(.eh_frame .comment .riscv.attributes .note*) }
 }
 )",
@@ -38,7 +40,7 @@ Expected<ScalarCode> linkScalarCode(ArrayRef<std::string> objects, ArrayRef<std:
   raw_fd_ostream(script, error) << scriptText();
   if (error)
     return createStringError("cannot write '" + script + "': " + error.message());
-  Expected<std::string> archive = target::runtimeFilePath("quoin/libperpend_scalar.a");
+  Expected<std::string> archive = target::runtimeFilePath("scalar/libperpend_scalar.a");
   if (!archive)
     return archive.takeError();
   std::vector<std::string> arguments = {
@@ -63,4 +65,4 @@ Expected<ScalarCode> linkScalarCode(ArrayRef<std::string> objects, ArrayRef<std:
   return code;
 }
 
-} // namespace perpend::quoin
+} // namespace perpend::accelerator

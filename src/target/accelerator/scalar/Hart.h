@@ -1,15 +1,15 @@
 //===- Hart.h - the scalar core of one core ---------------------*- C++ -*-===//
 
-#ifndef PERPEND_TARGET_QUOIN_SCALAR_HART_H
-#define PERPEND_TARGET_QUOIN_SCALAR_HART_H
+#ifndef PERPEND_TARGET_ACCELERATOR_SCALAR_HART_H
+#define PERPEND_TARGET_ACCELERATOR_SCALAR_HART_H
 
-#include "target/quoin/scalar/Decode.h"
+#include "target/accelerator/scalar/Decode.h"
 
 #include <array>
 #include <optional>
 #include <string>
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 
 /// What memory a hart sees.
 class Bus {
@@ -66,6 +66,6 @@ private:
   Ending ending = Ending::Returned;
 };
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar
 
 #endif

@@ -1,19 +1,19 @@
 //===- Decode.h - code of the scalar core as a table ------------*- C++ -*-===//
 
-#ifndef PERPEND_TARGET_QUOIN_SCALAR_DECODE_H
-#define PERPEND_TARGET_QUOIN_SCALAR_DECODE_H
+#ifndef PERPEND_TARGET_ACCELERATOR_SCALAR_DECODE_H
+#define PERPEND_TARGET_ACCELERATOR_SCALAR_DECODE_H
 
 #include "llvm/ADT/ArrayRef.h"
 
 #include <cstdint>
 #include <vector>
 
-namespace perpend::quoin::scalar {
+namespace perpend::accelerator::scalar {
 
 enum class Op : uint8_t {
   illegal,
 #define SCALAR_OP(name, format, mask, match) name,
-#include "target/quoin/scalar/Operations.def"
+#include "target/accelerator/scalar/Operations.def"
 #undef SCALAR_OP
 };
 
@@ -28,6 +28,6 @@ Decoded decode(uint32_t word);
 /// Each word of the image; those that are no instruction are illegal.
 std::vector<Decoded> decode(llvm::ArrayRef<uint8_t> image);
 
-} // namespace perpend::quoin::scalar
+} // namespace perpend::accelerator::scalar
 
 #endif

@@ -1,0 +1,326 @@
+//===- MainSteps.cpp - main as steps on addresses -----------------------===//
+#include "target/accelerator/MainSteps.h"
+
+#include "graph/ElementTypes.h"
+#include "graph/ErrorKind.h"
+#include "graph/Graph.h"
+#include "graph/NodeNames.h"
+#include "graph/Shapes.h"
+#include "graph/Symbols.h"
+#include "host/Arena.h"
+#include "host/Segments.h"
+#include "target/cpu/LibraryCalls.h"
+#include "tile/Attributes.h"
+#include "tile/kernel/Buffers.h"
+#include "tile/kernel/Scratch.h"
+#include "tile/kernel/Variants.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using perpend::support::SymbolicInt;
+
+namespace perpend::accelerator {
+namespace {
+
+/// Of what begins in main memory: a DMA burst, and a line of the race check.
+constexpr uint64_t alignment = 64;
+
+class Planner {
+public:
+  explicit Planner(host::EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
+  FailureOr<MainProgram> plan();
+  /// For main as code.
+  FailureOr<MainProgram> planDynamic();
+
+private:
+  LogicalResult placeMemory();
+  LogicalResult add(Operation *op);
+  LogicalResult addLaunch(host::LaunchOp launch);
+  LogicalResult addCopy(host::CopyOp copy);
+  LogicalResult addScalar(host::ScalarOp scalar);
+  LogicalResult addPlace(host::PlaceOp place);
+  LogicalResult addCall(host::CallOp call);
+  /// Errors: no function of the runtime's library that needs no operating system.
+  LogicalResult checkFunction(host::CallOp call);
+  LogicalResult unsupported(Operation *op, StringRef what);
+
+  Range take(uint64_t bytes);
+  /// Errors: it is no number.
+  FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
+  FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
+  accelerator::Value valueOf(mlir::Value place) {
+    return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place)};
+  }
+
+  host::EntryOp entry;
+  ModuleOp module;
+  MainProgram program;
+  llvm::DenseMap<mlir::Value, Spot> spots;
+};
+
+} // namespace
+
+static std::string locationOf(Operation *op) {
+  StringRef name = graph::nodeName(op);
+  return name.empty() ? op->getName().getStringRef().str() : ("node '" + name + "'").str();
+}
+
+LogicalResult Planner::unsupported(Operation *op, StringRef what) {
+  return op->emitError("a program of an accelerator cannot have ")
+         << what << graph::Hint("give symbols as numbers (--dim n=4), or compile for a processor");
+}
+
+Range Planner::take(uint64_t bytes) {
+  Range range{llvm::alignTo(program.end, alignment), bytes};
+  program.end = range.end();
+  return range;
+}
+
+FailureOr<int64_t> Planner::numberOf(Operation *op, const SymbolicInt &value) {
+  if (std::optional<int64_t> number = value.constant())
+    return *number;
+  return unsupported(op, "the size " + value.str());
+}
+
+FailureOr<uint64_t> Planner::bytesOf(Operation *op, host::PlaceType type) {
+  FailureOr<int64_t> bytes = numberOf(op, type.bytes());
+  return failed(bytes) ? FailureOr<uint64_t>(failure()) : static_cast<uint64_t>(*bytes);
+}
+
+/// Whether its values are numbers, and their sizes are known.
+static bool isFixed(host::CallOp call) {
+  return llvm::none_of(call.getOutputs().getTypes(), llvm::IsaPred<host::RoomType>) &&
+         llvm::none_of(target::tensorsOf(call),
+                       [](RankedTensorType type) { return graph::isHandle(type.getElementType()); });
+}
+
+/// Whether the order of main, or a size, depends on data.
+static bool isDynamic(host::EntryOp entry) {
+  if (!entry.symbolNames().empty())
+    return true;
+  return entry
+      .walk([](Operation *op) {
+        if (auto call = dyn_cast<host::CallOp>(op))
+          return isFixed(call) ? WalkResult::advance() : WalkResult::interrupt();
+        const bool isFixed = isa<host::EntryOp, host::LaunchOp, host::CopyOp, host::PlaceOp, host::ScalarOp,
+                                 host::ConstantOp, host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>(op);
+        return isFixed ? WalkResult::advance() : WalkResult::interrupt();
+      })
+      .wasInterrupted();
+}
+
+/// Weights, inputs and outputs, then the arena.
+LogicalResult Planner::placeMemory() {
+  program.weights = take(static_cast<uint64_t>(host::segmentBytesOf(module)));
+  for (BlockArgument argument : entry.getArguments()) {
+    const bool isInput = argument.getArgNumber() < entry.inputCount();
+    RankedTensorType tensor = entry.tensorOf(argument.getArgNumber());
+    if (graph::isHandle(tensor.getElementType()))
+      return unsupported(entry, isInput ? "an input of texts or lists" : "an output of texts or lists");
+    auto type = dyn_cast<host::PlaceType>(argument.getType());
+    if (program.dynamic && !isInput)
+      program.dynamic->ranks.push_back(static_cast<unsigned>(tensor.getRank()));
+    if (!type || (program.dynamic && !isInput && !type.bytes().isConstant())) {
+      if (!program.dynamic)
+        return unsupported(entry, "an output whose size a run decides");
+      program.dynamic->outputs.emplace_back();
+      continue;
+    }
+    FailureOr<uint64_t> bytes = bytesOf(entry, type);
+    if (failed(bytes))
+      return failure();
+    spots[argument] = {false, (isInput ? program.inputs : program.outputs).emplace_back(take(*bytes)).byte};
+    if (program.dynamic && !isInput)
+      program.dynamic->outputs.emplace_back(program.outputs.back());
+  }
+  auto sizeOf = [&](host::BufferOp buffer) -> std::optional<int64_t> {
+    return buffer.getBytes().values()[0].constant(); // one part: one core runs a kernel
+  };
+  const host::LiveRanges ranges = host::liveRangesOf(entry);
+  for (StringRef memory : host::arenaMemoriesOf(entry)) {
+    std::optional<host::Arena> arena = host::planArena(entry, memory, ranges, sizeOf);
+    if (!arena || arena->bytes < 0)
+      return unsupported(entry, "buffers whose sizes are no numbers");
+    const auto bytes = static_cast<uint64_t>(arena->bytes);
+    const bool isFar = memory == host::hostMemory;
+    const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
+    for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
+      spots[host::BufferOp(buffer).getMemory()] = {!isFar, range.byte + static_cast<uint64_t>(offset)};
+  }
+  return success();
+}
+
+LogicalResult Planner::addPlace(host::PlaceOp place) {
+  FailureOr<int64_t> offset = numberOf(place, place.getOffset().values()[0]);
+  if (failed(offset))
+    return failure();
+  Spot spot = spots.at(place.getSource());
+  spot.byte += static_cast<uint64_t>(*offset);
+  spots[place.getPlace()] = spot;
+  return success();
+}
+
+LogicalResult Planner::addScalar(host::ScalarOp scalar) {
+  FailureOr<int64_t> number = numberOf(scalar, scalar.getValue().values()[0]);
+  if (failed(number))
+    return failure();
+  Range range = take(sizeof(int64_t));
+  program.scalars.emplace_back(range, *number);
+  spots[scalar.getPlace()] = {false, range.byte};
+  return success();
+}
+
+LogicalResult Planner::addCopy(host::CopyOp copy) {
+  FailureOr<uint64_t> bytes = bytesOf(copy, copy.getSource().getType());
+  if (failed(bytes))
+    return failure();
+  accelerator::Value source = valueOf(copy.getSource()), target = valueOf(copy.getTarget());
+  if (source.spot == target.spot || *bytes == 0)
+    return success();
+  Step &step = program.steps.emplace_back();
+  step.inputs = {source};
+  step.outputs = {target};
+  step.location = locationOf(copy);
+  return success();
+}
+
+LogicalResult Planner::addLaunch(host::LaunchOp launch) {
+  Step step;
+  llvm::StringMap<int64_t> symbols;
+  auto kernel = module.lookupSymbol<func::FuncOp>(launch.getKernel());
+  for (const SymbolicInt &value : launch.getSymbols().values()) {
+    FailureOr<int64_t> number = numberOf(launch, value);
+    if (failed(number))
+      return failure();
+    step.symbols.push_back(*number);
+  }
+  func::FuncOp function = tile::functionFor(
+      kernel, [&](StringRef symbol) { return launch.symbolsOf(kernel).lookup(symbol).constant().value_or(0); });
+  step.kernel = function.getSymName().str();
+  SymbolicInt extent = function->getAttrOfType<graph::ShapeAttr>(tile::extentAttribute).values()[0];
+  FailureOr<int64_t> units = numberOf(launch, extent.substitute(launch.symbolsOf(function)));
+  if (failed(units))
+    return failure();
+  step.units = *units;
+  for (mlir::Value place : launch.getInputs())
+    step.inputs.push_back(valueOf(place));
+  for (mlir::Value place : launch.getOutputs())
+    step.outputs.push_back(valueOf(place));
+  if (tile::hasScratch(function)) {
+    if (isa<host::RoomType>(launch.getScratch().getType()))
+      return unsupported(launch, "scratch memory whose size a run decides");
+    step.scratch = spots.at(launch.getScratch());
+  }
+  step.location = locationOf(launch);
+  if (step.units)
+    program.steps.push_back(std::move(step));
+  return success();
+}
+
+LogicalResult Planner::add(Operation *op) {
+  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](host::LaunchOp launch) { return addLaunch(launch); })
+      .Case([&](host::CopyOp copy) { return addCopy(copy); })
+      .Case([&](host::PlaceOp place) { return addPlace(place); })
+      .Case([&](host::CallOp call) { return addCall(call); })
+      .Case([&](host::ScalarOp scalar) { return addScalar(scalar); })
+      .Case([&](host::ConstantOp constant) {
+        auto segment = module.lookupSymbol<host::SegmentOp>(constant.getSegment());
+        spots[constant.getPlace()] = {false, program.weights.byte + static_cast<uint64_t>(segment.getOffset())};
+        return success();
+      })
+      .Case<host::BufferOp, host::ReturnOp, host::ExpectOp, host::RequireOp>([](auto) { return success(); })
+      .Default([&](Operation *other) { return unsupported(other, other->getName().getStringRef()); });
+}
+
+constexpr llvm::StringLiteral libraryFunctions[] = {
+#define LIBRARY_FUNCTION(library, name) #library "." #name,
+#include "runtime/library/Functions.def"
+};
+
+LogicalResult Planner::checkFunction(host::CallOp call) {
+  StringRef name = call.getFunction();
+  if (llvm::is_contained(libraryFunctions, name) && name != "host.call") // which is one of this process
+    return success();
+  return call.emitError("a program of an accelerator cannot have a call of '")
+         << name << "'" << graph::Hint("compile for a processor, or compute its result outside of the model");
+}
+
+LogicalResult Planner::addCall(host::CallOp call) {
+  if (failed(checkFunction(call)))
+    return failure();
+  Step &step = program.steps.emplace_back();
+  step.call = {target::symbolOfFunction(call), graph::parametersText(call.getParameters()), {}, {}};
+  llvm::append_range(step.call->signature, target::signatureOf(call));
+  SmallVector<RankedTensorType> tensors = target::tensorsOf(call);
+  uint64_t operandBytes = 0;
+  for (RankedTensorType tensor : tensors) {
+    auto bytes = static_cast<uint64_t>(tile::elementBytes(tensor.getElementType()));
+    for (const SymbolicInt &extent : graph::shapeOf(tensor)) {
+      FailureOr<int64_t> number = numberOf(call, extent);
+      if (failed(number))
+        return failure();
+      step.call->extents.push_back(*number);
+      bytes *= static_cast<uint64_t>(*number);
+    }
+    operandBytes += bytes;
+  }
+  for (mlir::Value place : call.getInputs())
+    step.inputs.push_back(valueOf(place));
+  for (auto [place, type] : llvm::zip_equal(call.getOutputs(), ArrayRef(tensors).drop_front(step.inputs.size())))
+    step.outputs.push_back({type, spots.at(place)});
+  step.location = locationOf(call);
+  constexpr uint64_t least = uint64_t{4} << 20, copies = 16; // in other types, and of what lies between passes
+  program.heapBytes = std::max(program.heapBytes, least + copies * operandBytes);
+  return success();
+}
+
+FailureOr<MainProgram> Planner::planDynamic() {
+  for (const std::string &symbol : entry.symbolNames())
+    if (!llvm::is_contained(entry.dataSymbolNames(), symbol))
+      return unsupported(entry, "the symbol '" + symbol + "'");
+  program.dynamic.emplace();
+  WalkResult calls = entry.walk([&](host::CallOp call) {
+    if (failed(checkFunction(call)))
+      return WalkResult::interrupt();
+    program.dynamic->functions.push_back(target::symbolOfFunction(call));
+    return WalkResult::advance();
+  });
+  if (calls.wasInterrupted() || failed(placeMemory()))
+    return failure();
+  constexpr uint64_t least = uint64_t{16} << 20, copies = 8;
+  program.heapBytes = least + copies * (program.end - program.weights.end());
+  for (auto buffer : entry.getBody().getOps<host::BufferOp>())
+    program.dynamic->buffers.push_back(spots.at(buffer.getMemory()));
+  program.dynamic->symbols = entry.symbolNames().size();
+  program.dynamic->growing = entry.outputCount() + entry.roomCount();
+  return std::move(program);
+}
+
+FailureOr<MainProgram> Planner::plan() {
+  if (!module.getOps<host::StateOp>().empty())
+    return unsupported(entry, "states");
+  if (isDynamic(entry))
+    return planDynamic();
+  if (failed(placeMemory()))
+    return failure();
+  for (Operation &op : entry.getBody().front())
+    if (failed(add(&op)))
+      return failure();
+  return std::move(program);
+}
+
+uint64_t Value::bytes() const {
+  return static_cast<uint64_t>(type.getNumElements() * tile::elementBytes(type.getElementType()));
+}
+
+FailureOr<MainProgram> mainProgramOf(ModuleOp module) {
+  llvm::SmallVector<host::EntryOp, 2> entries = host::entriesOf(module);
+  if (entries.size() > 1)
+    return entries[1].emitError("a program of an accelerator has one entry, got ") << entries.size();
+  return Planner(entries.front()).plan();
+}
+
+} // namespace perpend::accelerator

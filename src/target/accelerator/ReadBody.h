@@ -1,0 +1,134 @@
+//===- ReadBody.h - the body of a block as a tree ---------------*- C++ -*-===//
+#ifndef PERPEND_TARGET_ACCELERATOR_READBODY_H
+#define PERPEND_TARGET_ACCELERATOR_READBODY_H
+
+#include "target/accelerator/Affine.h"
+#include "target/accelerator/Nest.h"
+#include "tile/ir/Tile.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <memory>
+
+namespace perpend::accelerator {
+
+/// The type of elements; None: no unit computes with it.
+DType typeOf(mlir::Type type);
+
+/// Whether it is an index, or an integer that an index may become.
+bool isCounted(mlir::Type type);
+/// Whether all values of an index are integers of a type.
+bool fits(const Affine &index, const Box &box, mlir::Type type);
+/// The comparison of integers with a sign in place of one without.
+mlir::arith::CmpIPredicate signedOf(mlir::arith::CmpIPredicate predicate);
+/// nullopt: no unit compares so.
+std::optional<Function> functionOf(mlir::arith::CmpIPredicate predicate);
+
+/// The buffer of a table with these elements (Nest.h).
+using TableOf = llvm::function_ref<unsigned(DType type, unsigned elementBytes, std::string contents)>;
+
+/// Numbers from `first` on, as they lie in memory.
+std::string bytesOfNumbers(DType type, int64_t first, int64_t count);
+/// A number as it lies in memory.
+void appendBytes(std::string &bytes, mlir::Attribute number);
+
+/// A function of one iterator that is not affine: its value for each iteration.
+struct Samples {
+  unsigned iterator = 0;
+  std::vector<mlir::Attribute> values;
+};
+
+/// An element of a buffer, over digits.
+struct ElementAt {
+  unsigned buffer = 0;
+  Affine offset;
+
+  bool operator==(const ElementAt &other) const {
+    return buffer == other.buffer && offset.base == other.offset.base && offset.terms == other.offset.terms;
+  }
+};
+
+/// What a value of the body is in one box.
+using Known = std::variant<std::monostate, unsigned /*node*/, Affine /*index*/, bool, std::shared_ptr<Samples>>;
+
+/// Reads the body of a block in one box of its iterators.
+class BodyReader {
+public:
+  /// comparesNumbers: conditions on indices that cut the box too often are computed.
+  BodyReader(AffineView view, const llvm::StringMap<int64_t> &symbols,
+             const llvm::DenseMap<mlir::Value, unsigned> &buffers, TableOf tableOf, bool comparesNumbers)
+      : view(std::move(view)), symbols(symbols), buffers(buffers), tableOf(tableOf), comparesNumbers(comparesNumbers) {}
+
+  /// False: `problem` says why; or `view.refinement` how it goes.
+  bool read(mlir::Block *body);
+
+  AffineView view;
+  std::vector<Node> nodes;
+  std::vector<ElementAt> loads; ///< of nodes that are loads, by number of node
+  struct Store {
+    unsigned value;
+    ElementAt element;
+    mlir::Type type;
+  };
+  std::vector<Store> stores;
+  std::string problem;
+
+private:
+  bool visit(mlir::Operation *op);
+  bool visitIf(mlir::Operation *op);
+  bool visitCompare(mlir::Operation *op);
+  bool compareNumbers(mlir::arith::CmpIOp compare, const Affine &difference);
+  bool visitLogic(mlir::Operation *op);
+  bool visitBothBranches(mlir::Operation *op);
+  bool visitSelect(mlir::Operation *op);
+  bool visitTangent(mlir::Operation *op);
+  bool visitCopySign(mlir::Operation *op);
+  bool visitLoad(tile::LoadOp load);
+  bool visitStore(tile::StoreOp store);
+  bool visitIndexCast(mlir::Operation *op);
+  bool visitCast(mlir::Operation *op);
+  bool visitArithmetic(mlir::Operation *op);
+  /// Of indices, and of integers that indices have become. nullopt: the result is not affine.
+  std::optional<Affine> affineResult(mlir::Operation *op);
+  /// The index as an element: a load from a table. nullopt: it has too many values.
+  std::optional<unsigned> numberOf(const Affine &index, DType type);
+  std::optional<unsigned> differenceOf(const Affine &index, DType type);
+  bool visitCompareNumbers(mlir::Operation *op);
+  bool visitConstant(mlir::Operation *op);
+  bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
+
+  /// Evaluates an operation of constants and one iterator for each iteration. False: it is none, or has none.
+  bool sample(mlir::Operation *op);
+  bool isSampled(mlir::Operation *op);
+  std::optional<std::vector<mlir::Attribute>> samplesOf(mlir::Value value, std::optional<unsigned> &iterator);
+  /// In this box. nullopt: it is not affine; `view.refinement` may cure that.
+  std::optional<Affine> affineOf(const Samples &samples);
+  /// Its truth in this box. nullopt: it has both, which `view.refinement` cures; or it is not known.
+  std::optional<bool> truthOf(mlir::Value condition);
+  /// What is known as an affine index, or is a constant.
+  std::optional<Affine> indexOf(mlir::Value value);
+  std::optional<ElementAt> elementAt(mlir::Value buffer, graph::ShapeAttr indices, mlir::ValueRange variables);
+  std::optional<unsigned> nodeOf(mlir::Value value);
+  std::optional<unsigned> elementOf(const Samples &samples, mlir::Type type);
+  unsigned addNode(Node node);
+  bool apply(mlir::Value result, Function function, DType type, llvm::ArrayRef<mlir::Value> operands);
+  void makeUnsigned(Node &node);
+  /// Whether all operands are bytes without a sign.
+  bool isOfUnsigned(mlir::Operation *op);
+  bool chooseBits(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
+  bool choose(mlir::Value result, mlir::Value condition, mlir::Value one, mlir::Value other);
+  std::optional<Affine> evaluate(const support::SymbolicInt &value, mlir::ValueRange variables);
+
+  const llvm::StringMap<int64_t> &symbols;
+  const llvm::DenseMap<mlir::Value, unsigned> &buffers;
+  TableOf tableOf;
+  bool comparesNumbers;
+  llvm::DenseMap<mlir::Value, Known> values;
+  std::vector<mlir::Type> elementTypes; ///< of nodes whose type no unit has, which can only be moved
+};
+
+} // namespace perpend::accelerator
+
+#endif
