@@ -38,29 +38,26 @@ static void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
       node.access.base += begin * node.access.strides[loop];
 }
 
-std::vector<Nest> partsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
+std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
   const Spot &place = places[nest.store.buffer];
-  int64_t best = 1, chunk = 0;
-  unsigned chosen = 0;
+  std::vector<std::vector<Nest>> divisions;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
     const int64_t step = stepOf(nest, loop, place), extent = nest.loops[loop].extent;
     if (step == 0)
       continue;
     const auto length = static_cast<int64_t>(
         llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(extent), cores), static_cast<uint64_t>(step)));
-    if (const int64_t parts = (extent + length - 1) / length; parts > best) {
-      best = parts;
-      chunk = length;
-      chosen = loop;
+    if (length >= extent)
+      continue;
+    std::vector<Nest> &parts = divisions.emplace_back();
+    for (int64_t begin = 0; begin < extent; begin += length) {
+      parts.push_back(nest);
+      cut(parts.back(), loop, begin, std::min(begin + length, extent));
     }
   }
-  std::vector<Nest> parts;
-  for (int64_t part = 0; part < best; ++part) {
-    parts.push_back(nest);
-    if (best > 1)
-      cut(parts.back(), chosen, part * chunk, std::min((part + 1) * chunk, nest.loops[chosen].extent));
-  }
-  return parts;
+  if (divisions.empty())
+    divisions.push_back({nest});
+  return divisions;
 }
 
 } // namespace perpend::quoin

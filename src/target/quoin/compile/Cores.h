@@ -6,9 +6,9 @@
 
 namespace perpend::quoin {
 
-/// Nests for at most `cores` cores, which together are this one: ranges of one of its loops, as even as possible. No
-/// two of them write to the same line of memory. places: of buffers.
-std::vector<Nest> partsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
+/// Ways to divide a nest among at most `cores` cores: nests which together are this one, ranges of one of its loops, as
+/// even as possible. No two of them write to the same line of memory. places: of buffers.
+std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
 
 } // namespace perpend::quoin
 

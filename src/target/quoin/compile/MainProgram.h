@@ -56,6 +56,7 @@ struct MainProgram {
   std::vector<std::pair<Range, int64_t>> scalars; ///< places that hold a number
   Range weights, arena, near;                     ///< near: the part of the arena that is in LLB
   uint64_t end = 0;                               ///< of all of these
+  unsigned inOrder = 0;                           ///< stretches of programs of cores in which no units overlap
 };
 
 /// Errors: a diagnostic at the operation that a list of steps cannot have.

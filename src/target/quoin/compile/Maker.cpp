@@ -87,6 +87,8 @@ std::vector<std::string> Maker::report() const {
       lines.push_back(formatv("the scalar core runs {0}: {1}", step.kernel, step.refusal));
   }
   lines.insert(lines.begin(), formatv("the units run {0} of {1} kernels", kernels - lines.size(), kernels));
+  if (main.inOrder)
+    lines.push_back(formatv("in {0} parts of the program, units wait for one another", main.inOrder));
   return lines;
 }
 

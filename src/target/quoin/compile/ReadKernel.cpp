@@ -100,7 +100,7 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
       shown.push_back(digit);
     }
   auto accessOf = [&](const ElementAt &element) {
-    Access access{element.buffer, element.offset.base, {}};
+    ElementAccess access{element.buffer, element.offset.base, {}};
     for (auto [digit, coefficient] : element.offset.terms)
       access.base += coefficient * view.box[digit].begin;
     for (unsigned digit : shown) {

@@ -34,7 +34,7 @@ static void dropUnusedNodes(Nest &nest) {
   nest.nodes = std::move(kept);
 }
 
-static void forEachAccess(Nest &nest, llvm::function_ref<void(Access &)> visit) {
+static void forEachAccess(Nest &nest, llvm::function_ref<void(ElementAccess &)> visit) {
   visit(nest.store);
   for (Node &node : nest.nodes)
     if (node.kind == Node::Load)
@@ -46,7 +46,7 @@ static bool isOneLoop(Nest &nest, unsigned outer, unsigned inner) {
   if (nest.loops[outer].isReduced != nest.loops[inner].isReduced)
     return false;
   bool isEven = true;
-  forEachAccess(nest, [&](Access &access) {
+  forEachAccess(nest, [&](ElementAccess &access) {
     isEven &= access.strides[outer] == access.strides[inner] * nest.loops[inner].extent;
   });
   return isEven;
@@ -63,7 +63,7 @@ static void joinLoops(Nest &nest) {
     }
     nest.loops[inner].extent *= nest.loops[outer].extent;
     nest.loops.erase(nest.loops.begin() + outer);
-    forEachAccess(nest, [&](Access &access) { access.strides.erase(access.strides.begin() + outer); });
+    forEachAccess(nest, [&](ElementAccess &access) { access.strides.erase(access.strides.begin() + outer); });
     inner = 0;
   }
 }
