@@ -45,6 +45,12 @@ llvm::ArrayRef<int64_t> orderOfRows(mlir::Operation *op);
 /// memory and constants unfolded.
 bool onlyWidens(mlir::Operation *op);
 
+/// Whether an operator does nothing but convert the elements of its operand to floats of more bits.
+bool extendsFloats(mlir::Operation *op);
+
+/// Whether only products read a value, directly or behind transposes and reshapes, or behind any views.
+bool isMultiplied(mlir::Value value, bool throughViews = false);
+
 /// A sum of products that an intrinsic computes in blocks: rows of its left operand times columns of the right one,
 /// which all rows share.
 bool isProduct(mlir::Operation *op);

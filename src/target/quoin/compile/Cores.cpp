@@ -10,8 +10,7 @@ namespace perpend::quoin {
 /// The unit of the race check, and of what DDR moves at once.
 constexpr int64_t lineBytes = 64;
 
-/// Iterations of a loop between which lines end; 0: the loop is no one to divide.
-static int64_t stepOf(const Nest &nest, unsigned loop, const Spot &place) {
+int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place) {
   const auto size = static_cast<int64_t>(sizeOf(nest.type));
   const int64_t stride = nest.store.strides[loop] * size;
   const auto base = static_cast<int64_t>(place.byte) + nest.store.base * size;
@@ -30,7 +29,7 @@ static int64_t stepOf(const Nest &nest, unsigned loop, const Spot &place) {
   return inner <= stride ? lineBytes / std::gcd(stride, lineBytes) : 0;
 }
 
-static void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
+void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
   nest.loops[loop].extent = end - begin;
   nest.store.base += begin * nest.store.strides[loop];
   for (Node &node : nest.nodes)
@@ -42,7 +41,7 @@ std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot
   const Spot &place = places[nest.store.buffer];
   std::vector<std::vector<Nest>> divisions;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-    const int64_t step = stepOf(nest, loop, place), extent = nest.loops[loop].extent;
+    const int64_t step = iterationsOfLines(nest, loop, place), extent = nest.loops[loop].extent;
     if (step == 0)
       continue;
     const auto length = static_cast<int64_t>(

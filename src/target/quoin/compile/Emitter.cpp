@@ -3,7 +3,9 @@
 #include "target/quoin/compile/Choices.h"
 #include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Cost.h"
+#include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Stream.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -53,6 +55,8 @@ private:
   std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
   std::vector<Nest> divide(const Nest &nest, ArrayRef<Spot> places);
   void meetIfNeeded(size_t parts);
+  void endSections(size_t parts);
+  bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
   /// No core goes on before all have done what they have been given.
   void meet();
   void callKernel(const Step &step);
@@ -174,6 +178,15 @@ std::vector<Nest> Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
   return divisions[known->second % divisions.size()];
 }
 
+/// Sections of these cores are in their streams.
+void Emitter::endSections(size_t parts) {
+  meetIfNeeded(parts);
+  for (size_t part = 0; part < parts; ++part) {
+    append_range(cores[part]->far, cores[part]->stream.farRanges());
+    cores[part]->stream.end();
+  }
+}
+
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   const std::vector<Nest> parts = divide(simplified(nest), places);
   for (auto [part, core] : zip(parts, cores)) {
@@ -181,12 +194,24 @@ std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
     if (!problem.empty())
       return nest.name + ": " + problem;
   }
-  meetIfNeeded(parts.size());
-  for (size_t part = 0; part < parts.size(); ++part) {
-    append_range(cores[part]->far, cores[part]->stream.farRanges());
-    cores[part]->stream.end();
-  }
+  endSections(parts.size());
   return "";
+}
+
+/// False: the kernel is no chain, or its rows are too long.
+bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
+  const std::optional<RowChain> chain = rowChainOf(kernel);
+  if (!chain)
+    return false;
+  const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(cores.size()));
+  const auto *parts = &divisions.front();
+  for (const std::vector<RowChain> &division : divisions)
+    parts = division.size() > parts->size() ? &division : parts;
+  for (auto [part, core] : zip(*parts, cores))
+    if (!emitRowChain(part, places, program.config, core->stream, static_cast<unsigned>(parts->size())).empty())
+      return false;
+  endSections(parts->size());
+  return true;
 }
 
 std::string Emitter::emitNests(const Step &step) {
@@ -204,15 +229,21 @@ std::string Emitter::emitNests(const Step &step) {
     places.push_back({Space::DDR, next});
     next += bytesOf(buffer);
   }
+  if (emitRows(*step.nests, places))
+    return "";
   std::string problem;
-  for (const Nest &nest : step.nests->nests)
-    if (problem = emitNest(nest, places); !problem.empty())
-      break;
-  if (!problem.empty())
+  for (const std::vector<Nest> &nests : {withEpilogues(*step.nests), step.nests->nests}) {
+    problem.clear();
+    for (const Nest &nest : nests)
+      if (problem = emitNest(nest, places); !problem.empty())
+        break;
+    if (problem.empty())
+      return "";
     for (auto [core, state] : zip_equal(cores, before)) {
       core->stream.restore(state.first);
-      core->far = std::move(state.second);
+      core->far = state.second;
     }
+  }
   return problem;
 }
 

@@ -25,6 +25,9 @@ namespace perpend::quoin {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+/// A line of rows is in one tile.
+constexpr int64_t mostLine = 512;
+
 /// The load behind conversions to wider numbers.
 static const Node *loadBehind(const Nest &nest, unsigned number) {
   const Node *node = &nest.nodes[number];
@@ -58,6 +61,32 @@ int MatrixNest::longest(llvm::function_ref<bool(unsigned)> isWanted) const {
   return best;
 }
 
+/// Whether rows along `outer` go on where those along `inner` end, in all but the left operand.
+bool MatrixNest::isEven(unsigned outer, unsigned inner) {
+  bool isEven = true;
+  forEachAccess([&](ElementAccess &access) {
+    isEven &= &access == &left.access || access.strides[outer] == nest.loops[inner].extent * access.strides[inner];
+  });
+  return isEven;
+}
+
+/// Lines of rows, as those of an image, that only the left operand has apart from one another: two loops make more rows
+/// than one.
+void MatrixNest::findRowLoop() {
+  auto isOfLeft = [&](unsigned loop) {
+    return !nest.loops[loop].isReduced && changes(false, loop) && !changes(true, loop);
+  };
+  for (unsigned inner = 0; isAlongSum(false) && inner < nest.loops.size(); ++inner)
+    for (unsigned outer = 0; outer < nest.loops.size(); ++outer) {
+      const int64_t line = nest.loops[inner].extent;
+      if (inner == outer || !isOfLeft(inner) || !isOfLeft(outer) || line > mostLine || !isEven(outer, inner) ||
+          line * nest.loops[outer].extent <= extentOf(M))
+        continue;
+      axes[M] = static_cast<int>(inner);
+      rowLoop = outer;
+    }
+}
+
 bool MatrixNest::assignLoops() {
   auto isIn = [&](const Factor &factor, unsigned loop) { return factor.access.strides[loop] != 0; };
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
@@ -88,9 +117,13 @@ bool MatrixNest::assignLoops() {
   axes[K] = longest(isGood);
   if (axes[K] < 0)
     return refuse("operands that lie in rows along no loop");
-  for (const ElementAccess *access : {&left.access, &right.access, &nest.store})
-    if (llvm::any_of(access->strides, [](int64_t stride) { return stride < 0; }))
-      return refuse("an operand that is read backwards");
+  findRowLoop();
+  bool isBackwards = false;
+  forEachAccess([&](ElementAccess &access) {
+    isBackwards |= llvm::any_of(access.strides, [](int64_t stride) { return stride < 0; });
+  });
+  if (isBackwards)
+    return refuse("an operand that is read backwards");
   return true;
 }
 
@@ -128,12 +161,11 @@ void MatrixNest::orderLoops() {
     if (!isTiled[axis])
       continue;
     nest.loops.push_back({extentOf(axis) / tile[axis], false});
-    for (ElementAccess *access : {&left.access, &right.access, &nest.store})
-      access->strides.push_back(strideOf(*access, axis) * tile[axis]);
+    forEachAccess([&](ElementAccess &access) { access.strides.push_back(distanceOf(access, axis, tile[axis])); });
   }
   SmallVector<unsigned, 8> own[2];
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-    if (llvm::is_contained(axes, static_cast<int>(loop)))
+    if (!isAround(loop))
       continue;
     if (nest.loops[loop].isReduced)
       sums.push_back(loop);
@@ -218,8 +250,15 @@ bool MatrixNest::emitLoad(bool isRight, int64_t k, const Operand &from, const Op
   load.extent = {static_cast<uint32_t>(row), static_cast<uint32_t>(rows), 0};
   load.src(0) = from;
   load.dst() = to;
-  load.stride1[Src0] = static_cast<uint32_t>(std::max<int64_t>(strideOf(factor(isRight).access, isAlong ? own : K), 0));
+  load.stride1[Src0] = static_cast<uint32_t>(strideOf(factor(isRight).access, isAlong ? own : K));
   load.stride1[Dst] = static_cast<uint32_t>(row);
+  if (!isRight && rowLoop) {
+    load.opcode = Opcode::ld_3d;
+    load.extent = {static_cast<uint32_t>(row), static_cast<uint32_t>(lineOf(M)),
+                   static_cast<uint32_t>(rows / lineOf(M))};
+    load.stride2[Src0] = static_cast<uint32_t>(left.access.strides[*rowLoop]);
+    load.stride2[Dst] = static_cast<uint32_t>(row * lineOf(M));
+  }
   return add(std::move(load));
 }
 
@@ -348,21 +387,11 @@ bool MatrixNest::emitSum(const Operand &from, uint32_t rowDistance) {
 }
 
 bool MatrixNest::emitResult() {
-  std::optional<Operand> from = stream.at(room(MatrixRooms::Accumulators)),
-                         result = stream.at(room(MatrixRooms::Result)), to = farOperand(nest.store, nest.type, 0);
-  if (!from || !result || !to)
+  std::optional<Operand> result = stream.at(room(MatrixRooms::Result)), to = farOperand(nest.store, nest.type, 0);
+  if (!result || !to)
     return refuseAddresses();
   const auto columns = static_cast<uint32_t>(tile[N]), rows = static_cast<uint32_t>(tile[M]);
-  Instruction drain;
-  drain.opcode = Opcode::drain;
-  drain.dstType = nest.type;
-  drain.src0Type = sumType();
-  drain.mode = Operands::Scalar;
-  drain.extent = {columns, rows, 0};
-  drain.dst() = *result;
-  drain.src(0) = *from;
-  drain.stride1[Dst] = columns;
-  if (!add(std::move(drain)))
+  if (!emitDrain())
     return false;
   const auto rowDistance = static_cast<uint32_t>(axes[M] < 0 ? tile[N] : strideOf(nest.store, M));
   if (nest.continues && !emitSum(*to, rowDistance))
@@ -396,8 +425,7 @@ bool MatrixNest::emitSums() {
   if (whole > 1) {
     const auto pieces = static_cast<unsigned>(nest.loops.size());
     nest.loops.push_back({whole, true});
-    for (ElementAccess *access : {&left.access, &right.access, &nest.store})
-      access->strides.push_back(strideOf(*access, K) * tile[K]);
+    forEachAccess([&](ElementAccess &access) { access.strides.push_back(strideOf(access, K) * tile[K]); });
     loopNumbers.push_back(static_cast<unsigned>(outer.size()));
     outer.push_back(pieces);
     stream.openLoop(static_cast<uint64_t>(whole));
@@ -422,6 +450,8 @@ bool MatrixNest::emitLoops() {
   loopNumbers.assign(nest.loops.size(), std::nullopt);
   for (auto [number, loop] : llvm::enumerate(outer))
     loopNumbers[loop] = static_cast<unsigned>(number);
+  if (!emitNumbers())
+    return false;
   for (unsigned level = 0; level <= spatial.size(); ++level) {
     if (level) {
       stream.openLoop(static_cast<uint64_t>(nest.loops[spatial[level - 1]].extent));
@@ -430,6 +460,8 @@ bool MatrixNest::emitLoops() {
     for (bool isRight : {false, true})
       if (tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && !emitHeld(isRight))
         return false;
+    if (!emitOperands(level))
+      return false;
   }
   if (!emitSums())
     return false;
@@ -453,9 +485,11 @@ bool MatrixNest::emitParts(Axis axis, MatrixRooms &shared) {
   auto part = [&](int64_t begin, int64_t length) {
     MatrixNest copy(*this);
     if (axes[axis] >= 0) {
-      copy.nest.loops[axes[axis]].extent = length;
-      for (ElementAccess *access : {&copy.left.access, &copy.right.access, &copy.nest.store})
-        access->base += begin * access->strides[axes[axis]];
+      if (axis == M && rowLoop)
+        copy.nest.loops[*rowLoop].extent = length / lineOf(M);
+      else
+        copy.nest.loops[axes[axis]].extent = length;
+      copy.forEachAccess([&](ElementAccess &access) { access.base += distanceOf(access, axis, begin); });
     }
     copy.tile[axis] = std::min(tile[axis], length);
     return (axis == M ? copy.emitParts(N, shared) : copy.emitWhole(shared)) || refuse(copy.problem);

@@ -5,7 +5,10 @@
 #include "target/quoin/compile/Nest.h"
 #include "target/quoin/compile/Stream.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
+
+#include <map>
 
 namespace perpend::quoin {
 
@@ -39,8 +42,9 @@ struct Tiling {
 
 /// The rooms and turns of all parts of a nest.
 struct MatrixRooms {
-  enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, numRoles };
+  enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, Drained, numRoles };
   std::array<std::optional<unsigned>, numRoles> rooms;
+  std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
   std::optional<unsigned> pieceTurn;
 };
@@ -58,6 +62,8 @@ private:
   bool findFactors();
   bool assignLoops();
   bool chooseTiles();
+  bool isEven(unsigned outer, unsigned inner);
+  void findRowLoop();
   int longest(llvm::function_ref<bool(unsigned)> isWanted) const;
   bool emitTiling(const Tiling &wanted);
   bool emitParts(Axis axis, MatrixRooms &shared);
@@ -72,13 +78,48 @@ private:
   bool emitFeed(bool isRight, int64_t base, int64_t k);
   bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to);
   bool emitResult();
+
+  // What is done to each result (MatrixResult.cpp).
+  struct Tile { ///< of a value in L1: 0 strides repeat
+    unsigned room = 0;
+    DType type = DType::None;
+    uint32_t inner = 1, pitch = 0;
+  };
+  /// What `drain` does besides.
+  struct Drain {
+    unsigned node = 0;                   ///< whose value it leaves
+    llvm::SmallVector<unsigned, 3> done; ///< nodes that it computes
+    std::optional<unsigned> bias;
+    Activation activation = Activation::None;
+  };
+  Drain drainOf() const;
+  bool isBias(const Node &node) const;
+  bool emitOperands(unsigned level);
+  bool emitOperand(unsigned number, unsigned level);
+  bool emitNumbers();
+  bool emitDrain();
+  bool emitAfter(unsigned number);
+  bool setTile(Instruction &instruction, unsigned operand, const Tile &tile);
+  std::optional<unsigned> roomAfter(unsigned node, uint64_t bytes, unsigned slots, unsigned level);
+  unsigned levelOf(const ElementAccess &access) const;
+  void forEachAccess(llvm::function_ref<void(ElementAccess &)> visit);
   bool emitSum(const Operand &from, uint32_t rowDistance);
   void closeLoops(unsigned level);
   bool add(Instruction instruction);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
   bool refuseAddresses() { return refuse("more addresses than there are generators"); }
 
-  int64_t extentOf(Axis axis) const { return axes[axis] < 0 ? 1 : nest.loops[axes[axis]].extent; }
+  int64_t extentOf(Axis axis) const {
+    return (axes[axis] < 0 ? 1 : nest.loops[axes[axis]].extent) *
+           (axis == M && rowLoop ? nest.loops[*rowLoop].extent : 1);
+  }
+  /// Elements from the first one of an axis to another one, which is a multiple of its lines.
+  int64_t distanceOf(const ElementAccess &access, Axis axis, int64_t begin) const {
+    return axis == M && rowLoop ? begin / lineOf(M) * access.strides[*rowLoop] : begin * strideOf(access, axis);
+  }
+  /// Iterations of the axis that are cut only as a whole.
+  int64_t lineOf(Axis axis) const { return axis == M && rowLoop ? nest.loops[axes[M]].extent : 1; }
+  bool isAround(unsigned loop) const { return !llvm::is_contained(axes, static_cast<int>(loop)) && loop != rowLoop; }
   int64_t strideOf(const ElementAccess &access, Axis axis) const {
     return axes[axis] < 0 ? 0 : access.strides[axes[axis]];
   }
@@ -103,6 +144,7 @@ private:
   Choices &choices;
   Factor left, right;
   std::array<int, numAxes> axes = {-1, -1, -1};
+  std::optional<unsigned> rowLoop; ///< around the one of the rows, whose lines follow on one another in the result
   Tiling tiling;
   std::array<bool, numAxes> isTiled = {false, false, false};
   AxisExtents tile = {1, 1, 1}; ///< of this part
@@ -111,6 +153,8 @@ private:
   llvm::SmallVector<unsigned, 8> spatial, sums; ///< loops around the product, and those of the sum
   llvm::SmallVector<unsigned, 8> outer;         ///< those that are open
   std::array<unsigned, 2> holdLevel = {0, 0};   ///< spatial loops around the loads of a held factor
+  std::map<unsigned, Tile> tiles;               ///< of nodes behind the sum
+  std::vector<unsigned> usersLeft;              ///< of them
   std::string problem;
 };
 

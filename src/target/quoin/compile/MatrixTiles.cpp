@@ -23,14 +23,15 @@ int64_t fractalBytesOf(int64_t rows, int64_t k, unsigned size) {
   return ceilOf(rows, lanes) * ceilOf(k * size, 32) * int64_t{fractalBytes};
 }
 
-/// The whole extent, and equal parts of it, as multiples of 16.
-std::vector<int64_t> lengthsOf(int64_t extent, int64_t most) {
+/// The whole extent, and equal parts of it, as multiples of 16, or of lines.
+std::vector<int64_t> lengthsOf(int64_t extent, int64_t most, int64_t line) {
+  const int64_t step = line == 1 ? lanes : line;
   std::vector<int64_t> lengths;
   for (int64_t parts = ceilOf(extent, most);; ++parts) {
-    const int64_t length = parts == 1 ? extent : std::min(extent, upTo(ceilOf(extent, parts), lanes));
+    const int64_t length = parts == 1 ? extent : std::min(extent, upTo(ceilOf(extent, parts), step));
     if (length <= most && (lengths.empty() || length < lengths.back()))
       lengths.push_back(length);
-    if (length <= lanes)
+    if (length <= step)
       return lengths;
   }
 }
@@ -57,6 +58,7 @@ public:
   unsigned size = 4, resultSize = 4; ///< bytes of elements
   Space resultSpace = Space::DDR;
   bool continues = false;
+  unsigned operandsAfter = 0, nodesAfter = 0; ///< of nodes behind the sum: whole tiles that are loaded; instructions
 
   bool fits(const Tiling &tiling) const;
   double cost(const Tiling &tiling) const;
@@ -95,7 +97,8 @@ bool Formula::fits(const Tiling &tiling) const {
   for (bool isRight : {false, true})
     if (tiling.hold[isRight] != Hold::Pieces && (sides[isRight].isAlongSum ? sum > mostRow : sum > mostRows))
       return false;
-  const double result = double(upTo(m * n * resultSize, 64)) * 2 * (continues ? 2 : 1);
+  const double result = double(upTo(m * n * resultSize, 64)) * 2 * (continues ? 2 : 1) +
+                        double(upTo(m * n * 4, 64)) * (2 * operandsAfter + std::min(nodesAfter, 3u));
   return roomBytes(tiling, false) + roomBytes(tiling, true) + result <= double(config.l1Bytes);
 }
 
@@ -131,10 +134,10 @@ double Formula::cost(const Tiling &tiling) const {
     feeds += 6 + double(fractalBytesOf(int64_t(own), k, size)) / side.feedRate;
   }
   const double product = 8 + double(ceilOf(m, lanes) * ceilOf(n, lanes)) * double(ceilOf(k, int64_t(step)));
-  const double drain = 6 + double(m * ceilOf(n * 4, 128)) * (continues ? 2 : 1);
+  const double drain = (6 + double(m * ceilOf(n * 4, 128))) * (1 + continues + nodesAfter);
   const double store = transfer(resultSpace, double(m), double(n), resultSize);
   far += resultSpace == Space::DDR ? tiles * double(m * n * resultSize) * (continues ? 2 : 1) : 0;
-  loads += continues ? tiles * store : 0;
+  loads += tiles * store * (operandsAfter + continues);
   const double products = tiles * counts.sums * pieces * product, drains = tiles * drain;
   feeds *= tiles * counts.sums * pieces;
   const double most = std::max({loads, feeds, products, drains, tiles * store, far * sharers / config.ddrBytesPerCycle,
@@ -148,7 +151,7 @@ double Formula::cost(const Tiling &tiling) const {
 std::vector<Tiling> MatrixNest::tilings() const {
   Counts counts;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-    if (llvm::is_contained(axes, static_cast<int>(loop)))
+    if (!isAround(loop))
       continue;
     const bool isLeft = changes(false, loop), isRight = changes(true, loop);
     double &count = nest.loops[loop].isReduced ? counts.sums : isLeft && isRight ? counts.both : counts.own[isRight];
@@ -165,6 +168,12 @@ std::vector<Tiling> MatrixNest::tilings() const {
   formula.resultSize = sizeOf(nest.type);
   formula.resultSpace = places[nest.store.buffer].space;
   formula.continues = nest.continues;
+  const Drain drain = drainOf();
+  for (unsigned number = nest.sum.value_or(0); nest.sum && number < nest.nodes.size(); ++number) {
+    const Node &node = nest.nodes[number];
+    formula.nodesAfter += node.kind == Node::Apply && !llvm::is_contained(drain.done, number);
+    formula.operandsAfter += node.kind == Node::Load && strideOf(node.access, N) && strideOf(node.access, M);
+  }
 
   constexpr size_t most = 4;
   std::vector<std::pair<double, Tiling>> best;
@@ -179,8 +188,8 @@ std::vector<Tiling> MatrixNest::tilings() const {
     best.resize(std::min(best.size(), most));
   };
   const int64_t step = 32 / formula.size;
-  for (int64_t m : lengthsOf(extentOf(M), mostExtents[M]))
-    for (int64_t n : lengthsOf(extentOf(N), mostExtents[N]))
+  for (int64_t m : lengthsOf(extentOf(M), mostExtents[M], lineOf(M)))
+    for (int64_t n : lengthsOf(extentOf(N), mostExtents[N], 1))
       for (unsigned feedSlots : {2u, 1u}) {
         const int64_t steps = std::min(int64_t(config.l0aBytes) / (ceilOf(m, lanes) * fractalBytes * feedSlots),
                                        int64_t(config.l0bBytes) / (ceilOf(n, lanes) * fractalBytes * feedSlots));

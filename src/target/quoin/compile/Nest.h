@@ -43,7 +43,7 @@ struct ElementAccess {
 };
 
 struct Node {
-  enum Kind { Load, Number, Apply } kind = Number;
+  enum Kind { Load, Number, Apply, Sum } kind = Number;
   DType type = DType::None;
   ElementAccess access;                    ///< of a load
   double number = 0;                       ///< of a number
@@ -57,17 +57,23 @@ struct NestLoop {
   bool isReduced = false;
 };
 
+/// A reduction may go on: nodes from `sum` on, a node of that kind, are applied to each of its results.
 struct Nest {
   std::string name;
   std::vector<NestLoop> loops; ///< the outermost first; none of one iteration
   std::vector<Node> nodes;     ///< operands before their users
-  unsigned value = 0;          ///< what is stored
+  unsigned value = 0;          ///< what is stored, or combined
+  std::optional<unsigned> sum;
+  unsigned result = 0; ///< if there is a sum: what is stored
   ElementAccess store;
   /// Of a reduction: the element becomes combine(element, value), from `initial` on.
   std::optional<Opcode> combine;
   double initial = 0;
   bool continues = false;   ///< from the element as it is on, in place of `initial`
-  DType type = DType::None; ///< of the result
+  DType type = DType::None; ///< of what is stored
+
+  bool isAfterSum(unsigned node) const { return sum && node >= *sum; }
+  unsigned stored() const { return sum ? result : value; }
 };
 
 struct Kernel {

@@ -8,6 +8,8 @@ namespace perpend::quoin {
 static void dropUnusedNodes(Nest &nest) {
   std::vector<bool> isUsed(nest.nodes.size());
   isUsed[nest.value] = true;
+  if (nest.sum)
+    isUsed[*nest.sum] = isUsed[nest.result] = true;
   for (size_t number = nest.nodes.size(); number-- > 0;)
     if (isUsed[number])
       for (unsigned operand : nest.nodes[number].operands)
@@ -23,7 +25,10 @@ static void dropUnusedNodes(Nest &nest) {
       return node.kind == Node::Load && other.kind == Node::Load && node.access == other.access &&
              node.type == other.type;
     };
-    if (auto same = llvm::find_if(kept, isSame); same != kept.end()) {
+    // Nodes of a sum and those behind it are not shared.
+    const size_t first = nest.isAfterSum(static_cast<unsigned>(number)) ? places[*nest.sum] : 0;
+    if (auto same = std::find_if(kept.begin() + static_cast<ptrdiff_t>(first), kept.end(), isSame);
+        same != kept.end()) {
       places[number] = static_cast<unsigned>(same - kept.begin());
       continue;
     }
@@ -31,6 +36,10 @@ static void dropUnusedNodes(Nest &nest) {
     kept.push_back(node);
   }
   nest.value = places[nest.value];
+  if (nest.sum) {
+    nest.sum = places[*nest.sum];
+    nest.result = places[nest.result];
+  }
   nest.nodes = std::move(kept);
 }
 
@@ -68,8 +77,65 @@ static void joinLoops(Nest &nest) {
   }
 }
 
-Nest simplified(Nest nest) {
+static bool isConversion(const Nest &nest, const Node &node) {
+  return node.kind == Node::Apply && node.opcode == Opcode::cvt && isFloat(node.type) &&
+         isFloat(nest.nodes[node.operands[0]].type);
+}
+
+static std::vector<unsigned> usersOf(const Nest &nest) {
+  std::vector<unsigned> users(nest.nodes.size());
+  ++users[nest.value];
+  if (nest.sum)
+    ++users[nest.result];
+  for (const Node &node : nest.nodes)
+    for (unsigned operand : node.operands)
+      ++users[operand];
+  return users;
+}
+
+/// Whether the result may be rounded where it is computed.
+static bool mayNarrow(const Node &node, DType type) {
+  return node.kind == Node::Apply && node.opcode != Opcode::cvt && isFloat(node.type) && node.operands.size() <= 2 &&
+         sizeOf(type) < sizeOf(node.type);
+}
+
+/// The vector unit reads and writes floats of any bits, and computes in f32: an operand that was widened is read as it
+/// was, and a result that is narrowed is written so.
+static void foldConversions(Nest &nest) {
+  const std::vector<unsigned> users = usersOf(nest);
+  std::vector<unsigned> places(nest.nodes.size()); // what stands for a node
+  for (unsigned number = 0; number < nest.nodes.size(); ++number) {
+    Node &node = nest.nodes[number];
+    places[number] = number;
+    for (unsigned &operand : node.operands)
+      operand = places[operand];
+    if (isConversion(nest, node)) {
+      Node &narrowed = nest.nodes[node.operands[0]];
+      if (users[node.operands[0]] == 1 && mayNarrow(narrowed, node.type)) {
+        narrowed.type = node.type;
+        places[number] = node.operands[0];
+      }
+    } else if (node.kind == Node::Apply && node.operands.size() <= 2) {
+      for (unsigned &operand : node.operands) {
+        const Node &widened = nest.nodes[operand];
+        if (isConversion(nest, widened) && sizeOf(nest.nodes[widened.operands[0]].type) < sizeOf(widened.type))
+          operand = widened.operands[0];
+      }
+    }
+  }
+  nest.value = places[nest.value];
+  if (nest.sum)
+    nest.result = places[nest.result];
+}
+
+Nest withFewerNodes(Nest nest) {
+  foldConversions(nest);
   dropUnusedNodes(nest);
+  return nest;
+}
+
+Nest simplified(Nest nest) {
+  nest = withFewerNodes(std::move(nest));
   joinLoops(nest);
   return nest;
 }

@@ -21,6 +21,9 @@ namespace perpend::quoin {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
+/// The level of nodes that are behind a sum.
+constexpr unsigned notInLevels = ~0u;
+
 unsigned VectorNest::turnOf(unsigned level) {
   if (level == 0)
     return 0;
@@ -44,10 +47,15 @@ bool VectorNest::findRoom(Place &place, Role role, unsigned number, int64_t elem
   return true;
 }
 
-bool VectorNest::findPlace(Place &place, Role role, unsigned number, DType type, const Extents &extents,
-                           unsigned level) {
-  place.strides = {1, extents[0], extents[0] * extents[1]};
-  return findRoom(place, role, number, extents[0] * extents[1] * extents[2], type, level);
+Extents VectorNest::denseStrides(bool isResult) const {
+  const Extents shape = extents(isResult);
+  return isResult && isReducing() ? Extents{0, 1, shape[0]} : Extents{1, shape[0], shape[0] * shape[1]};
+}
+
+bool VectorNest::findPlace(Place &place, Role role, unsigned number, DType type, unsigned level, bool isResult) {
+  const Extents shape = extents(isResult);
+  place.strides = denseStrides(isResult);
+  return findRoom(place, role, number, shape[0] * shape[1] * shape[2], type, level);
 }
 
 std::optional<Operand> VectorNest::farOperand(const ElementAccess &access, DType type) {
@@ -77,14 +85,15 @@ static void setTransfer(Instruction &instruction, DType type, const Extents &ext
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
 
-bool VectorNest::setPlace(Instruction &instruction, unsigned operand, const Place &place) {
+bool VectorNest::setPlace(Instruction &instruction, unsigned operand, const Place &place, bool isResult) {
   std::optional<Operand> at = stream.at(place.room);
   if (!at)
     return refuse("more addresses than there are generators");
+  const bool rotates = isResult && isReducing();
   instruction.operands[operand] = *at;
-  instruction.inner[operand] = static_cast<uint32_t>(place.strides[0]);
-  instruction.stride1[operand] = static_cast<uint32_t>(place.strides[1]);
-  instruction.stride2[operand] = static_cast<uint32_t>(place.strides[2]);
+  instruction.inner[operand] = static_cast<uint32_t>(place.strides[rotates ? 1 : 0]);
+  instruction.stride1[operand] = static_cast<uint32_t>(place.strides[rotates ? 2 : 1]);
+  instruction.stride2[operand] = static_cast<uint32_t>(rotates ? 0 : place.strides[2]);
   return true;
 }
 
@@ -118,34 +127,37 @@ static void setExtents(Instruction &instruction, const Extents &extents) {
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
 
-/// An immediate of floats is an f32, any other an i32.
-static void setNumber(Instruction &instruction, DType type, double value) {
+void setNumber(Instruction &instruction, DType type, double value) {
   if (isFloat(type))
     instruction.setImm(0, static_cast<float>(value));
   else
     instruction.imm[0] = static_cast<uint32_t>(static_cast<int64_t>(value));
 }
 
-bool VectorNest::emitFill(const Place &place, DType type, double value, const Extents &extents) {
-  if (type == DType::Pred8)
-    return refuse("a truth that does not change");
+Instruction fillWith(DType type, double value) {
   Instruction fill;
   fill.opcode = Opcode::iota;
   fill.dstType = type;
-  if (!setPlace(fill, Dst, place))
-    return false;
-  setExtents(fill, extents);
   setNumber(fill, type, value);
   if (isFloat(type))
     fill.setImm(1, -0.0f); // which leaves a first value of -0 as it is
+  return fill;
+}
+
+bool VectorNest::emitFill(const Place &place, DType type, double value, const Extents &extents, bool isResult) {
+  if (type == DType::Pred8)
+    return refuse("a truth that does not change");
+  Instruction fill = fillWith(type, value);
+  if (!setPlace(fill, Dst, place, isResult))
+    return false;
+  setExtents(fill, extents);
   return add(std::move(fill));
 }
 
 /// Of a node that has been emitted.
 Place VectorNest::placeOf(unsigned number) { return nodePlaces[number].value_or(Place()); }
 
-/// Of two that may be swapped, a number comes last, where it may be an operand mode.
-static SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node) {
+SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node) {
   SmallVector<unsigned, 3> operands(node.kind == Node::Apply ? node.operands : SmallVector<unsigned, 3>());
   const bool swaps = llvm::is_contained({Opcode::add, Opcode::mul, Opcode::max, Opcode::min}, node.opcode);
   if (operands.size() == 2 && swaps && nest.nodes[operands[0]].kind == Node::Number)
@@ -155,6 +167,7 @@ static SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node) {
 
 bool VectorNest::emitNode(unsigned number) {
   const Node &node = nest.nodes[number];
+  const bool isResult = nest.isAfterSum(number);
   Instruction apply;
   apply.opcode = node.opcode;
   apply.dstType = node.type;
@@ -173,16 +186,25 @@ bool VectorNest::emitNode(unsigned number) {
     }
     if (index == 1)
       apply.src1Type = type;
-    if (!setPlace(apply, Src0 + index, placeOf(operand)))
+    if (!setPlace(apply, Src0 + index, placeOf(operand), isResult))
       return false;
   }
   Place result;
-  if (!findPlace(result, Computed, number, node.type, extents(), isStored(number) ? spatial : 0) ||
-      !setPlace(apply, Dst, result))
+  if (!findPlace(result, Computed, number, node.type, isStored(number) ? spatial : 0, isResult) ||
+      !setPlace(apply, Dst, result, isResult))
     return false;
   nodePlaces[number] = result;
-  setExtents(apply, extents());
+  setExtents(apply, extents(isResult));
   return add(std::move(apply));
+}
+
+/// What is done to each result of the reduction.
+bool VectorNest::emitAfterSum() {
+  nodePlaces[*nest.sum] = sums;
+  for (unsigned number = *nest.sum; number < nest.nodes.size(); ++number)
+    if (nest.nodes[number].kind == Node::Apply && !emitNode(number))
+      return false;
+  return true;
 }
 
 /// Numbers that are no operand modes of their users become one element each.
@@ -202,23 +224,20 @@ bool VectorNest::emitNumbers() {
 }
 
 /// The sums as they are, which have the type of what is stored.
-bool VectorNest::emitReload(const Extents &shape) {
+bool VectorNest::emitReload() {
   if (nest.type != nest.nodes[nest.value].type)
     return refuse("sums that go on in another type");
-  Instruction load;
-  Extents stored = shape, from = {1, 0, 0};
-  for (unsigned dim = 0; dim < boxRank; ++dim)
-    from[dim] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
-  if (isReducing()) {
-    stored = {shape[1], shape[2], 1};
-    from = {from[1], from[2], 0};
-  }
+  const Extents stored = extents(/*isResult=*/true);
+  Extents from = {0, 0, 0};
+  for (unsigned dim = isReducing() ? 1 : 0; dim < boxRank; ++dim)
+    from[dim - (isReducing() ? 1 : 0)] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
   if (stored[0] > 1 && from[0] != 1)
     return refuse("sums that go on, and lie apart");
-  setTransfer(load, nest.type, stored, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
   std::optional<Operand> to = stream.at(sums.room);
   if (!to)
     return refuse("more addresses than there are generators");
+  Instruction load;
+  setTransfer(load, nest.type, stored, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
   load.dst() = *to;
   load.src(0) = *farStore;
   if (stored[1] > 1 || stored[2] > 1) {
@@ -236,7 +255,6 @@ bool VectorNest::emitReload(const Extents &shape) {
 bool VectorNest::emitReduction() {
   const DType type = nest.nodes[nest.value].type;
   Place value = placeOf(nest.value);
-  Extents shape = extents();
   if (isReducing()) {
     Instruction reduce;
     reduce.opcode = *nest.combine == Opcode::add   ? Opcode::rsum
@@ -244,10 +262,9 @@ bool VectorNest::emitReduction() {
                     : *nest.combine == Opcode::max ? Opcode::rmax
                                                    : Opcode::rmin;
     reduce.dstType = reduce.src0Type = type;
-    setExtents(reduce, shape);
-    shape[0] = 1;
+    setExtents(reduce, extents());
     Place partial;
-    if (!setPlace(reduce, Src0, value) || !findPlace(partial, Partial, 0, type, shape, 0) ||
+    if (!setPlace(reduce, Src0, value) || !findPlace(partial, Partial, 0, type, 0, /*isResult=*/true) ||
         !setPlace(reduce, Dst, partial))
       return false;
     value = partial;
@@ -258,49 +275,46 @@ bool VectorNest::emitReduction() {
   Instruction combine;
   combine.opcode = *nest.combine;
   combine.dstType = combine.src0Type = combine.src1Type = type;
-  if (!setPlace(combine, Dst, sums) || !setPlace(combine, Src0, sums) || !setPlace(combine, Src1, value))
+  if (!setPlace(combine, Dst, sums, true) || !setPlace(combine, Src0, sums, true) ||
+      !setPlace(combine, Src1, value, true))
     return false;
-  setExtents(combine, shape);
+  setExtents(combine, extents(/*isResult=*/true));
   return add(std::move(combine));
 }
 
 bool VectorNest::emitStore() {
-  Place value = nest.combine ? sums : placeOf(nest.value);
-  const DType from = nest.nodes[nest.value].type;
-  Extents shape = extents();
-  if (isReducing())
-    shape[0] = 1;
-  const Extents dense = {1, shape[0], shape[0] * shape[1]};
-  auto differs = [&](unsigned dim) { return shape[dim] > 1 && value.strides[dim] != dense[dim]; };
-  Place compact = value;
-  if (nest.nodes[nest.value].kind == Node::Number) {
-    if (!findPlace(compact, Stored, 0, nest.type, shape, spatial) ||
-        !emitFill(compact, nest.type, nest.nodes[nest.value].number, shape))
-      return false;
-  } else if (from != nest.type || differs(0) || differs(1) || differs(2)) {
-    Instruction move;
-    move.opcode = from == nest.type || (isFloat(from) && isFloat(nest.type)) ? Opcode::mov : Opcode::cvt;
-    move.dstType = nest.type;
-    move.src0Type = from;
-    if (!findPlace(compact, Stored, 0, nest.type, shape, spatial) || !setPlace(move, Dst, compact) ||
-        !setPlace(move, Src0, value))
-      return false;
-    setExtents(move, shape);
-    if (!add(std::move(move)))
-      return false;
-  }
-  return emitTransfer(compact, shape);
+  const unsigned stored = nest.stored();
+  const bool isResult = nest.combine.has_value();
+  const Place value = nest.combine && !nest.sum ? sums : placeOf(stored);
+  const DType from = nest.nodes[stored].type;
+  Place compact{0, denseStrides(isResult)};
+  auto differs = [&](unsigned dim) {
+    return extentOf(dim) > 1 && static_cast<int>(dim) != reducedDim && value.strides[dim] != compact.strides[dim];
+  };
+  const bool isNumber = nest.nodes[stored].kind == Node::Number;
+  if (!isNumber && from == nest.type && !differs(0) && !differs(1) && !differs(2))
+    return emitTransfer(value);
+  if (!findPlace(compact, Stored, 0, nest.type, spatial, isResult))
+    return false;
+  if (isNumber)
+    return emitFill(compact, nest.type, nest.nodes[stored].number, extents(isResult), isResult) &&
+           emitTransfer(compact);
+  Instruction move;
+  move.opcode = from == nest.type || (isFloat(from) && isFloat(nest.type)) ? Opcode::mov : Opcode::cvt;
+  move.dstType = nest.type;
+  move.src0Type = from;
+  if (!setPlace(move, Dst, compact, isResult) || !setPlace(move, Src0, value, isResult))
+    return false;
+  setExtents(move, extents(isResult));
+  return add(std::move(move)) && emitTransfer(compact);
 }
 
 /// The reduced extent is not stored: the next ones are the inner ones.
-bool VectorNest::emitTransfer(const Place &value, const Extents &shape) {
-  Extents stored = shape, strides = {1, 0, 0};
-  for (unsigned dim = 0; dim < boxRank; ++dim)
-    strides[dim] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
-  if (isReducing()) {
-    stored = {shape[1], shape[2], 1};
-    strides = {strides[1], strides[2], 0};
-  }
+bool VectorNest::emitTransfer(const Place &value) {
+  Extents stored = extents(/*isResult=*/nest.combine.has_value()), strides = {0, 0, 0};
+  const unsigned skipped = isReducing() ? 1 : 0;
+  for (unsigned dim = skipped; dim < boxRank; ++dim)
+    strides[dim - skipped] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
   Extents source = {1, stored[0], stored[0] * stored[1]};
   if (stored[0] > 1 && strides[0] != 1) { // a column
     if (stored[2] > 1)
@@ -338,10 +352,12 @@ void VectorNest::findLevels() {
         levels[number] = static_cast<unsigned>(position + 1);
     if (isStored(static_cast<unsigned>(number)) && node.kind == Node::Apply)
       levels[number] = spatial;
+    if (nest.isAfterSum(static_cast<unsigned>(number)) && node.kind != Node::Load)
+      levels[number] = notInLevels;
   }
 }
 
-/// Nodes that change with this loop, and with none inside of it.
+/// Nodes that change with this loop, and with none inside of it. Those behind a sum come later.
 bool VectorNest::emitLevel(unsigned level) {
   if (level)
     stream.openLoop(static_cast<uint64_t>(nest.loops[outer[level - 1]].extent));
@@ -376,14 +392,12 @@ bool VectorNest::emitLoops() {
     if (!emitLevel(level))
       return false;
   if (nest.combine) {
-    Extents shape = extents();
-    if (isReducing())
-      shape[0] = 1;
     const DType type = nest.nodes[nest.value].type;
-    if (!findPlace(sums, Sums, 0, type, shape, spatial) ||
-        !(nest.continues ? emitReload(shape) : emitFill(sums, type, nest.initial, shape)))
+    if (!findPlace(sums, Sums, 0, type, spatial, /*isResult=*/true) ||
+        !(nest.continues ? emitReload()
+                         : emitFill(sums, type, nest.initial, extents(/*isResult=*/true), /*isResult=*/true)))
       return false;
-    if (!emitSums() || (reducedRest && !emitRestOfSums()))
+    if (!emitSums() || (reducedRest && !emitRestOfSums()) || (nest.sum && !emitAfterSum()))
       return false;
   }
   if (!emitStore())

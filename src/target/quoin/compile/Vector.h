@@ -14,7 +14,10 @@ struct Choices;
 std::string emitVectorNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices);
 
-/// The nest without nodes that nobody uses, and with loops joined over which all addresses go on evenly.
+/// The nest without nodes that nobody uses, and without conversions of floats that the vector unit does by the way.
+Nest withFewerNodes(Nest nest);
+
+/// The same, and with loops joined over which all addresses go on evenly.
 Nest simplified(Nest nest);
 
 } // namespace perpend::quoin

@@ -36,6 +36,13 @@ struct LoadPlan {
   int64_t elements = 0;
 };
 
+/// Of two operands that may be swapped, a number comes last, where it may be an operand mode.
+llvm::SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node);
+/// An immediate of floats is an f32, any other an i32.
+void setNumber(Instruction &instruction, DType type, double value);
+/// Writes a number to all elements of dst, which is not set.
+Instruction fillWith(DType type, double value);
+
 /// See Vector.cpp.
 class VectorNest {
 public:
@@ -65,25 +72,31 @@ private:
   bool emitNumbers();
   bool emitLoad(unsigned number);
   bool emitNode(unsigned number);
-  bool emitFill(const Place &place, DType type, double value, const Extents &extents);
-  bool emitReload(const Extents &shape);
+  bool emitAfterSum();
+  bool emitFill(const Place &place, DType type, double value, const Extents &extents, bool isResult = false);
+  bool emitReload();
   bool emitReduction();
   bool emitStore();
-  bool emitTransfer(const Place &value, const Extents &shape);
+  bool emitTransfer(const Place &value);
   bool add(Instruction instruction);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
   int64_t extentOf(unsigned dim) const { return box[dim] < 0 ? 1 : nest.loops[box[dim]].extent; }
-  Extents extents() const { return {extentOf(0), extentOf(1), extentOf(2)}; }
+  /// isResult: of what a reduction leaves, whose dimensions are the box's without the reduced one.
+  Extents extents(bool isResult = false) const {
+    return isResult && isReducing() ? Extents{extentOf(1), extentOf(2), 1}
+                                    : Extents{extentOf(0), extentOf(1), extentOf(2)};
+  }
   std::optional<Operand> farOperand(const ElementAccess &access, DType type);
   LoadPlan planOf(const ElementAccess &access) const;
   unsigned turnOf(unsigned level);
   bool findRoom(Place &place, Role role, unsigned number, int64_t elements, DType type, unsigned level);
-  bool findPlace(Place &place, Role role, unsigned number, DType type, const Extents &extents, unsigned level);
-  bool setPlace(Instruction &instruction, unsigned operand, const Place &place);
+  bool findPlace(Place &place, Role role, unsigned number, DType type, unsigned level, bool isResult);
+  Extents denseStrides(bool isResult) const;
+  bool setPlace(Instruction &instruction, unsigned operand, const Place &place, bool isResult = false);
   Place placeOf(unsigned number);
   bool isReducing() const { return reducedDim >= 0; }
-  bool isStored(unsigned node) const { return !nest.combine && node == nest.value; }
+  bool isStored(unsigned node) const { return (!nest.combine || nest.sum) && node == nest.stored(); }
 
   Nest nest;
   llvm::ArrayRef<Spot> places;
