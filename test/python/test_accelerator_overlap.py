@@ -18,7 +18,12 @@ from python.test_accelerators import ON_UNITS, floats, model_of, node
 pytestmark = pytest.mark.skipif(not (BUILD / "bin" / "quoin-verify").exists(), reason="no verifier is built")
 
 # Tiles with rests, sums that go on, results that go through several nests and through memory.
-PROGRAMS = {
+PROGRAMS: dict[str, Any] = {
+    "tiles": (
+        [node("Mul", "a b", "p"), node("Exp", "p", "e"), node("Relu", "e")],
+        {"a": floats(151, 701), "b": floats(701)},
+        {},
+    ),
     **{name: ON_UNITS[name] for name in ("map", "product", "softmax", "convolution", "pool", "transpose", "large")},
     "epilogue": (
         [node("MatMul", "a b", "p"), node("Add", "p c", "s"), node("Relu", "s", "r"), node("Add", "r d")],
@@ -59,15 +64,15 @@ def without(text: str, flag: str) -> str:
     return "\n".join(kept) + "\n"
 
 
-@pytest.mark.parametrize("name", ["map", "epilogue"])
+@pytest.mark.parametrize("name", ["tiles", "softmax", "epilogue"])
 def test_no_flag_is_superfluous(name: str, tmp_path: Path) -> None:
     text = tool("quoin-dis", program_of(name, "quoin:t1", tmp_path)).stdout
     flags = sorted(set(FLAG.findall(text)))
-    assert len(flags) > 2
+    assert len(flags) >= 2
     for flag in flags:
         mutant = tmp_path / "mutant.s"
         mutant.write_text(without(text, flag))
-        assert FLAG.search(mutant.read_text()) is None or flag not in FLAG.findall(mutant.read_text())
+        assert flag not in FLAG.findall(mutant.read_text())
         found = tool("quoin-verify", mutant)
         assert found.returncode == 2 and ("E_RACE" in found.stderr or "E_UNINIT" in found.stderr), (flag, found.stderr)
 
@@ -78,8 +83,8 @@ def cycles(path: Path, *options: str) -> int:
 
 
 def test_units_overlap(tmp_path: Path) -> None:
-    path = program_of("map", "quoin:t1", tmp_path)
-    assert cycles(path) < cycles(path, "--serial") <= cycles(path, "--serial", "--no-llb")
+    path = program_of("tiles", "quoin:t1", tmp_path)
+    assert 1.5 * cycles(path) < cycles(path, "--serial") <= cycles(path, "--serial", "--no-llb")
 
 
 @pytest.mark.parametrize("name", ["epilogue", "softmax"])

@@ -305,7 +305,7 @@ void KernelFuser::run(Block &block) {
 void KernelFuser::findChains(Block &block) {
   for (Operation &op : llvm::reverse(block)) {
     if (!isa<ElementInterface>(op) || op.hasAttr(inPlaceAttribute) || op.getNumResults() != 1 ||
-        computations.contains(op.getResult(0)))
+        computations.contains(op.getResult(0)) || isWidenedInside(&op))
       continue;
     std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes);
     if (!chain)

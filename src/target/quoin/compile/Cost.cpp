@@ -22,15 +22,17 @@ uint64_t estimatedCycles(const Section &section, const Config &config, unsigned 
       times /= loops.pop_back_val();
     if (item.kind != Item::Compute)
       continue;
-    const uint64_t each = cycles(item.instruction, config);
+    uint64_t each = cycles(item.instruction, config), bytes = 0;
+    for (const Access &access : accessesOf(item.instruction))
+      if (access.space == Space::DDR)
+        bytes += access.movedBytes();
+    each += bytes * (sharers - 1) / config.ddrBytesPerCycle; // the others move as much at the same time
     const auto unit = unsigned(item.instruction.unit());
+    far += bytes * times;
     busy[unit] += each * times;
     once += each;
     for (const Touch &touch : item.touches)
       busyOf[touch.room][unit] += each * times;
-    for (const Access &access : accessesOf(item.instruction))
-      if (access.space == Space::DDR)
-        far += access.movedBytes() * times;
   }
   uint64_t most = std::max(*llvm::max_element(busy), far * sharers / config.ddrBytesPerCycle);
   for (auto [room, units] : llvm::zip_equal(section.rooms, busyOf))

@@ -1,5 +1,6 @@
 //===- Epilogues.cpp - what is done to each result of a sum ---------------===//
 #include "target/quoin/compile/Epilogues.h"
+#include "target/quoin/compile/Vector.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -79,7 +80,9 @@ static bool join(const Kernel &kernel, Nest &reduction, const Nest &map) {
   return true;
 }
 
-std::vector<Nest> withEpilogues(const Kernel &kernel) {
+std::vector<Nest> withEpilogues(Kernel kernel) {
+  for (Nest &nest : kernel.nests)
+    nest = withFewerNodes(std::move(nest));
   std::vector<Nest> nests;
   for (const Nest &nest : kernel.nests)
     if (nests.empty() || !join(kernel, nests.back(), nest))

@@ -7,7 +7,7 @@
 namespace perpend::quoin {
 
 /// The nests of a kernel, of which one that only reads the results of the reduction before it is part of that.
-std::vector<Nest> withEpilogues(const Kernel &kernel);
+std::vector<Nest> withEpilogues(Kernel kernel);
 
 } // namespace perpend::quoin
 

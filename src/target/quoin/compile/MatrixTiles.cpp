@@ -105,7 +105,7 @@ bool Formula::fits(const Tiling &tiling) const {
 double Formula::transfer(Space space, double rows, double row, unsigned elementBytes) const {
   const double bytes = row * elementBytes;
   const double latency = space == Space::DDR ? config.ddrLatency : config.llbLatency;
-  const double rate = space == Space::DDR ? config.ddrBytesPerCycle : config.llbBytesPerCycle;
+  const double rate = space == Space::DDR ? double(config.ddrBytesPerCycle) / sharers : config.llbBytesPerCycle;
   return 16 + latency + std::max(rows * double(ceilOf(int64_t(bytes), 64)), rows * bytes / rate);
 }
 
