@@ -384,10 +384,11 @@ Shape RowChain::rowOf(Value value) const {
   return Shape(ArrayRef(shapeOf(value)).drop_front(std::min<size_t>(rowDims, tensorTypeOf(value).getRank())));
 }
 
-std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes) {
+std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes,
+                                                   const llvm::SetVector<Operation *> *among) {
   // Operators may have joined because of one that finally did not. So the chain is recomputed among its members until
   // none is left out any more.
-  std::optional<RowChain> chain = ChainFinder(root, mostBytes, nullptr).find();
+  std::optional<RowChain> chain = ChainFinder(root, mostBytes, among).find();
   while (chain) {
     std::optional<RowChain> own = ChainFinder(root, mostBytes, &chain->members).find();
     if (own && own->members.size() == chain->members.size())

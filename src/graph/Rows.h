@@ -65,8 +65,9 @@ bool isWorthKeeping(mlir::Operation *op);
 /// The chain that ends in `root`: operators that only the chain uses, as far as rows depend on rows, with at most
 /// `mostBytes` of kept rows. Longer rows are recomputed, at most twice in a chain; so are rows whose elements cost no
 /// more than a load. The result depends on these operators only, so that the kernel made of them gives the same chain.
-/// nullopt: nothing would be read often, or nothing is combined.
-std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes);
+/// nullopt: nothing would be read often, or nothing is combined. among: if not null, only these may join.
+std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes,
+                                   const llvm::SetVector<mlir::Operation *> *among = nullptr);
 
 /// Most bytes of the rows of a chain, so that they stay in a thread's caches; applies to rows of known length.
 inline constexpr int64_t mostRowBytes = 1 << 20;

@@ -301,13 +301,24 @@ void KernelFuser::run(Block &block) {
       op->erase();
 }
 
+/// Whether a map belongs to the product before it, which then stores as few bits as the map leaves.
+static bool isEpilogue(Operation *op) {
+  return isa<MapOp>(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           return operand.hasOneUse() && isa_and_nonnull<ProductInterface>(operand.getDefiningOp());
+         });
+}
+
 /// Searches from the end, so that chains are as long as possible.
 void KernelFuser::findChains(Block &block) {
+  SetVector<Operation *> others; // that may be in chains
+  for (Operation &op : block)
+    if (!keepsNarrow || !isEpilogue(&op))
+      others.insert(&op);
   for (Operation &op : llvm::reverse(block)) {
     if (!isa<ElementInterface>(op) || op.hasAttr(inPlaceAttribute) || op.getNumResults() != 1 ||
-        computations.contains(op.getResult(0)) || isWidenedInside(&op))
+        computations.contains(op.getResult(0)) || isWidenedInside(&op) || !others.contains(&op))
       continue;
-    std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes);
+    std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes, &others);
     if (!chain)
       continue;
     chainRoots.insert(&op);

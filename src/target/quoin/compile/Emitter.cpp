@@ -154,8 +154,6 @@ void Emitter::meetIfNeeded(size_t parts) {
 /// On the matrix unit or else on the vector unit.
 std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
   std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
-  if (getenv("QDEBUG") && !problem.empty() && part.combine)
-    errs() << "DEBUG " << part.name << ": " << problem << " sum " << part.sum.has_value() << "\n";
   return problem.empty() ? problem : emitVectorNest(part, places, program.config, stream, sharers, choices);
 }
 

@@ -35,6 +35,11 @@ private:
   bool emitShared();
   bool emitNest(const Nest &nest, size_t number);
   bool emitNode(const Nest &nest, unsigned number, bool isStored);
+  struct Reduced {
+    Opcode opcode;
+    unsigned node;
+  };
+  Reduced reducedOf(const Nest &nest) const;
   bool emitReduction(const Nest &nest, Tile &result);
   bool emitLoad(const Node &node, bool isShared);
   bool emitStore(const Nest &nest, const Tile &value);
@@ -268,21 +273,34 @@ bool RowTiles::emitNode(const Nest &nest, unsigned number, bool isStored) {
   return add(std::move(apply));
 }
 
-bool RowTiles::emitReduction(const Nest &nest, Tile &result) {
+/// What is reduced: a sum of squares squares by itself, and a reduction widens floats by itself.
+RowTiles::Reduced RowTiles::reducedOf(const Nest &nest) const {
   const Node &value = nest.nodes[nest.value];
-  const bool widens = value.kind == Node::Apply && value.opcode == Opcode::cvt && isFloat(value.type) &&
-                      nest.nodes[value.operands[0]].kind == Node::Load && isFloat(nest.nodes[value.operands[0]].type);
-  const Tile *from = operandOf(nest, widens ? value.operands[0] : nest.value);
+  Reduced reduced{*nest.combine == Opcode::add   ? Opcode::rsum
+                  : *nest.combine == Opcode::mul ? Opcode::rprod
+                  : *nest.combine == Opcode::max ? Opcode::rmax
+                                                 : Opcode::rmin,
+                  nest.value};
+  if (value.kind != Node::Apply || !isFloat(value.type) || !isFloat(nest.nodes[value.operands[0]].type))
+    return reduced;
+  if (value.opcode == Opcode::mul && value.operands[0] == value.operands[1] && *nest.combine == Opcode::add)
+    return {Opcode::rsumsq, value.operands[0]};
+  if (value.opcode == Opcode::cvt && sizeOf(nest.nodes[value.operands[0]].type) < sizeOf(value.type))
+    reduced.node = value.operands[0];
+  return reduced;
+}
+
+bool RowTiles::emitReduction(const Nest &nest, Tile &result) {
+  const Reduced reduced = reducedOf(nest);
+  const DType type = nest.nodes[nest.value].type;
+  const Tile *from = operandOf(nest, reduced.node);
   if (!from || !from->hasColumns)
     return refuse("a reduction of what does not change");
   Instruction reduce;
-  reduce.opcode = *nest.combine == Opcode::add   ? Opcode::rsum
-                  : *nest.combine == Opcode::mul ? Opcode::rprod
-                  : *nest.combine == Opcode::max ? Opcode::rmax
-                                                 : Opcode::rmin;
-  reduce.dstType = value.type;
+  reduce.opcode = reduced.opcode;
+  reduce.dstType = type;
   reduce.src0Type = from->type;
-  result = {0, value.type, from->hasRows, false};
+  result = {0, type, from->hasRows, false};
   if (!findTemporary(result) || !set(reduce, Src0, *from, *from) || !set(reduce, Dst, result, *from))
     return false;
   reduce.inner[Dst] = 1;
@@ -295,9 +313,9 @@ bool RowTiles::emitReduction(const Nest &nest, Tile &result) {
     return true;
   Instruction combine;
   combine.opcode = *nest.combine;
-  combine.dstType = combine.src0Type = value.type;
+  combine.dstType = combine.src0Type = type;
   combine.mode = Operands::Scalar;
-  setNumber(combine, value.type, nest.initial);
+  setNumber(combine, type, nest.initial);
   if (!set(combine, Src0, result, result) || !set(combine, Dst, result, result))
     return false;
   if (!result.hasRows)
@@ -356,10 +374,7 @@ bool RowTiles::emitNest(const Nest &nest, size_t number) {
     const Node &each = nest.nodes[node];
     if (each.kind == Node::Load && !operandOf(nest, node) && !emitLoad(each, /*isShared=*/false))
       return false;
-    const bool isOnlySummed = nest.combine && node == nest.value && each.kind == Node::Apply &&
-                              each.opcode == Opcode::cvt && isFloat(each.type) &&
-                              nest.nodes[each.operands[0]].kind == Node::Load &&
-                              isFloat(nest.nodes[each.operands[0]].type);
+    const bool isOnlySummed = nest.combine && node == nest.value && reducedOf(nest).node != node;
     if (each.kind == Node::Apply && !isOnlySummed &&
         !emitNode(nest, node, leaves && !nest.combine && node == nest.value && each.type == nest.type))
       return false;

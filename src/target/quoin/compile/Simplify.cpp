@@ -128,8 +128,30 @@ static void foldConversions(Nest &nest) {
     nest.result = places[nest.result];
 }
 
+/// a * b + c is one instruction, which rounds the product, too.
+static void joinProducts(Nest &nest) {
+  const std::vector<unsigned> users = usersOf(nest);
+  auto isNumber = [&](unsigned operand) { return nest.nodes[operand].kind == Node::Number; };
+  for (Node &node : nest.nodes) {
+    if (node.kind != Node::Apply || node.opcode != Opcode::add || !isFloat(node.type))
+      continue;
+    for (unsigned side : {0u, 1u}) {
+      const unsigned product = node.operands[side], other = node.operands[1 - side];
+      const Node &mul = nest.nodes[product];
+      if (mul.kind != Node::Apply || mul.opcode != Opcode::mul || mul.type != DType::F32 || users[product] != 1 ||
+          llvm::any_of(mul.operands, isNumber) || isNumber(other) ||
+          nest.nodes[mul.operands[1]].type != nest.nodes[other].type)
+        continue;
+      node.opcode = Opcode::fma;
+      node.operands = {mul.operands[0], mul.operands[1], other};
+      break;
+    }
+  }
+}
+
 Nest withFewerNodes(Nest nest) {
   foldConversions(nest);
+  joinProducts(nest);
   dropUnusedNodes(nest);
   return nest;
 }
