@@ -21,6 +21,7 @@
 #include "host/VerifyProgram.h"
 #include "host/passes/Passes.h"
 #include "interp/Evaluate.h"
+#include "target/Accelerator.h"
 #include "target/cpu/passes/Passes.h"
 #include "target/vector/passes/Passes.h"
 #include "tile/ir/Tile.h"
@@ -62,12 +63,17 @@ static bool packsOperands(const PhaseContext &context) {
   return context.optLevel >= 2 && !context.isUnpacked && context.target.gemmRows;
 }
 
+/// Products read floats in the bits that the model has.
+static bool keepsNarrow(const PhaseContext &context) {
+  return packsOperands(context) || (context.optLevel >= 2 && context.target.hasUnit(target::productUnit));
+}
+
 static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphInferRequirements());
   if (context.optLevel == 0)
     return;
   passes.addPass(graph::createGraphPlaceScales());
-  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
+  passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
 }
 
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
@@ -75,7 +81,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
-  passes.addPass(graph::createGraphSimplify({packsOperands(context)}));
+  passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
 }
 
 static void buildPack(OpPassManager &passes, const PhaseContext &context) {
@@ -88,16 +94,18 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
+  const bool isNarrow = context.optLevel >= 2 && context.target.hasUnit(target::productUnit);
   if (context.optLevel > 0) {
     passes.addPass(graph::createGraphPlaceCalls());
-    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
+    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps({isNarrow}));
     passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceReshapes());
-    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps());
+    passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps({isNarrow}));
     passes.addPass(createCSEPass());
   }
   passes.addPass(graph::createGraphPlaceStates());
   graph::GraphFuseKernelsOptions options;
   options.isEnabled = context.optLevel > 0;
+  options.keepsNarrow = isNarrow;
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
 }

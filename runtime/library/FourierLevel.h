@@ -10,7 +10,7 @@ namespace {
 enum Level : int32_t { Unknown, Base, Avx2, Avx512 };
 
 #if defined(__x86_64__)
-Level levelOfProcessor() {
+[[maybe_unused]] Level levelOfProcessor() {
   auto hasAll = [](auto... names) { return (perpend::runtime::hasInstructionSet(names) && ...); };
   static std::atomic<Level> answer{Unknown};
   Level known = answer.load(std::memory_order_relaxed);
@@ -21,7 +21,7 @@ Level levelOfProcessor() {
   return known;
 }
 #else
-Level levelOfProcessor() { return Base; }
+[[maybe_unused]] Level levelOfProcessor() { return Base; }
 #endif
 
 } // namespace

@@ -71,6 +71,20 @@ bool perpend::graph::onlyWidens(Operation *op) {
   return 4 * bits(map.getInputs()[0]) <= bits(map.getResult());
 }
 
+bool perpend::graph::extendsFloats(Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumRegions() != 1)
+    return false;
+  Block &body = op->getRegion(0).front();
+  return body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
+}
+
+bool perpend::graph::isMultiplied(Value value, bool throughViews) {
+  return !value.use_empty() && llvm::all_of(value.getUsers(), [&](Operation *user) {
+    const bool isMoved = isa<TransposeOp, ReshapeOp>(user) || (throughViews && isView(user));
+    return isa<ProductInterface>(user) || (isMoved && isMultiplied(user->getResult(0), throughViews));
+  });
+}
+
 bool perpend::graph::isWorthKeeping(Operation *op) {
   auto element = dyn_cast<ElementInterface>(op);
   if (!element || op->hasAttr(computedByUsersAttribute))
@@ -370,10 +384,11 @@ Shape RowChain::rowOf(Value value) const {
   return Shape(ArrayRef(shapeOf(value)).drop_front(std::min<size_t>(rowDims, tensorTypeOf(value).getRank())));
 }
 
-std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes) {
+std::optional<RowChain> perpend::graph::rowChainAt(Operation *root, int64_t mostBytes,
+                                                   const llvm::SetVector<Operation *> *among) {
   // Operators may have joined because of one that finally did not. So the chain is recomputed among its members until
   // none is left out any more.
-  std::optional<RowChain> chain = ChainFinder(root, mostBytes, nullptr).find();
+  std::optional<RowChain> chain = ChainFinder(root, mostBytes, among).find();
   while (chain) {
     std::optional<RowChain> own = ChainFinder(root, mostBytes, &chain->members).find();
     if (own && own->members.size() == chain->members.size())

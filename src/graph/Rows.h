@@ -45,6 +45,12 @@ llvm::ArrayRef<int64_t> orderOfRows(mlir::Operation *op);
 /// memory and constants unfolded.
 bool onlyWidens(mlir::Operation *op);
 
+/// Whether an operator does nothing but convert the elements of its operand to floats of more bits.
+bool extendsFloats(mlir::Operation *op);
+
+/// Whether only products read a value, directly or behind transposes and reshapes, or behind any views.
+bool isMultiplied(mlir::Value value, bool throughViews = false);
+
 /// A sum of products that an intrinsic computes in blocks: rows of its left operand times columns of the right one,
 /// which all rows share.
 bool isProduct(mlir::Operation *op);
@@ -59,8 +65,9 @@ bool isWorthKeeping(mlir::Operation *op);
 /// The chain that ends in `root`: operators that only the chain uses, as far as rows depend on rows, with at most
 /// `mostBytes` of kept rows. Longer rows are recomputed, at most twice in a chain; so are rows whose elements cost no
 /// more than a load. The result depends on these operators only, so that the kernel made of them gives the same chain.
-/// nullopt: nothing would be read often, or nothing is combined.
-std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes);
+/// nullopt: nothing would be read often, or nothing is combined. among: if not null, only these may join.
+std::optional<RowChain> rowChainAt(mlir::Operation *root, int64_t mostBytes,
+                                   const llvm::SetVector<mlir::Operation *> *among = nullptr);
 
 /// Most bytes of the rows of a chain, so that they stay in a thread's caches; applies to rows of known length.
 inline constexpr int64_t mostRowBytes = 1 << 20;

@@ -13,6 +13,10 @@
 
 namespace perpend::target {
 
+/// A unit (Machine::units) that multiplies floats of 16 bits, and adds the products in f32: operands of products keep the
+/// bits that the model gives them.
+inline constexpr llvm::StringLiteral productUnit = "products";
+
 struct Accelerator {
   llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it

@@ -86,7 +86,7 @@ protected:
   /// With `function` as instructions; empty: as the code that says what they mean.
   perpend::tile::Jit compile(const std::string &source, StringRef function) {
     std::vector<std::unique_ptr<mlir::Pass>> passes;
-    passes.push_back(perpend::tile::createTileExpandMath({target}));
+    passes.push_back(perpend::tile::createTileExpandMath({target, {}}));
     passes.push_back(createCpuExpandFloats({target}));
     return {source, std::move(passes), {}, [&](Module &module) {
               if (Function *scaled = module.getFunction("scaled"))

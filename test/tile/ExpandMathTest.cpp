@@ -239,7 +239,7 @@ protected:
     perpend::target::Machine target;
     target.fusesMultiplyAdds = GetParam();
     std::vector<std::unique_ptr<mlir::Pass>> passes;
-    passes.push_back(createTileExpandMath({target}));
+    passes.push_back(createTileExpandMath({target, {}}));
     passes.push_back(perpend::target::createCpuExpandFloats({target}));
     return Jit(source, std::move(passes));
   }

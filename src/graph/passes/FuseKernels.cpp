@@ -66,14 +66,15 @@ public:
   using Kernels = llvm::StringMap<func::FuncOp>; ///< by their hash
 
   /// kernels: those that the module has, to which new ones are added.
-  KernelFuser(ModuleOp module, bool isEnabled, Kernels &kernels)
-      : module(module), isEnabled(isEnabled), kernelsByHash(kernels) {}
+  KernelFuser(ModuleOp module, bool isEnabled, bool keepsNarrow, Kernels &kernels)
+      : module(module), isEnabled(isEnabled), keepsNarrow(keepsNarrow), kernelsByHash(kernels) {}
   void run(Block &block);
 
 private:
   bool isStored(Value value) const { return !computations.contains(value); }
   Computation computationOf(Operation *op) const;
   bool readsThroughCostlyView(Operation *op) const;
+  bool isWidenedInside(Operation *op) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
   void visit(Block &block);
@@ -86,6 +87,7 @@ private:
 
   ModuleOp module;
   bool isEnabled;
+  bool keepsNarrow;
   /// Operators for which a decision has been made.
   SmallVector<Operation *> operators;
   /// The values that are not stored.
@@ -131,8 +133,15 @@ bool KernelFuser::readsThroughCostlyView(Operation *op) const {
          });
 }
 
+/// Whether products read its operand, and widen the elements.
+bool KernelFuser::isWidenedInside(Operation *op) const {
+  return keepsNarrow && extendsFloats(op) && isMultiplied(op->getResult(0), /*throughViews=*/true);
+}
+
 Computation KernelFuser::computationOf(Operation *op) const {
   Computation result{cast<ElementInterface>(op).elementKind(), 1, scalarWork(*op)};
+  if (isWidenedInside(op))
+    result.kind = ElementKind::View;
   for (Value operand : op->getOperands())
     if (auto inner = computations.find(operand); inner != computations.end()) {
       result.kind = std::max(result.kind, inner->second.kind);
@@ -167,7 +176,7 @@ static bool isWiderReduction(Value value, Value other) {
 
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
-  if (user->hasAttr(inPlaceAttribute))
+  if (user->hasAttr(inPlaceAttribute) || isWidenedInside(user))
     return false;
   if (auto sequence = dyn_cast<SequenceInterface>(user))
     return user->getBlock() == value.getParentBlock() && sequence.readsOnce(use.getOperandNumber()) &&
@@ -292,13 +301,24 @@ void KernelFuser::run(Block &block) {
       op->erase();
 }
 
+/// Whether a map belongs to the product before it, which then stores as few bits as the map leaves.
+static bool isEpilogue(Operation *op) {
+  return isa<MapOp>(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+           return operand.hasOneUse() && isa_and_nonnull<ProductInterface>(operand.getDefiningOp());
+         });
+}
+
 /// Searches from the end, so that chains are as long as possible.
 void KernelFuser::findChains(Block &block) {
+  SetVector<Operation *> others; // that may be in chains
+  for (Operation &op : block)
+    if (!keepsNarrow || !isEpilogue(&op))
+      others.insert(&op);
   for (Operation &op : llvm::reverse(block)) {
     if (!isa<ElementInterface>(op) || op.hasAttr(inPlaceAttribute) || op.getNumResults() != 1 ||
-        computations.contains(op.getResult(0)))
+        computations.contains(op.getResult(0)) || isWidenedInside(&op) || !others.contains(&op))
       continue;
-    std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes);
+    std::optional<RowChain> chain = rowChainAt(&op, mostRowBytes, &others);
     if (!chain)
       continue;
     chainRoots.insert(&op);
@@ -348,7 +368,7 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
     KernelFuser::Kernels kernels; // which entries share
     for (func::FuncOp main : entriesOf(getOperation())) {
       storeResults(main);
-      KernelFuser(getOperation(), isEnabled, kernels).run(main.getBody().front());
+      KernelFuser(getOperation(), isEnabled, keepsNarrow, kernels).run(main.getBody().front());
       numberResults(main);
     }
   }

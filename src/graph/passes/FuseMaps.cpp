@@ -17,6 +17,7 @@
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -65,21 +66,27 @@ static bool meetsOtherReduction(MapOp producer, MapOp consumer) {
          bitWidth(tensorTypeOf(producer.getResult()).getElementType()) < bitsOfReduction(producer.getResult());
 }
 
+/// Whether users read the operand in place of the result.
+static bool mergesIntoAll(MapOp map, bool keepsNarrow) {
+  return onlyWidens(map) || (keepsNarrow && extendsFloats(map));
+}
+
 /// Whether a value will be merged into its users, which then read fewer bits. Until then nothing is merged into it.
 /// computed inside of it.
-static bool isReadNarrow(MapOp map) {
-  return onlyWidens(map) && llvm::any_of(map->getUsers(), llvm::IsaPred<ElementInterface>);
+static bool isReadNarrow(MapOp map, bool keepsNarrow) {
+  return mergesIntoAll(map, keepsNarrow) && llvm::any_of(map->getUsers(), llvm::IsaPred<ElementInterface>);
 }
 
 namespace {
 struct MergeProducer : OpRewritePattern<MapOp> {
-  using OpRewritePattern::OpRewritePattern;
+  MergeProducer(MLIRContext *context, bool keepsNarrow) : OpRewritePattern(context), keepsNarrow(keepsNarrow) {}
 
   LogicalResult matchAndRewrite(MapOp consumer, PatternRewriter &rewriter) const override {
     for (Value input : consumer.getInputs()) {
       auto producer = input.getDefiningOp<MapOp>();
-      if (!producer || !(hasOneUser(input) || onlyWidens(producer)) || producer->getBlock() != consumer->getBlock() ||
-          meetsOtherReduction(producer, consumer) || isReadNarrow(consumer) || makeLargeBody(producer, consumer))
+      if (!producer || !(hasOneUser(input) || mergesIntoAll(producer, keepsNarrow)) ||
+          producer->getBlock() != consumer->getBlock() || meetsOtherReduction(producer, consumer) ||
+          isReadNarrow(consumer, keepsNarrow) || makeLargeBody(producer, consumer))
         continue;
       merge(producer, consumer, rewriter);
       return success();
@@ -112,12 +119,43 @@ struct MergeProducer : OpRewritePattern<MapOp> {
     if (producer->use_empty())
       rewriter.eraseOp(producer);
   }
+
+  bool keepsNarrow;
+};
+
+/// Widens behind a view, which then moves fewer bits: view(widen(x)) = widen(view(x)).
+struct MoveWidening : OpInterfaceRewritePattern<ElementInterface> {
+  using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
+
+  LogicalResult matchAndRewrite(ElementInterface view, PatternRewriter &rewriter) const override {
+    auto map = view->getNumOperands() == 1 ? view->getOperand(0).getDefiningOp<MapOp>() : MapOp();
+    TypedAttr filling = view.getFilling();
+    if (!map || view.elementKind() != ElementKind::View || !extendsFloats(map) || !map->hasOneUse() ||
+        (filling && !matchPattern(filling, m_PosZeroFloat())))
+      return failure();
+    Value narrow = map.getInputs()[0];
+    Type element = tensorTypeOf(narrow).getElementType();
+    auto moved = cast<ElementInterface>(rewriter.clone(*view));
+    moved->setOperand(0, narrow);
+    moved->getResult(0).setType(tensorType(shapeOf(view->getResult(0)), element));
+    if (filling)
+      moved.setFilling(rewriter.getFloatAttr(element, 0));
+    auto widened = cast<MapOp>(rewriter.clone(*map));
+    widened->setOperand(0, moved->getResult(0));
+    widened.getResult().setType(cast<RankedTensorType>(view->getResult(0).getType()));
+    rewriter.replaceOp(view, widened);
+    return success();
+  }
 };
 
 struct FuseMaps : perpend::graph::impl::GraphFuseMapsBase<FuseMaps> {
+  using GraphFuseMapsBase::GraphFuseMapsBase;
+
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<MergeProducer>(&getContext());
+    patterns.add<MergeProducer>(&getContext(), keepsNarrow);
+    if (keepsNarrow)
+      patterns.add<MoveWidening>(&getContext());
     MapOp::getCanonicalizationPatterns(patterns, &getContext());
     if (failed(applyPatternsAndFoldGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -43,6 +43,10 @@ def GraphPlaceCalls : Pass<"graph-place-calls", "::mlir::ModuleOp"> {
 
 def GraphFuseMaps : Pass<"graph-fuse-maps", "::mlir::func::FuncOp"> {
   let summary = "Merges an elementwise operator into its only user, if that is elementwise too";
+  let options = [
+    Option<"keepsNarrow", "keeps-narrow", "bool", "false",
+           "A map that widens floats is merged into all of its users, and nothing into it: products read it in fewer bits">
+  ];
 }
 
 def GraphPlaceStates : Pass<"graph-place-states", "::mlir::ModuleOp"> {
@@ -56,7 +60,10 @@ def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
 def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Moves every operator into a kernel function, together with the operators that it fuses with";
   let dependentDialects = ["::mlir::func::FuncDialect"];
-  let options = [Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">];
+  let options = [
+    Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">,
+    Option<"keepsNarrow", "keeps-narrow", "bool", "false", "Products read floats of fewer bits than they add">
+  ];
 }
 
 #endif

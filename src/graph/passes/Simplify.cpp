@@ -15,6 +15,7 @@
 #include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
+#include "graph/Rows.h"
 #include "graph/SubstituteSymbols.h"
 #include "graph/Work.h"
 #include "graph/builder/Builder.h"
@@ -68,21 +69,6 @@ static double workBesideElements(ElementInterface op) {
   for (Value operand : op->getOperands())
     elements += double(tensorTypeOf(operand).getNumElements());
   return std::max(0.0, workOfElements(op) - workOfElement * elements);
-}
-
-/// Whether an operator does nothing but convert the elements of its operand to floats of more bits.
-static bool extendsFloats(Operation *op) {
-  if (op->getNumOperands() != 1 || op->getNumRegions() != 1)
-    return false;
-  Block &body = op->getRegion(0).front();
-  return body.getOperations().size() == 2 && isa<arith::ExtFOp>(body.front());
-}
-
-/// Whether only products read a value, directly or behind operators that move its elements.
-static bool isMultiplied(Value value) {
-  return !value.use_empty() && llvm::all_of(value.getUsers(), [](Operation *user) {
-    return isa<ProductInterface>(user) || (isa<TransposeOp, ReshapeOp>(user) && isMultiplied(user->getResult(0)));
-  });
 }
 
 /// A constant, or the one that a broadcast repeats.

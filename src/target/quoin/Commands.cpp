@@ -17,8 +17,9 @@ constexpr llvm::StringLiteral disassemblerUsage = "usage: quoin-dis FILE.qn";
 constexpr llvm::StringLiteral verifierUsage = "usage: quoin-verify FILE";
 constexpr llvm::StringLiteral simulatorUsage =
     "usage: quoin-sim FILE [--input=NAME=FILE]... [--output=NAME=FILE]... [--print=NAME:TYPE]... "
-    "[--mode=func|cycle|time] [--report] "
-    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--max-instructions=N] [--no-checks] [--trap-nan]";
+    "[--mode=func|cycle|time] [--serial] [--no-llb] [--report] "
+    "[--json=FILE] [--trace=FILE] [--seed=N] [--max-scalar=N] [--max-instructions=N] [--scalar-cycles=N] [--no-checks] "
+    "[--trap-nan]";
 
 llvm::Error assembleFile(CommandLine &line) {
   std::optional<std::string> output = line.takeOption("output"), scalar = line.takeOption("scalar");
@@ -140,9 +141,17 @@ llvm::Expected<SimulatorArguments> parseSimulatorArguments(CommandLine &line) {
         std::pair("max-instructions", &arguments.options.maxInstructions)})
     if (std::optional<std::string> text = line.takeOption(key); text && llvm::StringRef(*text).getAsInteger(10, *value))
       return llvm::createStringError("--" + llvm::Twine(key) + "=" + *text + " is no number");
+  if (std::optional<std::string> text = line.takeOption("scalar-cycles")) {
+    uint64_t cycles = 0;
+    if (llvm::StringRef(*text).getAsInteger(10, cycles))
+      return llvm::createStringError("--scalar-cycles=" + *text + " is no number");
+    arguments.options.scalarCallCycles = cycles;
+  }
   if (line.takeFlag("no-checks"))
     arguments.options.checkRaces = arguments.options.checkUninitialised = false;
   arguments.options.trapNaN = line.takeFlag("trap-nan");
+  arguments.options.isSerial = line.takeFlag("serial");
+  arguments.options.hasNoLlb = line.takeFlag("no-llb");
   std::optional<std::string> file = line.takeFile();
   if (llvm::Error error = line.finish(simulatorUsage))
     return std::move(error);

@@ -8,7 +8,7 @@
 namespace perpend::quoin {
 namespace {
 constexpr uint64_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
-constexpr llvm::StringLiteral names[] = {"qn-t1", "qn-c8", "qn-c32"};
+constexpr llvm::StringLiteral names[] = {"qn-t1", "qn-c1", "qn-c8", "qn-c32"};
 
 Config defaultConfig() {
   Config config;
@@ -83,12 +83,13 @@ std::optional<Config> configNamed(llvm::StringRef name) {
   if (name == "qn-t1")
     return testConfig();
   Config config = defaultConfig();
-  if (name == "qn-c8")
-    return config;
-  if (name != "qn-c32")
+  config.name = name.str();
+  if (name == "qn-c1")
+    config.coresPerCluster = 1;
+  else if (name == "qn-c32")
+    config.clusters = 4;
+  else if (name != "qn-c8")
     return std::nullopt;
-  config.name = "qn-c32";
-  config.clusters = 4;
   return config;
 }
 

@@ -53,7 +53,7 @@ inline constexpr unsigned numSemaphores = 64;
 inline constexpr unsigned fractalBytes = 512; ///< of L0A and L0B: 16 rows or columns of 32 bytes
 inline constexpr unsigned tileBytes = 1024;   ///< of L0C: 16 x 16 elements of 4 bytes
 
-/// "qn-t1", "qn-c8" or "qn-c32".
+/// "qn-t1", "qn-c1", "qn-c8" or "qn-c32".
 std::optional<Config> configNamed(llvm::StringRef name);
 llvm::ArrayRef<llvm::StringLiteral> configNames();
 

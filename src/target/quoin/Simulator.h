@@ -34,6 +34,9 @@ struct SimulatorOptions {
   uint64_t seed = 0;
   bool checkRaces = true;
   bool checkUninitialised = true;
+  bool isSerial = false;                       ///< units of a core work one at a time; for comparisons
+  bool hasNoLlb = false;                       ///< LLB takes the time of DDR, and shares its bandwidth; for comparisons
+  std::optional<uint64_t> scalarCallCycles;    ///< in Time, a call of scalar code takes so many, and does nothing
   bool trapNaN = false;                        ///< E_NAN where a matrix or vector result is NaN
   uint64_t maxScalarInstructions = 1ull << 40; ///< of one call
   uint64_t maxInstructions = 1ull << 40;       ///< of all cores

@@ -16,7 +16,7 @@ bool Parser::parseConfig() {
     return false;
   std::optional<Config> config = configNamed(first + "-" + second);
   if (!config)
-    return fail("there is no configuration '" + first + "-" + second + "'; hint: qn-t1, qn-c8 or qn-c32");
+    return fail("there is no configuration '" + first + "-" + second + "'; hint: qn-t1, qn-c1, qn-c8 or qn-c32");
   if (hasConfig)
     return fail("the configuration is given twice");
   program.config = std::move(*config);

@@ -10,8 +10,7 @@ namespace perpend::quoin {
 /// The unit of the race check, and of what DDR moves at once.
 constexpr int64_t lineBytes = 64;
 
-/// Iterations of a loop between which lines end; 0: the loop is no one to divide.
-static int64_t stepOf(const Nest &nest, unsigned loop, const Spot &place) {
+int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place) {
   const auto size = static_cast<int64_t>(sizeOf(nest.type));
   const int64_t stride = nest.store.strides[loop] * size;
   const auto base = static_cast<int64_t>(place.byte) + nest.store.base * size;
@@ -30,7 +29,7 @@ static int64_t stepOf(const Nest &nest, unsigned loop, const Spot &place) {
   return inner <= stride ? lineBytes / std::gcd(stride, lineBytes) : 0;
 }
 
-static void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
+void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
   nest.loops[loop].extent = end - begin;
   nest.store.base += begin * nest.store.strides[loop];
   for (Node &node : nest.nodes)
@@ -38,29 +37,26 @@ static void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
       node.access.base += begin * node.access.strides[loop];
 }
 
-std::vector<Nest> partsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
+std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {
   const Spot &place = places[nest.store.buffer];
-  int64_t best = 1, chunk = 0;
-  unsigned chosen = 0;
+  std::vector<std::vector<Nest>> divisions;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
-    const int64_t step = stepOf(nest, loop, place), extent = nest.loops[loop].extent;
+    const int64_t step = iterationsOfLines(nest, loop, place), extent = nest.loops[loop].extent;
     if (step == 0)
       continue;
     const auto length = static_cast<int64_t>(
         llvm::alignTo(llvm::divideCeil(static_cast<uint64_t>(extent), cores), static_cast<uint64_t>(step)));
-    if (const int64_t parts = (extent + length - 1) / length; parts > best) {
-      best = parts;
-      chunk = length;
-      chosen = loop;
+    if (length >= extent)
+      continue;
+    std::vector<Nest> &parts = divisions.emplace_back();
+    for (int64_t begin = 0; begin < extent; begin += length) {
+      parts.push_back(nest);
+      cut(parts.back(), loop, begin, std::min(begin + length, extent));
     }
   }
-  std::vector<Nest> parts;
-  for (int64_t part = 0; part < best; ++part) {
-    parts.push_back(nest);
-    if (best > 1)
-      cut(parts.back(), chosen, part * chunk, std::min((part + 1) * chunk, nest.loops[chosen].extent));
-  }
-  return parts;
+  if (divisions.empty())
+    divisions.push_back({nest});
+  return divisions;
 }
 
 } // namespace perpend::quoin

@@ -6,9 +6,15 @@
 
 namespace perpend::quoin {
 
-/// Nests for at most `cores` cores, which together are this one: ranges of one of its loops, as even as possible. No
-/// two of them write to the same line of memory. places: of buffers.
-std::vector<Nest> partsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
+/// Ways to divide a nest among at most `cores` cores: nests which together are this one, ranges of one of its loops, as
+/// even as possible. No two of them write to the same line of memory. places: of buffers.
+std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores);
+
+/// Iterations of a loop between which lines of the result end; 0: the loop is no one to divide.
+int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place);
+
+/// Leaves iterations from `begin` to `end`, which is behind the last one.
+void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end);
 
 } // namespace perpend::quoin
 

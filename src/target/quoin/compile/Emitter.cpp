@@ -1,7 +1,11 @@
 //===- Emitter.cpp - instructions for the steps of main -------------------===//
 #include "target/quoin/compile/Emitter.h"
+#include "target/quoin/compile/Choices.h"
 #include "target/quoin/compile/Cores.h"
+#include "target/quoin/compile/Cost.h"
+#include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Stream.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -21,6 +25,7 @@ struct Core {
 
   std::vector<Instruction> instructions;
   Stream stream;
+  std::vector<FarRange> far; ///< that it has used since the cores met
 };
 
 constexpr StringLiteral launchFunction = "perpend_scalar_launch", copyFunction = "perpend_scalar_copy",
@@ -47,6 +52,11 @@ private:
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
   std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
+  std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
+  std::vector<Nest> divide(const Nest &nest, ArrayRef<Spot> places);
+  void meetIfNeeded(size_t parts);
+  void endSections(size_t parts);
+  bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
   /// No core goes on before all have done what they have been given.
   void meet();
   void callKernel(const Step &step);
@@ -71,6 +81,7 @@ private:
 
   MainProgram &main;
   Program program;
+  Choices choices;
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
@@ -144,38 +155,102 @@ void Emitter::callAt(StringRef function, uint64_t record) {
   call.opcode = Opcode::sc_call;
   call.axis = static_cast<uint32_t>(entryByte(function));
   call.dst() = {Space::DDR, 0, ownCore, record};
-  cores.front()->stream.add(std::move(call));
+  meet();
+  cores.front()->stream.addAlone(std::move(call));
   meet();
 }
 
 void Emitter::meet() {
   if (cores.size() == 1)
     return;
-  for (const std::unique_ptr<Core> &core : cores)
+  for (const std::unique_ptr<Core> &core : cores) {
     core->stream.meet(maskTrailingOnes<uint32_t>(static_cast<unsigned>(cores.size())));
+    core->far.clear();
+  }
 }
 
-/// Parts for the cores, on the matrix unit or else on the vector unit.
+/// Cores meet where one of them needs what another one has written, or writes what that reads.
+void Emitter::meetIfNeeded(size_t parts) {
+  auto conflict = [](const FarRange &one, const FarRange &other) {
+    return one.space == other.space && (one.isWritten || other.isWritten) && one.begin < other.end &&
+           other.begin < one.end;
+  };
+  for (size_t part = 0; part < parts; ++part)
+    for (const FarRange &range : cores[part]->stream.farRanges())
+      for (size_t other = 0; other < cores.size(); ++other)
+        if (other != part && any_of(cores[other]->far, [&](const FarRange &far) { return conflict(range, far); }))
+          return meet();
+}
+
+/// On the matrix unit or else on the vector unit.
+std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
+  std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
+  return problem.empty() ? problem : emitVectorNest(part, places, program.config, stream, sharers, choices);
+}
+
+/// The division whose first part, which is the largest, takes the least time.
+std::vector<Nest> Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
+  std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, static_cast<unsigned>(cores.size()));
+  if (divisions.size() == 1)
+    return divisions.front();
+  auto [known, isNew] = choices.divisions.try_emplace(shapeOf(nest, places, 0), 0);
+  uint64_t least = 0;
+  for (size_t number = 0; isNew && number < divisions.size(); ++number) {
+    Stream &stream = cores.front()->stream;
+    const std::vector<Nest> &parts = divisions[number];
+    if (!emitPart(parts.front(), places, stream, static_cast<unsigned>(parts.size())).empty())
+      continue;
+    const uint64_t cycles = estimatedCycles(stream.current(), program.config, static_cast<unsigned>(parts.size()));
+    if (least == 0 || cycles < least) {
+      least = cycles;
+      known->second = static_cast<unsigned>(number);
+    }
+  }
+  return divisions[known->second % divisions.size()];
+}
+
+/// Sections of these cores are in their streams.
+void Emitter::endSections(size_t parts) {
+  meetIfNeeded(parts);
+  for (size_t part = 0; part < parts; ++part) {
+    append_range(cores[part]->far, cores[part]->stream.farRanges());
+    cores[part]->stream.end();
+  }
+}
+
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
-  const std::vector<Nest> parts = partsOf(simplified(nest), places, static_cast<unsigned>(cores.size()));
-  std::string problem;
+  const std::vector<Nest> parts = divide(simplified(nest), places);
   for (auto [part, core] : zip(parts, cores)) {
-    problem = emitMatrixNest(part, places, program.config, core->stream);
-    if (!problem.empty())
-      problem = emitVectorNest(part, places, program.config, core->stream);
+    std::string problem = emitPart(part, places, core->stream, static_cast<unsigned>(parts.size()));
     if (!problem.empty())
       return nest.name + ": " + problem;
   }
-  meet();
+  endSections(parts.size());
   return "";
+}
+
+/// False: the kernel is no chain, or its rows are too long.
+bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
+  const std::optional<RowChain> chain = rowChainOf(kernel);
+  if (!chain)
+    return false;
+  const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(cores.size()));
+  const auto *parts = &divisions.front();
+  for (const std::vector<RowChain> &division : divisions)
+    parts = division.size() > parts->size() ? &division : parts;
+  for (auto [part, core] : zip(*parts, cores))
+    if (!emitRowChain(part, places, program.config, core->stream, static_cast<unsigned>(parts->size())).empty())
+      return false;
+  endSections(parts->size());
+  return true;
 }
 
 std::string Emitter::emitNests(const Step &step) {
   if (!step.nests)
     return step.refusal;
-  SmallVector<size_t> before;
+  std::vector<std::pair<Stream::State, std::vector<FarRange>>> before;
   for (const std::unique_ptr<Core> &core : cores)
-    before.push_back(core->instructions.size());
+    before.emplace_back(core->stream.state(), core->far);
   SmallVector<Spot> places;
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
@@ -185,13 +260,21 @@ std::string Emitter::emitNests(const Step &step) {
     places.push_back({Space::DDR, buffer.isTable() ? tableAt(buffer) : next});
     next += bytesOf(buffer);
   }
+  if (emitRows(*step.nests, places))
+    return "";
   std::string problem;
-  for (const Nest &nest : step.nests->nests)
-    if (problem = emitNest(nest, places); !problem.empty())
-      break;
-  if (!problem.empty())
-    for (auto [core, count] : zip_equal(cores, before))
-      core->stream.abandon(count);
+  for (const std::vector<Nest> &nests : {withEpilogues(*step.nests), step.nests->nests}) {
+    problem.clear();
+    for (const Nest &nest : nests)
+      if (problem = emitNest(nest, places); !problem.empty())
+        break;
+    if (problem.empty())
+      return "";
+    for (auto [core, state] : zip_equal(cores, before)) {
+      core->stream.restore(state.first);
+      core->far = state.second;
+    }
+  }
   return problem;
 }
 
@@ -329,7 +412,8 @@ Expected<Program> Emitter::emit() {
   Instruction halt;
   halt.opcode = Opcode::halt;
   for (const std::unique_ptr<Core> &core : cores) {
-    core->stream.add(halt);
+    core->instructions.push_back(halt);
+    main.inOrder += core->stream.inOrder;
     program.cores.push_back(std::move(core->instructions));
   }
   if (end > program.config.ddrBytes)

@@ -23,7 +23,9 @@ static DType typeOf(accelerator::DType type) {
 
 static Spot spotOf(const accelerator::Spot &spot) { return {spot.isNear ? Space::LLB : Space::DDR, spot.byte}; }
 
-static Access accessOf(accelerator::Access access) { return {access.buffer, access.base, std::move(access.strides)}; }
+static ElementAccess accessOf(accelerator::Access access) {
+  return {access.buffer, access.base, std::move(access.strides)};
+}
 
 static Node nodeOf(accelerator::Node node) {
   Node made;

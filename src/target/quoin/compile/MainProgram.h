@@ -58,6 +58,7 @@ struct MainProgram {
   uint64_t end = 0;                               ///< of all of these
   uint64_t heapBytes = 0;                         ///< for calls, and values whose sizes a run decides; 0: none
   std::string tables;                             ///< of the model, if main has texts
+  unsigned inOrder = 0;                           ///< stretches of programs of cores in which no units overlap
 };
 
 /// In terms of this machine's memories and instructions.

@@ -103,6 +103,8 @@ std::vector<std::string> Maker::report() const {
   lines.insert(lines.begin(), formatv("the units run {0} of {1} kernels", kernels - lines.size(), kernels));
   for (const std::string &function : calls)
     lines.push_back(formatv("the scalar core runs {0}: a function of the library", function));
+  if (main.inOrder)
+    lines.push_back(formatv("in {0} parts of the program, units wait for one another", main.inOrder));
   return lines;
 }
 

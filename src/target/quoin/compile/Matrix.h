@@ -7,9 +7,12 @@
 
 namespace perpend::quoin {
 
-/// Appends instructions that compute a nest that is a sum of products, from buffers in DDR at these bytes. Returns why
-/// that cannot be, and then appends nothing; empty: it is done.
-std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
+struct Choices;
+
+/// Fills the stream's section with instructions that compute a nest that is a sum of products, from buffers at these
+/// places, while so many cores do such. Returns why that cannot be, and then the section is empty; empty: it is done.
+std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                           unsigned sharers, Choices &choices);
 
 } // namespace perpend::quoin
 

@@ -38,40 +38,45 @@ struct Buffer {
 };
 
 /// The element `base` + sum over loops of stride * iterator.
-struct Access {
+struct ElementAccess {
   unsigned buffer = 0;
   int64_t base = 0;
   llvm::SmallVector<int64_t, 6> strides; ///< of each loop
 
-  bool operator==(const Access &) const = default;
+  bool operator==(const ElementAccess &) const = default;
 };
 
 struct Node {
-  enum Kind { Load, Number, Apply } kind = Number;
+  enum Kind { Load, Number, Apply, Sum } kind = Number;
   DType type = DType::None;
-  Access access;                           ///< of a load
+  ElementAccess access;                    ///< of a load
   double number = 0;                       ///< of a number
   Opcode opcode = Opcode::mov;             ///< of an application, which is of `operands`
   llvm::SmallVector<unsigned, 3> operands; ///< earlier nodes
-  bool saturates = false, floors = false;  ///< variants of cvt and of mod
 };
 
-struct Loop {
+struct NestLoop {
   int64_t extent = 1;
   bool isReduced = false;
 };
 
+/// A reduction may go on: nodes from `sum` on, a node of that kind, are applied to each of its results.
 struct Nest {
   std::string name;
-  std::vector<Loop> loops; ///< the outermost first; none of one iteration
-  std::vector<Node> nodes; ///< operands before their users
-  unsigned value = 0;      ///< what is stored
-  Access store;
+  std::vector<NestLoop> loops; ///< the outermost first; none of one iteration
+  std::vector<Node> nodes;     ///< operands before their users
+  unsigned value = 0;          ///< what is stored, or combined
+  std::optional<unsigned> sum;
+  unsigned result = 0; ///< if there is a sum: what is stored
+  ElementAccess store;
   /// Of a reduction: the element becomes combine(element, value), from `initial` on.
   std::optional<Opcode> combine;
   double initial = 0;
   bool continues = false;   ///< from the element as it is on, in place of `initial`
-  DType type = DType::None; ///< of the result
+  DType type = DType::None; ///< of what is stored
+
+  bool isAfterSum(unsigned node) const { return sum && node >= *sum; }
+  unsigned stored() const { return sum ? result : value; }
 };
 
 /// Whether a node is its operand's bits, as another type.

@@ -8,6 +8,8 @@ namespace perpend::quoin {
 static void dropUnusedNodes(Nest &nest) {
   std::vector<bool> isUsed(nest.nodes.size());
   isUsed[nest.value] = true;
+  if (nest.sum)
+    isUsed[*nest.sum] = isUsed[nest.result] = true;
   for (size_t number = nest.nodes.size(); number-- > 0;)
     if (isUsed[number])
       for (unsigned operand : nest.nodes[number].operands)
@@ -23,7 +25,10 @@ static void dropUnusedNodes(Nest &nest) {
       return node.kind == Node::Load && other.kind == Node::Load && node.access == other.access &&
              node.type == other.type;
     };
-    if (auto same = llvm::find_if(kept, isSame); same != kept.end()) {
+    // Nodes of a sum and those behind it are not shared.
+    const size_t first = nest.isAfterSum(static_cast<unsigned>(number)) ? places[*nest.sum] : 0;
+    if (auto same = std::find_if(kept.begin() + static_cast<ptrdiff_t>(first), kept.end(), isSame);
+        same != kept.end()) {
       places[number] = static_cast<unsigned>(same - kept.begin());
       continue;
     }
@@ -31,10 +36,14 @@ static void dropUnusedNodes(Nest &nest) {
     kept.push_back(node);
   }
   nest.value = places[nest.value];
+  if (nest.sum) {
+    nest.sum = places[*nest.sum];
+    nest.result = places[nest.result];
+  }
   nest.nodes = std::move(kept);
 }
 
-static void forEachAccess(Nest &nest, llvm::function_ref<void(Access &)> visit) {
+static void forEachAccess(Nest &nest, llvm::function_ref<void(ElementAccess &)> visit) {
   visit(nest.store);
   for (Node &node : nest.nodes)
     if (node.kind == Node::Load)
@@ -46,7 +55,7 @@ static bool isOneLoop(Nest &nest, unsigned outer, unsigned inner) {
   if (nest.loops[outer].isReduced != nest.loops[inner].isReduced)
     return false;
   bool isEven = true;
-  forEachAccess(nest, [&](Access &access) {
+  forEachAccess(nest, [&](ElementAccess &access) {
     isEven &= access.strides[outer] == access.strides[inner] * nest.loops[inner].extent;
   });
   return isEven;
@@ -63,13 +72,92 @@ static void joinLoops(Nest &nest) {
     }
     nest.loops[inner].extent *= nest.loops[outer].extent;
     nest.loops.erase(nest.loops.begin() + outer);
-    forEachAccess(nest, [&](Access &access) { access.strides.erase(access.strides.begin() + outer); });
+    forEachAccess(nest, [&](ElementAccess &access) { access.strides.erase(access.strides.begin() + outer); });
     inner = 0;
   }
 }
 
-Nest simplified(Nest nest) {
+static bool isConversion(const Nest &nest, const Node &node) {
+  return node.kind == Node::Apply && node.opcode == Opcode::cvt && isFloat(node.type) &&
+         isFloat(nest.nodes[node.operands[0]].type);
+}
+
+static std::vector<unsigned> usersOf(const Nest &nest) {
+  std::vector<unsigned> users(nest.nodes.size());
+  ++users[nest.value];
+  if (nest.sum)
+    ++users[nest.result];
+  for (const Node &node : nest.nodes)
+    for (unsigned operand : node.operands)
+      ++users[operand];
+  return users;
+}
+
+/// Whether the result may be rounded where it is computed.
+static bool mayNarrow(const Node &node, DType type) {
+  return node.kind == Node::Apply && node.opcode != Opcode::cvt && isFloat(node.type) && node.operands.size() <= 2 &&
+         sizeOf(type) < sizeOf(node.type);
+}
+
+/// The vector unit reads and writes floats of any bits, and computes in f32: an operand that was widened is read as it
+/// was, and a result that is narrowed is written so.
+static void foldConversions(Nest &nest) {
+  const std::vector<unsigned> users = usersOf(nest);
+  std::vector<unsigned> places(nest.nodes.size()); // what stands for a node
+  for (unsigned number = 0; number < nest.nodes.size(); ++number) {
+    Node &node = nest.nodes[number];
+    places[number] = number;
+    for (unsigned &operand : node.operands)
+      operand = places[operand];
+    if (isConversion(nest, node)) {
+      Node &narrowed = nest.nodes[node.operands[0]];
+      if (users[node.operands[0]] == 1 && mayNarrow(narrowed, node.type)) {
+        narrowed.type = node.type;
+        places[number] = node.operands[0];
+      }
+    } else if (node.kind == Node::Apply && node.operands.size() <= 2) {
+      for (unsigned &operand : node.operands) {
+        const Node &widened = nest.nodes[operand];
+        if (isConversion(nest, widened) && sizeOf(nest.nodes[widened.operands[0]].type) < sizeOf(widened.type))
+          operand = widened.operands[0];
+      }
+    }
+  }
+  nest.value = places[nest.value];
+  if (nest.sum)
+    nest.result = places[nest.result];
+}
+
+/// a * b + c is one instruction, which rounds the product, too.
+static void joinProducts(Nest &nest) {
+  const std::vector<unsigned> users = usersOf(nest);
+  auto isNumber = [&](unsigned operand) { return nest.nodes[operand].kind == Node::Number; };
+  for (Node &node : nest.nodes) {
+    if (node.kind != Node::Apply || node.opcode != Opcode::add || !isFloat(node.type))
+      continue;
+    for (unsigned side : {0u, 1u}) {
+      const unsigned product = node.operands[side], other = node.operands[1 - side];
+      const Node &mul = nest.nodes[product];
+      if (mul.kind != Node::Apply || mul.opcode != Opcode::mul || mul.type != DType::F32 || users[product] != 1 ||
+          llvm::any_of(mul.operands, isNumber) || isNumber(other) ||
+          nest.nodes[mul.operands[1]].type != nest.nodes[other].type)
+        continue;
+      node.opcode = Opcode::fma;
+      node.operands = {mul.operands[0], mul.operands[1], other};
+      break;
+    }
+  }
+}
+
+Nest withFewerNodes(Nest nest) {
+  foldConversions(nest);
+  joinProducts(nest);
   dropUnusedNodes(nest);
+  return nest;
+}
+
+Nest simplified(Nest nest) {
+  nest = withFewerNodes(std::move(nest));
   joinLoops(nest);
   return nest;
 }

@@ -18,6 +18,7 @@ static TargetInfo describe(StringRef configuration) {
   target.memories = {{"local"}};
   target.global.bytesPerSecond = 8e9;
   target.fusesMultiplyAdds = true;
+  target.units = {productUnit.str()};
   target.fmaPerCycle = 1;
   target.cyclesPerSecond = 1e9;
   target.mainMemories = {{.name = nearMemory.str(), .bytes = config.llbBytes}};
@@ -28,7 +29,7 @@ static TargetInfo describe(StringRef configuration) {
 }
 
 const Accelerator &quoin() {
-  static constexpr StringLiteral configurations[] = {"t1", "c8", "c32"};
+  static constexpr StringLiteral configurations[] = {"t1", "c1", "c8", "c32"};
   static const Accelerator accelerator{"quoin", configurations, ".qn", describe};
   return accelerator;
 }

@@ -21,18 +21,44 @@ namespace perpend::quoin {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-uint64_t VectorNest::take(int64_t elements, DType type) {
-  const uint64_t byte = llvm::alignTo(l1End, l1Alignment);
-  l1End = byte + static_cast<uint64_t>(elements) * sizeOf(type);
-  return byte;
+/// The level of nodes that are behind a sum.
+constexpr unsigned notInLevels = ~0u;
+
+unsigned VectorNest::turnOf(unsigned level) {
+  if (level == 0)
+    return 0;
+  auto [turn, isNew] = shared->turns.try_emplace(level, 0);
+  if (isNew)
+    turn->second = stream.newTurn();
+  return turn->second;
 }
 
-Place VectorNest::compactPlace(DType type, const std::array<int64_t, boxRank> &extents) {
-  Place place{take(extents[0] * extents[1] * extents[2], type), {1, extents[0], extents[0] * extents[1]}};
-  return place;
+/// The first part of a nest makes the rooms; those of the rests are no larger.
+bool VectorNest::findRoom(Place &place, Role role, unsigned number, int64_t elements, DType type, unsigned level) {
+  auto [known, isNew] = shared->rooms.try_emplace({role, number}, 0);
+  if (isNew) {
+    std::optional<unsigned> room = stream.newRoom(Space::L1, static_cast<uint64_t>(elements) * sizeOf(type),
+                                                  level == 0 ? 1 : slots, turnOf(level));
+    if (!room)
+      return refuse("a tile that L1 does not hold");
+    known->second = *room;
+  }
+  place.room = known->second;
+  return true;
 }
 
-std::optional<Operand> VectorNest::farOperand(const Access &access, DType type) {
+Extents VectorNest::denseStrides(bool isResult) const {
+  const Extents shape = extents(isResult);
+  return isResult && isReducing() ? Extents{0, 1, shape[0]} : Extents{1, shape[0], shape[0] * shape[1]};
+}
+
+bool VectorNest::findPlace(Place &place, Role role, unsigned number, DType type, unsigned level, bool isResult) {
+  const Extents shape = extents(isResult);
+  place.strides = denseStrides(isResult);
+  return findRoom(place, role, number, shape[0] * shape[1] * shape[2], type, level);
+}
+
+std::optional<Operand> VectorNest::farOperand(const ElementAccess &access, DType type) {
   SmallVector<Advance, 8> advances;
   for (unsigned loop : outer)
     if (access.strides[loop])
@@ -50,7 +76,7 @@ bool VectorNest::add(Instruction instruction) {
   return true;
 }
 
-static void setTransfer(Instruction &instruction, DType type, const std::array<int64_t, boxRank> &extents,
+static void setTransfer(Instruction &instruction, DType type, const Extents &extents,
                         std::array<Opcode, boxRank> opcodes) {
   instruction.dstType = instruction.src0Type = type;
   const unsigned rank = extents[2] > 1 ? 3 : extents[1] > 1 ? 2 : 1;
@@ -59,13 +85,30 @@ static void setTransfer(Instruction &instruction, DType type, const std::array<i
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
 
+bool VectorNest::setPlace(Instruction &instruction, unsigned operand, const Place &place, bool isResult) {
+  std::optional<Operand> at = stream.at(place.room);
+  if (!at)
+    return refuse("more addresses than there are generators");
+  const bool rotates = isResult && isReducing();
+  instruction.operands[operand] = *at;
+  instruction.inner[operand] = static_cast<uint32_t>(place.strides[rotates ? 1 : 0]);
+  instruction.stride1[operand] = static_cast<uint32_t>(place.strides[rotates ? 2 : 1]);
+  instruction.stride2[operand] = static_cast<uint32_t>(rotates ? 0 : place.strides[2]);
+  return true;
+}
+
 bool VectorNest::emitLoad(unsigned number) {
   const Node &node = nest.nodes[number];
   const LoadPlan &plan = plans[number];
+  Place place{0, plan.strides};
   Instruction load;
+  if (!findRoom(place, Loaded, number, plan.elements, node.type, levels[number]))
+    return false;
+  std::optional<Operand> to = stream.at(place.room);
+  if (!to)
+    return refuse("more addresses than there are generators");
   setTransfer(load, node.type, plan.extents, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
-  Place place{take(plan.elements, node.type), plan.strides};
-  load.dst() = {Space::L1, 0, ownCore, place.byte};
+  load.dst() = *to;
   load.src(0) = *far[number];
   if (plan.extents[1] > 1 || plan.extents[2] > 1) {
     load.stride1[Dst] = static_cast<uint32_t>(plan.to[1]);
@@ -79,42 +122,48 @@ bool VectorNest::emitLoad(unsigned number) {
   return add(std::move(load));
 }
 
-static void setStrides(Instruction &instruction, unsigned operand, const Place &place) {
-  instruction.operands[operand] = {Space::L1, 0, ownCore, place.byte};
-  instruction.inner[operand] = static_cast<uint32_t>(place.strides[0]);
-  instruction.stride1[operand] = static_cast<uint32_t>(place.strides[1]);
-  instruction.stride2[operand] = static_cast<uint32_t>(place.strides[2]);
-}
-
-static void setExtents(Instruction &instruction, const std::array<int64_t, boxRank> &extents) {
+static void setExtents(Instruction &instruction, const Extents &extents) {
   for (unsigned dim = 0; dim < boxRank; ++dim)
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
 
-/// An immediate of floats is an f32, any other an i32.
-static void setNumber(Instruction &instruction, DType type, double value) {
+void setNumber(Instruction &instruction, DType type, double value) {
   if (isFloat(type))
     instruction.setImm(0, static_cast<float>(value));
   else
     instruction.imm[0] = static_cast<uint32_t>(static_cast<int64_t>(value));
 }
 
-bool VectorNest::emitFill(const Place &place, DType type, double value, const std::array<int64_t, boxRank> &extents) {
-  if (type == DType::Pred8)
-    return refuse("a truth that does not change");
+Instruction fillWith(DType type, double value) {
   Instruction fill;
   fill.opcode = Opcode::iota;
   fill.dstType = type;
-  setStrides(fill, Dst, place);
-  setExtents(fill, extents);
   setNumber(fill, type, value);
   if (isFloat(type))
     fill.setImm(1, -0.0f); // which leaves a first value of -0 as it is
+  return fill;
+}
+
+bool VectorNest::emitFill(const Place &place, DType type, double value, const Extents &extents, bool isResult) {
+  if (type == DType::Pred8)
+    return refuse("a truth that does not change");
+  Instruction fill = fillWith(type, value);
+  if (!setPlace(fill, Dst, place, isResult))
+    return false;
+  setExtents(fill, extents);
   return add(std::move(fill));
 }
 
-/// Of a node that has been emitted; a number that is an operand becomes one element.
+/// Of a node that has been emitted.
 Place VectorNest::placeOf(unsigned number) { return nodePlaces[number].value_or(Place()); }
+
+SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node) {
+  SmallVector<unsigned, 3> operands(node.kind == Node::Apply ? node.operands : SmallVector<unsigned, 3>());
+  const bool swaps = llvm::is_contained({Opcode::add, Opcode::mul, Opcode::max, Opcode::min}, node.opcode);
+  if (operands.size() == 2 && swaps && nest.nodes[operands[0]].kind == Node::Number)
+    std::swap(operands[0], operands[1]);
+  return operands;
+}
 
 bool VectorNest::emitNode(unsigned number) {
   if (const Node &node = nest.nodes[number]; reinterprets(nest, node)) {
@@ -122,17 +171,13 @@ bool VectorNest::emitNode(unsigned number) {
     return true;
   }
   const Node &node = nest.nodes[number];
+  const bool isResult = nest.isAfterSum(number);
   Instruction apply;
   apply.opcode = node.opcode;
   apply.dstType = node.type;
-  const unsigned count = static_cast<unsigned>(node.operands.size());
-  const InstructionInfo &info = apply.info();
-  SmallVector<unsigned, 3> operands(node.operands);
-  auto isNumber = [&](unsigned operand) { return nest.nodes[operand].kind == Node::Number; };
-  const bool swaps = llvm::is_contained({Opcode::add, Opcode::mul, Opcode::max, Opcode::min}, node.opcode);
-  if (count == 2 && swaps && isNumber(operands[0]))
-    std::swap(operands[0], operands[1]);
-  const bool usesScalar = info.modes && isNumber(operands.back());
+  const SmallVector<unsigned, 3> operands = operandsOf(nest, node);
+  const auto count = static_cast<unsigned>(operands.size());
+  const bool usesScalar = apply.info().modes && nest.nodes[operands.back()].kind == Node::Number;
   for (unsigned index = 0; index < count; ++index) {
     const unsigned operand = operands[index];
     const DType type = nest.nodes[operand].type;
@@ -145,37 +190,59 @@ bool VectorNest::emitNode(unsigned number) {
     }
     if (index == 1)
       apply.src1Type = type;
-    if (isNumber(operand) && !nodePlaces[operand]) {
-      nodePlaces[operand] = Place{take(1, type), {0, 0, 0}};
-      Place one = *nodePlaces[operand];
-      one.strides = {1, 0, 0};
-      if (!emitFill(one, type, nest.nodes[operand].number, {1, 1, 1}))
-        return false;
-    }
-    setStrides(apply, Src0 + index, placeOf(operand));
+    if (!setPlace(apply, Src0 + index, placeOf(operand), isResult))
+      return false;
   }
-  nodePlaces[number] = compactPlace(node.type, extents());
-  setStrides(apply, Dst, *nodePlaces[number]);
-  setExtents(apply, extents());
+  Place result;
+  if (!findPlace(result, Computed, number, node.type, isStored(number) ? spatial : 0, isResult) ||
+      !setPlace(apply, Dst, result, isResult))
+    return false;
+  nodePlaces[number] = result;
+  setExtents(apply, extents(isResult));
   return add(std::move(apply));
 }
 
+/// What is done to each result of the reduction.
+bool VectorNest::emitAfterSum() {
+  nodePlaces[*nest.sum] = sums;
+  for (unsigned number = *nest.sum; number < nest.nodes.size(); ++number)
+    if (nest.nodes[number].kind == Node::Apply && !emitNode(number))
+      return false;
+  return true;
+}
+
+/// Numbers that are no operand modes of their users become one element each.
+bool VectorNest::emitNumbers() {
+  for (const Node &node : nest.nodes)
+    for (auto [index, operand] : llvm::enumerate(operandsOf(nest, node))) {
+      const Node &number = nest.nodes[operand];
+      const bool isMode = infoOf(node.opcode).modes && index + 1 == node.operands.size();
+      if (number.kind != Node::Number || isMode || nodePlaces[operand])
+        continue;
+      Place one{0, {1, 0, 0}};
+      if (!findRoom(one, Computed, operand, 1, number.type, 0) || !emitFill(one, number.type, number.number, {1, 1, 1}))
+        return false;
+      nodePlaces[operand] = Place{one.room, {0, 0, 0}};
+    }
+  return true;
+}
+
 /// The sums as they are, which have the type of what is stored.
-bool VectorNest::emitReload(const std::array<int64_t, boxRank> &shape) {
+bool VectorNest::emitReload() {
   if (nest.type != nest.nodes[nest.value].type)
     return refuse("sums that go on in another type");
-  Instruction load;
-  std::array<int64_t, boxRank> stored = shape, from = {1, 0, 0};
-  for (unsigned dim = 0; dim < boxRank; ++dim)
-    from[dim] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
-  if (isReducing()) {
-    stored = {shape[1], shape[2], 1};
-    from = {from[1], from[2], 0};
-  }
+  const Extents stored = extents(/*isResult=*/true);
+  Extents from = {0, 0, 0};
+  for (unsigned dim = isReducing() ? 1 : 0; dim < boxRank; ++dim)
+    from[dim - (isReducing() ? 1 : 0)] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
   if (stored[0] > 1 && from[0] != 1)
     return refuse("sums that go on, and lie apart");
+  std::optional<Operand> to = stream.at(sums.room);
+  if (!to)
+    return refuse("more addresses than there are generators");
+  Instruction load;
   setTransfer(load, nest.type, stored, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
-  load.dst() = {Space::L1, 0, ownCore, sums.byte};
+  load.dst() = *to;
   load.src(0) = *farStore;
   if (stored[1] > 1 || stored[2] > 1) {
     load.stride1[Src0] = static_cast<uint32_t>(from[1]);
@@ -192,7 +259,6 @@ bool VectorNest::emitReload(const std::array<int64_t, boxRank> &shape) {
 bool VectorNest::emitReduction() {
   const DType type = nest.nodes[nest.value].type;
   Place value = placeOf(nest.value);
-  std::array<int64_t, boxRank> shape = extents();
   if (isReducing()) {
     Instruction reduce;
     reduce.opcode = *nest.combine == Opcode::add   ? Opcode::rsum
@@ -200,11 +266,12 @@ bool VectorNest::emitReduction() {
                     : *nest.combine == Opcode::max ? Opcode::rmax
                                                    : Opcode::rmin;
     reduce.dstType = reduce.src0Type = type;
-    setStrides(reduce, Src0, value);
-    setExtents(reduce, shape);
-    shape[0] = 1;
-    value = compactPlace(type, shape);
-    setStrides(reduce, Dst, value);
+    setExtents(reduce, extents());
+    Place partial;
+    if (!setPlace(reduce, Src0, value) || !findPlace(partial, Partial, 0, type, 0, /*isResult=*/true) ||
+        !setPlace(reduce, Dst, partial))
+      return false;
+    value = partial;
     reduce.inner[Dst] = 1;
     if (!add(std::move(reduce)))
       return false;
@@ -212,48 +279,47 @@ bool VectorNest::emitReduction() {
   Instruction combine;
   combine.opcode = *nest.combine;
   combine.dstType = combine.src0Type = combine.src1Type = type;
-  setStrides(combine, Dst, sums);
-  setStrides(combine, Src0, sums);
-  setStrides(combine, Src1, value);
-  setExtents(combine, shape);
+  if (!setPlace(combine, Dst, sums, true) || !setPlace(combine, Src0, sums, true) ||
+      !setPlace(combine, Src1, value, true))
+    return false;
+  setExtents(combine, extents(/*isResult=*/true));
   return add(std::move(combine));
 }
 
 bool VectorNest::emitStore() {
-  Place value = nest.combine ? sums : placeOf(nest.value);
-  const DType from = nest.nodes[nest.value].type;
-  std::array<int64_t, boxRank> shape = extents();
-  if (isReducing())
-    shape[0] = 1;
-  const bool isNumber = nest.nodes[nest.value].kind == Node::Number;
-  Place compact = value;
-  const std::array<int64_t, boxRank> dense = {1, shape[0], shape[0] * shape[1]};
-  auto differs = [&](unsigned dim) { return shape[dim] > 1 && value.strides[dim] != dense[dim]; };
-  if (isNumber) {
-    compact = compactPlace(nest.type, shape);
-    if (!emitFill(compact, nest.type, nest.nodes[nest.value].number, shape))
-      return false;
-  } else if (from != nest.type || differs(0) || differs(1) || differs(2)) {
-    compact = compactPlace(nest.type, shape);
-    Instruction move;
-    move.opcode = from == nest.type || (isFloat(from) && isFloat(nest.type)) ? Opcode::mov : Opcode::cvt;
-    move.dstType = nest.type;
-    move.src0Type = from;
-    setStrides(move, Dst, compact);
-    setStrides(move, Src0, value);
-    setExtents(move, shape);
-    if (!add(std::move(move)))
-      return false;
-  }
-  // The reduced extent is not stored: the next ones are the inner ones.
-  std::array<int64_t, boxRank> stored = shape, strides = {1, 0, 0};
-  for (unsigned dim = 0; dim < boxRank; ++dim)
-    strides[dim] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
-  if (isReducing()) {
-    stored = {shape[1], shape[2], 1};
-    strides = {strides[1], strides[2], 0};
-  }
-  std::array<int64_t, boxRank> source = {1, stored[0], stored[0] * stored[1]};
+  const unsigned stored = nest.stored();
+  const bool isResult = nest.combine.has_value();
+  const Place value = nest.combine && !nest.sum ? sums : placeOf(stored);
+  const DType from = nest.nodes[stored].type;
+  Place compact{0, denseStrides(isResult)};
+  auto differs = [&](unsigned dim) {
+    return extentOf(dim) > 1 && static_cast<int>(dim) != reducedDim && value.strides[dim] != compact.strides[dim];
+  };
+  const bool isNumber = nest.nodes[stored].kind == Node::Number;
+  if (!isNumber && from == nest.type && !differs(0) && !differs(1) && !differs(2))
+    return emitTransfer(value);
+  if (!findPlace(compact, Stored, 0, nest.type, spatial, isResult))
+    return false;
+  if (isNumber)
+    return emitFill(compact, nest.type, nest.nodes[stored].number, extents(isResult), isResult) &&
+           emitTransfer(compact);
+  Instruction move;
+  move.opcode = from == nest.type || (isFloat(from) && isFloat(nest.type)) ? Opcode::mov : Opcode::cvt;
+  move.dstType = nest.type;
+  move.src0Type = from;
+  if (!setPlace(move, Dst, compact, isResult) || !setPlace(move, Src0, value, isResult))
+    return false;
+  setExtents(move, extents(isResult));
+  return add(std::move(move)) && emitTransfer(compact);
+}
+
+/// The reduced extent is not stored: the next ones are the inner ones.
+bool VectorNest::emitTransfer(const Place &value) {
+  Extents stored = extents(/*isResult=*/nest.combine.has_value()), strides = {0, 0, 0};
+  const unsigned skipped = isReducing() ? 1 : 0;
+  for (unsigned dim = skipped; dim < boxRank; ++dim)
+    strides[dim - skipped] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
+  Extents source = {1, stored[0], stored[0] * stored[1]};
   if (stored[0] > 1 && strides[0] != 1) { // a column
     if (stored[2] > 1)
       return refuse("a result whose elements lie apart in three directions");
@@ -261,10 +327,13 @@ bool VectorNest::emitStore() {
     strides = {1, strides[0], strides[1]};
     source = {1, 1, stored[1]};
   }
+  std::optional<Operand> near = stream.at(value.room);
+  if (!near)
+    return refuse("more addresses than there are generators");
   Instruction store;
   setTransfer(store, nest.type, stored, {Opcode::st_1d, Opcode::st_2d, Opcode::st_3d});
   store.dst() = *farStore;
-  store.src(0) = {Space::L1, 0, ownCore, compact.byte};
+  store.src(0) = *near;
   if (stored[1] > 1 || stored[2] > 1) {
     store.stride1[Dst] = static_cast<uint32_t>(strides[1]);
     store.stride1[Src0] = static_cast<uint32_t>(source[1]);
@@ -276,14 +345,33 @@ bool VectorNest::emitStore() {
   return add(std::move(store));
 }
 
-bool VectorNest::emitIteration() {
-  nodePlaces.assign(nest.nodes.size(), std::nullopt);
-  for (unsigned number = 0; number < nest.nodes.size(); ++number)
-    if (nest.nodes[number].kind == Node::Load && !emitLoad(number))
-      return false;
-  for (unsigned number = 0; number < nest.nodes.size(); ++number)
-    if (nest.nodes[number].kind == Node::Apply && !emitNode(number))
-      return false;
+/// A load is in the innermost of the outer loops along which it changes; so is what only such operands have.
+void VectorNest::findLevels() {
+  levels.assign(nest.nodes.size(), 0);
+  for (auto [number, node] : llvm::enumerate(nest.nodes)) {
+    for (unsigned operand : node.operands)
+      levels[number] = std::max(levels[number], levels[operand]);
+    for (auto [position, loop] : llvm::enumerate(outer))
+      if (node.kind == Node::Load && node.access.strides[loop])
+        levels[number] = static_cast<unsigned>(position + 1);
+    if (isStored(static_cast<unsigned>(number)) && node.kind == Node::Apply)
+      levels[number] = spatial;
+    if (nest.isAfterSum(static_cast<unsigned>(number)) && node.kind != Node::Load)
+      levels[number] = notInLevels;
+  }
+}
+
+/// Nodes that change with this loop, and with none inside of it. Those behind a sum come later.
+bool VectorNest::emitLevel(unsigned level) {
+  if (level)
+    stream.openLoop(static_cast<uint64_t>(nest.loops[outer[level - 1]].extent));
+  if (level)
+    stream.beginTurn(turnOf(level));
+  for (Node::Kind kind : {Node::Load, Node::Apply})
+    for (unsigned number = 0; number < nest.nodes.size(); ++number)
+      if (nest.nodes[number].kind == kind && levels[number] == level &&
+          !(kind == Node::Load ? emitLoad(number) : emitNode(number)))
+        return false;
   return true;
 }
 
@@ -299,49 +387,76 @@ bool VectorNest::emitLoops() {
       return refuse("more addresses than there are generators");
   if (!(farStore = farOperand(nest.store, nest.type)))
     return refuse("more addresses than there are generators");
-  const size_t spatial = llvm::count_if(outer, [&](unsigned loop) { return !nest.loops[loop].isReduced; });
-  for (unsigned loop : ArrayRef(outer).take_front(spatial))
-    stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
-  std::array<int64_t, boxRank> shape = extents();
-  if (isReducing())
-    shape[0] = 1;
-  const DType type = nest.nodes[nest.value].type;
-  if (nest.combine) {
-    sums = compactPlace(type, shape);
-    if (!(nest.continues ? emitReload(shape) : emitFill(sums, type, nest.initial, shape)))
-      return false;
-    for (unsigned loop : ArrayRef(outer).drop_front(spatial))
-      stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
-  }
-  if (!emitIteration() || (nest.combine && !emitReduction()))
+  spatial = static_cast<unsigned>(llvm::count_if(outer, [&](unsigned loop) { return !nest.loops[loop].isReduced; }));
+  nodePlaces.assign(nest.nodes.size(), std::nullopt);
+  findLevels();
+  if (!emitNumbers())
     return false;
-  for (size_t open = spatial; open < outer.size(); ++open)
-    stream.closeLoop();
+  for (unsigned level = 0; level <= spatial; ++level)
+    if (!emitLevel(level))
+      return false;
+  if (nest.combine) {
+    const DType type = nest.nodes[nest.value].type;
+    if (!findPlace(sums, Sums, 0, type, spatial, /*isResult=*/true) ||
+        !(nest.continues ? emitReload()
+                         : emitFill(sums, type, nest.initial, extents(/*isResult=*/true), /*isResult=*/true)))
+      return false;
+    if (!emitSums() || (reducedRest && !emitRestOfSums()) || (nest.sum && !emitAfterSum()))
+      return false;
+  }
   if (!emitStore())
     return false;
-  for (size_t open = 0; open < spatial; ++open)
-    stream.closeLoop();
+  closeLoops(0);
   return true;
+}
+
+void VectorNest::closeLoops(unsigned level) {
+  for (unsigned open = stream.depth(); open > level; --open) {
+    stream.endTurn(turnOf(open));
+    stream.closeLoop();
+  }
+}
+
+bool VectorNest::emitSums() {
+  for (unsigned level = spatial + 1; level <= outer.size(); ++level)
+    if (!emitLevel(level))
+      return false;
+  if (!emitReduction())
+    return false;
+  closeLoops(spatial);
+  return true;
+}
+
+/// Iterations of the reduced loop that are no tile of it.
+bool VectorNest::emitRestOfSums() {
+  VectorNest rest(*this);
+  const int inner = box[reducedDim];
+  rest.nest.loops[inner].extent = reducedRest;
+  rest.nest.loops[restLoop].extent = 1;
+  for (auto [number, node] : llvm::enumerate(rest.nest.nodes)) {
+    if (node.kind != Node::Load || levels[number] <= spatial)
+      continue;
+    node.access.base += nest.loops[inner].extent * nest.loops[restLoop].extent * node.access.strides[inner];
+    if (!(rest.far[number] = rest.farOperand(node.access, node.type)))
+      return refuse("more addresses than there are generators");
+  }
+  return (rest.planLoads() && rest.emitSums()) || refuse(rest.problem);
 }
 
 std::string VectorNest::emit() {
   if (nest.nodes[nest.value].kind == Node::Number && nest.combine)
     return "a reduction of a number";
-  const size_t before = stream.size();
-  stream.freeGenerators();
   chooseBox();
-  if (!chooseTiles())
-    return problem;
-  stripMine();
-  if (!planLoads() || !emitLoops()) {
-    stream.abandon(before);
+  if (!chooseTiles()) {
+    stream.abandon();
     return problem;
   }
   return "";
 }
 
-std::string emitVectorNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream) {
-  return VectorNest(nest, places, config, stream).emit();
+std::string emitVectorNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,
+                           unsigned sharers, Choices &choices) {
+  return VectorNest(nest, places, config, stream, sharers, choices).emit();
 }
 
 } // namespace perpend::quoin

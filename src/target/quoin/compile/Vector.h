@@ -7,11 +7,17 @@
 
 namespace perpend::quoin {
 
-/// Appends instructions that compute the nest from buffers at these places. Returns why that cannot be, and then
-/// appends nothing; empty: it is done.
-std::string emitVectorNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream);
+struct Choices;
 
-/// The nest without nodes that nobody uses, and with loops joined over which all addresses go on evenly.
+/// Fills the stream's section with instructions that compute the nest from buffers at these places, while so many cores
+/// do such. Returns why that cannot be, and then the section is empty; empty: it is done.
+std::string emitVectorNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                           unsigned sharers, Choices &choices);
+
+/// The nest without nodes that nobody uses, and without conversions of floats that the vector unit does by the way.
+Nest withFewerNodes(Nest nest);
+
+/// The same, and with loops joined over which all addresses go on evenly.
 Nest simplified(Nest nest);
 
 } // namespace perpend::quoin

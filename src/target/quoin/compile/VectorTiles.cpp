@@ -1,4 +1,6 @@
 //===- VectorTiles.cpp - which part of a nest is an iteration -------------===//
+#include "target/quoin/compile/Choices.h"
+#include "target/quoin/compile/Cost.h"
 #include "target/quoin/compile/VectorNest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -9,10 +11,10 @@ namespace perpend::quoin {
 using llvm::ArrayRef;
 using llvm::SmallVector;
 
-constexpr std::array<int64_t, boxRank> mostExtents = {65535, 4095, 4095};
+constexpr Extents mostExtents = {65535, 4095, 4095};
 
 /// Sorted by the stride of what is stored, the least first.
-static SmallVector<unsigned, 8> byStride(const Nest &nest, const Access &access, bool isReduced) {
+static SmallVector<unsigned, 8> byStride(const Nest &nest, const ElementAccess &access, bool isReduced) {
   SmallVector<unsigned, 8> loops;
   for (unsigned loop = 0; loop < nest.loops.size(); ++loop)
     if (nest.loops[loop].isReduced == isReduced)
@@ -48,12 +50,14 @@ void VectorNest::chooseBox() {
 /// Loops that are cut become two: the outer one, and the box's.
 void VectorNest::stripMine() {
   for (unsigned dim = 0; dim < boxRank; ++dim) {
-    if (box[dim] < 0 || tiles[dim] == extentOf(dim))
+    if (!isTiled[dim])
       continue;
-    Loop &loop = nest.loops[box[dim]];
+    const NestLoop loop = nest.loops[box[dim]];
+    if (static_cast<int>(dim) == reducedDim)
+      restLoop = static_cast<unsigned>(nest.loops.size());
     nest.loops.push_back({loop.extent / tiles[dim], loop.isReduced});
     nest.loops[box[dim]].extent = tiles[dim];
-    auto extend = [&](Access &access) { access.strides.push_back(access.strides[box[dim]] * tiles[dim]); };
+    auto extend = [&](ElementAccess &access) { access.strides.push_back(access.strides[box[dim]] * tiles[dim]); };
     extend(nest.store);
     for (Node &node : nest.nodes)
       if (node.kind == Node::Load)
@@ -67,7 +71,7 @@ void VectorNest::stripMine() {
 
 /// Dimensions of the box in the order of their strides. One that goes on within, or right behind, the elements of the
 /// ones before it is part of a row; any other makes rows.
-LoadPlan VectorNest::planOf(const Access &access) const {
+LoadPlan VectorNest::planOf(const ElementAccess &access) const {
   LoadPlan plan;
   SmallVector<unsigned, boxRank> dims;
   for (unsigned dim = 0; dim < boxRank; ++dim)
@@ -117,48 +121,95 @@ bool VectorNest::planLoads() {
   return true;
 }
 
-/// An upper bound, with the box as it is.
-uint64_t VectorNest::bytesNeeded() {
-  uint64_t bytes = 0;
-  const int64_t elements = extentOf(0) * extentOf(1) * extentOf(2);
-  auto addBytes = [&](int64_t count, DType type) {
-    bytes = llvm::alignTo(bytes, l1Alignment) + static_cast<uint64_t>(count) * sizeOf(type);
-  };
-  for (auto [number, node] : llvm::enumerate(nest.nodes))
-    addBytes(node.kind == Node::Load ? plans[number].elements : node.kind == Node::Number ? 1 : elements, node.type);
-  for (unsigned each = 0; each < 3; ++each) // sums, a partial result, and what is stored
-    addBytes(elements, sizeOf(nest.type) > 2 ? nest.type : DType::F32);
-  return bytes;
-}
-
-static int64_t largestDivisor(int64_t number, int64_t most) {
-  for (int64_t parts = std::max<int64_t>(1, llvm::divideCeil(number, most)); parts < number; ++parts)
-    if (number % parts == 0)
-      return number / parts;
-  return 1;
-}
-
-/// Cuts the box, the outer dimensions first, until its values fit in L1. Tiles divide the extents.
-bool VectorNest::chooseTiles() {
-  const std::vector<Loop> whole = nest.loops;
-  tiles = extents();
+/// From the whole box on, which is cut along the outer dimensions first; the inner one last.
+std::vector<Extents> VectorNest::tilings() const {
+  Extents whole = {1, 1, 1};
   for (unsigned dim = 0; dim < boxRank; ++dim)
-    if (box[dim] >= 0)
-      tiles[dim] = nest.loops[box[dim]].extent = largestDivisor(whole[box[dim]].extent, mostExtents[dim]);
-  while (true) {
-    if (planLoads() && bytesNeeded() <= config.l1Bytes)
-      break;
-    unsigned dim = boxRank;
-    while (dim > 0 && tiles[dim - 1] == 1)
-      --dim;
-    if (dim-- == 0)
-      return refuse(problem.empty() ? "one element needs more than L1 has" : problem);
-    tiles[dim] = largestDivisor(whole[box[dim]].extent, tiles[dim] - 1);
-    nest.loops[box[dim]].extent = tiles[dim];
+    whole[dim] = std::min(extentOf(dim), mostExtents[dim]);
+  std::vector<Extents> tilings{whole};
+  for (unsigned dim = boxRank; dim-- > 0;) {
+    Extents tiling = tilings.back();
+    for (int64_t parts = 2, least = tiling[dim]; least > 1; parts += std::max<int64_t>(1, parts / 3)) {
+      const auto length = static_cast<int64_t>(llvm::divideCeil(whole[dim], parts));
+      if (length == tiling[dim])
+        continue;
+      least = tiling[dim] = length;
+      tilings.push_back(tiling);
+    }
   }
-  problem.clear();
-  nest.loops = whole;
-  return true;
+  return tilings;
+}
+
+/// The nest as tiles of the box, and as smaller ones where they do not divide its extents.
+bool VectorNest::emitTiling(const Extents &tiling, unsigned wantedSlots) {
+  VectorNest copy(*this);
+  copy.tiles = tiling;
+  copy.slots = wantedSlots;
+  for (unsigned dim = 0; dim < boxRank; ++dim)
+    copy.isTiled[dim] = box[dim] >= 0 && tiling[dim] < extentOf(dim);
+  stream.begin();
+  VectorRooms rooms;
+  return copy.emitParts(0, rooms) || refuse(copy.problem);
+}
+
+bool VectorNest::emitParts(unsigned dim, VectorRooms &rooms) {
+  if (dim == boxRank)
+    return emitWhole(rooms);
+  const int64_t extent = extentOf(dim), rest = extent % tiles[dim];
+  auto part = [&](int64_t begin, int64_t length) {
+    VectorNest copy(*this);
+    if (static_cast<int>(dim) == reducedDim)
+      copy.reducedRest = rest;
+    if (length != extent) {
+      copy.nest.loops[box[dim]].extent = length;
+      copy.nest.store.base += begin * nest.store.strides[box[dim]];
+      for (Node &node : copy.nest.nodes)
+        if (node.kind == Node::Load)
+          node.access.base += begin * node.access.strides[box[dim]];
+    }
+    copy.tiles[dim] = std::min(tiles[dim], length);
+    return copy.emitParts(dim + 1, rooms) || refuse(copy.problem);
+  };
+  const bool hasRest = rest && static_cast<int>(dim) != reducedDim; // that of a sum is part of the same nest
+  return part(0, extent - rest) && (!hasRest || part(extent - rest, rest));
+}
+
+bool VectorNest::emitWhole(VectorRooms &rooms) {
+  shared = &rooms;
+  stripMine();
+  return planLoads() && emitLoops();
+}
+
+/// The tiles that take the least time, with two slots for what units hand over. Where those do not fit, one.
+bool VectorNest::chooseTiles() {
+  const std::string shape = shapeOf(nest, places, sharers);
+  if (auto known = choices.vectors.find(shape);
+      known != choices.vectors.end() && emitTiling(known->second.tile, known->second.slots))
+    return true;
+  std::optional<std::pair<Extents, unsigned>> best;
+  uint64_t least = 0;
+  unsigned worse = 0;
+  constexpr unsigned mostWorse = 6;
+  for (const Extents &tiling : tilings()) {
+    for (unsigned wanted : {2u, 1u}) {
+      if (!emitTiling(tiling, wanted))
+        continue;
+      const uint64_t cycles = estimatedCycles(stream.current(), config, sharers);
+      if (best && cycles >= least) {
+        ++worse;
+        continue;
+      }
+      best = {tiling, wanted};
+      least = cycles;
+      worse = 0;
+    }
+    if (worse >= mostWorse)
+      break;
+  }
+  if (!best)
+    return false;
+  choices.vectors[shape] = {best->first, best->second};
+  return emitTiling(best->first, best->second);
 }
 
 } // namespace perpend::quoin

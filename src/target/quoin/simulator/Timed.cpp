@@ -63,6 +63,9 @@ public:
   }
 
 private:
+  bool isBusy(unsigned core) const {
+    return llvm::any_of(running[core], [](const Running &instruction) { return instruction.isActive; });
+  }
   bool advanceNow();
   bool finishEnded();
   bool startReady();
@@ -122,6 +125,9 @@ void Timeline::start(unsigned core, Unit unit) {
   state.scalarCycles = 0;
   state.executeUnit(core, unit, instruction.queued);
   Instruction resolved = state.resolved(core, instruction.queued);
+  if (state.options.hasNoLlb)
+    for (Operand &operand : resolved.operands)
+      operand.space = operand.space == Space::LLB ? Space::DDR : operand.space;
   double length = resolved.unit() == Unit::SEQ ? 0 : double(cycles(resolved, config) + state.scalarCycles);
   instruction.aloneEnd = now + length;
   instruction.fixedEnd = instruction.aloneEnd;
@@ -166,7 +172,8 @@ bool Timeline::startReady() {
   bool any = false;
   for (unsigned core = 0; core < running.size(); ++core)
     for (unsigned unit = 1; unit < numUnits; ++unit) {
-      if (running[core][unit].isActive || state.cores[core].queues[unit].empty())
+      if (running[core][unit].isActive || state.cores[core].queues[unit].empty() ||
+          (state.options.isSerial && isBusy(core)))
         continue;
       if (state.canStart(core, Unit(unit))) {
         start(core, Unit(unit));
@@ -181,7 +188,7 @@ bool Timeline::startReady() {
 bool Timeline::stepSequencers() {
   bool any = false;
   for (unsigned core = 0; core < running.size(); ++core) {
-    bool isIdle = llvm::none_of(running[core], [](const Running &instruction) { return instruction.isActive; });
+    bool isIdle = !isBusy(core);
     CoreState &at = state.cores[core];
     if (at.isHalted || sequencerReady[core] > now)
       continue;

@@ -110,10 +110,12 @@ std::optional<Violation> Simulator::State::executeQueued(unsigned core, const Qu
     return std::nullopt;
   if (std::optional<Violation> found = findAddressViolation(instruction, program.config))
     return found;
-  if (options.mode == SimulatorMode::Time)
-    return instruction.unit() == Unit::SC
-               ? std::optional(Violation{TrapCode::SC, "scalar code needs data; hint: --mode=cycle"})
-               : std::nullopt;
+  if (options.mode == SimulatorMode::Time && instruction.unit() == Unit::SC && !options.scalarCallCycles)
+    return Violation{TrapCode::SC, "scalar code needs data; hint: --mode=cycle, or --scalar-cycles=N for each call"};
+  if (options.mode == SimulatorMode::Time) {
+    scalarCycles = instruction.unit() == Unit::SC ? *options.scalarCallCycles : 0;
+    return std::nullopt;
+  }
   if (instruction.unit() == Unit::SC)
     return executeScalar(core, instruction);
   if (instruction.opcode != Opcode::ld_bcast)

@@ -1,0 +1,160 @@
+"""Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES] [--batches N].
+
+Writes docs/quoin/performance.md and the same numbers as JSON to build/bench/quoin.json. Networks have random weights of
+f16. All cycles come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import perpend
+import quoin_networks
+import torch
+from torch.utils.flop_counter import FlopCounterMode
+
+ROOT = Path(__file__).resolve().parents[1]
+BUILD = ROOT / "build"
+PAGE = ROOT / "docs" / "quoin" / "performance.md"
+PRODUCTS, DDR_BYTES = 16_384, 32  # of eight cores and of a cluster, in each cycle
+HAND = {  # cycles of test/quoin/kernels, which KernelsTest.cpp checks; on how many cores
+    "product8": 51_593,
+    "product": 86_920,
+    "convolution": 33_129,
+    "depthwise": 19_000,
+    "softmax": 67_126,
+    "layernorm": 26_533,
+    "attention": 25_163,
+    "pooling": 18_557,
+    "transpose": 67_490,
+}
+
+
+def simulate(program: Path, *options: str) -> dict[str, Any]:
+    report = program.with_suffix(".json")
+    command = [BUILD / "bin" / "quoin-sim", program, "--mode=time", "--scalar-cycles=0", f"--json={report}", *options]
+    subprocess.run(command, check=True, capture_output=True, timeout=1200)
+    return dict(json.loads(report.read_text()))
+
+
+def compiled(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: str, path: Path) -> list[str]:
+    return perpend.import_model(net, example_inputs=inputs).compile(str(path), {"target": target}).units
+
+
+def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int]:
+    """Multiplications, and bytes that must come from DDR or go there."""
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        output = net(*inputs)
+    values = [*net.parameters(), *inputs, output]
+    return counter.get_total_flops() // 2, sum(value.numel() * value.element_size() for value in values)
+
+
+def measure_network(name: str, batch: int, folder: Path) -> dict[str, Any]:
+    torch.manual_seed(0)
+    net, inputs = quoin_networks.NETWORKS[name](batch)
+    products, moved = bound_of(net, inputs)
+    net = net.half()
+    inputs = tuple(value.half() if value.is_floating_point() else value for value in inputs)
+    start = time.monotonic()
+    path = folder / f"{name}.qn"
+    units = compiled(net, inputs, "quoin:c8", path)
+    seconds = time.monotonic() - start
+    whole = simulate(path)
+    return {
+        "name": name,
+        "batch": batch,
+        "ddr": simulate(path, "--serial", "--no-llb")["cycles"],
+        "serial": simulate(path, "--serial")["cycles"],
+        "cycles": whole["cycles"],
+        "bound": max(products / PRODUCTS, moved / 2 / DDR_BYTES),  # of f32, which is twice what f16 has
+        "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
+        "units": units[0],
+        "compile_s": round(seconds, 1),
+    }
+
+
+def measure_kernel(name: str, folder: Path) -> dict[str, Any]:
+    net, inputs = quoin_networks.KERNELS[name]()
+    path = folder / f"{name}.qn"
+    compiled(net.half(), tuple(value.half() for value in inputs), "quoin:c8" if name == "product8" else "quoin:c1", path)
+    return {"name": name, "hand": HAND[name], "cycles": simulate(path)["cycles"]}
+
+
+def mean(ratios: list[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0
+
+
+def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> str:
+    lines = [
+        "# Cycles of programs for Quoin",
+        "",
+        "Written by `bench/quoin.py`. All cycles come from the simulator's own model (`quoin-sim --mode=time`), which no",
+        "hardware has: they compare programs with one another, and with bounds of the same model.",
+        "",
+        "## Networks on `qn-c8`",
+        "",
+        "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers: they run the same fused kernels as (c).",
+        "(a): all values go through DDR, and a core's units work one at a time. (b): the same with values in LLB where they fit.",
+        "(c): units overlap. Bound: multiplications at the peak of the matrix units, or weights, inputs and outputs at the",
+        "speed of DDR, whichever takes longer.",
+        "",
+        "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | matrix unit busy | compiled in |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    for row in networks:
+        ratios = [row["ddr"] / row["cycles"], row["serial"] / row["cycles"], row["bound"] / row["cycles"]]
+        lines.append(
+            f"| {row['name']} | {row['batch']} | {row['ddr']:,} | {row['serial']:,} | {row['cycles']:,} | {row['bound']:,.0f} | "
+            + " | ".join(f"{ratio:.2f}" for ratio in ratios)
+            + f" | {100 * row['matrix']:.0f} % | {row['compile_s']} s |"
+        )
+    means = [mean([row[key] / row["cycles"] for row in networks]) for key in ("ddr", "serial", "bound")]
+    lines += [
+        "",
+        f"Geometric means: (a)/(c) {means[0]:.2f}, (b)/(c) {means[1]:.2f}, bound/(c) {means[2]:.2f}.",
+        "Calls of scalar code count as no time: " + "; ".join(f"{row['name']}: {row['units']}" for row in networks) + ".",
+        "",
+        "## Kernels against programs by hand",
+        "",
+        "The same shapes as `test/quoin/kernels`, on one core (`qn-c1`); `product8` on eight.",
+        "",
+        "| kernel | by hand | generated | hand/generated |",
+        "|---|---|---|---|",
+    ]
+    for row in kernels:
+        lines.append(f"| {row['name']} | {row['hand']:,} | {row['cycles']:,} | {row['hand'] / row['cycles']:.2f} |")
+    lines += ["", f"Geometric mean: {mean([row['hand'] / row['cycles'] for row in kernels]):.2f}.", ""]
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
+    parser.add_argument("--batch", type=int, help="in place of each network's own")
+    options = parser.parse_args()
+    networks, kernels = [], []
+    measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any]]]] = []
+    for name in quoin_networks.KERNELS:
+        measurements.append((kernels, lambda folder, name=name: measure_kernel(name, folder)))
+    for name in options.networks:
+        batch = options.batch or quoin_networks.BATCHES[name]
+        measurements.append((networks, lambda folder, name=name, batch=batch: measure_network(name, batch, folder)))
+    for rows, measure in measurements:
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(measure(Path(folder)))
+        print(rows[-1], flush=True)
+        (BUILD / "bench").mkdir(exist_ok=True)
+        (BUILD / "bench" / "quoin.json").write_text(json.dumps({"networks": networks, "kernels": kernels}, indent=1))
+        PAGE.write_text(page_of(networks, kernels))
+
+
+if __name__ == "__main__":
+    main()

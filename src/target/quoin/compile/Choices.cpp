@@ -1,0 +1,30 @@
+//===- Choices.cpp - tiles of nests that have been seen -------------------===//
+#include "target/quoin/compile/Choices.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+namespace perpend::quoin {
+
+std::string shapeOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned sharers) {
+  std::string text;
+  llvm::raw_string_ostream out(text);
+  auto addAccess = [&](const ElementAccess &access) {
+    out << unsigned(places[access.buffer].space);
+    for (int64_t stride : access.strides)
+      out << ',' << stride;
+  };
+  out << sharers << ' ' << unsigned(nest.type) << (nest.combine ? unsigned(*nest.combine) : 0) << nest.continues;
+  for (const NestLoop &loop : nest.loops)
+    out << (loop.isReduced ? 'r' : 's') << loop.extent;
+  addAccess(nest.store);
+  for (const Node &node : nest.nodes) {
+    out << ' ' << unsigned(node.kind) << unsigned(node.type) << ':' << unsigned(node.opcode);
+    if (node.kind == Node::Load)
+      addAccess(node.access);
+    for (unsigned operand : node.operands)
+      out << ',' << operand;
+  }
+  return text;
+}
+
+} // namespace perpend::quoin

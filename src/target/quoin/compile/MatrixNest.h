@@ -1,0 +1,163 @@
+//===- MatrixNest.h - one nest for the matrix unit --------------*- C++ -*-===//
+#ifndef PERPEND_TARGET_QUOIN_COMPILE_MATRIXNEST_H
+#define PERPEND_TARGET_QUOIN_COMPILE_MATRIXNEST_H
+
+#include "target/quoin/compile/Nest.h"
+#include "target/quoin/compile/Stream.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Twine.h"
+
+#include <map>
+
+namespace perpend::quoin {
+
+struct Choices;
+
+enum Axis : unsigned { M, N, K };
+constexpr unsigned numAxes = 3;
+using AxisExtents = std::array<int64_t, numAxes>;
+
+/// One of the two factors.
+struct Factor {
+  ElementAccess access;
+  DType type = DType::None;
+};
+
+/// Where a factor's elements come from DDR or LLB.
+enum class Hold : uint8_t {
+  Pieces,  ///< with each piece of the sum
+  OwnTile, ///< for all of the sum, inside of the loops along which only this factor changes
+  All,     ///< for all tiles, inside of the loops along which both change
+};
+
+/// How a product is cut.
+struct Tiling {
+  AxisExtents tile = {1, 1, 1};
+  bool columnsOutside = false; ///< loops over columns are around those over rows
+  std::array<Hold, 2> hold = {Hold::Pieces, Hold::Pieces};
+  std::array<unsigned, 2> slots = {2, 2}; ///< of the factors in L1
+  unsigned feedSlots = 2, resultSlots = 2;
+};
+
+/// The rooms and turns of all parts of a nest.
+struct MatrixRooms {
+  enum Role : unsigned { Left, Right, FedLeft, FedRight, Accumulators, Result, Addend, Drained, numRoles };
+  std::array<std::optional<unsigned>, numRoles> rooms;
+  std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
+  std::vector<std::optional<unsigned>> turns; ///< by number of loops around
+  std::optional<unsigned> pieceTurn;
+};
+
+/// See Matrix.cpp.
+class MatrixNest {
+public:
+  MatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream, unsigned sharers,
+             Choices &choices)
+      : nest(nest), places(places), config(config), stream(stream), sharers(sharers), choices(choices) {}
+  std::string emit();
+
+private:
+  std::vector<Tiling> tilings() const; ///< the best ones by a formula (MatrixTiles.cpp)
+  bool findFactors();
+  bool assignLoops();
+  bool chooseTiles();
+  bool isEven(unsigned outer, unsigned inner);
+  void findRowLoop();
+  int longest(llvm::function_ref<bool(unsigned)> isWanted) const;
+  bool emitTiling(const Tiling &wanted);
+  bool emitParts(Axis axis, MatrixRooms &shared);
+  bool emitWhole(MatrixRooms &shared);
+  void orderLoops();
+  bool makeRooms();
+  bool makeRoom(MatrixRooms::Role role, Space space, uint64_t bytes, unsigned slots, unsigned turn);
+  bool emitLoops();
+  bool emitSums();
+  bool emitHeld(bool isRight);
+  bool emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
+  bool emitFeed(bool isRight, int64_t base, int64_t k);
+  bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to);
+  bool emitResult();
+
+  // What is done to each result (MatrixResult.cpp).
+  struct Tile { ///< of a value in L1: 0 strides repeat
+    unsigned room = 0;
+    DType type = DType::None;
+    uint32_t inner = 1, pitch = 0;
+  };
+  /// What `drain` does besides.
+  struct Drain {
+    unsigned node = 0;                   ///< whose value it leaves
+    llvm::SmallVector<unsigned, 3> done; ///< nodes that it computes
+    std::optional<unsigned> bias;
+    Activation activation = Activation::None;
+  };
+  Drain drainOf() const;
+  bool isBias(const Node &node) const;
+  bool emitOperands(unsigned level);
+  bool emitOperand(unsigned number, unsigned level);
+  bool emitNumbers();
+  bool emitDrain();
+  bool emitAfter(unsigned number);
+  bool setTile(Instruction &instruction, unsigned operand, const Tile &tile);
+  std::optional<unsigned> roomAfter(unsigned node, uint64_t bytes, unsigned slots, unsigned level);
+  unsigned levelOf(const ElementAccess &access) const;
+  void forEachAccess(llvm::function_ref<void(ElementAccess &)> visit);
+  bool emitSum(const Operand &from, uint32_t rowDistance);
+  void closeLoops(unsigned level);
+  bool add(Instruction instruction);
+  bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
+  bool refuseAddresses() { return refuse("more addresses than there are generators"); }
+
+  int64_t extentOf(Axis axis) const {
+    return (axes[axis] < 0 ? 1 : nest.loops[axes[axis]].extent) *
+           (axis == M && rowLoop ? nest.loops[*rowLoop].extent : 1);
+  }
+  /// Elements from the first one of an axis to another one, which is a multiple of its lines.
+  int64_t distanceOf(const ElementAccess &access, Axis axis, int64_t begin) const {
+    return axis == M && rowLoop ? begin / lineOf(M) * access.strides[*rowLoop] : begin * strideOf(access, axis);
+  }
+  /// Iterations of the axis that are cut only as a whole.
+  int64_t lineOf(Axis axis) const { return axis == M && rowLoop ? nest.loops[axes[M]].extent : 1; }
+  bool isAround(unsigned loop) const { return !llvm::is_contained(axes, static_cast<int>(loop)) && loop != rowLoop; }
+  int64_t strideOf(const ElementAccess &access, Axis axis) const {
+    return axes[axis] < 0 ? 0 : access.strides[axes[axis]];
+  }
+  const Factor &factor(bool isRight) const { return isRight ? right : left; }
+  bool changes(bool isRight, unsigned loop) const { return factor(isRight).access.strides[loop] != 0; }
+  /// Whether elements of the factor lie one behind the other along the sum, so that a row of it is a row in memory.
+  bool isAlongSum(bool isRight) const { return axes[K] < 0 || strideOf(factor(isRight).access, K) == 1; }
+  DType sumType() const { return isFloat(left.type) ? DType::F32 : DType::I32; }
+  unsigned turnOf(unsigned level);
+  unsigned room(MatrixRooms::Role role) const { return *rooms->rooms[role]; }
+  /// Bytes of a held factor for one tile of its own axis and one iteration of the loops of the sum.
+  uint64_t blockBytes(bool isRight) const;
+  /// Loops along which a held factor changes, inside of where it is loaded.
+  llvm::SmallVector<unsigned, 8> heldLoops(bool isRight) const;
+  std::optional<Operand> farOperand(const ElementAccess &access, DType type, int64_t offset);
+
+  Nest nest;
+  llvm::ArrayRef<Spot> places;
+  const Config &config;
+  Stream &stream;
+  unsigned sharers; ///< cores that use DDR at the same time
+  Choices &choices;
+  Factor left, right;
+  std::array<int, numAxes> axes = {-1, -1, -1};
+  std::optional<unsigned> rowLoop; ///< around the one of the rows, whose lines follow on one another in the result
+  Tiling tiling;
+  std::array<bool, numAxes> isTiled = {false, false, false};
+  AxisExtents tile = {1, 1, 1}; ///< of this part
+  MatrixRooms *rooms = nullptr;
+  std::vector<std::optional<unsigned>> loopNumbers;
+  llvm::SmallVector<unsigned, 8> spatial, sums; ///< loops around the product, and those of the sum
+  llvm::SmallVector<unsigned, 8> outer;         ///< those that are open
+  std::array<unsigned, 2> holdLevel = {0, 0};   ///< spatial loops around the loads of a held factor
+  std::map<unsigned, Tile> tiles;               ///< of nodes behind the sum
+  std::vector<unsigned> usersLeft;              ///< of them
+  std::string problem;
+};
+
+} // namespace perpend::quoin
+
+#endif

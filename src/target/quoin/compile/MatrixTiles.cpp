@@ -1,0 +1,219 @@
+//===- MatrixTiles.cpp - how a product is cut -----------------------------===//
+//
+// All tilings are ranked by a formula: cycles of the busiest unit, with what does not overlap, and of the first pass.
+// The formula follows Cycles.cpp without instructions; Matrix.cpp measures the instructions of the best ones.
+//
+//===----------------------------------------------------------------------===//
+#include "target/quoin/compile/MatrixNest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace perpend::quoin {
+namespace {
+
+constexpr AxisExtents mostExtents = {1024, 1024, 4095};
+constexpr int64_t lanes = 16; ///< rows and columns of a fractal
+constexpr int64_t mostRows = 4095, mostRow = 65535;
+
+int64_t ceilOf(int64_t a, int64_t b) { return (a + b - 1) / b; }
+int64_t upTo(int64_t value, int64_t multiple) { return ceilOf(value, multiple) * multiple; }
+
+int64_t fractalBytesOf(int64_t rows, int64_t k, unsigned size) {
+  return ceilOf(rows, lanes) * ceilOf(k * size, 32) * int64_t{fractalBytes};
+}
+
+/// The whole extent, and equal parts of it, as multiples of 16, or of lines.
+std::vector<int64_t> lengthsOf(int64_t extent, int64_t most, int64_t line) {
+  const int64_t step = line == 1 ? lanes : line;
+  std::vector<int64_t> lengths;
+  for (int64_t parts = ceilOf(extent, most);; ++parts) {
+    const int64_t length = parts == 1 ? extent : std::min(extent, upTo(ceilOf(extent, parts), step));
+    if (length <= most && (lengths.empty() || length < lengths.back()))
+      lengths.push_back(length);
+    if (length <= step)
+      return lengths;
+  }
+}
+
+/// Loops of a nest, by which factors change.
+struct Counts {
+  double both = 1, sums = 1;
+  std::array<double, 2> own = {1, 1};
+};
+
+class Formula {
+public:
+  Formula(const Config &config, unsigned sharers, const Counts &counts)
+      : config(config), sharers(sharers), counts(counts) {}
+
+  struct Side {
+    int64_t extent = 1; ///< of its own axis
+    Space space = Space::DDR;
+    bool isAlongSum = false;
+    unsigned feedRate = 64;
+  };
+  std::array<Side, 2> sides; ///< left, right
+  int64_t sum = 1;
+  unsigned size = 4, resultSize = 4; ///< bytes of elements
+  Space resultSpace = Space::DDR;
+  bool continues = false;
+  unsigned operandsAfter = 0, nodesAfter = 0; ///< of nodes behind the sum: whole tiles that are loaded; instructions
+
+  bool fits(const Tiling &tiling) const;
+  double cost(const Tiling &tiling) const;
+
+private:
+  double transfer(Space space, double rows, double row, unsigned elementBytes) const;
+  double tilesOf(const Tiling &tiling, bool isRight) const {
+    return double(ceilOf(sides[isRight].extent, tiling.tile[isRight ? N : M]));
+  }
+  double allTiles(const Tiling &tiling) const {
+    return counts.both * counts.own[0] * counts.own[1] * tilesOf(tiling, false) * tilesOf(tiling, true);
+  }
+  double roomBytes(const Tiling &tiling, bool isRight) const;
+
+  const Config &config;
+  unsigned sharers;
+  Counts counts;
+};
+
+double Formula::roomBytes(const Tiling &tiling, bool isRight) const {
+  const int64_t own = tiling.tile[isRight ? N : M];
+  double bytes = double(upTo(own * (tiling.hold[isRight] == Hold::Pieces ? tiling.tile[K] : sum) * size, 64));
+  if (tiling.hold[isRight] != Hold::Pieces)
+    bytes *= counts.sums;
+  if (tiling.hold[isRight] == Hold::All)
+    bytes *= counts.own[isRight] * tilesOf(tiling, isRight);
+  return bytes * tiling.slots[isRight];
+}
+
+bool Formula::fits(const Tiling &tiling) const {
+  const auto [m, n, k] = tiling.tile;
+  if (fractalBytesOf(m, k, size) * tiling.feedSlots > int64_t(config.l0aBytes) ||
+      fractalBytesOf(n, k, size) * tiling.feedSlots > int64_t(config.l0bBytes) ||
+      ceilOf(m, lanes) * ceilOf(n, lanes) * int64_t{tileBytes} * tiling.resultSlots > int64_t(config.l0cBytes))
+    return false;
+  for (bool isRight : {false, true})
+    if (tiling.hold[isRight] != Hold::Pieces && (sides[isRight].isAlongSum ? sum > mostRow : sum > mostRows))
+      return false;
+  const double result = double(upTo(m * n * resultSize, 64)) * 2 * (continues ? 2 : 1) +
+                        double(upTo(m * n * 4, 64)) * (2 * operandsAfter + std::min(nodesAfter, 3u));
+  return roomBytes(tiling, false) + roomBytes(tiling, true) + result <= double(config.l1Bytes);
+}
+
+double Formula::transfer(Space space, double rows, double row, unsigned elementBytes) const {
+  const double bytes = row * elementBytes;
+  const double latency = space == Space::DDR ? config.ddrLatency : config.llbLatency;
+  const double rate = space == Space::DDR ? double(config.ddrBytesPerCycle) / sharers : config.llbBytesPerCycle;
+  return 16 + latency + std::max(rows * double(ceilOf(int64_t(bytes), 64)), rows * bytes / rate);
+}
+
+double Formula::cost(const Tiling &tiling) const {
+  const auto [m, n, k] = tiling.tile;
+  const double tiles = allTiles(tiling), pieces = double(ceilOf(sum, k)), step = size == 1 ? 16 : size == 2 ? 8 : 2;
+  double loads = 0, far = 0, alone = 0, first = 0, feeds = 0;
+  for (bool isRight : {false, true}) {
+    const Side &side = sides[isRight];
+    const Hold hold = tiling.hold[isRight];
+    const double own = double(isRight ? n : m), along = hold == Hold::Pieces ? double(k) : double(sum);
+    const double each =
+        side.isAlongSum ? transfer(side.space, own, along, size) : transfer(side.space, along, own, size);
+    double count = tiles * counts.sums * (hold == Hold::Pieces ? pieces : 1);
+    if (hold == Hold::All || (hold == Hold::OwnTile && isRight == tiling.columnsOutside))
+      count = counts.both * counts.own[isRight] * tilesOf(tiling, isRight) * counts.sums;
+    loads += count * each;
+    far += side.space == Space::DDR ? count * own * along * size : 0;
+    if (hold == Hold::All)
+      first += each * counts.own[isRight] * tilesOf(tiling, isRight) * counts.sums;
+    else
+      first += each * (hold == Hold::OwnTile ? counts.sums : 1);
+    const bool isRepeated = hold == Hold::OwnTile ? count > counts.sums : hold == Hold::All && counts.both > 1;
+    if (tiling.slots[isRight] == 1 && isRepeated)
+      alone += count * each;
+    feeds += 6 + double(fractalBytesOf(int64_t(own), k, size)) / side.feedRate;
+  }
+  const double product = 8 + double(ceilOf(m, lanes) * ceilOf(n, lanes)) * double(ceilOf(k, int64_t(step)));
+  const double drain = (6 + double(m * ceilOf(n * 4, 128))) * (1 + continues + nodesAfter);
+  const double store = transfer(resultSpace, double(m), double(n), resultSize);
+  far += resultSpace == Space::DDR ? tiles * double(m * n * resultSize) * (continues ? 2 : 1) : 0;
+  loads += tiles * store * (operandsAfter + continues);
+  const double products = tiles * counts.sums * pieces * product, drains = tiles * drain;
+  feeds *= tiles * counts.sums * pieces;
+  const double most = std::max({loads, feeds, products, drains, tiles * store, far * sharers / config.ddrBytesPerCycle,
+                                tiling.feedSlots == 1 ? feeds + products : 0,
+                                tiling.resultSlots == 1 && tiles > 1 ? products + drains : 0});
+  return most + alone + first + product + drain + store;
+}
+
+} // namespace
+
+std::vector<Tiling> MatrixNest::tilings() const {
+  Counts counts;
+  for (unsigned loop = 0; loop < nest.loops.size(); ++loop) {
+    if (!isAround(loop))
+      continue;
+    const bool isLeft = changes(false, loop), isRight = changes(true, loop);
+    double &count = nest.loops[loop].isReduced ? counts.sums : isLeft && isRight ? counts.both : counts.own[isRight];
+    count *= double(nest.loops[loop].extent);
+  }
+  Formula formula(config, sharers, counts);
+  for (bool isRight : {false, true}) {
+    const bool isAlong = isAlongSum(isRight);
+    formula.sides[isRight] = {extentOf(isRight ? N : M), places[factor(isRight).access.buffer].space, isAlong,
+                              isAlong ? 128u : 64u};
+  }
+  formula.sum = extentOf(K);
+  formula.size = sizeOf(left.type);
+  formula.resultSize = sizeOf(nest.type);
+  formula.resultSpace = places[nest.store.buffer].space;
+  formula.continues = nest.continues;
+  const Drain drain = drainOf();
+  for (unsigned number = nest.sum.value_or(0); nest.sum && number < nest.nodes.size(); ++number) {
+    const Node &node = nest.nodes[number];
+    formula.nodesAfter += node.kind == Node::Apply && !llvm::is_contained(drain.done, number);
+    formula.operandsAfter += node.kind == Node::Load && strideOf(node.access, N) && strideOf(node.access, M);
+  }
+
+  constexpr size_t most = 4;
+  std::vector<std::pair<double, Tiling>> best;
+  auto consider = [&](const Tiling &tiling) {
+    if (!formula.fits(tiling))
+      return;
+    const double cost = formula.cost(tiling);
+    if (best.size() == most && cost >= best.back().first)
+      return;
+    auto at = llvm::find_if(best, [&](const auto &other) { return cost < other.first; });
+    best.insert(at, {cost, tiling});
+    best.resize(std::min(best.size(), most));
+  };
+  const int64_t step = 32 / formula.size;
+  for (int64_t m : lengthsOf(extentOf(M), mostExtents[M], lineOf(M)))
+    for (int64_t n : lengthsOf(extentOf(N), mostExtents[N], 1))
+      for (unsigned feedSlots : {2u, 1u}) {
+        const int64_t steps = std::min(int64_t(config.l0aBytes) / (ceilOf(m, lanes) * fractalBytes * feedSlots),
+                                       int64_t(config.l0bBytes) / (ceilOf(n, lanes) * fractalBytes * feedSlots));
+        const int64_t longest = std::min(steps * step, mostExtents[K] / step * step);
+        if (longest == 0)
+          continue;
+        Tiling tiling;
+        tiling.feedSlots = feedSlots;
+        tiling.tile = {m, n, std::min(formula.sum, upTo(ceilOf(formula.sum, ceilOf(formula.sum, longest)), step))};
+        for (bool columnsOutside : {false, true})
+          for (Hold holdLeft : {Hold::Pieces, Hold::OwnTile, Hold::All})
+            for (Hold holdRight : {Hold::Pieces, Hold::OwnTile, Hold::All})
+              for (unsigned slots = 0; slots < 8; ++slots) {
+                tiling.columnsOutside = columnsOutside;
+                tiling.hold = {holdLeft, holdRight};
+                tiling.slots = {slots & 1 ? 1u : 2u, slots & 2 ? 1u : 2u};
+                tiling.resultSlots = slots & 4 ? 1 : 2;
+                consider(tiling);
+              }
+      }
+  std::vector<Tiling> found;
+  for (const auto &[cost, tiling] : best)
+    found.push_back(tiling);
+  return found;
+}
+
+} // namespace perpend::quoin

@@ -1,0 +1,125 @@
+"""Units of an accelerator's core overlap: flags, which are as many as needed, order them."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from cli.tool import BUILD
+from onnx import helper
+from python.test_accelerators import ON_UNITS, floats, model_of, node
+
+pytestmark = pytest.mark.skipif(not (BUILD / "bin" / "quoin-verify").exists(), reason="no verifier is built")
+
+# Tiles with rests, sums that go on, results that go through several nests and through memory.
+PROGRAMS: dict[str, Any] = {
+    "tiles": (
+        [node("Mul", "a b", "p"), node("Exp", "p", "e"), node("Relu", "e")],
+        {"a": floats(151, 701), "b": floats(701)},
+        {},
+    ),
+    **{name: ON_UNITS[name] for name in ("map", "product", "softmax", "convolution", "pool", "transpose", "large")},
+    "epilogue": (
+        [node("MatMul", "a b", "p"), node("Add", "p c", "s"), node("Relu", "s", "r"), node("Add", "r d")],
+        {"a": floats(150, 70), "d": floats(150, 90)},
+        {"b": floats(70, 90), "c": floats(90)},
+    ),
+}
+FLAG = re.compile(r"[A-Z]{2}>[A-Z]{2}:\d+")
+
+
+def tool(name: str, *arguments: Any) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([BUILD / "bin" / name, *map(str, arguments)], capture_output=True, text=True, timeout=120)
+
+
+def program_of(name: str, target: str, folder: Path) -> Path:
+    nodes, inputs, weights = PROGRAMS[name]
+    path = folder / f"{name}.qn"
+    perpend.import_model(model_of(nodes, inputs, weights)).compile(str(path), {"target": target})
+    return path
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs_are_verified(name: str, target: str, tmp_path: Path) -> None:
+    verified = tool("quoin-verify", program_of(name, target, tmp_path))
+    assert verified.stdout == "verified\n", verified.stderr
+
+
+def without(text: str, flag: str) -> str:
+    """The assembly without the flag: nobody sets it or waits for it."""
+    lines = [line for line in text.splitlines() if not re.match(rf"\s*(setf|waitf) {flag},", line)]
+    kept = []
+    for line in lines:
+        for word in ("wait", "set"):
+            line = re.sub(rf"( {word} (?:\S+, )*){flag}(?:@\w+)?(?:, | |$)", r"\1", line + " ").rstrip().rstrip(",")
+            line = re.sub(rf" {word}(?= set | wait |$)", "", line)
+        kept.append(line)
+    return "\n".join(kept) + "\n"
+
+
+@pytest.mark.parametrize("name", ["tiles", "softmax", "epilogue"])
+def test_no_flag_is_superfluous(name: str, tmp_path: Path) -> None:
+    text = tool("quoin-dis", program_of(name, "quoin:t1", tmp_path)).stdout
+    flags = sorted(set(FLAG.findall(text)))
+    assert len(flags) >= 2
+    for flag in flags:
+        mutant = tmp_path / "mutant.s"
+        mutant.write_text(without(text, flag))
+        assert flag not in FLAG.findall(mutant.read_text())
+        found = tool("quoin-verify", mutant)
+        assert found.returncode == 2 and ("E_RACE" in found.stderr or "E_UNINIT" in found.stderr), (flag, found.stderr)
+
+
+def cycles(path: Path, *options: str) -> int:
+    report = tool("quoin-sim", path, "--mode=time", "--report", *options).stdout
+    return int(report.split()[1])
+
+
+def test_units_overlap(tmp_path: Path) -> None:
+    path = program_of("tiles", "quoin:t1", tmp_path)
+    assert 1.5 * cycles(path) < cycles(path, "--serial") <= cycles(path, "--serial", "--no-llb")
+
+
+@pytest.mark.parametrize("name", ["epilogue", "softmax"])
+def test_all_orders_give_the_same_bits(name: str, tmp_path: Path) -> None:
+    nodes, inputs, weights = PROGRAMS[name]
+    path = program_of(name, "quoin:c8", tmp_path)
+    given = []
+    for number, value in enumerate(inputs.values()):
+        (tmp_path / f"in{number}").write_bytes(value.tobytes())
+        given.append(f"--input=in{number}={tmp_path}/in{number}")
+    results = set()
+    for seed in range(5):
+        ran = tool("quoin-sim", path, *given, f"--seed={seed}", f"--output=out0={tmp_path}/out")
+        assert ran.returncode == 0, ran.stderr
+        results.add((tmp_path / "out").read_bytes())
+    (bits,) = results
+    (wanted,) = perpend.import_model(model_of(nodes, inputs, weights)).evaluate(*inputs.values())
+    np.testing.assert_allclose(np.frombuffer(bits, np.float32).reshape(wanted.shape), wanted, rtol=2e-5, atol=2e-5)
+
+
+def test_results_of_products_stay_on_the_core(tmp_path: Path) -> None:
+    text = tool("quoin-dis", program_of("epilogue", "quoin:t1", tmp_path)).stdout
+    drains = [line for line in text.splitlines() if " drain" in line]
+    assert drains and all("act=relu" in line for line in drains)
+    stores = [line for line in text.splitlines() if " st." in line]
+    assert len(stores) == len(drains)
+
+
+def test_primes_have_large_tiles(tmp_path: Path) -> None:
+    """A prime extent of more than L1 holds takes little more time than one that tiles divide."""
+    times = []
+    for extent in (100_003, 100_000):
+        x = np.zeros((1, extent), np.float32)
+        model = helper.make_model(model_of([node("Exp", "x")], {"x": x}).graph, opset_imports=[helper.make_opsetid("", 18)])
+        path = tmp_path / f"{extent}.qn"
+        perpend.import_model(onnx.load_from_string(model.SerializeToString())).compile(str(path), {"target": "quoin:t1"})
+        times.append(cycles(path))
+    assert times[0] < 1.1 * times[1]
