@@ -16,6 +16,25 @@ func.func @brain(%x: bf16, %y: bf16, %n: i32, %c: i1) -> bf16 {
   return %chosen : bf16
 }
 
+// A running maximum of f32 stays one, since LLVM has no f16 for it; of an extended number and a constant it has.
+// CHECK-LABEL: func.func @running
+// CHECK: arith.maximumf %{{.*}}, %{{.*}} : f32
+// CHECK-NOT: arith.select
+// CHECK-LABEL: func.func @bounded
+// CHECK: arith.maximumf %{{.*}}, %{{.*}} : f32
+// CHECK: arith.select
+func.func @running(%x: f16, %most: f32) -> f32 {
+  %number = arith.extf %x : f16 to f32
+  %larger = arith.maximumf %most, %number : f32
+  return %larger : f32
+}
+func.func @bounded(%x: f16) -> f32 {
+  %number = arith.extf %x : f16 to f32
+  %zero = arith.constant 0.0 : f32
+  %larger = arith.maximumf %number, %zero : f32
+  return %larger : f32
+}
+
 // LLVM's maximum of 0 and NaN of f16 is 0 where the processor has no arithmetic on f16.
 // CHECK-LABEL: func.func @extrema
 // CHECK: %[[LARGER:.*]] = arith.maximumf %arg0, %arg1 : f16

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/IR/Matchers.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
 namespace perpend::target {
@@ -47,12 +48,16 @@ static bool computesWith(llvm::function_ref<bool(Type)> isNarrow, Operation *op)
          (llvm::any_of(op->getOperandTypes(), isNarrow) || llvm::any_of(op->getResultTypes(), isNarrow));
 }
 
-/// Whether LLVM makes a maximum or minimum of f16 of it. Where the processor has none, LLVM's are 0 of 0 and NaN.
+/// Whether LLVM makes a maximum or minimum of f16 of it: one of f16, extended f16 and constants. Where the processor
+/// has none, LLVM's are 0 of 0 and NaN. A running maximum of f32 stays one, which loops compute in vectors.
 static bool isExtremumOfF16(Operation *op) {
-  return isa<arith::MaximumFOp, arith::MinimumFOp>(op) && llvm::any_of(op->getOperands(), [](Value operand) {
-           auto widened = operand.getDefiningOp<arith::ExtFOp>();
-           return isF16(widened ? widened.getIn().getType() : operand.getType());
-         });
+  auto isOfF16 = [](Value operand) {
+    auto widened = operand.getDefiningOp<arith::ExtFOp>();
+    return isF16(widened ? widened.getIn().getType() : operand.getType());
+  };
+  return isa<arith::MaximumFOp, arith::MinimumFOp>(op) && llvm::any_of(op->getOperands(), isOfF16) &&
+         llvm::all_of(op->getOperands(),
+                      [&](Value operand) { return isOfF16(operand) || matchPattern(operand, m_Constant()); });
 }
 
 /// A sum stands in place of the result where an operand is NaN.
