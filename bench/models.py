@@ -1,17 +1,19 @@
 """Times compiled models against peers in turns, checks every output, and writes JSON and a Markdown table.
 
 usage: models.py [MODEL.onnx ...] [--models FOLDER] [--peers onnxruntime,openvino] [--threads 1,2] [--dim n=64]
-                 [--precision bf16|f16|int8]
+                 [--precision bf16|f16|int8] [--processor-time]
 
 A model with a description golden/<stem>.json beside it runs on those inputs and is checked against those outputs. Any
 other runs on random inputs of its signature (symbolic dimensions are 2 unless --dim says otherwise) and is checked
 against ONNX Runtime, which computes in f32 at every --precision. --dim takes the names of dimensions as `perpend
-inspect` shows them, or INPUT:DIMENSION. The peers torch and inductor know the models of architectures.py.
+inspect` shows them, or INPUT:DIMENSION. The peers torch and inductor know the models of architectures.py and
+selections.py. --processor-time is for a machine that others use: the time that an engine keeps its one thread busy.
 """
 
 import argparse
 import datetime
 import json
+import os
 import statistics
 import subprocess
 import sys
@@ -231,7 +233,8 @@ def markdown(rows: list[Row], machine: dict[str, Any], options: argparse.Namespa
         "",
         f"Written by `{machine['command']}`, {machine['date']}.",
         f"Processor: {machine['processor']}. Versions: {versions}.",
-        "Times in ms, median of medians. Ratio: peer / Perpend, with its lowest and highest turn; above 1 is faster.",
+        f"{'Processor times' if options.processor_time else 'Times'} in ms, median of medians. Ratio: peer / Perpend, "
+        "with its lowest and highest turn; above 1 is faster.",
         "",
         "| model | inputs | threads | Perpend | "
         + " | ".join(f"{peer} | ratio" for peer in options.peers)
@@ -300,6 +303,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument(
         "--tolerance", type=float, help="largest deviation that counts as right (default: by precision and model)"
     )
+    parser.add_argument("--processor-time", action="store_true", help="not the time that passes; with one thread")
     parser.add_argument("--out", type=Path, default=ROOT / "build" / "bench", help="folder for NAME.json and NAME.md")
     parser.add_argument("--name", default="models", help="of the two files (default: models)")
     parser.add_argument("--title", default="Models", help="of the table")
@@ -310,6 +314,10 @@ def parse_arguments() -> argparse.Namespace:
         if peer not in known:
             sys.exit(f"error: no engine '{peer}' to compare with\nhint: the engines are {', '.join(known)}")
     options.threads = [int(number) for number in options.threads.split(",")]
+    if options.processor_time:
+        if options.threads != [1]:
+            parser.error("--processor-time needs --threads 1: several threads are busy at the same time")
+        os.environ[turns.CLOCK] = "processor"
     options.dim = {name: int(number) for name, _, number in (text.rpartition("=") for text in options.dim)}
     if options.models or not options.model:
         options.model += sorted((options.models or ROOT / "examples").rglob("*.onnx"))

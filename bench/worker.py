@@ -6,8 +6,8 @@ The inputs are arr_0, arr_1, … in the model's order. Each engine uses its own 
 All inputs begin with a line of the cache, as tensors of models do; those of NumPy do so by chance, and rows that cross
 lines cost twice in some kernels.
 PRECISION is the type of a model's products: ONNX Runtime has no choice; Perpend's was made at compilation. torch and
-inductor (torch.compile) run the module of architectures.py that has the model's name, or a model that is one product or
-convolution with constant weights; in bf16 and f16 with weights and inputs of this type.
+inductor (torch.compile) run the module of architectures.py or selections.py that has the model's name, or a model that
+is one product or convolution with constant weights; in bf16 and f16 with weights and inputs of this type.
 """
 
 import importlib.metadata
@@ -70,9 +70,12 @@ def torch_module(model: Path) -> Any:
     import onnx
     import torch
     from architectures import ARCHITECTURES
+    from selections import MODULES
 
     if model.stem in ARCHITECTURES:
         return ARCHITECTURES[model.stem].model()
+    if model.stem in MODULES:
+        return MODULES[model.stem]()
     graph = onnx.load(model).graph
     node = graph.node[0]
     if len(graph.node) > 1 or len(graph.initializer) != 1 or node.op_type not in ("MatMul", "Conv"):
@@ -105,7 +108,9 @@ def torch_engine(model: Path, inputs: Arrays, threads: int, precision: str, comp
 
     def run() -> Arrays:
         with torch.inference_mode():
-            return [module(*values).float().numpy()]
+            results = module(*values)
+            results = results if isinstance(results, tuple) else (results,)
+            return [(x.float() if x.is_floating_point() else x).numpy() for x in results]
 
     return run
 

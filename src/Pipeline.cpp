@@ -81,6 +81,9 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
     return;
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceSmallTransposes());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceProducts());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceSmallTransposes());
   passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
 }
 

@@ -52,7 +52,7 @@ ARCHITECTURE = re.compile(
 )
 WITHOUT_ARCHITECTURES = ("src/graph/", "src/tile/", "src/host/", "src/tune/")
 # How often code names an operator of the graph where only its traits and interfaces should count. A cure lowers these.
-NAMED_OPERATORS = {"src/graph/passes/": 128, "src/tile/": 43, "src/host/": 4}
+NAMED_OPERATORS = {"src/graph/passes/": 128, "src/tile/": 42, "src/host/": 4}
 OPERATOR = re.compile(r"^def (\w+Op) : Graph_(?:Element|Reduction|Sequence)Op<", re.MULTILINE)
 COMMENT = re.compile(r"//[^\n]*")
 LONG_FILE, LONG_FUNCTION, USUAL_FUNCTION = 500, 80, 40
@@ -126,7 +126,7 @@ def check_operators(counts: dict[str, int]) -> list[str]:
 def named_operators(root: Path, files: list[str]) -> dict[str, int]:
     """How often the C++ code of each folder of NAMED_OPERATORS names an operator of src/graph/Ops.td."""
     operators = OPERATOR.findall((root / "src/graph/Ops.td").read_text())
-    name = re.compile(rf"\b(?:{'|'.join(operators)})\b")
+    name = re.compile(rf"(?<!vector::)\b(?:{'|'.join(operators)})\b")
     counts = dict.fromkeys(NAMED_OPERATORS, 0)
     for path in files:
         folder = next((folder for folder in counts if path.startswith(folder)), None)

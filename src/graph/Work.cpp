@@ -33,4 +33,15 @@ double workOfElements(ElementInterface op) {
       work *= double(extent.constant().value_or(0));
   return work * double(tensorTypeOf(op->getResult(0)).getNumElements());
 }
+
+double estimatedElements(Value tensor) {
+  constexpr int64_t assumedExtent = 64;
+  SymbolicInt count = elementCount(shapeOf(tensor));
+  std::set<std::string> names;
+  llvm::StringMap<int64_t> values;
+  count.symbols(names);
+  for (const std::string &name : names)
+    values[name] = assumedExtent;
+  return static_cast<double>(count.evaluate(values).value_or(assumedExtent));
+}
 } // namespace perpend::graph

@@ -16,6 +16,9 @@ double scalarWork(mlir::Operation &op);
 /// Of all elements of the result, whose extents are numbers; at least one for each.
 double workOfElements(ElementInterface op);
 
+/// The number of elements, where each symbol is a medium number.
+double estimatedElements(mlir::Value tensor);
+
 /// What the scalar code of a kernel may cost, unless one operator has more: some twenty functions. Compilers take the
 /// square of its length, and as many functions take longer than to store a value and to read it.
 inline constexpr double mostKernelWork = 400;

@@ -186,6 +186,30 @@ static bool executeMaskedStore(Executor &executor, const Instruction &instructio
   return true;
 }
 
+/// Operands: memory with one dimension, index, indices behind it, mask, values of the disabled lanes.
+static bool executeGather(Executor &executor, const Instruction &instruction) {
+  const MemoryView &view = executor.memory(instruction.operands[0]);
+  ArrayRef<Slot> operands = instruction.operands;
+  if (operands.size() != 5) {
+    instruction.op->emitError("the interpreter expects a memory with one dimension");
+    return false;
+  }
+  const Slot &result = instruction.results[0];
+  auto *behind = static_cast<const int64_t *>(executor.registers(operands[2]));
+  auto *mask = static_cast<const int64_t *>(executor.registers(operands[3]));
+  executor.copyFrom(result, executor, operands[4]);
+  auto *values = static_cast<std::byte *>(executor.registers(result));
+  for (uint32_t i = 0; i < result.lanes; ++i) {
+    int64_t index = executor.integer(operands[1]) + behind[i];
+    if (!mask[i])
+      continue;
+    if (index < 0 || index >= view.shape[0])
+      return failOutside(instruction, 0, index, view.shape[0]);
+    readElements(view.format, view.data + index * view.format.bytes(), 1, values + i * view.format.registerBytes());
+  }
+  return true;
+}
+
 static bool executeCreateMask(Executor &executor, const Instruction &instruction) {
   if (instruction.operands.size() != 1) {
     instruction.op->emitError("the interpreter expects a mask with one dimension");
@@ -253,6 +277,7 @@ Execute findMemoryOperation(Operation *op) {
       .Case([](vector::StoreOp) { return executeVectorStore; })
       .Case([](vector::MaskedLoadOp) { return executeMaskedLoad; })
       .Case([](vector::MaskedStoreOp) { return executeMaskedStore; })
+      .Case([](vector::GatherOp) { return executeGather; })
       .Case([](vector::CreateMaskOp) { return executeCreateMask; })
       .Case<vector::BroadcastOp, vector::SplatOp>([](auto) { return executeBroadcast; })
       .Case([](vector::ExtractOp) { return executeExtract; })

@@ -4,6 +4,39 @@
 
 namespace perpend::graph {
 
+static PassCase resizedCase() {
+  return {"conv_of_what_is_resized", // and of what lies beside it
+          R"(
+#x = #graph.shape<["n", 32, 2, 3]>
+#m = #graph.shape<["n", 32, 8, 3]>
+#y = #graph.shape<["n", 3, 8, 3]>
+#c = #graph.shape<["n", 35, 8, 3]>
+#r = #graph.shape<["n", 4, 8, 3]>
+#l = #graph.shape<["n", 4, 24, 3]>
+func.func @main(%x: tensor<?x32x2x3xf32, #x>, %y: tensor<?x3x8x3xf32, #y>, %w: tensor<4x35x1x1xf32>) -> tensor<?x4x24x3xf32, #l> {
+  %i = graph.constant dense<[0, 0, 0, 0, 1, 1, 1, 1]> : tensor<8xi32> : tensor<8xi32>
+  %j = graph.constant dense<[0, 0, 1, 1, 1, 1, 1, 0]> : tensor<8xi32> : tensor<8xi32>
+  %f = graph.constant dense<[0.0, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0, 0.25]> : tensor<8xf32> : tensor<8xf32>
+  %a = graph.gather %x[%i] axis 2 : (tensor<?x32x2x3xf32, #x>, tensor<8xi32>) -> tensor<?x32x8x3xf32, #m>
+  %b = graph.gather %x[%j] axis 2 : (tensor<?x32x2x3xf32, #x>, tensor<8xi32>) -> tensor<?x32x8x3xf32, #m>
+  %g = graph.broadcast %f dims [2] : tensor<8xf32> -> tensor<?x32x8x3xf32, #m>
+  %m = graph.map (%a, %b, %g) : (tensor<?x32x8x3xf32, #m>, tensor<?x32x8x3xf32, #m>, tensor<?x32x8x3xf32, #m>) -> tensor<?x32x8x3xf32, #m> {
+  ^bb0(%p: f32, %q: f32, %s: f32):
+    %d = arith.subf %q, %p : f32
+    %e = arith.mulf %d, %s : f32
+    %o = arith.addf %p, %e : f32
+    graph.yield %o : f32
+  }
+  %both = graph.concat %y, %m axis 1 : (tensor<?x3x8x3xf32, #y>, tensor<?x32x8x3xf32, #m>) -> tensor<?x35x8x3xf32, #c>
+  %r = graph.conv %both, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 1
+    : (tensor<?x35x8x3xf32, #c>, tensor<4x35x1x1xf32>) -> tensor<?x4x8x3xf32, #r>
+  %k = graph.constant dense<[0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 6, 7, 7, 7]> : tensor<24xi32> : tensor<24xi32>
+  %l = graph.gather %r[%k] axis 2 : (tensor<?x4x8x3xf32, #r>, tensor<24xi32>) -> tensor<?x4x24x3xf32, #l>
+  return %l : tensor<?x4x24x3xf32, #l>
+})",
+          {{-1, 32, 2, 3}, {-1, 3, 8, 3}, {4, 35, 1, 1}}};
+}
+
 static std::vector<PassCase> windowCases() {
   return {
       {"batch_normalisation",
@@ -337,6 +370,7 @@ std::vector<PassCase> passCases() {
   for (const auto &more : {movementCases(), smallerMovementCases(), pointwiseCases(), quantisedCases(),
                            contractionCases(), controlFlowCases()})
     cases.insert(cases.end(), more.begin(), more.end());
+  cases.push_back(resizedCase());
   return cases;
 }
 } // namespace perpend::graph

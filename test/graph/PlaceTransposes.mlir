@@ -6,9 +6,8 @@
 
 // Transposes go behind the operator, meet the one there, and are gone; the broadcast costs nothing in the other order.
 // CHECK-LABEL: func.func @meet
-// CHECK: %[[B:.*]] = graph.broadcast %arg1 dims [2]
-// CHECK: %[[T:.*]] = graph.transpose %[[B]] [1, 2, 0]
-// CHECK: %[[R:.*]] = graph.map (%arg0, %[[T]])
+// CHECK: %[[B:.*]] = graph.broadcast %arg1 dims [1] : tensor<3xf32> -> tensor<?x3x5xf32
+// CHECK: %[[R:.*]] = graph.map (%arg0, %[[B]])
 // CHECK-NOT: graph.transpose
 // CHECK: return %[[R]]
 func.func @meet(%a: tensor<?x3x5xf32, #a>, %c: tensor<3xf32>) -> tensor<?x3x5xf32, #a> {
@@ -132,4 +131,23 @@ func.func @swapped(%a: tensor<4x4x5xf32>) -> tensor<4x20xf32> {
   %x = graph.transpose %a [0, 2, 1] : tensor<4x4x5xf32> -> tensor<4x5x4xf32>
   %y = graph.reshape %x : tensor<4x5x4xf32> -> tensor<4x20xf32>
   return %y : tensor<4x20xf32>
+}
+
+// Gathers keep their indices: one dimension of these, or two, in place of the axis. A gather of one element stays.
+// CHECK-LABEL: func.func @gathers
+// CHECK: %[[G:.*]] = graph.gather %arg0[%{{.*}}] axis 1 : (tensor<2x3x4x5xf32>, tensor<7xi32>) -> tensor<2x7x4x5xf32>
+// CHECK: graph.transpose %[[G]] [0, 3, 1, 2]
+// CHECK: %[[H:.*]] = graph.gather %arg0[%{{.*}}] axis 2 : (tensor<2x3x4x5xf32>, tensor<6x2xi32>) -> tensor<2x3x6x2x5xf32>
+// CHECK: graph.transpose %[[H]] [0, 4, 1, 2, 3]
+// CHECK: graph.gather %{{.*}}[%{{.*}}] axis 1 : (tensor<2x5x3x4xf32>, tensor<i32>) -> tensor<2x3x4xf32>
+// CHECK: return
+func.func @gathers(%x: tensor<2x3x4x5xf32>) -> (tensor<2x5x7x4xf32>, tensor<2x5x3x6x2xf32>, tensor<2x3x4xf32>) {
+  %i = graph.constant dense<[2, 0, 1, 1, 2, 2, 0]> : tensor<7xi32> : tensor<7xi32>
+  %j = graph.constant dense<[[0, 1], [2, 3], [3, 3], [1, 0], [2, 2], [0, 3]]> : tensor<6x2xi32> : tensor<6x2xi32>
+  %k = graph.constant dense<3> : tensor<i32> : tensor<i32>
+  %t = graph.transpose %x [0, 3, 1, 2] : tensor<2x3x4x5xf32> -> tensor<2x5x3x4xf32>
+  %g = graph.gather %t[%i] axis 2 : (tensor<2x5x3x4xf32>, tensor<7xi32>) -> tensor<2x5x7x4xf32>
+  %h = graph.gather %t[%j] axis 3 : (tensor<2x5x3x4xf32>, tensor<6x2xi32>) -> tensor<2x5x3x6x2xf32>
+  %o = graph.gather %t[%k] axis 1 : (tensor<2x5x3x4xf32>, tensor<i32>) -> tensor<2x3x4xf32>
+  return %g, %h, %o : tensor<2x5x7x4xf32>, tensor<2x5x3x6x2xf32>, tensor<2x3x4xf32>
 }

@@ -265,6 +265,39 @@ TEST(Kernels, vectorsCallsAndOtherLoops) {
   EXPECT_EQ(valuesOf<float>(results[0]), (std::vector<float>{2, 5, 5, 2, 10, 13, 0, 3}));
 }
 
+static std::string gatherOf(int last) {
+  return R"(
+  func.func private @k(%in: memref<?xf32>, %out: memref<?xf32>, %symbols: memref<?xi64>, %begin: index, %end: index)
+      attributes {tile.extent = #graph.shape<[1]>} {
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    scf.for %i = %begin to %end step %c1 {
+      %at = arith.constant dense<[3, 0, 9, )" +
+         std::to_string(last) + R"(]> : vector<4xindex>
+      %mask = arith.constant dense<[true, true, false, true]> : vector<4xi1>
+      %other = arith.constant dense<-1.0> : vector<4xf32>
+      %v = vector.gather %in[%c1] [%at], %mask, %other : memref<?xf32>, vector<4xindex>, vector<4xi1>, vector<4xf32> into vector<4xf32>
+      vector.store %v, %out[%c0] : memref<?xf32>, vector<4xf32>
+    }
+    return
+  }
+  func.func @main(%a: tensor<5xf32>) -> tensor<4xf32> {
+    %r = graph.call_kernel @k(%a) : (tensor<5xf32>) -> tensor<4xf32>
+    return %r : tensor<4xf32>
+  })";
+}
+
+TEST(Kernels, gathers) {
+  Module module(gatherOf(2));
+  std::vector<Tensor> results = module.run({Tensor::of<float>(module.type("f32"), {5}, {1, 2, 3, 4, 5})});
+  ASSERT_EQ(results.size(), 1u) << module.messages;
+  EXPECT_EQ(valuesOf<float>(results[0]), (std::vector<float>{5, 2, -1, 4}));
+  Module outside(gatherOf(4));
+  EXPECT_TRUE(outside.run({Tensor::of<float>(outside.type("f32"), {5}, {1, 2, 3, 4, 5})}).empty());
+  EXPECT_NE(outside.messages.find("expected index 0 inside an extent of 5, got 5"), std::string::npos)
+      << outside.messages;
+}
+
 TEST(Kernels, narrowElementsInBytes) {
   Module module(R"(
   func.func private @k(%in: memref<?xi8>, %out: memref<?xi8>, %symbols: memref<?xi64>, %begin: index, %end: index)

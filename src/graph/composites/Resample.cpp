@@ -1,193 +1,27 @@
 //===- Resample.cpp - resizing by nearest, linear and cubic interpolation -===//
 //
 // Interpolation is separable, so the axes are resized one after the other; the results are those of the n-d formulas
-// up to rounding. Coordinates have the type of the weights: f64 if elements are f64, otherwise f32. In nearest mode
-// and for tf_crop_and_resize, a coordinate decides which element is read, or whether one is. There it is f64, and the
-// formulas are written so that rounding changes no decision. Exceptions: nearest mode with a scale that the model
-// gives as an f32 number, and PyTorch's ways to compute coordinates, use the type of the weights, as their reference
-// implementations do. Source: ONNX Resize-19, PyTorch.
+// up to rounding, and are rounded to the elements' type once. Which elements are read at a position of an axis, and
+// their weights, are vectors: constants where the extents are numbers. So resizing is gathers and a weighted sum, which
+// passes can move and lay out. Coordinates have the type of the weights: f64 if elements are f64, otherwise f32. In
+// nearest mode and for tf_crop_and_resize, a coordinate decides which element is read, or whether one is. There it is
+// f64, and the formulas are written so that rounding changes no decision. Exceptions: nearest mode with a scale that
+// the model gives as an f32 number, and PyTorch's ways to compute coordinates, use the type of the weights, as their
+// reference implementations do. Source: ONNX Resize-19, PyTorch.
 //
 // Antialiasing, in linear and cubic mode, stretches the kernel if an axis is shortened, so that every input element
 // contributes: the weights of all neighbours form a matrix.
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Scalars.h"
+#include "graph/composites/AxisSampler.h"
 #include "graph/composites/CubicWeights.h"
-#include "graph/composites/Formulas.h"
 #include "support/SaturatedInteger.h"
 
 using namespace mlir;
 
 namespace perpend::graph {
-namespace {
-struct ResizeOptions {
-  StringRef mode, coordinates, rounding;
-  double cubicCoefficient, extrapolation;
-  bool excludeOutside, antialias;
-  bool byStep; // positions are multiplied by one over the scale, which is rounded, instead of divided by the scale
-};
-/// A known number, or the scalar tensor that holds it at run time.
-struct Parameter {
-  double number = 0;
-  Value tensor = {};
-  bool isKnown(double value) const { return !tensor && number == value; }
-};
-/// How many times longer an axis becomes: the number that a model gives, or, where it gives none (0), a ratio of whole
-/// numbers.
-struct Scale {
-  Parameter given;
-  SymbolicInt numerator, denominator;
-
-  bool isRatio() const { return given.isKnown(0); }
-  bool isKnown(int64_t times) const {
-    return isRatio() ? numerator == denominator * times : given.isKnown(static_cast<double>(times));
-  }
-};
-/// One resized axis: output extent, scale, region of interest in [0, 1].
-struct ResizedAxis {
-  int64_t axis;
-  SymbolicInt extent;
-  Scale scale;
-  Parameter regionStart, regionEnd;
-};
-} // namespace
-
-/// The parameters of an axis that are tensors, in the order in which AxisSampler captures them.
-static SmallVector<Value> capturedParameters(const ResizedAxis &axis) {
-  SmallVector<Value> tensors;
-  for (const Parameter *parameter : {&axis.scale.given, &axis.regionStart, &axis.regionEnd})
-    if (parameter->tensor)
-      tensors.push_back(parameter->tensor);
-  return tensors;
-}
-
-static bool isCrop(const ResizeOptions &options) { return options.coordinates == "tf_crop_and_resize"; }
-
-/// What elements are multiplied and added in.
-static Type weightType(Builder &b, Type elementType) { return elementType.isF64() ? elementType : Type(b.f32()); }
-
-/// PyTorch multiplies by one over the scale, in f32 or the type of f64 elements, and rounds to f32: what is the nearest
-/// element there follows from that.
-static bool isNearestByStep(const ResizeOptions &options) { return options.coordinates.starts_with("pytorch_nearest"); }
-
-/// A coordinate decides which element is the nearest one, and whether it lies outside of a region. A scale that a model
-/// gives is an f32 number such as 1.7, of which no quotient is exact: unless elements are f64, the nearest one is that
-/// of f32, as in the standard's reference implementation.
-static Type coordinateType(Builder &b, Type elementType, const ResizedAxis &axis, const ResizeOptions &options) {
-  if (isNearestByStep(options) || options.byStep)
-    return weightType(b, elementType);
-  if (options.mode == "nearest" && !axis.scale.isRatio() && !isCrop(options) && !elementType.isF64())
-    return b.f32();
-  return options.mode == "nearest" || isCrop(options) ? b.operations.getF64Type() : weightType(b, elementType);
-}
-
-namespace {
-/// Computes the source elements of one output position.
-class AxisSampler {
-public:
-  /// `captured`: capturedParameters(axis) inside the body. Coordinates have the type `type`.
-  AxisSampler(OpBuilder &builder, Location loc, Value position, Type type, const SymbolicInt &inputExtent,
-              const ResizedAxis &axis, const ResizeOptions &options, ValueRange captured)
-      : axis(axis), inputExtent(inputExtent), options(options), captured(captured),
-        position(Scalar(builder, loc, position).to(type)),
-        last(Scalar(builder, loc, extent(builder, loc, inputExtent - SymbolicInt(1)))), input(asFloat(inputExtent)),
-        output(asFloat(axis.extent)), givenScale(read(axis.scale.given)), regionStart(read(axis.regionStart)),
-        regionEnd(read(axis.regionEnd)) {}
-
-  /// The position in the input, not clamped.
-  Scalar coordinate() {
-    StringRef mode = options.coordinates;
-    if (mode == "asymmetric")
-      return overScale(position);
-    if (mode == "tf_half_pixel_for_nn")
-      return overScale(position + 0.5);
-    if (isNearestByStep(options))
-      return ((mode == "pytorch_nearest" ? position : position + 0.5) * step()).to(position.emitter().getF32Type());
-    if (mode == "align_corners")
-      return alignedCoordinate();
-    if (isCrop(options))
-      return cropCoordinate();
-    if (mode == "half_pixel_symmetric") // what is cut off of a length that is no whole number, at both ends alike
-      return overScale(position + 0.5 + (length() - output) / 2) - 0.5;
-    Scalar centred = (options.byStep ? (position + 0.5) * step() : overScale(position + 0.5)) - 0.5;
-    return mode == "pytorch_half_pixel" ? select(output > 1, centred, centred.constant(0)) : centred;
-  }
-
-  /// A whole number as an index inside the input.
-  Scalar clamped(Scalar whole) { return min(max(whole.to(last.type()), 0), last); }
-
-  Scalar rounded(Scalar x) {
-    if (options.rounding == "floor")
-      return floor(x);
-    if (options.rounding == "ceil")
-      return ceil(x);
-    return options.rounding == "round_prefer_ceil" ? floor(x + 0.5) : ceil(x - 0.5);
-  }
-
-  /// Whether a coordinate lies outside, where the extrapolation value is used.
-  Scalar isOutside(Scalar x) { return (x < 0) | (x > input - 1); }
-  Scalar isInside(Scalar whole) { return (whole >= 0) & (whole <= input - 1); }
-
-  /// By how much a kernel is shortened for its distances to count in elements of the input: at most 1.
-  Scalar kernelScale() { return options.byStep ? 1.0 / max(step(), 1) : min(scale(), 1); }
-
-private:
-  Scalar scale() {
-    return axis.scale.isRatio() ? asFloat(axis.scale.numerator) / asFloat(axis.scale.denominator) : givenScale;
-  }
-  Scalar read(const Parameter &parameter) {
-    if (!parameter.tensor)
-      return position.constant(parameter.number);
-    Value element = load(position.emitter(), position.location(), captured.front(), {});
-    captured = captured.drop_front();
-    return position.with(element).to(position.type());
-  }
-  Scalar asFloat(const SymbolicInt &value) {
-    if (std::optional<int64_t> constant = value.constant())
-      return position.constant(static_cast<double>(*constant));
-    return position.with(extent(position.emitter(), position.location(), value)).to(position.type());
-  }
-  /// x / scale, rounded once: exact wherever it is a multiple of 1/2.
-  Scalar overScale(Scalar x) {
-    if (!axis.scale.isRatio())
-      return x / givenScale;
-    return x * asFloat(axis.scale.denominator) / asFloat(axis.scale.numerator);
-  }
-  Scalar step() {
-    if (axis.scale.isRatio())
-      return asFloat(axis.scale.denominator) / asFloat(axis.scale.numerator);
-    return axis.scale.given.tensor ? 1.0 / givenScale : position.constant(1 / axis.scale.given.number);
-  }
-  /// The output's length before it is rounded to a whole number.
-  Scalar length() {
-    if (!axis.scale.isRatio())
-      return input * givenScale;
-    return axis.scale.denominator == inputExtent
-               ? asFloat(axis.scale.numerator)
-               : input * asFloat(axis.scale.numerator) / asFloat(axis.scale.denominator);
-  }
-  /// The ends of the output are those of its length, which may be no whole number.
-  Scalar alignedCoordinate() {
-    bool isPart = axis.scale.isRatio() && axis.scale.denominator != inputExtent;
-    Scalar unit = isPart ? asFloat(axis.scale.denominator) : position.constant(1);
-    Scalar whole = isPart ? input * asFloat(axis.scale.numerator) : length();
-    Scalar steps = select(equal(whole, unit), whole, whole - unit), length = (input - 1) * unit;
-    Scalar spread = options.byStep ? position * (length / steps) : position * length / steps;
-    return select(equal(whole, unit), position.constant(0), spread);
-  }
-  Scalar cropCoordinate() {
-    Scalar steps = max(output - 1, 1);
-    Scalar spread = (regionStart * (steps - position) + regionEnd * position) * (input - 1) / steps;
-    return select(output > 1, spread, 0.5 * (regionStart + regionEnd) * (input - 1));
-  }
-
-  const ResizedAxis &axis;
-  const SymbolicInt inputExtent;
-  const ResizeOptions &options;
-  ValueRange captured;
-  Scalar position, last, input, output, givenScale, regionStart, regionEnd;
-};
-} // namespace
 
 /// The weight of a neighbour at distance |t| of cubic convolution with coefficient a.
 static Scalar cubicWeight(Scalar t, double a) {
@@ -195,28 +29,64 @@ static Scalar cubicWeight(Scalar t, double a) {
   return select(x <= 1, nearCubicWeight(x, a), farCubicWeight(x, a));
 }
 
-using Tap = llvm::function_ref<Scalar(Scalar index)>;
+/// The most positions whose vectors are constants of the artifact.
+static constexpr int64_t mostKnownPositions = 1 << 16;
 
-/// Between elements, which have the type `type`, at the coordinate x.
-static Scalar interpolateLinear(AxisSampler &sampler, Scalar x, Type type, Tap tap) {
-  Scalar before = floor(x), fraction = (x - before).to(type);
-  Scalar low = tap(sampler.clamped(before)), high = tap(sampler.clamped(before + 1));
-  return low * (1.0 - fraction) + high * fraction;
-}
+namespace {
+/// Computes what depends on the position along one axis alone, as vectors.
+class AxisVectors {
+public:
+  using Formula = llvm::function_ref<Scalar(AxisSampler &sampler, Scalar coordinate)>;
+  /// Of a neighbour, given its number, in a stretched kernel.
+  using NeighbourFormula = llvm::function_ref<Scalar(AxisSampler &sampler, Scalar coordinate, Value number)>;
 
-static Scalar interpolateCubic(AxisSampler &sampler, Scalar x, Type type, Tap tap, const ResizeOptions &options) {
-  Scalar before = floor(x), zero = x.to(type).constant(0), total = zero, weights = zero;
-  for (int offset = -1; offset <= 2; ++offset) {
-    Scalar at = before + offset;
-    Scalar weight = cubicWeight((x - at).to(type), options.cubicCoefficient);
-    if (options.excludeOutside) {
-      weight = select(sampler.isInside(at), weight, zero);
-      weights = weights + weight;
-    }
-    total = total + weight * tap(sampler.clamped(at));
+  AxisVectors(Builder &builder, Value input, const ResizedAxis &axis, const ResizeOptions &options)
+      : builder(builder), inputExtent(shapeOf(input)[axis.axis]), axis(axis), options(options),
+        coordinateType(perpend::graph::coordinateType(builder, elementTypeOf(input), axis, options)),
+        parameters(capturedParameters(axis)) {
+    std::optional<int64_t> count = axis.extent.constant();
+    isKnown = count && *count > 0 && *count <= mostKnownPositions;
+    if (isKnown) // an operand that is a constant, so that the vectors become constants
+      parameters.push_back(builder.integers(llvm::to_vector(llvm::seq<int64_t>(0, *count))));
   }
-  return options.excludeOutside ? total / weights : total;
-}
+
+  /// [output]
+  Value each(Type type, Formula formula) const {
+    return generate({axis.extent}, type,
+                    [&](AxisSampler &sampler, ValueRange) { return formula(sampler, sampler.coordinate()); });
+  }
+  /// [output, neighbour]
+  Value each(const SymbolicInt &neighbours, Type type, NeighbourFormula formula) const {
+    return generate({axis.extent, neighbours}, type, [&](AxisSampler &sampler, ValueRange index) {
+      return formula(sampler, sampler.coordinate(), index[1]);
+    });
+  }
+  /// Of indices along the axis: 32 bits if possible, of which vectors hold more.
+  Type indexType() const {
+    bool isShort = inputExtent.constant().value_or(INT64_MAX) <= INT32_MAX;
+    return isShort ? Type(builder.operations.getI32Type()) : builder.i64();
+  }
+
+private:
+  Value generate(ArrayRef<SymbolicInt> shape, Type type,
+                 llvm::function_ref<Scalar(AxisSampler &, ValueRange index)> formula) const {
+    auto body = [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+      Value position = isKnown ? load(b, loc, tensors.back(), index.take_front(1)) : index[0];
+      AxisSampler sampler(b, loc, position, coordinateType, inputExtent, axis, options, tensors);
+      return formula(sampler, index).to(type).value;
+    };
+    return builder.generate(parameters, shape, type, body);
+  }
+
+  Builder &builder;
+  SymbolicInt inputExtent;
+  const ResizedAxis &axis;
+  const ResizeOptions &options;
+  Type coordinateType;
+  SmallVector<Value> parameters;
+  bool isKnown;
+};
+} // namespace
 
 /// An enlargement that repeats each element a whole number of times.
 static std::optional<int64_t> repetition(const SymbolicInt &extent, const ResizedAxis &axis, Type elementType,
@@ -236,18 +106,21 @@ static std::optional<int64_t> repetition(const SymbolicInt &extent, const Resize
 }
 
 static Value repeatElements(Builder &b, Value input, int64_t axis, int64_t times) {
-  Shape wide = shapeOf(input), merged = wide;
-  merged[axis] *= times;
-  wide.insert(wide.begin() + axis + 1, SymbolicInt(times));
-  SmallVector<int64_t> dims;
-  for (int64_t dim = 0; dim <= rankOf(input); ++dim)
-    if (dim != axis + 1)
-      dims.push_back(dim);
-  return b.reshape(b.broadcast(input, dims, wide), merged);
+  SymbolicInt extent = shapeOf(input)[axis] * times;
+  std::optional<int64_t> count = extent.constant();
+  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange) {
+    Scalar position(builder, loc, index[0]);
+    return (position.to(builder.getI64Type()) / static_cast<double>(times)).value;
+  };
+  Value places = count && *count <= mostKnownPositions
+                     ? b.integers(llvm::map_to_vector(llvm::seq<int64_t>(0, *count),
+                                                      [&](int64_t position) { return position / times; }))
+                     : b.generate({}, {extent}, b.i64(), body);
+  return b.gather(input, places, axis);
 }
 
 /// How many neighbours a stretched kernel of this reach may have: an even number.
-static SymbolicInt neighbourCount(Builder &b, const Scale &scale, int64_t reach) {
+static SymbolicInt neighbourCount(Builder &b, const ResizeScale &scale, int64_t reach) {
   auto whole = static_cast<double>(reach);
   if (scale.given.tensor) {
     auto half = [&](ArrayRef<Scalar> v) { return ceil(whole / min(v[0], 1)).to(v[0].emitter().getI64Type()); };
@@ -280,86 +153,124 @@ static Scalar takesPart(AxisSampler &sampler, Scalar x, Scalar at, const ResizeO
 }
 
 /// [output, neighbour]: weights, in `type`, whose sum over the neighbours is 1.
-static Value neighbourWeights(Builder &b, const SymbolicInt &inputExtent, const SymbolicInt &count, Type type,
-                              const ResizedAxis &axis, const ResizeOptions &options) {
-  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[0], coordinateType(b, type, axis, options), inputExtent, axis, options,
-                        tensors);
-    Scalar x = sampler.coordinate(), at = neighbourAt(x, index[1], count);
-    Scalar weight = kernelWeight((at - x) * sampler.kernelScale(), options);
-    return select(takesPart(sampler, x, at, options), weight, x.constant(0)).to(type).value;
-  };
-  Value weights = b.generate(capturedParameters(axis), {axis.extent, count}, type, body);
+static Value neighbourWeights(Builder &b, const AxisVectors &vectors, const SymbolicInt &count, Type type,
+                              const ResizeOptions &options) {
+  Value weights = vectors.each(count, type, [&](AxisSampler &sampler, Scalar x, Value number) {
+    Scalar at = neighbourAt(x, number, count), weight = kernelWeight((at - x) * sampler.kernelScale(), options);
+    return select(takesPart(sampler, x, at, options), weight, x.constant(0));
+  });
   return div(b, weights, weights ? sum(b, weights, 1, true) : weights);
 }
 
 static Value resampleStretched(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
-  Shape shape = shapeOf(input);
-  SymbolicInt inputExtent = shape[axis.axis];
   SymbolicInt count = neighbourCount(b, axis.scale, options.mode == "linear" ? 1 : 2);
   if (count.isPoison()) {
     b.fail("resize: a kernel that is stretched by one over the scale has too many elements");
     return {};
   }
   Type elementType = elementTypeOf(input), type = weightType(b, elementType);
-  SmallVector<Value> inputs{input, neighbourWeights(b, inputExtent, count, type, axis, options)};
-  llvm::append_range(inputs, capturedParameters(axis));
-  shape[axis.axis] = axis.extent;
-  shape.push_back(count);
-  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    AxisSampler sampler(builder, loc, index[axis.axis], coordinateType(b, elementType, axis, options), inputExtent,
-                        axis, options, tensors.drop_front(2));
-    Scalar x = sampler.coordinate(), at = neighbourAt(x, index.back(), count);
-    SmallVector<Value> source(index.drop_back());
-    source[axis.axis] = sampler.clamped(at).value;
-    Scalar weight(builder, loc, load(builder, loc, tensors[1], {index[axis.axis], index.back()}));
-    Scalar value = weight * Scalar(builder, loc, load(builder, loc, tensors[0], source)).to(type);
-    if (isCrop(options))
-      value = select(sampler.isOutside(x), weight * options.extrapolation, value);
-    return select(takesPart(sampler, x, at, options), value, value.constant(-0.0)).value; // which no sum notices
-  };
-  Value products = b.generate(inputs, shape, type, body);
-  return products ? b.cast(sum(b, products, rankOf(input), false), elementType) : products;
+  AxisVectors vectors(b, input, axis, options);
+  Value indices = vectors.each(count, vectors.indexType(), [&](AxisSampler &sampler, Scalar x, Value number) {
+    return sampler.clamped(neighbourAt(x, number, count));
+  });
+  Value taking = vectors.each(count, b.operations.getI1Type(), [&](AxisSampler &sampler, Scalar x, Value number) {
+    return takesPart(sampler, x, neighbourAt(x, number, count), options);
+  });
+  Value weights = neighbourWeights(b, vectors, count, type, options), elements = b.gather(input, indices, axis.axis);
+  if (!elements || !weights || !taking)
+    return {};
+  Shape shape = shapeOf(elements);
+  SmallVector<int64_t> dims{axis.axis, axis.axis + 1};
+  Value products = b.map({elements, b.broadcast(weights, dims, shape), b.broadcast(taking, dims, shape)}, type,
+                         [&](OpBuilder &builder, Location loc, ValueRange v) {
+                           Scalar element(builder, loc, convert(builder, loc, v[0], elementType, type));
+                           Scalar product = element * element.with(v[1]);
+                           return select(element.with(v[2]), product, element.constant(-0.0)).value; // no sum notices
+                         });
+  return products ? sum(b, products, axis.axis + 1, false) : products;
 }
 
-/// One element of the result: at `index` along the axis of the sampler, from the tensor `input`.
-static Scalar resampledElement(AxisSampler &sampler, Builder &b, Value input, int64_t axis, ValueRange index,
-                               const ResizeOptions &options) {
-  SmallVector<Value> source(index);
+/// The weight, in `type`, of the element at the coordinate x, rounded down, plus `offset`.
+static Scalar tapWeight(AxisSampler &sampler, Scalar x, int offset, Type type, const ResizeOptions &options) {
+  if (options.mode == "linear") {
+    Scalar fraction = (x - floor(x)).to(type);
+    return offset ? fraction : 1.0 - fraction;
+  }
+  auto weightAt = [&](int other) {
+    Scalar at = floor(x) + other, weight = cubicWeight((x - at).to(type), options.cubicCoefficient);
+    return options.excludeOutside ? select(sampler.isInside(at), weight, weight.constant(0)) : weight;
+  };
+  Scalar weight = weightAt(offset);
+  return options.excludeOutside ? weight / (weightAt(-1) + weightAt(0) + weightAt(1) + weightAt(2)) : weight;
+}
+
+/// The sum of two elements (linear) or four (cubic) times their weights.
+static Value resampleTaps(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
   Type elementType = elementTypeOf(input), type = weightType(b, elementType);
-  Scalar x = sampler.coordinate();
-  auto loadAt = [&](Scalar at) {
-    source[axis] = at.value;
-    return Scalar(x.emitter(), x.location(), load(x.emitter(), x.location(), input, source), isUnsigned(elementType));
-  };
-  auto tap = [&](Scalar at) { return loadAt(at).to(type); };
-  Scalar value = options.mode == "nearest"  ? loadAt(sampler.clamped(sampler.rounded(x)))
-                 : options.mode == "linear" ? interpolateLinear(sampler, x, type, tap)
-                                            : interpolateCubic(sampler, x, type, tap, options);
-  value = value.to(scalarType(elementType));
-  return isCrop(options) ? select(sampler.isOutside(x), value.constant(options.extrapolation), value) : value;
+  AxisVectors vectors(b, input, axis, options);
+  SmallVector<Value> values; // an element, its weight, the next element ...
+  const bool isLinear = options.mode == "linear";
+  for (int offset = isLinear ? 0 : -1; offset <= (isLinear ? 1 : 2); ++offset) {
+    Value indices = vectors.each(vectors.indexType(),
+                                 [&](AxisSampler &sampler, Scalar x) { return sampler.clamped(floor(x) + offset); });
+    Value weights = vectors.each(
+        type, [&](AxisSampler &sampler, Scalar x) { return tapWeight(sampler, x, offset, type, options); });
+    Value elements = b.gather(input, indices, axis.axis);
+    if (!elements || !weights)
+      return {};
+    values.append({elements, b.broadcast(weights, axis.axis, shapeOf(elements))});
+  }
+  return b.map(values, type, [&](OpBuilder &builder, Location loc, ValueRange v) {
+    auto product = [&](size_t i) {
+      Scalar element(builder, loc, convert(builder, loc, v[i], elementType, type));
+      return element * element.with(v[i + 1]);
+    };
+    Scalar total = product(0);
+    for (size_t i = 2; i < v.size(); i += 2)
+      total = total + product(i);
+    return total.value;
+  });
 }
 
+static Value resampleNearest(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
+  AxisVectors vectors(b, input, axis, options);
+  Value indices = vectors.each(vectors.indexType(),
+                               [](AxisSampler &sampler, Scalar x) { return sampler.clamped(sampler.rounded(x)); });
+  return b.gather(input, indices, axis.axis);
+}
+
+/// In linear and cubic mode, elements of the result have the type of the weights.
 static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const ResizeOptions &options) {
   if (!input)
     return {};
-  Shape shape = shapeOf(input), result = shape;
-  SymbolicInt inputExtent = shape[axis.axis];
+  SymbolicInt inputExtent = shapeOf(input)[axis.axis];
   if (inputExtent == axis.extent && !isCrop(options) && axis.scale.isKnown(1))
     return input;
   if (std::optional<int64_t> times = repetition(inputExtent, axis, elementTypeOf(input), options))
     return repeatElements(b, input, axis.axis, *times);
-  if (options.antialias && options.mode != "nearest")
-    return resampleStretched(b, input, axis, options);
-  result[axis.axis] = axis.extent;
-  SmallVector<Value> inputs{input};
-  llvm::append_range(inputs, capturedParameters(axis));
-  Type elementType = elementTypeOf(input), type = coordinateType(b, elementType, axis, options);
-  return b.generate(
-      inputs, result, elementType, [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-        AxisSampler sampler(builder, loc, index[axis.axis], type, inputExtent, axis, options, in.drop_front());
-        return resampledElement(sampler, b, in[0], axis.axis, index, options).value;
+  Value result = options.mode == "nearest" ? resampleNearest(b, input, axis, options)
+                 : options.antialias       ? resampleStretched(b, input, axis, options)
+                                           : resampleTaps(b, input, axis, options);
+  if (!result || !isCrop(options))
+    return result;
+  Value outside =
+      AxisVectors(b, input, axis, options).each(b.operations.getI1Type(), [](AxisSampler &sampler, Scalar x) {
+        return sampler.isOutside(x);
       });
+  return where(b, alongAxis(b, outside, axis.axis, shapeOf(result)),
+               b.scalar(options.extrapolation, elementTypeOf(result)), result);
+}
+
+/// The order in which resizing the axes costs least: first those that become shorter, then the others, the last of them
+/// in memory first, so that the largest results are made of whole rows.
+static SmallVector<ResizedAxis> inCheapOrder(Value input, ArrayRef<ResizedAxis> axes) {
+  SmallVector<ResizedAxis> shorter, others;
+  for (const ResizedAxis &axis : axes) {
+    bool isShorter = (shapeOf(input)[axis.axis] - axis.extent).knownPositive();
+    isShorter ? shorter.push_back(axis) : static_cast<void>(others.insert(others.begin(), axis));
+  }
+  shorter.append(others);
+  return shorter;
 }
 
 /// The options, or nullopt, with an error, when they are not known.
@@ -385,21 +296,21 @@ static std::optional<ResizeOptions> optionsOf(Builder &b, const Attributes &a) {
 
 /// The elements of a run-time vector (optional), or of an attribute; `otherwise` if there are none. nullopt, with an
 /// error, if their number is not `count`.
-static std::optional<SmallVector<Parameter>> parametersOf(Builder &b, Value vector, ArrayRef<double> numbers,
-                                                          ArrayRef<Parameter> otherwise) {
-  SmallVector<Parameter> parameters;
+static std::optional<SmallVector<ResizeParameter>> parametersOf(Builder &b, Value vector, ArrayRef<double> numbers,
+                                                                ArrayRef<ResizeParameter> otherwise) {
+  SmallVector<ResizeParameter> parameters;
   std::optional<SmallVector<Value>> elements = vector ? b.scalars(vector) : SmallVector<Value>();
   if (!elements)
     return std::nullopt;
   for (Value element : *elements) {
     std::optional<double> number = constantNumber(element);
-    parameters.push_back(number ? Parameter{*number} : Parameter{0, element});
+    parameters.push_back(number ? ResizeParameter{*number} : ResizeParameter{0, element});
   }
   if (!vector)
     for (double number : numbers)
       parameters.push_back({number});
   if (parameters.empty())
-    return SmallVector<Parameter>(otherwise);
+    return SmallVector<ResizeParameter>(otherwise);
   if (parameters.size() == otherwise.size())
     return parameters;
   b.fail("resize: expected " + Twine(otherwise.size()) + " scales or ends of regions, got " + Twine(parameters.size()));
@@ -418,26 +329,29 @@ Results resize(Builder &b, Values in, const Attributes &a) {
   if (!sizes || sizes->size() != rank)
     return {b.contradict("resize: expected one size per dimension of shape " + toString(shapeOf(in[0])))};
   std::optional<ResizeOptions> options = optionsOf(b, a);
-  SmallVector<Parameter> whole(rank);
+  SmallVector<ResizeParameter> whole(rank);
   auto scales = parametersOf(b, optionalInput(in, 1), a.getFloats("scales"), whole);
-  whole.append(rank, Parameter{1});
+  whole.append(rank, ResizeParameter{1});
   auto region = options && isCrop(*options) ? parametersOf(b, optionalInput(in, 2), a.getFloats("roi"), whole) : whole;
   if (!options || !scales || !region)
     return {};
   Shape ratios = *sizes;
   llvm::append_range(ratios, shapeOf(in[0]));
   ratios = a.getDims("ratios").value_or(ratios);
-  Value x = in[0];
+  SmallVector<ResizedAxis> axes;
   for (size_t i = 0; i < rank; ++i) {
-    Scale scale{(*scales)[i], ratios[i], ratios[rank + i]};
-    ResizedAxis axis{static_cast<int64_t>(i), (*sizes)[i], scale, (*region)[i], (*region)[rank + i]};
-    bool touches =
-        !isCrop(*options) || shapeOf(x)[i] != axis.extent || !axis.regionStart.isKnown(0) || !axis.regionEnd.isKnown(1);
+    ResizeScale scale{(*scales)[i], ratios[i], ratios[rank + i]};
+    axes.push_back({static_cast<int64_t>(i), (*sizes)[i], scale, (*region)[i], (*region)[rank + i]});
+  }
+  Value x = in[0];
+  for (const ResizedAxis &axis : inCheapOrder(in[0], axes)) {
+    bool touches = !isCrop(*options) || shapeOf(x)[axis.axis] != axis.extent || !axis.regionStart.isKnown(0) ||
+                   !axis.regionEnd.isKnown(1);
     x = touches ? resizeAxis(b, x, axis, *options) : x;
     if (!x)
       return {};
   }
-  return {x};
+  return {castLike(b, x, in[0])};
 }
 } // namespace composites
 } // namespace perpend::graph

@@ -6,6 +6,8 @@
 
 #include "graph/gradients/Placement.h"
 
+#include "mlir/IR/Matchers.h"
+
 using namespace mlir;
 
 namespace perpend::graph {
@@ -121,9 +123,27 @@ static Value clampedPlaces(Builder &b, Value indices, const SymbolicInt &extent)
   return b.reshape(inside, tuples);
 }
 
+/// How often indices repeat each element, in order and a whole number of times; 0: they do not, or are not known.
+static int64_t repetitionOf(Value indices, const SymbolicInt &extent) {
+  DenseIntElementsAttr places;
+  std::optional<int64_t> elements = extent.constant();
+  if (!matchPattern(indices, m_Constant(&places)) || !elements || *elements <= 0 || rankOf(indices) != 1)
+    return 0;
+  int64_t times = places.getNumElements() / *elements;
+  bool isRepeated = times > 0 && times * *elements == places.getNumElements();
+  for (auto [position, place] : llvm::enumerate(places.getValues<APInt>()))
+    isRepeated = isRepeated && place.getSExtValue() == static_cast<int64_t>(position) / times;
+  return isRepeated ? times : 0;
+}
+
 Value GatherOp::operandGradient(Builder &b, Value gradient, unsigned operand) {
   if (operand != 0)
     return {};
+  if (int64_t times = repetitionOf(getIndices(), shapeOf(getInput())[getAxis()])) {
+    Shape split = shapeOf(getInput());
+    split.insert(split.begin() + getAxis() + 1, SymbolicInt(times));
+    return sum(b, b.reshape(gradient, split), static_cast<int64_t>(getAxis()) + 1, false);
+  }
   Type type = elementTypeOf(gradient), compute = computeType(type);
   int64_t axis = getAxis(), indexRank = rankOf(getIndices()), rank = rankOf(gradient);
   SmallVector<int64_t> indicesFirst = llvm::to_vector(llvm::seq(axis, axis + indexRank));

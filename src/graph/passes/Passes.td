@@ -33,6 +33,14 @@ def GraphPlaceTransposes : Pass<"graph-place-transposes", "::mlir::func::FuncOp"
   let summary = "Moves transposes towards the results, so that they meet and cancel";
 }
 
+def GraphPlaceProducts : Pass<"graph-place-products", "::mlir::func::FuncOp"> {
+  let summary = "Moves products over channels in front of operators that enlarge tensors, such as resizing";
+}
+
+def GraphPlaceSmallTransposes : Pass<"graph-place-small-transposes", "::mlir::func::FuncOp"> {
+  let summary = "Moves transposes in front of operators that enlarge tensors, such as resizing, where they move fewer elements";
+}
+
 def GraphPlaceReshapes : Pass<"graph-place-reshapes", "::mlir::func::FuncOp"> {
   let summary = "Moves the reshape after a contraction past elementwise operators, so that these fuse with the contraction";
 }

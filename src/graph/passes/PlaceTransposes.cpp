@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Orders.h"
 #include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
 
@@ -21,13 +22,6 @@ namespace perpend::graph {
 using namespace mlir;
 using namespace perpend::graph;
 using GraphBuilder = perpend::graph::Builder;
-
-static SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
-  SmallVector<int64_t> result(permutation.size());
-  for (auto [position, dim] : llvm::enumerate(permutation))
-    result[dim] = position;
-  return result;
-}
 
 /// Reorders a list for the transposed tensor into the order of the original tensor.
 template <typename T> static SmallVector<T> unpermuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
@@ -77,6 +71,9 @@ static std::optional<SmallVector<int64_t>> commonPermutation(Operation *op) {
 static Value withoutTranspose(GraphBuilder &builder, Value operand, ArrayRef<int64_t> permutation) {
   if (auto transpose = operand.getDefiningOp<TransposeOp>(); transpose && transpose.getPermutation() == permutation)
     return transpose.getInput();
+  if (auto broadcast = operand.getDefiningOp<BroadcastOp>(); broadcast && broadcast.getDims().size() == 1)
+    return builder.broadcast(broadcast.getInput(), permutation[broadcast.getDims().front()],
+                             unpermuted<SymbolicInt>(shapeOf(operand), permutation));
   return builder.transpose(operand, inverse(permutation));
 }
 
@@ -85,75 +82,33 @@ static SmallVector<Value> withoutTransposes(GraphBuilder &builder, ValueRange op
 }
 
 namespace {
-/// Permutes the operator's lists.
-struct SinkThroughDimensions : OpTraitRewritePattern<DimensionWise> {
-  using OpTraitRewritePattern::OpTraitRewritePattern;
+/// An operator all of whose operands have the order of its result.
+struct SinkThroughDimensions : RewritePattern {
+  explicit SinkThroughDimensions(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    auto permutation = commonPermutation(op);
+    auto permutation = keepsOrder(op) ? commonPermutation(op) : std::nullopt;
     if (!permutation)
       return failure();
     GraphBuilder builder(rewriter, op->getLoc());
     SmallVector<Value> operands = withoutTransposes(builder, op->getOperands(), *permutation);
-    Operation *clone = rewriter.clone(*op);
-    Value result = clone->getResult(0);
-    Shape shape = unpermuted<SymbolicInt>(shapeOf(result), *permutation);
-    rewriter.modifyOpInPlace(clone, [&] {
-      clone->setOperands(operands);
-      result.setType(tensorType(shape, tensorTypeOf(result).getElementType()));
-      for (StringAttr name : clone->getName().getAttributeNames())
-        if (Attribute attribute = clone->getAttr(name))
-          clone->setAttr(name, reordered(attribute, *permutation));
-    });
+    Value result = transposed(builder, op, operands, inverse(*permutation));
     rewriter.replaceOp(op, builder.transpose(result, *permutation));
     return success();
   }
-
-  static Attribute reordered(Attribute attribute, ArrayRef<int64_t> permutation) {
-    if (auto numbers = dyn_cast<DenseI64ArrayAttr>(attribute))
-      return DenseI64ArrayAttr::get(attribute.getContext(), unpermuted<int64_t>(numbers, permutation));
-    if (auto shape = dyn_cast<ShapeAttr>(attribute))
-      return ShapeAttr::get(attribute.getContext(), unpermuted<SymbolicInt>(shape.values(), permutation));
-    return attribute;
-  }
 };
 
-struct SinkThroughConcat : OpRewritePattern<ConcatOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// An operator with one transposed operand, whose result has other dimensions.
+struct SinkThroughInput : RewritePattern {
+  explicit SinkThroughInput(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
-  LogicalResult matchAndRewrite(ConcatOp op, PatternRewriter &rewriter) const override {
-    auto permutation = commonPermutation(op);
-    if (!permutation)
-      return failure();
-    GraphBuilder builder(rewriter, op.getLoc());
-    SmallVector<Value> inputs = withoutTransposes(builder, op.getInputs(), *permutation);
-    rewriter.replaceOp(op, builder.transpose(builder.concat(inputs, (*permutation)[op.getAxis()]), *permutation));
-    return success();
-  }
-};
-
-struct SinkThroughReduce : OpRewritePattern<ReduceOp> {
-  using OpRewritePattern::OpRewritePattern;
-
-  LogicalResult matchAndRewrite(ReduceOp op, PatternRewriter &rewriter) const override {
-    TransposeOp transpose = transposeOf(op.getInput(), op);
+  LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
+    TransposeOp transpose = op->getNumOperands() ? transposeOf(op->getOperand(0), op) : TransposeOp();
     if (!transpose)
       return failure();
-    ArrayRef<int64_t> permutation = transpose.getPermutation();
-    SmallVector<int64_t> dims = llvm::map_to_vector(op.getDims(), [&](int64_t dim) { return permutation[dim]; });
-    GraphBuilder builder(rewriter, op.getLoc());
-    Value reduced = builder.reduce(op.getKind(), transpose.getInput(), dims, false);
-    // The kept dimensions of the transposed tensor, numbered among the kept ones of the original tensor.
-    SmallVector<int64_t> kept, sorted, order;
-    for (auto [position, dim] : llvm::enumerate(permutation))
-      if (!llvm::is_contained(op.getDims(), static_cast<int64_t>(position)))
-        kept.push_back(dim);
-    sorted = kept;
-    llvm::sort(sorted);
-    for (int64_t dim : kept)
-      order.push_back(llvm::find(sorted, dim) - sorted.begin());
-    rewriter.replaceOp(op, builder.transpose(reduced, order));
-    return success();
+    GraphBuilder builder(rewriter, op->getLoc());
+    Value result = transposedBehind(builder, op, transpose.getInput(), transpose.getPermutation());
+    return result ? rewriter.replaceOp(op, result), success() : failure();
   }
 };
 
@@ -243,7 +198,7 @@ private:
 struct PlaceTransposes : perpend::graph::impl::GraphPlaceTransposesBase<PlaceTransposes> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
-    patterns.add<SinkThroughDimensions, SinkThroughConcat, SinkThroughReduce, SinkThroughReshape>(&getContext());
+    patterns.add<SinkThroughDimensions, SinkThroughInput, SinkThroughReshape>(&getContext());
     GreedyRewriteConfig config;
     config.maxIterations = 50;
     config.maxNumRewrites = mostRewrites(getOperation()); // stops rules that undo each other

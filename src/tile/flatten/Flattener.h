@@ -156,6 +156,7 @@ private:
   mlir::Value laneValue(mlir::OpBuilder &builder, const SymbolicInt &expression, mlir::Operation *at);
   /// Where an index is in lane 0.
   mlir::Value atFirstLane(mlir::OpBuilder &builder, const IndexAlong &index);
+  mlir::Value gatherLanes(mlir::OpBuilder &builder, LoadOp load);
   mlir::Value loadLanes(mlir::OpBuilder &builder, LoadOp load);
   void storeLanes(mlir::OpBuilder &builder, StoreOp store, mlir::Value value);
   void emitLaneOperation(mlir::OpBuilder &builder, mlir::Operation &op);

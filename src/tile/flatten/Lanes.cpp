@@ -2,8 +2,8 @@
 //
 // Replaces the body of a vectorised loop by operations on vectors. A value that is the same in all iterations stays a
 // scalar, and is broadcast if an operation combines it with vectors. A load or store of consecutive elements becomes a
-// vector access; others become one access per lane. A loop that cannot be vectorised, or has more than 64 iterations,
-// is emitted as a loop.
+// vector access; a load at indices that were loaded themselves a gather; others become one access per lane. A loop that
+// cannot be vectorised, or has more than 64 iterations, is emitted as a loop.
 //
 //   tile.for %v in 8 vectorized {                      %x = vector.load %in[%p] : vector<8xf32>
 //     %x = tile.load %in[%i * 8 + %v]            =>    %y = math.exp %x : vector<8xf32>
@@ -34,6 +34,35 @@ static constexpr int64_t mostLanes = 64;
 //===----------------------------------------------------------------------===//
 
 namespace {
+/// Positions of a load whose indices vary between lanes and were computed: along.first + along.stride * lane + the sum
+/// of coefficients times values.
+struct GatheredPlaces {
+  IndexAlong along;
+  SmallVector<std::pair<Value, SymbolicInt>> terms;
+
+  /// nullopt if the position is no such sum.
+  static std::optional<GatheredPlaces> of(SymbolicInt position, KernelIndices &indices, ForOp loop, Operation *at,
+                                          llvm::function_ref<bool(Value)> varies) {
+    GatheredPlaces places;
+    std::set<std::string> names;
+    position.symbols(names);
+    for (const std::string &name : names) {
+      Value value = indices.names.value(name);
+      if (!value || !varies(value))
+        continue;
+      IndexAlong term = tile::along(position, name);
+      bool isInvariant =
+          term.stride && !usesLoop(*term.stride, loop, indices.names) && !indices.names.anyValue(*term.stride, varies);
+      if (!isInvariant)
+        return std::nullopt;
+      places.terms.emplace_back(value, *term.stride);
+      position = term.first;
+    }
+    places.along = indices.along(position, loop, at);
+    return places.along.stride ? std::optional(places) : std::nullopt;
+  }
+};
+
 /// Finds which values of a loop's body vary between lanes, and whether vectors can hold them.
 class LaneCheck {
 public:
@@ -100,7 +129,7 @@ private:
   }
 
   bool isPossibleFor(const Access &access) {
-    bool differs = false;
+    bool differs = false, isGathered = false;
     if (sum && access.buffer() == sum.getBuffer()) {
       add(access.op->getResults());
       return true;
@@ -108,9 +137,14 @@ private:
     if (!hasStride(indices.positionOf(access), access.op))
       return false;
     for (const SymbolicInt &index : indices.indicesOf(access)) {
-      if (usesVarying(index))
-        return false;
+      isGathered |= usesVarying(index);
       differs |= varies(index);
+    }
+    if (isGathered) {
+      add(access.op->getResults());
+      return !sum && !access.isStore() &&
+             GatheredPlaces::of(indices.positionOf(access), indices, loop, access.op,
+                                [&](Value value) { return varies(value); });
     }
     if (!access.isStore()) {
       if (differs)
@@ -251,11 +285,42 @@ const IndexAlong &Flattener::alongLanes(const Access &access) {
   return known->second;
 }
 
+/// A gather, or null if the indices are those of the loops.
+Value Flattener::gatherLanes(OpBuilder &builder, LoadOp load) {
+  auto varies = [&](Value value) {
+    Value known = mapping.lookupOrNull(value);
+    return known && isa<VectorType>(known.getType());
+  };
+  const SymbolicInt &position = positionOf({load});
+  if (!indices.names.anyValue(position, varies))
+    return {};
+  GatheredPlaces places = *GatheredPlaces::of(position, indices, lanes, load, varies);
+  Value steps; // from the first position
+  if (!places.along.isUniform())
+    steps = laneValue(builder, *places.along.stride * indices.names.symbol(lanes.variable()), load);
+  for (auto &[value, coefficient] : places.terms) {
+    Value term = mapping.lookup(value);
+    if (coefficient != SymbolicInt(1))
+      term = builder.create<arith::MulIOp>(loc, term, spread(builder, this->value(builder, coefficient)));
+    steps = steps ? builder.create<arith::AddIOp>(loc, steps, term) : term;
+  }
+  Value memory = memoryOf(load.getBuffer());
+  auto stored = cast<VectorType>(storedType(laneType(load.getResult().getType()), memory));
+  Value mask = builder.create<arith::ConstantOp>(
+      loc, DenseElementsAttr::get(VectorType::get({laneCount}, builder.getI1Type()), true));
+  Value none = builder.create<arith::ConstantOp>(loc, builder.getZeroAttr(stored));
+  Value gathered =
+      builder.create<vector::GatherOp>(loc, stored, memory, value(builder, places.along.first), steps, mask, none);
+  return asValue(builder, loc, gathered, laneType(load.getResult().getType()));
+}
+
 Value Flattener::loadLanes(OpBuilder &builder, LoadOp load) {
   Value memory = memoryOf(load.getBuffer());
   Type scalar = load.getResult().getType();
   if (Value known = loaded.lookup(load))
     return asValue(builder, loc, known, laneType(scalar));
+  if (Value gathered = gatherLanes(builder, load))
+    return gathered;
   const IndexAlong &index = alongLanes({load});
   if (index.isUniform() || index.isContiguous())
     return elements.load(builder, loc, memory, atFirstLane(builder, index),

@@ -265,10 +265,24 @@ LogicalResult CheckedFunction::passOn(func::CallOp call) {
   return success();
 }
 
+/// Replaces a gather, of which all lanes are loaded, by loads that can be checked one by one.
+static void separateLanes(vector::GatherOp gather) {
+  ImplicitLocOpBuilder b(gather.getLoc(), gather);
+  SmallVector<Value> lanes;
+  for (int64_t lane = 0; lane < gather.getVectorType().getNumElements(); ++lane) {
+    Value behind = b.create<vector::ExtractOp>(gather.getIndexVec(), lane);
+    Value index = b.create<arith::AddIOp>(gather.getIndices().back(), behind);
+    lanes.push_back(b.create<memref::LoadOp>(gather.getBase(), index));
+  }
+  gather.replaceAllUsesWith(b.create<vector::FromElementsOp>(gather.getVectorType(), lanes).getResult());
+  gather.erase();
+}
+
 LogicalResult CheckedFunction::run() {
   addArguments();
   if (isCallOfObject(function))
     return success();
+  function.walk([](vector::GatherOp gather) { separateLanes(gather); });
   SmallVector<Operation *> operations;
   function.walk([&](Operation *op) { operations.push_back(op); });
   for (Operation *op : operations) {

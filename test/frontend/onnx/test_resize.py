@@ -208,3 +208,66 @@ def test_elements_outside_of_a_region() -> None:
         model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9)
         got = perpend.compile(model)(np.arange(length, dtype=np.float32))
         np.testing.assert_allclose(got, np.linspace(0, length - 1, size), rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32])
+def test_whole_numbers_are_rounded_once(dtype: type) -> None:
+    """Towards zero, after all axes: rounded after each of them, corners of a ramp are too small by one. Bytes above 127
+    are not negative."""
+    rows, columns = np.meshgrid(np.arange(5), np.arange(7), indexing="ij")
+    x = (13 * rows + 11 * columns + (120 if dtype is np.uint8 else -50)).astype(dtype)
+    wanted = np.empty((10, 14), dtype)
+    for i, j in np.ndindex(10, 14):
+        total = Fraction(0)
+        (row, a), (column, b) = (
+            (math.floor(at), at - math.floor(at))
+            for at in (
+                coordinate("half_pixel", i, 5, 10, Fraction(2)), coordinate("half_pixel", j, 7, 14, Fraction(2))
+            )
+        )  # fmt: skip
+        for k, m in itertools.product((0, 1), (0, 1)):
+            element = int(x[min(max(row + k, 0), 4), min(max(column + m, 0), 6)])
+            total += (a if k else 1 - a) * (b if m else 1 - b) * element
+        wanted[i, j] = math.trunc(total)
+    for shape in ([5, 7], ["h", "w"]):
+        model = model_of(shape, scales=[2.0, 2.0], dtype=dtype, rank=2, mode="linear")
+        np.testing.assert_array_equal(perpend.compile(model)(x), wanted)
+
+
+@pytest.mark.parametrize("extents", [[1, 64, 6, 5], [2, 64, 1, 1], [0, 64, 4, 4], ["n", 64, "h", "w"]])
+@pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
+@pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
+def test_heads_of_decoders(extents: list[Any], mode: str, coordinates: str) -> None:
+    """Features are resized, put beside others, multiplied, and resized once more: what passes move keeps its value."""
+    generator = np.random.default_rng(0)
+    weights = [
+        numpy_helper.from_array(value.astype(kind), name)
+        for name, kind, value in (
+            ("w", np.float32, generator.standard_normal((48, 160, 1, 1)) / 12), ("b", np.float32, np.arange(48) / 48),
+            ("v", np.float32, generator.standard_normal((64, 64, 1, 1)) / 8),
+            ("four", np.float32, np.array([1, 1, 4, 4])), ("three", np.float32, np.array([1, 1, 3, 3])),
+        )
+    ]  # fmt: skip
+    text = f"""<ir_version: 9, opset_import: ["" : 19]>
+    head (float[n, 64, h, w] x, float[n, 32, H, W] y) => (float[n, 48, a, b] z) {{
+      r = Resize <mode = "{mode}", coordinate_transformation_mode = "{coordinates}"> (x, , four)
+      c = Conv (x, v)
+      q = Resize <mode = "{mode}", coordinate_transformation_mode = "{coordinates}"> (c, , four)
+      all = Concat <axis = 1> (r, y, q)
+      s = Conv (all, w, b)
+      t = Relu (s)
+      z = Resize <mode = "{mode}", coordinate_transformation_mode = "{coordinates}"> (t, , three)
+    }}"""
+    model = onnx.parser.parse_model(text)
+    model.graph.initializer.extend(weights)
+    sizes = dict(zip(("n", "h", "w"), (2, 3, 4), strict=True))
+    known = [sizes.get(extent, extent) for extent in extents]
+    if "n" not in extents:
+        larger = [extents[0], 32, 4 * extents[2], 4 * extents[3]]
+        for value, shape in zip(model.graph.input, (extents, larger), strict=True):
+            for dimension, extent in zip(value.type.tensor_type.shape.dim, shape, strict=True):
+                dimension.dim_value = extent
+    x = generator.standard_normal(known, np.float32)
+    y = generator.standard_normal((known[0], 32, 4 * known[2], 4 * known[3]), np.float32)
+    wanted = perpend.import_model(model).evaluate(x, y)[0]
+    np.testing.assert_allclose(perpend.compile(model)(x, y), wanted, rtol=2e-4, atol=2e-5)
