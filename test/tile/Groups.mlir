@@ -6,10 +6,10 @@
 
 // CHECK-COUNT-1: func.func private @groups_i4.groups_2x32({{.*}}) attributes {llvm.linkage = #llvm.linkage<internal>, passthrough = ["noinline"]}
 // CHECK: %[[NEAR:.*]] = arith.addi %{{.*}}, %c2000
-// CHECK: memref.prefetch %arg4[%[[NEAR]]], read, locality<3>, data
+// CHECK: memref.prefetch %arg4[%[[NEAR]]], read, locality<2>, data
 // CHECK-NOT: func.func private
 // SLOW: %[[NEAR:.*]] = arith.addi %{{.*}}, %c688
-// SLOW: memref.prefetch %arg4[%[[NEAR]]], read, locality<3>, data
+// SLOW: memref.prefetch %arg4[%[[NEAR]]], read, locality<2>, data
 // CHECK-LABEL: func.func @matmul
 // CHECK: memref.cast %{{.*}} : memref<64xf32> to memref<?xf32>
 // CHECK-COUNT-2: call @groups_i4.groups_2x32
