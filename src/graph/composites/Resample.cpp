@@ -261,6 +261,21 @@ static Value resizeAxis(Builder &b, Value input, const ResizedAxis &axis, const 
                b.scalar(options.extrapolation, elementTypeOf(result)), result);
 }
 
+/// Numbers as they become elements: whole ones are rounded to the nearest if antialiased, otherwise towards zero as the
+/// conversion does; cubic interpolation may leave the range of short ones, whose ends it then gives.
+static Value inRange(Builder &b, Value x, Type elementType, const ResizeOptions &options) {
+  bool isWhole = isa<IntegerType>(elementType) && bitWidth(elementType) > 1 && isFloat(x);
+  bool mayLeave = options.mode == "cubic" && bitWidth(elementType) <= 16;
+  if (!isWhole || !(mayLeave || options.antialias))
+    return x;
+  const int bits = static_cast<int>(bitWidth(elementType)) - (isUnsigned(elementType) ? 0 : 1);
+  const double highest = std::ldexp(1.0, bits) - 1, lowest = isUnsigned(elementType) ? 0 : -highest - 1;
+  return pointwise(b, x, [&](ArrayRef<Scalar> v) {
+    Scalar number = options.antialias ? floor(v[0] + 0.5) : v[0];
+    return mayLeave ? min(max(number, lowest), highest) : number;
+  });
+}
+
 /// The order in which resizing the axes costs least: first those that become shorter, then the others, the last of them
 /// in memory first, so that the largest results are made of whole rows.
 static SmallVector<ResizedAxis> inCheapOrder(Value input, ArrayRef<ResizedAxis> axes) {
@@ -351,7 +366,7 @@ Results resize(Builder &b, Values in, const Attributes &a) {
     if (!x)
       return {};
   }
-  return {castLike(b, x, in[0])};
+  return {castLike(b, inRange(b, x, elementTypeOf(in[0]), *options), in[0])};
 }
 } // namespace composites
 } // namespace perpend::graph

@@ -234,6 +234,22 @@ def test_whole_numbers_are_rounded_once(dtype: type) -> None:
         np.testing.assert_array_equal(perpend.compile(model)(x), wanted)
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int16])
+@pytest.mark.parametrize(("mode", "antialias", "size"), [("linear", 1, 5), ("cubic", 1, 5), ("cubic", 0, 13)])
+def test_whole_numbers_stay_in_their_range(dtype: type, mode: str, antialias: int, size: int) -> None:
+    """Antialiased ones are rounded to the nearest. Bytes above 127 were negative, and cubic ones beyond 255 wrapped."""
+    limits = np.iinfo(dtype)
+    x = np.where(np.arange(56).reshape(7, 8) // 3 % 2, limits.max, limits.min).astype(dtype)
+    single, whole = (
+        perpend.compile(model_of([7, 8], sizes=[size, size], dtype=kind, rank=2, mode=mode, antialias=antialias))(
+            x.astype(kind)
+        )
+        for kind in (np.float32, dtype)
+    )
+    wanted = np.floor(single + np.float32(0.5)) if antialias else np.trunc(single)
+    np.testing.assert_allclose(whole.astype(np.float64), np.clip(wanted, limits.min, limits.max), atol=0)
+
+
 @pytest.mark.parametrize("extents", [[1, 64, 6, 5], [2, 64, 1, 1], [0, 64, 4, 4], ["n", 64, "h", "w"]])
 @pytest.mark.parametrize("mode", ["linear", "cubic", "nearest"])
 @pytest.mark.parametrize("coordinates", ["half_pixel", "align_corners"])
