@@ -69,7 +69,6 @@ class Row:
     node: Node | None = None
     compared: Sequence[int] | None = None  # results that all engines must agree on; None: all
     tolerance: float | None = None  # None: by the type of the first operand
-    note: str = ""  # why the row is slow, if it is
     weights: Sequence[Operand] = field(default=())  # operands that are constants of the model
 
     @property
@@ -122,7 +121,10 @@ ROWS: list[Row] = []
 
 
 def add(family: str, name: str, function: Callable[..., Any], *operands: Operand, **more: Any) -> None:
-    ROWS.append(Row(family, name, function, operands, **more))
+    """Adds a row, unless there is one of its name, types and shapes."""
+    row = Row(family, name, function, operands, **more)
+    if all((row.family, row.key) != (other.family, other.key) for other in ROWS):
+        ROWS.append(row)
 
 
 # ----------------------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""A worker for operators.py: one engine that loads one row of operator_rows.py after the other, with one thread.
+"""A worker for operators.py: one engine that loads one row of operator_products.py after the other, with one thread.
 
 usage: operator_worker.py ENGINE
 
@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from operator_rows import DTYPES, ROWS, Row
+from operator_products import ROWS
+from operator_rows import DTYPES, Row
 from torch import Tensor
 
 Run = Callable[[], Any]

@@ -2,7 +2,8 @@
 
 usage: operators.py [--only TEXT] [--family NAME] [--resume] [--out FOLDER]
 
-The rows are in operator_rows.py. Each engine is one process with one thread. For each row the engines take turns; the
+The rows are in operator_rows.py, operator_relatives.py and operator_products.py, the reasons of slow ones in
+operator_reasons.py. Each engine is one process with one thread. For each row the engines take turns; the
 time of an engine is the shortest of its runs, since other programs on the machine only add to it. The results of the
 first turn are compared with eager PyTorch's. Rows in which Perpend seems slower get more turns. The JSON file is
 written after each row: --resume keeps the rows that it has, but measures those again that --only or --family names.
@@ -25,7 +26,9 @@ from typing import Any
 import models
 import numpy as np
 import turns
-from operator_rows import ROWS, Row
+from operator_products import ROWS
+from operator_reasons import REASONS
+from operator_rows import Row
 
 WORKER = Path(__file__).with_name("operator_worker.py")
 PEERS = ("torch", "onnxruntime")
@@ -33,6 +36,7 @@ TURNS, AGAIN = 4, 12  # of a row, and of one that is doubtful
 FILL_S, PAUSE_S = 0.025, 0.002
 LIMIT_S = 60.0  # of one answer
 DOUBTFUL, SLOW = 1.1, 1.2  # times of Perpend over a peer's
+FEW = " °"  # marks rows of fewer turns
 TOLERANCES = {"bf16": 0.03, "f16": 4e-3, "f64": 1e-7}
 Result = dict[str, Any]
 
@@ -101,7 +105,7 @@ class Measurement:
         self.row = ROWS[number]
         self.engines = [engine for engine in engines if engine.name != "onnxruntime" or self.row.node]
         self.result: Result = {"family": self.row.family, "name": self.row.name, "key": self.row.key}
-        self.result |= {"least_s": {}, "errors": {}, "note": self.row.note}
+        self.result |= {"least_s": {}, "errors": {}, "turns": 0, "date": datetime.date.today().isoformat()}
         for engine in self.engines:
             self.note(engine, engine.ask(load=number), "ready")
 
@@ -120,6 +124,7 @@ class Measurement:
 
     def take_turns(self, count: int, fill_s: float) -> None:
         for _ in range(count):
+            self.result["turns"] += 1
             for engine in self.running():
                 time.sleep(PAUSE_S)
                 self.note(engine, engine.ask(fill=fill_s), "least")
@@ -160,8 +165,9 @@ def marked(value: float | None) -> str:
 
 
 def lines_of(result: Result) -> str:
-    note = result["note"] if (worst(result) or 0) > SLOW else ""
-    cells = [result["key"], *(cell(result, engine) for engine in ("perpend", *PEERS))]
+    note = REASONS.get((result["family"], result["key"]), "") if (worst(result) or 0) > SLOW else ""
+    key = result["key"] + (FEW if result.get("turns", TURNS) < TURNS else "")
+    cells = [key, *(cell(result, engine) for engine in ("perpend", *PEERS))]
     return "| " + " | ".join([*cells, *(marked(quotient(result, peer)) for peer in PEERS), note]) + " |"
 
 
@@ -180,6 +186,19 @@ def summary(results: list[Result]) -> list[str]:
     return lines
 
 
+def others(results: list[Result]) -> list[str]:
+    """What differs between rows, and what is missing."""
+    lines = []
+    if any(result.get("turns", TURNS) < TURNS for result in results):
+        lines.append(f"Rows with{FEW} were measured in fewer than {TURNS} turns.")
+    days = sorted({result["date"] for result in results if "date" in result})
+    if len(days) > 1:
+        lines.append(f"Rows are of {', '.join(days)}: see the JSON file.")
+    if len(results) < len(ROWS):
+        lines.append(f"{len(ROWS) - len(results)} of {len(ROWS)} rows are not measured.")
+    return lines
+
+
 def markdown(results: list[Result], machine: Result) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
     lines = [
@@ -189,6 +208,7 @@ def markdown(results: list[Result], machine: Result) -> str:
         f"Processor: {machine['processor']}. Versions: {versions}. One thread.",
         "Times in ms, the shortest run of each engine, measured in turns. Ratios: Perpend's time over the peer's;",
         f"below 1 is faster, above {SLOW} is bold. PyTorch runs eagerly; ONNX Runtime where it has the operator.",
+        *others(results),
         "",
         *summary(results),
         "",

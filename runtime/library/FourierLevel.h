@@ -1,6 +1,7 @@
 // The instruction sets of this processor for which there is code.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERLEVEL_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERLEVEL_H
+#if defined(__x86_64__)
 #include "Isa.h"
 #include <atomic>
 
@@ -9,8 +10,7 @@ namespace {
 
 enum Level : int32_t { Unknown, Base, Avx2, Avx512 };
 
-#if defined(__x86_64__)
-[[maybe_unused]] Level levelOfProcessor() {
+Level levelOfProcessor() {
   auto hasAll = [](auto... names) { return (perpend::runtime::hasInstructionSet(names) && ...); };
   static std::atomic<Level> answer{Unknown};
   Level known = answer.load(std::memory_order_relaxed);
@@ -20,10 +20,8 @@ enum Level : int32_t { Unknown, Base, Avx2, Avx512 };
   }
   return known;
 }
-#else
-[[maybe_unused]] Level levelOfProcessor() { return Base; }
-#endif
 
 } // namespace
 } // namespace perpend::library
+#endif
 #endif

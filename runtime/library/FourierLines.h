@@ -1,6 +1,7 @@
 // Fourier transforms of several lines at once, by code for each instruction set.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERLINES_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERLINES_H
+#include "include/perpend_operator.h"
 #include "library/FourierPlan.h"
 
 namespace perpend::library {
@@ -45,6 +46,10 @@ template <typename T> int64_t workingNumbers(const FourierLines<T> &lines) { ret
 
 extern const FourierCode<float> fourierCodeOfFloats, fourierCodeOfFloatsAvx2, fourierCodeOfFloatsAvx512;
 extern const FourierCode<double> fourierCodeOfDoubles, fourierCodeOfDoublesAvx2, fourierCodeOfDoublesAvx512;
+
+// A call of fourier.transform by this code.
+perpend_status runFourierCall(perpend_call *call, const FourierCode<float> &code);
+perpend_status runFourierCall(perpend_call *call, const FourierCode<double> &code);
 
 } // namespace perpend::library
 #endif

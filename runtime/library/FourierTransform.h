@@ -1,4 +1,4 @@
-// A call of fourier.transform for one element type, by the code that its file chooses (chooseFourierCode).
+// A call of fourier.transform for one element type, by the code for an instruction set.
 #ifndef PERPEND_RUNTIME_LIBRARY_FOURIERTRANSFORM_H
 #define PERPEND_RUNTIME_LIBRARY_FOURIERTRANSFORM_H
 #include "library/Arguments.h"
@@ -6,8 +6,6 @@
 
 namespace perpend::library {
 namespace {
-
-template <typename T> const FourierCode<T> &chooseFourierCode();
 
 // The units of work; each thread uses its own memory.
 template <typename T> struct Work {
@@ -121,7 +119,8 @@ struct Extents {
   int32_t inputParts, outputParts;
 };
 template <typename T>
-bool describe(perpend_call *call, const Extents &extents, int64_t length, FourierHalves halves, Work<T> &work) {
+bool describe(perpend_call *call, const Extents &extents, int64_t length, FourierHalves halves,
+              const FourierCode<T> &code, Work<T> &work) {
   auto within = [&](int64_t count, FourierHalves side) {
     return smaller(count, side == halves ? length / 2 + 1 : length);
   };
@@ -144,7 +143,7 @@ bool describe(perpend_call *call, const Extents &extents, int64_t length, Fourie
   lines.halves = halves;
   lines.isInverse = perpend_call_integer(call, "inverse", 0) != 0;
   lines.scale = perpend_call_integer(call, "scaled", 0) ? static_cast<T>(1 / static_cast<double>(length)) : 1;
-  work.code = &chooseFourierCode<T>();
+  work.code = &code;
   lines.transform = planOf(call, form, *work.code);
   if (lines.transform)
     divide(work);
@@ -169,9 +168,9 @@ template <typename T> void run(perpend_call *call, Work<T> work, const T *input,
 
 template <typename T>
 perpend_status transformLines(perpend_call *call, const Extents &extents, int64_t length, FourierHalves halves,
-                              const T *input, T *output) {
+                              const FourierCode<T> &code, const T *input, T *output) {
   Work<T> work{};
-  if (!describe(call, extents, length, halves, work))
+  if (!describe(call, extents, length, halves, code, work))
     return PERPEND_OUT_OF_MEMORY;
   T *memory = scratch<T>(call, numbersOf(work));
   if (!memory)
@@ -184,7 +183,7 @@ perpend_status transformLines(perpend_call *call, const Extents &extents, int64_
 // in the cache from one to the other. Rows come first unless results are real: then columns do, into other memory.
 template <typename T>
 perpend_status transformImages(perpend_call *call, const Extents &extents, int64_t rows, int64_t length,
-                               FourierHalves halves, const T *input, T *output) {
+                               FourierHalves halves, const FourierCode<T> &code, const T *input, T *output) {
   constexpr int64_t cacheBytes = 512 << 10;
   const bool areReal = extents.outputParts == 1;
   const int64_t inputNumbers = rows * extents.inputs * extents.behind * extents.inputParts;
@@ -197,8 +196,8 @@ perpend_status transformImages(perpend_call *call, const Extents &extents, int64
   rowExtents.before = images * rows;
   rowExtents.inputParts = areReal ? 2 : extents.inputParts;
   const Extents columnExtents = {images, rows, rows, across, areReal ? extents.inputParts : 2, 2};
-  if (!describe(call, rowExtents, length, halves, rowWork) ||
-      !describe(call, columnExtents, rows, FourierHalves::None, columnWork))
+  if (!describe(call, rowExtents, length, halves, code, rowWork) ||
+      !describe(call, columnExtents, rows, FourierHalves::None, code, columnWork))
     return PERPEND_OUT_OF_MEMORY;
   T *memory = scratch<T>(call, larger(numbersOf(rowWork), numbersOf(columnWork)));
   T *between = areReal ? scratch<T>(call, images * rows * across * 2) : output;
@@ -219,7 +218,8 @@ perpend_status transformImages(perpend_call *call, const Extents &extents, int64
   return PERPEND_OK;
 }
 
-template <typename T> perpend_status transform(perpend_call *call, const int64_t *shape, int64_t length) {
+template <typename T>
+perpend_status transform(perpend_call *call, const int64_t *shape, int64_t length, const FourierCode<T> &code) {
   const perpend_tensor &x = call->inputs[0];
   auto *output = static_cast<T *>(perpend_call_allocate(call, 0, shape, x.rank));
   if (!output)
@@ -236,11 +236,11 @@ template <typename T> perpend_status transform(perpend_call *call, const int64_t
   const auto halves = static_cast<FourierHalves>(perpend_call_integer(call, "half", 0));
   const auto *input = static_cast<const T *>(x.data);
   if (x.rank == 4)
-    return transformLines(call, extents, length, halves, input, output);
-  return transformImages(call, extents, rows, length, halves, input, output);
+    return transformLines(call, extents, length, halves, code, input, output);
+  return transformImages(call, extents, rows, length, halves, code, input, output);
 }
 
-template <typename T> perpend_status runFourierCall(perpend_call *call) {
+template <typename T> perpend_status runCall(perpend_call *call, const FourierCode<T> &code) {
   constexpr perpend_type type = sizeof(T) == sizeof(float) ? PERPEND_F32 : PERPEND_F64;
   const perpend_tensor &x = call->inputs[0];
   const int64_t *shape = perpend_call_expected_shape(call, 0);
@@ -257,7 +257,7 @@ template <typename T> perpend_status runFourierCall(perpend_call *call) {
     fits &= dim == last - 2 || x.shape[dim] == shape[dim];
   if (!fits)
     return perpend_call_fail(call, "expected [before, j, behind, 1 or 2] and a result with other extents in between");
-  return transform<T>(call, shape, length);
+  return transform(call, shape, length, code);
 }
 
 } // namespace

@@ -1,14 +1,8 @@
 // fourier.transform of f32, for models of processors with AVX-512.
 #if defined(__x86_64__)
-#include "library/FourierTransform.h"
-
-namespace perpend::library {
-namespace {
-template <> const FourierCode<float> &chooseFourierCode() { return fourierCodeOfFloatsAvx512; }
-} // namespace
-} // namespace perpend::library
+#include "library/FourierLines.h"
 
 extern "C" perpend_status perpend_fourier_transform_floats_avx512(perpend_call *call) {
-  return perpend::library::runFourierCall<float>(call);
+  return perpend::library::runFourierCall(call, perpend::library::fourierCodeOfFloatsAvx512);
 }
 #endif

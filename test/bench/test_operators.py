@@ -7,7 +7,8 @@ from typing import Any
 
 import operators
 import pytest
-from operator_rows import ROWS, Row
+from operator_products import ROWS
+from operator_rows import Row
 
 
 def test_rows_have_names_of_their_own() -> None:

@@ -1,0 +1,177 @@
+"""Why rows of operators.py are slow: what the peer does that Perpend does not. The page shows the reason of a row above
+its limit."""
+
+REASONS: dict[tuple[str, str], str] = {}
+
+
+def explain(reason: str, family: str, *keys: str) -> None:
+    for key in keys:
+        REASONS[family, key] = reason
+
+
+explain(
+    "PyTorch calls MKL's vector functions; ours evaluate every branch: 60 to 95 operations per vector (decision 0054)",
+    "elementwise",
+    "erfc, f32 512x1024",
+    "erfinv, f32 512x1024",
+    "erfc, f64 512x1024",
+    "erfinv, f64 512x1024",
+)
+explain(
+    "reduced arguments keep what they round off; PyTorch calls MKL's vector functions",
+    "elementwise",
+    "tan, f32 512x1024",
+    "tan, f64 512x1024",
+    "cos, f64 512x1024",
+    "log10, f64 512x1024",
+)
+explain(
+    "powers of f64 are libm's, a call for each number; PyTorch has them in vectors",
+    "elementwise",
+    "pow, f64 512x1024, f64 512x1024",
+    "pow 1.5, f64 512x1024",
+)
+explain(
+    "all numbers take as many steps of Euclid's algorithm as the slowest one; PyTorch ends each by itself",
+    "elementwise",
+    "gcd, i64 512x1024, i64 512x1024",
+)
+explain(
+    "a scan of order and position, then their parts: 14 MB more are moved than by PyTorch's one loop",
+    "reductions",
+    "cummax, f32 512x1024",
+    "cummax of one line, f32 60000",
+    "cummax, f64 512x1024",
+    "cummax, i32 512x1024",
+    "cummax, bf16 512x1024",
+    "cummax of one line, f64 60000",
+    "cummax of one line, i64 60000",
+    "cummin, f32 512x1024",
+)
+explain(
+    "the extremum and its position are two passes over the elements; PyTorch's is one",
+    "reductions",
+    "max with position, i64 512x1024",
+)
+explain(
+    "four kernels move the tensor six times; PyTorch's one keeps a part of the columns in the cache",
+    "rows",
+    "softmax of channels, f32 8x21x64x64",
+    "log_softmax of channels, f32 8x21x64x64",
+    "softmax of channels, bf16 8x21x64x64",
+)
+explain(
+    "a transpose of a dimension that runs backwards is read element by element: tiles need one that runs forwards",
+    "movement",
+    "rot90, f32 1024x1024",
+)
+explain(
+    "torch.export makes seven copies of it before the compiler sees it",
+    "movement",
+    "pad, circular, f32 1x32x128x128",
+)
+explain(
+    "rows of the transposed tensor are filled, and it is transposed back",
+    "movement",
+    "index_fill, f32 512x1024, i64 100",
+)
+explain(
+    "positions are numbered by a scan, scattered and divided into indices: six kernels",
+    "movement",
+    "nonzero, f32 512x1024",
+)
+explain(
+    "keys of all columns are made first; ONNX Runtime keeps a heap of 5 per column (0.35 ms)",
+    "selection",
+    "topk 5 of columns, f32 1000x256",
+)
+explain(
+    "keys of 8 bytes are written and read again: 6.4 MB; ONNX Runtime keeps a heap of 50 per row",
+    "selection",
+    "topk 50, i64 16x50000",
+)
+explain(
+    "the rank is found by counting bytes: the same time for all orders, of which PyTorch's quickselect depends",
+    "selection",
+    "median of all, i64 100000",
+    "median of all, f32 512x1024",
+    "median, f64 64x1000",
+)
+explain(
+    "ten kernels number the groups by a scan, whose sums are of 64 bits; PyTorch's one loop writes as it reads",
+    "selection",
+    "unique_consecutive, i64 100000",
+    "unique_consecutive, f32 100000",
+    "unique_consecutive, with inverse, i64 100000",
+)
+explain(
+    "the weights of the softmax stay f32, and so does their product with the values; PyTorch rounds them to bf16",
+    "products",
+    "attention, bf16 1x12x256x64, bf16 1x12x256x64, bf16 1x12x256x64",
+    "attention, causal, bf16 1x12x256x64, bf16 1x12x256x64, bf16 1x12x256x64",
+    "attention, bf16 1x8x1024x64, bf16 1x8x1024x64, bf16 1x8x1024x64",
+)
+explain(
+    "computed with channels last: transposes take 20 to 65 % here, and are none between the layers of a model",
+    "products",
+    "conv2d, depthwise, f32 1x128x56x56, f32 128x1x3x3",
+    "conv2d, depthwise /2, f32 1x96x112x112, f32 96x1x3x3",
+    "conv2d 1x1, f32 1x128x28x28, f32 256x128x1x1",
+    "conv1d 1, f32 4x128x500, f32 128x128x1",
+    "conv1d of a wave, f32 1x1x16000, f32 512x1x10",
+)
+explain(
+    "a sum of three factors has no product that an intrinsic computes",
+    "products",
+    "bilinear, f32 128x32, f32 128x32, f32 16x32x32",
+)
+explain(
+    "weights and positions are computed for each channel again; PyTorch does so once for all channels",
+    "windows",
+    "grid_sample, f32 1x32x64x64, f32 1x64x64x2",
+    "grid_sample, bilinear, border, f32 1x32x64x64, f32 1x64x64x2",
+    "grid_sample, bilinear, reflection, f32 1x32x64x64, f32 1x64x64x2",
+)
+explain(
+    "reflections one after the other, in f64; LAPACK's are blocks, and f32 for f32 (decision 0057)",
+    "matrices",
+    "qr, f32 4x128x64",
+    "qr, f32 1x256x256",
+    "eigvalsh, f32 4x64x64",
+    "eigvalsh, f64 4x64x64",
+    "eigh, f32 1x200x200",
+    "eigvalsh, f32 1x200x200",
+    "svdvals, f32 4x64x64",
+    "svdvals, f64 4x64x64",
+    "svdvals, f32 1x128x128",
+    "svdvals, f32 8x100x20",
+    "matrix_rank, f32 4x64x64",
+    "norm 2, f32 4x64x64",
+)
+explain(
+    "PyTorch calls MKL, whose plans make fewer passes over a line",
+    "spectra",
+    "rfft, f32 256x400",
+    "rfft of a prime, f32 64x1009",
+    "rfft2, f32 4x256x256",
+    "rfft, f32 256x256",
+    "ifft, f32 128x1024x2",
+    "fft of complex numbers, f32 64x1000x2",
+    "ifft, f64 64x1024x2",
+    "fft of complex numbers, f32 64x997x2",
+    "ifft, f32 64x997x2",
+    "irfft, f32 256x201x2",
+    "irfft, f64 128x513x2",
+    "fft2, f32 3x224x224x2",
+    "istft, f32 2x257x376x2",
+)
+explain(
+    "14 = 2 x 7 numbers fill no vector; PyTorch calls MKL",
+    "spectra",
+    "rfft2, f32 64x14x14",
+)
+explain(
+    "a sort of random keys; PyTorch exchanges elements in one loop",
+    "random",
+    "randperm, f32 1",
+)
