@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -142,13 +143,13 @@ def main() -> None:
     parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
     parser.add_argument("--batch", type=int, help="in place of each network's own")
     options = parser.parse_args()
-    networks, kernels = [], []
+    networks: list[dict[str, Any]] = []
+    kernels: list[dict[str, Any]] = []
     measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any]]]] = []
     for name in quoin_networks.KERNELS:
-        measurements.append((kernels, lambda folder, name=name: measure_kernel(name, folder)))
+        measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
-        batch = options.batch or quoin_networks.BATCHES[name]
-        measurements.append((networks, lambda folder, name=name, batch=batch: measure_network(name, batch, folder)))
+        measurements.append((networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name])))
     for rows, measure in measurements:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure(Path(folder)))
