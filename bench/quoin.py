@@ -1,4 +1,4 @@
-"""Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES] [--batches N].
+"""Cycles of networks and kernels on the simulated accelerator Quoin: python bench/quoin.py [--networks NAMES]
 
 Writes docs/quoin/performance.md and the same numbers as JSON to build/bench/quoin.json. Networks have random weights of
 f16. All cycles come from the simulator's own model, without data (quoin-sim --mode=time); no hardware has them.
@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -64,7 +65,7 @@ def measure_network(name: str, batch: int, folder: Path) -> dict[str, Any]:
     net = net.half()
     inputs = tuple(value.half() if value.is_floating_point() else value for value in inputs)
     start = time.monotonic()
-    path = folder / f"{name}.qn"
+    path = folder / "program.qn"
     units = compiled(net, inputs, "quoin:c8", path)
     seconds = time.monotonic() - start
     whole = simulate(path)
@@ -83,8 +84,10 @@ def measure_network(name: str, batch: int, folder: Path) -> dict[str, Any]:
 
 def measure_kernel(name: str, folder: Path) -> dict[str, Any]:
     net, inputs = quoin_networks.KERNELS[name]()
-    path = folder / f"{name}.qn"
-    compiled(net.half(), tuple(value.half() for value in inputs), "quoin:c8" if name == "product8" else "quoin:c1", path)
+    path = folder / "program.qn"
+    compiled(
+        net.half(), tuple(value.half() for value in inputs), "quoin:c8" if name == "product8" else "quoin:c1", path
+    )
     return {"name": name, "hand": HAND[name], "cycles": simulate(path)["cycles"]}
 
 
@@ -96,31 +99,31 @@ def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> st
     lines = [
         "# Cycles of programs for Quoin",
         "",
-        "Written by `bench/quoin.py`. All cycles come from the simulator's own model (`quoin-sim --mode=time`), which no",
-        "hardware has: they compare programs with one another, and with bounds of the same model.",
+        "Written by `bench/quoin.py`. All cycles come from the simulator's own model (`quoin-sim --mode=time`), which",
+        "no hardware has: they compare programs with one another, and with bounds of the same model.",
         "",
         "## Networks on `qn-c8`",
         "",
-        "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers: they run the same fused kernels as (c).",
-        "(a): all values go through DDR, and a core's units work one at a time. (b): the same with values in LLB where they fit.",
-        "(c): units overlap. Bound: multiplications at the peak of the matrix units, or weights, inputs and outputs at the",
-        "speed of DDR, whichever takes longer.",
+        "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers: they run the kernels of (c),",
+        "fused. (a): values go through DDR, and a core's units work one at a time. (b): the same, with values",
+        "in LLB where they fit. (c): units overlap. Bound: products at the peak of the matrix units, or weights,",
+        "inputs and outputs at the speed of DDR, whichever takes longer.",
         "",
-        "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | matrix unit busy | compiled in |",
+        "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | matrix unit | compiled in |",
         "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in networks:
         ratios = [row["ddr"] / row["cycles"], row["serial"] / row["cycles"], row["bound"] / row["cycles"]]
-        lines.append(
-            f"| {row['name']} | {row['batch']} | {row['ddr']:,} | {row['serial']:,} | {row['cycles']:,} | {row['bound']:,.0f} | "
-            + " | ".join(f"{ratio:.2f}" for ratio in ratios)
-            + f" | {100 * row['matrix']:.0f} % | {row['compile_s']} s |"
-        )
+        counts = [f"{row[key]:,.0f}" for key in ("batch", "ddr", "serial", "cycles", "bound")]
+        shares = [*(f"{ratio:.2f}" for ratio in ratios), f"{100 * row['matrix']:.0f} %", f"{row['compile_s']} s"]
+        lines.append(f"| {row['name']} | {' | '.join(counts + shares)} |")
     means = [mean([row[key] / row["cycles"] for row in networks]) for key in ("ddr", "serial", "bound")]
     lines += [
         "",
         f"Geometric means: (a)/(c) {means[0]:.2f}, (b)/(c) {means[1]:.2f}, bound/(c) {means[2]:.2f}.",
-        "Calls of scalar code count as no time: " + "; ".join(f"{row['name']}: {row['units']}" for row in networks) + ".",
+        "Calls of scalar code count as no time: "
+        + "; ".join(f"{row['name']}: {row['units']}" for row in networks)
+        + ".",
         "",
         "## Kernels against programs by hand",
         "",
@@ -140,13 +143,13 @@ def main() -> None:
     parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
     parser.add_argument("--batch", type=int, help="in place of each network's own")
     options = parser.parse_args()
-    networks, kernels = [], []
+    networks: list[dict[str, Any]] = []
+    kernels: list[dict[str, Any]] = []
     measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any]]]] = []
     for name in quoin_networks.KERNELS:
-        measurements.append((kernels, lambda folder, name=name: measure_kernel(name, folder)))
+        measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
-        batch = options.batch or quoin_networks.BATCHES[name]
-        measurements.append((networks, lambda folder, name=name, batch=batch: measure_network(name, batch, folder)))
+        measurements.append((networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name])))
     for rows, measure in measurements:
         with tempfile.TemporaryDirectory() as folder:
             rows.append(measure(Path(folder)))

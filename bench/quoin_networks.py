@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import torch
@@ -96,14 +97,21 @@ def densenet121(batch: int) -> Case:
     return nn.Sequential(*layers, *head).eval(), image(batch)
 
 
+def perceptron(*widths: int) -> nn.Sequential:
+    layers: list[nn.Module] = []
+    for inputs, outputs in itertools.pairwise(widths):
+        layers += [nn.Linear(inputs, outputs), nn.ReLU()]
+    return nn.Sequential(*layers)
+
+
 class Dlrm(nn.Module):
     """Numbers and rows of tables, products of all pairs of them, and a perceptron."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.bottom = nn.Sequential(nn.Linear(13, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 64), nn.ReLU())
+        self.bottom = perceptron(13, 512, 256, 64)
         self.tables = nn.ModuleList(nn.Embedding(10_000, 64) for _ in range(26))
-        self.top = nn.Sequential(nn.Linear(64 + 27 * 27, 512), nn.ReLU(), nn.Linear(512, 256), nn.ReLU(), nn.Linear(256, 1))
+        self.top = perceptron(64 + 27 * 27, 512, 256, 1)
 
     def forward(self, numbers: torch.Tensor, indices: torch.Tensor) -> torch.Tensor:
         bottom = self.bottom(numbers)

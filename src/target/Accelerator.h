@@ -13,8 +13,8 @@
 
 namespace perpend::target {
 
-/// A unit (Machine::units) that multiplies floats of 16 bits, and adds the products in f32: operands of products keep the
-/// bits that the model gives them.
+/// A unit (Machine::units) that multiplies floats of 16 bits, and adds the products in f32: operands of products keep
+/// the bits that the model gives them.
 inline constexpr llvm::StringLiteral productUnit = "products";
 
 struct Accelerator {

@@ -303,7 +303,9 @@ void KernelFuser::run(Block &block) {
 
 /// Whether a map belongs to the product before it, which then stores as few bits as the map leaves.
 static bool isEpilogue(Operation *op) {
-  return isa<MapOp>(op) && llvm::any_of(op->getOperands(), [](Value operand) {
+  auto element = dyn_cast<ElementInterface>(op);
+  return element && element.elementKind() == ElementKind::Pointwise &&
+         llvm::any_of(op->getOperands(), [](Value operand) {
            return operand.hasOneUse() && isa_and_nonnull<ProductInterface>(operand.getDefiningOp());
          });
 }

@@ -128,21 +128,21 @@ struct MoveWidening : OpInterfaceRewritePattern<ElementInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
 
   LogicalResult matchAndRewrite(ElementInterface view, PatternRewriter &rewriter) const override {
-    auto map = view->getNumOperands() == 1 ? view->getOperand(0).getDefiningOp<MapOp>() : MapOp();
+    Operation *map = view->getNumOperands() == 1 ? view->getOperand(0).getDefiningOp() : nullptr;
     TypedAttr filling = view.getFilling();
     if (!map || view.elementKind() != ElementKind::View || !extendsFloats(map) || !map->hasOneUse() ||
         (filling && !matchPattern(filling, m_PosZeroFloat())))
       return failure();
-    Value narrow = map.getInputs()[0];
+    Value narrow = map->getOperand(0);
     Type element = tensorTypeOf(narrow).getElementType();
     auto moved = cast<ElementInterface>(rewriter.clone(*view));
     moved->setOperand(0, narrow);
     moved->getResult(0).setType(tensorType(shapeOf(view->getResult(0)), element));
     if (filling)
       moved.setFilling(rewriter.getFloatAttr(element, 0));
-    auto widened = cast<MapOp>(rewriter.clone(*map));
+    Operation *widened = rewriter.clone(*map);
     widened->setOperand(0, moved->getResult(0));
-    widened.getResult().setType(cast<RankedTensorType>(view->getResult(0).getType()));
+    widened->getResult(0).setType(view->getResult(0).getType());
     rewriter.replaceOp(view, widened);
     return success();
   }

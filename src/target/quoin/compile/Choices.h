@@ -21,7 +21,7 @@ struct VectorTiling {
 struct Choices {
   std::map<std::string, Tiling> products;
   std::map<std::string, VectorTiling> vectors;
-  std::map<std::string, unsigned> divisions; ///< number of the one of divisionsOf
+  std::map<std::string, unsigned> divisions; ///< twice the number of the one of divisionsOf, plus 1 with staging
 };
 
 /// All of a nest but where in memory its buffers begin, and of how many cores compute such at the same time.

@@ -6,6 +6,7 @@
 #include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/RowChain.h"
+#include "target/quoin/compile/Staging.h"
 #include "target/quoin/compile/Stream.h"
 #include "target/quoin/compile/Vector.h"
 
@@ -53,7 +54,14 @@ private:
   std::string emitNests(const Step &step);
   std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
   std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
-  std::vector<Nest> divide(const Nest &nest, ArrayRef<Spot> places);
+  /// Parts of a nest for cores, and the buffers that they read from LLB after all.
+  struct Division {
+    std::vector<Nest> parts;
+    SmallVector<Spot> places;
+    std::vector<Staged> staged;
+  };
+  Division divide(const Nest &nest, ArrayRef<Spot> places);
+  Division divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged);
   void meetIfNeeded(size_t parts);
   void endSections(size_t parts);
   bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
@@ -188,25 +196,36 @@ std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &s
   return problem.empty() ? problem : emitVectorNest(part, places, program.config, stream, sharers, choices);
 }
 
-/// The division whose first part, which is the largest, takes the least time.
-std::vector<Nest> Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
-  std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, static_cast<unsigned>(cores.size()));
-  if (divisions.size() == 1)
-    return divisions.front();
+/// The division whose first part, which is the largest, takes the least time, with operands where they are or with
+/// those in LLB that all parts read.
+Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
+  const std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, static_cast<unsigned>(cores.size()));
   auto [known, isNew] = choices.divisions.try_emplace(shapeOf(nest, places, 0), 0);
   uint64_t least = 0;
-  for (size_t number = 0; isNew && number < divisions.size(); ++number) {
-    Stream &stream = cores.front()->stream;
-    const std::vector<Nest> &parts = divisions[number];
-    if (!emitPart(parts.front(), places, stream, static_cast<unsigned>(parts.size())).empty())
+  const auto options = static_cast<unsigned>(2 * divisions.size());
+  for (unsigned option = 0; isNew && option < options; ++option) {
+    const Division division = divisionOf(divisions[option / 2], places, option % 2);
+    const auto sharers = static_cast<unsigned>(division.parts.size());
+    if ((option % 2 && division.staged.empty()) ||
+        !emitPart(division.parts.front(), division.places, cores.front()->stream, sharers).empty())
       continue;
-    const uint64_t cycles = estimatedCycles(stream.current(), program.config, static_cast<unsigned>(parts.size()));
+    uint64_t cycles = estimatedCycles(cores.front()->stream.current(), program.config, sharers);
+    for (const Staged &each : division.staged)
+      cycles += each.bytes / program.config.ddrBytesPerCycle + program.config.ddrLatency;
     if (least == 0 || cycles < least) {
       least = cycles;
-      known->second = static_cast<unsigned>(number);
+      known->second = option;
     }
   }
-  return divisions[known->second % divisions.size()];
+  const unsigned option = known->second < options ? known->second : 0;
+  return divisionOf(divisions[option / 2], places, option % 2);
+}
+
+Emitter::Division Emitter::divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged) {
+  Division division{parts, SmallVector<Spot>(places), {}};
+  if (isStaged)
+    division.staged = stagedOf(parts, division.places, program.config, main.near.end());
+  return division;
 }
 
 /// Sections of these cores are in their streams.
@@ -219,13 +238,17 @@ void Emitter::endSections(size_t parts) {
 }
 
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
-  const std::vector<Nest> parts = divide(simplified(nest), places);
-  for (auto [part, core] : zip(parts, cores)) {
-    std::string problem = emitPart(part, places, core->stream, static_cast<unsigned>(parts.size()));
+  const Division division = divide(simplified(nest), places);
+  if (!division.staged.empty()) {
+    emitStaging(division.staged, cores.front()->stream);
+    endSections(1);
+  }
+  for (auto [part, core] : zip(division.parts, cores)) {
+    std::string problem = emitPart(part, division.places, core->stream, static_cast<unsigned>(division.parts.size()));
     if (!problem.empty())
       return nest.name + ": " + problem;
   }
-  endSections(parts.size());
+  endSections(division.parts.size());
   return "";
 }
 
@@ -390,8 +413,9 @@ void Emitter::nameMemory() {
       name("out", number, Symbol::Kind::Output, *range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);
   name("locals", 0, Symbol::Kind::Scratch, locals);
-  if (main.near.bytes)
-    program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, main.near.bytes});
+  const uint64_t near = cores.size() > 1 ? program.config.llbBytes : main.near.bytes; // all that copies may take
+  if (near)
+    program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, near});
   for (const auto &[range, number] : main.scalars) {
     Data data{0, range.byte, std::vector<uint8_t>(sizeof number)};
     std::memcpy(data.bytes.data(), &number, sizeof number);

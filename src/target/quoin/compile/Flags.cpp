@@ -15,6 +15,7 @@
 
 #include <deque>
 #include <map>
+#include <set>
 
 namespace perpend::quoin {
 namespace {
@@ -85,7 +86,7 @@ bool Rehearsal::take(unsigned flag) {
 
 std::optional<Failure> Rehearsal::touch(size_t at, Unit unit, const Touch &touch) {
   const Room &room = section.rooms[touch.room];
-  Slot &slot = slots[firstSlot[touch.room] + turns[room.turn] % room.slots];
+  Slot &slot = slots[firstSlot[touch.room] + turns[room.turnOf(touch.isWritten)] % room.slots];
   if (std::optional<Unit> other = order.unknown(unit, slot.cell, touch.isWritten))
     return Failure{at, unit, other, false};
   for (unsigned number : slot.past)
@@ -194,6 +195,8 @@ private:
   void addFlagsOf(unsigned turn, size_t begin, size_t end);
   size_t placeOf(size_t item) const;
   void link(unsigned room, int group, Group &from, Group &to, unsigned credit);
+  void linkAhead(unsigned room, const Group &group);
+  unsigned numberOf(unsigned room, int group, Unit source, Unit destination, unsigned credit);
 
   const Section &section;
   std::map<std::tuple<unsigned, int, Unit, Unit>, unsigned> numbers; ///< room, group or -1, source, destination
@@ -213,17 +216,39 @@ void addUse(std::vector<Group> &groups, Use use, bool isWriting) {
     last->uses.push_back(use);
 }
 
+unsigned Planner::numberOf(unsigned room, int group, Unit source, Unit destination, unsigned credit) {
+  auto [known, isNew] =
+      numbers.try_emplace({room, group, source, destination}, static_cast<unsigned>(plan.flags.size()));
+  if (isNew)
+    plan.flags.push_back({source, destination, credit, false, 0});
+  return known->second;
+}
+
 void Planner::link(unsigned room, int group, Group &from, Group &to, unsigned credit) {
   for (const Use &source : from.uses)
     for (const Use &destination : to.uses) {
       if (source.unit == destination.unit)
         continue;
-      auto [known, isNew] =
-          numbers.try_emplace({room, group, source.unit, destination.unit}, static_cast<unsigned>(plan.flags.size()));
-      if (isNew)
-        plan.flags.push_back({source.unit, destination.unit, credit, false, 0});
-      plan.after[source.last].push_back(known->second);
-      plan.before[destination.first].push_back(known->second);
+      const unsigned flag = numberOf(room, group, source.unit, destination.unit, credit);
+      plan.after[source.last].push_back(flag);
+      plan.before[destination.first].push_back(flag);
+    }
+}
+
+/// Of a room that is written ahead: a group of its writer, or of its readers. The others are in other turns.
+void Planner::linkAhead(unsigned room, const Group &group) {
+  std::set<Unit> others;
+  for (const Item &item : section.items)
+    for (const Touch &touch : item.touches)
+      if (touch.room == room && touch.isWritten != group.isWriting)
+        others.insert(item.instruction.unit());
+  for (const Use &use : group.uses)
+    for (Unit other : others) {
+      const Unit writer = group.isWriting ? use.unit : other, reader = group.isWriting ? other : use.unit;
+      const unsigned full = numberOf(room, 0, writer, reader, 0),
+                     empty = numberOf(room, -1, reader, writer, section.rooms[room].slots);
+      plan.before[use.first].push_back(group.isWriting ? empty : full);
+      plan.after[use.last].push_back(group.isWriting ? full : empty);
     }
 }
 
@@ -239,11 +264,15 @@ void Planner::addFlagsOf(unsigned turn, size_t begin, size_t end) {
     } while (depth && ++last);
     for (size_t inner = at; inner <= last; ++inner)
       for (const Touch &touch : section.items[inner].touches)
-        if (section.rooms[touch.room].turn == turn)
+        if (section.rooms[touch.room].turnOf(touch.isWritten) == turn)
           addUse(groupsOf[touch.room], {at, last, section.items[inner].instruction.unit()}, touch.isWritten);
     at = last;
   }
   for (auto &[room, groups] : groupsOf) {
+    if (section.rooms[room].writeTurn) {
+      linkAhead(room, groups.front());
+      continue;
+    }
     for (size_t group = 0; group + 1 < groups.size(); ++group)
       link(room, static_cast<int>(group), groups[group], groups[group + 1], 0);
     if (groups.size() > 1)

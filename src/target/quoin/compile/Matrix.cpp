@@ -100,7 +100,9 @@ uint64_t MatrixNest::blockBytes(bool isRight) const {
 bool MatrixNest::makeRoom(MatrixRooms::Role role, Space space, uint64_t bytes, unsigned slots, unsigned turn) {
   if (rooms->rooms[role])
     return true;
-  rooms->rooms[role] = stream.newRoom(space, bytes, turn == 0 ? 1 : slots, turn);
+  const std::optional<unsigned> loadTurn =
+      role == MatrixRooms::Left || role == MatrixRooms::Right ? rooms->loadTurns[role] : std::nullopt;
+  rooms->rooms[role] = stream.newRoom(space, bytes, turn == 0 ? 1 : slots, turn, loadTurn);
   return rooms->rooms[role] || refuse("a tile that does not fit");
 }
 
@@ -124,6 +126,8 @@ bool MatrixNest::makeRooms() {
         bytes *= static_cast<uint64_t>(nest.loops[loop].extent);
     }
     const unsigned turn = tiling.hold[isRight] == Hold::Pieces ? pieceTurn : turnOf(holdLevel[isRight]);
+    if (tiling.hold[isRight] != Hold::Pieces && turn != 0 && tiling.slots[isRight] == 2 && !rooms->loadTurns[isRight])
+      rooms->loadTurns[isRight] = stream.newTurn();
     if (!makeRoom(isRight ? Right : Left, Space::L1, bytes, tiling.slots[isRight], turn) ||
         !makeRoom(isRight ? FedRight : FedLeft, isRight ? Space::L0B : Space::L0A,
                   fractals(tile[isRight ? N : M], tile[K], size), tiling.feedSlots, pieceTurn))
@@ -160,27 +164,29 @@ bool MatrixNest::emitLoad(bool isRight, int64_t k, const Operand &from, const Op
   return add(std::move(load));
 }
 
-/// All of the sum, for all tiles that are inside of here.
-bool MatrixNest::emitHeld(bool isRight) {
+/// All of the sum, for all tiles that are inside of here. `ahead`: elements from what this iteration reads.
+bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
   const Factor &held = factor(isRight);
   const auto size = static_cast<int64_t>(sizeOf(held.type));
   const SmallVector<unsigned, 8> loops = heldLoops(isRight);
+  const unsigned depth = stream.depth();
   SmallVector<Advance, 8> far, near;
-  for (auto [level, loop] : llvm::enumerate(ArrayRef(spatial).take_front(holdLevel[isRight])))
+  for (auto [level, loop] : llvm::enumerate(ArrayRef(spatial).take_front(depth)))
     far.push_back({static_cast<unsigned>(level), held.access.strides[loop] * size});
   auto block = static_cast<int64_t>(blockBytes(isRight));
   for (size_t index = loops.size(); index-- > 0;) {
-    const unsigned number = holdLevel[isRight] + static_cast<unsigned>(index);
+    const unsigned number = depth + static_cast<unsigned>(index);
     far.push_back({number, held.access.strides[loops[index]] * size});
     near.push_back({number, block});
     block *= nest.loops[loops[index]].extent;
   }
-  if (holdLevel[isRight] + loops.size() > numLoops)
+  if (depth + loops.size() > numLoops)
     return refuse("more loops than the sequencer has");
   const Spot &place = places[held.access.buffer];
   std::optional<Operand> from =
-      stream.operand(place.space, place.byte + static_cast<uint64_t>(held.access.base * size), far);
-  std::optional<Operand> to = stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left), 0, near);
+      stream.operand(place.space, place.byte + static_cast<uint64_t>((held.access.base + ahead) * size), far);
+  std::optional<Operand> to =
+      stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left), 0, near, /*isWritten=*/true);
   if (!from || !to)
     return refuseAddresses();
   for (unsigned loop : loops)
@@ -305,14 +311,6 @@ bool MatrixNest::emitResult() {
   return add(std::move(store));
 }
 
-void MatrixNest::closeLoops(unsigned level) {
-  for (unsigned open = stream.depth(); open > level; --open) {
-    if (open <= spatial.size())
-      stream.endTurn(turnOf(open));
-    stream.closeLoop();
-  }
-}
-
 bool MatrixNest::emitSums() {
   const int64_t whole = extentOf(K) / tile[K], rest = extentOf(K) % tile[K];
   uint8_t mask = 0;
@@ -336,7 +334,8 @@ bool MatrixNest::emitSums() {
   }
   if (rest && !emitPiece(whole * tile[K], rest, mask, whole == 0))
     return false;
-  closeLoops(static_cast<unsigned>(spatial.size()));
+  while (stream.depth() > spatial.size())
+    stream.closeLoop();
   return true;
 }
 
@@ -348,25 +347,64 @@ bool MatrixNest::emitLoops() {
   loopNumbers.assign(nest.loops.size(), std::nullopt);
   for (auto [number, loop] : llvm::enumerate(outer))
     loopNumbers[loop] = static_cast<unsigned>(number);
-  if (!emitNumbers())
-    return false;
-  for (unsigned level = 0; level <= spatial.size(); ++level) {
-    if (level) {
-      stream.openLoop(static_cast<uint64_t>(nest.loops[spatial[level - 1]].extent));
-      stream.beginTurn(turnOf(level));
-    }
-    for (bool isRight : {false, true})
-      if (tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && !emitHeld(isRight))
-        return false;
-    if (!emitOperands(level))
+  return emitNumbers() && emitLevel(0);
+}
+
+bool MatrixNest::isAhead(bool isRight, unsigned level) const {
+  return level && tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && rooms->loadTurns[isRight];
+}
+
+/// What is inside of so many loops. A held factor that has two slots is loaded an iteration ahead: its loads would
+/// otherwise wait in their unit's queue behind those of the pieces, which wait for the products of this iteration.
+bool MatrixNest::emitLevel(unsigned level) {
+  for (bool isRight : {false, true})
+    if (tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && !isAhead(isRight, level) &&
+        !emitHeld(isRight))
       return false;
+  if (!emitOperands(level))
+    return false;
+  if (level == spatial.size()) {
+    if (!emitSums())
+      return false;
+    outer = spatial;
+    return emitResult();
   }
-  if (!emitSums())
+  const int64_t count = nest.loops[spatial[level]].extent;
+  const bool ahead[2] = {isAhead(false, level + 1), isAhead(true, level + 1)};
+  if (!ahead[0] && !ahead[1])
+    return emitTurn(level, 0, count, ahead);
+  for (bool isRight : {false, true})
+    if (ahead[isRight] && !emitAhead(isRight, 0))
+      return false;
+  constexpr bool none[2] = {false, false};
+  return (count == 1 || emitTurn(level, 0, count - 1, ahead)) && emitTurn(level, count - 1, 1, none);
+}
+
+/// Loads a held factor for another iteration of the loop that is the next, or has been opened last.
+bool MatrixNest::emitAhead(bool isRight, int64_t iteration) {
+  const unsigned loop = spatial[holdLevel[isRight] - 1];
+  stream.beginTurn(*rooms->loadTurns[isRight]);
+  if (!emitHeld(isRight, iteration * factor(isRight).access.strides[loop]))
     return false;
-  outer = spatial;
-  if (!emitResult())
-    return false;
-  closeLoops(0);
+  stream.endTurn(*rooms->loadTurns[isRight]);
+  return true;
+}
+
+/// Some iterations of the loop at a level, which load these factors for the next ones.
+bool MatrixNest::emitTurn(unsigned level, int64_t begin, int64_t count, ArrayRef<bool> ahead) {
+  MatrixNest part(*this);
+  const unsigned loop = spatial[level];
+  part.nest.loops[loop].extent = count;
+  part.forEachAccess([&](ElementAccess &access) { access.base += begin * access.strides[loop]; });
+  stream.openLoop(static_cast<uint64_t>(count));
+  stream.beginTurn(turnOf(level + 1));
+  for (bool isRight : {false, true})
+    if (ahead[isRight] && !part.emitAhead(isRight, 1))
+      return refuse(part.problem);
+  if (!part.emitLevel(level + 1))
+    return refuse(part.problem);
+  stream.endTurn(turnOf(level + 1));
+  stream.closeLoop();
   return true;
 }
 

@@ -47,6 +47,7 @@ struct MatrixRooms {
   std::map<unsigned, unsigned> after;         ///< of nodes behind the sum
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
   std::optional<unsigned> pieceTurn;
+  std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
 };
 
 /// See Matrix.cpp.
@@ -72,8 +73,13 @@ private:
   bool makeRooms();
   bool makeRoom(MatrixRooms::Role role, Space space, uint64_t bytes, unsigned slots, unsigned turn);
   bool emitLoops();
+  bool emitLevel(unsigned level);
+  bool emitTurn(unsigned level, int64_t begin, int64_t count, llvm::ArrayRef<bool> ahead);
+  bool emitAhead(bool isRight, int64_t iteration);
+  /// Whether the factor is loaded ahead, in the loops at this level.
+  bool isAhead(bool isRight, unsigned level) const;
   bool emitSums();
-  bool emitHeld(bool isRight);
+  bool emitHeld(bool isRight, int64_t ahead = 0);
   bool emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
   bool emitFeed(bool isRight, int64_t base, int64_t k);
   bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to);
@@ -104,7 +110,6 @@ private:
   unsigned levelOf(const ElementAccess &access) const;
   void forEachAccess(llvm::function_ref<void(ElementAccess &)> visit);
   bool emitSum(const Operand &from, uint32_t rowDistance);
-  void closeLoops(unsigned level);
   bool add(Instruction instruction);
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
   bool refuseAddresses() { return refuse("more addresses than there are generators"); }

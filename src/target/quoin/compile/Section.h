@@ -3,6 +3,7 @@
 // A section is a stretch of one core's program in program order, with loops. Its instructions work in rooms: memory of
 // the core, or ranges of DDR and LLB. A turn is one use of rooms, such as an iteration over tiles: what is written to a
 // room in a turn is read in the same turn, and the next turn uses the room's next slot.
+// What is loaded one turn ahead of its use has a turn of its own for the load.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_SECTION_H
@@ -17,7 +18,9 @@ struct Room {
   uint64_t byte = 0, bytes = 0; ///< of the first slot; the next ones are behind it
   unsigned slots = 1;
   unsigned turn = 0;
+  std::optional<unsigned> writeTurn = {}; ///< the turn in which it is written, if that runs ahead of `turn`
 
+  unsigned turnOf(bool isWritten) const { return isWritten ? writeTurn.value_or(turn) : turn; }
   bool isFar() const { return space == Space::DDR || space == Space::LLB; }
   uint64_t end() const { return byte + bytes * slots; }
 };

@@ -31,8 +31,9 @@ void Stream::mark(Item::Kind kind, unsigned turn) {
   item.turn = turn;
 }
 
-std::optional<unsigned> Stream::newRoom(Space space, uint64_t bytes, unsigned slots, unsigned turn) {
-  Room room{space, 0, llvm::alignTo(std::max<uint64_t>(bytes, 1), alignmentOf(space)), slots, turn};
+std::optional<unsigned> Stream::newRoom(Space space, uint64_t bytes, unsigned slots, unsigned turn,
+                                        std::optional<unsigned> writeTurn) {
+  Room room{space, 0, llvm::alignTo(std::max<uint64_t>(bytes, 1), alignmentOf(space)), slots, turn, writeTurn};
   for (const Room &other : section.rooms)
     if (other.space == space)
       room.byte = std::max(room.byte, other.end());
@@ -60,11 +61,11 @@ std::optional<Operand> Stream::operand(Space space, uint64_t byte, llvm::ArrayRe
   return generator ? std::optional(Operand{space, *generator, ownCore, byte}) : std::nullopt;
 }
 
-std::optional<Operand> Stream::at(unsigned number, uint64_t byte, llvm::ArrayRef<Advance> advances) {
+std::optional<Operand> Stream::at(unsigned number, uint64_t byte, llvm::ArrayRef<Advance> advances, bool isWritten) {
   const Room &room = section.rooms[number];
   Generator wanted{advances.vec(), std::nullopt, 0, 1};
   if (room.slots > 1) {
-    wanted.turn = room.turn;
+    wanted.turn = room.turnOf(isWritten);
     wanted.slotBytes = room.bytes;
     wanted.slots = room.slots;
   }

@@ -52,9 +52,11 @@ public:
   void beginTurn(unsigned turn) { mark(Item::BeginTurn, turn); }
   void endTurn(unsigned turn) { mark(Item::EndTurn, turn); }
   /// Memory of the core. nullopt: there is not so much.
-  std::optional<unsigned> newRoom(Space space, uint64_t bytes, unsigned slots = 1, unsigned turn = 0);
+  std::optional<unsigned> newRoom(Space space, uint64_t bytes, unsigned slots = 1, unsigned turn = 0,
+                                  std::optional<unsigned> writeTurn = {});
   /// An address in a room, in the slot of the current turn.
-  std::optional<Operand> at(unsigned room, uint64_t byte = 0, llvm::ArrayRef<Advance> advances = {});
+  std::optional<Operand> at(unsigned room, uint64_t byte = 0, llvm::ArrayRef<Advance> advances = {},
+                            bool isWritten = false);
   /// An address that advances with loops. nullopt: too many different ones, or backwards.
   std::optional<Operand> operand(Space space, uint64_t byte, llvm::ArrayRef<Advance> advances);
 

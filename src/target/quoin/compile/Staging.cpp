@@ -1,0 +1,84 @@
+//===- Staging.cpp - operands that all cores read --------------------------===//
+#include "target/quoin/compile/Staging.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <map>
+
+namespace perpend::quoin {
+
+constexpr uint64_t lineBytes = 64;
+
+namespace {
+/// The bytes of a buffer that a nest reads.
+struct Extent {
+  int64_t begin = 0, end = 0;
+  bool operator==(const Extent &) const = default;
+};
+} // namespace
+
+static Extent extentOf(const ElementAccess &access, llvm::ArrayRef<NestLoop> loops, DType type) {
+  int64_t first = access.base, last = access.base;
+  for (auto [loop, stride] : llvm::zip_equal(loops, access.strides))
+    (stride < 0 ? first : last) += stride * (loop.extent - 1);
+  const auto size = static_cast<int64_t>(sizeOf(type));
+  return {first * size, (last + 1) * size};
+}
+
+static std::map<unsigned, Extent> readsOf(const Nest &nest) {
+  std::map<unsigned, Extent> reads;
+  for (const Node &node : nest.nodes) {
+    if (node.kind != Node::Load)
+      continue;
+    const Extent extent = extentOf(node.access, nest.loops, node.type);
+    auto [known, isNew] = reads.try_emplace(node.access.buffer, extent);
+    known->second = {std::min(known->second.begin, extent.begin), std::max(known->second.end, extent.end)};
+  }
+  return reads;
+}
+
+std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, const Config &config,
+                             uint64_t free) {
+  std::vector<Staged> staged;
+  if (parts.size() < 2)
+    return staged;
+  std::map<unsigned, Extent> shared = readsOf(parts.front());
+  for (const Nest &part : parts.drop_front()) {
+    const std::map<unsigned, Extent> reads = readsOf(part);
+    std::erase_if(shared, [&](const auto &read) { return reads.at(read.first) != read.second; });
+  }
+  constexpr int64_t least = 4096; // less is not worth a meeting of the cores
+  for (auto [buffer, extent] : shared) {
+    Spot &place = places[buffer];
+    const uint64_t begin = place.byte + static_cast<uint64_t>(extent.begin);
+    const auto bytes = static_cast<uint64_t>(extent.end - extent.begin);
+    const uint64_t to = llvm::alignTo(free, lineBytes);
+    if (place.space != Space::DDR || buffer == parts.front().store.buffer || extent.end - extent.begin < least ||
+        begin % lineBytes || to + bytes > config.llbBytes || to < static_cast<uint64_t>(extent.begin))
+      continue;
+    staged.push_back({buffer, begin, to, bytes});
+    place = {Space::LLB, to - static_cast<uint64_t>(extent.begin)};
+    free = to + bytes;
+  }
+  return staged;
+}
+
+void emitStaging(llvm::ArrayRef<Staged> staged, Stream &stream) {
+  stream.begin();
+  for (const Staged &each : staged) {
+    const DType type = each.bytes % 4 ? DType::I8 : DType::I32;
+    const uint64_t most = 65535 / lineBytes * lineBytes * sizeOf(type);
+    for (uint64_t at = 0; at < each.bytes; at += most) {
+      Instruction copy;
+      copy.opcode = Opcode::sd_ld;
+      copy.dstType = copy.src0Type = type;
+      copy.extent[0] = static_cast<uint32_t>(std::min(most, each.bytes - at) / sizeOf(type));
+      copy.dst() = {Space::LLB, 0, ownCore, each.to + at};
+      copy.src(0) = {Space::DDR, 0, ownCore, each.from + at};
+      stream.add(std::move(copy));
+    }
+  }
+}
+
+} // namespace perpend::quoin
