@@ -27,6 +27,8 @@ FALLBACK = re.compile(r"the scalar core runs [^:]*: (?:.*: )?(.*)")
 CALL = re.compile(r"the scalar core runs \S+: a function of the library")
 WHOLE = "the scalar core runs the whole model"
 RANDOM = "random values cannot be compared"
+CONSTANT = "sizes are constant"
+SIZES = "Where an input of integers decides sizes, it is a constant for the columns behind `right`."
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Row:
     kernels: int = 0
     calls: int = 0
     is_dynamic: bool = False
+    has_constant_sizes: bool = False
     reasons: Sequence[str] = ()
 
     @property
@@ -73,7 +76,7 @@ def execute(case: Case) -> Outcome:
     if outcome.status == PASS and any(line.startswith(WHOLE) for line in lines):
         fixed = run_case(with_sizes(case), "quoin")
         if fixed.status == PASS:
-            lines = list(onnx_columns.units)
+            lines = [CONSTANT, *onnx_columns.units]
     return Outcome(outcome.status, json.dumps([outcome.reason, *lines]))
 
 
@@ -90,6 +93,8 @@ def row_of(case: Case, outcome: Outcome) -> Row:
             row.on_units, row.kernels = int(counts[1]), int(counts[2])
         elif line.startswith(WHOLE):
             row.is_dynamic = True
+        elif line == CONSTANT:
+            row.has_constant_sizes = True
         elif CALL.match(line):
             row.calls += 1
         elif fallback := FALLBACK.match(line):
@@ -139,6 +144,7 @@ def page(all_rows: Sequence[Row]) -> str:
         return right, pure
 
     total = Counter(row.status for row in all_rows)
+    slow = sum(row.status == WRONG and row.reasons[0].startswith("hang: ") for row in all_rows)
     right, pure = count(classic)
     lines = [
         "# What Quoin's units compute of the ONNX suite",
@@ -146,11 +152,11 @@ def page(all_rows: Sequence[Row]) -> str:
         "Written by `test/conformance/unit_coverage.py --write`, for `quoin:t1`, of the official suite of ONNX "
         f"{onnx.__version__}. A case is right if the simulator's",
         "results are those that the suite expects; without fallback if the units ran each of its kernels. Random draws "
-        "cannot be compared, but run. Where an",
-        "input of integers decides sizes, it is a constant for the columns behind `right`.",
+        "cannot be compared, but run.",
+        *([SIZES] if any(row.has_constant_sizes for row in all_rows) else []),
         "",
         f"Of {len(all_rows)} cases {total[PASS]} are right, {total['random']} draw random values, {total[UNSUPPORTED]} "
-        f"are refused, {total[WRONG]} are wrong.",
+        f"are refused, {slow} took too long in the simulator, {total[WRONG] - slow} are wrong.",
         "",
         f"**Classic operators**, those of operator set {CLASSIC}: of {len(classic)}, {right} have a case that is "
         f"right, and {pure} one without fallback.",
