@@ -51,7 +51,10 @@ private:
   FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
   FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
   accelerator::Value valueOf(mlir::Value place) {
-    return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place)};
+    auto constant = place.getDefiningOp<host::ConstantOp>();
+    auto segment = constant ? module.lookupSymbol<host::SegmentOp>(constant.getSegment()) : host::SegmentOp();
+    return {cast<host::PlaceType>(place.getType()).getTensor(), spots.at(place),
+            segment ? segment.getValue().value_or(ElementsAttr()) : ElementsAttr()};
   }
 
   host::EntryOp entry;

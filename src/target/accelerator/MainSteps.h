@@ -32,6 +32,7 @@ struct Range {
 struct Value {
   mlir::RankedTensorType type;
   Spot spot;
+  mlir::ElementsAttr contents = {}; ///< of a constant; null: a run decides
 
   uint64_t bytes() const;
 };

@@ -443,6 +443,8 @@ bool BodyReader::visitLoad(tile::LoadOp load) {
   std::optional<ElementAt> element = elementAt(load.getBuffer(), load.getIndices(), load.getVariables());
   if (!element)
     return refuse("an address that is not affine");
+  if (std::shared_ptr<Samples> samples = samplesOf(load, *element))
+    return values[load] = std::move(samples), true;
   Node node;
   node.kind = Node::Load;
   node.type = typeOf(load.getBuffer().getType().getElementType());

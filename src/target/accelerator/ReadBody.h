@@ -58,8 +58,10 @@ class BodyReader {
 public:
   /// comparesNumbers: conditions on indices that cut the box too often are computed.
   BodyReader(AffineView view, const llvm::StringMap<int64_t> &symbols,
-             const llvm::DenseMap<mlir::Value, unsigned> &buffers, TableOf tableOf, bool comparesNumbers)
-      : view(std::move(view)), symbols(symbols), buffers(buffers), tableOf(tableOf), comparesNumbers(comparesNumbers) {}
+             const llvm::DenseMap<mlir::Value, unsigned> &buffers, llvm::ArrayRef<mlir::ElementsAttr> contents,
+             TableOf tableOf, bool comparesNumbers)
+      : view(std::move(view)), symbols(symbols), buffers(buffers), contents(contents), tableOf(tableOf),
+        comparesNumbers(comparesNumbers) {}
 
   /// False: `problem` says why; or `view.refinement` how it goes.
   bool read(mlir::Block *body);
@@ -102,6 +104,8 @@ private:
   /// Evaluates an operation of constants and one iterator for each iteration. False: it is none, or has none.
   bool sample(mlir::Operation *op);
   bool isSampled(mlir::Operation *op);
+  /// An index that is an element of a constant, which one iterator chooses. Null: it is none.
+  std::shared_ptr<Samples> samplesOf(tile::LoadOp load, const ElementAt &element);
   std::optional<std::vector<mlir::Attribute>> samplesOf(mlir::Value value, std::optional<unsigned> &iterator);
   /// In this box. nullopt: it is not affine; `view.refinement` may cure that.
   std::optional<Affine> affineOf(const Samples &samples);
@@ -123,6 +127,7 @@ private:
 
   const llvm::StringMap<int64_t> &symbols;
   const llvm::DenseMap<mlir::Value, unsigned> &buffers;
+  llvm::ArrayRef<mlir::ElementsAttr> contents; ///< of the first buffers, or null
   TableOf tableOf;
   bool comparesNumbers;
   llvm::DenseMap<mlir::Value, Known> values;

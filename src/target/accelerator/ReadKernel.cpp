@@ -27,8 +27,8 @@ constexpr Attempt attempts[] = {{false, 64}, {true, 64}, {false, 512}};
 
 class KernelReader {
 public:
-  explicit KernelReader(const llvm::StringMap<int64_t> &symbols)
-      : symbols(symbols), tables([this](DType type, unsigned elementBytes, std::string contents) {
+  KernelReader(const llvm::StringMap<int64_t> &symbols, ArrayRef<ElementsAttr> contents)
+      : symbols(symbols), contents(contents), tables([this](DType type, unsigned elementBytes, std::string contents) {
           return tableOf(type, elementBytes, std::move(contents));
         }) {}
   llvm::Expected<Kernel> read(func::FuncOp function);
@@ -45,7 +45,7 @@ private:
   void addMove(Nest nest, mlir::Type type);
   unsigned tableOf(DType type, unsigned elementBytes, std::string contents);
   BodyReader readerOf(const std::vector<Digit> &digits, const Box &box) {
-    return BodyReader(AffineView(digits, box), symbols, buffers, tables, attempt.comparesNumbers);
+    return BodyReader(AffineView(digits, box), symbols, buffers, contents, tables, attempt.comparesNumbers);
   }
   static bool isCut(tile::BlockOp block, const AffineView &view);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
@@ -54,6 +54,7 @@ private:
   bool refuse(const llvm::Twine &text) { return problem = text.str(), false; }
 
   const llvm::StringMap<int64_t> &symbols;
+  ArrayRef<ElementsAttr> contents;
   std::function<unsigned(DType, unsigned, std::string)> tables;
   llvm::DenseMap<mlir::Value, unsigned> buffers;
   Kernel kernel;
@@ -340,8 +341,9 @@ llvm::Expected<Kernel> KernelReader::read(func::FuncOp function) {
   return std::move(kernel);
 }
 
-llvm::Expected<Kernel> readKernel(func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols) {
-  return KernelReader(symbols).read(kernel);
+llvm::Expected<Kernel> readKernel(func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols,
+                                  ArrayRef<ElementsAttr> contents) {
+  return KernelReader(symbols, contents).read(kernel);
 }
 
 } // namespace perpend::accelerator

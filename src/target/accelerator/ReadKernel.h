@@ -11,8 +11,9 @@
 namespace perpend::accelerator {
 
 /// A kernel of blocks that no schedule has changed, for these values of its symbols. Errors: what no nest can say; the
-/// text names the block.
-llvm::Expected<Kernel> readKernel(mlir::func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols);
+/// text names the block. contents: of the first arguments, or null where a run decides.
+llvm::Expected<Kernel> readKernel(mlir::func::FuncOp kernel, const llvm::StringMap<int64_t> &symbols,
+                                  llvm::ArrayRef<mlir::ElementsAttr> contents = {});
 
 } // namespace perpend::accelerator
 

@@ -6,6 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "target/accelerator/ReadBody.h"
 
+#include "tile/kernel/Buffers.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
 
@@ -67,6 +69,31 @@ std::optional<std::vector<Attribute>> BodyReader::samplesOf(mlir::Value value, s
   for (int64_t at = 0, end = extentOf(view, only->first); at < end; ++at)
     numbers.push_back(numberAt(index->base + at * only->second));
   return numbers;
+}
+
+std::shared_ptr<Samples> BodyReader::samplesOf(tile::LoadOp load, const ElementAt &element) {
+  auto type = dyn_cast<IntegerType>(load.getType());
+  const ElementsAttr numbers = element.buffer < contents.size() ? contents[element.buffer] : ElementsAttr();
+  if (!type || !numbers || type.getWidth() % 8 != 0 || type.getWidth() > 64 ||
+      !llvm::all_of(load->getUsers(), [](Operation *user) { return isa<arith::IndexCastOp>(user); }))
+    return {};
+  std::optional<std::pair<unsigned, int64_t>> only = iteratorOf(element.offset, view);
+  if (!only || extentOf(view, only->first) > mostSamples)
+    return {};
+  std::vector<char> storage;
+  const ArrayRef<char> bytes = tile::constantBytes(numbers, storage);
+  const auto size = static_cast<int64_t>(type.getWidth() / 8), count = static_cast<int64_t>(bytes.size()) / size;
+  auto samples = std::make_shared<Samples>(Samples{only->first, {}});
+  for (int64_t at = 0, end = extentOf(view, only->first); at < end; ++at) {
+    const int64_t place = element.offset.base + at * only->second;
+    if (place < 0 || place >= count)
+      return {};
+    llvm::APInt number(type.getWidth(), 0);
+    llvm::LoadIntFromMemory(number, reinterpret_cast<const uint8_t *>(bytes.data() + place * size),
+                            static_cast<unsigned>(size));
+    samples->values.push_back(IntegerAttr::get(type, number));
+  }
+  return samples;
 }
 
 bool BodyReader::sample(Operation *op) {

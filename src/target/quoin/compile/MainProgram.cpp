@@ -68,7 +68,7 @@ Kernel unitsKernel(accelerator::Kernel kernel) {
 static std::vector<Value> valuesOf(const std::vector<accelerator::Value> &values) {
   std::vector<Value> made;
   for (const accelerator::Value &value : values)
-    made.push_back({value.type, spotOf(value.spot)});
+    made.push_back({value.type, spotOf(value.spot), value.contents});
   return made;
 }
 

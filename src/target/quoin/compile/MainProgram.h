@@ -23,6 +23,7 @@ using accelerator::Range; ///< of DDR
 struct Value {
   mlir::RankedTensorType type;
   Spot spot;
+  mlir::ElementsAttr contents = {}; ///< of a constant; null: a run decides
 
   uint64_t bytes() const;
 };

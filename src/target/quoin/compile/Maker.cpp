@@ -67,7 +67,10 @@ void Maker::readNests(Step &step) {
   StringMap<int64_t> symbols;
   for (auto [name, value] : zip_equal(graph::symbolsOfKernel(function), step.symbols))
     symbols[name] = value;
-  Expected<accelerator::Kernel> kernel = accelerator::readKernel(function, symbols);
+  SmallVector<mlir::ElementsAttr> contents;
+  for (const Value &input : step.inputs)
+    contents.push_back(input.contents);
+  Expected<accelerator::Kernel> kernel = accelerator::readKernel(function, symbols, contents);
   if (kernel)
     step.nests = unitsKernel(std::move(*kernel));
   else
