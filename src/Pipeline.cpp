@@ -82,7 +82,7 @@ static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceSmallTransposes());
-  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceProducts());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceProducts()); // what it moves leaves other transposes
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceSmallTransposes());
   passes.addPass(graph::createGraphSimplify({keepsNarrow(context)}));
 }

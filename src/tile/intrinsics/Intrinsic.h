@@ -52,9 +52,9 @@
 //
 //   tiles = {rows = 16, columns = 16, configure = @rows, release = @end, zero = @zero, load = @load, store = @store,
 //            multiply = @multiply}
-//   func.func private @rows(%upper: i8, %lower: i8) { … }    sets the rows of registers 0, 1, 4 and of 2, 3, 5; for
-//   numbers
-//                                    in groups, the rows of registers 0 to 5, and the words in those of 4 and 5
+//   func.func private @rows(%upper: i8, %lower: i8) { … }    sets the rows of registers 0, 1, 4 and of 2, 3, 5
+//   func.func private @rows(%rows: i8, %words: i8) { … }     for numbers in groups: sets the rows of registers 0 to 5,
+//                                                            and the words in a row of 4 and 5, the rows of 6 and 7
 //   func.func private @load(%tile: i8, %address: !llvm.ptr, %stride: i64) { … }       store likewise
 //   func.func private @multiply(%sums: i8, %left: i8, %right: i8) { … }
 //

@@ -23,15 +23,11 @@ static DType typeOf(accelerator::DType type) {
 
 static Spot spotOf(const accelerator::Spot &spot) { return {spot.isNear ? Space::LLB : Space::DDR, spot.byte}; }
 
-static ElementAccess accessOf(accelerator::Access access) {
-  return {access.buffer, access.base, std::move(access.strides)};
-}
-
 static Node nodeOf(accelerator::Node node) {
   Node made;
   made.kind = static_cast<Node::Kind>(node.kind);
   made.type = typeOf(node.type);
-  made.access = accessOf(std::move(node.access));
+  made.access = std::move(node.access);
   made.number = node.number;
   made.opcode = opcodeOf(node.function);
   made.operands = std::move(node.operands);
@@ -41,12 +37,11 @@ static Node nodeOf(accelerator::Node node) {
 static Nest nestOf(accelerator::Nest nest) {
   Nest made;
   made.name = std::move(nest.name);
-  for (const accelerator::Loop &loop : nest.loops)
-    made.loops.push_back({loop.extent, loop.isReduced});
+  made.loops = std::move(nest.loops);
   for (accelerator::Node &node : nest.nodes)
     made.nodes.push_back(nodeOf(std::move(node)));
   made.value = nest.value;
-  made.store = accessOf(std::move(nest.store));
+  made.store = std::move(nest.store);
   if (nest.combine)
     made.combine = opcodeOf(*nest.combine);
   made.initial = nest.initial;

@@ -1,13 +1,13 @@
 //===- Nest.h - loops around one value, in numbers --------------*- C++ -*-===//
 //
-// What the units compute is a nest: loops whose extents are numbers, around one value, a tree of instructions on
-// elements whose addresses are affine. Blocks of the tile level whose addresses have divisions, or whose conditions
-// depend on iterators, become several nests without.
+// The nests of target/accelerator/Nest.h in terms of this machine: functions are opcodes, and a reduction may go on
+// with what is done to its results.
 //
 //===----------------------------------------------------------------------===//
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_NEST_H
 #define PERPEND_TARGET_QUOIN_COMPILE_NEST_H
 
+#include "target/accelerator/Nest.h"
 #include "target/quoin/Program.h"
 
 #include "llvm/ADT/SmallVector.h"
@@ -37,14 +37,8 @@ struct Buffer {
   bool isTable() const { return !contents.empty(); }
 };
 
-/// The element `base` + sum over loops of stride * iterator.
-struct ElementAccess {
-  unsigned buffer = 0;
-  int64_t base = 0;
-  llvm::SmallVector<int64_t, 6> strides; ///< of each loop
-
-  bool operator==(const ElementAccess &) const = default;
-};
+using ElementAccess = accelerator::Access;
+using NestLoop = accelerator::Loop;
 
 struct Node {
   enum Kind { Load, Number, Apply, Sum } kind = Number;
@@ -53,11 +47,6 @@ struct Node {
   double number = 0;                       ///< of a number
   Opcode opcode = Opcode::mov;             ///< of an application, which is of `operands`
   llvm::SmallVector<unsigned, 3> operands; ///< earlier nodes
-};
-
-struct NestLoop {
-  int64_t extent = 1;
-  bool isReduced = false;
 };
 
 /// A reduction may go on: nodes from `sum` on, a node of that kind, are applied to each of its results.
