@@ -72,10 +72,10 @@ CASES_ELSEWHERE = [
 ]
 
 
-# Programs of an accelerator have no texts, lists and calls of the library.
+# Programs of an accelerator have no texts and lists.
 NOT_ON_ACCELERATORS = {
     *("test_string_split_basic", "test_sequence_insert_at_front", "test_optional_get_element_optional_sequence"),
-    *("test_if_seq", "test_dft", "test_det_nd"),
+    "test_if_seq",
 }
 
 
