@@ -76,7 +76,9 @@ static Value exponentShift(Builder &b, Value x, ArrayRef<int64_t> axes) {
 /// that is at least 1 does not notice them.
 static Value normalPowers(Builder &b, Value x) {
   Value powers = applyComposite(b, "exp", x)[0];
-  auto type = cast<FloatType>(elementTypeOf(x));
+  auto type = dyn_cast<FloatType>(elementTypeOf(x));
+  if (!type)
+    return powers;
   APFloat least = APFloat::getSmallestNormalized(type.getFloatSemantics());
   Value limit = b.scalar(std::log(least.convertToDouble()), type);
   return where(b, call(b, "less", {x, limit}), b.scalar(0, type), powers);
