@@ -3,10 +3,12 @@
 #include "frontend/checkpoint/Weights.h"
 #include "frontend/checkpoint/Dequantise.h"
 #include "frontend/checkpoint/PackBlocks.h"
+#include "graph/Attributes.h"
 #include "graph/StoredElements.h"
 #include "graph/composites/Formulas.h"
 #include "support/ZeroedMemory.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -195,17 +197,22 @@ const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
   return result;
 }
 
-/// [.., groups] times [.., groups / n], each of which n groups share.
+/// [.., groups] times [.., groups / n], each of which n groups share. It stays a product where it is read, because its
+/// elements are several times as large as its factors.
 static Value timesShared(graph::Builder &b, Value ofGroups, Value shared) {
-  Value wide = b.cast(ofGroups, b.f32());
-  if (!shared || !wide)
-    return wide;
-  graph::Shape shape = graph::shapeOf(wide), split = shape;
-  split.back() = graph::shapeOf(shared).back();
-  split.push_back(support::floorDiv(shape.back(), split[shape.size() - 1]));
-  Value products =
-      graph::mul(b, b.reshape(wide, split), b.unsqueeze(b.cast(shared, b.f32()), {static_cast<int64_t>(shape.size())}));
-  return b.reshape(products, shape);
+  if (!shared || !ofGroups)
+    return b.cast(ofGroups, b.f32());
+  graph::Shape shape = graph::shapeOf(ofGroups), repeated = graph::shapeOf(shared);
+  repeated.push_back(support::floorDiv(shape.back(), repeated[shape.size() - 1]));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(shape.size())));
+  Value ofAll = b.reshape(b.broadcast(shared, dims, repeated), shape);
+  Value products = b.map({ofGroups, ofAll}, b.f32(), [&](OpBuilder &code, Location loc, ValueRange v) -> Value {
+    Value whole = code.create<arith::SIToFPOp>(loc, b.f32(), v[0]);
+    return code.create<arith::MulFOp>(loc, whole, code.create<arith::ExtFOp>(loc, b.f32(), v[1]));
+  });
+  if (products)
+    products.getDefiningOp()->setAttr(graph::computedByUsersAttribute, b.operations.getUnitAttr());
+  return products;
 }
 
 Value Weights::Packed::scalesOfGroups(graph::Builder &builder) const {
