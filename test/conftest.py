@@ -2,8 +2,11 @@
 
 import gc
 import os
+import re
 import sys
+from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,6 +22,21 @@ gc.set_threshold(100_000, 20, 50)
 def same_random_numbers_in_any_order() -> None:
     if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(0)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item: pytest.Item) -> Generator[None, Any, Any]:
+    """Skips a test of a target that is its parameter if this processor lacks what the target has."""
+    try:
+        return (yield)
+    except Exception as error:
+        refused = re.search(r"was compiled for the target (\S+) and needs (\S+), which this machine lacks", str(error))
+        parameters = (
+            item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()
+        )
+        if refused and any(isinstance(value, str) and value == refused[1] for value in parameters):
+            pytest.skip(f"{refused[1]} needs {refused[2]}, which this machine lacks")
+        raise
 
 
 # What tests run or import, beside what these are linked with.

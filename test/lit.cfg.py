@@ -25,3 +25,8 @@ config.substitutions.append(("%python", str(root / ".venv/bin/python")))
 config.substitutions.append(("%root", str(root)))
 if os.environ.get("PERPEND_LONG"):
     config.available_features.add("long")
+# Instructions that artifacts of a test may need.
+cpu = Path("/proc/cpuinfo")
+flags = set(cpu.read_text().split()) if cpu.exists() else set()
+if {"avx512f", "avx512bw", "avx512cd", "avx512dq", "avx512vl"} <= flags:
+    config.available_features.add("avx512")

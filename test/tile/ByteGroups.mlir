@@ -9,7 +9,7 @@
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5})' --varied
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied --within=0.00001
 // Without an instruction for them, bytes are converted.
-// RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %s | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=FLOATS
+// RUN: perpend-opt --tile-pack-operands=target=x86-64-v2 --graph-simplify --graph-fuse-kernels %s | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v2 | FileCheck %s --check-prefix=FLOATS
 
 // CHECK: tile.block "contract_o"{{.*}} attributes {tensorized = "i4.bytes.groups"}
 // FLOATS-NOT: bytes.groups

@@ -2,7 +2,7 @@
 // groups by the zero points times their scales. Without an instruction for bytes, rows of floats read the zero points.
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s > %t.mlir
 // RUN: perpend-opt --tile-pack-operands=target=znver5 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 | FileCheck %s
-// RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s --check-prefix=FLOATS
+// RUN: perpend-opt --tile-pack-operands=target=x86-64-v2 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v2 | FileCheck %s --check-prefix=FLOATS
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5})' --varied --within=0.00001
 // RUN: same-values %t.mlir 'builtin.module(tile-pack-operands{target=znver5},graph-simplify,graph-fuse-kernels,tile-build-blocks,tile-schedule-blocks{target=znver5},tile-flatten-blocks)' --varied --within=0.00001
 

@@ -2,7 +2,8 @@
 //
 // Converts GGUF's blocks (Dequantise.cpp) to the grouped weights of docs/decisions/0027: numbers in one tensor, scales
 // in another, and zero points, if there are any, in a third. Numbers of 3 bits are stored in 4, those of 5 and 6 bits
-// in 8. Each group of a K block gets a scale of its own in f32.
+// in 8. Blocks of Q4_K, Q5_K and Q6_K keep their scales of two levels; groups of other K blocks get scales of their own
+// in f32.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,10 +18,12 @@
 #include <cstring>
 #include <map>
 #include <tuple>
+#include <utility>
 
 namespace perpend::checkpoint {
 namespace {
-/// One group: an element is scale * number + offset. Without an offset, numbers are signed.
+/// One group: an element is scale * number + offset. Without an offset, numbers are signed. If groups share scales, the
+/// block's are times these, which are whole, and its offset is subtracted.
 struct Group {
   float scale = 0, offset = 0;
   int8_t numbers[32] = {};
@@ -33,6 +36,8 @@ struct GroupForm {
   bool hasOffset;
   /// f16 scales at the start of the block, one for a block, which is a group.
   bool hasHalfScales;
+  /// Groups share the block's f16 scale, at this byte of it, and the offset after it; -1: they do not.
+  int sharedScale;
   /// Reads group j of a block.
   void (*read)(const uint8_t *block, int j, Group &group);
 };
@@ -76,8 +81,8 @@ static void readQ3_K(const uint8_t *block, int j, Group &group) {
 }
 static void readScales(const uint8_t *block, int j, Group &group) {
   GroupScale own = groupScale(block + 4, j);
-  group.scale = half(block) * toFloat(own.scale);
-  group.offset = -half(block + 2) * toFloat(own.offset);
+  group.scale = toFloat(own.scale);
+  group.offset = toFloat(own.offset);
 }
 static void readQ4_K(const uint8_t *block, int j, Group &group) {
   readScales(block, j, group);
@@ -88,18 +93,18 @@ static void readQ5_K(const uint8_t *block, int j, Group &group) {
   setNumbers(group, 32, [=](int i) { return fourBits(block + 48, 32 * j + i) | (block[16 + i] >> j & 1) << 4; });
 }
 static void readQ6_K(const uint8_t *block, int j, Group &group) {
-  group.scale = half(block + 208) * toFloat(static_cast<int8_t>(block[192 + j]));
+  group.scale = toFloat(static_cast<int8_t>(block[192 + j]));
   setNumbers(group, 16, [=](int i) { return sixBits(block, block + 128, 16 * j + i); });
 }
 
 static const GroupForm *formOf(Encoding encoding) {
   static constexpr GroupForm forms[] = {
-      {Encoding::Q4_0, 4, 32, false, true, readQ4_0},  {Encoding::Q8_0, 8, 32, false, true, readQ8_0},
-      {Encoding::Q5_0, 8, 32, false, true, readQ5_0},  {Encoding::IQ4_NL, 8, 32, false, true, readIQ4_NL},
-      {Encoding::Q4_1, 4, 32, true, false, readQ4_1},  {Encoding::Q5_1, 8, 32, true, false, readQ5_1},
-      {Encoding::Q2_K, 2, 16, true, false, readQ2_K},  {Encoding::Q3_K, 4, 16, false, false, readQ3_K},
-      {Encoding::Q4_K, 4, 32, true, false, readQ4_K},  {Encoding::Q5_K, 8, 32, true, false, readQ5_K},
-      {Encoding::Q6_K, 8, 16, false, false, readQ6_K},
+      {Encoding::Q4_0, 4, 32, false, true, -1, readQ4_0},   {Encoding::Q8_0, 8, 32, false, true, -1, readQ8_0},
+      {Encoding::Q5_0, 8, 32, false, true, -1, readQ5_0},   {Encoding::IQ4_NL, 8, 32, false, true, -1, readIQ4_NL},
+      {Encoding::Q4_1, 4, 32, true, false, -1, readQ4_1},   {Encoding::Q5_1, 8, 32, true, false, -1, readQ5_1},
+      {Encoding::Q2_K, 2, 16, true, false, -1, readQ2_K},   {Encoding::Q3_K, 4, 16, false, false, -1, readQ3_K},
+      {Encoding::Q4_K, 4, 32, true, false, 0, readQ4_K},    {Encoding::Q5_K, 8, 32, true, false, 0, readQ5_K},
+      {Encoding::Q6_K, 8, 16, false, false, 208, readQ6_K},
   };
   const GroupForm *form = llvm::find_if(forms, [&](const GroupForm &each) { return each.encoding == encoding; });
   return form == std::end(forms) ? nullptr : form;
@@ -119,51 +124,114 @@ static float zeroOf(Group &group) {
   return -1;
 }
 
-/// Numbers in bytes, the first in the lowest bits; signed ones are moved to start at 0.
+/// What is added to numbers, so that they are not negative. Those of a byte are in the middle of its range, so that
+/// signed bytes hold them, too.
+static int firstNumber(const GroupForm &form) {
+  bool isInMiddle = !form.hasOffset || (form.sharedScale >= 0 && form.bits == 8);
+  return isInMiddle ? 1 << (form.bits - 1) : 0;
+}
+
+/// Numbers in bytes, the first in the lowest bits.
 static void writeNumbers(const GroupForm &form, const Group &group, uint8_t *bytes) {
-  int first = form.hasOffset ? 0 : 1 << (form.bits - 1), perByte = static_cast<int>(8 / form.bits);
+  int first = firstNumber(form), perByte = static_cast<int>(8 / form.bits);
   for (int i = 0; i < form.size; ++i)
     bytes[i / perByte] =
         static_cast<uint8_t>(bytes[i / perByte] | (group.numbers[i] + first) << i % perByte * form.bits);
 }
 
-static std::optional<PackedBlocks> packAnew(const StoredTensor &matrix) {
-  const EncodingInfo &info = infoOf(matrix.encoding);
-  const GroupForm &form = *formOf(matrix.encoding);
-  const uint64_t blocks = matrix.bytes.size() / info.blockBytes;
-  const int groups = static_cast<int>(info.blockElements) / form.size;
-  const uint64_t count = blocks * static_cast<uint64_t>(groups),
-                 size = form.bits * static_cast<unsigned>(form.size) / 8;
+/// The form of so many blocks, with its memory; nullopt if there is not enough.
+static std::optional<PackedBlocks> allocate(const GroupForm &form, uint64_t blocks, uint64_t groups) {
   PackedBlocks packed;
   packed.bits = form.bits;
   packed.groupSize = form.size;
   packed.hasHalfScales = form.hasHalfScales;
-  packed.numbersBytes = count * size;
-  packed.scalesBytes = count * (form.hasHalfScales ? 2 : sizeof(float));
-  packed.zerosBytes = form.hasOffset ? count * sizeof(float) : 0;
-  packed.numbers = support::allocateZeroed(packed.numbersBytes);
-  packed.scales = support::allocateZeroed(packed.scalesBytes);
+  packed.zero = firstNumber(form);
+  const uint64_t count = blocks * groups;
+  packed.numbers.size = count * form.bits * static_cast<unsigned>(form.size) / 8;
+  if (form.sharedScale >= 0) {
+    packed.sharing = static_cast<int64_t>(groups);
+    packed.scales.size = count;
+    packed.sharedScales.size = 2 * blocks;
+    packed.offsets.size = form.hasOffset ? count : 0;
+    packed.sharedOffsets.size = form.hasOffset ? 2 * blocks : 0;
+  } else {
+    packed.scales.size = count * (form.hasHalfScales ? 2 : sizeof(float));
+    packed.zeros.size = form.hasOffset ? count * sizeof(float) : 0;
+  }
+  for (PackedBlocks::Part *part : packed.parts())
+    if (part->size > 0 && !(part->bytes = support::allocateZeroed(part->size)))
+      return std::nullopt;
+  return packed;
+}
+
+namespace {
+/// Writes the parts from their beginning on.
+class PartWriter {
+public:
+  explicit PartWriter(PackedBlocks &packed) {
+    for (auto [part, next] : llvm::zip(packed.parts(), places))
+      next = reinterpret_cast<uint8_t *>(part->bytes.get());
+  }
+  void add(const GroupForm &form, const uint8_t *block, Group &group);
+  /// The scales that the groups of a block share.
+  void addShared(const GroupForm &form, const uint8_t *block);
+
+private:
+  enum Place { Numbers, Scales, SharedScales, Zeros, Offsets, SharedOffsets, Count };
+
+  void write(Place place, const void *bytes, size_t size) {
+    std::memcpy(places[place], bytes, size);
+    places[place] += size;
+  }
+  uint8_t *places[Count];
+};
+} // namespace
+
+void PartWriter::add(const GroupForm &form, const uint8_t *block, Group &group) {
+  if (form.sharedScale >= 0) {
+    auto scale = static_cast<int8_t>(group.scale), offset = static_cast<int8_t>(group.offset);
+    write(Scales, &scale, 1);
+    if (form.hasOffset)
+      write(Offsets, &offset, 1);
+  } else {
+    if (form.hasOffset) {
+      float zero = zeroOf(group);
+      write(Zeros, &zero, sizeof(zero));
+    }
+    if (form.hasHalfScales)
+      write(Scales, block, 2);
+    else
+      write(Scales, &group.scale, sizeof(float));
+  }
+  writeNumbers(form, group, places[Numbers]);
+  places[Numbers] += form.bits * static_cast<unsigned>(form.size) / 8;
+}
+
+void PartWriter::addShared(const GroupForm &form, const uint8_t *block) {
+  if (form.sharedScale < 0)
+    return;
+  write(SharedScales, block + form.sharedScale, 2);
   if (form.hasOffset)
-    packed.zeros = support::allocateZeroed(packed.zerosBytes);
-  if (!packed.numbers || !packed.scales || (form.hasOffset && !packed.zeros))
+    write(SharedOffsets, block + form.sharedScale + 2, 2);
+}
+
+static std::optional<PackedBlocks> packAnew(const StoredTensor &matrix) {
+  const EncodingInfo &info = infoOf(matrix.encoding);
+  const GroupForm &form = *formOf(matrix.encoding);
+  const int groups = static_cast<int>(info.blockElements) / form.size;
+  std::optional<PackedBlocks> packed =
+      allocate(form, matrix.bytes.size() / info.blockBytes, static_cast<uint64_t>(groups));
+  if (!packed)
     return std::nullopt;
-  auto *numbers = reinterpret_cast<uint8_t *>(packed.numbers.get());
-  auto *scales = reinterpret_cast<uint8_t *>(packed.scales.get());
-  auto *zeros = reinterpret_cast<float *>(packed.zeros.get());
-  for (const uint8_t *block = matrix.bytes.bytes_begin(); block != matrix.bytes.bytes_end(); block += info.blockBytes)
+  PartWriter writer(*packed);
+  for (const uint8_t *block = matrix.bytes.bytes_begin(); block != matrix.bytes.bytes_end(); block += info.blockBytes) {
+    writer.addShared(form, block);
     for (int j = 0; j < groups; ++j) {
       Group group;
       form.read(block, j, group);
-      if (form.hasOffset)
-        *zeros++ = zeroOf(group);
-      if (form.hasHalfScales)
-        std::memcpy(scales, block, 2);
-      else
-        std::memcpy(scales, &group.scale, sizeof(float));
-      scales += form.hasHalfScales ? 2 : sizeof(float);
-      writeNumbers(form, group, numbers);
-      numbers += size;
+      writer.add(form, block, group);
     }
+  }
   return packed;
 }
 
@@ -175,7 +243,7 @@ static std::optional<PackedBlocks> packAnew(const StoredTensor &matrix) {
 struct SharedBlocks::Packed {
   struct Kept {
     PackedBlocks form; ///< without its memory
-    std::weak_ptr<std::byte> numbers, scales, zeros;
+    std::vector<std::weak_ptr<std::byte>> parts;
   };
   std::map<std::tuple<std::string, uint64_t, uint64_t, Encoding>, Kept> matrices;
 };
@@ -194,15 +262,18 @@ std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix) {
   SharedBlocks::Packed::Kept &kept =
       (*shared)->matrices[{place->path, place->offset, matrix.bytes.size(), matrix.encoding}];
   PackedBlocks found = kept.form;
-  found.numbers = kept.numbers.lock();
-  found.scales = kept.scales.lock();
-  found.zeros = kept.zeros.lock();
-  if (found.numbers && found.scales && (found.zeros || found.zerosBytes == 0))
+  bool isComplete = !kept.parts.empty();
+  for (auto [part, bytes] : llvm::zip(found.parts(), kept.parts)) {
+    part->bytes = bytes.lock();
+    isComplete &= part->bytes || part->size == 0;
+  }
+  if (isComplete)
     return found;
   std::optional<PackedBlocks> made = packAnew(matrix);
   if (made) {
-    kept = {*made, made->numbers, made->scales, made->zeros};
-    kept.form.numbers = kept.form.scales = kept.form.zeros = nullptr;
+    kept = {*made, {}};
+    for (PackedBlocks::Part *part : kept.form.parts())
+      kept.parts.emplace_back(std::exchange(part->bytes, nullptr));
   }
   return made;
 }

@@ -6,18 +6,33 @@
 #include "frontend/checkpoint/SharedBlocks.h"
 #include "frontend/checkpoint/StoredTensors.h"
 
+#include <array>
+
 namespace perpend::checkpoint {
 
-/// A matrix [rows, columns] in groups along the columns: an element is (number - zero) * scale. Without zeros, zero is
-/// the middle of the numbers' range.
+/// A matrix [rows, columns] in groups along the columns: an element is (number - zero) * scale - offset.
 struct PackedBlocks {
   unsigned bits = 0;
   int64_t groupSize = 0;
-  /// f16 if the file has them so, otherwise f32.
+  /// Groups of a block that shares a scale; 0: groups have scales of their own.
+  int64_t sharing = 0;
+  /// Of scales of their own: f16 if the file has them so, otherwise f32.
   bool hasHalfScales = false;
-  /// u8 [rows, groups, bytes], the first number in the lowest bits; scales [rows, groups]; f32 [rows, groups] or null.
-  std::shared_ptr<std::byte> numbers, scales, zeros;
-  uint64_t numbersBytes = 0, scalesBytes = 0, zerosBytes = 0;
+  /// What each number is less. If there are `zeros`, this is 0.
+  int64_t zero = 0;
+  struct Part {
+    std::shared_ptr<std::byte> bytes;
+    uint64_t size = 0;
+  };
+  /// u8 [rows, groups, bytes], the first number in the lowest bits.
+  Part numbers;
+  /// [rows, groups]: floats, or i8 that are times f16 [rows, groups / sharing].
+  Part scales, sharedScales;
+  /// [rows, groups]: f32 zero points; or i8 that are times f16 [rows, groups / sharing], which a scaled number is less.
+  /// Null if there are none.
+  Part zeros, offsets, sharedOffsets;
+
+  std::array<Part *, 6> parts() { return {&numbers, &scales, &sharedScales, &zeros, &offsets, &sharedOffsets}; }
 };
 
 /// Whether blocks of this encoding have that form. Elements are then the same, bit for bit, but for those of encodings

@@ -3,10 +3,12 @@
 #include "frontend/checkpoint/Weights.h"
 #include "frontend/checkpoint/Dequantise.h"
 #include "frontend/checkpoint/PackBlocks.h"
+#include "graph/Attributes.h"
 #include "graph/StoredElements.h"
 #include "graph/composites/Formulas.h"
 #include "support/ZeroedMemory.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
 using namespace mlir;
@@ -169,22 +171,64 @@ const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
     builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for its numbers");
   if (!blocks)
     return result;
-  auto constant = [&](ArrayRef<int64_t> shape, Type type, StringRef name, const std::shared_ptr<std::byte> &memory,
-                      uint64_t sizeBytes) {
-    StringRef bytes(reinterpret_cast<char *>(memory.get()), sizeBytes);
-    return builder.constant(graph::storedElements(RankedTensorType::get(shape, type), name, bytes, memory));
+  int64_t rows = tensor.shape[0], count = tensor.shape[1] / blocks->groupSize;
+  auto constant = [&](ArrayRef<int64_t> shape, Type type, const Twine &part,
+                      const PackedBlocks::Part &memory) -> Value {
+    if (!memory.bytes)
+      return {};
+    StringRef bytes(reinterpret_cast<char *>(memory.bytes.get()), memory.size);
+    auto elements =
+        graph::storedElements(RankedTensorType::get(shape, type), (tensor.name + part).str(), bytes, memory.bytes);
+    return builder.constant(elements);
   };
   result.bits = blocks->bits;
   result.groupSize = blocks->groupSize;
-  int64_t rows = tensor.shape[0], count = tensor.shape[1] / result.groupSize;
-  Type byte = IntegerType::get(builder.context(), 8, IntegerType::Unsigned);
-  Type scale = blocks->hasHalfScales ? Type(builder.operations.getF16Type()) : builder.f32();
-  result.numbers = constant({rows, count, result.groupSize * result.bits / 8}, byte, tensor.name, blocks->numbers,
-                            blocks->numbersBytes);
-  result.scales = constant({rows, count}, scale, tensor.name + ".scales", blocks->scales, blocks->scalesBytes);
-  if (blocks->zeros)
-    result.zeros = constant({rows, count}, builder.f32(), tensor.name + ".zeros", blocks->zeros, blocks->zerosBytes);
+  result.zero = blocks->zero;
+  Type byte = IntegerType::get(builder.context(), 8, IntegerType::Unsigned), small = builder.operations.getI8Type(),
+       half = builder.operations.getF16Type();
+  Type scale = blocks->sharing ? small : blocks->hasHalfScales ? half : builder.f32();
+  const int64_t shared = blocks->sharing ? count / blocks->sharing : 0;
+  result.numbers = constant({rows, count, result.groupSize * result.bits / 8}, byte, "", blocks->numbers);
+  result.scales = constant({rows, count}, scale, ".scales", blocks->scales);
+  result.sharedScales = constant({rows, shared}, half, ".shared_scales", blocks->sharedScales);
+  result.zeros = constant({rows, count}, builder.f32(), ".zeros", blocks->zeros);
+  result.offsets = constant({rows, count}, small, ".offsets", blocks->offsets);
+  result.sharedOffsets = constant({rows, shared}, half, ".shared_offsets", blocks->sharedOffsets);
   return result;
+}
+
+/// [.., groups] times [.., groups / n], each of which n groups share. It stays a product where it is read, because its
+/// elements are several times as large as its factors.
+static Value timesShared(graph::Builder &b, Value ofGroups, Value shared) {
+  if (!shared || !ofGroups)
+    return b.cast(ofGroups, b.f32());
+  graph::Shape shape = graph::shapeOf(ofGroups), repeated = graph::shapeOf(shared);
+  repeated.push_back(support::floorDiv(shape.back(), repeated[shape.size() - 1]));
+  auto dims = llvm::to_vector(llvm::seq<int64_t>(0, static_cast<int64_t>(shape.size())));
+  Value ofAll = b.reshape(b.broadcast(shared, dims, repeated), shape);
+  Value products = b.map({ofGroups, ofAll}, b.f32(), [&](OpBuilder &code, Location loc, ValueRange v) -> Value {
+    Value whole = code.create<arith::SIToFPOp>(loc, b.f32(), v[0]);
+    return code.create<arith::MulFOp>(loc, whole, code.create<arith::ExtFOp>(loc, b.f32(), v[1]));
+  });
+  if (products)
+    products.getDefiningOp()->setAttr(graph::computedByUsersAttribute, b.operations.getUnitAttr());
+  return products;
+}
+
+Value Weights::Packed::scalesOfGroups(graph::Builder &builder) const {
+  return timesShared(builder, scales, sharedScales);
+}
+
+Value Weights::Packed::offsetsOfGroups(graph::Builder &builder) const {
+  return offsets ? timesShared(builder, offsets, sharedOffsets) : Value();
+}
+
+Weights::Packed Weights::Packed::rows(graph::Builder &builder, Value indices) const {
+  Packed some = *this;
+  for (Value *part : {&some.numbers, &some.scales, &some.sharedScales, &some.zeros, &some.offsets, &some.sharedOffsets})
+    if (*part)
+      *part = builder.gather(*part, indices, 0);
+  return some;
 }
 
 Value Weights::dequantised(const StoredTensor &tensor) {
@@ -193,11 +237,18 @@ Value Weights::dequantised(const StoredTensor &tensor) {
     return builder.operations.getNamedAttr(name, builder.operations.getI64IntegerAttr(value));
   };
   NamedAttribute form[] = {attribute("N", tensor.shape[0]), attribute("K", tensor.shape[1]),
-                           attribute("bits", matrix.bits), attribute("block_size", matrix.groupSize)};
-  SmallVector<Value> parts{matrix.numbers, matrix.scales};
+                           attribute("bits", matrix.bits), attribute("block_size", matrix.groupSize),
+                           attribute("zero", matrix.zero)};
+  SmallVector<Value> parts{matrix.numbers, matrix.sharedScales ? matrix.scalesOfGroups(builder) : matrix.scales};
   if (matrix.zeros)
     parts.push_back(matrix.zeros);
-  return graph::call(builder, "dequantize_packed", parts, graph::Attributes(builder.context(), form));
+  Value scaled = graph::call(builder, "dequantize_packed", parts, graph::Attributes(builder.context(), form));
+  Value offsets = matrix.offsetsOfGroups(builder);
+  if (!offsets)
+    return scaled;
+  graph::Shape repeated{tensor.shape[0], tensor.shape[1] / matrix.groupSize, matrix.groupSize};
+  offsets = builder.reshape(builder.broadcast(offsets, {0, 1}, repeated), graph::shapeOf(scaled));
+  return graph::sub(builder, scaled, offsets);
 }
 
 /// Numbers in bytes [.., bytes], the first in the lowest bits, as [.., numbers] of i32.
@@ -224,17 +275,19 @@ Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
     Value table = get(role, shape);
     return table ? b.cast(b.gather(table, indices, 0), b.f32()) : table;
   }
-  const Packed &matrix = packed(*tensor);
-  if (!matrix.numbers)
+  const Packed &whole = packed(*tensor);
+  if (!whole.numbers)
     return {};
-  Value numbers = b.cast(unpackedBytes(b, b.gather(matrix.numbers, indices, 0), matrix.bits), b.f32());
-  Value scales = b.cast(b.gather(matrix.scales, indices, 0), b.f32());
+  const Packed matrix = whole.rows(b, indices);
+  Value numbers = b.cast(unpackedBytes(b, matrix.numbers, matrix.bits), b.f32()), scales = matrix.scalesOfGroups(b),
+        offsets = matrix.offsetsOfGroups(b);
   if (!numbers || !scales)
     return {};
   auto ofGroups = [&](Value values) { return b.unsqueeze(values, {graph::rankOf(values)}); };
-  Value zeros = matrix.zeros ? ofGroups(b.gather(matrix.zeros, indices, 0))
-                             : b.scalar(static_cast<double>(int64_t{1} << (matrix.bits - 1)), b.f32());
+  Value zeros = matrix.zeros ? ofGroups(matrix.zeros) : b.scalar(static_cast<double>(matrix.zero), b.f32());
   Value scaled = graph::mul(b, graph::sub(b, numbers, zeros), ofGroups(scales));
+  if (offsets)
+    scaled = graph::sub(b, scaled, ofGroups(offsets));
   graph::Shape result = graph::shapeOf(indices);
   result.emplace_back(shape[1]);
   return scaled ? b.reshape(scaled, result) : scaled;

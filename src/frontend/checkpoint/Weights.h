@@ -57,8 +57,15 @@ private:
   /// Constants of numbers [rows, groups, bytes], scales and zeros [rows, groups]; null without memory, and zeros if
   /// they are the middle of the range.
   struct Packed {
-    mlir::Value numbers, scales, zeros;
-    int64_t bits = 0, groupSize = 0;
+    /// As in PackedBlocks.
+    mlir::Value numbers, scales, sharedScales, zeros, offsets, sharedOffsets;
+    int64_t bits = 0, groupSize = 0, zero = 0;
+
+    /// f32 [rows, groups]; offsets: null if there are none.
+    mlir::Value scalesOfGroups(graph::Builder &builder) const;
+    mlir::Value offsetsOfGroups(graph::Builder &builder) const;
+    /// The same of some rows.
+    Packed rows(graph::Builder &builder, mlir::Value indices) const;
   };
   bool isPacked(const StoredTensor &tensor) const;
   const Packed &packed(const StoredTensor &tensor);

@@ -11,6 +11,7 @@ namespace {
 /// A matrix [rows, columns] in blocks along the columns.
 struct PackedMatrix {
   int64_t rows, columns, bits, blockSize;
+  int64_t zero; ///< of blocks without zero points
   int64_t blocks() const { return llvm::divideCeil(columns, blockSize); }
   int64_t blockBytes() const { return blockSize * bits / 8; }
   int64_t zeroBytes() const { return llvm::divideCeil(blocks() * bits, 8); }
@@ -41,7 +42,8 @@ static bool checkBytes(Builder &b, Value x, const Twine &what) {
 }
 
 static std::optional<PackedMatrix> packedMatrix(Builder &b, const Attributes &a) {
-  PackedMatrix m{a.getInt("N"), a.getInt("K"), a.getInt("bits", 4), a.getInt("block_size")};
+  const int64_t bits = a.getInt("bits", 4), middle = bits > 0 && bits <= 8 ? int64_t(1) << (bits - 1) : 0;
+  PackedMatrix m{a.getInt("N"), a.getInt("K"), bits, a.getInt("block_size"), a.getInt("zero", middle)};
   bool hasBits = m.bits == 2 || m.bits == 4 || m.bits == 8;
   if (hasBits && m.rows > 0 && m.columns > 0 && m.blockSize >= 16 && llvm::isPowerOf2_64(m.blockSize))
     return m;
@@ -88,7 +90,7 @@ static Value dequantisedBlocks(Builder &b, const PackedMatrix &m, Values in, Val
       return Scalar(builder, loc, convert(builder, loc, v[i], elementTypeOf(operands[i]), b.f32()));
     };
     Scalar number = real(0);
-    Scalar centred = operands.size() > 2 ? number - real(2) : number - double(1 << (m.bits - 1));
+    Scalar centred = operands.size() > 2 ? number - real(2) : m.zero != 0 ? number - double(m.zero) : number;
     return (centred * real(1)).to(scalarType(type)).value;
   });
   return b.transpose(result, {1, 0});
@@ -120,9 +122,10 @@ static Value blockOfColumns(Builder &b, const PackedMatrix &m, Value given) {
 
 namespace composites {
 /// in: numbers packed in bytes [N, blocks, bytes], scales [N, blocks], zero points (packed in bytes per row, or floats
-/// [N, blocks]; by default the middle of the range), the block of each column [K] (by default k / block_size).
-/// Attributes: N, K, bits, block_size. result[n, k] = (number - zero) scale of k's block. Errors: a block that does not
-/// exist, at compile time or at the start of the run. Source: MatMulNBits of ONNX Runtime.
+/// [N, blocks]; by default the attribute `zero`), the block of each column [K] (by default k / block_size).
+/// Attributes: N, K, bits, block_size, zero (by default the middle of the range). result[n, k] = (number - zero) scale
+/// of k's block. Errors: a block that does not exist, at compile time or at the start of the run. Source: MatMulNBits
+/// of ONNX Runtime.
 Results dequantize_packed(Builder &b, Values in, const Attributes &a) {
   std::optional<PackedMatrix> m = packedMatrix(b, a);
   if (!m)

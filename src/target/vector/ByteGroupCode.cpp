@@ -18,7 +18,7 @@ bool ByteGroupCode::takes(const Intrinsic &intrinsic) {
   if (!GroupCall::takes(intrinsic))
     return false;
   const GroupLayout &groups = *intrinsic.groups;
-  bool fitsByte = groups.number.getIntOrFloatBitWidth() < 8 || !groups.zero;
+  bool fitsByte = groups.number.getIntOrFloatBitWidth() < 8 ? !(groups.isUnsigned && groups.zero) : !groups.zero;
   return groups.hasBytes() && groups.isByBytes() && groups.word.isInteger(32) && groups.real.isF32() && fitsByte &&
          (!groups.zero || groups.zero.isInteger(8));
 }
@@ -46,7 +46,7 @@ Value ByteGroupCode::sumIndex(Value row, int64_t vector) {
 ByteGroupCode::Values ByteGroupCode::zerosOf(Value group) {
   int64_t half = int64_t(1) << (bits() - 1);
   if (!groups.zero)
-    return Values(vectors, bits() == 8 ? Value() : splat(bytes, half));
+    return Values(vectors, bits() == 8 || groups.isUnsigned ? Value() : splat(bytes, half));
   Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
   Values result;
   for (int64_t vector = 0; vector < vectors; ++vector) {
@@ -65,7 +65,10 @@ Value ByteGroupCode::numbersOf(Value words, int64_t plane, Value zeros) {
   if (plane > 0)
     words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
   int64_t mask = ((int64_t(1) << bits()) - 1) * 0x01010101, highest = (int64_t(1) << (bits() - 1)) * 0x01010101;
-  words = builder.create<arith::XOrIOp>(builder.create<arith::AndIOp>(words, splat(sum, mask)), splat(sum, highest));
+  words = builder.create<arith::AndIOp>(words, splat(sum, mask));
+  if (!zeros)
+    return builder.create<vector::BitCastOp>(bytes, words);
+  words = builder.create<arith::XOrIOp>(words, splat(sum, highest));
   return builder.create<arith::SubIOp>(builder.create<vector::BitCastOp>(bytes, words), zeros);
 }
 
@@ -77,9 +80,22 @@ Value ByteGroupCode::rowScale(Value group, Value row) {
   return builder.create<vector::BroadcastOp>(real, builder.create<memref::LoadOp>(scales.buffer, index));
 }
 
-Value ByteGroupCode::columnScales(Value position, int64_t vector) {
-  Value stored = load(arguments.scales, position, vector, groups.scale);
-  return groups.scale == groups.real ? stored : builder.create<arith::ExtFOp>(real, stored);
+Value ByteGroupCode::columnScales(Value group, int64_t vector, Value first) {
+  auto scales = [&](const Operand &operand, Value group, Type type) -> Value {
+    Value position = offset(operand.base, group, operand.outerStride);
+    if (first)
+      position = add(position, first);
+    Value stored = load(operand, position, vector, type);
+    if (type == groups.real)
+      return stored;
+    return isa<FloatType>(type) ? builder.create<arith::ExtFOp>(real, stored).getResult()
+                                : builder.create<arith::SIToFPOp>(real, stored).getResult();
+  };
+  Value own = scales(arguments.scales, group, groups.scale);
+  if (!groups.sharedScale)
+    return own;
+  Value shared = builder.create<arith::DivUIOp>(group, arguments.sharing);
+  return builder.create<arith::MulFOp>(own, scales(arguments.sharedScales, shared, groups.sharedScale));
 }
 
 Value ByteGroupCode::scaled(Value sums, Value rowScale, Value scale, Value total) {

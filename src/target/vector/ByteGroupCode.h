@@ -37,14 +37,15 @@ protected:
   /// Sets of four numbers in a word.
   int64_t planes() const { return groups.perWord / bytesOfWord; }
 
-  /// What numbersOf() subtracts from each byte: half of the numbers' range, and the zero point of its column.
+  /// What numbersOf() subtracts from each byte: half of the range of signed numbers, and the zero point of its column;
+  /// null: nothing.
   Values zerosOf(mlir::Value group);
   /// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as signed bytes, less their zero points.
   mlir::Value numbersOf(mlir::Value words, int64_t plane, mlir::Value zeros);
   /// The scale of a row in a group, in all lanes; null: none.
   mlir::Value rowScale(mlir::Value group, mlir::Value row);
-  /// The scales of a vector's columns, from those of the group at a position.
-  mlir::Value columnScales(mlir::Value position, int64_t vector);
+  /// The scales of a vector's columns in a group; `first`: the first column's offset, or null.
+  mlir::Value columnScales(mlir::Value group, int64_t vector, mlir::Value first = {});
   /// Adds the sums of a group, times the scale of their row, if there is one, and that of each column, to the total.
   mlir::Value scaled(mlir::Value sums, mlir::Value rowScale, mlir::Value scale, mlir::Value total);
   /// The elements of words that memory delivers within its latency.

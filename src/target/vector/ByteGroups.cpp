@@ -163,9 +163,8 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitGroup(Value group, ValueRange tot
   Values sums = emitDepth(group), rowScales;
   for (int64_t row = 0; row < block.rows; ++row)
     rowScales.push_back(rowScale(group, constant(row)));
-  Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
-    Value scale = columnScales(position, vector);
+    Value scale = columnScales(group, vector);
     for (int64_t row = 0; row < block.rows; ++row) {
       int64_t i = row * block.vectors + vector;
       Value index = block.holdsTotals ? Value() : sumIndex(constant(row), vector);

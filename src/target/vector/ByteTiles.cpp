@@ -224,8 +224,7 @@ void ByteTileEmitter::emitStore(int64_t turn) {
 }
 
 Value ByteTileEmitter::scalesOf(Value group, Value vector) {
-  Value position = offset(arguments.scales.base, group, arguments.scales.outerStride);
-  return columnScales(offset(position, vector, constant(lanes)), 0);
+  return columnScales(group, 0, multiply(vector, constant(lanes)));
 }
 
 /// Adds row i of the sums of a turn to its total.

@@ -15,22 +15,32 @@ using namespace perpend::tile;
 bool GroupCall::takes(const Intrinsic &intrinsic) {
   if (!intrinsic.groups)
     return false;
-  int64_t perWord = intrinsic.groups->perWord;
-  return shapesOf(intrinsic) == "outer rows depth " + (perWord > 1 ? std::to_string(perWord) + " " : "") +
-                                    "; outer depth cols ; " + "outer cols ; " +
-                                    (intrinsic.groups->zero ? "outer cols ; " : "") +
-                                    (intrinsic.groups->rowScale ? "outer rows ; " : "") + "rows cols ; ";
+  const GroupLayout &groups = *intrinsic.groups;
+  const std::string group = groups.sharedScale ? "shared outer " : "outer ";
+  return shapesOf(intrinsic) ==
+         group + "rows depth " + (groups.perWord > 1 ? std::to_string(groups.perWord) + " " : "") + "; " + group +
+             "depth cols ; " + group + "cols ; " + (groups.sharedScale ? "shared cols ; " : "") +
+             (groups.zero ? group + "cols ; " : "") + (groups.rowScale ? group + "rows ; " : "") + "rows cols ; ";
 }
 
-/// In the order of argumentsOf().
+/// In the order of argumentsOf(). Groups that share scales follow one another as all groups do, so that these are
+/// counted in one.
 SmallVector<Value> GroupCall::operands(ValueRange buffers) {
+  constexpr size_t sharedScales = 3;
   SmallVector<Value> values;
   for (auto [number, buffer] : llvm::enumerate(buffers)) {
-    values.append({buffer, op.getBases()[number], stride(number, 0)});
+    bool isOfGroups = number + 1 < buffers.size() && !(hasSharedScales() && number == sharedScales);
+    unsigned first = hasSharedScales() && isOfGroups ? 1 : 0;
+    values.append({buffer, op.getBases()[number], stride(number, first)});
     if (number == 0 || (hasRowScales() && number + 2 == buffers.size()))
-      values.push_back(stride(number, 1));
+      values.push_back(stride(number, first + 1));
   }
-  values.append({extent("depth"), extent("outer")});
+  Value groups = extent("outer");
+  if (hasSharedScales())
+    groups = builder.createOrFold<arith::MulIOp>(op.getLoc(), groups, extent("shared"));
+  values.append({extent("depth"), groups});
+  if (hasSharedScales())
+    values.push_back(extent("outer"));
   return values;
 }
 
@@ -47,6 +57,8 @@ GroupArguments GroupCall::argumentsOf(ValueRange values) {
   arguments.rows.stride = take();
   read(arguments.words, true);
   read(arguments.scales, true);
+  if (hasSharedScales())
+    read(arguments.sharedScales, true);
   if (hasZeros())
     read(arguments.zeros, true);
   if (hasRowScales()) {
@@ -56,6 +68,8 @@ GroupArguments GroupCall::argumentsOf(ValueRange values) {
   read(arguments.sums, false);
   arguments.depth = take();
   arguments.outer = take();
+  if (hasSharedScales())
+    arguments.sharing = take();
   if (at < values.size())
     arguments.count = take();
   return arguments;
@@ -73,7 +87,7 @@ LogicalResult GroupCall::lower(StringRef prefix, EmitBlock emit) {
 
 std::optional<int64_t> GroupCall::depth() { return getConstantIntValue(extent("depth")); }
 
-std::optional<int64_t> GroupCall::groupStride() { return getConstantIntValue(stride(0, 0)); }
+std::optional<int64_t> GroupCall::groupStride() { return getConstantIntValue(stride(0, hasSharedScales() ? 1 : 0)); }
 
 Value GroupCall::unknownRows() { return getConstantIntValue(rows()) ? Value() : rows(); }
 

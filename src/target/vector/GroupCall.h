@@ -17,8 +17,9 @@ struct GroupArguments {
   struct Operand {
     mlir::Value buffer, base, stride, outerStride;
   };
-  Operand rows, words, scales, zeros, rowScales, sums;
-  mlir::Value depth, outer;
+  Operand rows, words, scales, sharedScales, zeros, rowScales, sums;
+  /// Words of a group; groups; and groups that share a scale, if there are shared ones.
+  mlir::Value depth, outer, sharing;
   mlir::Value count; ///< of rows; null: the code has a constant number
 };
 
@@ -50,6 +51,7 @@ public:
 
 private:
   bool hasZeros() { return bool(intrinsic.groups->zero); }
+  bool hasSharedScales() { return bool(intrinsic.groups->sharedScale); }
   bool hasRowScales() { return bool(intrinsic.groups->rowScale); }
   llvm::SmallVector<mlir::Value> operands(mlir::ValueRange buffers);
   GroupArguments argumentsOf(mlir::ValueRange values);

@@ -18,12 +18,15 @@ public:
   std::optional<GroupLayout> run() { return readSum() ? std::optional(layout) : std::nullopt; }
 
 private:
-  enum Buffer : unsigned { Rows, Words, Scales, Zeros };
+  enum Buffer : unsigned { Rows, Words, Scales };
+  /// Those after the scales: the shared ones, zero points.
+  unsigned zeros() const { return layout.sharedScale ? Scales + 2 : Scales + 1; }
 
   bool readSum();
   bool readRow(Value value);
   bool readPositions(Value shift);
   bool readFactor(Value value);
+  bool readScale(Value value);
   bool readNumber(Value value);
   bool isLoadOf(Value value, unsigned buffer) {
     auto load = as<LoadOp>(value);
@@ -42,7 +45,7 @@ bool GroupReader::readSum() {
   auto store = *block.body()->getOps<StoreOp>().begin();
   auto sum = as<arith::AddFOp>(store.getValue());
   auto product = sum ? as<arith::MulFOp>(sum.getRhs()) : arith::MulFOp();
-  if (!product || !block.init() || buffers < 4 || buffers > 6 || !isLoadOf(sum.getLhs(), buffers - 1))
+  if (!product || !block.init() || buffers < 4 || buffers > 7 || !isLoadOf(sum.getLhs(), buffers - 1))
     return false;
   layout.real = product.getType();
   layout.row = product.getLhs();
@@ -67,19 +70,35 @@ bool GroupReader::readRow(Value value) {
   return isLoadOf(value, Rows) && (!widened || layout.left.isUnsignedInteger(8)) && (widened || !layout.rowScale);
 }
 
+/// Accepts a scale, or a signed integer times a shared one.
+bool GroupReader::readScale(Value value) {
+  auto withoutExtension = [&](Value value) {
+    auto widened = as<arith::ExtFOp>(value);
+    return widened ? widened.getIn() : value;
+  };
+  if (auto product = as<arith::MulFOp>(value)) {
+    Value shared = withoutExtension(product.getRhs());
+    auto small = as<arith::SIToFPOp>(product.getLhs());
+    if (!small || !isLoadOf(shared, Scales + 1))
+      return false;
+    layout.sharedScale = shared.getType();
+    value = small.getIn();
+  }
+  value = withoutExtension(value);
+  layout.scale = value ? value.getType() : Type();
+  return isLoadOf(value, Scales);
+}
+
 bool GroupReader::readFactor(Value value) {
   auto scaled = as<arith::MulFOp>(value);
-  auto widenedScale = scaled ? as<arith::ExtFOp>(scaled.getRhs()) : arith::ExtFOp();
-  Value scale = widenedScale ? widenedScale.getIn() : scaled ? scaled.getRhs() : Value();
-  if (!isLoadOf(scale, Scales))
+  if (!scaled || !readScale(scaled.getRhs()))
     return false;
-  layout.scale = scale.getType();
   auto centred = as<arith::SubFOp>(scaled.getLhs());
   if (!centred)
     return readNumber(scaled.getLhs());
   auto widened = as<arith::SIToFPOp>(centred.getRhs());
   Value zero = widened ? widened.getIn() : centred.getRhs();
-  if (intrinsic.strides.size() != Zeros + 2 + (layout.rowScale ? 1 : 0) || !isLoadOf(zero, Zeros))
+  if (intrinsic.strides.size() != zeros() + 2 + (layout.rowScale ? 1 : 0) || !isLoadOf(zero, zeros()))
     return false;
   layout.zero = zero.getType();
   return readNumber(centred.getLhs());
@@ -122,14 +141,15 @@ bool GroupReader::readPositions(Value shift) {
 
 /// Accepts a bit field of a word, at a multiple of its width, or the whole word.
 bool GroupReader::readNumber(Value value) {
-  auto number = as<arith::SIToFPOp>(value);
-  if (!number)
+  layout.isUnsigned = bool(as<arith::UIToFPOp>(value));
+  if (!layout.isUnsigned && !as<arith::SIToFPOp>(value))
     return false;
-  layout.number = layout.word = number.getIn().getType();
+  Value number = value.getDefiningOp()->getOperand(0);
+  layout.number = layout.word = number.getType();
   layout.positions.clear();
-  if (isLoadOf(number.getIn(), Words))
-    return layout.positions.push_back(0), true;
-  auto part = as<arith::TruncIOp>(number.getIn());
+  if (isLoadOf(number, Words))
+    return layout.positions.push_back(0), !layout.isUnsigned;
+  auto part = as<arith::TruncIOp>(number);
   auto shifted = part ? as<arith::ShRUIOp>(part.getIn()) : arith::ShRUIOp();
   if (!shifted || !isLoadOf(shifted.getLhs(), Words))
     return false;

@@ -5,9 +5,12 @@
 //
 //   sum over o, k, e of a[o, i, k, e] * ((number e of b[o, k, j]) - z[o, j]) * s[o, j]
 //
-// Elements of a are floats, or bytes that mean the byte minus 128, possibly times a scale r[o, i].
+// Elements of a are floats, or bytes that mean the byte minus 128, possibly times a scale r[o, i]. Scales of two levels
+// are a small integer for each group, times a float that consecutive groups share: the groups of one p.
 //
-// The buffers, in this order: a, b, s, z and r (if there are such), and the sums [rows, cols].
+//   sum over p, o, k, e of a[p, o, i, k, e] * (number e of b[p, o, k, j]) * (s[p, o, j] * d[p, j])
+//
+// The buffers, in this order: a, b, s, d, z and r (if there are such), and the sums [rows, cols].
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,8 +24,9 @@ namespace perpend::tile {
 struct Intrinsic;
 
 struct GroupLayout {
-  /// The signed number, and the word that holds one or several.
+  /// The number, and the word that holds one or several.
   mlir::Type number, word;
+  bool isUnsigned = false; ///< the numbers, of less than 8 bits
   int64_t perWord = 1;
   /// For each number of a word, the position of its lowest bit.
   llvm::SmallVector<int64_t> positions;
@@ -30,8 +34,8 @@ struct GroupLayout {
   mlir::Type left;
   /// Element types of a and the sums; of zero points, or null; and of the rows' scales, or null.
   mlir::Type real, zero, rowScale;
-  /// Element type of s as it is stored, at most as wide.
-  mlir::Type scale;
+  /// Element types of s as it is stored, at most as wide, and of d, or null.
+  mlir::Type scale, sharedScale;
   /// The factors of the product in the description, which is computed from its iterators and the loads of a and r, and
   /// of b, s and z.
   mlir::Value row, factor;

@@ -42,7 +42,10 @@ private:
   bool isGroupOf(Value index);
   bool sortGroups();
   bool readElement(Value element);
+  bool readProduct(Value element);
+  bool readScale(Value value, std::optional<Source> &own, std::optional<Source> &shared);
   bool readZero(Value value);
+  int64_t groupsThatShare();
   bool findGroups();
   bool isConstantIn(const std::optional<Source> &source, int64_t size);
 
@@ -203,15 +206,39 @@ bool WeightsReader::readZero(Value value) {
   return weights.zeros.has_value();
 }
 
-/// Matches (number - zero) * scale.
+/// Matches an element of a constant of floats, or an integer times one.
+bool WeightsReader::readScale(Value value, std::optional<Source> &own, std::optional<Source> &shared) {
+  shared.reset();
+  own = sourceOf(value, /*isInteger=*/false);
+  auto product = value.getDefiningOp<arith::MulFOp>();
+  if (own || !product)
+    return own.has_value();
+  for (unsigned i : {0, 1}) {
+    own = sourceOf(product->getOperand(i), /*isInteger=*/true);
+    shared = sourceOf(product->getOperand(1 - i), /*isInteger=*/false);
+    if (own && shared)
+      return true;
+  }
+  return false;
+}
+
+/// Matches a product, or one less an offset.
 bool WeightsReader::readElement(Value element) {
+  auto difference = withoutRounding(element).getDefiningOp<arith::SubFOp>();
+  if (!difference)
+    return readProduct(element);
+  return readScale(difference.getRhs(), weights.offsets, weights.sharedOffsets) && readProduct(difference.getLhs());
+}
+
+/// Matches (number - zero) * scale.
+bool WeightsReader::readProduct(Value element) {
   auto product = withoutRounding(element).getDefiningOp<arith::MulFOp>();
   if (!product || !product.getType().isF32())
     return false;
   for (unsigned i : {0, 1}) {
-    std::optional<double> scale = constantOf(product->getOperand(1 - i));
-    weights.scales = sourceOf(product->getOperand(1 - i), /*isInteger=*/false);
-    if (!scale && !weights.scales)
+    Value factor = product->getOperand(1 - i);
+    std::optional<double> scale = constantOf(factor);
+    if (!scale && !readScale(factor, weights.scales, weights.sharedScales))
       continue;
     weights.scale = scale.value_or(1);
     Value centred = withoutRounding(product->getOperand(i));
@@ -221,8 +248,10 @@ bool WeightsReader::readElement(Value element) {
       centred = difference.getLhs();
     }
     std::optional<Source> numbers = sourceOf(centred, /*isInteger=*/true);
-    weights.numbers = numbers.value_or(Source());
-    return numbers.has_value();
+    if (!numbers)
+      continue;
+    weights.numbers = *numbers;
+    return true;
   }
   return false;
 }
@@ -238,6 +267,15 @@ bool WeightsReader::isConstantIn(const std::optional<Source> &source, int64_t si
   });
 }
 
+/// The greatest number of consecutive groups that share a scale and divide all groups.
+int64_t WeightsReader::groupsThatShare() {
+  int64_t groups = weights.depth / weights.groupSize;
+  for (int64_t sharing = weights.sharedScales ? groups : 1; sharing > 1; --sharing)
+    if (groups % sharing == 0 && isConstantIn(weights.sharedScales, sharing * weights.groupSize))
+      return sharing;
+  return 1;
+}
+
 /// Finds the longest groups: the whole depth, a divisor of it, or a power of two.
 bool WeightsReader::findGroups() {
   constexpr int64_t leastGroup = 8;
@@ -245,12 +283,15 @@ bool WeightsReader::findGroups() {
     return source && llvm::any_of(source->index, [&](const SymbolicInt &index) { return index.uses(name); });
   };
   if (groupOfDepth)
-    return !uses(weights.scales, "k") && !uses(weights.zeros, "k") && !uses(weights.numbers, "g") && sortGroups() &&
-           weights.groupSize >= leastGroup;
+    return !weights.sharedScales && !weights.offsets && !uses(weights.scales, "k") && !uses(weights.zeros, "k") &&
+           !uses(weights.numbers, "g") && sortGroups() && weights.groupSize >= leastGroup;
   for (int64_t size = weights.depth; size >= leastGroup; --size) {
     bool isCandidate = weights.depth % size == 0 || llvm::isPowerOf2_64(size);
-    if (isCandidate && isConstantIn(weights.scales, size) && isConstantIn(weights.zeros, size)) {
+    if (isCandidate && isConstantIn(weights.scales, size) && isConstantIn(weights.zeros, size) &&
+        isConstantIn(weights.sharedScales, size) && isConstantIn(weights.offsets, size) &&
+        isConstantIn(weights.sharedOffsets, size)) {
       weights.groupSize = size;
+      weights.sharing = groupsThatShare();
       return true;
     }
   }
@@ -274,20 +315,30 @@ std::optional<GroupedWeights> WeightsReader::run() {
 
 std::optional<GroupedWeights> GroupedWeights::of(Value matrix) { return WeightsReader(matrix).run(); }
 
-int64_t GroupedWeights::zeroShift() const {
-  return numbers.isUnsigned ? int64_t(1) << (graph::bitWidth(elementTypeOf(numbers.constant)) - 1) : 0;
+int64_t GroupedWeights::zeroShift(bool storesUnsigned) const {
+  return numbers.isUnsigned && !storesUnsigned ? int64_t(1) << (graph::bitWidth(elementTypeOf(numbers.constant)) - 1)
+                                               : 0;
 }
 
-/// Zero points have the numbers' type or are floats.
+/// Zero points have the numbers' type or are floats. Scales of two levels may be multiplied in advance.
 bool GroupedWeights::fits(const GroupLayout &layout) const {
   unsigned bits = graph::bitWidth(elementTypeOf(numbers.constant));
-  double centred = zero - double(zeroShift()), most = std::exp2(bits - 1);
+  double centred = zero - double(zeroShift(layout.isUnsigned)), most = std::exp2(bits - 1);
+  if (offsets || (layout.isUnsigned && !numbers.isUnsigned))
+    return false;
+  if (layout.sharedScale &&
+      (!sharedScales || sharing == 1 || !hasWholeGroups() || elementTypeOf(scales->constant) != layout.scale ||
+       elementTypeOf(sharedScales->constant) != layout.sharedScale))
+    return false;
   bool hasFloats = zeros && isa<FloatType>(elementTypeOf(zeros->constant));
   bool isOfNumbers = zeros ? elementTypeOf(zeros->constant) == elementTypeOf(numbers.constant)
                            : centred == std::nearbyint(centred) && centred >= -most && centred < most;
-  bool keepsScales = layout.scale == layout.real || (scales && elementTypeOf(scales->constant) == layout.scale);
-  return layout.real.isF32() && keepsScales && bits == layout.number.getIntOrFloatBitWidth() && hasZeros() == bool(layout.zero) &&
-         (!hasZeros() || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
+  bool keepsScales = layout.sharedScale || layout.scale == layout.real ||
+                     (scales && !sharedScales && elementTypeOf(scales->constant) == layout.scale);
+  bool hasZeros = this->hasZeros(layout.isUnsigned);
+  return layout.real.isF32() && keepsScales && bits == layout.number.getIntOrFloatBitWidth() &&
+         hasZeros == bool(layout.zero) &&
+         (!hasZeros || (hasFloats ? layout.zero.isF32() : isOfNumbers && layout.zero.isInteger(8))) &&
          (groupSize % layout.perWord == 0 || groupSize == depth);
 }
 
@@ -296,7 +347,8 @@ bool GroupedWeights::fits(const GroupLayout &layout) const {
 //===----------------------------------------------------------------------===//
 
 namespace perpend::tile {
-/// Builds tensors with the dimensions panel, group, word, column, number.
+/// Builds tensors with the dimensions panel, group, word, column, number. Scales of two levels divide the groups into
+/// two dimensions, of those that share one and those in between.
 class GroupPacker {
 public:
   GroupPacker(graph::Builder &builder, const GroupedWeights &weights, const Intrinsic &intrinsic, int64_t cols)
@@ -310,6 +362,7 @@ public:
   Value packZeros(Type type);
 
 private:
+  friend struct GroupedWeights;
   using Source = GroupedWeights::Source;
   /// Code that computes one element of a packed constant.
   struct Code {
@@ -338,9 +391,14 @@ private:
     return code.position(group, weights.groupSize, inGroup, isCut ? weights.depth : 0);
   }
   Value packWords();
-  using Conversion = llvm::function_ref<Value(OpBuilder &, Location, Value)>;
-  Value ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert);
-  Value decoded(Value packed, Value scales, Value zeros);
+  /// Of the elements that sources have.
+  using Conversion = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
+  Value ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert);
+  Value packSharedScales();
+  /// Divides the dimension of groups.
+  Value shared(Value packed, int64_t dim);
+  bool sharesScales() const { return bool(layout.sharedScale); }
+  Value decoded(ValueRange packed);
   Value floatsOf(Value bytes, Value scales);
   Value clone(Code code, Value factor, ValueRange index, ValueRange tensors);
   Value cloneRow(Code code, Value factor, ValueRange index, ValueRange tensors);
@@ -361,7 +419,8 @@ Value GroupPacker::Code::load(Value tensor, const Source &source, Value k, Value
   return graph::load(builder, loc, tensor, index);
 }
 
-/// Packs numbers as signed: unsigned ones minus half of their range, which flips the highest bit.
+/// Packs numbers as the layout has them. Signed ones are unsigned ones minus half of their range, which flips the
+/// highest bit.
 Value GroupPacker::packWords() {
   Type word = layout.word;
   unsigned bits = layout.number.getIntOrFloatBitWidth();
@@ -377,7 +436,7 @@ Value GroupPacker::packWords() {
           Value inGroup = code.position(index[2], layout.perWord, code.constant(e), 0);
           Value k = place(code, inGroup, index[1]);
           Value number = code.load(tensors[0], weights.numbers, tensors.size() > 1 ? code.at(tensors[1], k) : k, n);
-          if (weights.numbers.isUnsigned) {
+          if (weights.numbers.isUnsigned && !layout.isUnsigned) {
             Value highest =
                 b.create<arith::ConstantOp>(loc, b.getIntegerAttr(number.getType(), llvm::APInt::getSignMask(bits)));
             number = b.create<arith::XOrIOp>(loc, number, highest);
@@ -394,34 +453,75 @@ Value GroupPacker::packWords() {
       });
 }
 
-/// One element per group and column: from a constant, or `otherwise`.
-Value GroupPacker::ofGroups(const std::optional<Source> &source, double otherwise, Type type, Conversion convert) {
+/// One element per group and column: from elements of constants, or `otherwise`.
+Value GroupPacker::ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert) {
   Shape shape{SymbolicInt(panels), SymbolicInt(groups), SymbolicInt(cols)};
-  if (!source)
+  if (sources.empty())
     return builder.splat(shape, otherwise, type);
-  SmallVector<Value> inputs{source->constant};
+  SmallVector<Value> inputs = llvm::map_to_vector(sources, [](const Source &source) { return source.constant; });
   if (!weights.groups.empty())
     inputs.push_back(builder.integers(weights.groups));
   return builder.generate(inputs, shape, type, [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
     Code code{b, loc};
-    Value g = tensors.size() > 1 ? code.at(tensors[1], index[1]) : Value();
+    Value g = tensors.size() > sources.size() ? code.at(tensors.back(), index[1]) : Value();
     Value k = place(code, code.constant(0), index[1]);
-    return convert(b, loc, code.load(tensors[0], *source, k, column(code, index), g));
+    SmallVector<Value> elements;
+    for (auto [source, tensor] : llvm::zip(sources, tensors))
+      elements.push_back(code.load(tensor, source, k, column(code, index), g));
+    return convert(b, loc, elements);
   });
+}
+
+static SmallVector<GroupedWeights::Source> factorsOf(const std::optional<GroupedWeights::Source> &own,
+                                                     const std::optional<GroupedWeights::Source> &shared) {
+  SmallVector<GroupedWeights::Source> sources;
+  for (const auto &source : {own, shared})
+    if (source)
+      sources.push_back(*source);
+  return sources;
+}
+
+static Value productOf(OpBuilder &b, Location loc, ArrayRef<GroupedWeights::Source> sources, ValueRange elements,
+                       Type type) {
+  Value product;
+  for (auto [source, element] : llvm::zip(sources, elements)) {
+    Value factor = graph::convert(b, loc, element, elementTypeOf(source.constant), type);
+    product = product ? b.create<arith::MulFOp>(loc, product, factor) : factor;
+  }
+  return product;
 }
 
 Value GroupPacker::packScales() {
-  return ofGroups(weights.scales, weights.scale, layout.scale, [&](OpBuilder &b, Location loc, Value scale) {
-    return graph::convert(b, loc, scale, scale.getType(), layout.scale);
+  SmallVector<Source> sources = factorsOf(weights.scales, sharesScales() ? std::nullopt : weights.sharedScales);
+  return ofGroups(sources, weights.scale, layout.scale, [&](OpBuilder &b, Location loc, ValueRange elements) {
+    return productOf(b, loc, sources, elements, layout.scale);
   });
 }
 
+/// Every `sharing`-th element, as groups read them.
+Value GroupPacker::packSharedScales() {
+  Value ofAll = ofGroups(*weights.sharedScales, 0, layout.sharedScale,
+                         [](OpBuilder &, Location, ValueRange elements) { return elements.front(); });
+  Shape shape = shapeOf(ofAll);
+  shape[1] = SymbolicInt(groups / weights.sharing);
+  return builder.slice(ofAll, {SymbolicInt(0), SymbolicInt(0), SymbolicInt(0)}, shape, {1, weights.sharing, 1});
+}
+
 Value GroupPacker::packZeros(Type type) {
-  double shift = static_cast<double>(weights.zeroShift());
-  return ofGroups(weights.zeros, weights.zero - shift, type, [&](OpBuilder &b, Location loc, Value zero) {
-    graph::Scalar wide(b, loc, graph::convert(b, loc, zero, elementTypeOf(weights.zeros->constant), type));
-    return (wide - shift).value;
+  double shift = static_cast<double>(weights.zeroShift(layout.isUnsigned));
+  SmallVector<Source> sources = factorsOf(weights.zeros, std::nullopt);
+  return ofGroups(sources, weights.zero - shift, type, [&](OpBuilder &b, Location loc, ValueRange elements) {
+    return (graph::Scalar(b, loc, productOf(b, loc, sources, elements, type)) - shift).value;
   });
+}
+
+Value GroupPacker::shared(Value packed, int64_t dim) {
+  if (!sharesScales())
+    return packed;
+  Shape shape = shapeOf(packed);
+  shape[dim] = SymbolicInt(groups / weights.sharing);
+  shape.insert(shape.begin() + dim + 1, SymbolicInt(weights.sharing));
+  return builder.reshape(packed, shape);
 }
 
 /// Clones the description's code for the element at an index.
@@ -430,11 +530,13 @@ Value GroupPacker::clone(Code code, Value factor, ValueRange index, ValueRange t
     return index.back();
   Operation *op = factor.getDefiningOp();
   if (auto load = dyn_cast<LoadOp>(op)) {
+    constexpr unsigned words = 1, sharedScales = 3;
     unsigned buffer = cast<BlockArgument>(load.getBuffer()).getArgNumber();
-    SmallVector<Value> at{index[0], index[1]};
-    if (buffer == 1)
-      at.push_back(index[2]);
-    at.push_back(index[3]);
+    const size_t ofGroups = sharesScales() ? 2 : 1, column = ofGroups + 2;
+    SmallVector<Value> at(index.take_front(sharesScales() && buffer == sharedScales ? ofGroups : ofGroups + 1));
+    if (buffer == words)
+      at.push_back(index[column - 1]);
+    at.push_back(index[column]);
     return graph::load(code.builder, code.loc, tensors[buffer - 1], at);
   }
   IRMapping mapping;
@@ -448,7 +550,8 @@ Value GroupPacker::cloneRow(Code code, Value factor, ValueRange index, ValueRang
   Operation *op = factor.getDefiningOp();
   if (auto load = dyn_cast<LoadOp>(op)) {
     bool isByte = cast<BlockArgument>(load.getBuffer()).getArgNumber() == 0;
-    return graph::load(code.builder, code.loc, tensors[isByte ? 0 : 1], isByte ? index : index.take_front(2));
+    return graph::load(code.builder, code.loc, tensors[isByte ? 0 : 1],
+                       isByte ? index : index.take_front(sharesScales() ? 3 : 2));
   }
   IRMapping mapping;
   for (Value operand : op->getOperands())
@@ -456,14 +559,12 @@ Value GroupPacker::cloneRow(Code code, Value factor, ValueRange index, ValueRang
   return code.builder.clone(*op, mapping)->getResult(0);
 }
 
-Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
-  Shape shape = shapeOf(packed);
+/// packed: the words, and what else the description reads.
+Value GroupPacker::decoded(ValueRange packed) {
+  Shape shape = shapeOf(packed.front());
   if (layout.perWord > 1)
     shape.emplace_back(layout.perWord);
-  SmallVector<Value> inputs{packed, scales};
-  if (zeros)
-    inputs.push_back(zeros);
-  Value result = builder.generate(inputs, shape, layout.real,
+  Value result = builder.generate(SmallVector<Value>(packed), shape, layout.real,
                                   [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
                                     return clone(Code{b, loc}, layout.factor, index, tensors);
                                   });
@@ -471,7 +572,7 @@ Value GroupPacker::decoded(Value packed, Value scales, Value zeros) {
   return result;
 }
 
-/// The numbers that bytes stand for, by a copy of the description's code. scales: [m, groups], or null.
+/// The numbers that bytes stand for, by a copy of the description's code. scales: of the bytes' groups, or null.
 Value GroupPacker::floatsOf(Value bytes, Value scales) {
   SmallVector<Value> inputs{bytes};
   if (scales)
@@ -496,16 +597,22 @@ Value GroupPacker::multiply(ScaledBytes operand) {
   if (layout.hasBytes())
     rows = unsignedBytes(builder, rows);
   Shape left{count, SymbolicInt(groups), SymbolicInt(words)};
-  SmallVector<int64_t> leftDims{1, 2}, rightDims{1, 2};
+  const int64_t word = sharesScales() ? 3 : 2;
+  SmallVector<int64_t> leftDims = llvm::to_vector(llvm::seq<int64_t>(1, word + 1)), rightDims = leftDims;
   if (layout.perWord > 1) {
     left.emplace_back(layout.perWord);
-    leftDims.push_back(3);
-    rightDims.push_back(4);
+    leftDims.push_back(word + 1);
+    rightDims.push_back(word + 2);
   }
-  Value right = decoded(packWords(), packScales(), layout.zero ? packZeros(layout.zero) : Value());
-  rows = builder.reshape(rows, left);
+  SmallVector<Value> packed{shared(packWords(), 1), shared(packScales(), 1)};
+  if (sharesScales())
+    packed.push_back(packSharedScales());
+  if (layout.zero)
+    packed.push_back(shared(packZeros(layout.zero), 1));
+  Value right = decoded(packed);
+  rows = shared(builder.reshape(rows, left), 1);
   if (layout.hasBytes())
-    rows = floatsOf(rows, operand.scales);
+    rows = floatsOf(rows, operand.scales ? shared(operand.scales, 1) : Value());
   Value product = builder.contract(rows, right, {}, {}, leftDims, rightDims, layout.real);
   product = builder.reshape(product, {count, SymbolicInt(panels * cols)});
   if (panels * cols == weights.columns)
@@ -518,6 +625,13 @@ Value GroupedWeights::multiply(graph::Builder &builder, const ScaledBytes &rows,
   return GroupPacker(builder, *this, intrinsic, panelColumns).multiply(rows);
 }
 
+GroupedWeights GroupedWeights::withoutOffsets() const {
+  GroupedWeights others = *this;
+  others.offsets.reset();
+  others.sharedOffsets.reset();
+  return others;
+}
+
 GroupedWeights GroupedWeights::withoutZeros() const {
   GroupedWeights numbersAlone = *this;
   numbersAlone.zeros.reset();
@@ -525,15 +639,47 @@ GroupedWeights GroupedWeights::withoutZeros() const {
   return numbersAlone;
 }
 
+/// The sums of the groups of rows, which are exact if the rows are bytes: [m, groups].
+static Value sumsOfGroups(graph::Builder &builder, const ScaledBytes &rows, int64_t groupSize) {
+  Type real = builder.f32();
+  Value numbers = rows.numbers;
+  if (!rows.scales) {
+    Shape shape = shapeOf(numbers);
+    shape.back() = floorDiv(shape.back(), SymbolicInt(groupSize));
+    shape.emplace_back(groupSize);
+    return builder.reduce(graph::ReductionKind::Sum, builder.reshape(numbers, shape), {2}, /*keepDims=*/false);
+  }
+  Value wide = builder.cast(numbers, builder.operations.getI32Type());
+  Value sums = builder.cast(builder.reduce(graph::ReductionKind::Sum, wide, {2}, /*keepDims=*/false), real);
+  return graph::mul(builder, sums, rows.scales);
+}
+
+/// The offsets are left as a product of two constants, so that they are packed as numbers in groups in turn.
+Value GroupedWeights::multiplyOffsets(graph::Builder &builder, const ScaledBytes &rows) const {
+  if (!offsets)
+    return {};
+  SmallVector<Source> sources = factorsOf(offsets, sharedOffsets);
+  SmallVector<Value> inputs = llvm::map_to_vector(sources, [](const Source &source) { return source.constant; });
+  Type real = builder.f32();
+  Value matrix = builder.generate(inputs, {SymbolicInt(depth / groupSize), SymbolicInt(columns)}, real,
+                                  [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+                                    GroupPacker::Code code{b, loc};
+                                    Value k = code.position(index[0], groupSize, code.constant(0), 0);
+                                    SmallVector<Value> elements;
+                                    for (auto [source, tensor] : llvm::zip(sources, tensors))
+                                      elements.push_back(code.load(tensor, source, k, index[1]));
+                                    return productOf(b, loc, sources, elements, real);
+                                  });
+  return builder.contract(sumsOfGroups(builder, rows, groupSize), matrix, {}, {}, {1}, {0}, real);
+}
+
 Value GroupedWeights::multiplyZeros(graph::Builder &builder, const ScaledBytes &rows,
                                     const Intrinsic &intrinsic) const {
   if (!hasZeros())
     return {};
   Type real = builder.f32();
-  Value wide = builder.cast(rows.numbers, builder.operations.getI32Type());
-  Value sums = builder.cast(builder.reduce(graph::ReductionKind::Sum, wide, {2}, /*keepDims=*/false), real);
   GroupPacker packer(builder, *this, intrinsic, columns);
   Value zeroPoints = graph::mul(builder, packer.packZeros(real), builder.cast(packer.packScales(), real));
   zeroPoints = builder.reshape(zeroPoints, {SymbolicInt(depth / groupSize), SymbolicInt(columns)});
-  return builder.contract(graph::mul(builder, sums, rows.scales), zeroPoints, {}, {}, {1}, {0}, real);
+  return builder.contract(sumsOfGroups(builder, rows, groupSize), zeroPoints, {}, {}, {1}, {0}, real);
 }

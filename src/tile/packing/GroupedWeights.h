@@ -11,6 +11,10 @@
 //
 //   contract(x, (q - z) * s)  =>  contract(x, q * s) - contract(sums of the groups of x, z * s)
 //
+// Offsets t are such a product, too; and a scale may be that of a group times one that several groups share:
+//
+//   contract(x, q * (s * d) - t * e)  =>  contract(x, q * (s * d)) - contract(sums of the groups of x, t * e)
+//
 //===----------------------------------------------------------------------===//
 
 #ifndef PERPEND_TILE_PACKING_GROUPEDWEIGHTS_H
@@ -22,8 +26,8 @@
 
 namespace perpend::tile {
 
-/// A matrix [k, n] of (number - zero) * scale. Each is an element of a constant, at expressions of the symbols k, n and
-/// g, where g is read from a constant vector at k.
+/// A matrix [k, n] of (number - zero) * scale * shared scale - offset * shared offset. Each is an element of a
+/// constant, at expressions of the symbols k, n and g, where g is read from a constant vector at k.
 struct GroupedWeights {
   struct Source {
     mlir::Value constant;
@@ -33,10 +37,14 @@ struct GroupedWeights {
   Source numbers;
   /// A constant, or a single number.
   std::optional<Source> scales, zeros;
+  /// Floats; those that they multiply are integers.
+  std::optional<Source> sharedScales, offsets, sharedOffsets;
   double scale = 1, zero = 0;
   int64_t depth = 0, columns = 0;
   /// Number of consecutive elements along the depth that share a scale and zero point.
   int64_t groupSize = 0;
+  /// Number of consecutive groups that share a scale, if there are shared ones.
+  int64_t sharing = 1;
   /// If g gives the group of k: the permutation of k that sorts by group, and g of each group.
   llvm::SmallVector<int64_t> order, groups;
 
@@ -48,20 +56,24 @@ struct GroupedWeights {
   /// reads bytes, rows are of i8, and may have scales.
   mlir::Value multiply(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic,
                        int64_t panelColumns) const;
-  /// The matrix of the numbers themselves, from the middle of their range on.
+  /// The matrix of the numbers themselves, from the middle of their range on; and the matrix without offsets.
   GroupedWeights withoutZeros() const;
+  GroupedWeights withoutOffsets() const;
   /// What the zero points take from the product withoutZeros(): the sums of the groups of rows, which have scales,
   /// times the zero points times their scales. Null if there are no zero points. `intrinsic` is that of the other
   /// product.
   mlir::Value multiplyZeros(graph::Builder &builder, const ScaledBytes &rows, const Intrinsic &intrinsic) const;
+  /// What the offsets take from the product withoutOffsets(): the sums of the groups of rows times them. Null if there
+  /// are none. Groups must be whole.
+  mlir::Value multiplyOffsets(graph::Builder &builder, const ScaledBytes &rows) const;
   /// Whether groups are consecutive and equally long, so that each row may have a scale for each.
   bool hasWholeGroups() const { return order.empty() && depth % groupSize == 0; }
 
 private:
   friend class GroupPacker;
-  /// Zero points of unsigned numbers are reduced by half of the range, because the numbers are stored as signed.
-  int64_t zeroShift() const;
-  bool hasZeros() const { return zeros || zero != double(zeroShift()); }
+  /// Zero points of unsigned numbers are reduced by half of the range where the numbers are stored as signed.
+  int64_t zeroShift(bool storesUnsigned = false) const;
+  bool hasZeros(bool storesUnsigned = false) const { return zeros || zero != double(zeroShift(storesUnsigned)); }
 };
 } // namespace perpend::tile
 

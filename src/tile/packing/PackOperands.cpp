@@ -180,17 +180,28 @@ Value Packer::groupedProduct(Value rows, Value matrix, bool isForAnyRows) {
   operands.push_back({bytesBehindFloats(builder, rows), {}});
   operands.push_back({rows, {}});
   int64_t panel = groupedPanel(weights->columns, count, target);
+  auto packFurther = [&](Value product) {
+    if (auto op = product.getDefiningOp<graph::ProductInterface>())
+      further.push_back(op);
+    return product;
+  };
   for (const ScaledBytes &left : operands) {
     if (!left.numbers)
       continue;
     bool isFloat = left.numbers == rows;
+    if (weights->offsets && weights->hasWholeGroups() && (left.scales || isFloat)) {
+      GroupedWeights others = weights->withoutOffsets();
+      if (const Intrinsic *intrinsic = intrinsicFor(others, left, isFloat)) {
+        Value ofOffsets = packFurther(weights->multiplyOffsets(builder, left));
+        return graph::sub(builder, others.multiply(builder, left, *intrinsic, panel), ofOffsets);
+      }
+      continue;
+    }
     if (const Intrinsic *intrinsic = intrinsicFor(*weights, left, isFloat))
       return weights->multiply(builder, left, *intrinsic, panel);
     GroupedWeights numbers = weights->withoutZeros();
     if (const Intrinsic *intrinsic = left.scales ? intrinsicFor(numbers, left, isFloat) : nullptr) {
-      Value ofZeros = weights->multiplyZeros(builder, left, *intrinsic);
-      if (auto op = ofZeros.getDefiningOp<graph::ProductInterface>())
-        further.push_back(op);
+      Value ofZeros = packFurther(weights->multiplyZeros(builder, left, *intrinsic));
       return graph::sub(builder, numbers.multiply(builder, left, *intrinsic, panel), ofZeros);
     }
   }

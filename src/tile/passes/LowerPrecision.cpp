@@ -70,7 +70,7 @@ static graph::ConstantOp constantBehind(Value value) {
 //===----------------------------------------------------------------------===//
 
 /// For example grouped weights times their scales, which a product can read directly.
-static bool isComputedOfConstants(Value value, unsigned operators = 8) {
+static bool isComputedOfConstants(Value value, unsigned operators = 16) {
   Operation *op = value.getDefiningOp();
   if (matchPattern(value, m_Constant()))
     return true;

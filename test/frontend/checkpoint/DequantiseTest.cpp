@@ -49,21 +49,32 @@ TEST(DequantiseTest, scalesMayBeInfiniteNanOrNegativeZero) {
   EXPECT_EQ(first(0xbc00), 0xbf800000U);
 }
 
+/// The f16 at a place.
+float halfOf(const PackedBlocks::Part &part, size_t place) {
+  std::string half(reinterpret_cast<const char *>(part.bytes.get()) + place * 2, 2);
+  return numbersIn(Encoding::Q4_0, half + std::string(16, '\x99'))[0]; // of Q4_0: the scale itself
+}
+
 /// Element i of packed blocks.
 float elementOf(const PackedBlocks &packed, size_t i) {
-  const auto *bytes = reinterpret_cast<const uint8_t *>(packed.numbers.get());
+  const auto *bytes = reinterpret_cast<const uint8_t *>(packed.numbers.bytes.get());
   size_t group = i / static_cast<size_t>(packed.groupSize);
   unsigned shift = i * packed.bits % 8, number = bytes[i * packed.bits / 8] >> shift & ((1U << packed.bits) - 1);
-  float zero = static_cast<float>(1U << (packed.bits - 1)), scale = 0;
-  if (packed.zeros)
-    zero = reinterpret_cast<const float *>(packed.zeros.get())[group];
-  if (packed.hasHalfScales) {
-    std::string half(reinterpret_cast<const char *>(packed.scales.get()) + group * 2, 2);
-    scale = numbersIn(Encoding::Q4_0, half + std::string(16, '\x99'))[0]; // of Q4_0: the scale itself
-  } else {
-    scale = reinterpret_cast<const float *>(packed.scales.get())[group];
+  auto floats = [&](const PackedBlocks::Part &part) {
+    return reinterpret_cast<const float *>(part.bytes.get())[group];
+  };
+  if (packed.sharing > 0) {
+    size_t block = group / static_cast<size_t>(packed.sharing);
+    auto small = [&](const PackedBlocks::Part &part) {
+      return static_cast<float>(static_cast<int8_t>(part.bytes.get()[group]));
+    };
+    float scaled = (static_cast<float>(number) - static_cast<float>(packed.zero)) *
+                   (small(packed.scales) * halfOf(packed.sharedScales, block));
+    return packed.offsets.bytes ? scaled - small(packed.offsets) * halfOf(packed.sharedOffsets, block) : scaled;
   }
-  return (static_cast<float>(number) - zero) * scale;
+  float zero = packed.zeros.bytes ? floats(packed.zeros) : static_cast<float>(packed.zero);
+  return (static_cast<float>(number) - zero) *
+         (packed.hasHalfScales ? halfOf(packed.scales, group) : floats(packed.scales));
 }
 
 std::optional<PackedBlocks> packedOf(Encoding encoding, const std::string &blocks, size_t columns) {
@@ -80,13 +91,13 @@ TEST(DequantiseTest, packedBlocksHaveTheSameNumbers) {
     std::optional<PackedBlocks> packed = packedOf(golden.encoding, blocks, numbers.size());
     ASSERT_TRUE(packed);
     size_t groups = numbers.size() / static_cast<size_t>(packed->groupSize);
-    EXPECT_EQ(packed->scalesBytes, groups * (packed->hasHalfScales ? 2 : 4));
-    EXPECT_EQ(packed->zerosBytes, packed->zeros ? groups * 4 : 0);
-    EXPECT_EQ(packed->numbersBytes * 8, numbers.size() * packed->bits);
+    EXPECT_EQ(packed->scales.size, groups * (packed->sharing > 0 ? 1 : packed->hasHalfScales ? 2 : 4));
+    EXPECT_EQ(packed->zeros.size, packed->zeros.bytes ? groups * 4 : 0);
+    EXPECT_EQ(packed->numbers.size * 8, numbers.size() * packed->bits);
     float largest = std::abs(
         *std::max_element(numbers.begin(), numbers.end(), [](float x, float y) { return std::abs(x) < std::abs(y); }));
     for (size_t i = 0; i < numbers.size(); ++i)
-      if (packed->zeros)
+      if (packed->zeros.bytes)
         ASSERT_NEAR(elementOf(*packed, i), numbers[i], 4e-7 * largest) << i;
       else
         ASSERT_EQ(elementOf(*packed, i), numbers[i]) << i;

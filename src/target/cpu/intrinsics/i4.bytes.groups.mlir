@@ -8,10 +8,10 @@ func.func private @i4.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 8] x ui
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -56,10 +56,10 @@ func.func private @i4.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 8
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -108,10 +108,10 @@ func.func private @i4.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -159,10 +159,10 @@ func.func private @i4.bytes.zeros.scales.groups(%a: !tile.buffer<[outer, rows, d
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -203,6 +203,64 @@ func.func private @i4.bytes.zeros.scales.groups(%a: !tile.buffer<[outer, rows, d
   return
 }
 
+// Numbers from 0 to 15, and scales of two levels, as K blocks of GGUF have them.
+func.func private @u4.bytes.shared.groups(%a: !tile.buffer<[shared, outer, rows, depth, 8] x ui8>,
+                                          %b: !tile.buffer<[shared, outer, depth, cols] x i32>,
+                                          %s: !tile.buffer<[shared, outer, cols] x i8>,
+                                          %d: !tile.buffer<[shared, cols] x f16>,
+                                          %r: !tile.buffer<[shared, outer, rows] x f32>,
+                                          %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["outer * depth * 8", "depth * 8", "_", "8", "1"], ["outer * depth * cols", "depth * cols", "cols", "1"],
+               ["outer * cols", "cols", "1"], ["cols", "1"], ["outer", "1", "_"], ["_", "1"]],
+    unit = "vectors",
+    where = ["rows <= 64", "cols <= 4096"],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    cycles = "ceildiv(shared * outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
+    emitter = "bytes",
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %p in shared { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vp in shared = %p, %vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %stored = tile.load %a[%vp, %vo, %vi, %vk, %vg] : !tile.buffer<[shared, outer, rows, depth, 8] x ui8>
+      %float = arith.uitofp %stored : i8 to f32
+      %half = arith.constant 128.0 : f32
+      %difference = arith.subf %float, %half : f32
+      %of_row = tile.load %r[%vp, %vo, %vi] : !tile.buffer<[shared, outer, rows] x f32>
+      %x = arith.mulf %difference, %of_row : f32
+      %word = tile.load %b[%vp, %vo, %vk, %vj] : !tile.buffer<[shared, outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %four = arith.constant 4 : i32
+      %byte = arith.remui %place, %four : i32
+      %plane = arith.divui %place, %four : i32
+      %eight = arith.constant 8 : i32
+      %bits = arith.constant 4 : i32
+      %of_byte = arith.muli %byte, %eight : i32
+      %of_plane = arith.muli %plane, %bits : i32
+      %shift = arith.addi %of_byte, %of_plane : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i4
+      %y = arith.uitofp %number : i4 to f32
+      %small = tile.load %s[%vp, %vo, %vj] : !tile.buffer<[shared, outer, cols] x i8>
+      %small_scale = arith.sitofp %small : i8 to f32
+      %half_scale = tile.load %d[%vp, %vj] : !tile.buffer<[shared, cols] x f16>
+      %shared_scale = arith.extf %half_scale : f16 to f32
+      %scale = arith.mulf %small_scale, %shared_scale : f32
+      %right = arith.mulf %y, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } } }
+  return
+}
+
 func.func private @i4.dot.16(%a: vector<64xi8>, %b: vector<64xi8>, %sums: vector<16xi32>) -> vector<16xi32>
     attributes {tile.features = ["avx512vnni"]} {
   %x = vector.bitcast %a : vector<64xi8> to vector<16xi32>
@@ -227,6 +285,25 @@ func.func private @i4.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   %y = vector.bitcast %b : vector<16xi8> to vector<4xi32>
   %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"(%sums, %x, %y)
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+// Sums of two products fit 16 bits: 2 * 255 * 15 at most.
+func.func private @i4.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["avx2"]} {
+  %pairs = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%a, %b) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
+  %ones = arith.constant dense<1> : vector<16xi16>
+  %fours = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%pairs, %ones) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %next = arith.addi %sums, %fours : vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i4.dot.pairs.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["avx2"]} {
+  %pairs = llvm.call_intrinsic "llvm.x86.ssse3.pmadd.ub.sw.128"(%a, %b) : (vector<16xi8>, vector<16xi8>) -> vector<8xi16>
+  %ones = arith.constant dense<1> : vector<8xi16>
+  %fours = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%pairs, %ones) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %next = arith.addi %sums, %fours : vector<4xi32>
   return %next : vector<4xi32>
 }
 

@@ -8,10 +8,10 @@ func.func private @i8.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 4] x ui
     strides = [["_", "_", "4", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 4 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4]
+    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4, @i8.dot.pairs.8, @i8.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 4 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 4 = %g) {
@@ -51,10 +51,10 @@ func.func private @i8.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
     strides = [["_", "_", "4", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 4 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4]
+    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4, @i8.dot.pairs.8, @i8.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 4 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 4 = %g) {
@@ -86,6 +86,58 @@ func.func private @i8.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
   return
 }
 
+// Scales of two levels, as K blocks of GGUF have them.
+func.func private @i8.bytes.shared.groups(%a: !tile.buffer<[shared, outer, rows, depth, 4] x ui8>,
+                                          %b: !tile.buffer<[shared, outer, depth, cols] x i32>,
+                                          %s: !tile.buffer<[shared, outer, cols] x i8>,
+                                          %d: !tile.buffer<[shared, cols] x f16>,
+                                          %r: !tile.buffer<[shared, outer, rows] x f32>,
+                                          %c: !tile.buffer<[rows, cols] x f32>) attributes {
+  tile.intrinsic = {
+    strides = [["outer * depth * 4", "depth * 4", "_", "4", "1"], ["outer * depth * cols", "depth * cols", "cols", "1"],
+               ["outer * cols", "cols", "1"], ["cols", "1"], ["outer", "1", "_"], ["_", "1"]],
+    unit = "vectors",
+    where = ["rows <= 64", "cols <= 4096"],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    cycles = "ceildiv(shared * outer * (rows + 3) * 4 * depth * ceildiv(cols, lanes), 2 * fmas)",
+    emitter = "bytes",
+    steps = [@i8.dot.16, @i8.dot.8, @i8.dot.4, @i8.dot.pairs.8, @i8.dot.pairs.4]
+  }} {
+  tile.for %i in rows { tile.for %j in cols { tile.for %p in shared { tile.for %o in outer { tile.for %k in depth { tile.for %g in 4 {
+    tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
+                     reduced(%vp in shared = %p, %vo in outer = %o, %vk in depth = %k, %vg in 4 = %g) {
+      tile.init {
+        %zero = arith.constant 0.0 : f32
+        tile.store %zero, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      }
+      %sum = tile.load %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+      %stored = tile.load %a[%vp, %vo, %vi, %vk, %vg] : !tile.buffer<[shared, outer, rows, depth, 4] x ui8>
+      %float = arith.uitofp %stored : i8 to f32
+      %half = arith.constant 128.0 : f32
+      %difference = arith.subf %float, %half : f32
+      %of_row = tile.load %r[%vp, %vo, %vi] : !tile.buffer<[shared, outer, rows] x f32>
+      %x = arith.mulf %difference, %of_row : f32
+      %word = tile.load %b[%vp, %vo, %vk, %vj] : !tile.buffer<[shared, outer, depth, cols] x i32>
+      %place = arith.index_cast %vg : index to i32
+      %bits = arith.constant 8 : i32
+      %shift = arith.muli %place, %bits : i32
+      %shifted = arith.shrui %word, %shift : i32
+      %number = arith.trunci %shifted : i32 to i8
+      %y = arith.sitofp %number : i8 to f32
+      %small = tile.load %s[%vp, %vo, %vj] : !tile.buffer<[shared, outer, cols] x i8>
+      %small_scale = arith.sitofp %small : i8 to f32
+      %half_scale = tile.load %d[%vp, %vj] : !tile.buffer<[shared, cols] x f16>
+      %shared_scale = arith.extf %half_scale : f16 to f32
+      %scale = arith.mulf %small_scale, %shared_scale : f32
+      %right = arith.mulf %y, %scale : f32
+      %product = arith.mulf %x, %right : f32
+      %next = arith.addf %sum, %product : f32
+      tile.store %next, %c[%vi, %vj] : !tile.buffer<[rows, cols] x f32>
+    }
+  } } } } } }
+  return
+}
+
 func.func private @i8.dot.16(%a: vector<64xi8>, %b: vector<64xi8>, %sums: vector<16xi32>) -> vector<16xi32>
     attributes {tile.features = ["avx512vnni"]} {
   %x = vector.bitcast %a : vector<64xi8> to vector<16xi32>
@@ -110,6 +162,43 @@ func.func private @i8.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   %y = vector.bitcast %b : vector<16xi8> to vector<4xi32>
   %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"(%sums, %x, %y)
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+// Sums of two products do not fit 16 bits, so bytes of even and of odd places are multiplied as numbers of 16 bits.
+func.func private @i8.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["avx2"]} {
+  %eight = arith.constant dense<8> : vector<16xi16>
+  %low = arith.constant dense<255> : vector<16xi16>
+  %x = vector.bitcast %a : vector<32xi8> to vector<16xi16>
+  %y = vector.bitcast %b : vector<32xi8> to vector<16xi16>
+  %x_even = arith.andi %x, %low : vector<16xi16>
+  %x_odd = arith.shrui %x, %eight : vector<16xi16>
+  %y_high = arith.shli %y, %eight : vector<16xi16>
+  %y_even = arith.shrsi %y_high, %eight : vector<16xi16>
+  %y_odd = arith.shrsi %y, %eight : vector<16xi16>
+  %evens = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x_even, %y_even) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %odds = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%x_odd, %y_odd) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
+  %both = arith.addi %evens, %odds : vector<8xi32>
+  %next = arith.addi %sums, %both : vector<8xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i8.dot.pairs.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["avx2"]} {
+  %eight = arith.constant dense<8> : vector<8xi16>
+  %low = arith.constant dense<255> : vector<8xi16>
+  %x = vector.bitcast %a : vector<16xi8> to vector<8xi16>
+  %y = vector.bitcast %b : vector<16xi8> to vector<8xi16>
+  %x_even = arith.andi %x, %low : vector<8xi16>
+  %x_odd = arith.shrui %x, %eight : vector<8xi16>
+  %y_high = arith.shli %y, %eight : vector<8xi16>
+  %y_even = arith.shrsi %y_high, %eight : vector<8xi16>
+  %y_odd = arith.shrsi %y, %eight : vector<8xi16>
+  %evens = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%x_even, %y_even) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %odds = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%x_odd, %y_odd) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
+  %both = arith.addi %evens, %odds : vector<4xi32>
+  %next = arith.addi %sums, %both : vector<4xi32>
   return %next : vector<4xi32>
 }
 

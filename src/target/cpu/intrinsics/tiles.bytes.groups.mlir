@@ -10,8 +10,10 @@
 #cycles_i2 = "outer * ceildiv(cols, 16) * (20 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(4 * depth, 16) + ceildiv(4 * depth, 2)))"
 #where_i4 = ["rows <= 128", "cols <= 64", "mod(cols, 16) <= 0", "1 <= depth", "depth <= 64"]
 #cycles_i4 = "outer * ceildiv(cols, 16) * (10 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(2 * depth, 16) + ceildiv(2 * depth, 2)))"
+#cycles_u4_shared = "shared * outer * ceildiv(cols, 16) * (10 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(2 * depth, 16) + ceildiv(2 * depth, 2)))"
 #where_i8 = ["rows <= 128", "cols <= 64", "mod(cols, 16) <= 0", "1 <= depth", "depth <= 128"]
 #cycles_i8 = "outer * ceildiv(cols, 16) * (4 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(depth, 16) + ceildiv(depth, 2)))"
+#cycles_i8_shared = "shared * outer * ceildiv(cols, 16) * (4 * depth + ceildiv(rows, 16) * (40 + 20 * ceildiv(depth, 16) + ceildiv(depth, 2)))"
 
 func.func private @amx.i2.bytes.groups() attributes {
   tile.intrinsic = {like = "i2.bytes.groups", unit = "tiles", where = #where_i2, features = #features,
@@ -43,6 +45,14 @@ func.func private @amx.i8.bytes.groups() attributes {
 func.func private @amx.i8.bytes.scales.groups() attributes {
   tile.intrinsic = {like = "i8.bytes.scales.groups", unit = "tiles", where = #where_i8, features = #features,
                     cycles = #cycles_i8, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+
+// Scales of two levels.
+func.func private @amx.u4.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "u4.bytes.shared.groups", unit = "tiles", where = #where_i4, features = #features,
+                    cycles = #cycles_u4_shared, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
+func.func private @amx.i8.bytes.shared.groups() attributes {
+  tile.intrinsic = {like = "i8.bytes.shared.groups", unit = "tiles", where = #where_i8, features = #features,
+                    cycles = #cycles_i8_shared, emitter = "byte-tiles", steps = #steps, tiles = #tiles}}
 
 // The same with scales of columns that are stored as f16.
 func.func private @amx.i4.bytes.half.groups() attributes {
