@@ -63,13 +63,20 @@ struct Block {
   bool areLinesFixed = true;
   /// Words between two rows of a panel.
   int64_t gap = 0;
+  /// Words of the depth, if the code has them as a number; 0: it does not.
+  int64_t words = 0;
   std::string name() const {
-    return llvm::formatv("block_{0}x{1}_{2}_{3}", isFixed ? std::to_string(rows) : "any", cols,
-                         areLinesFixed ? std::to_string(lines) : "any", gap);
+    return llvm::formatv("block_{0}x{1}_{2}_{3}_{4}", isFixed ? std::to_string(rows) : "any", cols,
+                         areLinesFixed ? std::to_string(lines) : "any", gap, words);
   }
   static Block apart(int64_t rows, int64_t cols, int64_t gap) {
     Block block{rows, cols};
     block.gap = gap;
+    return block;
+  }
+  static Block ofWords(int64_t rows, int64_t cols, int64_t words) {
+    Block block{rows, cols};
+    block.words = words;
     return block;
   }
 };
@@ -79,6 +86,11 @@ const std::vector<Block> blocks = {{1, 1},  {8, 1},  {1, 4},  {3, 8},   {3, 3},
 /// Of intrinsics that read panels of rows that lie apart, as values of a cache do.
 const std::vector<Block> blocksApart = {Block::apart(1, 1, 3), Block::apart(3, 3, 1), Block::apart(8, 16, 16),
                                         Block::apart(5, 24, 8), Block::apart(14, 32, 32)};
+/// Whose depth is known: one body, several, and a prime number of steps.
+const std::vector<Block> blocksOfWords = {
+    Block::ofWords(6, 16, 5),  Block::ofWords(6, 16, 21), Block::ofWords(6, 16, 11),
+    Block::ofWords(2, 16, 3),  Block::ofWords(1, 24, 7),  Block::ofWords(3, 3, 25),
+    Block::ofWords(4, 32, 30), Block::ofWords(8, 16, 9),  Block::ofWords(5, 1, 6)};
 const std::vector<Block> blocksOfTiles = {{1, 16},
                                           {9, 32},
                                           {16, 16},
@@ -159,14 +171,16 @@ protected:
       %rows = arith.constant {6} : index
       %cols = arith.constant {7} : index
       %lines = arith.constant {11} : index
+      %words = arith.constant {15} : index
       tile.call_intrinsic "{8}" %a, %b, %c at(%ao, %bo, %co)
-        strides(%as0, %as1, {13}%as, %g{9}, %bs0, %bs1, %line, %g{9}, {14}%cs, %one) extents(%cols, %depth, %n1, {12}%n0, {10})
+        strides(%as0, %as1, {13}%as, %g{9}, %bs0, %bs1, %line, %g{9}, {14}%cs, %one) extents(%cols, {16}, %n1, {12}%n0, {10})
         : memref<?x{1}>, memref<?x{2}>, memref<?x{3}>
       return
     })",
                          block.name(), typeName<Left>(), typeName<Right>(), typeName<Sum>(), group, line, block.rows,
                          block.cols, GetParam().intrinsic, word, block.isFixed ? "%rows" : "%any", block.lines, lines,
-                         isOfTiles ? "%al, " : "", isOfTiles ? "%cl, " : "");
+                         isOfTiles ? "%al, " : "", isOfTiles ? "%cl, " : "", block.words,
+                         block.words ? "%words" : "%depth");
   }
 
   template <typename Left, typename Right, typename Sum>
@@ -213,6 +227,8 @@ protected:
       llvm::erase_if(all, [](const Block &block) { return block.cols == 1; });
     if (readsRowsApart(variant))
       llvm::append_range(all, blocksApart);
+    if (!variant.isOfTiles() && group == 1)
+      llvm::append_range(all, blocksOfWords);
     std::map<std::string, std::string> sources;
     for (const Block &block : all)
       sources[block.name()] = sourceOf<Left, Right, Sum>(block, group);
@@ -226,6 +242,10 @@ protected:
     target.units = {"vectors", "tiles"};
     Jit jit(source, createTileLowerIntrinsics({target}), variant.isOfTiles() ? featuresToAdd() : noFeatures);
     for (const Block &block : all) {
+      for (int64_t window = 0; block.words && window < 4; ++window)
+        check<Left, Right, Sum>(jit, block, block.words, window, pick(0, 3), group);
+      if (block.words)
+        continue;
       for (int64_t words : {0, 1, 2, 3, 4, 5, 7, 8, 9, 17, 64, 131})
         if (words <= 9 || !variant.isOfTiles())
           check<Left, Right, Sum>(jit, block, words * variant.depth, 1, words % 2 ? 1 : 3, group);

@@ -55,6 +55,40 @@ func.func @apart(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<64xf32>, %k: i
 
 // -----
 
+// Of a depth of 21, the body has 7 steps, so that none are left for a loop of single ones. A depth that four divides, one
+// that is long, and one of a prime number of steps have the function of any depth.
+
+// CHECK-LABEL: func.func private @registers_f32.block_2x16(
+// CHECK-LABEL: func.func private @registers_f32.block_2x16_depth21
+// CHECK: %[[DEPTH:.*]] = arith.constant 21 : index
+// CHECK: arith.divui %[[DEPTH]], %c7
+// CHECK-COUNT-14: vector.fma
+// CHECK-NOT: vector.fma
+// CHECK-LABEL: func.func @depths
+// CHECK: call @registers_f32.block_2x16_depth21
+// CHECK-COUNT-3: call @registers_f32.block_2x16(
+func.func @depths(%a: memref<?xf32>, %b: memref<?xf32>, %c: memref<?xf32>, %k: index) {
+  %zero = arith.constant 0 : index
+  %one = arith.constant 1 : index
+  %rows = arith.constant 2 : index
+  %cols = arith.constant 16 : index
+  %odd = arith.constant 21 : index
+  %four = arith.constant 20 : index
+  %long = arith.constant 35 : index
+  %prime = arith.constant 13 : index
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %odd, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %four, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %long, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  tile.call_intrinsic "f32.block" %a, %b, %c at(%zero, %zero, %zero) strides(%zero, %zero, %k, %one, %zero, %zero, %cols, %one, %cols, %one)
+    extents(%cols, %prime, %one, %one, %rows) : memref<?xf32>, memref<?xf32>, memref<?xf32>
+  return
+}
+
+// -----
+
 // Rows of f16 are extended a vector at a time into local memory, from which words are broadcast.
 
 // CHECK-LABEL: func.func private @registers_f16.rows.block_2x16

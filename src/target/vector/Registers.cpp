@@ -55,6 +55,10 @@ constexpr int64_t minAccumulators = 10;
 /// instructions.
 constexpr int64_t unrollFactor = 4;
 constexpr int64_t maxUnrolledRows = 8;
+/// If a short depth is known that `unrollFactor` does not divide, such as 7 x 3 channels, a body has the most steps
+/// between these that divide it. Otherwise single steps would follow, each with the instructions of a loop and without
+/// others that hide the latency of its loads. Bodies of nine steps were slower.
+constexpr int64_t leastDividingSteps = 3, mostDividingSteps = 7, mostDividedSteps = 32;
 /// Distance of the prefetch, in rows of b.
 constexpr int64_t prefetchDistance = 32;
 /// At most this many calls share the prefetching of a panel; with more, lines are requested repeatedly.
@@ -78,12 +82,13 @@ int64_t registersOfVector(Type sum, int64_t sumsOfColumn, const target::Machine 
 /// The register allocation of a tile.
 struct RegisterBlock {
   int64_t rows, cols;
-  int64_t lanes;   //  words per vector
-  int64_t vectors; // vectors per row
-  int64_t words;   //  words of the depth per step
-  int64_t unroll;  // steps along k in the body of the main loop
-  int64_t sets;    // independent copies of the accumulators; divides unroll
-  bool isColumn;   // a panel of one column, whose elements are contiguous along the depth
+  int64_t lanes;       //  words per vector
+  int64_t vectors;     // vectors per row
+  int64_t words;       //  words of the depth per step
+  int64_t unroll;      // steps along k in the body of the main loop
+  int64_t sets;        // independent copies of the accumulators, at most unroll
+  bool hasRest = true; // steps may remain after the main loop
+  bool isColumn;       // a panel of one column, whose elements are contiguous along the depth
 
   /// `isFused`: one instruction multiplies and adds. If not, LLVM first adds up the products of neighbouring steps,
   /// which needs registers for all of them.
@@ -106,6 +111,20 @@ struct RegisterBlock {
     return cols == 1 ? registerLanes : cols < registerLanes ? cols : std::gcd(cols, registerLanes);
   }
   int64_t accumulators() const { return rows * vectors; }
+  /// Divides this many steps into bodies without a rest, if another number of steps per body than usual does it.
+  /// Returns whether it does.
+  bool divideSteps(int64_t steps) {
+    if (unroll == 1 || steps < leastDividingSteps || steps > mostDividedSteps || steps % unroll == 0)
+      return false;
+    int64_t most = std::min(steps, mostDividingSteps);
+    while (most >= leastDividingSteps && steps % most != 0)
+      --most;
+    if (most < std::max(leastDividingSteps, sets))
+      return false;
+    unroll = most;
+    hasRest = false;
+    return true;
+  }
 };
 
 class MicroKernelEmitter : PanelCode {
@@ -173,7 +192,7 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
       emitExtended(extended, aIndices, bIndex, next);
     });
   emitWhole(block.unroll);
-  if (block.unroll > 1)
+  if (block.unroll > 1 && block.hasRest)
     emitWhole(1);
   for (int64_t lanes : {fewLanes, int64_t(1)})
     if (lanes < block.words)
@@ -289,6 +308,17 @@ bool addsProducts(const Intrinsic &intrinsic, int64_t lanes, const target::Machi
   return !isa_and_nonnull<arith::AddIOp, arith::AddFOp>(next.getDefiningOp());
 }
 
+/// The depth, if it is known and the block takes it in equal bodies of another size than usual: the block's function is
+/// then for this depth alone. Words that are extended come a vector at a time.
+std::optional<int64_t> divideDepth(RegisterBlock &block, Value depth, const Intrinsic &intrinsic) {
+  std::optional<int64_t> count = getConstantIntValue(depth);
+  const int64_t wordElements = intrinsic.panels->group;
+  bool isPlain = intrinsic.panels->left == intrinsic.panels->sum && block.words == 1;
+  if (!count || !isPlain || *count % wordElements != 0 || !block.divideSteps(*count / wordElements))
+    return std::nullopt;
+  return count;
+}
+
 LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   PanelCall call(op, intrinsic);
   std::optional<int64_t> rows = getConstantIntValue(call.rows()), cols = getConstantIntValue(call.columns());
@@ -311,14 +341,19 @@ LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const ta
     name += "_apart";
     operands->push_back(rowOfPanel);
   }
+  const int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
+  const int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
+  RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
+                      addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target), isOneChain, liesApart);
+  std::optional<int64_t> depth = divideDepth(block, PanelArguments(ValueRange(*operands)).depth, intrinsic);
+  if (depth)
+    name += "_depth" + std::to_string(*depth);
   auto emit = [&](ImplicitLocOpBuilder &code, ValueRange arguments) {
-    int64_t lanes = columnsOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
-    int64_t wide = registersOfVector(intrinsic.panels->sum, intrinsic.sumsOfColumn(), target);
-    RegisterBlock block(*rows, *cols, lanes, target.vectorRegisters / wide,
-                        addsProducts(intrinsic, RegisterBlock::lanesOf(*cols, lanes), target), isOneChain, liesApart);
     WordProducts words(code, intrinsic, block.lanes, target);
     Value apart = liesApart ? arguments.back() : Value();
     PanelArguments others(liesApart ? arguments.drop_back() : arguments);
+    if (depth)
+      others.depth = code.create<arith::ConstantIndexOp>(*depth);
     MicroKernelEmitter(code, block, others, words, target, parts, apart).emit();
   };
   call.replace(name, *operands, emit);
