@@ -314,9 +314,9 @@ void KernelReader::notePart(const BodyReader &reader, size_t before) {
 /// Parts that compute the same, each in its box, are one nest with borders.
 void KernelReader::joinParts(tile::BlockOp block, const std::vector<Digit> &digits) {
   auto isSame = [&](const Part &part) {
-    return part.nest.combine && part.nest.combine == parts[0].nest.combine && part.nest.continues &&
-           part.nest.value == parts[0].nest.value && part.loads == parts[0].loads &&
-           isSameTree(part.nodes, parts[0].nodes) && part.store.element == parts[0].store.element;
+    return part.nest.combine && part.nest.combine == parts[0].nest.combine && part.nest.value == parts[0].nest.value &&
+           part.loads == parts[0].loads && isSameTree(part.nodes, parts[0].nodes) &&
+           part.store.element == parts[0].store.element;
   };
   if (parts.size() < 2 || !llvm::all_of(parts, isSame))
     return;
