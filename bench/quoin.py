@@ -46,8 +46,19 @@ def simulate(program: Path, *options: str) -> dict[str, Any]:
     return dict(json.loads(report.read_text()))
 
 
-def compiled(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: str, path: Path) -> list[str]:
-    return perpend.import_model(net, example_inputs=inputs).compile(str(path), {"target": target}).units
+def cycles_of(program: Path, *options: str) -> int | None:
+    """None: simulating it takes too long."""
+    try:
+        return int(simulate(program, *options)["cycles"])
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def compiled(
+    net: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: str, path: Path, opt_level: int = 3
+) -> list[str]:
+    options = {"target": target, "opt_level": opt_level}
+    return perpend.import_model(net, example_inputs=inputs).compile(str(path), options).units
 
 
 def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[int, int]:
@@ -68,17 +79,23 @@ def measure_network(name: str, batch: int, folder: Path) -> dict[str, Any]:
     path = folder / "program.qn"
     units = compiled(net, inputs, "quoin:c8", path)
     seconds = time.monotonic() - start
+    start = time.monotonic()
     whole = simulate(path)
+    simulated = time.monotonic() - start
+    single = folder / "single.qn"
+    operators = compiled(net, inputs, "quoin:c8", single, opt_level=0)
     return {
         "name": name,
         "batch": batch,
-        "ddr": simulate(path, "--serial", "--no-llb")["cycles"],
-        "serial": simulate(path, "--serial")["cycles"],
+        "ddr": cycles_of(single, "--serial", "--no-llb"),
+        "serial": cycles_of(path, "--serial"),
         "cycles": whole["cycles"],
         "bound": max(products / PRODUCTS, moved / 2 / DDR_BYTES),  # of f32, which is twice what f16 has
         "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
         "units": units[0],
+        "operators": operators[0],
         "compile_s": round(seconds, 1),
+        "simulate_s": round(simulated, 1),
     }
 
 
@@ -104,25 +121,28 @@ def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> st
         "",
         "## Networks on `qn-c8`",
         "",
-        "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers: they run the kernels of (c),",
-        "fused. (a): values go through DDR, and a core's units work one at a time. (b): the same, with values",
-        "in LLB where they fit. (c): units overlap. Bound: products at the peak of the matrix units, or weights,",
-        "inputs and outputs at the speed of DDR, whichever takes longer.",
+        "Random weights, f16. Columns (a) and (b) are re-creations, not other compilers. (a): one kernel for each",
+        "operator of the model (`-O0`, which also leaves tensors in the model's layout), all values go through DDR and",
+        "a core's units work one at a time. (b): the fused kernels of (c), values lie in LLB if they fit, units work",
+        "one at a time. (c): units overlap. Bound: products at the peak of the matrix units, or weights, inputs and",
+        "outputs at the speed of DDR, whichever takes longer. The last columns: seconds on a host that does other",
+        "work, too, for compiling and simulating (c). -: the simulation took more than 20 minutes.",
         "",
-        "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | matrix unit | compiled in |",
-        "|---|---|---|---|---|---|---|---|---|---|---|",
+        "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | MX | compiled | simulated |",
+        "|---|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for row in networks:
-        ratios = [row["ddr"] / row["cycles"], row["serial"] / row["cycles"], row["bound"] / row["cycles"]]
-        counts = [f"{row[key]:,.0f}" for key in ("batch", "ddr", "serial", "cycles", "bound")]
-        shares = [*(f"{ratio:.2f}" for ratio in ratios), f"{100 * row['matrix']:.0f} %", f"{row['compile_s']} s"]
+        ratios = [row[key] and row[key] / row["cycles"] for key in ("ddr", "serial", "bound")]
+        counts = [f"{row[key]:,.0f}" if row[key] else "-" for key in ("batch", "ddr", "serial", "cycles", "bound")]
+        times = [f"{row[key]} s" for key in ("compile_s", "simulate_s")]
+        shares = [*(f"{ratio:.2f}" if ratio else "-" for ratio in ratios), f"{100 * row['matrix']:.0f} %", *times]
         lines.append(f"| {row['name']} | {' | '.join(counts + shares)} |")
-    means = [mean([row[key] / row["cycles"] for row in networks]) for key in ("ddr", "serial", "bound")]
+    means = [mean([row[key] / row["cycles"] for row in networks if row[key]]) for key in ("ddr", "serial", "bound")]
     lines += [
         "",
         f"Geometric means: (a)/(c) {means[0]:.2f}, (b)/(c) {means[1]:.2f}, bound/(c) {means[2]:.2f}.",
         "Calls of scalar code count as no time: "
-        + "; ".join(f"{row['name']}: {row['units']}" for row in networks)
+        + "; ".join(f"{row['name']}: {row['units']}, in (a) {row['operators']}" for row in networks)
         + ".",
         "",
         "## Kernels against programs by hand",

@@ -79,7 +79,7 @@ static void buildSimplify(OpPassManager &passes, const PhaseContext &context) {
 static void buildLayout(OpPassManager &passes, const PhaseContext &context) {
   if (context.optLevel < 2)
     return;
-  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast());
+  passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceChannelsLast({context.target.hasUnit(target::windowUnit)}));
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceTransposes());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceSmallTransposes());
   passes.addNestedPass<func::FuncOp>(graph::createGraphPlaceProducts()); // what it moves leaves other transposes
@@ -97,7 +97,7 @@ static void buildPack(OpPassManager &passes, const PhaseContext &context) {
 }
 
 static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
-  const bool isNarrow = context.optLevel >= 2 && context.target.hasUnit(target::productUnit);
+  const bool isNarrow = context.optLevel != 1 && context.target.hasUnit(target::productUnit);
   if (context.optLevel > 0) {
     passes.addPass(graph::createGraphPlaceCalls());
     passes.addNestedPass<func::FuncOp>(graph::createGraphFuseMaps({isNarrow}));

@@ -17,6 +17,9 @@ namespace perpend::target {
 /// the bits that the model gives them.
 inline constexpr llvm::StringLiteral productUnit = "products";
 
+/// A unit that takes windows partly outside of an image: pools need no copy of it with a border.
+inline constexpr llvm::StringLiteral windowUnit = "windows";
+
 struct Accelerator {
   llvm::StringRef name;                               ///< of its targets, before the colon: "quoin:t1"
   llvm::ArrayRef<llvm::StringLiteral> configurations; ///< behind it

@@ -1,5 +1,7 @@
 // RUN: perpend-opt --graph-place-channels-last %s | FileCheck %s
+// RUN: perpend-opt --graph-place-channels-last=skips-borders %s | FileCheck %s --check-prefix=SKIPS
 // RUN: same-values %s 'func.func(graph-place-channels-last)'
+// RUN: same-values %s 'func.func(graph-place-channels-last{skips-borders})'
 
 // Input and filter are transposed and padded, the window lies inside the input.
 // CHECK-LABEL: func.func @conv
@@ -67,6 +69,10 @@ func.func @transposed_rows(%x: tensor<1x3x?x4xf32, #rows>, %w: tensor<2x3x3x3xf3
 }
 
 // A maximum is padded by the lowest value, a sum by 0.
+// SKIPS-LABEL: func.func @pools
+// SKIPS-NOT: graph.pad
+// SKIPS: graph.window_reduce max {{.*}} window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 1, 1, 0]
+// SKIPS: graph.window_reduce sum {{.*}} window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 1, 1, 0]
 // CHECK-LABEL: func.func @pools
 // CHECK: graph.pad {{.*}} 0xFF800000 : f32
 // CHECK: graph.window_reduce max {{.*}} window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0]

@@ -211,9 +211,22 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   return !looksForElements(producer) && !(readsWindows(user) && readsThroughCostlyView(producer));
 }
 
+/// Whether an operator does nothing but round the elements of its operand to floats of fewer bits.
+static bool narrowsFloats(Operation *op) {
+  if (op->getNumOperands() != 1 || op->getNumRegions() != 1)
+    return false;
+  Block &body = op->getRegion(0).front();
+  return llvm::hasSingleElement(body.without_terminator()) && isa<arith::TruncFOp>(body.front());
+}
+
+/// Without fusion, conversions are still in the kernel of the operator that computes with more bits than tensors have.
+static bool isOfOneOperator(Operation *op) {
+  return extendsFloats(op) || (op->hasOneUse() && narrowsFloats(*op->user_begin()));
+}
+
 bool KernelFuser::mayStayUnstored(Operation *op, const Computation &computation) const {
   bool isLarge = computation.operators > maxKernelOperators || computation.work > mostKernelWork;
-  if (!isEnabled || isa<ConcatOp>(op) || op->use_empty() || isLarge)
+  if ((!isEnabled && !(keepsNarrow && isOfOneOperator(op))) || isa<ConcatOp>(op) || op->use_empty() || isLarge)
     return false;
   Value result = op->getResult(0);
   return llvm::all_of(result.getUses(), [&](OpOperand &use) { return mayComputeInside(result, computation, use); });

@@ -203,7 +203,7 @@ static TypedAttr neutral(OpBuilder &builder, WindowReduceOp op) {
   return attribute;
 }
 
-static void placeWindowReduce(WindowReduceOp op) {
+static void placeWindowReduce(WindowReduceOp op, bool skipsBorders) {
   Shape shape = shapeOf(op.getInput());
   size_t rank = shape.size();
   bool isChannelsFirst = rank >= 3 && op.getWindow()[0] == 1 && op.getWindow()[1] == 1 && op.getStrides()[1] == 1 &&
@@ -225,12 +225,16 @@ static void placeWindowReduce(WindowReduceOp op) {
       extents.push_back({static_cast<unsigned>(position), SymbolicInt(op.getWindow()[dim]), resultShape[dim],
                          op.getStrides()[dim], op.getDilations()[dim], op.getPadLow()[dim]});
   }
-  input = padWindows(builder, input, extents, neutral(operations, op));
+  SmallVector<int64_t> padLow(rank, 0);
+  if (skipsBorders)
+    padLow = permuted(op.getPadLow());
+  else
+    input = padWindows(builder, input, extents, neutral(operations, op));
   Type type = tensorTypeOf(op.getResult()).getElementType();
   Value result = operations.create<WindowReduceOp>(op.getLoc(), tensorType(last, type), input, op.getKindAttr(),
                                                    operations.getDenseI64ArrayAttr(permuted(op.getWindow())),
                                                    operations.getDenseI64ArrayAttr(permuted(op.getStrides())),
-                                                   operations.getDenseI64ArrayAttr(SmallVector<int64_t>(rank, 0)),
+                                                   operations.getDenseI64ArrayAttr(padLow),
                                                    operations.getDenseI64ArrayAttr(permuted(op.getDilations())));
   op.replaceAllUsesWith(builder.transpose(result, toChannelsFirst(rank)));
   op.erase();
@@ -238,6 +242,8 @@ static void placeWindowReduce(WindowReduceOp op) {
 
 namespace {
 struct PlaceChannelsLast : perpend::graph::impl::GraphPlaceChannelsLastBase<PlaceChannelsLast> {
+  using GraphPlaceChannelsLastBase::GraphPlaceChannelsLastBase;
+
   void runOnOperation() override {
     SmallVector<Operation *> operators;
     getOperation().walk([&](Operation *op) {
@@ -248,7 +254,7 @@ struct PlaceChannelsLast : perpend::graph::impl::GraphPlaceChannelsLastBase<Plac
       if (auto conv = dyn_cast<ConvOp>(op))
         placeConv(conv);
       else
-        placeWindowReduce(cast<WindowReduceOp>(op));
+        placeWindowReduce(cast<WindowReduceOp>(op), skipsBorders);
     }
   }
 };

@@ -51,6 +51,13 @@ struct Loop {
   bool isReduced = false;
 };
 
+/// Iterations of a loop of results, [first, last), that each iteration of a loop of the sum has. The others lie in the
+/// border of an image, and add nothing.
+struct Border {
+  unsigned loop = 0, reduced = 0;
+  std::vector<std::pair<int64_t, int64_t>> iterations;
+};
+
 struct Nest {
   std::string name;
   std::vector<Loop> loops; ///< the outermost first; none of one iteration
@@ -62,6 +69,7 @@ struct Nest {
   double initial = 0;
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of the result
+  std::vector<Border> borders = {};
 };
 
 /// Whether a node is its operand's bits, as another type.
@@ -76,8 +84,9 @@ std::vector<Nest> forwards(Nest nest);
 
 struct Kernel {
   std::vector<Buffer> buffers;
-  unsigned arguments = 0; ///< the first of them
-  std::vector<Nest> nests;
+  unsigned arguments = 0;     ///< the first of them
+  std::vector<Nest> nests;    ///< without borders: such sums begin with a nest, and continue in several
+  std::vector<Nest> bordered; ///< the same, where sums with borders are one nest each; empty: there is none
 };
 
 } // namespace perpend::accelerator

@@ -1,6 +1,7 @@
 //===- ReadKernel.cpp - from blocks to nests ------------------------------===//
 #include "target/accelerator/ReadKernel.h"
 #include "target/accelerator/ReadBody.h"
+#include "target/accelerator/ReadBorders.h"
 
 #include "tile/kernel/Buffers.h"
 
@@ -48,6 +49,10 @@ private:
     return BodyReader(AffineView(digits, box), symbols, buffers, contents, tables, attempt.comparesNumbers);
   }
   static bool isCut(tile::BlockOp block, const AffineView &view);
+  Nest nestOf(tile::BlockOp block, const AffineView &view, const std::vector<Node> &nodes, ArrayRef<ElementAt> loads,
+              const BodyReader::Store &store) const;
+  void notePart(const BodyReader &reader, size_t before);
+  void joinParts(tile::BlockOp block, const std::vector<Digit> &digits);
   bool addBeginning(tile::BlockOp block, const std::vector<Digit> &digits);
   std::optional<double> initialOf(tile::BlockOp block);
   std::optional<int64_t> numberOf(const SymbolicInt &value) const { return value.evaluate(symbols); }
@@ -62,6 +67,16 @@ private:
   size_t firstOfBlock = 0;
   bool needsBeginning = false; ///< nests of the block continue what is in memory
   Attempt attempt = attempts[0];
+  struct Part { ///< of a block: what one box made
+    Box box;
+    std::vector<Node> nodes;
+    std::vector<ElementAt> loads;
+    BodyReader::Store store;
+    Nest nest;
+  };
+  std::vector<Part> parts;    ///< of the block; empty: they are no single nests
+  std::optional<Nest> joined; ///< all parts of the block
+  bool hasBorders = false;    ///< some block was joined
 };
 
 } // namespace
@@ -120,19 +135,16 @@ static std::optional<unsigned> combinedBy(const BodyReader &reader, const Node &
   return std::nullopt;
 }
 
-bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store,
-                           bool isBeginning) {
-  const AffineView &view = reader.view;
+/// In the view's box.
+Nest KernelReader::nestOf(tile::BlockOp block, const AffineView &view, const std::vector<Node> &nodes,
+                          ArrayRef<ElementAt> loads, const BodyReader::Store &store) const {
   Nest nest;
   nest.name = block.getName().str();
   nest.type = typeOf(store.type);
-  SmallVector<unsigned> shown; // digits that are loops
-  for (unsigned digit = 0; digit < view.digits.size(); ++digit)
-    if (view.box[digit].end - view.box[digit].begin > 1) {
-      const bool isReduced = block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced;
-      nest.loops.push_back({view.box[digit].end - view.box[digit].begin, isReduced});
-      shown.push_back(digit);
-    }
+  const SmallVector<unsigned> shown = loopsOf(view.box);
+  for (unsigned digit : shown)
+    nest.loops.push_back({view.box[digit].end - view.box[digit].begin,
+                          block.kind(view.digits[digit].iterator) == tile::IteratorKind::Reduced});
   auto accessOf = [&](const ElementAt &element) {
     Access access{element.buffer, element.offset.base, {}};
     for (auto [digit, coefficient] : element.offset.terms)
@@ -143,12 +155,19 @@ bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const 
     }
     return access;
   };
-  nest.nodes = reader.nodes;
-  for (auto [node, element] : llvm::zip_equal(nest.nodes, reader.loads))
+  nest.nodes = nodes;
+  for (auto [node, element] : llvm::zip_equal(nest.nodes, loads))
     if (node.kind == Node::Load)
       node.access = accessOf(element);
   nest.store = accessOf(store.element);
   nest.value = store.value;
+  return nest;
+}
+
+bool KernelReader::addNest(tile::BlockOp block, const BodyReader &reader, const BodyReader::Store &store,
+                           bool isBeginning) {
+  const AffineView &view = reader.view;
+  Nest nest = nestOf(block, view, reader.nodes, reader.loads, store);
   if (block.isReduction() && !isBeginning) {
     if (nest.type == DType::None)
       return refuse("a reduction of a type that no unit has");
@@ -256,12 +275,16 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
   std::vector<Box> boxes{whole};
   const size_t before = firstOfBlock = kernel.nests.size();
   needsBeginning = false;
+  parts.clear();
+  joined.reset();
   for (size_t next = 0; next < boxes.size(); ++next) {
     const Box box = boxes[next];
     BodyReader reader = readerOf(digits, box);
     if (reader.read(block.body()) && std::holds_alternative<std::monostate>(reader.view.refinement)) {
+      const size_t nests = kernel.nests.size();
       if (!addNests(block, reader))
         return std::nullopt;
+      notePart(reader, nests);
       continue;
     }
     if (const auto *cut = std::get_if<DigitCut>(&reader.view.refinement)) {
@@ -275,7 +298,48 @@ std::optional<DigitCut> KernelReader::readBoxes(tile::BlockOp block, const std::
     boxes[boxes.size() - 2][cut->digit].end = cut->at;
     boxes.back()[cut->digit].begin = cut->at;
   }
+  joinParts(block, digits);
   return std::nullopt;
+}
+
+/// A part that adds nothing makes no nest.
+void KernelReader::notePart(const BodyReader &reader, size_t before) {
+  if (kernel.nests.size() == before)
+    return;
+  parts.push_back({reader.view.box, reader.nodes, reader.loads, reader.stores[0], kernel.nests.back()});
+  if (kernel.nests.size() > before + 1 || reader.stores.size() != 1)
+    parts.back().nest.combine.reset();
+}
+
+/// Parts that compute the same, each in its box, are one nest with borders.
+void KernelReader::joinParts(tile::BlockOp block, const std::vector<Digit> &digits) {
+  auto isSame = [&](const Part &part) {
+    return part.nest.combine && part.nest.combine == parts[0].nest.combine && part.nest.value == parts[0].nest.value &&
+           part.loads == parts[0].loads && isSameTree(part.nodes, parts[0].nodes) &&
+           part.store.element == parts[0].store.element;
+  };
+  if (parts.size() < 2 || !llvm::all_of(parts, isSame))
+    return;
+  Box whole;
+  SmallVector<bool> isReduced;
+  for (const Digit &digit : digits) {
+    whole.push_back({0, digit.extent});
+    isReduced.push_back(block.kind(digit.iterator) == tile::IteratorKind::Reduced);
+  }
+  SmallVector<Box> boxes;
+  for (const Part &part : parts)
+    boxes.push_back(part.box);
+  std::optional<std::vector<Border>> borders = bordersOf(boxes, whole, isReduced);
+  if (!borders)
+    return;
+  const Part &first = parts[0];
+  Nest nest = nestOf(block, AffineView(digits, whole), first.nodes, first.loads, first.store);
+  nest.value = first.nest.value;
+  nest.combine = first.nest.combine;
+  nest.initial = first.nest.initial;
+  nest.borders = std::move(*borders);
+  if (isForwards(nest))
+    joined = std::move(nest);
 }
 
 /// Divides digits where the block needs that.
@@ -315,7 +379,16 @@ bool KernelReader::readBlock(tile::BlockOp block) {
   }
   if (!problem.empty())
     return false;
-  return !needsBeginning || addBeginning(block, digits);
+  const std::optional<Nest> whole = joined;
+  if (needsBeginning && !addBeginning(block, digits))
+    return false;
+  hasBorders |= whole.has_value();
+  if (whole)
+    kernel.bordered.push_back(*whole);
+  else
+    kernel.bordered.insert(kernel.bordered.end(), kernel.nests.begin() + static_cast<ptrdiff_t>(firstOfBlock),
+                           kernel.nests.end());
+  return true;
 }
 
 llvm::Expected<Kernel> KernelReader::read(func::FuncOp function) {
@@ -338,6 +411,8 @@ llvm::Expected<Kernel> KernelReader::read(func::FuncOp function) {
   });
   if (result.wasInterrupted())
     return refused(failed);
+  if (!hasBorders)
+    kernel.bordered.clear();
   return std::move(kernel);
 }
 

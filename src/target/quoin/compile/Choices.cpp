@@ -16,6 +16,11 @@ std::string shapeOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned shar
   out << sharers << ' ' << unsigned(nest.type) << (nest.combine ? unsigned(*nest.combine) : 0) << nest.continues;
   for (const NestLoop &loop : nest.loops)
     out << (loop.isReduced ? 'r' : 's') << loop.extent;
+  for (const accelerator::Border &border : nest.borders) {
+    out << 'b' << border.loop << ',' << border.reduced;
+    for (auto [first, last] : border.iterations)
+      out << ':' << first << ',' << last;
+  }
   addAccess(nest.store);
   for (const Node &node : nest.nodes) {
     out << ' ' << unsigned(node.kind) << unsigned(node.type) << ':' << unsigned(node.opcode);

@@ -13,11 +13,6 @@
 
 namespace perpend::quoin {
 
-struct VectorTiling {
-  Extents tile = {1, 1, 1};
-  unsigned slots = 2;
-};
-
 struct Choices {
   std::map<std::string, Tiling> products;
   std::map<std::string, VectorTiling> vectors;

@@ -1,8 +1,10 @@
 //===- Cores.cpp - which core computes what -------------------------------===//
 #include "target/quoin/compile/Cores.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <numeric>
 
 namespace perpend::quoin {
@@ -35,6 +37,24 @@ void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
   for (Node &node : nest.nodes)
     if (node.kind == Node::Load)
       node.access.base += begin * node.access.strides[loop];
+  for (accelerator::Border &border : nest.borders)
+    for (auto &[first, last] : border.iterations)
+      if (border.loop == loop) {
+        last = std::clamp<int64_t>(last - begin, 0, end - begin);
+        first = std::clamp<int64_t>(first - begin, 0, last);
+      }
+}
+
+std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced) {
+  std::optional<std::pair<int64_t, int64_t>> reach;
+  for (auto [iteration, range] : llvm::enumerate(border.iterations)) {
+    if (range.first == range.second)
+      continue;
+    const int64_t from = static_cast<int64_t>(iteration) * reduced;
+    const int64_t least = from + range.first * stride, most = from + (range.second - 1) * stride;
+    reach = reach ? std::pair(std::min(reach->first, least), std::max(reach->second, most)) : std::pair(least, most);
+  }
+  return reach.value_or(std::pair<int64_t, int64_t>(0, 0));
 }
 
 std::vector<std::vector<Nest>> divisionsOf(const Nest &nest, llvm::ArrayRef<Spot> places, unsigned cores) {

@@ -52,6 +52,7 @@ private:
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
+  void placeLocals(const Kernel &kernel, SmallVectorImpl<Spot> &places);
   std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
   std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
   /// Parts of a nest for cores, and the buffers that they read from LLB after all.
@@ -93,6 +94,7 @@ private:
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
+  uint64_t nearFree = 0;                    ///< of LLB, behind what the step has there
   std::optional<uint64_t> run;              ///< the address of what calls share
   std::map<std::string, uint64_t> tables;   ///< bytes -> the address
 };
@@ -192,6 +194,8 @@ void Emitter::meetIfNeeded(size_t parts) {
 
 /// On the matrix unit or else on the vector unit.
 std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
+  if (!part.borders.empty() && isMatrixNest(part, places, program.config, stream, choices))
+    return "a product with borders";
   std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
   return problem.empty() ? problem : emitVectorNest(part, places, program.config, stream, sharers, choices);
 }
@@ -224,7 +228,7 @@ Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
 Emitter::Division Emitter::divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged) {
   Division division{parts, SmallVector<Spot>(places), {}};
   if (isStaged)
-    division.staged = stagedOf(parts, division.places, program.config, main.near.end());
+    division.staged = stagedOf(parts, division.places, program.config, nearFree);
   return division;
 }
 
@@ -268,6 +272,38 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
   return true;
 }
 
+/// In LLB if there is space.
+void Emitter::placeLocals(const Kernel &kernel, SmallVectorImpl<Spot> &places) {
+  uint64_t next = locals.byte;
+  nearFree = alignTo(main.near.end(), wordBytes);
+  for (const Buffer &buffer : ownBuffers(kernel)) {
+    const uint64_t bytes = bytesOf(buffer);
+    if (buffer.isTable()) {
+      places.push_back({Space::DDR, tableAt(buffer)});
+    } else if (nearFree + bytes <= program.config.llbBytes) {
+      places.push_back({Space::LLB, nearFree});
+      nearFree += bytes;
+    } else {
+      places.push_back({Space::DDR, next});
+      next += bytes;
+    }
+  }
+}
+
+/// Lists of nests that compute the same, the best ones first.
+static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel) {
+  std::vector<std::vector<Nest>> ways;
+  if (!kernel.bordered.empty()) {
+    Kernel bordered = kernel;
+    bordered.nests = kernel.bordered;
+    ways.push_back(withEpilogues(bordered));
+    ways.push_back(kernel.bordered);
+  }
+  ways.push_back(withEpilogues(kernel));
+  ways.push_back(kernel.nests);
+  return ways;
+}
+
 std::string Emitter::emitNests(const Step &step) {
   if (!step.nests)
     return step.refusal;
@@ -278,15 +314,11 @@ std::string Emitter::emitNests(const Step &step) {
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
       places.push_back(value.spot);
-  uint64_t next = locals.byte;
-  for (const Buffer &buffer : ownBuffers(*step.nests)) {
-    places.push_back({Space::DDR, buffer.isTable() ? tableAt(buffer) : next});
-    next += bytesOf(buffer);
-  }
+  placeLocals(*step.nests, places);
   if (emitRows(*step.nests, places))
     return "";
   std::string problem;
-  for (const std::vector<Nest> &nests : {withEpilogues(*step.nests), step.nests->nests}) {
+  for (const std::vector<Nest> &nests : waysOf(*step.nests)) {
     problem.clear();
     for (const Nest &nest : nests)
       if (problem = emitNest(nest, places); !problem.empty())
@@ -413,9 +445,7 @@ void Emitter::nameMemory() {
       name("out", number, Symbol::Kind::Output, *range);
   name("arena", 0, Symbol::Kind::Scratch, main.arena);
   name("locals", 0, Symbol::Kind::Scratch, locals);
-  const uint64_t near = cores.size() > 1 ? program.config.llbBytes : main.near.bytes; // all that copies may take
-  if (near)
-    program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, main.near.byte, near});
+  program.symbols.push_back({"near", Symbol::Kind::Scratch, Space::LLB, 0, 0, program.config.llbBytes});
   for (const auto &[range, number] : main.scalars) {
     Data data{0, range.byte, std::vector<uint8_t>(sizeof number)};
     std::memcpy(data.bytes.data(), &number, sizeof number);

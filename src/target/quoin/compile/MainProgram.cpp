@@ -47,6 +47,7 @@ static Nest nestOf(accelerator::Nest nest) {
   made.initial = nest.initial;
   made.continues = nest.continues;
   made.type = typeOf(nest.type);
+  made.borders = std::move(nest.borders);
   return made;
 }
 
@@ -57,6 +58,8 @@ Kernel unitsKernel(accelerator::Kernel kernel) {
   made.arguments = kernel.arguments;
   for (accelerator::Nest &nest : kernel.nests)
     made.nests.push_back(nestOf(std::move(nest)));
+  for (accelerator::Nest &nest : kernel.bordered)
+    made.bordered.push_back(nestOf(std::move(nest)));
   return made;
 }
 

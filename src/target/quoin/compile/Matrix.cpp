@@ -85,6 +85,8 @@ void MatrixNest::orderLoops() {
 
 SmallVector<unsigned, 8> MatrixNest::heldLoops(bool isRight) const {
   SmallVector<unsigned, 8> loops;
+  if (isWindow(isRight))
+    return loops;
   for (unsigned loop : ArrayRef(spatial).drop_front(holdLevel[isRight]))
     if (changes(isRight, loop))
       loops.push_back(loop);
@@ -93,6 +95,8 @@ SmallVector<unsigned, 8> MatrixNest::heldLoops(bool isRight) const {
 }
 
 uint64_t MatrixNest::blockBytes(bool isRight) const {
+  if (isWindow(isRight))
+    return static_cast<uint64_t>(windowOf(tile[M]).load.elements) * sizeOf(left.type);
   const int64_t own = tiling.tile[isRight ? N : M];
   return llvm::alignTo(static_cast<uint64_t>(own * extentOf(K)) * sizeOf(factor(isRight).type), 64);
 }
@@ -191,7 +195,7 @@ bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
     return refuseAddresses();
   for (unsigned loop : loops)
     stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
-  if (!emitLoad(isRight, extentOf(K), *from, *to))
+  if (isWindow(isRight) ? !emitWindow(*from, *to) : !emitLoad(isRight, extentOf(K), *from, *to))
     return false;
   for (size_t each = 0; each < loops.size(); ++each)
     stream.closeLoop();
@@ -199,6 +203,8 @@ bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
 }
 
 bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
+  if (isWindow(isRight))
+    return emitWindowFeed(base, k);
   const Axis own = isRight ? N : M;
   const bool isAlong = isAlongSum(isRight), isHeld = tiling.hold[isRight] != Hold::Pieces;
   const auto size = static_cast<int64_t>(sizeOf(factor(isRight).type));
@@ -472,6 +478,10 @@ std::string MatrixNest::emit() {
     return "";
   stream.abandon();
   return problem;
+}
+
+bool isMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, Choices &choices) {
+  return MatrixNest(nest, places, config, stream, 1, choices).isProduct();
 }
 
 std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,

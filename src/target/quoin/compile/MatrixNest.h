@@ -2,8 +2,8 @@
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_MATRIXNEST_H
 #define PERPEND_TARGET_QUOIN_COMPILE_MATRIXNEST_H
 
+#include "target/quoin/compile/LoadPlan.h"
 #include "target/quoin/compile/Nest.h"
-#include "target/quoin/compile/Stream.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/Twine.h"
@@ -29,6 +29,7 @@ enum class Hold : uint8_t {
   Pieces,  ///< with each piece of the sum
   OwnTile, ///< for all of the sum, inside of the loops along which only this factor changes
   All,     ///< for all tiles, inside of the loops along which both change
+  Window,  ///< as OwnTile, and each element once that several iterations of the sum read
 };
 
 /// How a product is cut.
@@ -50,6 +51,13 @@ struct MatrixRooms {
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
 };
 
+/// A held left factor whose loops of the sum go over the same elements as its rows do: images (MatrixWindows.cpp).
+struct MatrixWindow {
+  LoadPlan load;
+  int64_t row = 0, line = 0;                                    ///< distances in L1, in elements
+  llvm::SmallVector<std::pair<unsigned, int64_t>, 4> sums = {}; ///< loops of the sum, and their distances
+};
+
 /// See Matrix.cpp.
 class MatrixNest {
 public:
@@ -57,6 +65,7 @@ public:
              Choices &choices)
       : nest(nest), places(places), config(config), stream(stream), sharers(sharers), choices(choices) {}
   std::string emit();
+  bool isProduct() { return findFactors() && assignLoops(); }
 
 private:
   std::vector<Tiling> tilings() const; ///< the best ones by a formula (MatrixTiles.cpp)
@@ -82,6 +91,13 @@ private:
   bool emitHeld(bool isRight, int64_t ahead = 0);
   bool emitPiece(int64_t base, int64_t k, uint8_t loopMask, bool isFirst);
   bool emitFeed(bool isRight, int64_t base, int64_t k);
+  bool mayHoldWindow() const;
+  llvm::SmallVector<unsigned, 8> windowLoops() const;
+  bool isWindow(bool isRight) const { return tiling.hold[isRight] == Hold::Window; }
+  /// Of tiles of so many rows.
+  MatrixWindow windowOf(int64_t rows) const;
+  bool emitWindow(const Operand &from, const Operand &to);
+  bool emitWindowFeed(int64_t base, int64_t k);
   bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to);
   bool emitResult();
 

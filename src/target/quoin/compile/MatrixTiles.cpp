@@ -9,7 +9,12 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <functional>
+
 namespace perpend::quoin {
+
+using llvm::ArrayRef;
+
 namespace {
 
 constexpr AxisExtents mostExtents = {1024, 1024, 4095};
@@ -58,7 +63,10 @@ public:
   unsigned size = 4, resultSize = 4; ///< bytes of elements
   Space resultSpace = Space::DDR;
   bool continues = false;
+  unsigned windowFeedRate = 128;
   unsigned operandsAfter = 0, nodesAfter = 0; ///< of nodes behind the sum: whole tiles that are loaded; instructions
+
+  std::function<LoadPlan(int64_t)> window; ///< of a left side that is an image, by rows of a tile
 
   bool fits(const Tiling &tiling) const;
   double cost(const Tiling &tiling) const;
@@ -72,13 +80,24 @@ private:
     return counts.both * counts.own[0] * counts.own[1] * tilesOf(tiling, false) * tilesOf(tiling, true);
   }
   double roomBytes(const Tiling &tiling, bool isRight) const;
+  const LoadPlan &windowOf(int64_t rows) const;
 
   const Config &config;
   unsigned sharers;
   Counts counts;
+  mutable std::map<int64_t, LoadPlan> windows; ///< that are known, by rows
 };
 
+const LoadPlan &Formula::windowOf(int64_t rows) const {
+  auto [known, isNew] = windows.try_emplace(rows);
+  if (isNew)
+    known->second = window(rows);
+  return known->second;
+}
+
 double Formula::roomBytes(const Tiling &tiling, bool isRight) const {
+  if (tiling.hold[isRight] == Hold::Window)
+    return double(upTo(windowOf(tiling.tile[M]).elements * size, 64)) * tiling.slots[isRight];
   const int64_t own = tiling.tile[isRight ? N : M];
   double bytes = double(upTo(own * (tiling.hold[isRight] == Hold::Pieces ? tiling.tile[K] : sum) * size, 64));
   if (tiling.hold[isRight] != Hold::Pieces)
@@ -93,6 +112,8 @@ bool Formula::fits(const Tiling &tiling) const {
   if (fractalBytesOf(m, k, size) * tiling.feedSlots > int64_t(config.l0aBytes) ||
       fractalBytesOf(n, k, size) * tiling.feedSlots > int64_t(config.l0bBytes) ||
       ceilOf(m, lanes) * ceilOf(n, lanes) * int64_t{tileBytes} * tiling.resultSlots > int64_t(config.l0cBytes))
+    return false;
+  if (tiling.hold[0] == Hold::Window && !windowOf(m).isLegal())
     return false;
   for (bool isRight : {false, true})
     if (tiling.hold[isRight] != Hold::Pieces && (sides[isRight].isAlongSum ? sum > mostRow : sum > mostRows))
@@ -116,22 +137,28 @@ double Formula::cost(const Tiling &tiling) const {
   for (bool isRight : {false, true}) {
     const Side &side = sides[isRight];
     const Hold hold = tiling.hold[isRight];
+    const bool isWindow = hold == Hold::Window;
+    const LoadPlan *plan = isWindow ? &windowOf(m) : nullptr;
     const double own = double(isRight ? n : m), along = hold == Hold::Pieces ? double(k) : double(sum);
     const double each =
-        side.isAlongSum ? transfer(side.space, own, along, size) : transfer(side.space, along, own, size);
-    double count = tiles * counts.sums * (hold == Hold::Pieces ? pieces : 1);
-    if (hold == Hold::All || (hold == Hold::OwnTile && isRight == tiling.columnsOutside))
-      count = counts.both * counts.own[isRight] * tilesOf(tiling, isRight) * counts.sums;
+        plan ? transfer(side.space, double(plan->extents[1] * plan->extents[2]), double(plan->extents[0]), size)
+        : side.isAlongSum ? transfer(side.space, own, along, size)
+                          : transfer(side.space, along, own, size);
+    const double iterations = isWindow ? 1 : counts.sums; // of the sum, each of which has loads
+    double count = tiles * iterations * (hold == Hold::Pieces ? pieces : 1);
+    if (hold == Hold::All || (hold != Hold::Pieces && isRight == tiling.columnsOutside))
+      count = counts.both * counts.own[isRight] * tilesOf(tiling, isRight) * iterations;
     loads += count * each;
-    far += side.space == Space::DDR ? count * own * along * size : 0;
+    const double moved = plan ? double(plan->extents[0] * plan->extents[1] * plan->extents[2]) : own * along;
+    far += side.space == Space::DDR ? count * moved * size : 0;
     if (hold == Hold::All)
       first += each * counts.own[isRight] * tilesOf(tiling, isRight) * counts.sums;
     else
       first += each * (hold == Hold::OwnTile ? counts.sums : 1);
-    const bool isRepeated = hold == Hold::OwnTile ? count > counts.sums : hold == Hold::All && counts.both > 1;
+    const bool isRepeated = hold == Hold::All ? counts.both > 1 : hold != Hold::Pieces && count > iterations;
     if (tiling.slots[isRight] == 1 && isRepeated)
       alone += count * each;
-    feeds += 6 + double(fractalBytesOf(int64_t(own), k, size)) / side.feedRate;
+    feeds += 6 + double(fractalBytesOf(int64_t(own), k, size)) / (isWindow ? windowFeedRate : side.feedRate);
   }
   const double product = 8 + double(ceilOf(m, lanes) * ceilOf(n, lanes)) * double(ceilOf(k, int64_t(step)));
   const double drain = (6 + double(m * ceilOf(n * 4, 128))) * (1 + continues + nodesAfter);
@@ -187,6 +214,11 @@ std::vector<Tiling> MatrixNest::tilings() const {
     best.insert(at, {cost, tiling});
     best.resize(std::min(best.size(), most));
   };
+  if (mayHoldWindow()) {
+    formula.window = [&](int64_t rows) { return windowOf(rows).load; };
+    formula.windowFeedRate = rowLoop ? 64 : 128; // of lines apart, and of rows
+  }
+  constexpr Hold holds[] = {Hold::Pieces, Hold::OwnTile, Hold::All, Hold::Window};
   const int64_t step = 32 / formula.size;
   for (int64_t m : lengthsOf(extentOf(M), mostExtents[M], lineOf(M)))
     for (int64_t n : lengthsOf(extentOf(N), mostExtents[N], 1))
@@ -200,7 +232,7 @@ std::vector<Tiling> MatrixNest::tilings() const {
         tiling.feedSlots = feedSlots;
         tiling.tile = {m, n, std::min(formula.sum, upTo(ceilOf(formula.sum, ceilOf(formula.sum, longest)), step))};
         for (bool columnsOutside : {false, true})
-          for (Hold holdLeft : {Hold::Pieces, Hold::OwnTile, Hold::All})
+          for (Hold holdLeft : ArrayRef(holds).drop_back(formula.window ? 0 : 1))
             for (Hold holdRight : {Hold::Pieces, Hold::OwnTile, Hold::All})
               for (unsigned slots = 0; slots < 8; ++slots) {
                 tiling.columnsOutside = columnsOutside;

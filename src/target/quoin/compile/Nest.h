@@ -63,6 +63,7 @@ struct Nest {
   double initial = 0;
   bool continues = false;   ///< from the element as it is on, in place of `initial`
   DType type = DType::None; ///< of what is stored
+  std::vector<accelerator::Border> borders = {};
 
   bool isAfterSum(unsigned node) const { return sum && node >= *sum; }
   unsigned stored() const { return sum ? result : value; }
@@ -76,8 +77,9 @@ inline bool reinterprets(const Nest &nest, const Node &node) {
 
 struct Kernel {
   std::vector<Buffer> buffers;
-  unsigned arguments = 0; ///< the first of them
-  std::vector<Nest> nests;
+  unsigned arguments = 0;     ///< the first of them
+  std::vector<Nest> nests;    ///< without borders
+  std::vector<Nest> bordered; ///< the same with them, or empty
 };
 
 } // namespace perpend::quoin

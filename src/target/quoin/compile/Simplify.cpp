@@ -52,7 +52,11 @@ static void forEachAccess(Nest &nest, llvm::function_ref<void(ElementAccess &)> 
 
 /// Whether loop `outer` goes on where `inner`, the next, ends.
 static bool isOneLoop(Nest &nest, unsigned outer, unsigned inner) {
-  if (nest.loops[outer].isReduced != nest.loops[inner].isReduced)
+  auto hasBorder = [&](unsigned loop) {
+    return llvm::any_of(nest.borders,
+                        [&](const auto &border) { return border.loop == loop || border.reduced == loop; });
+  };
+  if (nest.loops[outer].isReduced != nest.loops[inner].isReduced || hasBorder(outer) || hasBorder(inner))
     return false;
   bool isEven = true;
   forEachAccess(nest, [&](ElementAccess &access) {
@@ -72,6 +76,10 @@ static void joinLoops(Nest &nest) {
     }
     nest.loops[inner].extent *= nest.loops[outer].extent;
     nest.loops.erase(nest.loops.begin() + outer);
+    for (auto &border : nest.borders) {
+      border.loop -= border.loop > outer;
+      border.reduced -= border.reduced > outer;
+    }
     forEachAccess(nest, [&](ElementAccess &access) { access.strides.erase(access.strides.begin() + outer); });
     inner = 0;
   }

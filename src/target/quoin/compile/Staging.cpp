@@ -1,5 +1,6 @@
 //===- Staging.cpp - operands that all cores read --------------------------===//
 #include "target/quoin/compile/Staging.h"
+#include "target/quoin/compile/Cores.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -18,10 +19,18 @@ struct Extent {
 };
 } // namespace
 
-static Extent extentOf(const ElementAccess &access, llvm::ArrayRef<NestLoop> loops, DType type) {
+static Extent extentOf(const ElementAccess &access, const Nest &nest, DType type) {
   int64_t first = access.base, last = access.base;
-  for (auto [loop, stride] : llvm::zip_equal(loops, access.strides))
+  for (auto [loop, stride] : llvm::zip_equal(nest.loops, access.strides))
     (stride < 0 ? first : last) += stride * (loop.extent - 1);
+  for (const accelerator::Border &border : nest.borders) {
+    const int64_t stride = access.strides[border.loop], reduced = access.strides[border.reduced];
+    if (!stride || !reduced)
+      continue;
+    const auto [least, most] = reachOf(border, stride, reduced);
+    first += least;
+    last += most - stride * (nest.loops[border.loop].extent - 1) - reduced * (nest.loops[border.reduced].extent - 1);
+  }
   const auto size = static_cast<int64_t>(sizeOf(type));
   return {first * size, (last + 1) * size};
 }
@@ -31,7 +40,7 @@ static std::map<unsigned, Extent> readsOf(const Nest &nest) {
   for (const Node &node : nest.nodes) {
     if (node.kind != Node::Load)
       continue;
-    const Extent extent = extentOf(node.access, nest.loops, node.type);
+    const Extent extent = extentOf(node.access, nest, node.type);
     auto [known, isNew] = reads.try_emplace(node.access.buffer, extent);
     known->second = {std::min(known->second.begin, extent.begin), std::max(known->second.end, extent.end)};
   }

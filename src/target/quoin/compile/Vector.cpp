@@ -44,6 +44,7 @@ bool VectorNest::findRoom(Place &place, Role role, unsigned number, int64_t elem
     known->second = *room;
   }
   place.room = known->second;
+  place.elementBytes = sizeOf(type);
   return true;
 }
 
@@ -61,7 +62,7 @@ bool VectorNest::findPlace(Place &place, Role role, unsigned number, DType type,
 std::optional<Operand> VectorNest::farOperand(const ElementAccess &access, DType type) {
   SmallVector<Advance, 8> advances;
   for (unsigned loop : outer)
-    if (access.strides[loop])
+    if (access.strides[loop] && !(holdsSums && nest.loops[loop].isReduced))
       advances.push_back({*loopNumbers[loop], access.strides[loop] * static_cast<int64_t>(sizeOf(type))});
   const int64_t byte =
       static_cast<int64_t>(places[access.buffer].byte) + access.base * static_cast<int64_t>(sizeOf(type));
@@ -76,8 +77,7 @@ bool VectorNest::add(Instruction instruction) {
   return true;
 }
 
-static void setTransfer(Instruction &instruction, DType type, const Extents &extents,
-                        std::array<Opcode, boxRank> opcodes) {
+void setTransfer(Instruction &instruction, DType type, const Extents &extents, std::array<Opcode, boxRank> opcodes) {
   instruction.dstType = instruction.src0Type = type;
   const unsigned rank = extents[2] > 1 ? 3 : extents[1] > 1 ? 2 : 1;
   instruction.opcode = opcodes[rank - 1];
@@ -86,7 +86,16 @@ static void setTransfer(Instruction &instruction, DType type, const Extents &ext
 }
 
 bool VectorNest::setPlace(Instruction &instruction, unsigned operand, const Place &place, bool isResult) {
-  std::optional<Operand> at = stream.at(place.room);
+  SmallVector<Advance, 2> advances;
+  int64_t offset = place.base;
+  for (auto [loop, stride] : place.held)
+    if (tap.empty())
+      advances.push_back({*loopNumbers[loop], stride * place.elementBytes});
+    else
+      offset += tap[loop] * stride;
+  for (unsigned dim = 0; dim < boxRank; ++dim)
+    offset += first[dim] * place.strides[dim];
+  std::optional<Operand> at = stream.at(place.room, static_cast<uint64_t>(offset * place.elementBytes), advances);
   if (!at)
     return refuse("more addresses than there are generators");
   const bool rotates = isResult && isReducing();
@@ -99,30 +108,23 @@ bool VectorNest::setPlace(Instruction &instruction, unsigned operand, const Plac
 
 bool VectorNest::emitLoad(unsigned number) {
   const Node &node = nest.nodes[number];
-  const LoadPlan &plan = plans[number];
+  const OperandPlan &plan = plans[number];
   Place place{0, plan.strides};
-  Instruction load;
-  if (!findRoom(place, Loaded, number, plan.elements, node.type, levels[number]))
+  place.base = plan.base;
+  place.held = plan.held;
+  if (!findRoom(place, Loaded, number, plan.roomElements, node.type, loadLevels[number]))
     return false;
   std::optional<Operand> to = stream.at(place.room);
   if (!to)
     return refuse("more addresses than there are generators");
-  setTransfer(load, node.type, plan.extents, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
+  Instruction load = plan.load.instruction(node.type, farType(number));
   load.dst() = *to;
   load.src(0) = *far[number];
-  if (plan.extents[1] > 1 || plan.extents[2] > 1) {
-    load.stride1[Dst] = static_cast<uint32_t>(plan.to[1]);
-    load.stride1[Src0] = static_cast<uint32_t>(plan.from[1]);
-  }
-  if (plan.extents[2] > 1) {
-    load.stride2[Dst] = static_cast<uint32_t>(plan.to[2]);
-    load.stride2[Src0] = static_cast<uint32_t>(plan.from[2]);
-  }
   nodePlaces[number] = place;
   return add(std::move(load));
 }
 
-static void setExtents(Instruction &instruction, const Extents &extents) {
+void setBox(Instruction &instruction, const Extents &extents) {
   for (unsigned dim = 0; dim < boxRank; ++dim)
     instruction.extent[dim] = static_cast<uint32_t>(extents[dim]);
 }
@@ -150,7 +152,7 @@ bool VectorNest::emitFill(const Place &place, DType type, double value, const Ex
   Instruction fill = fillWith(type, value);
   if (!setPlace(fill, Dst, place, isResult))
     return false;
-  setExtents(fill, extents);
+  setBox(fill, extents);
   return add(std::move(fill));
 }
 
@@ -198,7 +200,7 @@ bool VectorNest::emitNode(unsigned number) {
       !setPlace(apply, Dst, result, isResult))
     return false;
   nodePlaces[number] = result;
-  setExtents(apply, extents(isResult));
+  setBox(apply, shown(isResult));
   return add(std::move(apply));
 }
 
@@ -222,75 +224,16 @@ bool VectorNest::emitNumbers() {
       Place one{0, {1, 0, 0}};
       if (!findRoom(one, Computed, operand, 1, number.type, 0) || !emitFill(one, number.type, number.number, {1, 1, 1}))
         return false;
-      nodePlaces[operand] = Place{one.room, {0, 0, 0}};
+      nodePlaces[operand] = Place{one.room, {0, 0, 0}, one.elementBytes};
     }
   return true;
-}
-
-/// The sums as they are, which have the type of what is stored.
-bool VectorNest::emitReload() {
-  if (nest.type != nest.nodes[nest.value].type)
-    return refuse("sums that go on in another type");
-  const Extents stored = extents(/*isResult=*/true);
-  Extents from = {0, 0, 0};
-  for (unsigned dim = isReducing() ? 1 : 0; dim < boxRank; ++dim)
-    from[dim - (isReducing() ? 1 : 0)] = box[dim] < 0 ? 0 : nest.store.strides[box[dim]];
-  if (stored[0] > 1 && from[0] != 1)
-    return refuse("sums that go on, and lie apart");
-  std::optional<Operand> to = stream.at(sums.room);
-  if (!to)
-    return refuse("more addresses than there are generators");
-  Instruction load;
-  setTransfer(load, nest.type, stored, {Opcode::ld_1d, Opcode::ld_2d, Opcode::ld_3d});
-  load.dst() = *to;
-  load.src(0) = *farStore;
-  if (stored[1] > 1 || stored[2] > 1) {
-    load.stride1[Src0] = static_cast<uint32_t>(from[1]);
-    load.stride1[Dst] = static_cast<uint32_t>(stored[0]);
-  }
-  if (stored[2] > 1) {
-    load.stride2[Src0] = static_cast<uint32_t>(from[2]);
-    load.stride2[Dst] = static_cast<uint32_t>(stored[0] * stored[1]);
-  }
-  return add(std::move(load));
-}
-
-/// Combines the value of this iteration with the sums.
-bool VectorNest::emitReduction() {
-  const DType type = nest.nodes[nest.value].type;
-  Place value = placeOf(nest.value);
-  if (isReducing()) {
-    Instruction reduce;
-    reduce.opcode = *nest.combine == Opcode::add   ? Opcode::rsum
-                    : *nest.combine == Opcode::mul ? Opcode::rprod
-                    : *nest.combine == Opcode::max ? Opcode::rmax
-                                                   : Opcode::rmin;
-    reduce.dstType = reduce.src0Type = type;
-    setExtents(reduce, extents());
-    Place partial;
-    if (!setPlace(reduce, Src0, value) || !findPlace(partial, Partial, 0, type, 0, /*isResult=*/true) ||
-        !setPlace(reduce, Dst, partial))
-      return false;
-    value = partial;
-    reduce.inner[Dst] = 1;
-    if (!add(std::move(reduce)))
-      return false;
-  }
-  Instruction combine;
-  combine.opcode = *nest.combine;
-  combine.dstType = combine.src0Type = combine.src1Type = type;
-  if (!setPlace(combine, Dst, sums, true) || !setPlace(combine, Src0, sums, true) ||
-      !setPlace(combine, Src1, value, true))
-    return false;
-  setExtents(combine, extents(/*isResult=*/true));
-  return add(std::move(combine));
 }
 
 bool VectorNest::emitStore() {
   const unsigned stored = nest.stored();
   const bool isResult = nest.combine.has_value();
   const Place value = nest.combine && !nest.sum ? sums : placeOf(stored);
-  const DType from = nest.nodes[stored].type;
+  const DType from = nest.combine && !nest.sum ? sumType : nest.nodes[stored].type;
   Place compact{0, denseStrides(isResult)};
   auto differs = [&](unsigned dim) {
     return extentOf(dim) > 1 && static_cast<int>(dim) != reducedDim && value.strides[dim] != compact.strides[dim];
@@ -309,7 +252,7 @@ bool VectorNest::emitStore() {
   move.src0Type = from;
   if (!setPlace(move, Dst, compact, isResult) || !setPlace(move, Src0, value, isResult))
     return false;
-  setExtents(move, extents(isResult));
+  setBox(move, extents(isResult));
   return add(std::move(move)) && emitTransfer(compact);
 }
 
@@ -345,15 +288,20 @@ bool VectorNest::emitTransfer(const Place &value) {
   return add(std::move(store));
 }
 
-/// A load is in the innermost of the outer loops along which it changes; so is what only such operands have.
+/// A load is in the innermost of the outer loops along which it changes, if not for all of a sum at once; so is what
+/// only such operands have.
 void VectorNest::findLevels() {
   levels.assign(nest.nodes.size(), 0);
+  loadLevels.assign(nest.nodes.size(), 0);
   for (auto [number, node] : llvm::enumerate(nest.nodes)) {
     for (unsigned operand : node.operands)
       levels[number] = std::max(levels[number], levels[operand]);
     for (auto [position, loop] : llvm::enumerate(outer))
-      if (node.kind == Node::Load && node.access.strides[loop])
+      if (node.kind == Node::Load && node.access.strides[loop]) {
         levels[number] = static_cast<unsigned>(position + 1);
+        if (!(holdsSums && nest.loops[loop].isReduced))
+          loadLevels[number] = levels[number];
+      }
     if (isStored(static_cast<unsigned>(number)) && node.kind == Node::Apply)
       levels[number] = spatial;
     if (nest.isAfterSum(static_cast<unsigned>(number)) && node.kind != Node::Load)
@@ -369,25 +317,32 @@ bool VectorNest::emitLevel(unsigned level) {
     stream.beginTurn(turnOf(level));
   for (Node::Kind kind : {Node::Load, Node::Apply})
     for (unsigned number = 0; number < nest.nodes.size(); ++number)
-      if (nest.nodes[number].kind == kind && levels[number] == level &&
-          !(kind == Node::Load ? emitLoad(number) : emitNode(number)))
+      if (nest.nodes[number].kind == kind && (kind == Node::Load ? loadLevels : levels)[number] == level &&
+          number != fused && !(kind == Node::Load ? emitLoad(number) : emitNode(number)))
         return false;
   return true;
 }
 
+/// Where a load begins.
+static ElementAccess from(ElementAccess access, const OperandPlan &plan) {
+  access.base += plan.from;
+  return access;
+}
+
 bool VectorNest::emitLoops() {
   loopNumbers.assign(nest.loops.size(), std::nullopt);
-  if (outer.size() > numLoops)
+  spatial = static_cast<unsigned>(llvm::count_if(outer, [&](unsigned loop) { return !nest.loops[loop].isReduced; }));
+  if ((nest.borders.empty() ? outer.size() : spatial) > numLoops)
     return refuse("more loops than the sequencer has");
   for (auto [number, loop] : llvm::enumerate(outer))
     loopNumbers[loop] = static_cast<unsigned>(number);
   far.assign(nest.nodes.size(), std::nullopt);
   for (auto [number, node] : llvm::enumerate(nest.nodes))
-    if (node.kind == Node::Load && !(far[number] = farOperand(node.access, node.type)))
+    if (node.kind == Node::Load &&
+        !(far[number] = farOperand(from(node.access, plans[number]), farType(static_cast<unsigned>(number)))))
       return refuse("more addresses than there are generators");
   if (!(farStore = farOperand(nest.store, nest.type)))
     return refuse("more addresses than there are generators");
-  spatial = static_cast<unsigned>(llvm::count_if(outer, [&](unsigned loop) { return !nest.loops[loop].isReduced; }));
   nodePlaces.assign(nest.nodes.size(), std::nullopt);
   findLevels();
   if (!emitNumbers())
@@ -396,10 +351,9 @@ bool VectorNest::emitLoops() {
     if (!emitLevel(level))
       return false;
   if (nest.combine) {
-    const DType type = nest.nodes[nest.value].type;
-    if (!findPlace(sums, Sums, 0, type, spatial, /*isResult=*/true) ||
+    if (!findPlace(sums, Sums, 0, sumType, spatial, /*isResult=*/true) ||
         !(nest.continues ? emitReload()
-                         : emitFill(sums, type, nest.initial, extents(/*isResult=*/true), /*isResult=*/true)))
+                         : emitFill(sums, sumType, nest.initial, extents(/*isResult=*/true), /*isResult=*/true)))
       return false;
     if (!emitSums() || (reducedRest && !emitRestOfSums()) || (nest.sum && !emitAfterSum()))
       return false;
@@ -417,36 +371,17 @@ void VectorNest::closeLoops(unsigned level) {
   }
 }
 
-bool VectorNest::emitSums() {
-  for (unsigned level = spatial + 1; level <= outer.size(); ++level)
-    if (!emitLevel(level))
-      return false;
-  if (!emitReduction())
-    return false;
-  closeLoops(spatial);
-  return true;
-}
-
-/// Iterations of the reduced loop that are no tile of it.
-bool VectorNest::emitRestOfSums() {
-  VectorNest rest(*this);
-  const int inner = box[reducedDim];
-  rest.nest.loops[inner].extent = reducedRest;
-  rest.nest.loops[restLoop].extent = 1;
-  for (auto [number, node] : llvm::enumerate(rest.nest.nodes)) {
-    if (node.kind != Node::Load || levels[number] <= spatial)
-      continue;
-    node.access.base += nest.loops[inner].extent * nest.loops[restLoop].extent * node.access.strides[inner];
-    if (!(rest.far[number] = rest.farOperand(node.access, node.type)))
-      return refuse("more addresses than there are generators");
-  }
-  return (rest.planLoads() && rest.emitSums()) || refuse(rest.problem);
-}
-
 std::string VectorNest::emit() {
   if (nest.nodes[nest.value].kind == Node::Number && nest.combine)
     return "a reduction of a number";
+  sumType = nest.nodes[nest.value].type;
   chooseBox();
+  if (!mayHaveBorders())
+    return "borders along more loops than an instruction has";
+  if (nest.combine && !isReducing()) {
+    readNarrow();
+    widenFactor();
+  }
   if (!chooseTiles()) {
     stream.abandon();
     return problem;

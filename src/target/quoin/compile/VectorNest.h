@@ -2,8 +2,8 @@
 #ifndef PERPEND_TARGET_QUOIN_COMPILE_VECTORNEST_H
 #define PERPEND_TARGET_QUOIN_COMPILE_VECTORNEST_H
 
+#include "target/quoin/compile/LoadPlan.h"
 #include "target/quoin/compile/Nest.h"
-#include "target/quoin/compile/Stream.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -13,14 +13,20 @@ namespace perpend::quoin {
 
 struct Choices;
 
-/// Of the extents of an instruction.
-constexpr unsigned boxRank = 3;
-using Extents = std::array<int64_t, boxRank>;
+/// How a nest is cut.
+struct VectorTiling {
+  Extents tile = {1, 1, 1};
+  unsigned slots = 2;
+  bool holdsSums = false; ///< see VectorNest
+};
 
 /// A value in L1: its strides along the box, in elements, from the innermost.
 struct Place {
   unsigned room = 0;
   Extents strides = {0, 0, 0};
+  unsigned elementBytes = 0;
+  int64_t base = 0; ///< of the box, in elements; below 0 if that begins in a border
+  llvm::SmallVector<std::pair<unsigned, int64_t>, 2> held = {}; ///< loops of a sum, and their strides in L1
 };
 
 /// What parts of a nest have in common: the rooms of values, by role, and the turns of loops.
@@ -29,15 +35,21 @@ struct VectorRooms {
   std::map<unsigned, unsigned> turns; ///< by number of loops around
 };
 
-/// How an operand comes into L1: e1 * e2 rows of e0 elements.
-struct LoadPlan {
-  Extents extents = {1, 1, 1}, from = {0, 0, 0}, to = {0, 0, 0};
-  Extents strides = {0, 0, 0}; ///< of the box, where it lies in L1
-  int64_t elements = 0;
+/// How an operand comes into L1. `held`: loops of a sum whose iterations are all in it.
+struct OperandPlan {
+  LoadPlan load;
+  Extents strides = {0, 0, 0};                                  ///< of the box, in L1
+  llvm::SmallVector<std::pair<unsigned, int64_t>, 2> held = {}; ///< loops, and their strides in L1
+  int64_t roomElements = 0;                                     ///< as many as any tile has
+  int64_t from = 0; ///< the first element that is loaded, from where the box begins
+  int64_t base = 0; ///< where the box begins in L1
 };
 
 /// Of two operands that may be swapped, a number comes last, where it may be an operand mode.
 llvm::SmallVector<unsigned, 3> operandsOf(const Nest &nest, const Node &node);
+void setBox(Instruction &instruction, const Extents &extents);
+/// The opcode is the one for the rank of the extents.
+void setTransfer(Instruction &instruction, DType type, const Extents &extents, std::array<Opcode, boxRank> opcodes);
 /// An immediate of floats is an f32, any other an i32.
 void setNumber(Instruction &instruction, DType type, double value);
 /// Writes a number to all elements of dst, which is not set.
@@ -58,7 +70,7 @@ private:
   void chooseBox();
   bool chooseTiles();
   std::vector<Extents> tilings() const;
-  bool emitTiling(const Extents &tiling, unsigned slots);
+  bool emitTiling(const VectorTiling &tiling);
   bool emitParts(unsigned dim, VectorRooms &shared);
   bool emitWhole(VectorRooms &shared);
   void stripMine();
@@ -76,6 +88,7 @@ private:
   bool emitFill(const Place &place, DType type, double value, const Extents &extents, bool isResult = false);
   bool emitReload();
   bool emitReduction();
+  bool emitProduct();
   bool emitStore();
   bool emitTransfer(const Place &value);
   bool add(Instruction instruction);
@@ -87,8 +100,17 @@ private:
     return isResult && isReducing() ? Extents{extentOf(1), extentOf(2), 1}
                                     : Extents{extentOf(0), extentOf(1), extentOf(2)};
   }
+  /// Of instructions in an iteration of unrolled loops.
+  Extents shown(bool isResult = false) const { return count[0] ? count : extents(isResult); }
   std::optional<Operand> farOperand(const ElementAccess &access, DType type);
-  LoadPlan planOf(const ElementAccess &access) const;
+  OperandPlan planOf(const ElementAccess &access) const;
+  bool mayHaveBorders() const;
+  std::vector<std::pair<int64_t, int64_t>> partsOf(unsigned dim) const;
+  bool emitTaps();
+  bool emitTap();
+  bool mayHold() const;
+  void readNarrow();
+  void widenFactor();
   unsigned turnOf(unsigned level);
   bool findRoom(Place &place, Role role, unsigned number, int64_t elements, DType type, unsigned level);
   bool findPlace(Place &place, Role role, unsigned number, DType type, unsigned level, bool isResult);
@@ -96,6 +118,7 @@ private:
   bool setPlace(Instruction &instruction, unsigned operand, const Place &place, bool isResult = false);
   Place placeOf(unsigned number);
   bool isReducing() const { return reducedDim >= 0; }
+  DType farType(unsigned node) const { return node == widened ? narrow : nest.nodes[node].type; }
   bool isStored(unsigned node) const { return (!nest.combine || nest.sum) && node == nest.stored(); }
 
   Nest nest;
@@ -112,16 +135,24 @@ private:
   int64_t reducedRest = 0; ///< iterations of the reduced dimension behind its last tile
   unsigned restLoop = 0;   ///< over its tiles
   unsigned slots = 2;
+  std::vector<int64_t> tap;                     ///< of each loop: the iteration, if the loops of a sum are unrolled
+  Extents first = {0, 0, 0}, count = {0, 0, 0}; ///< of the box, in the iteration of unrolled loops; counts of 0: all
+  bool holdsSums = false; ///< operands are loaded for all iterations of the loops of a sum at once
   VectorRooms *shared = nullptr;
   llvm::SmallVector<unsigned, 8> outer;             ///< loops around the box, spatial ones first
   unsigned spatial = 0;                             ///< the first of them
   std::vector<std::optional<unsigned>> loopNumbers; ///< of the stream, of each loop
   std::vector<unsigned> levels;                     ///< of each node: how many of the outer loops change it
+  std::vector<unsigned> loadLevels;                 ///< of each load: in how many of them it is
   std::vector<std::optional<Place>> nodePlaces;
-  std::vector<LoadPlan> plans;
+  std::vector<OperandPlan> plans;
   std::vector<std::optional<Operand>> far; ///< of loads
   std::optional<Operand> farStore;
-  Place sums; ///< of a reduction
+  Place sums;                      ///< of a reduction
+  DType sumType = DType::None;     ///< of a reduction
+  std::optional<unsigned> fused;   ///< a node that the combination of a sum computes by the way
+  std::optional<unsigned> widened; ///< a load that makes wider floats of what is in memory,
+  DType narrow = DType::None;      ///< which has this type
   std::string problem;
 };
 } // namespace perpend::quoin

@@ -1,0 +1,100 @@
+"""Windows over images on an accelerator's units: what they share is loaded once, and borders are skipped."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import perpend
+import pytest
+from cli.tool import BUILD
+from python.test_accelerators import RANDOM, expect, floats, model_of, node
+
+# Strides, dilations and borders of all sides; windows larger than what is stored side by side.
+WINDOWS: dict[str, dict[str, Any]] = {
+    "same": {"kernel_shape": [3, 3], "pads": [1, 1, 1, 1]},
+    "sides": {"kernel_shape": [3, 5], "pads": [0, 2, 1, 3]},
+    "strides": {"kernel_shape": [3, 3], "strides": [2, 3], "pads": [1, 1, 1, 1]},
+    "dilations": {"kernel_shape": [3, 3], "dilations": [2, 3], "pads": [2, 2, 2, 2]},
+    "both": {"kernel_shape": [3, 2], "strides": [3, 2], "dilations": [2, 1], "pads": [1, 0, 1, 1]},
+    "large": {"kernel_shape": [7, 7], "strides": [2, 2], "pads": [3, 3, 3, 3]},
+    "none": {"kernel_shape": [2, 2], "strides": [2, 2]},
+}
+TARGETS = ["quoin:t1", "quoin:c8"]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("channels", [1, 7, 64])
+def test_depthwise(name: str, channels: int, target: str) -> None:
+    x, w, b = floats(2, channels, 17, 19), floats(channels, 1, *WINDOWS[name]["kernel_shape"]), floats(channels)
+    model = model_of([node("Conv", "x w b", "c", group=channels, **WINDOWS[name]), node("Relu", "c")], {"x": x})
+    model.graph.initializer.extend([onnx.numpy_helper.from_array(v, n) for v, n in ((w, "w"), (b, "b"))])
+    assert expect(model, {"x": x}, target) == []
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("operator", ["MaxPool", "AveragePool"])
+def test_pools(operator: str, name: str, target: str) -> None:
+    x = floats(2, 5, 17, 19)
+    attributes = dict(WINDOWS[name])
+    if operator == "AveragePool" and attributes.pop("dilations", None):
+        pytest.skip("of operator set 19")
+    assert expect(model_of([node(operator, "x", **attributes)], {"x": x}), {"x": x}, target) == []
+
+
+@pytest.mark.parametrize("shape", [(1, 1, 1, 1), (1, 2, 3, 3), (1, 3, 2, 31), (1, 67, 4, 3)])
+def test_small_images(shape: tuple[int, ...]) -> None:
+    x, w = floats(*shape), floats(shape[1], 1, 3, 3)
+    nodes = [node("MaxPool", "x", "m", kernel_shape=[3, 3], pads=[1, 1, 1, 1])]
+    nodes.append(node("Conv", "m w", group=shape[1], pads=[1, 1, 1, 1]))
+    assert expect(model_of(nodes, {"x": x}, {"w": w}), {"x": x}) == []
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+def test_convolutions(name: str) -> None:
+    x, w = floats(2, 16, 17, 19), 0.1 * floats(24, 16, *WINDOWS[name]["kernel_shape"])
+    assert expect(model_of([node("Conv", "x w", **WINDOWS[name])], {"x": x}, {"w": w}), {"x": x}, "quoin:c8") == []
+
+
+def test_infinities_are_not_of_the_border() -> None:
+    x = np.full((1, 1, 4, 4), -np.inf, np.float32)
+    x[0, 0, 1, 1] = np.nan
+    model = model_of([node("MaxPool", "x", kernel_shape=[3, 3], pads=[1, 1, 1, 1])], {"x": x})
+    (got,) = perpend.compile(model, target="quoin:t1")(x)
+    assert np.isnan(got[0, 0, :3, :3]).all() and np.isneginf(got[0, 0, 3]).all()
+
+
+def report_of(nodes: list[Any], x: np.ndarray, weights: dict[str, np.ndarray], folder: Path) -> dict[str, Any]:
+    program, report = folder / "program.qn", folder / "report.json"
+    perpend.import_model(model_of(nodes, {"x": x}, weights)).compile(str(program), {"target": "quoin:c1"})
+    subprocess.run([BUILD / "bin" / "quoin-sim", program, "--mode=time", f"--json={report}"], check=True, timeout=120)
+    return dict(json.loads(report.read_text())["cores"][0])
+
+
+def test_an_image_is_loaded_once(tmp_path: Path) -> None:
+    """Elements that several windows have come once, but for those that tiles share."""
+    x, w = RANDOM.standard_normal((1, 64, 56, 56)).astype(np.float32), floats(64, 1, 3, 3)
+    for operator in (node("Conv", "t w", group=64, pads=[1, 1, 1, 1]), node("MaxPool", "t", kernel_shape=[3, 3])):
+        # Transposes to channels that come last, and back, move as much each.
+        nodes = [node("Transpose", "x", "t", perm=[0, 3, 1, 2]), operator]
+        image = np.ascontiguousarray(x.transpose(0, 2, 3, 1))
+        moved = sum(
+            report_of(nodes, image, {"w": w}, tmp_path)["memories"][memory]["read"] for memory in ("DDR", "LLB")
+        )
+        assert moved < 4 * x.nbytes
+
+
+def test_programs_with_borders_are_verified(tmp_path: Path) -> None:
+    for target in TARGETS:
+        nodes = [node("Conv", "x w", "c", group=12, pads=[1, 1, 1, 1]), node("MaxPool", "c", kernel_shape=[3, 3])]
+        path = tmp_path / "program.qn"
+        model = model_of(nodes, {"x": floats(2, 12, 33, 29)}, {"w": floats(12, 1, 3, 3)})
+        perpend.import_model(model).compile(str(path), {"target": target})
+        run = subprocess.run([BUILD / "bin" / "quoin-verify", path], capture_output=True, text=True, timeout=120)
+        assert run.stdout == "verified\n", run.stderr
