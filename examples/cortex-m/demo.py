@@ -24,7 +24,7 @@ SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 
 
 def header(pictures: NDArray[np.float32]) -> str:
-    numbers = ", ".join(f"{number!r}f" for number in pictures.astype(float).ravel())
+    numbers = ", ".join(f"{float(number)!r}f" for number in pictures.ravel())
     return f"enum {{ PICTURES = {len(pictures)} }};\nstatic const float pictures[] = {{{numbers}}};\n"
 
 
