@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 HERE = Path(__file__).resolve().parent
 MODEL = HERE.parent / "digits" / "digits.onnx"
-TARGET = ["--target=thumbv7em-none-eabihf", "-mcpu=cortex-m4"]
+COMPILER = ["arm-none-eabi-gcc", "--specs=picolibc.specs", "-mcpu=cortex-m4", "-mfloat-abi=hard", "-Os", "-Wall"]
 EMULATOR = ["qemu-system-arm", "-M", "mps2-an386", "-display", "none", "-monitor", "none", "-serial", "none"]
 SEMIHOSTING = ["-semihosting-config", "enable=on,target=native"]
 
@@ -34,33 +34,16 @@ def build(folder: Path, tool: Path, pictures: NDArray[np.float32]) -> Path:
     dims = ["--dim", f"n={len(pictures)}"]
     subprocess.run([tool, "compile", MODEL, "-o", model, "--target", "cortex-m4", *dims], check=True)
     (folder / "pictures.h").write_text(header(pictures))
-    objects = []
-    for source in ("start.c", "main.c"):
-        objects.append(folder / source.replace(".c", ".o"))
-        flags = [*TARGET, "-Os", "-Wall", "-Wextra", "-Werror", "-ffreestanding", "-ffunction-sections", "-I", folder]
-        subprocess.run(["clang-19", *flags, "-c", HERE / source, "-o", objects[-1]], check=True)
     program = folder / "digits.elf"
-    script = ["-L", HERE, "-T", HERE / "memory.ld", "-e", "reset", "--gc-sections"]
-    subprocess.run(["ld.lld-19", *script, *objects, model, *archives(folder), "-o", program], check=True)
+    script = ["-nostartfiles", "-L", HERE, "-T", HERE / "memory.ld", "-Wl,-e,reset,--gc-sections,-z,noexecstack"]
+    sources = [HERE / "start.c", HERE / "main.c"]
+    subprocess.run([*COMPILER, "-I", folder, *script, *sources, model, "-o", program], check=True)
     return program
-
-
-def archives(folder: Path) -> list[str]:
-    """The C library and the compiler's functions, if the model's header names some."""
-    needed = re.search(r"compiler: ([^.]*)\.", (folder / "digits.h").read_text())
-    if not needed or needed[1] == "none":
-        return []
-    gcc = ["arm-none-eabi-gcc", "-mcpu=cortex-m4", "-mfloat-abi=hard", "--specs=picolibc.specs"]
-    names = ("libc.a", "libgcc.a")
-    return [
-        subprocess.run([*gcc, f"-print-file-name={name}"], check=True, capture_output=True, text=True).stdout.strip()
-        for name in names
-    ]
 
 
 def sizes(program: Path) -> dict[str, int]:
     """Bytes in flash and in RAM, without the stack."""
-    table = subprocess.run(["llvm-size-19", "-A", program], check=True, capture_output=True, text=True).stdout
+    table = subprocess.run(["arm-none-eabi-size", "-A", program], check=True, capture_output=True, text=True).stdout
     of = {name: int(size) for name, size in re.findall(r"^(\.\w+)\s+(\d+)", table, re.MULTILINE)}
     flash = sum(of.get(name, 0) for name in (".vectors", ".text", ".data"))
     return {"flash": flash, "RAM": of.get(".data", 0) + of.get(".bss", 0)}

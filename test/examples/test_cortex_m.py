@@ -11,7 +11,7 @@ import pytest
 from examples.demos import EXAMPLES, load
 
 BUILD = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[2] / "build"))
-TOOLS = ("qemu-system-arm", "clang-19", "ld.lld-19", "llvm-size-19", "arm-none-eabi-gcc")
+TOOLS = ("qemu-system-arm", "arm-none-eabi-gcc")
 ABSENT = [name for name in TOOLS if not shutil.which(name)]
 
 

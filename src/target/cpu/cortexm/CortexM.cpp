@@ -16,6 +16,9 @@ using namespace llvm;
 
 namespace perpend::target {
 
+/// In four parts: of three, LLVM would take the last for an operating system, and pass floats in integer registers.
+constexpr StringLiteral triple = "thumbv7em-none-unknown-eabihf";
+
 /// Vectors of 128 bits: of integers, and of f32, too.
 constexpr StringLiteral extensions[] = {"mve", "mve.fp"};
 
@@ -66,7 +69,7 @@ static void initialise() {
 const Architecture &cortexm() {
   static const Architecture architecture = {.name = "cortex-m",
                                             .type = Triple::thumb,
-                                            .triple = "thumbv7em-none-eabihf",
+                                            .triple = triple,
                                             .baseCpu = "cortex-m4",
                                             .elfMachine = ELF::EM_ARM,
                                             .elfFlags = ELF::EF_ARM_EABI_VER5,
