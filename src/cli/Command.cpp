@@ -4,6 +4,7 @@
 #include "support/WriteFile.h"
 #include "target/Accelerator.h"
 #include "target/Link.h"
+#include "target/cpu/Architecture.h"
 
 #include "perpend.h"
 
@@ -175,7 +176,9 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
     if (!info)
       return fail(info.takeError());
     llvm::outs() << (name == "host" ? "host = " : "") << info->describe();
-    if (llvm::Error missing = target::runtimeArchivePath(*info).takeError()) {
+    const target::Architecture *architecture = target::architectureOf(info->code);
+    const bool hasRuntime = !architecture || !architecture->isBare();
+    if (llvm::Error missing = hasRuntime ? target::runtimeArchivePath(*info).takeError() : llvm::Error::success()) {
       llvm::consumeError(std::move(missing));
       llvm::outs() << "; not in this installation, which has no runtime for it";
     }

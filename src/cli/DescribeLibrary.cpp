@@ -6,7 +6,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "cli/Runner.h"
-#include "target/Accelerator.h"
 #include "target/Program.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/ModuleTable.h"
@@ -161,7 +160,7 @@ static ModelOwner modelOf(std::string tables) {
   return ModelOwner(model);
 }
 
-static ModelOwner loadAcceleratorProgram(StringRef path) {
+static ModelOwner loadProgram(StringRef path) {
   llvm::Expected<std::unique_ptr<target::Program>> program = target::loadProgram(path);
   if (!program)
     return fail(program.takeError()), nullptr;
@@ -179,8 +178,8 @@ bool isEmulated(const perpend_model *model) {
 }
 
 ModelOwner loadOrDescribe(StringRef path, StringRef variant) {
-  if (target::acceleratorOfFile(path))
-    return loadAcceleratorProgram(path);
+  if (target::isProgram(path))
+    return loadProgram(path);
   if (!foreignArchitectureOf(path))
     return loadLibrary(path);
   std::string refusal;

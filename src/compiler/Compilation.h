@@ -113,12 +113,20 @@ private:
   mlir::LogicalResult writeScalarCode(const target::ScratchDirectory &scratch, ArtifactParts &parts);
   mlir::LogicalResult writeProgram(llvm::StringRef output);
   void noteArtifact(llvm::StringRef output, std::chrono::steady_clock::time_point start);
-  mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output);
+  mlir::LogicalResult writeHeader(const target::ScratchDirectory &scratch, llvm::StringRef output,
+                                  llvm::StringRef text);
   mlir::LogicalResult writeLoader(const target::ScratchDirectory &scratch, llvm::StringRef output);
   mlir::LogicalResult link(ArtifactKind kind, llvm::StringRef output, const ArtifactParts &parts);
   /// Links the artifact, and writes its C header and the file of its weights.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
+  /// For a processor without an operating system (BareModel.cpp): what a model must be; its functions; object and
+  /// header.
+  bool isBare() const;
+  mlir::LogicalResult checkBare();
+  void addBareFunctions(llvm::Module &ir);
+  mlir::LogicalResult writeBare(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
+                                llvm::StringRef output);
   /// Gives constants, first values of states included, other offsets than memory planning did.
   void moveConstants(llvm::function_ref<int64_t(int64_t)> offsetOf);
   void shareWeights();

@@ -101,9 +101,10 @@ LogicalResult Compilation::checkOptions() {
     return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
            << options.weights << "'";
   const target::Architecture *architecture = target::architectureOf(target.code);
-  if (architecture && !architecture->linksElf() && !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
+  if (architecture && architecture->isFixed && !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
     return module.emitError("weights (--weights): expected embed for the target '")
-           << target.name << "', got '" << options.weights << "'\nhint: a module of WebAssembly contains its weights";
+           << target.name << "', got '" << options.weights << "'\nhint: an artifact of " << architecture->name
+           << " contains its weights";
   if (!host::strategyOf(options.plan))
     return module.emitError("memory plan (--plan): expected one of ")
            << llvm::join(host::strategyNames(), ", ") << ", got '" << options.plan << "'";
@@ -385,7 +386,9 @@ LogicalResult Compilation::describe() {
     description.precision = precision.type;
   if (report)
     report->precision = precision;
-  return describeModel(module, options.name, description);
+  if (failed(describeModel(module, options.name, target, description)))
+    return failure();
+  return isBare() ? checkBare() : success();
 }
 
 LogicalResult Compilation::dump(const Phase &phase) {

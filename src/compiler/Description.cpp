@@ -196,7 +196,10 @@ static void describeStatesOf(host::EntryOp entry, EntryDescription &description)
   }
 }
 
-static void describePlan(host::EntryOp entry, EntryDescription &table) {
+/// Of one thread, whose part is all.
+static std::optional<int64_t> sizeOfOnePart(host::BufferOp buffer) { return buffer.getBytes().values()[0].constant(); }
+
+static void describePlan(host::EntryOp entry, const target::Machine &machine, EntryDescription &table) {
   table.growingCount = entry.roomCount();
   table.staticOffsets.emplace();
   for (auto buffer : entry.getBody().getOps<host::BufferOp>()) {
@@ -208,12 +211,18 @@ static void describePlan(host::EntryOp entry, EntryDescription &table) {
     else if (table.staticOffsets)
       table.staticOffsets->push_back(*buffer.getOffset());
   }
-  if (table.staticOffsets)
-    table.staticArenaBytes = host::planArena(entry, host::hostMemory, {}, host::constantSizeOf)->bytes;
+  const bool hasOneThread = !machine.levels.empty() && machine.levels.front().count == 1;
+  if (std::optional<host::Arena> arena = table.staticOffsets
+                                             ? host::planArena(entry, host::hostMemory, {}, host::constantSizeOf)
+                                         : hasOneThread ? host::planArena(entry, host::hostMemory, {}, sizeOfOnePart)
+                                                        : std::nullopt) {
+    table.staticOffsets = arena->offsets;
+    table.staticArenaBytes = arena->bytes;
+  }
   table.strategy = static_cast<uint32_t>(host::strategyOf(entry));
 }
 
-static EntryDescription describeEntry(host::EntryOp entry) {
+static EntryDescription describeEntry(host::EntryOp entry, const target::Machine &machine) {
   EntryDescription description;
   description.name = entry.getSymName();
   for (unsigned i = 0; i < entry.getNumArguments(); ++i) {
@@ -235,18 +244,19 @@ static EntryDescription describeEntry(host::EntryOp entry) {
   for (Operation *op : {entry.getOperation(), entry->getParentOp()})
     if (auto results = op->getAttrOfType<StringAttr>(graph::resultsAttribute); results && description.results.empty())
       description.results = results.str();
-  describePlan(entry, description);
+  describePlan(entry, machine, description);
   return description;
 }
 
-LogicalResult describeModel(ModuleOp module, StringRef name, ModelDescription &description) {
+LogicalResult describeModel(ModuleOp module, StringRef name, const target::Machine &machine,
+                            ModelDescription &description) {
   if (!name.empty() && name != identifier(name))
     return module.emitError("the name '") << name << "' is not an identifier\nhint: try --name " << identifier(name);
   auto modelName = module->getAttrOfType<StringAttr>(graph::modelNameAttribute);
   description.table.name = identifier(!name.empty() ? name : modelName ? modelName.getValue() : StringRef("model"));
   description.entries.clear();
   for (host::EntryOp entry : host::entriesOf(module))
-    description.entries.push_back(describeEntry(entry));
+    description.entries.push_back(describeEntry(entry, machine));
   description.table.entryCount = description.entries.size();
   describeKernels(module, description);
   describeConstants(module, description);

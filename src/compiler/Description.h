@@ -87,7 +87,8 @@ struct ModelDescription {
 /// Turns `name` into a valid C identifier.
 std::string identifier(llvm::StringRef name);
 /// Errors: an element type that the C interface cannot name.
-mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, ModelDescription &description);
+mlir::LogicalResult describeModel(mlir::ModuleOp module, llvm::StringRef name, const target::Machine &machine,
+                                  ModelDescription &description);
 /// One machine's entry in the descriptor of an artifact for several machines.
 struct MachineDescription {
   target::TargetInfo target;
@@ -99,6 +100,9 @@ std::string descriptorOf(const ModelDescription &description, const target::Targ
                          llvm::ArrayRef<MachineDescription> machines = {});
 /// Writes description.table.tables (perpend_tables.h), with all that the description says. Errors: too much text.
 llvm::Error writeTables(ModelDescription &description, const target::TargetInfo &target);
+/// The C header of a model that is a function with its memory (cpu/BareEntry.h). `needed`: functions that it calls.
+void printBareHeader(const ModelDescription &description, const target::TargetInfo &target,
+                     llvm::ArrayRef<std::string> needed, llvm::raw_ostream &stream);
 /// The C header of a model.
 void printHeader(const ModelDescription &description, llvm::raw_ostream &stream);
 } // namespace perpend

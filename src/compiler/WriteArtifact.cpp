@@ -41,8 +41,9 @@ using namespace mlir;
 namespace perpend {
 
 std::string pathBeside(StringRef output, StringRef extension) {
-  if (!output.consume_back(".so"))
-    output.consume_back(".a");
+  for (StringRef ending : {".so", ".a", ".o"})
+    if (output.consume_back(ending))
+      break;
   return (output + extension).str();
 }
 
@@ -91,6 +92,8 @@ std::unique_ptr<llvm::Module> Compilation::translate(llvm::LLVMContext &context)
     exposeEntries(*ir);
   else if (shared)
     target::exposeFunctions(*ir, table);
+  else if (isBare())
+    addBareFunctions(*ir);
   else
     target::addModuleTable(*ir, table);
   return ir;
@@ -125,12 +128,17 @@ private:
 };
 } // namespace
 
+bool Compilation::isBare() const {
+  const target::Architecture *architecture = target::architectureOf(target.code);
+  return !maker && architecture && architecture->isBare();
+}
+
 bool Compilation::keepsWeightsOutside() const {
   if (memory)
     return false; // in the process
   if (!description.parts.empty())
     return true; // code has one base for all
-  if (!target::architectureOf(target.code)->linksElf())
+  if (target::architectureOf(target.code)->isFixed)
     return false; // there are no files
   return options.weights == "auto" ? description.table.weightsBytes > mostEmbeddedBytes : options.weights != "embed";
 }
@@ -209,7 +217,7 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
     return failure();
   // In a small module a second partition costs more than a second thread saves.
   constexpr unsigned smallInstructionCount = 1500;
-  const unsigned partCount = ir->getInstructionCount() < smallInstructionCount ? 1 : 2;
+  const unsigned partCount = isBare() || ir->getInstructionCount() < smallInstructionCount ? 1 : 2;
   auto emitted = target::emitObjectParts(*ir, target, llvmLevel(), partCount);
   if (!emitted)
     return fail(emitted.takeError());
@@ -249,10 +257,7 @@ LogicalResult Compilation::writeLoader(const target::ScratchDirectory &scratch, 
   return success();
 }
 
-LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, StringRef output) {
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  printHeader(description, stream);
+LogicalResult Compilation::writeHeader(const target::ScratchDirectory &scratch, StringRef output, StringRef text) {
   llvm::Expected<std::string> written = scratch.write("header.h", text);
   if (!written)
     return fail(written.takeError());
@@ -317,14 +322,23 @@ LogicalResult Compilation::link(ArtifactKind kind, StringRef output, const Artif
 
 LogicalResult Compilation::finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts,
                                   ArtifactKind kind, StringRef output) {
-  if (failed(checkFiles()) || failed(link(kind, output, parts)))
+  if (failed(checkFiles()))
+    return failure();
+  if (isBare())
+    return writeBare(scratch, parts, kind, output);
+  if (failed(link(kind, output, parts)))
     return failure();
   if (!parts.packedWeights.empty())
     if (llvm::Error error = target::moveIntoPlace(parts.packedWeights, pathBeside(output, ".weights")))
       return fail(std::move(error));
   if (kind == ArtifactKind::SharedLibrary && !target::architectureOf(target.code)->linksElf())
     return writeLoader(scratch, output);
-  return kind == ArtifactKind::Executable ? success() : writeHeader(scratch, output);
+  if (kind == ArtifactKind::Executable)
+    return success();
+  std::string header;
+  llvm::raw_string_ostream stream(header);
+  printHeader(description, stream);
+  return writeHeader(scratch, output, header);
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- Link.cpp - Shared libraries and executables ------------------------===//
 #include "target/Link.h"
 #include "target/LibcStub.h"
+#include "target/LinkBare.h"
 #include "target/LinkWasm.h"
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
@@ -81,6 +82,8 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   Expected<const Architecture *> architecture = findArchitecture(target);
   if (!architecture)
     return architecture.takeError();
+  if ((*architecture)->isBare())
+    return linkBareObject(request, target);
   if (!(*architecture)->linksElf())
     return linkWasmModule(request, target);
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
@@ -103,7 +106,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   Expected<const Architecture *> architecture = findArchitecture(target);
   if (!architecture)
     return architecture.takeError();
-  if (!(*architecture)->linksElf())
+  if ((*architecture)->isFixed)
     return createStringError(
         formatv("target '{0}': there are no programs for {1}\nhint: write a library, '-o model{2}'", target.name,
                 (*architecture)->name, (*architecture)->libraryEnding));

@@ -83,7 +83,7 @@ int main(int argc, char **argv) {
     return 2;
   }
   for (const Architecture *architecture : perpend::target::architectures())
-    if (Error error = architecture->linksElf() ? makeStubs(*architecture, argv[1]) : Error::success()) {
+    if (Error error = architecture->hasLibcStubs() ? makeStubs(*architecture, argv[1]) : Error::success()) {
       errs() << "error: " << toString(std::move(error)) << "\n";
       return 1;
     }

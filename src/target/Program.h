@@ -1,4 +1,4 @@
-//===- Program.h - a program of an accelerator, to run ----------*- C++ -*-===//
+//===- Program.h - a program that no process loads, to run ------*- C++ -*-===//
 #ifndef PERPEND_TARGET_PROGRAM_H
 #define PERPEND_TARGET_PROGRAM_H
 
@@ -21,7 +21,7 @@ struct ProgramTimes {
   std::string text, json;
 };
 
-/// A program in memory, with what runs it: a simulator.
+/// A program of an accelerator, or of a processor without an operating system, with what runs it: a simulator.
 class Program {
 public:
   virtual ~Program() = default;
@@ -38,7 +38,9 @@ public:
   virtual llvm::Expected<ProgramTimes> measure(llvm::ArrayRef<llvm::ArrayRef<char>> inputs) = 0;
 };
 
-/// Of a file that an accelerator's name ends. Errors: it cannot be read, or is none of its programs.
+/// Whether a file is one: an accelerator's ending is that of its name, or it is an object without an operating system.
+bool isProgram(llvm::StringRef path);
+/// Errors: it cannot be read, or is no program.
 llvm::Expected<std::unique_ptr<Program>> loadProgram(llvm::StringRef path);
 
 } // namespace perpend::target

@@ -1,5 +1,6 @@
 //===- ProgramMaker.cpp - the tools of each accelerator -------------------===//
 #include "target/ProgramMaker.h"
+#include "target/BareProgram.h"
 
 using namespace llvm;
 
@@ -36,8 +37,12 @@ std::unique_ptr<ProgramMaker> makerOf(const TargetInfo &target) {
   return accelerator ? toolsOf(*accelerator).make(target) : nullptr;
 }
 
+bool isProgram(StringRef path) { return acceleratorOfFile(path) || isBareObject(path); }
+
 Expected<std::unique_ptr<Program>> loadProgram(StringRef path) {
   const Accelerator *accelerator = acceleratorOfFile(path);
+  if (!accelerator && isBareObject(path))
+    return loadBareProgram(path);
   if (!accelerator)
     return createStringError("'" + path + "' has not the name of an accelerator's program");
   return toolsOf(*accelerator).load(path);

@@ -11,6 +11,7 @@
 #include "target/IntrinsicTexts.h"
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/cortexm/CortexM.h"
 #include "target/cpu/riscv/RiscV.h"
 #include "target/cpu/wasm32/Wasm32.h"
 #include "target/cpu/x86/X86.h"
@@ -232,13 +233,14 @@ std::string canonicalText(const Entry &entry, const FeatureChanges &changes, con
 /// that hit the first level, which is therefore as fast as the second one here.
 constexpr double bytesPerCycleOfCaches[] = {32, 32, 16};
 
-/// Each core has its own first and second level, and all share the third.
+/// Each core has its own first and second level, and all share the third. Those of 0 bytes are not there.
 std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
   std::vector<Memory> memories;
   for (size_t level = 0; level < caches.size(); ++level)
-    memories.push_back({cacheNames[level].str(), uint64_t(caches[level] ? caches[level] : cachesOf(entry)[level]) << 10,
-                        MemoryKind::Cache, level < 2 ? threadLevel.str() : "", /*lineBytes=*/64,
-                        bytesPerCycleOfCaches[level] * (entry.megahertz * 1e6)});
+    if (const uint64_t kibibytes = caches[level] ? caches[level] : cachesOf(entry)[level])
+      memories.push_back({cacheNames[level].str(), kibibytes << 10, MemoryKind::Cache,
+                          level < 2 ? threadLevel.str() : "", /*lineBytes=*/64,
+                          bytesPerCycleOfCaches[level] * (entry.megahertz * 1e6)});
   memories.push_back({"local"});
   return memories;
 }
@@ -249,7 +251,6 @@ TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const C
   static_cast<Machine &>(info) = machineWith(entry.architecture(), features);
   info.code = codeOf(entry, changes, features);
   info.name = canonicalText(entry, changes, caches);
-  info.levels = {{threadLevel.str()}};
   info.memories = memoriesOf(entry, caches);
   info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
   info.fmaPerCycle = entry.fmaPerCycle;

@@ -38,17 +38,31 @@ constexpr char strings[] = "\0.perpend.weights\0.symtab\0.strtab\0.note.GNU-stac
 static_assert(std::string_view(strings + 1) == std::string_view(weightsSectionName.data(), weightsSectionName.size()));
 constexpr uint32_t weightsName = 1, symtabName = 18, strtabName = 26, stackNoteName = 34;
 
+/// The structures of objects with 64-bit and with 32-bit addresses.
+struct Elf64 {
+  using Header = ELF::Elf64_Ehdr;
+  using Section = ELF::Elf64_Shdr;
+  using Symbol = ELF::Elf64_Sym;
+  static constexpr unsigned char kind = ELF::ELFCLASS64;
+};
+struct Elf32 {
+  using Header = ELF::Elf32_Ehdr;
+  using Section = ELF::Elf32_Shdr;
+  using Symbol = ELF::Elf32_Sym;
+  static constexpr unsigned char kind = ELF::ELFCLASS32;
+};
+
 struct Layout {
   uint64_t symbols, strings, sections; // file offsets
   std::string stringTable;
 };
 
-Layout layOut(uint64_t byteCount, StringRef symbol) {
+template <typename Elf> Layout layOut(uint64_t byteCount, StringRef symbol) {
   Layout layout;
   layout.stringTable.assign(strings, sizeof(strings));
   layout.stringTable += symbol.str() + '\0';
   layout.symbols = alignTo(pageBytes + byteCount, 8);
-  layout.strings = layout.symbols + 2 * sizeof(ELF::Elf64_Sym);
+  layout.strings = layout.symbols + 2 * sizeof(typename Elf::Symbol);
   layout.sections = alignTo(layout.strings + layout.stringTable.size(), 8);
   return layout;
 }
@@ -57,57 +71,77 @@ template <typename T> void writeRaw(raw_ostream &stream, const T &value) {
   stream.write(reinterpret_cast<const char *>(&value), sizeof(value));
 }
 
-void writeHeader(raw_ostream &stream, const Architecture &architecture, const Layout &layout) {
-  ELF::Elf64_Ehdr header = {};
+template <typename Elf> void writeHeader(raw_ostream &stream, const Architecture &architecture, const Layout &layout) {
+  typename Elf::Header header = {};
   std::memcpy(header.e_ident, ELF::ElfMagic, 4);
-  header.e_ident[ELF::EI_CLASS] = ELF::ELFCLASS64;
+  header.e_ident[ELF::EI_CLASS] = Elf::kind;
   header.e_ident[ELF::EI_DATA] = ELF::ELFDATA2LSB;
   header.e_ident[ELF::EI_VERSION] = ELF::EV_CURRENT;
   header.e_type = ELF::ET_REL;
   header.e_machine = architecture.elfMachine;
   header.e_flags = architecture.elfFlags;
   header.e_version = ELF::EV_CURRENT;
-  header.e_shoff = layout.sections;
-  header.e_ehsize = sizeof(ELF::Elf64_Ehdr);
-  header.e_shentsize = sizeof(ELF::Elf64_Shdr);
+  header.e_shoff = static_cast<decltype(header.e_shoff)>(layout.sections);
+  header.e_ehsize = sizeof header;
+  header.e_shentsize = sizeof(typename Elf::Section);
   header.e_shnum = sectionCount;
   header.e_shstrndx = stringSection;
   writeRaw(stream, header);
 }
 
-void writeSymbols(raw_ostream &stream, uint64_t byteCount) {
-  writeRaw(stream, ELF::Elf64_Sym{});
-  ELF::Elf64_Sym symbol = {};
+template <typename Elf> void writeSymbols(raw_ostream &stream, uint64_t byteCount) {
+  writeRaw(stream, typename Elf::Symbol{});
+  typename Elf::Symbol symbol = {};
   symbol.st_name = sizeof(strings);
   symbol.setBindingAndType(ELF::STB_GLOBAL, ELF::STT_OBJECT);
   symbol.st_other = ELF::STV_HIDDEN;
   symbol.st_shndx = weightsSection;
-  symbol.st_size = byteCount;
+  symbol.st_size = static_cast<decltype(symbol.st_size)>(byteCount);
   writeRaw(stream, symbol);
 }
 
-ELF::Elf64_Shdr describeSection(uint32_t name, uint32_t type, uint64_t offset, uint64_t size, uint64_t alignment) {
-  ELF::Elf64_Shdr section = {};
+template <typename Section>
+Section describeSection(uint32_t name, uint32_t type, uint64_t offset, uint64_t size, uint64_t alignment) {
+  Section section = {};
   section.sh_name = name;
   section.sh_type = type;
-  section.sh_offset = offset;
-  section.sh_size = size;
-  section.sh_addralign = alignment;
+  section.sh_offset = static_cast<decltype(section.sh_offset)>(offset);
+  section.sh_size = static_cast<decltype(section.sh_size)>(size);
+  section.sh_addralign = static_cast<decltype(section.sh_addralign)>(alignment);
   return section;
 }
 
+template <typename Elf>
 void writeSections(raw_ostream &stream, const Architecture &architecture, uint64_t byteCount, const Layout &layout) {
-  ELF::Elf64_Shdr sections[sectionCount] = {};
-  sections[weightsSection] = describeSection(weightsName, ELF::SHT_PROGBITS, pageBytes, byteCount, pageBytes);
-  sections[weightsSection].sh_flags = ELF::SHF_ALLOC | architecture.weightsFlags;
-  sections[symbolSection] = describeSection(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * sizeof(ELF::Elf64_Sym), 8);
+  using Section = typename Elf::Section;
+  constexpr uint64_t symbolBytes = sizeof(typename Elf::Symbol);
+  const uint64_t alignment = architecture.isFixed ? PERPEND_ALIGNMENT : pageBytes; // pages are mapped
+  Section sections[sectionCount] = {};
+  sections[weightsSection] = describeSection<Section>(weightsName, ELF::SHT_PROGBITS, pageBytes, byteCount, alignment);
+  sections[weightsSection].sh_flags =
+      static_cast<decltype(Section::sh_flags)>(ELF::SHF_ALLOC | architecture.weightsFlags);
+  sections[symbolSection] = describeSection<Section>(symtabName, ELF::SHT_SYMTAB, layout.symbols, 2 * symbolBytes, 8);
   sections[symbolSection].sh_link = stringSection;
   sections[symbolSection].sh_info = 1; // index of the first global symbol
-  sections[symbolSection].sh_entsize = sizeof(ELF::Elf64_Sym);
-  sections[stringSection] = describeSection(strtabName, ELF::SHT_STRTAB, layout.strings, layout.stringTable.size(), 1);
-  sections[stackNote] = describeSection(stackNoteName, ELF::SHT_PROGBITS, layout.strings, 0, 1);
-  for (const ELF::Elf64_Shdr &section : sections)
+  sections[symbolSection].sh_entsize = symbolBytes;
+  sections[stringSection] =
+      describeSection<Section>(strtabName, ELF::SHT_STRTAB, layout.strings, layout.stringTable.size(), 1);
+  sections[stackNote] = describeSection<Section>(stackNoteName, ELF::SHT_PROGBITS, layout.strings, 0, 1);
+  for (const Section &section : sections)
     writeRaw(stream, section);
+}
+
+/// All but the weights, which the stream is behind.
+template <typename Elf>
+void finishElf(raw_fd_ostream &stream, const Architecture &architecture, StringRef symbol, uint64_t byteCount) {
+  const Layout layout = layOut<Elf>(byteCount, symbol);
+  stream.write_zeros(layout.symbols - stream.tell());
+  writeSymbols<Elf>(stream, byteCount);
+  stream << layout.stringTable;
+  stream.write_zeros(layout.sections - stream.tell());
+  writeSections<Elf>(stream, architecture, byteCount, layout);
+  stream.seek(0);
+  writeHeader<Elf>(stream, architecture, layout);
 }
 
 Error checkBlobs(StringRef name, ArrayRef<WeightBlob> blobs, uint64_t byteCount) {
@@ -190,14 +224,10 @@ void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
     *stream << wasmDataHeader(byteCount, pageBytes);
     return;
   }
-  const Layout layout = layOut(byteCount, symbol);
-  stream->write_zeros(layout.symbols - stream->tell());
-  writeSymbols(*stream, byteCount);
-  *stream << layout.stringTable;
-  stream->write_zeros(layout.sections - stream->tell());
-  writeSections(*stream, *architecture, byteCount, layout);
-  stream->seek(0);
-  writeHeader(*stream, *architecture, layout);
+  if (architecture->isElf32())
+    finishElf<Elf32>(*stream, *architecture, symbol, byteCount);
+  else
+    finishElf<Elf64>(*stream, *architecture, symbol, byteCount);
 }
 
 Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {

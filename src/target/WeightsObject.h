@@ -33,7 +33,7 @@ struct WeightsSummary {
 };
 
 enum class WeightsForm {
-  Object, ///< relocatable, with one read-only section aligned to 4096
+  Object, ///< relocatable, with one read-only section aligned to 4096, or to 64 where it is never mapped
   Packed  ///< a perpend_weights_header, and the weights from byte 4096 on
 };
 

@@ -1,6 +1,7 @@
 //===- Architecture.cpp - the list of architectures -----------------------===//
 #include "target/cpu/Architecture.h"
 #include "target/cpu/aarch64/AArch64.h"
+#include "target/cpu/cortexm/CortexM.h"
 #include "target/cpu/riscv/RiscV.h"
 #include "target/cpu/wasm32/Wasm32.h"
 #include "target/cpu/x86/X86.h"
@@ -14,7 +15,7 @@ using namespace llvm;
 namespace perpend::target {
 
 ArrayRef<const Architecture *> architectures() {
-  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv(), &wasm32()};
+  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv(), &wasm32(), &cortexm()};
   return list;
 }
 
@@ -32,6 +33,13 @@ const Architecture *architectureOf(const CodeGenerator &code) { return ofTriple(
 
 const Architecture *architectureOfElf(uint16_t elfMachine) {
   return findArchitecture([&](const Architecture &each) { return each.linksElf() && each.elfMachine == elfMachine; });
+}
+
+const Board *boardOf(const CodeGenerator &code) {
+  const Architecture *architecture = architectureOf(code);
+  const ArrayRef<Board> boards = architecture ? architecture->boards : ArrayRef<Board>();
+  const auto *found = find_if(boards, [&](const Board &each) { return each.cpu == code.cpu; });
+  return found == boards.end() ? nullptr : found;
 }
 
 const Architecture *hostArchitecture() { return ofTriple(sys::getProcessTriple()); }

@@ -31,6 +31,17 @@ struct ExtensionGroup {
   llvm::ArrayRef<llvm::StringLiteral> parts;
 };
 
+struct AddressRange {
+  uint64_t begin, bytes;
+};
+
+/// What runs programs for a processor that has no operating system: a board that the emulator knows.
+struct Board {
+  llvm::StringLiteral cpu;     ///< LLVM's name of the processor
+  llvm::StringLiteral machine; ///< the emulator's of the board
+  AddressRange flash, ram;     ///< behind the vectors, which are at 0
+};
+
 struct Architecture {
   llvm::StringRef name; ///< that of its base level in Targets.def
   llvm::Triple::ArchType type;
@@ -76,8 +87,18 @@ struct Architecture {
   bool isEmulated = true;
 
   llvm::StringRef libraryEnding = ".so"; ///< of the names of libraries
+  /// What is linked is complete and has fixed addresses, and each byte is sent or stored: weights lie in it, and main
+  /// is made small.
+  bool isFixed = false;
+  /// One for each processor; empty: programs run on an operating system.
+  llvm::ArrayRef<Board> boards = {};
 
+  /// Whether its processors have no operating system: a library is one object, without a runtime.
+  bool isBare() const { return !boards.empty(); }
+  bool isElf32() const { return linksElf() && !llvm::Triple(triple).isArch64Bit(); }
   bool linksElf() const { return elfMachine != 0; }
+  /// Whether its system has a C library that artifacts are linked with when they are loaded.
+  bool hasLibcStubs() const { return linksElf() && !isBare(); }
 };
 
 llvm::ArrayRef<const Architecture *> architectures();
@@ -85,6 +106,8 @@ llvm::ArrayRef<const Architecture *> architectures();
 const Architecture *architectureOf(const CodeGenerator &code);
 /// That of an ELF header's e_machine; null if it is none of these.
 const Architecture *architectureOfElf(uint16_t elfMachine);
+/// Of a processor without an operating system; null: it has one.
+const Board *boardOf(const CodeGenerator &code);
 /// That of this process; null if it is none of these.
 const Architecture *hostArchitecture();
 /// The features of a target that its base level has not, which an artifact requires.

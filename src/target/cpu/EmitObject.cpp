@@ -57,9 +57,8 @@ Expected<std::unique_ptr<TargetMachine>> makeMachine(const TargetInfo &target, u
   TargetOptions options;
   options.FunctionSections = true;
   options.DataSections = true;
-  // A module of WebAssembly is linked once and for all.
   const Architecture *architecture = architectureOf(target.code);
-  const Reloc::Model relocation = architecture && !architecture->linksElf() ? Reloc::Static : Reloc::PIC_;
+  const Reloc::Model relocation = architecture && architecture->isFixed ? Reloc::Static : Reloc::PIC_;
   options.UseInitArray = true; // constructors in .init_array, which the start object and the dynamic linker run
   return std::unique_ptr<TargetMachine>(backend->createTargetMachine(target.code.triple, target.code.cpu,
                                                                      target.code.attributes, options, relocation,
@@ -73,9 +72,8 @@ void setFunctionAttributes(Function &function, const TargetInfo &target) {
   function.addFnAttr("prefer-vector-width", std::to_string(target.vectorBytes * 8));
   function.addFnAttr("frame-pointer", "none");
   function.setDoesNotThrow();
-  // A module of WebAssembly is sent over a network each time.
   const Architecture *architecture = architectureOf(target.code);
-  if (architecture && !architecture->linksElf() && function.hasFnAttribute(mainAttribute))
+  if (architecture && architecture->isFixed && function.hasFnAttribute(mainAttribute))
     function.addFnAttr(Attribute::MinSize);
 }
 

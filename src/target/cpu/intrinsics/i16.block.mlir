@@ -8,7 +8,7 @@ func.func private @i16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x i
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas) + word * outer * inner * rows * depth",
     emitter = "registers",
-    steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4, @i16.step.dot]
+    steps = [@i16.step.vnni.16, @i16.step.vnni.8, @i16.step.vnni.4, @i16.step.16, @i16.step.8, @i16.step.4, @i16.step.dot, @i16.step.dsp]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -85,4 +85,16 @@ func.func private @i16.step.dot(%a: vector<8xi16>, %b: vector<8xi16>, %sums: vec
   %products = llvm.call_intrinsic "llvm.wasm.dot"(%a, %b) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
   %next = arith.addi %sums, %products : vector<4xi32>
   return %next : vector<4xi32>
+}
+
+func.func private @i16.step.dsp(%a: vector<2xi16>, %b: vector<2xi16>, %sums: vector<1xi32>) -> vector<1xi32>
+    attributes {tile.features = ["dsp"]} {
+  %x = vector.bitcast %a : vector<2xi16> to vector<1xi32>
+  %y = vector.bitcast %b : vector<2xi16> to vector<1xi32>
+  %left = vector.extract %x[0] : i32 from vector<1xi32>
+  %right = vector.extract %y[0] : i32 from vector<1xi32>
+  %sum = vector.extract %sums[0] : i32 from vector<1xi32>
+  %all = llvm.call_intrinsic "llvm.arm.smlad"(%left, %right, %sum) : (i32, i32, i32) -> i32
+  %next = vector.broadcast %all : i32 to vector<1xi32>
+  return %next : vector<1xi32>
 }

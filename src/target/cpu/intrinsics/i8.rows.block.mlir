@@ -7,7 +7,7 @@ func.func private @i8.rows.block(%a: !tile.buffer<[outer, inner, rows, depth] x 
     strides = [["_", "_", "_", "1"], ["_", "_", "_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "2 <= cols", "cols <= 4096"],
-    features = ["v"],
+    features = [["v"], ["mve"]],
     cycles = "ceildiv(outer * inner * (rows + 1) * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",
     steps = [@i8.rows.step.16, @i8.rows.step.8, @i8.rows.step.4]

@@ -99,18 +99,18 @@ static void describe(Machine &machine) {
 
 /// All features, since what LLVM switches off leaves what it implied.
 static CodeGenerator codeFor(StringRef cpu, const StringMap<bool> &features) {
-  std::map<StringRef, bool> wanted;
+  std::map<std::string, bool> wanted; // lists of features are gone when it is read
   if (isKnown(cpu))
     for (const auto &each : featuresOf(cpu))
       if (each.second && !features.lookup(each.first()))
-        wanted[each.first()] = false;
+        wanted[each.first().str()] = false;
   for (const auto &each : features)
     if (each.second)
-      wanted[each.first()] = true;
+      wanted[each.first().str()] = true;
   CodeGenerator code;
   code.cpu = isKnown(cpu) ? cpu.str() : "generic-rv64";
-  for (auto [feature, on] : wanted)
-    code.attributes += (code.attributes.empty() ? "" : ",") + std::string(on ? "+" : "-") + feature.str();
+  for (const auto &[feature, on] : wanted)
+    code.attributes += (code.attributes.empty() ? "" : ",") + std::string(on ? "+" : "-") + feature;
   code.attributes += "," + attributes.str();
   return code;
 }

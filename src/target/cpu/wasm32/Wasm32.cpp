@@ -68,7 +68,8 @@ const Architecture &wasm32() {
                                             .emulatorPackages = "nodejs",
                                             .runner = "perpend-runner.mjs",
                                             .isEmulated = false,
-                                            .libraryEnding = ".wasm"};
+                                            .libraryEnding = ".wasm",
+                                            .isFixed = true};
   return architecture;
 }
 

@@ -1,0 +1,73 @@
+//===- LinkBare.cpp - Objects for processors without a system -------------===//
+//
+// A library is one object: code and weights, sections apart, so that a program's linker takes what it needs and places
+// it where its linker script says.
+//
+//===----------------------------------------------------------------------===//
+#include "target/LinkBare.h"
+#include "target/Lld.h"
+#include "target/ScratchDirectory.h"
+#include "target/cpu/Architecture.h"
+
+#include "llvm/Object/ObjectFile.h"
+#include "llvm/Support/FormatVariadic.h"
+
+#include <set>
+
+using namespace llvm;
+
+namespace perpend::target {
+
+Error linkBareObject(const LinkRequest &request, const TargetInfo &target) {
+  Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
+  if (!scratch)
+    return scratch.takeError();
+  const std::string unfinished = scratch->pathOf("output");
+  std::vector<std::string> arguments = {"-m", architectureOf(target.code)->emulation.str(), "-r", "-o", unfinished};
+  arguments.insert(arguments.end(), request.objects.begin(), request.objects.end());
+  if (Error error = runLld(arguments, request.output))
+    return error;
+  return moveIntoPlace(unfinished, request.output);
+}
+
+Expected<std::vector<std::string>> undefinedSymbolsOf(StringRef path) {
+  auto file = object::ObjectFile::createObjectFile(path);
+  if (!file)
+    return file.takeError();
+  std::set<std::string> names;
+  for (const object::SymbolRef &symbol : file->getBinary()->symbols()) {
+    Expected<uint32_t> flags = symbol.getFlags();
+    Expected<StringRef> name = symbol.getName();
+    if (!flags || !name)
+      return joinErrors(flags.takeError(), name.takeError());
+    if ((*flags & object::SymbolRef::SF_Undefined) && !(*flags & object::SymbolRef::SF_Weak) && !name->empty())
+      names.insert(name->str());
+  }
+  return std::vector<std::string>(names.begin(), names.end());
+}
+
+Error linkBareImage(ArrayRef<std::string> objects, const TargetInfo &target, const Board &board,
+                    const ScratchDirectory &scratch, StringRef output) {
+  std::vector<std::string> paths;
+  for (StringRef name : {"sections.ld", "start.o", "runner.o", "libc.a", "libgcc.a"}) {
+    Expected<std::string> path = runtimeArchivePath(target, name);
+    if (!path)
+      return path.takeError();
+    paths.push_back(*path);
+  }
+  const std::string memory = formatv("MEMORY {{\n  vectors (rx) : ORIGIN = 0, LENGTH = 0x400\n"
+                                     "  flash (rx) : ORIGIN = {0}, LENGTH = {1}\n"
+                                     "  ram (rwx) : ORIGIN = {2}, LENGTH = {3}\n}\nINCLUDE \"{4}\"\n",
+                                     board.flash.begin, board.flash.bytes, board.ram.begin, board.ram.bytes, paths[0]);
+  Expected<std::string> script = scratch.write("memory.ld", memory);
+  if (!script)
+    return script.takeError();
+  std::vector<std::string> arguments = {
+      "-m",        architectureOf(target.code)->emulation.str(), "-T", *script, "-e", "reset", "--gc-sections", "-o",
+      output.str()};
+  arguments.insert(arguments.end(), objects.begin(), objects.end());
+  arguments.insert(arguments.end(), paths.begin() + 1, paths.end());
+  return runLld(arguments, output);
+}
+
+} // namespace perpend::target
