@@ -144,6 +144,12 @@ def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> st
         "Calls of scalar code count as no time: "
         + "; ".join(f"{row['name']}: {row['units']}, in (a) {row['operators']}" for row in networks)
         + ".",
+        "Not measured: "
+        + (
+            ", ".join(name for name in quoin_networks.NETWORKS if name not in [row["name"] for row in networks])
+            or "none"
+        )
+        + ".",
         "",
         "## Kernels against programs by hand",
         "",
