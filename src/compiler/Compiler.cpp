@@ -429,6 +429,9 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   auto machines = target::resolveTargets(options.target);
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
+  if (machines->size() > 1 && target::boardOf(machines->front().code))
+    return module.emitError("target '") << options.target << "': nothing chooses among machines where there is no "
+                                        << "operating system\nhint: compile an object for each";
   if (machines->size() > 1)
     return compileForMachines(module, options, std::move(*machines), kind, output, report);
   Compilation compilation(module, options, machines->front(), report);

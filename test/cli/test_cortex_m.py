@@ -154,6 +154,8 @@ def test_what_needs_a_system_is_refused(tmp_path: Path) -> None:
     text = refused(save(tmp_path / "nonzero.onnx", nonzero, [value("x", [5])], outputs))
     assert "expected numbers" in text or "data decides sizes" in text
     assert "contains its weights" in refused(DIGITS, *DIM, "--weights", "beside")
+    text = reject("compile", DIGITS, "-o", "m.o", "--target", "cortex-m4,cortex-m7", *DIM, folder=tmp_path)
+    assert "nothing chooses among machines" in text
     text = reject("compile", DIGITS, "--exe", "-o", "m", "--target", "cortex-m4", *DIM, folder=tmp_path)
     assert "there are no programs for cortex-m" in text
     text = reject("compile", DIGITS, "-o", "m.so", "--target", "cortex-m4", *DIM, folder=tmp_path, code=USAGE_ERROR)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -26,5 +27,7 @@ def test_the_program_reads_digits(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     lines = demo.run(program).split("\n")
     assert lines[:-1] == [f"digit {label}" for label in split.holdout_labels[:6]]
     of = demo.sizes(program)
-    weights = 100_000  # of the model, as f32
-    assert weights < of["flash"] < 2 * weights and 0 < of["RAM"] < 64_000
+    header = (tmp_path / "digits.h").read_text()
+    weights, arena = (int(re.findall(text, header)[0]) for text in (r"Weights: (\d+)", r"ARENA_BYTES_DIGITS (\d+)"))
+    assert weights < of["flash"] < weights + 16_000, "code of the model, start-up code and six pictures"
+    assert arena < of["RAM"] < arena + 1_000, "the probabilities"
