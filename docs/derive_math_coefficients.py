@@ -308,9 +308,9 @@ table(
     "log2DoubleTerms",
     "(log2((1 + s) / (1 - s)) - (2 s + 2/3 s^3) / ln(2)) / s^5 in s^2, for f64, (1 + s) / (1 - s) in [sqrt(1/2), sqrt(2)]",
     lambda z: (
-        mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) - (2 * mp.sqrt(z) + 2 * mp.sqrt(z) ** 3 / 3) / mp.log(2)
-    )
-    / mp.sqrt(z) ** 5,
+        (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) - (2 * mp.sqrt(z) + 2 * mp.sqrt(z) ** 3 / 3) / mp.log(2))
+        / mp.sqrt(z) ** 5
+    ),
     mpf(10) ** -12,
     s_squared * mpf("1.001"),
     7,

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import torch
 import torch.nn.functional as F
-from python.torch_functions import Function, check, tensors
+from python.torch_functions import check
 
 torch.manual_seed(0)
 MODES = ["reflect", "circular", "replicate"]

@@ -273,16 +273,16 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
 
-/// Running extrema and their positions, of a function of the library. It has no types of less than 8 bits, nor floats
-/// of 8: those are cast to wider ones.
+/// Running extrema and their positions, of a function of the library. Narrower types than it has are cast to wider
+/// ones.
 static Results cumulateExtremum(Builder &b, bool isMinimum, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   Type type = elementTypeOf(in[0]);
   if (axis < 0 || isHandle(type))
     return {axis < 0 ? Value()
                      : b.fail("no order of elements of type " + nameOf(type) + "\nhint: cast them to numbers first")};
-  const bool isNarrow = isa<FloatType>(type) ? bitWidth(type) < 16 : bitWidth(type) < 8 && !type.isInteger(1);
-  Value x = isNarrow ? b.cast(in[0], isa<FloatType>(type) ? b.f32() : b.i64()) : in[0];
+  const bool isReal = isFloat(in[0]), isNarrow = bitWidth(type) < (isReal ? 16 : 32);
+  Value x = isNarrow ? b.cast(in[0], isReal ? Type(b.f32()) : b.operations.getI32Type()) : in[0];
   Shape shape = shapeOf(x);
   Shape lines{elementCount(ArrayRef(shape).take_front(axis)), shape[axis],
               elementCount(ArrayRef(shape).drop_front(axis + 1))};
