@@ -305,6 +305,18 @@ table(
     to_f64,
 )
 table(
+    "log2DoubleTerms",
+    "(log2((1 + s) / (1 - s)) - (2 s + 2/3 s^3) / ln(2)) / s^5 in s^2, for f64, (1 + s) / (1 - s) in [sqrt(1/2), sqrt(2)]",
+    lambda z: (
+        (mp.log((1 + mp.sqrt(z)) / (1 - mp.sqrt(z)), 2) - (2 * mp.sqrt(z) + 2 * mp.sqrt(z) ** 3 / 3) / mp.log(2))
+        / mp.sqrt(z) ** 5
+    ),
+    mpf(10) ** -12,
+    s_squared * mpf("1.001"),
+    7,
+    to_f64,
+)
+table(
     "sinDoubleTerms",
     "(sin(r) - r) / r^3 in r^2, |r| <= pi / 4, for f64",
     lambda z: (mp.sin(mp.sqrt(z)) - mp.sqrt(z)) / mp.sqrt(z) ** 3,
@@ -346,6 +358,9 @@ split("halfPiDoubleParts", mp.pi / 2, [33, 33, 33])
 split("log2eParts", 1 / mp.log(2), [53])
 split("log10eParts", 1 / mp.log(10), [53])
 split("log10Of2", mp.log(2) / mp.log(10), [32])
+split("ln2Sum", mp.log(2), [53])
+split("twiceLog2e", 2 / mp.log(2), [53])
+split("twoThirdsLog2e", 2 / (3 * mp.log(2)), [53])
 
 
 def inverse_erf_slope(w):

@@ -128,6 +128,38 @@ TEST_P(ExpandMathDoublesTest, AnglesAreWithinTheirBound) {
   RecordProperty("worst", std::to_string(worst));
 }
 
+/// Fused, or libm's. All pairs of special values; bases of all sizes and next to 1, with exponents up to overflow.
+TEST_P(ExpandMathDoublesTest, PowersAreWithinTheirBound) {
+  Jit jit = compile(binarySource("powf", "math", "f64"));
+  std::mt19937_64 random(5);
+  std::vector<double> bases, exponents,
+      special = {0x1.fffffffffffffp1023, 0x1p-1074, 0x1p-1022, 3,      -3,     0x1p52, 0x1p53,
+                 0x1.fffffffffffffp52,   0x1.8p51,  1e-300,    1023.5, -1074.5};
+  for (float value : specialValues())
+    special.push_back(value);
+  for (double base : special)
+    for (double exponent : special)
+      for (double sign : {1, -1})
+        bases.push_back(sign * base), exponents.push_back(exponent);
+  auto uniform = [&](double limit) { return std::uniform_real_distribution<double>(-limit, limit)(random); };
+  for (int i = 0; i < 500000; ++i) {
+    bases.push_back(i % 3 == 0 ? 1 + uniform(0x1p-20) : i % 3 == 1 ? std::exp2(uniform(1022)) : std::abs(uniform(4)));
+    exponents.push_back(i % 8 == 0 ? std::round(uniform(20)) : uniform(1080) / std::abs(std::log2(bases.back())));
+  }
+  std::vector<double> results(bases.size());
+  auto first = bufferOf(bases), second = bufferOf(exponents), out = bufferOf(results);
+  using Doubles = decltype(first);
+  jit.function<void(Doubles *, Doubles *, Doubles *)>("powf")(&first, &second, &out);
+  double worst = 0;
+  for (size_t i = 0; i < bases.size(); ++i) {
+    long double exact = std::pow(static_cast<long double>(bases[i]), static_cast<long double>(exponents[i]));
+    double error = unitsApart(results[i], exact);
+    worst = std::max(worst, error);
+    ASSERT_LE(error, 1.2) << bases[i] << " ^ " << exponents[i] << " gives " << results[i];
+  }
+  RecordProperty("worst", std::to_string(worst));
+}
+
 /// Fused, or libm's. Quotients of fewer than 2^52 and of more, and next to integers.
 TEST_P(ExpandMathDoublesTest, RemaindersAreExact) {
   Jit jit = compile(binarySource("remf", "arith", "f64"));

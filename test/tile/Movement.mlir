@@ -10,7 +10,7 @@
 #t = #graph.shape<[24, "n"]>
 #s = #graph.shape<["n"]>
 
-func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}, %c: tensor<1x14x14x24xf32> {graph.name = "c"}, %k: tensor<37x3x24xf32> {graph.name = "k"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>) {
+func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14xf32> {graph.name = "r"}, %i: tensor<2x9x13xf32> {graph.name = "i"}, %b: tensor<11x16xi8> {graph.name = "b"}, %p: tensor<16x24xi32> {graph.name = "p"}, %q: tensor<24x16xi32> {graph.name = "q"}, %c: tensor<1x14x14x24xf32> {graph.name = "c"}, %k: tensor<37x3x24xf32> {graph.name = "k"}) -> (tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>, tensor<24x16xi32>) {
   %0 = graph.call_kernel @across(%x) {graph.symbols = #s} : (tensor<?x24xf32, #x>) -> tensor<24x?xf32, #t>
   %1 = graph.call_kernel @padded(%i) : (tensor<2x9x13xf32>) -> tensor<2x15x9xf32>
   %2 = graph.call_kernel @bytes(%b) : (tensor<11x16xi8>) -> tensor<16x11xi8>
@@ -19,7 +19,8 @@ func.func @main(%x: tensor<?x24xf32, #x> {graph.name = "x"}, %r: tensor<12x5x14x
   %5 = graph.call_kernel @padded_rows(%r) : (tensor<12x5x14xf32>) -> tensor<7x16x12xf32>
   %6 = graph.call_kernel @planes(%c) : (tensor<1x14x14x24xf32>) -> tensor<1x24x14x14xf32>
   %7 = graph.call_kernel @panels(%k) : (tensor<37x3x24xf32>) -> tensor<3x5x24x8xf32>
-  return %0, %1, %2, %3, %4, %5, %6, %7 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>
+  %8 = graph.call_kernel @turned(%p) : (tensor<16x24xi32>) -> tensor<24x16xi32>
+  return %0, %1, %2, %3, %4, %5, %6, %7, %8 : tensor<24x?xf32, #t>, tensor<2x15x9xf32>, tensor<16x11xi8>, tensor<24x16xi32>, tensor<24x?xf32, #t>, tensor<7x16x12xf32>, tensor<1x24x14x14xf32>, tensor<3x5x24x8xf32>, tensor<24x16xi32>
 }
 
 // SCHEDULED-LABEL: func.func private @across
@@ -70,6 +71,18 @@ func.func private @padded_rows(%x: tensor<12x5x14xf32>) -> tensor<7x16x12xf32> a
 func.func private @bytes(%x: tensor<11x16xi8>) -> tensor<16x11xi8> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.transpose %x [1, 0] : tensor<11x16xi8> -> tensor<16x11xi8>
   return %0 : tensor<16x11xi8>
+}
+
+// Rows that are read backwards are whole vectors, too.
+// FLAT-LABEL: func.func private @turned
+// FLAT-COUNT-8: vector.load
+// FLAT-COUNT-24: vector.shuffle
+// FLAT-NOT: memref.load
+// FLAT: return
+func.func private @turned(%x: tensor<16x24xi32>) -> tensor<24x16xi32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.transpose %x [1, 0] : tensor<16x24xi32> -> tensor<24x16xi32>
+  %1 = graph.slice %0 <[23, 0]> [-1, 1] : tensor<24x16xi32> -> tensor<24x16xi32>
+  return %1 : tensor<24x16xi32>
 }
 
 // Divisors that are 0 end nothing: quotients of vectors are defined as those of numbers.

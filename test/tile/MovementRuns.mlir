@@ -15,13 +15,16 @@ func.func @main(%x: tensor<24x5376xf32> {graph.name = "x"}, %y: tensor<256x1024x
 // CACHED-LABEL: func.func private @planes
 // CACHED-NOT: [_, 16]
 // CACHED-LABEL: func.func private @long_rows
+// CACHED-NOT: [_, 2]
 func.func private @planes(%x: tensor<24x5376xf32>) -> tensor<5376x24xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.transpose %x [1, 0] : tensor<24x5376xf32> -> tensor<5376x24xf32>
   return %0 : tensor<5376x24xf32>
 }
 
+// Rows that are multiples of many lines apart: tiles that share lines of the operand and of the result, together.
 // CHECK-LABEL: func.func private @long_rows
 // CHECK-NOT: [_, 16]
+// CHECK-SAME: split %[[ROWS:[a-z0-9_]+]], [_, 2]", "%{{[a-z0-9_]+}}, %{{[a-z0-9_]+}} = split %[[COLUMNS:[a-z0-9_]+]], [_, 2]", "reorder %[[ROWS]]_0, %[[COLUMNS]]_0, %[[COLUMNS]]_1, %[[ROWS]]_1,
 // CHECK: return
 func.func private @long_rows(%x: tensor<256x1024xf32>) -> tensor<1024x256xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.transpose %x [1, 0] : tensor<256x1024xf32> -> tensor<1024x256xf32>

@@ -204,6 +204,33 @@ def resize(x: Tensor, size: list[int], *, memory_format: torch.memory_format | N
     return flat.reshape(size)
 
 
+def roll(x: Tensor, shifts: list[int], dims: tuple[int, ...] | list[int] = ()) -> Tensor:
+    """Rows are gathered; the last dimension, if its extent is a number, is put together of two parts."""
+    if not dims:
+        return roll(x.reshape(-1), shifts, [0]).reshape(x.shape)
+    rotation = 0
+    for shift, dim in zip(shifts, dims, strict=True):
+        count = x.shape[dim] if x.dim() else 0
+        if count == 0:
+            continue
+        if dim % x.dim() == x.dim() - 1 and isinstance(count, int):
+            rotation += shift
+        else:
+            x = x.index_select(dim, (torch.arange(count) - shift) % count)
+    begin = -rotation % x.shape[-1] if rotation else 0
+    return torch.cat([x[..., begin:], x[..., :begin]], -1) if begin else x
+
+
+def index_fill(x: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Tensor:
+    """`value` at the listed positions of a dimension, which a mask marks."""
+    if not x.dim():
+        return index_fill(x[None], 0, index, value)[0]
+    dim %= x.dim()
+    mask = torch.zeros(x.shape[dim], dtype=torch.bool).index_put((index.reshape(-1),), torch.ones((), dtype=torch.bool))
+    filling = value.to(x.dtype) if isinstance(value, Tensor) else torch.full((), value, dtype=x.dtype)
+    return torch.where(mask.reshape([-1] + [1] * (x.dim() - 1 - dim)), filling, x)
+
+
 def trilinear(
     x: Tensor,
     y: Tensor,
@@ -214,14 +241,15 @@ def trilinear(
     sumdim: list[int],
     unroll_dim: int = 1,
 ) -> Tensor:
-    """The product of three tensors, unsqueezed at the listed dimensions, summed over `sumdim`."""
-    parts = []
-    for part, dims in ((x, expand1), (y, expand2), (z, expand3)):
-        for dim in dims:
-            part = part.unsqueeze(dim)
-        parts.append(part)
-    products = parts[0] * parts[1] * parts[2]
-    return products.sum(sumdim, dtype=products.dtype)
+    """The product of three tensors, unsqueezed at the listed dimensions, summed over `sumdim`: two products of two."""
+    rank = x.dim() + len(expand1)
+    letters = "abcdefghijklmnopqrstuvwxyz"[:rank]
+
+    def without(dims: list[int]) -> str:
+        return "".join(letter for dim, letter in enumerate(letters) if dim not in dims and dim - rank not in dims)
+
+    names = ",".join(without(dims) for dims in (expand1, expand2, expand3))
+    return torch.einsum(f"{names}->{without(sumdim)}", x, y, z)
 
 
 def add_scaled(operator: Callable[[Tensor, Tensor], Tensor]) -> Callable[..., Tensor]:
@@ -463,6 +491,9 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     aten.multilabel_margin_loss_forward.default: multilabel_margin,
     aten.multi_margin_loss.default: multi_margin,
     aten._trilinear.default: trilinear,
+    aten.roll.default: roll,
+    aten.index_fill.int_Scalar: index_fill,
+    aten.index_fill.int_Tensor: index_fill,
     aten.addbmm.default: add_sum_of_products,
     aten.addcmul.default: add_scaled(torch.mul),
     aten.addcdiv.default: add_scaled(torch.true_divide),

@@ -122,6 +122,8 @@ KEPT = """
     upsample_bicubic2d _upsample_nearest_exact1d _upsample_nearest_exact2d _upsample_nearest_exact3d
     adaptive_max_pool2d adaptive_max_pool3d max_unpool2d max_unpool3d max_pool2d_with_indices max_pool3d_with_indices
     lstm gru rnn_tanh rnn_relu stft
+    _pad_circular reflection_pad1d reflection_pad2d reflection_pad3d replication_pad1d replication_pad2d
+    replication_pad3d
 """
 
 # Checks that the compiler makes itself.
@@ -397,6 +399,7 @@ OPERATORS: dict[str, Operator] = {
     "aten.reflection_pad1d": pad("reflect"),
     "aten.reflection_pad2d": pad("reflect"),
     "aten.reflection_pad3d": pad("reflect"),
+    "aten._pad_circular": pad("wrap"),
     "aten.replication_pad1d": pad("edge"),
     "aten.replication_pad2d": pad("edge"),
     "aten.replication_pad3d": pad("edge"),

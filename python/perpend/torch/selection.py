@@ -117,21 +117,27 @@ def unique_consecutive(call: Call) -> list[Value | None]:
     axis = 0 if is_flat else normal(dim, call.rank())
     items = call.reshape(value, [-1]) if is_flat else value
     number = iota(call, items.shape[axis])
-    before = call.op("max", call.op("sub", number, call.number(1, torch.int64)), zero(call))
-    differs = call.op("not_equal", items, call.op("gather", items, before, axis=axis))
+    step = [int(dim == axis) for dim in range(len(items.shape))]
+    before = call.op("pad", items, pads=step + [-each for each in step], mode="constant")
+    differs = call.op("not_equal", items, before)
     others = [other for other in range(len(items.shape)) if other != axis]
     if others:
         differs = call.op("reduce_max", call.cast(differs, torch.uint8), axes=others, keepdims=0)
         differs = call.cast(differs, torch.bool)
     begins = call.op("logical_or", differs, call.op("equal", number, zero(call)))
-    inverse = call.op("cumsum", call.cast(differs, torch.int64), axis=0)
-    first = call.op("compress", number, begins, axis=0)
+    inverse = counts = None
+    if call["return_inverse"]:
+        inverse = call.op("cumsum", call.cast(begins, torch.int64), axis=0)
+        inverse = call.op("sub", inverse, call.number(1, torch.int64))
+        inverse = call.reshape(inverse, value.shape) if is_flat else inverse
+    if not call["return_counts"]:
+        return [call.op("compress", items, begins, axis=axis), inverse, counts]
+    first = call.op("squeeze", call.op("nonzero", begins), axes=[0])
     end = call.converter.graph.dims([items.shape[axis]])
     following = call.op("concat", slice_between(call, first, 0, 1, END), end, axis=0)
     following = slice_between(call, following, 0, 0, first.shape[0])  # of no elements, none
     counts = call.op("sub", following, first)
-    inverse = call.reshape(inverse, value.shape) if is_flat else inverse
-    return [call.op("gather", items, first, axis=axis), *wanted(call, inverse, counts)]
+    return [call.op("gather", items, first, axis=axis), inverse, counts]
 
 
 def zero(call: Call) -> Value:

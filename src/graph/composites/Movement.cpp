@@ -150,6 +150,78 @@ static Value followPadding(Builder &b, Value result, Value input, const Symbolic
   return result;
 }
 
+/// What a mode puts before or behind the elements of an axis, `amount` long: a slice, backwards or repeated.
+static Value paddingPiece(Builder &b, Value x, int64_t axis, const SymbolicInt &amount, StringRef mode, bool isLow) {
+  Shape shape = shapeOf(x), starts(shape.size(), SymbolicInt(0)), sizes = shape;
+  SmallVector<int64_t> steps(shape.size(), 1);
+  SymbolicInt extent = shape[axis];
+  shape[axis] = amount;
+  if (mode == "edge") {
+    starts[axis] = isLow ? SymbolicInt(0) : extent - SymbolicInt(1);
+    sizes[axis] = SymbolicInt(1);
+    return b.broadcastTo(b.slice(x, starts, sizes, steps), shape);
+  }
+  const bool isReflected = mode == "reflect";
+  starts[axis] = isReflected ? (isLow ? amount : extent - SymbolicInt(2)) : isLow ? extent - amount : SymbolicInt(0);
+  steps[axis] = isReflected ? -1 : 1;
+  return b.slice(x, starts, shape, steps);
+}
+
+/// Whether padding repeats no element of the axis twice on one side.
+static bool isOnePiece(const SymbolicInt &extent, const SymbolicInt &amount, StringRef mode) {
+  SymbolicInt most =
+      mode == "edge" ? extent - SymbolicInt(1) : extent - amount - SymbolicInt(mode == "reflect" ? 1 : 0);
+  return amount.knownNonNegative() && most.knownNonNegative();
+}
+
+/// Contiguous pieces are copied as vectors, where positions that are computed for each element would be loaded one by
+/// one: of the last dimension, if it is long and padded by known amounts.
+static bool isPaddedInPieces(ArrayRef<SymbolicInt> shape, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high,
+                             StringRef mode) {
+  constexpr int64_t longLine = 32;
+  if (shape.empty() || !low.back().isConstant() || !high.back().isConstant() ||
+      low.back() + high.back() == SymbolicInt(0))
+    return false;
+  return shape.back().knownAtLeast(longLine) && isOnePiece(shape.back(), low.back(), mode) &&
+         isOnePiece(shape.back(), high.back(), mode);
+}
+
+/// Pads another axis than the last, whose rows are read whole: by a list of positions, if their number is known.
+static Value padRows(Builder &b, Value x, int64_t axis, const SymbolicInt &low, const SymbolicInt &high,
+                     StringRef mode) {
+  const SymbolicInt none(0), extent = shapeOf(x)[axis];
+  if (low == none && high == none)
+    return x;
+  std::optional<int64_t> count = extent.constant(), before = low.constant(), behind = high.constant();
+  if (!count || !before || !behind || !isOnePiece(extent, low, mode) || !isOnePiece(extent, high, mode)) {
+    Shape lows(rankOf(x), none), highs = lows;
+    lows[axis] = low;
+    highs[axis] = high;
+    return padTensor(b, x, lows, highs, mode);
+  }
+  Shape positions;
+  for (int64_t i = -*before; i < *count + *behind; ++i) {
+    const bool isOutside = i < 0 || i >= *count;
+    positions.emplace_back(!isOutside       ? i
+                           : mode == "edge" ? (i < 0 ? 0 : *count - 1)
+                           : mode == "wrap" ? (i < 0 ? i + *count : i - *count)
+                                            : (i < 0 ? -i : 2 * (*count - 1) - i));
+  }
+  return b.gather(x, knownIntegers(b, positions, SymbolicInt(static_cast<int64_t>(positions.size())), b.i64()), axis);
+}
+
+static Value padInPieces(Builder &b, Value x, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, StringRef mode) {
+  const int64_t last = rankOf(x) - 1;
+  for (int64_t axis = 0; x && axis < last; ++axis)
+    x = padRows(b, x, axis, low[axis], high[axis], mode);
+  SmallVector<Value> pieces{x};
+  if (x && low.back() != SymbolicInt(0))
+    pieces.insert(pieces.begin(), paddingPiece(b, x, last, low.back(), mode, true));
+  if (x && high.back() != SymbolicInt(0))
+    pieces.push_back(paddingPiece(b, x, last, high.back(), mode, false));
+  return b.concat(pieces, last);
+}
+
 Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<SymbolicInt> high, StringRef mode,
                 double value) {
   if (!input)
@@ -163,6 +235,8 @@ Value padTensor(Builder &b, Value input, ArrayRef<SymbolicInt> low, ArrayRef<Sym
                          low.empty() ? SymbolicInt(0) : low[0], value);
   if (mode != "reflect" && mode != "edge" && mode != "wrap")
     return b.fail("pad: expected mode constant, reflect, edge or wrap, got '" + mode + "'");
+  if (isPaddedInPieces(shape, low, high, mode))
+    return padInPieces(b, input, low, high, mode);
   for (size_t i = 0; i < shape.size(); ++i)
     result.push_back(shape[i] + low[i] + high[i]);
   return b.generate(input, result, elementTypeOf(input),

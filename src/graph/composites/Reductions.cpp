@@ -273,79 +273,26 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
 
-/// Integers in the order of the elements, the reverse one for a minimum: the bits of floats, of which negative ones
-/// have all but the sign flipped. Zeros of both signs are equal, and every NaN is the largest number. Comparisons of
-/// integers take fewer steps than those of floats that NaN passes through.
-static Scalar orderOf(ReductionKind kind, Scalar x) {
-  const bool isMin = kind == ReductionKind::Min;
-  if (!x.isFloat())
-    return isMin ? ~x : x;
-  const unsigned width = x.type().getIntOrFloatBitWidth();
-  Scalar bits = x.call<arith::BitcastOp>(x.emitter().getIntegerType(width), (x + 0.0).value); // 0 for -0
-  const int64_t largest = llvm::maxIntN(width);
-  Scalar isNegative = bits.call<arith::ShRSIOp>(bits.value, bits.integer(width - 1).value);
-  Scalar order = bits ^ (isNegative & bits.integer(largest));
-  return select(equal(x, x), isMin ? ~order : order, bits.integer(largest));
-}
-
-/// The positions of extrema, and the extrema if they are integers: of floats, only the position tells the sign of zero.
-struct LastExtremum {
-  Value position, value;
-};
-
-/// Of lines of at most 2^32 elements of at most 32 bits: an element's order and its position make one number, so that
-/// one scan finds both.
-static LastExtremum lastExtremumOfShort(Builder &b, ReductionKind kind, Value x, int64_t axis) {
-  Type element = elementTypeOf(x), compute = computeType(element), i64 = b.i64();
-  const bool noSign = isUnsigned(element) || element.isInteger(1);
-  auto numbered = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange in) {
-    Value number = convert(builder, loc, load(builder, loc, in[0], index), element, compute);
-    Scalar order = orderOf(kind, Scalar(builder, loc, number, noSign)).to(i64);
-    Scalar position = Scalar(builder, loc, index[axis]).to(i64);
-    return (order.call<arith::ShLIOp>(order.value, order.integer(32).value) | position).value;
-  };
-  Value last = b.scan(ReductionKind::Max, b.generate(x, shapeOf(x), i64, numbered), axis);
-  auto positionOf = [](ArrayRef<Scalar> v) { return v[0] & v[0].integer(llvm::maxUIntN(32)); };
-  auto valueOf = [&](ArrayRef<Scalar> v) {
-    Scalar order = v[0].call<arith::ShRSIOp>(v[0].value, v[0].integer(32).value);
-    order = order.with(convert(order.emitter(), order.location(), order.value, i64, element));
-    return kind == ReductionKind::Min ? ~order : order;
-  };
-  return {pointwise(b, {last}, positionOf), isFloat(x) ? Value() : pointwise(b, {last}, valueOf, element)};
-}
-
-/// The same of all elements: a scan of positions follows a scan of the elements.
-static LastExtremum lastExtremum(Builder &b, ReductionKind kind, Value x, int64_t axis) {
-  Type element = elementTypeOf(x), compute = computeType(element);
-  Type order = isFloat(x) ? b.operations.getIntegerType(bitWidth(compute)) : element;
-  Value orders = x;
-  if (isFloat(x)) {
-    orders = pointwise(b, {x}, [&](ArrayRef<Scalar> v) { return orderOf(kind, v[0]); }, order);
-    kind = ReductionKind::Max;
-  }
-  Value extremum = b.scan(kind, orders, axis), isReached = applyComposite(b, "equal", {orders, extremum})[0];
-  Value positions = alongAxis(b, iota(b, shapeOf(x)[axis], b.i64()), axis, shapeOf(x));
-  Value reached = graph::where(b, isReached, positions, b.scalar(0, b.i64()));
-  return {b.scan(ReductionKind::Max, reached, axis), isFloat(x) ? Value() : extremum};
-}
-
-static Results cumulateExtremum(Builder &b, ReductionKind kind, Values in, const Attributes &attributes) {
+/// Running extrema and their positions, of a function of the library. Narrower types than it has are cast to wider
+/// ones.
+static Results cumulateExtremum(Builder &b, bool isMinimum, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   Type type = elementTypeOf(in[0]);
   if (axis < 0 || isHandle(type))
     return {axis < 0 ? Value()
                      : b.fail("no order of elements of type " + nameOf(type) + "\nhint: cast them to numbers first")};
-  SymbolicInt count = shapeOf(in[0])[axis];
-  const unsigned width = bitWidth(type) + isUnsigned(type); // of a signed number
-  const bool isShort = count.constant() && !count.knownAtLeast(int64_t(1) << 32) && width <= 32;
-  auto [last, value] = (isShort ? lastExtremumOfShort : lastExtremum)(b, kind, in[0], axis);
-  if (value)
-    return {value, last};
-  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
-  return {call(b, "gather_elements", {in[0], last}, Attributes(b.context(), along)), last};
+  const bool isReal = isFloat(in[0]), isNarrow = bitWidth(type) < (isReal ? 16 : 32);
+  Value x = isNarrow ? b.cast(in[0], isReal ? Type(b.f32()) : b.operations.getI32Type()) : in[0];
+  Shape shape = shapeOf(x);
+  Shape lines{elementCount(ArrayRef(shape).take_front(axis)), shape[axis],
+              elementCount(ArrayRef(shape).drop_front(axis + 1))};
+  NamedAttribute minimum = b.operations.getNamedAttr("minimum", b.operations.getI64IntegerAttr(isMinimum));
+  CallResult results[] = {{lines, elementTypeOf(x)}, {lines, b.i64()}};
+  SmallVector<Value> found = b.callLibrary("order.extremes", b.reshape(x, lines), results, minimum);
+  return {b.cast(b.reshape(found[0], shape), type), b.reshape(found[1], shape)};
 }
-Results cummax(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Max, in, a); }
-Results cummin(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, ReductionKind::Min, in, a); }
+Results cummax(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, false, in, a); }
+Results cummin(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, true, in, a); }
 
 /// log(e^a + e^b), shifted by the larger one.
 static Scalar logOfSum(Scalar a, Scalar b) {

@@ -1,8 +1,7 @@
 //===- Selection.cpp - selections with data-dependent sizes ---------------===//
 //
-// The number of selected elements is usually known only at run time. Then positions are computed for the largest
-// possible number, the actual number becomes a symbol, and a slice drops the other positions. If the mask is known
-// when the graph is built, so are the positions.
+// The number of selected elements is usually known only at run time. Then a function of the library lists the positions
+// of a mask, and their number becomes a symbol. If the mask is known when the graph is built, so are the positions.
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,14 +21,8 @@ Value positionsWhere(Builder &b, Value mask, std::optional<SymbolicInt> count) {
         positions.emplace_back(static_cast<int64_t>(position));
     return knownIntegers(b, positions, SymbolicInt(static_cast<int64_t>(positions.size())), b.i64());
   }
-  SymbolicInt extent = shapeOf(mask)[0];
-  Value ones = b.cast(mask, b.i64());
-  Value place = sub(b, b.scan(ReductionKind::Sum, ones, 0), b.scalar(1, b.i64()));
-  Value target = where(b, mask, place, number(b, extent, b.i64()));
-  Value positions = scatterVector(b, target, iota(b, extent, b.i64()));
-  if (!count)
-    count = b.measure(b.reduce(ReductionKind::Sum, ones, 0, false), "selected");
-  return positions ? sliceAxis(b, positions, 0, SymbolicInt(0), *count) : positions;
+  CallResult positions{{count ? *count : SymbolicInt::poison()}, b.i64(), {"selected"}};
+  return b.callLibrary("order.positions", mask, positions)[0];
 }
 
 /// x != 0, as a vector.
@@ -45,6 +38,8 @@ Results nonzero(Builder &b, Values in, const Attributes &) {
     return {};
   Shape shape = shapeOf(in[0]), strides = rowMajorStrides(shape);
   SymbolicInt rank(rankOf(in[0]));
+  if (shape.size() == 1)
+    return {b.reshape(positions, {rank, shapeOf(positions)[0]})};
   return {b.generate(positions, {rank, shapeOf(positions)[0]}, b.i64(),
                      [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
                        Scalar which(builder, loc, index[0]),

@@ -1,8 +1,8 @@
 //===- Transposes.cpp - transposes loads in registers ---------------------===//
 //
 // Consider a vectorised loop of n lanes in an unrolled loop of n iterations, n a power of two, and a load that is
-// contiguous along the unrolled loop instead of the lanes. Whole vectors are loaded and transposed in registers: n
-// loads and n * log2(n) shuffles, instead of n * n loads.
+// contiguous along the unrolled loop, forwards or backwards, instead of the lanes. Whole vectors are loaded and
+// transposed in registers: n loads and n * log2(n) shuffles, instead of n * n loads.
 //
 //   tile.for %i in 8 unrolled { tile.for %j in 8 vectorized { … tile.load %in[%j, %i] … } }
 //
@@ -114,7 +114,8 @@ SmallVector<LoadOp> Flattener::loadsAcross(ForOp loop) {
       return;
     SymbolicInt position = positionOf({load});
     IndexAlong along = indices.along(position, loop, load), across = indices.along(position, lanes, load);
-    if (along.isContiguous() && across.stride && !across.isUniform() && !across.isContiguous() &&
+    const bool isAdjacent = along.isContiguous() || along.stride == SymbolicInt(-1);
+    if (isAdjacent && across.stride && !across.isUniform() && !across.isContiguous() &&
         !usesLoop(*across.stride, loop, indices.names) && !usesComputed(position, loop, indices.names))
       loads.push_back(load);
   });
@@ -130,19 +131,22 @@ bool Flattener::emitAcross(OpBuilder &builder, ForOp loop) {
   SmallVector<LoadOp> loads = loadsAcross(loop);
   SmallVector<SmallVector<Value>> columns;
   for (LoadOp load : loads) {
+    const bool isForwards = indices.along(positionOf({load}), loop, load).isContiguous();
     Value memory = memoryOf(load.getBuffer());
     Type stored = cast<MemRefType>(memory.getType()).getElementType();
     SymbolicInt position = positionOf({load});
     SmallVector<Value> rows;
     for (int64_t lane = 0; lane < laneCount; ++lane) {
       llvm::StringMap<SymbolicInt> place;
-      place[indices.names.nameOf(loop.variable())] = SymbolicInt(0);
+      place[indices.names.nameOf(loop.variable())] = SymbolicInt(isForwards ? 0 : laneCount - 1);
       place[indices.names.nameOf(inner.variable())] = SymbolicInt(lane);
       SymbolicInt start = simplify(position.substitute(place), indices.rangesAround(load));
       rows.push_back(builder.create<vector::LoadOp>(loc, cast<VectorType>(laneType(stored)), memory,
                                                     ValueRange(value(builder, start))));
     }
     columns.push_back(RegisterTranspose(builder, loc, std::move(rows)).run());
+    if (!isForwards)
+      std::reverse(columns.back().begin(), columns.back().end());
   }
   for (int64_t i = 0; i < laneCount; ++i) {
     mapping.map(loop.variable(), emitter.constant(i));

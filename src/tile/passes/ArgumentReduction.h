@@ -85,6 +85,17 @@ inline Real withLogarithmSpecials(Real x, double pole, Real result) {
   return select(x < pole, x.constant(notANumber), result);
 }
 
+/// The power of x and y, from |x|^y: the sign of odd powers, and the cases in which C99 requires or forbids NaN unlike
+/// 2^(y log2|x|).
+inline Real withPowerSpecials(Real x, Real y, Real magnitude) {
+  Real half = y * 0.5;
+  Condition isInteger = y.integerPart() == y, isEven = half.integerPart() == half;
+  Real result = select(x.absolute() == 1.0, x.constant(1), magnitude);
+  result = select(isInteger & !isEven, result.withSignOf(x), result);
+  result = select((x < 0.0) & (x > -infinity) & !isInteger, x.constant(notANumber), result);
+  return select((x == 1.0) | (y == 0.0), x.constant(1), result);
+}
+
 /// A function that is 0 below `least`. It is not computed there, what a mask hides, say: processors may take a hundred
 /// times as long for a result that is too small for the type.
 inline Real aboveZero(Real x, double least, llvm::function_ref<Real(Real)> function) {

@@ -45,6 +45,11 @@ constexpr double expDoubleTerms[] = {0.5,
 /// 2^-50.9.
 constexpr double logDoubleTerms[] = {0.66666666666666696, 0.39999999999898889, 0.28571428626253836, 0.22222211089379493,
                                      0.18182892432537032, 0.15331611722050653, 0.14617807153462828};
+/// (log2((1 + s) / (1 - s)) - (2 s + 2/3 s^3) / ln(2)) / s^5 in s^2, for f64, (1 + s) / (1 - s) in [sqrt(1/2),
+/// sqrt(2)]; relative error 2^-53.3.
+constexpr double log2DoubleTerms[] = {0.57707801635558531, 0.41219858311114393, 0.32059889796710966,
+                                      0.26230819147835271, 0.22195278749570954, 0.19238062525249378,
+                                      0.16888370598437852, 0.16914628508505572};
 /// (sin(r) - r) / r^3 in r^2, |r| <= pi / 4, for f64; relative error 2^-52.2.
 constexpr double sinDoubleTerms[] = {-0.16666666666666666,  0.0083333333333309358,  -0.00019841269836740532,
                                      2.7557316093198404e-6, -2.5051129896450181e-8, 1.5917988979397204e-10};
@@ -72,6 +77,10 @@ constexpr double halfPiSum[] = {std::numbers::pi / 2, 6.123233995736766e-17};
 constexpr double log2eParts[] = {1.4426950408889634, 2.0355273740931033e-17};
 constexpr double log10eParts[] = {0.43429448190325182, 1.098319650216765e-17};
 constexpr double ln2Double = std::numbers::ln2;
+/// ln(2), 2 / ln(2) and 2 / (3 ln(2)), each as a sum of its double and what that lacks.
+constexpr double ln2Sum[] = {0.69314718055994529, 2.3190468138462996e-17};
+constexpr double twiceLog2e[] = {2.8853900817779268, 4.0710547481862066e-17};
+constexpr double twoThirdsLog2e[] = {0.96179669392597555, 5.0577616648125907e-17};
 
 constexpr double smallestNormal = 0x1p-1022;
 
@@ -79,6 +88,18 @@ constexpr double smallestNormal = 0x1p-1022;
 struct Pair {
   Real high, low;
 };
+
+/// The product with what rounding takes from it, of a target that fuses multiply-adds.
+Pair productOf(Pair a, Pair b) {
+  Real high = a.high * b.high;
+  return {high, multiplyAdd(a.high, b.low, multiplyAdd(a.low, b.high, multiplyAdd(a.high, b.high, -high)))};
+}
+
+/// The sum, if |a| >= |b| or a = 0.
+Pair sumOf(Real a, Real b) {
+  Real high = a + b;
+  return {high, b - (high - a)};
+}
 
 /// exp(r) - 1 = r + r^2 polynomial(r)
 Real expMinusOne(Pair r) { return multiplyAdd(r.high * r.high, polynomial(expDoubleTerms, r.high), r.low) + r.high; }
@@ -133,6 +154,22 @@ Real scaledLogarithm(Real x, llvm::ArrayRef<double> factor, llvm::ArrayRef<doubl
   if (ofTwo.size() > 1)
     result = multiplyAdd(parts.exponent, x.constant(ofTwo[1]), result);
   return withLogarithmSpecials(x, 0, multiplyAdd(parts.exponent, x.constant(ofTwo[0]), result));
+}
+
+/// log2(x) of x > 0 with some 65 bits: exponent + (2 s + 2/3 s^3) / ln(2) + s^5 polynomial(s^2), where s = f / (2 + f).
+Pair logarithmOfPower(Real x) {
+  Split parts = split(x);
+  auto number = [&](llvm::ArrayRef<double> sum) { return Pair{x.constant(sum[0]), x.constant(sum[1])}; };
+  Pair divisor = sumOf(x.constant(1), parts.minusOne + 1);
+  Real inverse = x.constant(1) / divisor.high, quotient = parts.minusOne * inverse;
+  Real rest = multiplyAdd(-quotient, divisor.low, multiplyAdd(-quotient, divisor.high, parts.minusOne));
+  Pair s{quotient, rest * inverse};
+  Pair square = productOf(s, s), cube = productOf(s, square);
+  Pair first = productOf(s, number(twiceLog2e)), second = productOf(cube, number(twoThirdsLog2e));
+  Real small = cube.high * square.high * polynomial(log2DoubleTerms, square.high);
+  Pair withFirst = sumOf(parts.exponent, first.high), withSecond = sumOf(withFirst.high, second.high);
+  Real low = small + (second.low + first.low) + (withFirst.low + withSecond.low);
+  return sumOf(withSecond.high, low);
 }
 
 /// Sine and cosine of what x has beyond a number of quarter turns.
@@ -231,6 +268,23 @@ Real doubles::emitExpM1(Real x) {
   Real half = powerOfTwo(reduced.power.number - 1, x);
   Real result = multiplyAdd(half, expMinusOne(reduced.rest), half - 0.5) * 2;
   return select(x.absolute() < 0x1p-54, x, result);
+}
+
+/// |x|^y = 2^(y log2|x|), whose exponent is a sum of two numbers: the whole part of a large one must not cost digits.
+Real doubles::emitPow(Real x, Real y) {
+  Real base = x.absolute();
+  Pair logarithm = logarithmOfPower(base);
+  Real high = select(base == 0.0, x.constant(-infinity), select(base < infinity, logarithm.high, base));
+  Real exponent = y * high;
+  Real lost = multiplyAdd(y, logarithm.low, multiplyAdd(y, high, -exponent));
+  lost = select(exponent.absolute() < 1100, lost, x.constant(0)); // infinity - infinity is NaN
+  Real magnitude = aboveZero(exponent, -1076, [&](Real near) {
+    near = atMost(near, 1025);
+    Rounded n = roundToInteger(near);
+    Pair rest = productOf(sumOf(near - n.value, lost), {x.constant(ln2Sum[0]), x.constant(ln2Sum[1])});
+    return scaleInSteps(expMinusOne(rest) + 1, n.number);
+  });
+  return withPowerSpecials(x, y, magnitude);
 }
 
 Real doubles::emitLog(Real x) { return withLogarithmSpecials(x, 0, logarithmOf(split(x), x.constant(0))); }

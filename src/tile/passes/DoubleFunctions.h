@@ -33,6 +33,7 @@ Real emitAsinh(Real x);
 Real emitAcosh(Real x);
 Real emitAtanh(Real x);
 Real emitAtan2(Real y, Real x);
+Real emitPow(Real x, Real y); // where multiply-adds are fused
 
 } // namespace perpend::tile::doubles
 

@@ -3,8 +3,8 @@
 // Replaces the elementary functions of the math dialect by straight-line arithmetic, so that LLVM's loop vectoriser
 // turns loops over them into vector code; a call of libm would stop it. Must come after everything that recognises the
 // functions, and before the conversion to the LLVM dialect. Functions of floating point of 16 bits are computed in f32.
-// What LLVM has instructions for (floor, sqrt, ...) is left to it; powers of f64 are libm's. Multiply-adds are two
-// operations where the target does not fuse them.
+// What LLVM has instructions for (floor, sqrt, ...) is left to it. Multiply-adds are two operations where the target
+// does not fuse them; powers of f64 are libm's there.
 //
 // sin, cos and tan of numbers whose quarter turns f64 cannot count are libm's, too, and so are remainders of quotients
 // whose integer part f64 cannot hold: after a test that loops run as vectors.
@@ -181,8 +181,9 @@ private:
       expandRemainder(remainder);
     else if (isa<math::FmaOp>(op) && !target.fusesMultiplyAdds)
       expand(op, op->getOperands(), [](ArrayRef<Real> x) { return x[0] * x[1] + x[2]; });
-    else if (isa<math::PowFOp>(op) && !isWide)
-      expand(op, op->getOperands(), [](ArrayRef<Real> x) { return emitPow(x[0], x[1]); });
+    else if (isa<math::PowFOp>(op) && (!isWide || target.fusesMultiplyAdds)) // else libm's
+      expand(op, op->getOperands(),
+             [=](ArrayRef<Real> x) { return isWide ? doubles::emitPow(x[0], x[1]) : emitPow(x[0], x[1]); });
     else if (isa<math::Atan2Op>(op))
       expand(op, op->getOperands(),
              [=](ArrayRef<Real> x) { return isWide ? doubles::emitAtan2(x[0], x[1]) : emitAtan2(x[0], x[1]); });

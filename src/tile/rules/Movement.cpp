@@ -9,7 +9,8 @@
 //   %pad = decompose_padding %block, %i      (if there is padding)
 //   %i0, %i1 = split %i, [_, 8]              (%i: the operand is contiguous along it)
 //   %j0, %j1 = split %j, [_, 8]              (%j: the last)
-//   %i0, %i2 = split %i0, [_, 14]            (if the operand is larger than the cache)
+//   %i0, %i2 = split %i0, [_, 14]            (if the operand is larger than the cache; or %i0 and %j0 by the tiles that
+//                                             share a cache line)
 //   reorder %i0, %j0, %i2, %i1, %j1
 //   unroll %i1
 //   vectorize %j1
@@ -37,7 +38,7 @@ namespace {
 struct Across {
   BlockOp block;
   SmallVector<ForOp> loops;
-  /// Index of the loop along which the transposed operands are contiguous.
+  /// Index of the loop along which the transposed operands are contiguous, forwards or backwards.
   unsigned side = 0;
   bool isPadded = false;
   /// Index of the loop over panels whose last one is partial, if padding comes from that; and the number of whole
@@ -48,6 +49,8 @@ struct Across {
   int64_t bytes = 1; ///< bytes of the widest element
   /// Number of tiles, contiguous in the operand, that are processed in succession.
   int64_t run = 1;
+  /// Number of tiles along each side that are processed together, because they share cache lines.
+  int64_t together = 1;
 };
 } // namespace
 
@@ -104,6 +107,24 @@ static int64_t runOf(const Across &across, const target::Machine &target) {
   return 1;
 }
 
+/// If the operand exceeds the core's caches, a line of it is read by several tiles, and a line of the result written by
+/// several. Rows that are a multiple of many lines apart fall into few sets of a cache, which holds no line until the
+/// next row of tiles; so these tiles are processed together. They divide the extents, so that there is no remainder.
+static int64_t togetherOf(const Across &across, const target::Machine &target) {
+  constexpr int64_t fewSets = 1024; // bytes: then at most a sixteenth of the usual sets
+  KernelIndices indices;
+  double elements = 1;
+  for (ForOp loop : across.loops)
+    elements *= static_cast<double>(indices.extentOf(loop).constant().value_or(0));
+  int64_t side = indices.extentOf(across.loops[across.side]).constant().value_or(1);
+  int64_t columns = indices.extentOf(across.loops.back()).constant().value_or(1);
+  int64_t together = target.lineBytes() / (across.lanes * across.bytes), edge = together * across.lanes;
+  bool isLarge = elements * static_cast<double>(across.bytes) > static_cast<double>(target.ownCacheBytes());
+  bool hasFewSets = side * across.bytes % fewSets == 0 || columns * across.bytes % fewSets == 0;
+  bool divides = together > 1 && side % edge == 0 && columns % edge == 0;
+  return isLarge && hasFewSets && divides && !across.isPadded && across.run == 1 ? together : 1;
+}
+
 static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine &target, std::string &why) {
   SmallVector<BlockOp> blocks = blocksOf(kernel);
   if (blocks.size() != 1 || blocks.front().isReduction())
@@ -135,7 +156,8 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine
       continue;
     }
     for (unsigned i = 0; i + 1 < across.loops.size(); ++i)
-      if (indices.along(position, across.loops[i], access.op).isContiguous()) {
+      if (IndexAlong along = indices.along(position, across.loops[i], access.op);
+          along.isContiguous() || along.stride == SymbolicInt(-1)) {
         across.side = i;
         across.lanes = mostLanes;
       }
@@ -153,6 +175,7 @@ static std::optional<Across> acrossOf(func::FuncOp kernel, const target::Machine
   if (across.lanes < leastLanes)
     return why = "a tile has less than " + std::to_string(leastLanes) + " rows or columns", std::nullopt;
   across.run = runOf(across, target);
+  across.together = togetherOf(across, target);
   return across;
 }
 
@@ -227,6 +250,13 @@ static LogicalResult scheduleMovement(KernelSchedule &schedule, func::FuncOp ker
       return failure();
     tiles.front() = runs->first;
     tiles.push_back(runs->second);
+  }
+  if (across.together > 1) {
+    auto outerRows = schedule.split(rows->first, across.together);
+    auto outerColumns = schedule.split(columns->first, across.together);
+    if (failed(outerRows) || failed(outerColumns))
+      return failure();
+    tiles = {outerRows->first, outerColumns->first, outerColumns->second, outerRows->second};
   }
   tiles.append({rows->second, columns->second});
   if (failed(schedule.reorder(tiles)))

@@ -57,6 +57,7 @@ private:
   LogicalResult runTile(Loops tile);
   LogicalResult scheduleTile(Block block, unsigned outer, Loops *parts = nullptr);
   bool isOfVectors(Loops reduced, int64_t count);
+  bool isBetterInside(unsigned spatial);
   LogicalResult scheduleElements();
   std::optional<int64_t> extentOf(Loop loop) { return countOf(schedule, loop).constant(); }
 
@@ -268,6 +269,20 @@ bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
   });
 }
 
+/// Whether a vector of sums would gather elements, at indices that the block computes, although one sum reads
+/// contiguous ones.
+bool ReductionRule::isBetterInside(unsigned spatial) {
+  KernelIndices indices;
+  bool isGathered = llvm::any_of(accessesIn(sumOp), [&](const Access &access) {
+    return indices.names.anyValue(indices.positionOf(access), [](Value value) { return value.getDefiningOp(); });
+  });
+  if (!isGathered)
+    return false;
+  Loops reduced(ArrayRef(*schedule.getLoops(sum)).drop_front(spatial));
+  std::optional<int64_t> count = countOf(schedule, reduced).constant();
+  return count && isOfVectors(reduced, *count);
+}
+
 LogicalResult ReductionRule::scheduleElements() {
   Loops loops = *schedule.getLoops(follower ? *schedule.getBlock(*follower) : sum), reduced;
   if (follower) {
@@ -294,7 +309,7 @@ LogicalResult ReductionRule::run() {
   sum = *schedule.getBlock(sumOp.getName());
   SmallVector<ForOp> nest = loopsAround(sumOp);
   unsigned spatial = leadingSpatialLoops(sumOp);
-  lanes = spatial ? lanesOf(nest[spatial - 1], target) : 0;
+  lanes = spatial && !isBetterInside(spatial) ? lanesOf(nest[spatial - 1], target) : 0;
   most = lanes ? shortSum : shortSum * std::max<int64_t>(1, target.vectorLanes(4));
   SymbolicInt summed(1);
   for (ForOp loop : ArrayRef(nest).drop_front(spatial))

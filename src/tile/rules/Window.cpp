@@ -97,6 +97,15 @@ static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForO
   return found;
 }
 
+/// Whether sums at different positions read the same elements: their windows overlap, or one operand is for all of
+/// them.
+static bool sharesOperands(BlockOp sum, ForOp position, ArrayRef<ForOp> summed) {
+  KernelIndices indices;
+  return !overlapsAlong(sum, position, summed).empty() || llvm::any_of(accessesIn(sum), [&](const Access &access) {
+    return !access.isStore() && !usesLoop(indices.positionOf(access), position, indices.names);
+  });
+}
+
 /// The number of loops outside those along which windows overlap; all, if the innermost cache holds the input of all
 /// columns.
 static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp> tile, ArrayRef<ForOp> summed,
@@ -210,6 +219,9 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::Machine
     window.lanes /= 2;
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
+  bool isWide = columns && *columns >= leastPositions * window.lanes;
+  if (isWide && !sharesOperands(window.sum, sumLoops[*count - 2], ArrayRef(sumLoops).drop_front(*count)))
+    return why = "its positions share no operand: longer vectors of columns read whole lines", std::nullopt;
   window.positions = positionsOfTile(rows, usualPositions, target.mostSums());
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;

@@ -1,0 +1,34 @@
+// Which loop is vectors: the columns, several vectors of them, where positions share no operand; the summed elements, where
+// columns would be gathered.
+// RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck %s
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=13
+
+#nkm = #graph.shape<["n", 9, 96]>
+#nm = #graph.shape<["n", 96]>
+#rows = #graph.shape<["n", 32]>
+#n = #graph.shape<["n"]>
+func.func @main(%x: tensor<?x9x96xf32, #nkm> {graph.name = "x"}, %rows: tensor<7x32xf32> {graph.name = "rows"},
+                %at: tensor<?xi64, #n> {graph.name = "at"}) -> (tensor<?x96xf32, #nm>, tensor<?xf32, #n>) {
+  %0 = graph.call_kernel @middle(%x) {graph.symbols = #n} : (tensor<?x9x96xf32, #nkm>) -> tensor<?x96xf32, #nm>
+  %1 = graph.call_kernel @listed(%rows, %at) {graph.symbols = #n} : (tensor<7x32xf32>, tensor<?xi64, #n>) -> tensor<?xf32, #n>
+  return %0, %1 : tensor<?x96xf32, #nm>, tensor<?xf32, #n>
+}
+
+// CHECK-LABEL: func.func private @middle
+// CHECK-SAME: by the rule reduction
+// CHECK-SAME: vectorize
+func.func private @middle(%x: tensor<?x9x96xf32, #nkm>) -> tensor<?x96xf32, #nm> attributes {graph.symbols = ["n"], tile.kernel, tile.schedule = {}} {
+  %0 = graph.reduce max %x dims [1] : tensor<?x9x96xf32, #nkm> -> tensor<?x96xf32, #nm>
+  return %0 : tensor<?x96xf32, #nm>
+}
+
+// CHECK-LABEL: func.func private @listed
+// CHECK-SAME: by the rule reduction
+// CHECK-NOT: vectorize
+func.func private @listed(%rows: tensor<7x32xf32>, %at: tensor<?xi64, #n>) -> tensor<?xf32, #n> attributes {graph.symbols = ["n"], tile.kernel, tile.schedule = {}} {
+  %0 = graph.gather %rows[%at] axis 0 : (tensor<7x32xf32>, tensor<?xi64, #n>) -> tensor<?x32xf32, #rows>
+  %1 = graph.reduce sum %0 dims [1] : tensor<?x32xf32, #rows> -> tensor<?xf32, #n>
+  return %1 : tensor<?xf32, #n>
+}
