@@ -108,10 +108,10 @@ static FailureOr<func::FuncOp> withDescription(func::FuncOp function,
       own.append(entry);
   func::FuncOp description = other->description.clone();
   if (stored && failed(narrowBuffers(description, stored))) {
-    function.emitError("intrinsic '")
-        << function.getSymName() << "': stored: expected for each buffer of '" << name.getValue()
-        << "' a narrower floating-point type, or \"_\" for the one that it has, got " << stored
-        << graph::Hint("docs/howto/add-an-intrinsic.md shows one");
+    function.emitError("intrinsic '") << function.getSymName() << "': stored: expected for each buffer of '"
+                                      << name.getValue()
+                                      << "' a narrower floating-point type, or \"_\" for the one that it has, got "
+                                      << stored << graph::Hint("docs/howto/add-an-intrinsic.md shows one");
     description.erase();
     return failure();
   }
