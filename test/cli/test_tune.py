@@ -84,7 +84,7 @@ def database(tiny: Path) -> Path:
 
 def changed(trace: str) -> str:
     """With another factor for its first split."""
-    other = re.sub(r"(split %\w+, \[_, )\d+", r"\g<1>3", trace, count=1)
+    other = re.sub(r"(split %\w+, \[_, )\d+", r"\g<1>7", trace, count=1)
     assert other != trace
     return other
 
@@ -208,7 +208,7 @@ def test_a_schedule_goes_before_a_record(tiny: Path, database: Path) -> None:
     mine = succeed("inspect", tiny, "--schedules", folder=tiny.parent)
     (tiny.parent / "mine.schedules").write_text(mine)
     options = ["--database", database, "--schedules", "mine.schedules", "--stop-after", "schedule"]
-    assert "[_, 3" not in succeed("compile", tiny, *options, folder=tiny.parent)
+    assert "[_, 7" not in succeed("compile", tiny, *options, folder=tiny.parent)
     text = succeed("compile", tiny, "-o", "t.so", *options[:4], folder=tiny.parent)
     assert "database: records for 0 of 0 kernels\n" in text
 
@@ -217,7 +217,7 @@ def test_a_module_that_starts_at_schedules(tiny: Path, database: Path) -> None:
     succeed("compile", tiny, "--dump-phases", "phases", "-o", "a.so", folder=tiny.parent)
     (fused,) = (tiny.parent / "phases").glob("*-fuse.mlir")
     options = ["--start-from", "schedule", "--database", database]
-    assert "[_, 3" in succeed("compile", fused, *options, "--stop-after", "schedule", folder=tiny.parent)
+    assert "[_, 7" in succeed("compile", fused, *options, "--stop-after", "schedule", folder=tiny.parent)
     text = succeed("compile", fused, *options, "-o", "b.so", folder=tiny.parent)
     assert "database: records for 1 of 1 kernels" in text
 
@@ -356,7 +356,7 @@ def test_wrong_options(tiny: Path) -> None:
     message = said("--list", "--symbol", "n=1,2", "--symbol", "m=1,2,3")
     assert "'m' has 3 extents, expected as many as another symbol has, 2\nhint: lists go together" in message
     foreign = "avxvnniint16" if "amx_tile" in Path("/proc/cpuinfo").read_text() else "amx-tile"
-    message = said("--list", "--target", f"x86-64-v4,+{foreign}", "--symbol", "n=1", code=USER_ERROR)
+    message = said("--list", "--target", f"x86-64-v3,+{foreign}", "--symbol", "n=1", code=USER_ERROR)
     assert f"a tuner measures on this machine, which lacks {foreign}" in message
     assert "\nhint: tune on a machine" in message
     for pair in ("n", "=3", "n="):

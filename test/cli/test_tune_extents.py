@@ -47,7 +47,7 @@ def save(tiny: Path, *records: tuple[str, float, str]) -> Path:
     ((_, structure, target, trace),) = schedules(tiny)
     path = tiny.parent / "tuned.db"
     for symbols, seconds, elsewhere in records:
-        save_record(path, structure, target, changed(trace).replace("_, 3", f"_, {3 if symbols == 'n=1' else 5}"))
+        save_record(path, structure, target, changed(trace).replace("_, 7", f"_, {7 if symbols == 'n=1' else 5}", 1))
         execute(
             path,
             "update records set symbols = ?, seconds = ?, elsewhere = ? where symbols = 'n=64'",
@@ -62,7 +62,7 @@ def test_ranges(tiny: Path) -> None:
     assert ": n <= 11: " in said and "gain 2.00x with n=1, 1 thread" in said and "; else: " in said
     text = succeed("inspect", tiny, "--schedules", "--database", database, folder=tiny.parent)
     few, rest = text.split('where "n <= 11"')[1].split("schedule @")
-    assert "[_, 3, " in few and "[_, 5, " in rest
+    assert "[_, 7, " in few and "[_, 5, " in rest
     for n in (0, 1, 11, 12, 300):
         check = ["check", tiny, "--symbol", f"n={n}", "--against", "interpreter", "--database", database]
         assert "the outputs agree" in succeed(*check, folder=tiny.parent)

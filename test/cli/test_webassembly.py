@@ -116,7 +116,7 @@ def test_what_a_module_cannot_be_is_refused(tmp_path: Path) -> None:
     text = reject("compile", tiny, "--exe", "-o", tmp_path / "m", "--target", "wasm32", folder=tmp_path)
     assert "wasm32" in text and "hint: " in text
     arguments = ["compile", tiny, "-o", tmp_path / "m.wasm", "--target", "wasm32", "--weights", "beside"]
-    assert "a module of WebAssembly contains its weights" in reject(*arguments, folder=tmp_path)
+    assert "an artifact of wasm32 contains its weights" in reject(*arguments, folder=tmp_path)
 
 
 def test_without_node_the_error_names_the_cure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -78,7 +78,8 @@ def test_weights_that_layers_share_are_stored_once(tmp_path: Path, precision: st
     x, y = (helper.make_tensor_value_info(name, TensorProto.FLOAT, [32, 256]) for name in "xy")
     graph = helper.make_graph(nodes, "shared", [x], [y], [numpy_helper.from_array(weights, "w")])
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), tmp_path / "m.onnx")
-    run_tool("compile", "m.onnx", "--precision", precision, "-o", "m.so", folder=tmp_path)
+    target = "alderlake" if precision == "int8" else "host"  # without an instruction for bytes, they lie in 16 bits
+    run_tool("compile", "m.onnx", "--precision", precision, "--target", target, "-o", "m.so", folder=tmp_path)
     stored = re.search(r"weights +(\d+) bytes", run_tool("inspect", "m.so", folder=tmp_path))
     assert stored and weights.size * element_bytes <= int(stored[1]) < 1.5 * weights.size * element_bytes
 

@@ -124,7 +124,7 @@ def test_behind_torch(tiny: Path, tmp_path: Path) -> None:
     done.start()
     done.join()
     tuned = perpend.tune(Product(), tmp_path / "tuned.db", example_inputs=(x,), trials=3, budget=60)
-    assert tuned.kernels[0].trials == 3 and not sum(k.crashed + k.timed_out for k in tuned.kernels)
+    assert max(k.trials for k in tuned.kernels) == 3 and not sum(k.crashed + k.timed_out for k in tuned.kernels)
 
 
 def test_modules_and_texts(tiny: Path, tmp_path: Path) -> None:
