@@ -29,6 +29,7 @@ class Shape(NamedTuple):
 
 SHAPES = {
     "tiny": Shape(2, 64, 128, 4, 2, 512),
+    "small": Shape(2, 512, 256, 4, 2, 512),
     "0.1B": Shape(12, 768, 2048, 12, 4),
     "0.5B": Shape(24, 896, 4864, 14, 2, 151_936, "qwen2"),
     "1.1B": Shape(22, 2048, 5632, 32, 4),
@@ -72,6 +73,14 @@ def q4_k(count: int, random: np.random.Generator) -> bytes:
     return bytes(data.data)
 
 
+def q5_k(count: int, random: np.random.Generator) -> bytes:
+    """Like q4_k, with the highest bits of the numbers apart."""
+    data = random.integers(0, 256, (count // 256, 176), np.uint8)
+    scales = random.uniform(0.5, 1.5, (len(data), 1)) * (2 * MAGNITUDE / (16 * 32))
+    data[:, :4] = halves(scales * [1.0, 15.5])
+    return bytes(data.data)
+
+
 def q6_k(count: int, random: np.random.Generator) -> bytes:
     """256 numbers of six bits in groups of 16, whose scales are signed bytes, and d."""
     data = random.integers(0, 256, (count // 256, 210), np.uint8)
@@ -86,6 +95,7 @@ TYPES = {
     "q4_0": blocks(16, 8),
     "q4_1": blocks(16, 8, has_offset=True),
     "q4_k": q4_k,
+    "q5_k": q5_k,
     "q6_k": q6_k,
 }
 MIXTURES = ("q4_k_m",)

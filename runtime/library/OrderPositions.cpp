@@ -23,7 +23,7 @@ void count(void *context, int64_t begin, int64_t end) {
   for (int64_t unit = begin; unit < end; ++unit) {
     uint32_t found = 0;
     for (int64_t i = unit * unitSize; i < work.end(unit); ++i)
-      found += work.mask[i];
+      found += work.mask[i] != 0;
     work.starts[unit + 1] = found;
   }
 }
@@ -45,7 +45,7 @@ void list(void *context, int64_t begin, int64_t end) {
         i += 8;
       for (; i < stop && next < last; ++i) {
         positions[next] = i;
-        next += work.mask[i];
+        next += work.mask[i] != 0;
       }
     }
   }

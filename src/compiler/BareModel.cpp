@@ -46,7 +46,7 @@ static std::pair<std::string, std::string> obstacleOf(const ModelDescription &de
       if (!elementCountOf(tensor))
         return {"'" + tensor.name + "' has the shape [" + llvm::join(tensor.shape, ", ") + "], expected numbers",
                 "give dimensions as numbers (--dim)"};
-  if (entry.growingCount || !entry.staticOffsets)
+  if (entry.growingCount || !entry.staticOffsets || !entry.dataSymbols.empty())
     return {"data decides sizes of values", "remove operators whose results have such sizes"};
   return {};
 }

@@ -96,6 +96,7 @@ struct Machine {
   unsigned vectorBytes = 0; ///< 0: no vectors
   unsigned vectorRegisters = 0;
   bool fusesMultiplyAdds = false; ///< has fused multiply-add instructions
+  bool hasF64 = true;             ///< has instructions for f64; if not, functions of the C library compute with them
   bool hasF16 = true;             ///< code for it may have values of f16; if not, they are integers of 16 bits
   unsigned fmaPerCycle = 0;       ///< vector multiply-adds per cycle
   unsigned cyclesOfWord = 0;      ///< in which a loaded word of several elements reaches all lanes; 0: by the load

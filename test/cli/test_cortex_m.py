@@ -153,6 +153,18 @@ def test_what_needs_a_system_is_refused(tmp_path: Path) -> None:
     outputs = [value("y", [1, "k"], TensorProto.INT64)]
     text = refused(save(tmp_path / "nonzero.onnx", nonzero, [value("x", [5])], outputs))
     assert "calls of the runtime's library" in text
+    nodes = [*nonzero, helper.make_node("ReduceSum", ["y"], ["sum"], keepdims=0)]
+    sums = save(tmp_path / "sums.onnx", nodes, [value("x", [5])], [value("sum", [], TensorProto.INT64)])
+    assert "calls of the runtime's library" in refused(sums)
+    body = helper.make_graph(
+        [helper.make_node("Identity", ["go"], ["again"]), helper.make_node("Add", ["v", "v"], ["next"])],
+        "body",
+        [value("i", [], TensorProto.INT64), value("go", [], TensorProto.BOOL), value("v", [4])],
+        [value("again", [], TensorProto.BOOL), value("next", [4])],
+    )
+    loop = [helper.make_node("Loop", ["count", "", "x"], ["y"], body=body)]
+    inputs = [value("count", [], TensorProto.INT64), value("x", [4])]
+    assert "data decides sizes" in refused(save(tmp_path / "loop.onnx", loop, inputs, [value("y", [4])]))
     assert "contains its weights" in refused(DIGITS, *DIM, "--weights", "beside")
     text = reject("compile", DIGITS, "-o", "m.o", "--target", "cortex-m4,cortex-m7", *DIM, folder=tmp_path)
     assert "nothing chooses among machines" in text

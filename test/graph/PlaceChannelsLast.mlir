@@ -28,6 +28,24 @@ func.func @depthwise(%x: tensor<1x4x5x6xf32>, %w: tensor<4x1x3x3xf32>) -> tensor
   return %r : tensor<1x4x5x6xf32>
 }
 
+// Also of floats that are extended in between.
+// CHECK-LABEL: func.func @depthwise_pads_halves(
+// CHECK-SAME: %[[HALVES:.*]]: tensor<1x4x5x6xf16>
+// CHECK: %[[WIDE:.*]] = graph.map (%[[HALVES]]) : (tensor<1x4x5x6xf16>) -> tensor<1x4x5x6xf32>
+// CHECK: %[[WIDE_LAST:.*]] = graph.transpose %[[WIDE]]
+// CHECK: graph.conv %[[WIDE_LAST]], {{.*}} pad [1, 1] {{.*}} groups 4 channels_last
+func.func @depthwise_pads_halves(%x: tensor<1x4x5x6xf16>, %w: tensor<4x1x3x3xf32>) -> tensor<1x4x6x7xf32> {
+  %zeros = graph.pad %x <[0, 0, 1, 1]> 0.000000e+00 : f16 : tensor<1x4x5x6xf16> -> tensor<1x4x8x9xf16>
+  %wide = graph.map (%zeros) : (tensor<1x4x8x9xf16>) -> tensor<1x4x8x9xf32> {
+  ^bb0(%e: f16):
+    %f = arith.extf %e : f16 to f32
+    graph.yield %f : f32
+  }
+  %a = graph.conv %wide, %w strides [1, 1] pad [0, 0] dilations [1, 1] input_dilation [1, 1] groups 4
+    : (tensor<1x4x8x9xf32>, tensor<4x1x3x3xf32>) -> tensor<1x4x6x7xf32>
+  return %a : tensor<1x4x6x7xf32>
+}
+
 // Zeros around its input are not there either; other numbers are.
 // CHECK-LABEL: func.func @depthwise_pads(
 // CHECK-SAME: %[[X:.*]]: tensor<1x4x5x6xf32>,

@@ -21,6 +21,8 @@ def test_long_lines_are_padded_in_pieces(mode: str) -> None:
     pads: list[tuple[int, ...]] = [(3, 2, 1, 4), (0, 5, 2, 0), (6, 0, 0, 0), (most, most, 6, 6)]
     check(lambda x: [F.pad(x, pad, mode=mode) for pad in pads], image)
     check(lambda x: [F.pad(x, pad[:2], mode=mode) for pad in pads], line)
+    if mode == "circular":
+        check(lambda x: [F.pad(x, pad, mode=mode) for pad in ((-1, 2), (2, -1), (-3, -2), (38, -1))], line)
     check(lambda x: F.pad(x, (2, 3, 1, 1), mode=mode), torch.randint(0, 99, (1, 2, 7, 40)).double())
 
 
@@ -29,6 +31,7 @@ def test_lines_of_dynamic_lengths_are_padded(mode: str) -> None:
     x = torch.randn(1, 5, 40)
     check(lambda x: F.pad(x, (3, 2), mode=mode), x, dynamic=[(1,)], more=[(x[:, :1],)])
     check(lambda x: F.pad(x, (3, 2), mode=mode), x, dynamic=[(2,)], more=[(x[..., :9],)])
+    check(lambda x: F.pad(x, (3, 2, 1, 2), mode=mode), x[None], dynamic=[(2,)], more=[(x[None, :, :3],)])
 
 
 def test_a_single_element_is_padded() -> None:

@@ -70,7 +70,7 @@ template <typename T> void checkType(perpend_type type) {
       checkExtremes<T>(type, shape, isMinimum);
 }
 
-TEST(RunningOrderTest, ExtremesOfAllTypes) {
+TEST(RunningOrderTest, ExtremesOfWideTypes) {
   checkType<float>(PERPEND_F32);
   checkType<double>(PERPEND_F64);
   checkType<int32_t>(PERPEND_I32);
@@ -101,6 +101,9 @@ TEST(RunningOrderTest, ExtremesThatItRefuses) {
             PERPEND_INVALID_DATA);
   EXPECT_EQ(call.message, "expected a tensor of floats of 16 bits or more, or of integers of 32 or 64 bits, with 3 "
                           "dimensions, got 3 dimensions of string");
+  EXPECT_EQ(
+      call.run(perpend_order_extremes, {call.tensor<int8_t>(PERPEND_I8, {1, 1, 1}, {1})}, {PERPEND_I8, PERPEND_I64}),
+      PERPEND_INVALID_DATA);
 }
 
 // More than one unit, none and all, and every number of elements behind the last group of eight.
@@ -118,6 +121,10 @@ TEST(RunningOrderTest, Positions) {
                 PERPEND_OK);
       EXPECT_EQ(call.results[0].as<int64_t>(), positions) << size << " elements, " << share << " %";
     }
+  // Any byte but 0 is true.
+  ASSERT_EQ(call.run(perpend_order_positions, {call.tensor<uint8_t>(PERPEND_BOOL, {4}, {0, 255, 0, 2})}, {PERPEND_I64}),
+            PERPEND_OK);
+  EXPECT_EQ(call.results[0].as<int64_t>(), (std::vector<int64_t>{1, 3}));
   EXPECT_EQ(call.run(perpend_order_positions, {call.tensor<int64_t>(PERPEND_I64, {1}, {1})}, {PERPEND_I64}),
             PERPEND_INVALID_DATA);
   EXPECT_EQ(call.message, "expected a vector of bool, got 1 dimensions of i64");

@@ -1,5 +1,6 @@
-// Scales of two levels, as K blocks have them, stay so: whole ones of groups, times floats that several groups share. What
-// the scaled numbers are less is a product of the sums of the groups, whose scales are those floats.
+// Scales of two levels, as K blocks have them, stay so: whole ones of groups, times floats that several groups share. The
+// offsets, which are subtracted from the scaled numbers, are a product of the sums of the groups, whose scales are those
+// floats. So are zero points for which a byte has no room.
 // RUN: perpend-opt --tile-lower-precision=precision=int8 %s > %t.mlir
 // RUN: perpend-opt --tile-pack-operands=target=x86-64-v3 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 | FileCheck %s
 // RUN: perpend-opt --tile-pack-operands=target=znver5 --graph-simplify --graph-fuse-kernels %t.mlir | perpend-opt --tile-build-blocks --tile-schedule-blocks=target=znver5 | FileCheck %s
@@ -18,7 +19,7 @@
 // TILES: tensorized = "amx.u4.bytes.shared.groups"
 // FLOATS-DAG: tensorized = "i4.zeros.groups"
 // FLOATS-DAG: tensorized = "i8.half.groups"
-func.func @main(%x: tensor<20x512xf32>) -> tensor<20x32xf32> {
+func.func @main(%x: tensor<20x512xf32>) -> (tensor<20x32xf32>, tensor<20x32xf32>) {
   %q = graph.constant dense<13> : tensor<512x32xui4> : tensor<512x32xui4>
   %s = graph.constant dense<50> : tensor<16x32xi8> : tensor<16x32xi8>
   %d = graph.constant dense<0.0625> : tensor<2x32xf16> : tensor<2x32xf16>
@@ -46,5 +47,18 @@ func.func @main(%x: tensor<20x512xf32>) -> tensor<20x32xf32> {
     graph.yield %z : f32
   }
   %y = graph.contract %x, %w batch [] x [] over [1] x [0] : (tensor<20x512xf32>, tensor<512x32xf32>) -> tensor<20x32xf32>
-  return %y : tensor<20x32xf32>
+  %b = graph.constant dense<-7> : tensor<512x32xi8> : tensor<512x32xi8>
+  %v = graph.map (%b, %s_all, %d_all) : (tensor<512x32xi8>, tensor<512x32xi8>, tensor<512x32xf16>) -> tensor<512x32xf32> {
+  ^bb0(%n: i8, %small: i8, %shared: f16):
+    %f = arith.sitofp %n : i8 to f32
+    %three = arith.constant 3.0 : f32
+    %c = arith.subf %f, %three : f32
+    %g = arith.sitofp %small : i8 to f32
+    %h = arith.extf %shared : f16 to f32
+    %scale = arith.mulf %g, %h : f32
+    %z = arith.mulf %c, %scale : f32
+    graph.yield %z : f32
+  }
+  %t = graph.contract %x, %v batch [] x [] over [1] x [0] : (tensor<20x512xf32>, tensor<512x32xf32>) -> tensor<20x32xf32>
+  return %y, %t : tensor<20x32xf32>, tensor<20x32xf32>
 }

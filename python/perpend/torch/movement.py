@@ -305,12 +305,19 @@ def pad(mode: str) -> Operator:
         high: list[Extent] = [0] * rank
         for i in range(len(amounts) // 2):
             low[rank - 1 - i], high[rank - 1 - i] = amounts[2 * i], amounts[2 * i + 1]
+        tensor = call.tensor("self")
+        if mode == "wrap":  # what remains is repeated, after elements have been cut off
+            for axis in range(rank):
+                cut = [-min(amount, 0) if isinstance(amount, int) else 0 for amount in (low[axis], high[axis])]
+                if any(cut):
+                    tensor = slice_between(call, tensor, axis, cut[0], -cut[1] if cut[1] else END)
+                    low[axis], high[axis] = low[axis] + cut[0], high[axis] + cut[1]
         number = call.raw("value") if "value" in call else 0
         if call.part is not None:
             number = (complex(number).real, complex(number).imag)[call.part]
         if mode == "constant" and call.part is None and not call.dtype.is_floating_point:
-            return call.op("pad", call.tensor("self"), call.number(number, call.dtype), pads=low + high, mode=mode)
-        return call.op("pad", call.tensor("self"), pads=low + high, mode=mode, value=float(number))
+            return call.op("pad", tensor, call.number(number, call.dtype), pads=low + high, mode=mode)
+        return call.op("pad", tensor, pads=low + high, mode=mode, value=float(number))
 
     return convert
 

@@ -18,7 +18,7 @@ struct PackedBlocks {
   int64_t sharing = 0;
   /// Of scales of their own: f16 if the file has them so, otherwise f32.
   bool hasHalfScales = false;
-  /// What each number is less. If there are `zeros`, this is 0.
+  /// What is subtracted from each number; if there are `zeros`, those are.
   int64_t zero = 0;
   struct Part {
     std::shared_ptr<std::byte> bytes;
@@ -28,15 +28,15 @@ struct PackedBlocks {
   Part numbers;
   /// [rows, groups]: floats, or i8 that are times f16 [rows, groups / sharing].
   Part scales, sharedScales;
-  /// [rows, groups]: f32 zero points; or i8 that are times f16 [rows, groups / sharing], which a scaled number is less.
-  /// Null if there are none.
+  /// [rows, groups]: f32 zero points; or offsets, i8 times f16 [rows, groups / sharing], which are subtracted from each
+  /// scaled number. Null if there are none.
   Part zeros, offsets, sharedOffsets;
 
   std::array<Part *, 6> parts() { return {&numbers, &scales, &sharedScales, &zeros, &offsets, &sharedOffsets}; }
 };
 
 /// Whether blocks of this encoding have that form. Elements are then the same, bit for bit, but for those of encodings
-/// with an offset: scale * number + offset, whose zero, -offset / scale, is rounded to f32.
+/// with an offset of their own: scale * number + offset, whose zero, -offset / scale, is rounded to f32.
 bool canPack(Encoding encoding);
 /// What a SharedBlocks has already, if the matrix is a part of a mapped file. Nullopt: there is no memory.
 std::optional<PackedBlocks> packBlocks(const StoredTensor &matrix);

@@ -10,6 +10,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "graph/Rows.h"
 #include "graph/Scalars.h"
 #include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
@@ -125,9 +126,12 @@ static bool skipsHoles(ConvOp conv) {
   return conv.isDepthwise() && isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
 }
 
-/// Converts padding with zeros of a convolution that skips holes into holes.
+/// Converts padding with zeros of a convolution that skips holes into holes, also padding of narrower floats.
 static void takePadding(ConvOp conv) {
-  auto pad = conv.getInput().getDefiningOp<PadOp>();
+  auto extension = conv.getInput().getDefiningOp<MapOp>();
+  if (extension && !extendsFloats(extension))
+    return;
+  auto pad = (extension ? extension->getOperand(0) : conv.getInput()).getDefiningOp<PadOp>();
   bool isDense = llvm::all_of(conv.getInputDilation(), [](int64_t step) { return step == 1; });
   if (!pad || !isDense || !matchPattern(pad.getValue(), m_PosZeroFloat()))
     return;
@@ -144,7 +148,9 @@ static void takePadding(ConvOp conv) {
   if (inner != padded)
     return;
   conv.setPadLow(lows);
-  conv.getInputMutable().assign(pad.getInput());
+  OpBuilder operations(conv);
+  GraphBuilder builder(operations, conv.getLoc());
+  conv.getInputMutable().assign(builder.cast(pad.getInput(), tensorTypeOf(conv.getInput()).getElementType()));
 }
 
 static void placeConv(ConvOp conv) {

@@ -326,7 +326,8 @@ void GroupEmitter::emit() {
 
 /// Checks the strides of sums and elements that the code assumes.
 bool takesGroups(const Intrinsic &intrinsic) {
-  return GroupCall::takes(intrinsic) && !intrinsic.groups->hasBytes() && intrinsic.groups->isInOrder();
+  return GroupCall::takes(intrinsic) && !intrinsic.groups->hasBytes() && intrinsic.groups->isInOrder() &&
+         !intrinsic.groups->isUnsigned && !intrinsic.groups->sharedScale;
 }
 
 LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {

@@ -87,6 +87,7 @@ struct RegisterBlock {
   int64_t words;       //  words of the depth per step
   int64_t unroll;      // steps along k in the body of the main loop
   int64_t sets;        // independent copies of the accumulators, at most unroll
+  int64_t mostSteps;   // of a body
   bool hasRest = true; // steps may remain after the main loop
   bool isColumn;       // a panel of one column, whose elements are contiguous along the depth
 
@@ -102,6 +103,9 @@ struct RegisterBlock {
     words = isColumn ? lanes : 1;
     auto fits = [&](int64_t count) { return count * accumulators() + vectors + 1 <= registers; };
     unroll = rows > maxUnrolledRows || !(isFused || fits(unrollFactor)) ? 1 : unrollFactor;
+    mostSteps = mostDividingSteps;
+    while (!isFused && mostSteps > 1 && !fits(mostSteps))
+      --mostSteps;
     while (!isOneChain && sets < unroll && sets * accumulators() < minAccumulators && fits(2 * sets))
       sets *= 2;
   }
@@ -116,7 +120,7 @@ struct RegisterBlock {
   bool divideSteps(int64_t steps) {
     if (unroll == 1 || steps < leastDividingSteps || steps > mostDividedSteps || steps % unroll == 0)
       return false;
-    int64_t most = std::min(steps, mostDividingSteps);
+    int64_t most = std::min(steps, mostSteps);
     while (most >= leastDividingSteps && steps % most != 0)
       --most;
     if (most < std::max(leastDividingSteps, sets))

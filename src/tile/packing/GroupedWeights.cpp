@@ -359,6 +359,8 @@ public:
   Value multiply(ScaledBytes operand);
   /// [panel, group, column].
   Value packScales();
+  /// The same, times those that groups share.
+  Value packWholeScales(Type type);
   Value packZeros(Type type);
 
 private:
@@ -394,6 +396,7 @@ private:
   /// Of the elements that sources have.
   using Conversion = llvm::function_ref<Value(OpBuilder &, Location, ValueRange)>;
   Value ofGroups(ArrayRef<Source> sources, double otherwise, Type type, Conversion convert);
+  Value packScales(ArrayRef<Source> sources, Type type);
   Value packSharedScales();
   /// Divides the dimension of groups.
   Value shared(Value packed, int64_t dim);
@@ -492,9 +495,16 @@ static Value productOf(OpBuilder &b, Location loc, ArrayRef<GroupedWeights::Sour
 }
 
 Value GroupPacker::packScales() {
-  SmallVector<Source> sources = factorsOf(weights.scales, sharesScales() ? std::nullopt : weights.sharedScales);
-  return ofGroups(sources, weights.scale, layout.scale, [&](OpBuilder &b, Location loc, ValueRange elements) {
-    return productOf(b, loc, sources, elements, layout.scale);
+  return packScales(factorsOf(weights.scales, sharesScales() ? std::nullopt : weights.sharedScales), layout.scale);
+}
+
+Value GroupPacker::packWholeScales(Type type) {
+  return packScales(factorsOf(weights.scales, weights.sharedScales), type);
+}
+
+Value GroupPacker::packScales(ArrayRef<Source> sources, Type type) {
+  return ofGroups(sources, weights.scale, type, [&](OpBuilder &b, Location loc, ValueRange elements) {
+    return productOf(b, loc, sources, elements, type);
   });
 }
 
@@ -679,7 +689,7 @@ Value GroupedWeights::multiplyZeros(graph::Builder &builder, const ScaledBytes &
     return {};
   Type real = builder.f32();
   GroupPacker packer(builder, *this, intrinsic, columns);
-  Value zeroPoints = graph::mul(builder, packer.packZeros(real), builder.cast(packer.packScales(), real));
+  Value zeroPoints = graph::mul(builder, packer.packZeros(real), packer.packWholeScales(real));
   zeroPoints = builder.reshape(zeroPoints, {SymbolicInt(depth / groupSize), SymbolicInt(columns)});
   return builder.contract(sumsOfGroups(builder, rows, groupSize), zeroPoints, {}, {}, {1}, {0}, real);
 }

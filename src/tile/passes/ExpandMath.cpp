@@ -181,13 +181,15 @@ private:
       expandRemainder(remainder);
     else if (isa<math::FmaOp>(op) && !target.fusesMultiplyAdds)
       expand(op, op->getOperands(), [](ArrayRef<Real> x) { return x[0] * x[1] + x[2]; });
-    else if (isa<math::PowFOp>(op) && (!isWide || target.fusesMultiplyAdds)) // else libm's
+    else if (isa<math::PowFOp>(op) && (!isWide || fusesDoubles())) // else libm's
       expand(op, op->getOperands(),
              [=](ArrayRef<Real> x) { return isWide ? doubles::emitPow(x[0], x[1]) : emitPow(x[0], x[1]); });
     else if (isa<math::Atan2Op>(op))
       expand(op, op->getOperands(),
              [=](ArrayRef<Real> x) { return isWide ? doubles::emitAtan2(x[0], x[1]) : emitAtan2(x[0], x[1]); });
   }
+
+  bool fusesDoubles() const { return target.fusesMultiplyAdds && target.hasF64; }
 
   /// Of numbers, or of vectors that registers hold.
   func::FuncOp scaling(Type type) {
@@ -277,7 +279,7 @@ private:
 
   void expandRemainder(arith::RemFOp op) {
     const bool isWide = computedIn(op.getType()).isF64();
-    if (isWide && !target.fusesMultiplyAdds)
+    if (isWide && !fusesDoubles())
       return; // libm's
     auto isFarQuotient = [](ArrayRef<Real> x) { return isLargeQuotient(x[0], x[1]); };
     auto compute = [](ImplicitLocOpBuilder &builder, ValueRange x) -> Value {

@@ -365,9 +365,10 @@ Real perpend::tile::emitOnePlusTanh(Real x, double factor) {
 
 Real perpend::tile::emitOnePlusExp(Real x) { return onePlusExp(clamp(x, -20, 89)); }
 
-Real perpend::tile::emitSin(Real x) { return sineOfSum(turn(x), 0); }
+/// With the sign of zero.
+Real perpend::tile::emitSin(Real x) { return select(x == 0.0, x, sineOfSum(turn(x), 0)); }
 Real perpend::tile::emitCos(Real x) { return sineOfSum(turn(x), 1); }
-Real perpend::tile::emitSinClose(Real x) { return sineOfSum(turnClose(x), 0); }
+Real perpend::tile::emitSinClose(Real x) { return select(x == 0.0, x, sineOfSum(turnClose(x), 0)); }
 Real perpend::tile::emitCosClose(Real x) { return sineOfSum(turnClose(x), 1); }
 
 /// The quarter turns exchange sine and cosine.

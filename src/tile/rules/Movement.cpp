@@ -86,11 +86,14 @@ static void findPanels(Across &across) {
   });
 }
 
+/// Of work that is divided among threads.
+static constexpr int64_t leastUnits = 16;
+
 /// If the operand exceeds the core's caches, tiles are processed in runs of some cache lines per row: hardware
 /// prefetchers track only a few rows, and single lines of many rows do not help them. Rows of the result must be short
 /// then, so that the output of a run lies together. Runs divide the extent, so that there is no remainder.
 static int64_t runOf(const Across &across, const target::Machine &target) {
-  constexpr int64_t mostRun = 16, leastRun = 4, leastUnits = 16, mostRowBytes = 512;
+  constexpr int64_t mostRun = 16, leastRun = 4, mostRowBytes = 512;
   KernelIndices indices;
   double elements = 1;
   for (ForOp loop : across.loops)
@@ -121,7 +124,7 @@ static int64_t togetherOf(const Across &across, const target::Machine &target) {
   int64_t together = target.lineBytes() / (across.lanes * across.bytes), edge = together * across.lanes;
   bool isLarge = elements * static_cast<double>(across.bytes) > static_cast<double>(target.ownCacheBytes());
   bool hasFewSets = side * across.bytes % fewSets == 0 || columns * across.bytes % fewSets == 0;
-  bool divides = together > 1 && side % edge == 0 && columns % edge == 0;
+  bool divides = together > 1 && side % edge == 0 && columns % edge == 0 && side / edge >= leastUnits;
   return isLarge && hasFewSets && divides && !across.isPadded && across.run == 1 ? together : 1;
 }
 

@@ -219,7 +219,7 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::Machine
     window.lanes /= 2;
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
-  bool isWide = columns && *columns >= leastPositions * window.lanes;
+  bool isWide = columns && *columns >= leastPositions * window.lanes && *columns % window.lanes == 0;
   if (isWide && !sharesOperands(window.sum, sumLoops[*count - 2], ArrayRef(sumLoops).drop_front(*count)))
     return why = "its positions share no operand: longer vectors of columns read whole lines", std::nullopt;
   window.positions = positionsOfTile(rows, usualPositions, target.mostSums());

@@ -159,10 +159,10 @@ def test_numbers_are_rounded_once(name: str, type_name: str, tmp_path: Path) -> 
         assert distance < np.abs(exact[rows] - rounded[rows]).mean() / 4
 
 
-@pytest.mark.parametrize("kind", ["q4_0", "q4_1", "q8_0"])
-def test_rows_of_bytes(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["tiny-q4_0", "tiny-q4_1", "tiny-q8_0", "small-q4_k", "small-q5_k", "small-q6_k"])
+def test_rows_of_bytes(name: str, tmp_path: Path) -> None:
     """They have a scale for each group of the weights, so a row has the bits that it has alone, and stays near f32."""
-    path = write_checkpoint(f"tiny-{kind}", tmp_path)
+    path = write_checkpoint(name, tmp_path)
     options: dict[str, Any] = {"cache": 128, "batch_invariant": True}
     chunks = perpend.compile(path, precision="int8", **options)
     single = perpend.compile(path, precision="int8", dims={"n": 1}, **options)

@@ -55,6 +55,7 @@ static void describe(Machine &machine) {
   machine.vectorBytes = hasVectors ? 16 : 4;
   machine.vectorRegisters = hasVectors ? 8 : 16;
   machine.fusesMultiplyAdds = true;
+  machine.hasF64 = machine.hasFeature("fp64");
   machine.hasF16 = false; // LLVM would compute with them in f32 without rounding in between
 }
 

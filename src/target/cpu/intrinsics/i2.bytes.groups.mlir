@@ -229,7 +229,7 @@ func.func private @i2.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   return %next : vector<4xi32>
 }
 
-// Sums of two products fit 16 bits: 2 * 255 * 15 at most.
+// Sums of two products fit 16 bits: 2 * 255 * 3 at most.
 func.func private @i2.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
     attributes {tile.features = ["avx2"]} {
   %pairs = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%a, %b) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
