@@ -128,10 +128,9 @@ static bool skipsHoles(ConvOp conv) {
 
 /// Converts padding with zeros of a convolution that skips holes into holes, also padding of narrower floats.
 static void takePadding(ConvOp conv) {
-  auto extension = conv.getInput().getDefiningOp<MapOp>();
-  if (extension && !extendsFloats(extension))
-    return;
-  auto pad = (extension ? extension->getOperand(0) : conv.getInput()).getDefiningOp<PadOp>();
+  Operation *extension = conv.getInput().getDefiningOp();
+  bool isExtended = extension && extendsFloats(extension);
+  auto pad = (isExtended ? extension->getOperand(0) : conv.getInput()).getDefiningOp<PadOp>();
   bool isDense = llvm::all_of(conv.getInputDilation(), [](int64_t step) { return step == 1; });
   if (!pad || !isDense || !matchPattern(pad.getValue(), m_PosZeroFloat()))
     return;
