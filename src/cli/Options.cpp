@@ -18,9 +18,11 @@ int fail(const Twine &message, const Twine &hint) {
       hintText = text.substr(at + mark.size());
       text.resize(at);
     }
-  llvm::errs() << "error: " << support::readable(text, "\n") << "\n";
+  // All of it before the first byte is written: if its memory ends the program, that error stands alone.
+  std::string lines = "error: " + support::readable(text, "\n") + "\n";
   if (!hintText.empty())
-    llvm::errs() << "hint: " << support::readable(hintText, "\n") << "\n";
+    lines += "hint: " + support::readable(hintText, "\n") + "\n";
+  llvm::errs() << lines;
   return UserError;
 }
 
