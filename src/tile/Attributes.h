@@ -69,6 +69,8 @@ inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
 /// List of strings, or of such lists, on a function that is the step of an intrinsic's emitter: the processor features
 /// that it requires.
 inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
+/// On a step whose sums are narrower than the intrinsic's: the function that adds these to them.
+inline constexpr llvm::StringLiteral foldAttribute = "tile.fold";
 /// Array, on a function that configures matrix registers on entry: the name of the configuring function and its two
 /// arguments (target/vector/TileRegisters.h).
 inline constexpr llvm::StringLiteral configuredAttribute = "tile.configured";

@@ -125,19 +125,30 @@ def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int
         assert np.array_equal(run(x + noise), result)
 
 
+@pytest.mark.parametrize("target", ["host", "x86-64-v3"])
 @pytest.mark.parametrize("bits", [2, 4, 8])
-def test_the_extremes_of_eight_bits(bits: int) -> None:
-    """The largest sums of a group: all rows 127 or -127, all numbers the least or the greatest."""
-    model, matrix = nbits("n", 64, 4096, 4096, bits, "none")
+@pytest.mark.parametrize("zeros", ["none", "packed"])
+@pytest.mark.parametrize("block", [16, 32, 4096])
+def test_the_extremes_of_eight_bits(target: str, bits: int, zeros: str, block: int) -> None:
+    """The largest sums of a group: rows of 127 or -127, numbers at either end of their range, zero points at the other."""
+    depth, count = 4096, 4096 // block
+    model, matrix = nbits("n", 64, depth, block, bits, zeros)
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}
-    numbers = np.zeros((64, 1, 4096), np.uint8)
-    numbers[::2] = 2**bits - 1
+    most = 2**bits - 1
+    numbers = np.zeros((64, count, block), np.uint8)
+    numbers[::2] = most
     tensors["b"].CopyFrom(numpy_helper.from_array(packed(numbers, bits), "b"))
+    zero = np.full((64, count), 2 ** (bits - 1), np.float64)
+    if zeros == "packed":
+        zero = most - numbers[..., 0]
+        tensors["z"].CopyFrom(numpy_helper.from_array(packed(zero, bits), "z"))
     scales = numpy_helper.to_array(tensors["s"])
-    matrix = ((numbers[:, 0] - float(2 ** (bits - 1))) * scales).T
-    x = np.stack([np.full(4096, 127.0), np.full(4096, -127.0)]).astype(np.float32)
-    run = perpend.compile(model, precision="int8")
-    np.testing.assert_allclose(run(x), x.astype(np.float64) @ matrix, rtol=1e-6)
+    centred = numbers.astype(np.float64) - zero[..., None]
+    matrix = (centred * scales[..., None]).reshape(64, depth).T
+    run = perpend.compile(model, target=target, precision="int8")
+    for rows in (1, 2, 3, 9):
+        x = np.full((rows, depth), 127, np.float32) * np.where(np.arange(rows) % 2, -1, 1)[:, None].astype(np.float32)
+        np.testing.assert_allclose(run(x), x.astype(np.float64) @ matrix, rtol=3e-6)
 
 
 def test_bits_of_rows_in_eight_bits_do_not_depend_on_others() -> None:

@@ -216,4 +216,35 @@ TEST_F(PanelLayoutTest, StepsAreFunctionsOfVectorsOfWords) {
             std::string::npos)
       << owner.messages;
 }
+
+// A step with sums of 16 bits names what adds them to those of 32.
+TEST_F(PanelLayoutTest, FoldsAreFunctionsOfTwoVectorsOfSums) {
+  owner.context.loadDialect<TileDialect, mlir::func::FuncDialect, mlir::arith::ArithDialect,
+                            mlir::vector::VectorDialect, mlir::LLVM::LLVMDialect>();
+  auto messageOf = [&](const char *name, const std::string &from, const std::string &to) {
+    auto file =
+        llvm::find_if(perpend::target::intrinsicTexts(), [&](const auto &text) { return text.file.ends_with(name); });
+    std::string text = file->text.str();
+    size_t at = text.find(from);
+    EXPECT_NE(at, std::string::npos);
+    text.replace(at, from.size(), to);
+    owner.messages.clear();
+    EXPECT_TRUE(mlir::failed(IntrinsicLibrary().add(&owner.context, name, text)));
+    return owner.messages;
+  };
+  const char *groups = "i4.bytes.groups.mlir", *fold = "tile.fold = @i4.fold.8";
+  EXPECT_NE(
+      messageOf(groups, fold, "tile.fold = @other").find("tile.fold: expected the name of a function of this text"),
+      std::string::npos);
+  EXPECT_NE(messageOf(groups, fold, "tile.fold = @i4.fold.4")
+                .find("expected a fold of type (vector<16xi16>, vector<8xi32>) -> vector<8xi32>, got (vector<8xi16>, "
+                      "vector<4xi32>) -> vector<4xi32>"),
+            std::string::npos)
+      << owner.messages;
+  EXPECT_NE(messageOf("i16.block.mlir", "tile.features = [\"avx512vnni\"]",
+                      "tile.features = [\"avx512vnni\"], tile.fold = @i16.step.vnni.16")
+                .find("expected no fold: only sums of bytes in groups have one"),
+            std::string::npos)
+      << owner.messages;
+}
 } // namespace

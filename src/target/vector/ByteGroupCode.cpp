@@ -27,7 +27,8 @@ ByteGroupCode::ByteGroupCode(ImplicitLocOpBuilder &builder, const Intrinsic &int
                              GroupArguments arguments, const target::Machine &target)
     : BlockCode(builder, target), groups(*intrinsic.groups), lanes(lanes), vectors(vectors), arguments(arguments),
       real(VectorType::get(lanes, groups.real)), sum(VectorType::get(lanes, builder.getI32Type())),
-      bytes(VectorType::get(lanes * bytesOfWord, builder.getI8Type())) {}
+      bytes(VectorType::get(lanes * bytesOfWord, builder.getI8Type())),
+      halves(VectorType::get(lanes * 2, builder.getI16Type())) {}
 
 Value ByteGroupCode::splat(VectorType type, int64_t value) {
   auto element = builder.getIntegerAttr(type.getElementType(), value);
@@ -58,18 +59,39 @@ ByteGroupCode::Values ByteGroupCode::zerosOf(Value group) {
   return result;
 }
 
-/// Flipping the highest bit of a number adds half of its range.
+Value ByteGroupCode::storedNumbersOf(Value words, int64_t plane) {
+  if (bits() < 8) {
+    if (plane > 0)
+      words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
+    words = builder.create<arith::AndIOp>(words, splat(sum, ((int64_t(1) << bits()) - 1) * 0x01010101));
+  }
+  return builder.create<vector::BitCastOp>(bytes, words);
+}
+
+/// Flipping the highest bit of a number adds half of its range. Once for all numbers of a word: of the same flip of
+/// each byte, LLVM makes two shifts more.
+Value ByteGroupCode::plusHalf(Value words) {
+  int64_t highest = 0;
+  for (int64_t bit = bits() - 1; bit < 32; bit += bits())
+    highest |= int64_t(1) << bit;
+  return builder.create<arith::XOrIOp>(words, splat(sum, highest));
+}
+
 Value ByteGroupCode::numbersOf(Value words, int64_t plane, Value zeros) {
-  if (bits() == 8)
-    return builder.create<vector::BitCastOp>(bytes, words);
-  if (plane > 0)
-    words = builder.create<arith::ShRUIOp>(words, splat(sum, plane * bits()));
-  int64_t mask = ((int64_t(1) << bits()) - 1) * 0x01010101, highest = (int64_t(1) << (bits() - 1)) * 0x01010101;
-  words = builder.create<arith::AndIOp>(words, splat(sum, mask));
-  if (!zeros)
-    return builder.create<vector::BitCastOp>(bytes, words);
-  words = builder.create<arith::XOrIOp>(words, splat(sum, highest));
-  return builder.create<arith::SubIOp>(builder.create<vector::BitCastOp>(bytes, words), zeros);
+  Value numbers = storedNumbersOf(words, plane);
+  return zeros ? builder.create<arith::SubIOp>(numbers, zeros).getResult() : numbers;
+}
+
+ByteGroupCode::Values ByteGroupCode::offsetsOf(Value group) {
+  Values result(vectors, splat(sum, int64_t(1) << (bits() - 1)));
+  if (!groups.zero)
+    return result;
+  Value position = offset(arguments.zeros.base, group, arguments.zeros.outerStride);
+  for (auto [vector, half] : llvm::enumerate(result)) {
+    Value zero = builder.create<arith::ExtSIOp>(sum, load(arguments.zeros, position, vector, groups.zero));
+    half = builder.create<arith::AddIOp>(half, zero);
+  }
+  return result;
 }
 
 Value ByteGroupCode::rowScale(Value group, Value row) {

@@ -37,11 +37,17 @@ protected:
   /// Sets of four numbers in a word.
   int64_t planes() const { return groups.perWord / bytesOfWord; }
 
-  /// What numbersOf() subtracts from each byte: half of the range of signed numbers, and the zero point of its column;
-  /// null: nothing.
+  /// What numbersOf() subtracts from each byte: half of the range, which plusHalf() adds before, and the zero point of
+  /// its column; null: nothing, neither before.
   Values zerosOf(mlir::Value group);
-  /// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as signed bytes, less their zero points.
+  /// The numbers at positions 4 * plane to 4 * plane + 3 of each word, as bytes, less `zeros`.
   mlir::Value numbersOf(mlir::Value words, int64_t plane, mlir::Value zeros);
+  /// The same numbers as unsigned bytes, as they are stored.
+  mlir::Value storedNumbersOf(mlir::Value words, int64_t plane);
+  /// Words whose stored numbers are the signed ones and half of their range.
+  mlir::Value plusHalf(mlir::Value words);
+  /// For each column of a vector, by how much such a number is more than the one less its zero point.
+  Values offsetsOf(mlir::Value group);
   /// The scale of a row in a group, in all lanes; null: none.
   mlir::Value rowScale(mlir::Value group, mlir::Value row);
   /// The scales of a vector's columns in a group; `first`: the first column's offset, or null.
@@ -54,7 +60,7 @@ protected:
   const tile::GroupLayout &groups;
   int64_t lanes, vectors;
   GroupArguments arguments;
-  mlir::VectorType real, sum, bytes;
+  mlir::VectorType real, sum, bytes, halves; ///< halves: twice as many integers of 16 bits as sums
 };
 } // namespace perpend::target
 

@@ -1,15 +1,16 @@
 //===- ByteGroups.cpp - products of bytes with grouped numbers ------------===//
 //
 // The emitter for rows of bytes times numbers packed into words (GroupLayout.h). A step of the intrinsic's text
-// multiplies four unsigned bytes with four signed ones in each lane, and adds the products to a sum of 32 bits. The
-// bytes x + 128 of the rows are the unsigned ones, because one register holds them for all columns; the numbers minus
-// their zero points are the signed ones:
+// multiplies four unsigned bytes with four signed ones in each lane, and adds the products to a sum of 32 bits, or to
+// two sums of 16 bits, which are added to one of 32 before they overflow (its fold). Either operand may be the unsigned
+// one, and costs one more sum:
 //
-//   sum of x (q - z) = sum of (x + 128) (q - z) - sum of 128 (q - z)
+//   sum of x (q - z) = sum of (x + 128) (q - z) - 128 sum of (q - z)        of a column: few columns, many rows
+//   sum of x (q - z) = sum of x (q + h) - (h + z) sum of x                  of a row: few rows, many columns
 //
-// All rows of a block share the second sum. Sums of a group are exact; they are multiplied by the row's scale, if it
-// has one, then by that of the column, and added to the block's totals, group by group. So a row has the same bits in a
-// block of any height.
+// where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. The sums of a
+// group are exact; they are multiplied by the row's scale, if it has one, then by that of the column, and added to the
+// block's totals, group by group. So a row has the same bits in a block of any height.
 //
 //   tile.call_intrinsic "i4.bytes.groups" %a, %b, %s, %c at(…) strides(…) extents(%cols, %depth, %outer, %rows)
 // becomes
@@ -42,17 +43,21 @@ struct ByteBlock {
   int64_t rows, lanes, vectors;
   int64_t sets = 1;        //  independent accumulators of the group's sums
   bool holdsTotals = true; // the block's totals are in registers
+  bool hasSignedRows;      // numbers are the unsigned bytes
+  bool hasOtherSums;       // those that the other operand's offset asks for
 
-  ByteBlock(int64_t rows, int64_t cols, const target::Machine &target)
-      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+  ByteBlock(int64_t rows, int64_t cols, const GroupLayout &groups, const target::Machine &target)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes),
+        hasSignedRows(rows < vectors), hasOtherSums(!hasSignedRows || !groups.isUnsigned) {
     auto fits = [&](int64_t count) { return count <= int64_t(target.vectorRegisters) - vectors - 4; };
     holdsTotals = fits(sums() + rows * vectors);
     int64_t totals = holdsTotals ? rows * vectors : 0;
     while (sets < mostSets && sets * sums() < minAccumulators && fits(2 * sets * sums() + totals))
       sets *= 2;
   }
-  /// Those of the rows, then the one that the rows share.
-  int64_t sums() const { return (rows + 1) * vectors; }
+  int64_t otherSums() const { return !hasOtherSums ? 0 : hasSignedRows ? rows : vectors; }
+  /// Those of the products, then those of one operand.
+  int64_t sums() const { return rows * vectors + otherSums(); }
 };
 
 class ByteGroupEmitter : ByteGroupCode {
@@ -65,9 +70,12 @@ public:
   void emit();
 
 private:
+  int64_t wordsOfFold() const;
   Value multiplyAdd(Value x, Value y, Value sums);
+  Value fold(Value narrow, Value sums);
   Value rowWord(Value index);
   void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums);
+  void subtractOtherSums(Value group, MutableArrayRef<Value> sums);
   Values emitDepth(Value group);
   Values emitGroup(Value group, ValueRange totals);
 
@@ -76,9 +84,17 @@ private:
 };
 } // namespace
 
-/// In steps of as many lanes as the text has.
+/// How many words, at most four, have products of which sums of 16 bits hold two for each set of numbers.
+int64_t ByteGroupEmitter::wordsOfFold() const {
+  bool isOfWholeRange = block.hasSignedRows || groups.isUnsigned || groups.zero;
+  int64_t number = (int64_t(1) << (isOfWholeRange ? bits() : bits() - 1)) - (isOfWholeRange ? 1 : 0);
+  int64_t row = block.hasSignedRows ? 128 : 255;
+  return std::clamp<int64_t>(INT16_MAX / (2 * row * number) / planes(), 1, 4);
+}
+
+/// In steps of as many lanes as the text has. `sums`: of 32 bits, or twice as many of 16.
 Value ByteGroupEmitter::multiplyAdd(Value x, Value y, Value sums) {
-  int64_t count = step.lanes();
+  int64_t count = step.lanes(), sumsOfLane = cast<VectorType>(sums.getType()).getNumElements() / block.lanes;
   if (count == block.lanes)
     return step.inlined(builder, {x, y, sums});
   Value result = sums;
@@ -86,74 +102,119 @@ Value ByteGroupEmitter::multiplyAdd(Value x, Value y, Value sums) {
     auto part = [&](Value whole, int64_t elements) -> Value {
       return builder.create<vector::ExtractStridedSliceOp>(whole, first * elements, count * elements, int64_t(1));
     };
-    Value next = step.inlined(builder, {part(x, bytesOfWord), part(y, bytesOfWord), part(sums, 1)});
-    result = builder.create<vector::InsertStridedSliceOp>(next, result, first, int64_t(1));
+    Value next = step.inlined(builder, {part(x, bytesOfWord), part(y, bytesOfWord), part(sums, sumsOfLane)});
+    result = builder.create<vector::InsertStridedSliceOp>(next, result, first * sumsOfLane, int64_t(1));
   }
   return result;
 }
 
-/// Four bytes of a row, in all lanes.
+/// Adds pairs of narrow sums to `sums`.
+Value ByteGroupEmitter::fold(Value narrow, Value sums) {
+  int64_t count = step.lanes();
+  if (count == block.lanes)
+    return step.fold.inlined(builder, {narrow, sums});
+  Value result = sums;
+  for (int64_t first = 0; first < block.lanes; first += count) {
+    Value pairs = builder.create<vector::ExtractStridedSliceOp>(narrow, first * 2, count * 2, int64_t(1));
+    Value part = builder.create<vector::ExtractStridedSliceOp>(sums, first, count, int64_t(1));
+    result = builder.create<vector::InsertStridedSliceOp>(step.fold.inlined(builder, {pairs, part}), result, first,
+                                                          int64_t(1));
+  }
+  return result;
+}
+
+/// Four bytes of a row, in all lanes, as signed numbers or as they are stored.
 Value ByteGroupEmitter::rowWord(Value index) {
   Value four =
       builder.create<vector::LoadOp>(VectorType::get(bytesOfWord, builder.getI8Type()), arguments.rows.buffer, index);
   Value word = builder.create<vector::BitCastOp>(VectorType::get(1, builder.getI32Type()), four);
-  return builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word));
+  Value stored = builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word));
+  Value offset = block.hasSignedRows ? splat(bytes, -GroupLayout::byteOffset) : Value();
+  return offset ? builder.create<arith::XOrIOp>(stored, offset).getResult() : stored;
 }
 
 /// Adds the products of one word of each column, the `number`-th after the indices.
 void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
                                 MutableArrayRef<Value> sums) {
-  Value first = add(bIndex, number * columns()), shared = splat(bytes, -GroupLayout::byteOffset);
+  Value first = add(bIndex, number * columns());
   prefetch(arguments.words.buffer, first, wordsAhead(), columns(), /*cache=*/2);
   Values words;
-  for (int64_t vector = 0; vector < block.vectors; ++vector)
+  for (int64_t vector = 0; vector < block.vectors; ++vector) {
     words.push_back(load(arguments.words, first, vector, groups.word));
+    if (block.hasSignedRows ? !groups.isUnsigned : bool(zeros[vector]))
+      words[vector] = plusHalf(words[vector]);
+  }
+  MutableArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
   for (int64_t plane = 0; plane < planes(); ++plane) {
     Values numbers;
     for (int64_t vector = 0; vector < block.vectors; ++vector)
-      numbers.push_back(numbersOf(words[vector], plane, zeros[vector]));
-    for (int64_t row = 0; row <= block.rows; ++row) {
-      bool isShared = row == block.rows;
-      Value x = isShared ? shared : rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord));
+      numbers.push_back(block.hasSignedRows ? storedNumbersOf(words[vector], plane)
+                                            : numbersOf(words[vector], plane, zeros[vector]));
+    for (int64_t row = 0; row < block.rows; ++row) {
+      Value x = rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord));
       for (int64_t vector = 0; vector < block.vectors; ++vector) {
-        Value &total = sums[row * block.vectors + vector];
-        total = multiplyAdd(x, numbers[vector], total);
+        Value &total = sums[row * block.vectors + vector], y = numbers[vector];
+        total = block.hasSignedRows ? multiplyAdd(y, x, total) : multiplyAdd(x, y, total);
       }
+      if (block.hasSignedRows && block.hasOtherSums)
+        others[row] = multiplyAdd(splat(bytes, 1), x, others[row]);
     }
+    if (!block.hasSignedRows)
+      for (int64_t vector = 0; vector < block.vectors; ++vector)
+        others[vector] = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), numbers[vector], others[vector]);
   }
+}
+
+/// Leaves the sums of x (q - z).
+void ByteGroupEmitter::subtractOtherSums(Value group, MutableArrayRef<Value> sums) {
+  if (!block.hasOtherSums)
+    return;
+  Values offsets = block.hasSignedRows ? offsetsOf(group) : Values();
+  ArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
+  for (int64_t row = 0; row < block.rows; ++row)
+    for (int64_t vector = 0; vector < block.vectors; ++vector) {
+      Value other = block.hasSignedRows ? builder.create<arith::MulIOp>(others[row], offsets[vector]) : others[vector];
+      Value &total = sums[row * block.vectors + vector];
+      total = builder.create<arith::SubIOp>(total, other);
+    }
 }
 
 /// Emits the sums of one group, of the numbers themselves.
 ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   Value aBase = offset(arguments.rows.base, group, arguments.rows.outerStride);
   Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
-  Values rowBases, zeros = zerosOf(group), sums(block.sets * block.sums(), splat(sum, 0));
+  int64_t sets = step.fold.code ? 1 : block.sets, count = block.sums();
+  Values rowBases, zeros, sums(sets * count, splat(sum, 0));
+  if (!block.hasSignedRows)
+    zeros = zerosOf(group);
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
   Value from = constant(0);
-  auto emitSteps = [&](int64_t count) {
+  auto emitSteps = [&](int64_t words) {
     Value to = arguments.depth;
-    if (count > 1)
-      to = multiply(builder.create<arith::DivUIOp>(to, constant(count)), constant(count));
-    sums = emitLoop(from, to, count, sums, [&](Value k, ValueRange current) {
-      Values aIndices, next(current);
+    if (words > 1)
+      to = multiply(builder.create<arith::DivUIOp>(to, constant(words)), constant(words));
+    sums = emitLoop(from, to, words, sums, [&](Value k, ValueRange current) {
+      Values aIndices, next(current), narrow(step.fold.code ? count : 0, splat(halves, 0));
       for (Value base : rowBases)
         aIndices.push_back(add(base, multiply(k, constant(groups.perWord))));
       Value bIndex = add(bBase, multiply(k, constant(columns())));
-      for (int64_t number = 0; number < count; ++number)
-        emitWord(aIndices, bIndex, number, zeros, MutableArrayRef(next).slice(number * block.sums(), block.sums()));
+      for (int64_t word = 0; word < words; ++word)
+        emitWord(aIndices, bIndex, word, zeros,
+                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word % sets * count, count));
+      for (auto [pairs, total] : llvm::zip(narrow, next))
+        total = fold(pairs, total);
       return next;
     });
     from = to;
   };
-  if (block.sets > 1)
-    emitSteps(block.sets);
+  if (int64_t words = step.fold.code ? wordsOfFold() : sets; words > 1)
+    emitSteps(words);
   emitSteps(1);
-  for (int64_t set = 1; set < block.sets; ++set)
-    for (int64_t i = 0; i < block.sums(); ++i)
-      sums[i] = builder.create<arith::AddIOp>(sums[i], sums[set * block.sums() + i]);
-  for (int64_t i = 0; i < block.rows * block.vectors; ++i)
-    sums[i] = builder.create<arith::SubIOp>(sums[i], sums[block.rows * block.vectors + i % block.vectors]);
+  for (int64_t set = 1; set < sets; ++set)
+    for (int64_t i = 0; i < count; ++i)
+      sums[i] = builder.create<arith::AddIOp>(sums[i], sums[set * count + i]);
+  subtractOtherSums(group, MutableArrayRef(sums).take_front(count));
   sums.resize(block.rows * block.vectors);
   return sums;
 }
@@ -201,7 +262,8 @@ static bool takesBytes(const Intrinsic &intrinsic) {
 static LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   return GroupCall(op, intrinsic)
       .lower("bytes", [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t rows, int64_t columns) {
-        ByteGroupEmitter(code, intrinsic, ByteBlock(rows, columns, target), arguments, target).emit();
+        ByteGroupEmitter(code, intrinsic, ByteBlock(rows, columns, *intrinsic.groups, target), arguments, target)
+            .emit();
       });
 }
 

@@ -155,6 +155,8 @@ void ByteTileEmitter::emitNumbers(const Part &part) {
       Value index = add(from, multiply(k, constant(columns())));
       for (int64_t vector = 0; vector < vectors; ++vector) {
         Value words = load(arguments.words, index, vector, groups.word);
+        if (zeros[vector])
+          words = plusHalf(words);
         for (int64_t plane = 0; plane < planes(); ++plane) {
           Value word = add(multiply(k, constant(planes())), plane);
           Value position = add(positions[vector], multiply(word, constant(lanes * bytesOfWord)));

@@ -72,7 +72,9 @@ private:
   // How it is computed
   bool isImplemented();
   bool isImplementation();
-  FunctionType typeOfStep(int64_t lanes);
+  /// Two sums of 16 bits in the place of one of 32.
+  VectorType shortSums(int64_t lanes);
+  FunctionType typeOfStep(int64_t lanes, bool isFolded);
   bool areSteps();
   bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
@@ -312,8 +314,11 @@ bool Reader::readStep(Attribute value) {
     llvm::raw_string_ostream(got) << value;
     return fail("steps: expected names of functions of this text, with a body of one block, got " + got);
   }
-  Attribute features = code->getAttr(featuresAttribute);
-  Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{{code}, {}});
+  Attribute features = code->getAttr(featuresAttribute), fold = code->getAttr(foldAttribute);
+  Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{{code}, {}, {}});
+  step.fold.code = codeNamed(fold, function);
+  if (fold && !step.fold.code)
+    return fail(foldAttribute + ": expected the name of a function of this text", code);
   return !features || readFeatures(features, step.features);
 }
 
@@ -398,12 +403,17 @@ MemRefType Intrinsic::memoryType(unsigned buffer) const {
                          bufferType(buffer).memorySpace());
 }
 
-int64_t Intrinsic::Step::lanes() const { return cast<VectorType>(code.getResultTypes()[0]).getNumElements(); }
+int64_t Intrinsic::Step::lanes() const {
+  func::FuncOp sums = fold.code ? fold.code : code;
+  return cast<VectorType>(sums.getResultTypes()[0]).getNumElements();
+}
 
 SmallVector<func::FuncOp> Intrinsic::functions() const {
   SmallVector<func::FuncOp> all{implementation};
   for (const Step &step : steps)
-    all.push_back(step.code);
+    for (const Code *code : {static_cast<const Code *>(&step), &step.fold})
+      if (code->code)
+        all.push_back(code->code);
   if (tiles)
     for (const Code *code :
          {&tiles->configure, &tiles->release, &tiles->zero, &tiles->load, &tiles->store, &tiles->multiply})
@@ -466,9 +476,14 @@ bool Reader::isImplementation() {
   return !result.wasInterrupted();
 }
 
+VectorType Reader::shortSums(int64_t lanes) {
+  return VectorType::get(lanes * 2, IntegerType::get(function.getContext(), 16));
+}
+
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
-/// products of four unsigned and four signed bytes to each sum.
-FunctionType Reader::typeOfStep(int64_t lanes) {
+/// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
+/// then.
+FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded) {
   auto vectorOf = [&](Type element, int64_t elements) -> Type {
     return VectorType::get(lanes * elements, graph::scalarType(element));
   };
@@ -479,7 +494,8 @@ FunctionType Reader::typeOfStep(int64_t lanes) {
     arguments = {vectorOf(panels->left, panels->group), vectorOf(panels->right, panels->group),
                  vectorOf(panels->sum, 1)};
   else if (groups->hasBytes())
-    arguments = {vectorOf(groups->left, 4), vectorOf(groups->left, 4), vectorOf(groups->word, 1)};
+    arguments = {vectorOf(groups->left, 4), vectorOf(groups->left, 4),
+                 isFolded ? shortSums(lanes) : vectorOf(groups->word, 1)};
   else
     arguments = {vectorOf(groups->word, 1)};
   Type result = arguments.size() > 1 ? arguments.back() : vectorOf(groups->real, 1);
@@ -493,7 +509,14 @@ bool Reader::areSteps() {
       return fail("expected each step to return one vector: of sums, if the operands are in panels, or of the numbers "
                   "that words hold, if they are in groups",
                   step.code);
-    if (!hasType(step.code, "a step", typeOfStep(result.getNumElements())))
+    bool isFolded = bool(step.fold.code);
+    if (isFolded && !(intrinsic.groups && intrinsic.groups->hasBytes()))
+      return fail("expected no fold: only sums of bytes in groups have one", step.code);
+    int64_t lanes = result.getNumElements() / (isFolded ? 2 : 1);
+    Type sums = isFolded ? VectorType::get(lanes, intrinsic.groups->word) : Type();
+    if (!hasType(step.code, "a step", typeOfStep(lanes, isFolded)) ||
+        (isFolded &&
+         !hasType(step.fold.code, "a fold", FunctionType::get(function.getContext(), {shortSums(lanes), sums}, sums))))
       return false;
   }
   return true;

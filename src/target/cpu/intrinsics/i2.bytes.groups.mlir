@@ -229,19 +229,29 @@ func.func private @i2.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   return %next : vector<4xi32>
 }
 
-// Sums of two products fit 16 bits: 2 * 255 * 3 at most.
-func.func private @i2.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
-    attributes {tile.features = ["avx2"]} {
+// Sums of 16 bits hold the products of several words, so that one addition to sums of 32 bits serves them all.
+func.func private @i2.dot.pairs.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<16xi16>) -> vector<16xi16>
+    attributes {tile.features = ["avx2"], tile.fold = @i2.fold.8} {
   %pairs = llvm.call_intrinsic "llvm.x86.avx2.pmadd.ub.sw"(%a, %b) : (vector<32xi8>, vector<32xi8>) -> vector<16xi16>
+  %next = arith.addi %sums, %pairs : vector<16xi16>
+  return %next : vector<16xi16>
+}
+
+func.func private @i2.fold.8(%pairs: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> {
   %ones = arith.constant dense<1> : vector<16xi16>
   %fours = llvm.call_intrinsic "llvm.x86.avx2.pmadd.wd"(%pairs, %ones) : (vector<16xi16>, vector<16xi16>) -> vector<8xi32>
   %next = arith.addi %sums, %fours : vector<8xi32>
   return %next : vector<8xi32>
 }
 
-func.func private @i2.dot.pairs.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
-    attributes {tile.features = ["avx2"]} {
+func.func private @i2.dot.pairs.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<8xi16>) -> vector<8xi16>
+    attributes {tile.features = ["avx2"], tile.fold = @i2.fold.4} {
   %pairs = llvm.call_intrinsic "llvm.x86.ssse3.pmadd.ub.sw.128"(%a, %b) : (vector<16xi8>, vector<16xi8>) -> vector<8xi16>
+  %next = arith.addi %sums, %pairs : vector<8xi16>
+  return %next : vector<8xi16>
+}
+
+func.func private @i2.fold.4(%pairs: vector<8xi16>, %sums: vector<4xi32>) -> vector<4xi32> {
   %ones = arith.constant dense<1> : vector<8xi16>
   %fours = llvm.call_intrinsic "llvm.x86.sse2.pmadd.wd"(%pairs, %ones) : (vector<8xi16>, vector<8xi16>) -> vector<4xi32>
   %next = arith.addi %sums, %fours : vector<4xi32>
