@@ -80,15 +80,6 @@ explain(
     "conv1d of a wave, f32 1x1x16000, f32 512x1x10",
 )
 explain(
-    "weights and positions are computed for each channel again; PyTorch does so once for all channels",
-    "windows",
-    "grid_sample, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bilinear, border, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bilinear, reflection, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, nearest, zeros, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bicubic, zeros, f32 1x32x64x64, f32 1x64x64x2",
-)
-explain(
     "reflections one after the other, in f64; LAPACK's are blocks, and f32 for f32 (decision 0057)",
     "matrices",
     "qr, f32 4x128x64",
