@@ -80,15 +80,6 @@ explain(
     "conv1d of a wave, f32 1x1x16000, f32 512x1x10",
 )
 explain(
-    "weights and positions are computed for each channel again; PyTorch does so once for all channels",
-    "windows",
-    "grid_sample, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bilinear, border, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bilinear, reflection, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, nearest, zeros, f32 1x32x64x64, f32 1x64x64x2",
-    "grid_sample, bicubic, zeros, f32 1x32x64x64, f32 1x64x64x2",
-)
-explain(
     "reflections one after the other, in f64; LAPACK's are blocks, and f32 for f32 (decision 0057)",
     "matrices",
     "qr, f32 4x128x64",
@@ -132,11 +123,6 @@ explain(
     "randperm, f32 1",
 )
 explain(
-    "hundreds of scatters add the frames, 10 to 20 us each: one for each sample of the window",
-    "spectra",
-    "istft, f32 2x257x376x2",
-)
-explain(
     "at most 1.3 units in the last place; ONNX Runtime's is up to 4.7 off",
     "elementwise",
     "tanh, f32 512x1024",
@@ -168,11 +154,6 @@ explain(
     "determinant, f32 10000x3x3",
 )
 explain(
-    "one accumulator: a compare and a blend, each waiting for the other, take 4 cycles per vector",
-    "reductions",
-    "max, i64 512x1024",
-)
-explain(
     "56 instructions per vector, 18 of them constants that find no register, and a chain of some 25; "
     "ONNX Runtime interleaves four vectors",
     "elementwise",
@@ -196,35 +177,10 @@ explain(
     "softmax, f32 20000x10",
 )
 explain(
-    "the sum of 96 numbers is unrolled into one chain of scalar additions, 80 % of the time; the other two loops are "
-    "vectors",
-    "rows",
-    "layer_norm, f32 3136x96, f32 96, f32 96",
-)
-explain(
     "squares add up in one accumulator that is reduced every 32 elements, 45 % of the time; scaling and rounding to "
     "bf16 take 33 %",
     "rows",
     "group_norm, bf16 4x128x32x32, bf16 128, bf16 128",
-)
-explain(
-    "a gather: each element loads its two positions, clamps them and moves alone, 2.2 ns; PyTorch's loop counts "
-    "positions up",
-    "movement",
-    "unfold, f32 1x32x64x64",
-    "unfold of patches, f32 1x3x224x224",
-)
-explain(
-    "a scatter: each element loads its two positions, checks them and is added alone, 2 ns; PyTorch's loop counts "
-    "positions up",
-    "movement",
-    "fold, f32 1x288x4096",
-)
-explain(
-    "a scatter that reads and writes a bag's sum for each row, 10 to 40 ns; PyTorch prefetches the table's rows",
-    "movement",
-    "embedding_bag, sums, i64 256x32, f32 30000x128",
-    "embedding_bag, means, i64 1024x20, f32 10000x64",
 )
 explain(
     "17 dependent steps for 4 numbers at a time without gathers: 112 of 310 instructions move positions and elements "
@@ -238,11 +194,6 @@ explain(
     "selection",
     "unique, all, i64 100000",
     "unique, with inverse, i64 100000",
-)
-explain(
-    "0.8 MB are copied to append the least length, before the maximum is found and numbers are counted",
-    "selection",
-    "bincount, i64 100000",
 )
 explain(
     "a bound from 16 samples keeps some 176 of a row's 256 keys, which are sorted by bytes: 8 tables of 256 counts for "
@@ -270,18 +221,6 @@ explain(
     "a padded copy is made first, a third of the time",
     "windows",
     "max_pool2d, f32 1x64x112x112",
-)
-explain(
-    "the last 3 of 7 columns add up in memory, by 28 masked stores for 4 channels, which are microcode on a Zen 3",
-    "windows",
-    "avg_pool2d of all, f32 8x512x7x7",
-    "adaptive_avg_pool2d of all, f32 8x512x7x7",
-)
-explain(
-    "Horner's rule takes 16 products and 5 squarings follow, 90 us each; PyTorch's polynomial of degree 18 takes 5 "
-    "products",
-    "matrices",
-    "matrix_exp, f32 8x64x64",
 )
 explain(
     "to be measured again without load: other runs took 0.037 to 0.049 ms",

@@ -4,6 +4,7 @@
 // The same templates are compiled once for each instruction set, into functions of it.
 #include "Isa.h"
 #include "library/Arguments.h"
+#include "library/OrderKeys.h"
 #include <algorithm>
 
 using namespace perpend::library;
@@ -21,23 +22,11 @@ struct Work {
   bool isMinimum;
 };
 
-// How an element becomes a number that is greater, the more extreme the element is: integers by `flipped` bits; floats
-// by their order, with NaN as the greatest.
+// How an integer becomes a number that is greater, the more extreme it is: by `flipped` bits.
 template <typename Word> struct Keys {
   using Bits = Word;
   Bits flipped;
   [[gnu::always_inline]] inline Bits of(Bits x) const { return static_cast<Bits>(x ^ flipped); }
-};
-
-template <typename Word> struct FloatKeys {
-  using Bits = Word;
-  Bits flipped, infinity;
-  [[gnu::always_inline]] inline Bits of(Bits x) const {
-    constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), ones = static_cast<Bits>(~Bits{0});
-    const Bits magnitude = static_cast<Bits>(x & static_cast<Bits>(~sign));
-    const Bits key = static_cast<Bits>((x & sign) != 0 ? sign - magnitude : sign + magnitude);
-    return magnitude > infinity ? ones : static_cast<Bits>(key ^ flipped);
-  }
 };
 
 // One line, whose elements are adjacent.

@@ -7,6 +7,19 @@
 
 namespace perpend::library {
 
+// How the bits of a float become a number in its order, in which -0 is 0, and NaN, what is beyond the bits of infinity,
+// the greatest. Greater numbers have lesser keys if all bits are `flipped`, but for NaN.
+template <typename Word> struct FloatKeys {
+  using Bits = Word;
+  Bits flipped, infinity;
+  [[gnu::always_inline]] inline Bits of(Bits x) const {
+    constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), ones = static_cast<Bits>(~Bits{0});
+    const Bits magnitude = static_cast<Bits>(x & static_cast<Bits>(~sign));
+    const Bits key = static_cast<Bits>((x & sign) != 0 ? sign - magnitude : sign + magnitude);
+    return magnitude > infinity ? ones : static_cast<Bits>(key ^ flipped);
+  }
+};
+
 // Of keys of at most 32 bits.
 struct NarrowWord {
   using Key = uint32_t;

@@ -1,6 +1,7 @@
 // The same templates are compiled once for each instruction set, into functions of it.
 #include "library/OrderScan.h"
 #include "Isa.h"
+#include "library/OrderKeys.h"
 #include <atomic>
 
 namespace perpend::library {
@@ -11,16 +12,11 @@ enum class KeyKind { Unsigned, Signed, Float };
 // Bits: the unsigned integer of an element's size. infinity: its bits.
 template <typename Bits, KeyKind kind, uint64_t infinity>
 [[gnu::always_inline]] inline Bits keyOf(Bits x, Bits reversed) {
-  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1)), ones = static_cast<Bits>(~Bits{0});
+  constexpr Bits sign = static_cast<Bits>(Bits{1} << (8 * sizeof(Bits) - 1));
   if constexpr (kind == KeyKind::Signed)
     x = static_cast<Bits>(x ^ sign);
-  if constexpr (kind == KeyKind::Float) {
-    const Bits magnitude = static_cast<Bits>(x & static_cast<Bits>(~sign));
-    const Bits isNegative = static_cast<Bits>((x & sign) != 0 && magnitude != 0);
-    const Bits flipped = static_cast<Bits>(x ^ ones), raised = static_cast<Bits>(magnitude | sign);
-    x = isNegative ? flipped : raised;
-    x = magnitude > static_cast<Bits>(infinity) ? ones : x;
-  }
+  if constexpr (kind == KeyKind::Float)
+    x = FloatKeys<Bits>{0, static_cast<Bits>(infinity)}.of(x);
   return static_cast<Bits>(x ^ reversed);
 }
 

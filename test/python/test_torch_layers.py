@@ -59,10 +59,22 @@ def test_running_extremes(function: Callable[..., Any], dtype: torch.dtype) -> N
             )
     whole = torch.nan_to_num(x) if dtype.is_floating_point else x
     check(lambda x: function(x, 1), whole, dynamic=[[0, 1]], more=[(whole[:, :1],), (whole[:0],)])
+    assert ("order.extremes" in str(module)) == (dtype.itemsize > 4)  # kernels for short lines of at most 32 bits
+    longer = Function(lambda x: function(x.repeat(1, 24), 1))
+    module = perpend.import_model(longer, example_inputs=(x,))
+    assert "order.extremes" in str(module)
+    for got, expected in zip(perpend.compile(module)(x), longer(x), strict=True):
+        torch.testing.assert_close(got, expected, rtol=0, atol=0, equal_nan=True)
 
 
 def test_running_extremes_of_truth_values() -> None:
     check(lambda i: (torch.cummax(i > 2, 0), torch.cummin(i > 2, 1)), PLACES)
+
+
+def test_running_extremes_need_no_library() -> None:
+    """A processor without a system has none."""
+    net = Function(lambda x: torch.cummax(x, 1))
+    assert perpend.compile(net, target="cortex-m4", example_inputs=(torch.randn(2, 32),))
 
 
 def test_running_extremes_take_one_pass() -> None:

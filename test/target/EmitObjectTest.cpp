@@ -1,6 +1,8 @@
 //===- EmitObjectTest.cpp - LLVM IR to objects ----------------------------===//
 #include "TestModules.h"
 
+#include "target/vector/LoopHints.h"
+
 #include "llvm/Object/ELFObjectFile.h"
 
 using namespace llvm;
@@ -12,7 +14,7 @@ struct Texts {
   std::string assembly, optimisedIr;
 };
 
-Texts textsOf(const char *ir, const char *targetName, bool noAlias) {
+Texts textsOf(const char *ir, const char *targetName, bool noAlias, bool hasHints = false) {
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir);
   if (noAlias)
@@ -22,6 +24,8 @@ Texts textsOf(const char *ir, const char *targetName, bool noAlias) {
   Texts texts;
   raw_string_ostream assemblyStream(texts.assembly), irStream(texts.optimisedIr);
   const TargetInfo target = expectValue(resolveTarget(targetName));
+  if (hasHints)
+    hintLoops(*module->getFunction("saxpy"), target);
   EXPECT_EQ(textOf(emitObject(*module, target, 3, stream, {&irStream, &assemblyStream})), "");
   EXPECT_NE(texts.optimisedIr.find("@perpend_module_run"), std::string::npos);
   EXPECT_EQ(texts.optimisedIr.find("uwtable"), std::string::npos);
@@ -46,33 +50,50 @@ TEST(EmitObject, NoAliasNeedsNoChecksOfOverlaps) {
   EXPECT_NE(textsOf(saxpyIr, "x86-64-v2", false).optimisedIr.find("memcheck"), std::string::npos);
 }
 
-TEST(EmitObject, OnlyShortLoopsAreWrittenOut) {
-  const auto sumOf = [](const std::string &count) {
-    const std::string ir = R"(
-    define float @saxpy(ptr %x) {
+/// A loop of `count` iterations that combines elements of a type by `combine`, which reads %s and %v.
+static std::string reductionOf(const std::string &type, const std::string &combine, const std::string &count,
+                               const std::string &first) {
+  return "declare i64 @llvm.smax.i64(i64, i64)\ndefine " + type + R"( @saxpy(ptr %x) {
     entry:
       br label %loop
     loop:
       %i = phi i64 [ 0, %entry ], [ %i1, %loop ]
-      %s = phi float [ 0.0, %entry ], [ %s1, %loop ]
-      %p = getelementptr float, ptr %x, i64 %i
-      %v = load float, ptr %p
-      %s1 = fadd reassoc float %s, %v
+      %s = phi )" +
+         type + " [ " + first + R"(, %entry ], [ %s1, %loop ]
+      %p = getelementptr )" +
+         type + R"(, ptr %x, i64 %i
+      %v = load )" +
+         type + R"(, ptr %p
+      %s1 = )" +
+         combine + R"(
       %i1 = add nuw nsw i64 %i, 1
       %more = icmp slt i64 %i1, )" +
-                           count +
-                           R"(
+         count + R"(
       br i1 %more, label %loop, label %done
     done:
-      ret float %s1
+      ret )" +
+         type + R"( %s1
     }
     define void @perpend_module_run() {
       ret void
     })";
-    return textsOf(ir.c_str(), "x86-64-v4", false).optimisedIr;
-  };
-  EXPECT_EQ(StringRef(sumOf("6144")).count("load <16 x float>"), 4u) << "vectors that LLVM interleaves";
-  EXPECT_EQ(sumOf("3").find("br "), std::string::npos);
+}
+
+static std::string sumOf(const std::string &count, bool hasHints) {
+  const std::string ir = reductionOf("float", "fadd reassoc float %s, %v", count, "0.0");
+  return textsOf(ir.c_str(), "x86-64-v4", false, hasHints).optimisedIr;
+}
+
+TEST(EmitObject, OnlyShortLoopsAreWrittenOut) {
+  EXPECT_EQ(StringRef(sumOf("6144", false)).count("load <16 x float>"), 4u) << "vectors that LLVM interleaves";
+  EXPECT_EQ(sumOf("3", false).find("br "), std::string::npos);
+}
+
+TEST(EmitObject, ReductionsAreSeveralVectors) {
+  EXPECT_EQ(StringRef(sumOf("6144", true)).count("load <16 x float>"), 4u);
+  EXPECT_EQ(StringRef(sumOf("96", true)).count("load <16 x float>"), 2u) << "vectors, not 96 elements";
+  const std::string ir = reductionOf("i64", "call i64 @llvm.smax.i64(i64 %s, i64 %v)", "4096", "-1");
+  EXPECT_EQ(StringRef(textsOf(ir.c_str(), "x86-64-v3", false, true).optimisedIr).count("load <4 x i64>"), 4u);
 }
 
 static std::string loopOver(const std::string &result, const std::string &call) {

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 from torch._decomp import get_decompositions
+from torch.fx.experimental.proxy_tensor import get_proxy_mode, get_proxy_slot
 from torch.nn import functional
 
 from .bessel import BESSEL
@@ -17,6 +18,7 @@ from .gradients import GRADIENTS
 from .histograms import HISTOGRAMS
 from .linear_algebra import IN_OTHERS
 from .order_statistics import ORDER_STATISTICS
+from .patches import PATCHES
 from .pooling import POOLS
 from .quantisation import FAKE, SCALED
 from .random import DISTRIBUTIONS
@@ -32,7 +34,7 @@ def _attention_mask(mask: Tensor | None, kind: int | None, dtype: torch.dtype) -
         return None
     mask = mask.to(torch.bool)
     mask = mask[:, None, None, :] if kind == 1 else mask
-    return torch.zeros(mask.shape, dtype=dtype).masked_fill(mask, float("-inf"))
+    return torch.zeros(mask.shape, dtype=dtype, device=mask.device).masked_fill(mask, float("-inf"))
 
 
 def _attention(
@@ -91,6 +93,38 @@ def encoder_layer(
     return second(src + feed(src))
 
 
+def length_of_bags(offsets: Tensor, count: Any) -> Any:
+    """The length of all bags of `count` indices together, if offsets are numbers at equal distances from 0 on, as
+    functional.embedding_bag makes them for a matrix of indices; otherwise None."""
+    mode = get_proxy_mode()
+    place = get_proxy_slot(offsets, mode.tracer, None) if mode else None
+    node = place.proxy.node if place else None
+    if node is None or node.target is not aten.arange.start_step or node.args[0] != 0:
+        return None
+    length = node.args[2]
+    return length if isinstance(length, int) and count == offsets.shape[0] * length else None
+
+
+class Bags:
+    """Rows that belong to bags: `bag` has the number of each one's."""
+
+    def __init__(self, bag: Tensor, count: Any, length: Any) -> None:
+        """length: of all bags, which are then one behind the other; None: they have any."""
+        self.bag, self.count, self.length = bag, count, length
+
+    def reduced(self, rows: Tensor, reduce: str, neutral: float) -> Tensor:
+        """[rows, ..] to [bags, ..]; `neutral` for bags without rows."""
+        if self.length is not None:
+            parts = rows.unflatten(0, [self.count, self.length])
+            return parts.sum(1) if reduce == "sum" else parts.amax(1) if reduce == "amax" else parts.amin(1)
+        shape = (self.count, *rows.shape[1:])
+        initial = torch.full(shape, neutral, dtype=rows.dtype, device=rows.device)
+        if reduce == "sum":
+            return initial.index_add(0, self.bag, rows)
+        spread = self.bag.reshape([-1] + [1] * (rows.dim() - 1)).expand(rows.shape)
+        return initial.scatter_reduce(0, spread, rows, reduce)
+
+
 def embedding_bag(
     weight: Tensor,
     indices: Tensor,
@@ -109,35 +143,34 @@ def embedding_bag(
     """
     is_plain_sum = mode == 0 and padding_idx < 0 and weight.dtype != torch.float64
     zeros = torch.zeros_like(offsets)
+    length = None if include_last_offset else length_of_bags(offsets, indices.shape[0])
     offsets = offsets[:-1] if include_last_offset else offsets
     places = torch.arange(indices.shape[0], device=indices.device)
     bag = torch.bucketize(places, offsets, right=True) - 1
+    bags = Bags(bag, offsets.shape[0], length)
     kept = (indices != padding_idx).to(weight.dtype)
     rows = functional.embedding(indices, weight)
-    shape = (offsets.shape[0], weight.shape[1])
-    counts = torch.zeros(shape[0], dtype=weight.dtype).index_add(0, bag, kept)
+    counts = bags.reduced(kept, "sum", 0.0)
     if mode == 2:
         rows = torch.where(kept[:, None] > 0, rows, float("-inf"))
-        spread = bag[:, None].expand(rows.shape)
-        result = torch.full(shape, float("-inf"), dtype=weight.dtype).scatter_reduce(0, spread, rows, "amax")
-        result = torch.where(counts[:, None] > 0, result, 0.0)
-        sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bag, result)
+        result = torch.where(counts[:, None] > 0, bags.reduced(rows, "amax", float("-inf")), 0.0)
+        sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bags, result)
     else:
         rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]
         rows = torch.where(kept[:, None] > 0, rows, 0.0)
-        result = torch.zeros(shape, dtype=weight.dtype).index_add(0, bag, rows)
+        result = bags.reduced(rows, "sum", 0.0)
         result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
         sizes = counts.to(offsets.dtype) if mode == 1 else zeros if is_plain_sum else zeros[: offsets.shape[0]]
         largest = sizes
     return result, bag[:0] if is_plain_sum else bag, sizes, largest
 
 
-def first_of_maxima(rows: Tensor, indices: Tensor, bag: Tensor, maxima: Tensor) -> Tensor:
+def first_of_maxima(rows: Tensor, indices: Tensor, bags: Bags, maxima: Tensor) -> Tensor:
     """The first index of each bag whose row has the maximum; 0 for a bag without rows."""
     count = indices.shape[0]
-    place = torch.arange(count)[:, None]
-    place = torch.where(rows == maxima[bag], place, count)
-    first = torch.full(maxima.shape, count).scatter_reduce(0, bag[:, None].expand(rows.shape), place, "amin")
+    place = torch.arange(count, device=indices.device)[:, None]
+    place = torch.where(rows == maxima[bags.bag], place, count)
+    first = bags.reduced(place, "amin", count)
     return torch.cat([indices, torch.zeros_like(indices[:1])])[first]
 
 
@@ -160,7 +193,7 @@ def distance(x: Tensor, y: Tensor, p: float = 2) -> Tensor:
 
 def distances_of_pairs(x: Tensor, p: float = 2) -> Tensor:
     """aten._pdist_forward: the distances of rows i < j, in order."""
-    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1)
+    first, second = torch.triu_indices(x.shape[0], x.shape[0], 1, device=x.device)
     return length(x[first] - x[second], p)
 
 
@@ -170,7 +203,7 @@ def multilabel_margin(x: Tensor, target: Tensor, reduction: int) -> tuple[Tensor
     rows, labels = (part.reshape(-1, part.shape[-1] if part.dim() else 1) for part in (x, target))
     classes = rows.shape[-1]
     is_given = (labels < 0).long().cumsum(-1) == 0
-    is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes))).any(-2)
+    is_target = (is_given[..., None] & (labels[..., None] == torch.arange(classes, device=x.device))).any(-2)
     wanted = rows.gather(-1, labels.clamp(min=0))
     margins = 1 - wanted[..., :, None] + rows[..., None, :]
     counts = is_given[..., :, None] & ~is_target[..., None, :] & (margins > 0)
@@ -189,7 +222,7 @@ def multi_margin(
     margins = margin - rows.gather(-1, labels) + rows
     terms = margins if p == 1 else margins * margins
     terms = terms if weight is None else terms * weight[labels]
-    counts = (margins > 0) & (labels != torch.arange(classes))
+    counts = (margins > 0) & (labels != torch.arange(classes, device=x.device))
     losses = torch.where(counts, terms, 0.0).sum(-1) / classes
     return {0: losses.reshape(target.shape), 1: losses.mean(), 2: losses.sum()}[reduction]
 
@@ -216,7 +249,7 @@ def roll(x: Tensor, shifts: list[int], dims: tuple[int, ...] | list[int] = ()) -
         if dim % x.dim() == x.dim() - 1 and isinstance(count, int):
             rotation += shift
         else:
-            x = x.index_select(dim, (torch.arange(count) - shift) % count)
+            x = x.index_select(dim, (torch.arange(count, device=x.device) - shift) % count)
     begin = -rotation % x.shape[-1] if rotation else 0
     return torch.cat([x[..., begin:], x[..., :begin]], -1) if begin else x
 
@@ -226,8 +259,9 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: float | Tensor) -> Ten
     if not x.dim():
         return index_fill(x[None], 0, index, value)[0]
     dim %= x.dim()
-    mask = torch.zeros(x.shape[dim], dtype=torch.bool).index_put((index.reshape(-1),), torch.ones((), dtype=torch.bool))
-    filling = value.to(x.dtype) if isinstance(value, Tensor) else torch.full((), value, dtype=x.dtype)
+    is_there = x.new_ones((), dtype=torch.bool)
+    mask = x.new_zeros(x.shape[dim], dtype=torch.bool).index_put((index.reshape(-1),), is_there)
+    filling = value.to(x.dtype) if isinstance(value, Tensor) else x.new_full((), value)
     return torch.where(mask.reshape([-1] + [1] * (x.dim() - 1 - dim)), filling, x)
 
 
@@ -331,9 +365,10 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> T
 def diagonal_scatter(x: Tensor, source: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """Writes the diagonal; its dimension is the last of the source."""
     rows, columns = x.shape[dim1], x.shape[dim2]
-    places = torch.arange(rows)[:, None] + offset == torch.arange(columns)
+    row = torch.arange(rows, device=x.device)
+    places = row[:, None] + offset == torch.arange(columns, device=x.device)
     moved = x.movedim((dim1, dim2), (-2, -1))
-    along = torch.arange(rows) if offset >= 0 else torch.arange(rows) + offset
+    along = row if offset >= 0 else row + offset
     spread = source.index_select(-1, along.clamp(0, source.shape[-1] - 1)).unsqueeze(-1)
     return torch.where(places, spread, moved).movedim((-2, -1), (dim1, dim2))
 
@@ -467,6 +502,7 @@ DECOMPOSITIONS: dict[Any, Callable[..., Any]] = {
     **BITS,
     **GRADIENTS,
     **HISTOGRAMS,
+    **PATCHES,
     **POOLS,
     **FAKE,
     **SCALED,

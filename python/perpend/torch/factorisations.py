@@ -5,6 +5,7 @@ The latter are loops of the graph. All are computed in f64. Matrices are stacks 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -16,7 +17,9 @@ from .linear_algebra import transposed
 from .selection import iota
 from .types import Extent
 
-TAYLOR = 16  # terms, of matrices whose norm is at most 1/2
+TAYLOR = 16  # the degree of the series of exp
+# Its error relative to the norm is 1e-20 of matrices of norm 1/2, for f64, and 2e-10 of matrices of norm 2.
+LARGEST_EXPONENT = {True: -1, False: 1}
 
 
 class Term:
@@ -224,6 +227,26 @@ def svd(call: Call) -> list[Value | None]:
 # ----------------------------------------------------------------------------------------------------------------------
 
 
+def polynomial(coefficients: list[float], power: list[Term]) -> Term:
+    """The sum of coefficients times powers 0, 1 .. n - 1 and n of a matrix, which are given: Paterson and Stockmeyer's
+    rule takes one product for each n coefficients."""
+    *lower, highest = power
+    blocks = [coefficients[begin : begin + len(lower)] for begin in range(0, len(coefficients), len(lower))]
+
+    def combined(block: list[float]) -> Term:
+        total = lower[0] * block[0]
+        for matrix, coefficient in zip(lower[1:], block[1:], strict=False):
+            total = total + matrix * coefficient
+        return total
+
+    total = combined(blocks.pop())
+    if len(coefficients) % len(lower) == 1:  # a multiple of the unit matrix
+        total = combined(blocks.pop()) + highest * coefficients[-1]
+    for block in reversed(blocks):
+        total = combined(block) + total @ highest
+    return total
+
+
 def matrix_exp(call: Call) -> Value:
     """exp(A) = exp(A / 2^k)^(2^k), with k from the largest norm of the stack, and a Taylor series for A / 2^k."""
     matrix, outer = stack_of(call, "self")
@@ -232,13 +255,14 @@ def matrix_exp(call: Call) -> Value:
     zero = call.reshape(call.number(0, torch.float64), [1])
     norm = call.op("reduce_max", call.op("concat", sums, zero, axis=0), axes=[0], keepdims=0)
     exponent = (Term(call, norm) + 1e-300).op("log") / 0.6931471805599453
-    exponent = choose(exponent < -1.0, 0.0, exponent.op("ceil") + 1.0)
-    exponent = choose(exponent < 1100.0, exponent, 0.0)  # of infinite matrices and NaN
-    small = matrix * (exponent * -0.6931471805599453).op("exp")
-    one = unit(call, matrix, size)
-    series = one
-    for order in range(TAYLOR, 0, -1):
-        series = one + (small @ series) / float(order)
+    exponent = exponent.op("ceil") - float(LARGEST_EXPONENT[call.dtype == torch.float64])
+    exponent = choose(exponent < 0.0, 0.0, exponent)
+    is_finite = exponent < 1100.0
+    exponent = choose(is_finite, exponent, 0.0)
+    small = matrix * choose(is_finite, (exponent * -0.6931471805599453).op("exp"), math.nan)
+    square = small @ small
+    powers = [unit(call, matrix, size), small, square, square @ small, square @ square]
+    series = polynomial([1 / math.factorial(order) for order in range(TAYLOR + 1)], powers)
     count = Term(call, call.cast(exponent.value, torch.int64))
     (series,) = loop(call, count, [series], lambda number, power: [power @ power])
     return result(series, outer, call.dtype)

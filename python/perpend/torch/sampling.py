@@ -220,12 +220,12 @@ def adaptive_symbolic(call: Call, composite: str, value: Value, axis: int, size:
 def adaptive(call: Call, composite: str) -> Value:
     """Each output position reduces a window."""
     value, sizes = call.tensor("self"), spatial_sizes(call)
-    for offset, size in enumerate(sizes):
-        axis = len(value.shape) - len(sizes) + offset
+    first = len(value.shape) - len(sizes)
+    whole = [axis for axis, size in enumerate(sizes, first) if size == 1 and size != value.shape[axis]]
+    if whole:  # one reduction
+        value = call.op(composite, value, axes=whole, keepdims=1)
+    for axis, size in enumerate(sizes, first):
         if size == value.shape[axis]:
-            continue
-        if size == 1:
-            value = call.op(composite, value, axes=[axis], keepdims=1)
             continue
         if not isinstance(size, int):
             value = adaptive_symbolic(call, composite, value, axis, size)

@@ -155,8 +155,7 @@ def counted(call: Call, positions: Value, extent: Extent, weights: Value | None 
 def bincount(call: Call) -> Value:
     value = call.tensor("self", torch.int64)
     least = call.number(call["minlength"] - 1, torch.int64)
-    padded = call.op("concat", value, call.reshape(least, [1]), axis=0)  # also for no elements
-    largest = call.op("reduce_max", padded, axes=[0], keepdims=0)
+    largest = call.op("max", call.op("reduce_max", value, axes=[0], keepdims=0), least)  # also of no elements
     extent = call.converter.graph.measure(call.op("add", largest, call.number(1, torch.int64)))
     weights = call.tensor("weights", call.dtype) if call["weights"] is not None else None
     return counted(call, value, extent, weights)

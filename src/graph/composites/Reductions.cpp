@@ -1,6 +1,7 @@
 //===- Reductions.cpp - reductions, and formulas made of them -------------===//
 
 #include "graph/Attributes.h"
+#include "graph/LibraryCalls.h"
 #include "graph/Scalars.h"
 #include "graph/composites/Formulas.h"
 
@@ -273,8 +274,28 @@ static Results cumulate(Builder &b, ReductionKind kind, Values in, const Attribu
 Results cumsum(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Sum, in, a); }
 Results cumprod(Builder &b, Values in, const Attributes &a) { return cumulate(b, ReductionKind::Product, in, a); }
 
-/// Running extrema and their positions, of a function of the library. Narrower types than it has are cast to wider
-/// ones.
+/// The last position of the extremum up to each element; after a NaN, of the last NaN. From these the elements.
+static Results extremaOfScans(Builder &b, bool isMinimum, Value x, int64_t axis) {
+  Shape shape = shapeOf(x);
+  Value hits = isExtremum(b, x, b.scan(isMinimum ? ReductionKind::Min : ReductionKind::Max, x, axis));
+  Value places = alongAxis(b, iota(b, shape[axis], b.i64()), axis, shape);
+  Value positions = b.scan(ReductionKind::Max, graph::where(b, hits, places, b.scalar(0, b.i64())), axis);
+  NamedAttribute along = b.operations.getNamedAttr("axis", b.operations.getI64IntegerAttr(axis));
+  return {applyComposite(b, "gather_elements", {x, positions}, Attributes(b.context(), along))[0], positions};
+}
+
+/// Of a function of the library, unless lines are short.
+static Results extremaOfLines(Builder &b, bool isMinimum, Value x, int64_t axis) {
+  Shape shape = shapeOf(x);
+  Shape lines{elementCount(ArrayRef(shape).take_front(axis)), shape[axis],
+              elementCount(ArrayRef(shape).drop_front(axis + 1))};
+  NamedAttribute minimum = b.operations.getNamedAttr("minimum", b.operations.getI64IntegerAttr(isMinimum));
+  CallResult results[] = {{lines, elementTypeOf(x)}, {lines, b.i64()}};
+  SmallVector<Value> found = b.callLibrary("order.extremes", b.reshape(x, lines), results, minimum);
+  return {b.reshape(found[0], shape), b.reshape(found[1], shape)};
+}
+
+/// Running extrema and their positions. Narrower types than the library has are cast to wider ones.
 static Results cumulateExtremum(Builder &b, bool isMinimum, Values in, const Attributes &attributes) {
   int64_t axis = normalAxis(b, attributes.getInt("axis"), rankOf(in[0]));
   Type type = elementTypeOf(in[0]);
@@ -283,13 +304,9 @@ static Results cumulateExtremum(Builder &b, bool isMinimum, Values in, const Att
                      : b.fail("no order of elements of type " + nameOf(type) + "\nhint: cast them to numbers first")};
   const bool isReal = isFloat(in[0]), isNarrow = bitWidth(type) < (isReal ? 16 : 32);
   Value x = isNarrow ? b.cast(in[0], isReal ? Type(b.f32()) : b.operations.getI32Type()) : in[0];
-  Shape shape = shapeOf(x);
-  Shape lines{elementCount(ArrayRef(shape).take_front(axis)), shape[axis],
-              elementCount(ArrayRef(shape).drop_front(axis + 1))};
-  NamedAttribute minimum = b.operations.getNamedAttr("minimum", b.operations.getI64IntegerAttr(isMinimum));
-  CallResult results[] = {{lines, elementTypeOf(x)}, {lines, b.i64()}};
-  SmallVector<Value> found = b.callLibrary("order.extremes", b.reshape(x, lines), results, minimum);
-  return {b.cast(b.reshape(found[0], shape), type), b.reshape(found[1], shape)};
+  bool isShort = areShortLines(shapeOf(x)[axis], bitWidth(elementTypeOf(x)));
+  Results found = isShort ? extremaOfScans(b, isMinimum, x, axis) : extremaOfLines(b, isMinimum, x, axis);
+  return {b.cast(found[0], type), found[1]};
 }
 Results cummax(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, false, in, a); }
 Results cummin(Builder &b, Values in, const Attributes &a) { return cumulateExtremum(b, true, in, a); }

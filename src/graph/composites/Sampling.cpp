@@ -44,24 +44,6 @@ static Scalar cubicShare(Scalar fraction, int offset) {
   return offset == 0 || offset == 1 ? nearCubicWeight(x, a) : farCubicWeight(x, a);
 }
 
-static Scalar sampleCubic(ImageReader &image, ArrayRef<Scalar> at) {
-  std::optional<Scalar> total;
-  size_t taps = size_t(1) << (2 * at.size());
-  for (size_t tap = 0; tap < taps; ++tap) {
-    SmallVector<Scalar> neighbour;
-    std::optional<Scalar> weight;
-    for (auto [dim, position] : llvm::enumerate(at)) {
-      int offset = static_cast<int>(tap >> (2 * dim) & 3) - 1;
-      Scalar low = floor(position), share = cubicShare(position - low, offset);
-      neighbour.push_back(low + offset);
-      weight = weight ? *weight * share : share;
-    }
-    Scalar part = *weight * image.read(neighbour);
-    total = total ? *total + part : part;
-  }
-  return *total;
-}
-
 namespace {
 /// Extents and borders of one spatial dimension of the image.
 struct Border {
@@ -72,44 +54,16 @@ struct GridOptions {
   StringRef mode, padding;
   bool alignCorners;
 };
-
-/// Reads positions outside as the padding mode says.
-class PaddedImage : public ImageReader {
-public:
-  PaddedImage(Value tensor, Value batch, Value channel, ArrayRef<Border> borders, StringRef padding, Type compute)
-      : tensor(tensor), batch(batch), channel(channel), borders(borders), padding(padding), compute(compute) {}
-
-  Scalar read(ArrayRef<Scalar> at) override {
-    SmallVector<Value> source{batch, channel};
-    std::optional<Scalar> inside;
-    for (auto [position, border] : llvm::zip(at, borders)) {
-      Scalar fits = (position >= 0) & (position <= border.length - 1);
-      inside = inside ? *inside & fits : fits;
-      Scalar whole = padding == "reflection" ? reflect(position, border) : position;
-      source.push_back(wholeIndex(whole, border.count).value);
-    }
-    OpBuilder &builder = at.front().emitter();
-    Scalar value = Scalar(builder, at.front().location(), load(builder, at.front().location(), tensor, source));
-    value = value.to(compute);
-    return padding == "zeros" ? select(*inside, value, value.constant(0)) : value;
-  }
-
-  /// Reflects at the borders until the position lies between them.
-  static Scalar reflect(Scalar x, const Border &border) {
-    Scalar range = border.high - border.low, period = max(range * 2, 1e-6);
-    Scalar folded = floorMod(x - border.low, period);
-    Scalar inside = min(folded, period - folded) + border.low;
-    Scalar fits = (x >= border.low) & (x <= border.high);
-    return select(fits, x, select(range > 0, inside, border.low));
-  }
-
-private:
-  Value tensor, batch, channel;
-  ArrayRef<Border> borders;
-  StringRef padding;
-  Type compute;
-};
 } // namespace
+
+/// Reflects at the borders until the position lies between them.
+static Scalar reflect(Scalar x, const Border &border) {
+  Scalar range = border.high - border.low, period = max(range * 2, 1e-6);
+  Scalar folded = floorMod(x - border.low, period);
+  Scalar inside = min(folded, period - folded) + border.low;
+  Scalar fits = (x >= border.low) & (x <= border.high);
+  return select(fits, x, select(range > 0, inside, border.low));
+}
 
 /// Converts a grid coordinate in [-1, 1] to a position, moved inside the borders if the padding mode requires it.
 static Scalar positionOf(Scalar coordinate, const Border &border, const GridOptions &options) {
@@ -118,7 +72,7 @@ static Scalar positionOf(Scalar coordinate, const Border &border, const GridOpti
   if (options.mode == "nearest")
     position = roundEven(position);
   if (options.padding == "reflection")
-    return PaddedImage::reflect(position, border);
+    return reflect(position, border);
   Scalar fits = (position >= border.low) & (position <= border.high);
   Scalar clamped = max(min(position, border.length - 1), 0);
   return options.padding == "border" && options.mode != "cubic" ? select(fits, position, clamped) : position;
@@ -140,12 +94,120 @@ static std::optional<GridOptions> gridOptions(Builder &b, const Attributes &a) {
   return std::nullopt;
 }
 
+namespace {
+/// Computes what depends on the grid alone, as tensors of its shape without the last dimension: all channels read them.
+class GridSampler {
+public:
+  /// image: [n, c, d...], of floats.
+  GridSampler(Builder &builder, Value image, Value grid, const GridOptions &options)
+      : builder(builder), image(image), grid(grid), options(options), shape(shapeOf(image)),
+        compute(computeType(elementTypeOf(image))), neighbours(options.mode == "nearest"  ? 1
+                                                               : options.mode == "linear" ? 2
+                                                                                          : 4) {
+    bool isShort = elementCount(ArrayRef(shape).drop_front(2)).constant().value_or(INT64_MAX) <= INT32_MAX;
+    placeType = isShort ? Type(builder.operations.getI32Type()) : builder.i64(); // vectors hold more of 32 bits
+  }
+
+  Value sample() {
+    const auto dims = static_cast<unsigned>(shape.size()) - 2;
+    SymbolicInt pixels = elementCount(ArrayRef(shape).drop_front(2));
+    SmallVector<Value> operands{builder.reshape(image, {shape[0], shape[1], pixels})};
+    for (unsigned dim = 0; dim < dims; ++dim)
+      appendAxis(dim, elementCount(ArrayRef(shape).drop_front(3 + dim)), operands);
+    Shape points = shapeOf(grid), result{shape[0], shape[1]};
+    result.append(points.begin() + 1, points.end() - 1);
+    return builder.generate(operands, result, elementTypeOf(image),
+                            [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+                              return interpolated(b, loc, index, tensors, dims).to(elementTypeOf(image)).value;
+                            });
+  }
+
+private:
+  Value eachPoint(Type type, unsigned dim, llvm::function_ref<Scalar(Scalar position, const Border &border)> formula) {
+    auto body = [&](OpBuilder &b, Location loc, ValueRange index, ValueRange tensors) {
+      Border border = borderOf(b, loc, shape[2 + dim], options.alignCorners, compute);
+      SmallVector<Value> place(index);
+      place.push_back(b.create<arith::ConstantIndexOp>(loc, shape.size() - 3 - dim));
+      Scalar coordinate(b, loc, load(b, loc, tensors[0], place));
+      return formula(positionOf(coordinate.to(compute), border, options), border).value;
+    };
+    Shape points = shapeOf(grid);
+    points.pop_back();
+    return builder.generate(grid, points, type, body);
+  }
+
+  /// For each neighbour its place, in elements, and its weight unless all have the weight 1. With padding "zeros",
+  /// places outside are negative, and stay so if those of other dimensions are combined with them by `or`.
+  void appendAxis(unsigned dim, const SymbolicInt &stride, SmallVector<Value> &operands) {
+    for (int number = 0; number < neighbours; ++number) {
+      const int offset = neighbours == 4 ? number - 1 : number;
+      operands.push_back(eachPoint(placeType, dim, [&](Scalar position, const Border &border) {
+        Scalar at = neighbours == 1 ? position : floor(position) + offset;
+        Scalar whole = options.padding == "reflection" ? reflect(at, border) : at;
+        Scalar index = wholeIndex(whole, border.count);
+        Scalar place = (index * index.with(extent(index.emitter(), index.location(), stride))).to(placeType);
+        bool hasOutside = options.padding == "zeros";
+        return hasOutside ? select((at >= 0) & (at <= border.length - 1), place, place.integer(-1)) : place;
+      }));
+      if (neighbours > 1)
+        operands.push_back(eachPoint(compute, dim, [&](Scalar position, const Border &) {
+          Scalar fraction = position - floor(position);
+          return neighbours == 4 ? cubicShare(fraction, offset) : offset ? fraction : 1.0 - fraction;
+        }));
+    }
+  }
+
+  /// The weighted sum of the neighbours of a point.
+  Scalar interpolated(OpBuilder &b, Location loc, ValueRange index, ValueRange tensors, unsigned dims) {
+    SmallVector<Value> point{index[0]};
+    llvm::append_range(point, index.drop_front(2));
+    SmallVector<Scalar> at;
+    for (Value tensor : tensors.drop_front())
+      at.emplace_back(b, loc, load(b, loc, tensor, point));
+    auto neighbour = [&](size_t number) {
+      std::optional<Scalar> place, sign, weight;
+      for (size_t dim = 0, rest = number; dim < dims; ++dim, rest /= neighbours) {
+        size_t first = dim * neighbours + rest % neighbours;
+        Scalar part = at[neighbours > 1 ? 2 * first : first];
+        place = place ? *place + part : part;
+        sign = sign ? *sign | part : part;
+        if (neighbours > 1)
+          weight = weight ? *weight * at[2 * first + 1] : at[2 * first + 1];
+      }
+      bool hasOutside = options.padding == "zeros";
+      Scalar source = (hasOutside ? max(*place, 0) : *place).to(b.getIndexType());
+      Scalar value = Scalar(b, loc, load(b, loc, tensors[0], {index[0], index[1], source.value})).to(compute);
+      value = hasOutside ? select(*sign < 0, value.constant(0), value) : value;
+      return weight ? *weight * value : value;
+    };
+    Scalar total = neighbour(0);
+    for (size_t number = 1; number < power(neighbours, dims); ++number)
+      total = total + neighbour(number);
+    return total;
+  }
+
+  static size_t power(size_t base, unsigned exponent) {
+    size_t result = 1;
+    for (unsigned i = 0; i < exponent; ++i)
+      result *= base;
+    return result;
+  }
+
+  Builder &builder;
+  Value image, grid;
+  const GridOptions &options;
+  Shape shape;
+  Type compute, placeType;
+  int neighbours; // along each dimension
+};
+} // namespace
+
 namespace composites {
 /// in: x [n, c, d...], grid [n, y..., k] of coordinates in [-1, 1], starting with the last dimension's. Attributes:
 /// mode, padding_mode, align_corners. With padding "border", cubic neighbours of a position outside the image are
 /// clamped one by one, as in PyTorch and ONNX Runtime (onnx.reference uses those of the nearest position inside).
 Results grid_sample(Builder &b, Values in, const Attributes &a) {
-  Shape shape = shapeOf(in[0]), grid = shapeOf(in[1]), result;
+  Shape shape = shapeOf(in[0]), grid = shapeOf(in[1]);
   std::optional<GridOptions> options = gridOptions(b, a);
   size_t dims = shape.size() - 2;
   if (!options)
@@ -155,31 +217,10 @@ Results grid_sample(Builder &b, Values in, const Attributes &a) {
     return {b.contradict("grid_sample: a grid of shape " + toString(grid) + " does not fit a tensor of shape " +
                          toString(shape))};
   requireExtents(b, {grid.front(), grid.back()}, {shape[0], SymbolicInt(static_cast<int64_t>(dims))}, "grid_sample");
-  result = {shape[0], shape[1]};
-  result.append(grid.begin() + 1, grid.end() - 1);
   // Positions and weights have fractions, whatever the elements are.
-  Type type = elementTypeOf(in[0]), compute = isFloat(in[0]) ? computeType(type) : Type(b.operations.getF64Type());
-  Value image = isFloat(in[0]) ? in[0] : b.cast(in[0], compute);
-  Type element = elementTypeOf(image);
-  auto body = [&](OpBuilder &builder, Location loc, ValueRange index, ValueRange tensors) {
-    SmallVector<Border> borders;
-    SmallVector<Scalar> at;
-    SmallVector<Value> place{index[0]};
-    llvm::append_range(place, index.drop_front(2));
-    place.push_back({});
-    for (size_t dim = 0; dim < dims; ++dim) {
-      borders.push_back(borderOf(builder, loc, shape[2 + dim], options->alignCorners, compute));
-      place.back() = builder.create<arith::ConstantIndexOp>(loc, dims - 1 - dim);
-      Scalar coordinate(builder, loc, load(builder, loc, tensors[1], place));
-      at.push_back(positionOf(coordinate.to(compute), borders.back(), *options));
-    }
-    PaddedImage padded(tensors[0], index[0], index[1], borders, options->padding, compute);
-    Scalar value = options->mode == "nearest"  ? padded.read(at)
-                   : options->mode == "linear" ? sampleLinear(padded, at)
-                                               : sampleCubic(padded, at);
-    return value.to(element).value;
-  };
-  Value sampled = b.generate({image, in[1]}, result, element, body);
+  Type type = elementTypeOf(in[0]);
+  Value image = isFloat(in[0]) ? in[0] : b.cast(in[0], b.operations.getF64Type());
+  Value sampled = image && in[1] ? GridSampler(b, image, in[1], *options).sample() : Value();
   return {sampled ? b.cast(sampled, type) : sampled};
 }
 

@@ -115,6 +115,19 @@ bool hasChannels(Builder &b, Value x) {
   return rankOf(x) >= 2;
 }
 
+/// A window that is all of its dimensions has one position: it is a plain reduction.
+static Value reduceWindows(Builder &b, ReductionKind kind, const Pooling &pooling) {
+  const auto &[input, window] = pooling.resolved;
+  bool isWhole = true;
+  SmallVector<int64_t> dims;
+  for (auto [i, extent] : llvm::enumerate(pooling.size)) {
+    isWhole &= shapeOf(input)[2 + i] == SymbolicInt(extent) && window.padLow[i] == 0 && window.padHigh[i] == 0 &&
+               window.dilations[i] == 1;
+    dims.push_back(2 + static_cast<int64_t>(i));
+  }
+  return isWhole ? b.reduce(kind, input, dims, /*keepDims=*/true) : b.windowReduce(kind, input, pooling.size, window);
+}
+
 namespace composites {
 /// in: x [n, c, x...], filter [o, c/group, k...], bias [o] (optional). The result has the type `accumulator`, or x's.
 Results conv(Builder &b, Values in, const Attributes &a) {
@@ -138,7 +151,7 @@ Results max_pool(Builder &b, Values in, const Attributes &a) {
   auto pooling = poolingOf(b, in[0], a, lowestValue(elementTypeOf(in[0])));
   if (!pooling)
     return {};
-  return {b.windowReduce(ReductionKind::Max, pooling->resolved.input, pooling->size, pooling->resolved.window)};
+  return {reduceWindows(b, ReductionKind::Max, *pooling)};
 }
 
 /// How many elements each window covers, as a tensor [1, 1, y...] or a number.
@@ -181,7 +194,7 @@ Results average_pool(Builder &b, Values in, const Attributes &a) {
   auto pooling = poolingOf(b, x, a, 0);
   if (!pooling)
     return {};
-  Value total = b.windowReduce(ReductionKind::Sum, pooling->resolved.input, pooling->size, pooling->resolved.window);
+  Value total = reduceWindows(b, ReductionKind::Sum, *pooling);
   Value population;
   if (total)
     population =

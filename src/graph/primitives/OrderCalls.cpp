@@ -24,11 +24,14 @@ static bool hasKeys(Type type) {
   return isa<IntegerType>(type) && llvm::is_contained({1u, 8u, 16u, 32u, 64u}, type.getIntOrFloatBitWidth());
 }
 
+bool perpend::graph::areShortLines(const SymbolicInt &extent, unsigned bits) {
+  return extent.isConstant() && !extent.knownAtLeast(shortLine) && bits <= 32;
+}
+
 static bool isBetterInKernel(SortOp op) {
   Type type = tensorTypeOf(op.getInput()).getElementType();
-  SymbolicInt extent = shapeOf(op.getInput())[op.getDim()];
-  bool isShort = extent.isConstant() && !extent.knownAtLeast(shortLine);
-  return op.getLexicographic() || !hasKeys(type) || (isShort && type.getIntOrFloatBitWidth() <= 32);
+  return op.getLexicographic() || !hasKeys(type) ||
+         areShortLines(shapeOf(op.getInput())[op.getDim()], type.getIntOrFloatBitWidth());
 }
 
 /// The user that reads a part of the positions, if nothing else reads any, and where it begins.

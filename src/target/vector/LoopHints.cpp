@@ -13,24 +13,36 @@ using namespace llvm;
 
 namespace perpend::target {
 
-/// A reduction of floats waits for each sum, so its vector loop wants several partial sums. LLVM makes them only if
-/// unrolling is not disabled. Code grows little, except for short loops, which would be unrolled completely.
-static bool mayInterleave(Loop &loop, ScalarEvolution &evolution) {
-  constexpr unsigned shortCount = 64;
-  unsigned count = evolution.getSmallConstantTripCount(&loop);
-  bool carriesFloat = any_of(loop.getHeader()->phis(),
-                             [](PHINode &phi) { return phi.getType()->isFloatTy() || phi.getType()->isDoubleTy(); });
-  return loop.isInnermost() && carriesFloat && (count == 0 || count >= shortCount);
+/// Vectors of one iteration of an innermost loop, if LLVM does not choose their number.
+static constexpr unsigned mostVectors = 4;
+
+/// Whether an iteration waits for a result of the one before that takes longer than an addition of integers.
+static bool waitsForResult(Loop &loop) {
+  BasicBlock *latch = loop.getLoopLatch();
+  return latch && any_of(loop.getHeader()->phis(), [&](PHINode &phi) {
+           Value *next = phi.getIncomingValueForBlock(latch);
+           return phi.getType()->isFloatTy() || phi.getType()->isDoubleTy() || isa<SelectInst, MinMaxIntrinsic>(next);
+         });
 }
 
-/// Interleave count of a vector loop. The processor's window is too small to overlap iterations that compute much, so
-/// that each of their operations is waited for.
+/// A reduction waits for each of its results, so its vector loop wants several partial ones. LLVM makes them only if
+/// unrolling is not disabled. Code grows little, except for short loops, which would be unrolled completely before they
+/// become vectors.
+static bool mayInterleave(Loop &loop, ScalarEvolution &evolution) {
+  constexpr unsigned longCount = 512;
+  unsigned count = evolution.getSmallConstantTripCount(&loop);
+  return loop.isInnermost() && waitsForResult(loop) && (count == 0 || count >= longCount);
+}
+
+/// Interleave count of a vector loop that is not unrolled. The processor's window is too small to overlap iterations
+/// that compute much, so that each of their operations is waited for; and so is each result of a reduction.
 static unsigned vectorsAtOnce(Loop &loop, ScalarEvolution &evolution, unsigned lanes) {
-  constexpr unsigned longChain = 12, mostVectors = 4, manyVectors = 16;
+  constexpr unsigned longChain = 12, manyVectors = 16, shortCount = 64;
   unsigned operations = 0, together = mostVectors, count = evolution.getSmallConstantTripCount(&loop);
   for (BasicBlock *block : loop.blocks())
     operations += count_if(*block, [](Instruction &one) { return one.getType()->isFloatTy(); });
-  if (!loop.isInnermost() || operations < longChain || (count != 0 && count < lanes))
+  bool isChain = operations >= longChain || (count >= shortCount && waitsForResult(loop));
+  if (!loop.isInnermost() || !isChain || (count != 0 && count < lanes))
     return 1;
   while (count != 0 && count / lanes < manyVectors && count / lanes % together != 0)
     together /= 2;

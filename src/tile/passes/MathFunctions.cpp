@@ -474,21 +474,10 @@ Real perpend::tile::emitAtan2(Real y, Real x) {
 
 Real perpend::tile::emitRsqrt(Real x) { return x.constant(1) / x.squareRoot(); }
 
-/// x|^y = 2^(y * log2|x|); then the sign of odd powers, and the cases in which C99 requires or forbids NaN unlike this
-/// formula.
+/// |x|^y = 2^(y * log2|x|).
 Real perpend::tile::emitPow(Real x, Real y) {
-  Real base = x.absolute().widen(), exponent = y.widen();
+  Real base = x.absolute().widen();
   Real logarithm = log2Wide(base, base - 1);
   logarithm = select(base == 0.0, base.constant(-infinity), select(base < infinity, logarithm, base));
-  Real magnitude = exp2Wide(exponent * logarithm).narrow();
-  magnitude = select(base == 1.0, x.constant(1), magnitude);
-
-  // Beyond 2^24 every f32 is an even integer.
-  Condition isLarge = exponent.absolute() > 0x1p24;
-  Condition isInteger = isLarge | (roundToInteger(exponent).value == exponent);
-  Real half = exponent * 0.5;
-  Condition isEven = isLarge | (roundToInteger(half).value == half);
-  Real result = select(isInteger & !isEven, magnitude.withSignOf(x), magnitude);
-  result = select((x < 0.0) & (x > -infinity) & !isInteger, x.constant(notANumber), result);
-  return select((x == 1.0) | (y == 0.0), x.constant(1), result);
+  return withPowerSpecials(x, y, exp2Wide(y.widen() * logarithm).narrow());
 }
