@@ -83,6 +83,7 @@ const Architecture &aarch64() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = nullptr,
                                             .codeFor = nullptr,
                                             .functions = aarch64Functions(),
                                             .halfConversions = "",
