@@ -46,6 +46,7 @@ function(perpend_wasm_runtime package)
   execute_process(COMMAND ${CMAKE_CXX_COMPILER} --target=${triple} -c ${folder}/probe.cpp -o ${folder}/probe.o
     RESULT_VARIABLE failed OUTPUT_QUIET ERROR_QUIET)
   set(archives "")
+  set(copied "")
   foreach(name libc.a libc++.a libclang_rt.builtins-wasm32.a)
     execute_process(COMMAND ${CMAKE_CXX_COMPILER} --target=${triple} -print-file-name=${name}
       OUTPUT_VARIABLE path OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
@@ -53,6 +54,7 @@ function(perpend_wasm_runtime package)
       set(failed TRUE)
     endif()
     string(REPLACE "-wasm32" "" name ${name})
+    list(APPEND copied ${path})
     list(APPEND archives COMMAND ${CMAKE_COMMAND} -E copy_if_different ${path} ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/wasm32/${name})
   endforeach()
   if(failed)
@@ -60,6 +62,8 @@ function(perpend_wasm_runtime package)
     return()
   endif()
   set(output ${CMAKE_ARCHIVE_OUTPUT_DIRECTORY}/wasm32)
+  file(MAKE_DIRECTORY ${output})
+  perpend_copy_terms(${output} ${copied})
   ExternalProject_Add(perpend_runtime_wasm32
     SOURCE_DIR ${PROJECT_SOURCE_DIR}/runtime
     BINARY_DIR ${folder}

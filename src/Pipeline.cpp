@@ -109,6 +109,7 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   graph::GraphFuseKernelsOptions options;
   options.isEnabled = context.optLevel > 0;
   options.keepsNarrow = isNarrow;
+  options.savesMemory = context.optLevel >= 2 && context.target.global.bytes != 0;
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
 }

@@ -194,8 +194,10 @@ void printReport(const CompileReport &report, const CompileOptions &options, Str
     for (const PhaseTime &time : report.times)
       out << llvm::format("  %-*s %8.3f s\n", width, time.phase.c_str(), time.seconds);
   out << output << ": " << sizeText(report.artifactBytes) << ", weights " << sizeText(report.weightsBytes) << ", arena "
-      << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes))
-      << headerText(output) << "\n";
+      << (report.arenaBytes < 0 ? "depends on the inputs or the threads" : sizeText(report.arenaBytes));
+  if (report.stackBytes)
+    out << ", stack " << sizeText(*report.stackBytes);
+  out << headerText(output) << "\n";
   for (const auto &[path, bytes] : report.weightsFiles)
     out << "needs " << path << ": " << sizeText(bytes) << " of weights, to be shipped with it\n";
   printTargets(report, options, out);

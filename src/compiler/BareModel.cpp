@@ -59,6 +59,18 @@ LogicalResult Compilation::checkBare() {
                                       << "\nhint: " << cure;
 }
 
+LogicalResult Compilation::checkBareMemory(std::optional<uint64_t> stackBytes) {
+  description.stackBytes = stackBytes;
+  const auto arena = static_cast<uint64_t>(description.entries.front().staticArenaBytes);
+  const uint64_t needed = arena + stackBytes.value_or(0), there = target.global.bytes;
+  if (!there || needed <= there)
+    return success();
+  return module.emitError("target '")
+         << target.name << "': the model needs " << needed << " bytes of memory (arena " << arena << ", stack "
+         << stackBytes.value_or(0) << "), and there are " << there
+         << "\nhint: give its inputs smaller dimensions, or the target its memory (ram=1M)";
+}
+
 void Compilation::addBareFunctions(llvm::Module &ir) {
   const EntryDescription &entry = description.entries.front();
   target::addBareEntry(
@@ -121,8 +133,11 @@ void printBareHeader(const ModelDescription &description, const target::TargetIn
          << "/* Memory in which a run computes. Between runs, programs may use it. */\n"
          << "#define PERPEND_ARENA_BYTES_" << upper << " " << entry.staticArenaBytes << "\n"
          << "extern uint8_t " << target::bareArenaPrefix << name << "[";
-  stream << std::max<int64_t>(entry.staticArenaBytes, 1) << "];\n\n"
-         << "/* Runs the model; 0, or the number of an error in the inputs' values. Not for two threads at a time.\n";
+  stream << std::max<int64_t>(entry.staticArenaBytes, 1) << "];\n\n";
+  if (description.stackBytes)
+    stream << "/* Stack that a run takes, beside that of the functions above. */\n"
+           << "#define PERPEND_STACK_BYTES_" << upper << " " << *description.stackBytes << "\n\n";
+  stream << "/* Runs the model; 0, or the number of an error in the inputs' values. Not for two threads at a time.\n";
   ParameterPrinter printer(stream);
   printer.add("in_", entry.inputs);
   printer.add("out_", entry.outputs);

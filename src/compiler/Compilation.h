@@ -125,6 +125,9 @@ private:
   bool isBare() const;
   mlir::LogicalResult checkBare();
   void addBareFunctions(llvm::Module &ir);
+  /// Notes the stack that the function takes (nullopt: unknown); fails if the target has less memory than the model
+  /// needs.
+  mlir::LogicalResult checkBareMemory(std::optional<uint64_t> stackBytes);
   mlir::LogicalResult writeBare(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                                 llvm::StringRef output);
   /// Gives constants, first values of states included, other offsets than memory planning did.

@@ -64,6 +64,7 @@ struct CompileReport {
   uint64_t artifactBytes = 0, weightsBytes = 0;
   std::vector<std::pair<std::string, uint64_t>> weightsFiles; ///< that the artifact needs: paths, bytes
   int64_t arenaBytes = -1;                                    ///< -1: depends on symbols or threads
+  std::optional<uint64_t> stackBytes;                         ///< of a model without an operating system
   PrecisionFacts precision;
   std::vector<RecordUse> recordUses; ///< one per kernel, if a database is used
   /// Empty for one machine. For several: one entry each, in order of preference; then `kernels` is empty, descriptor

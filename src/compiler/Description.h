@@ -72,6 +72,9 @@ struct ModelDescription {
   /// Converted bytes of constants whose representation in the artifact differs from that in memory.
   std::vector<std::vector<char>> converted;
 
+  /// Of a model without an operating system: what a run takes of the stack, but for functions of the C library.
+  std::optional<uint64_t> stackBytes;
+
   std::vector<target::WeightBlob> blobs();
   /// Of the entry with the largest arena; -1: one depends on symbols or threads.
   int64_t arenaBytes() const;

@@ -15,8 +15,10 @@
 #include "target/Link.h"
 #include "target/WeightsObject.h"
 #include "target/cpu/Architecture.h"
+#include "target/cpu/BareEntry.h"
 #include "target/cpu/EmitObject.h"
 #include "target/cpu/ModuleTable.h"
+#include "target/cpu/StackUse.h"
 #include "target/vector/LoopHints.h"
 
 #include "mlir/IR/DialectResourceBlobManager.h"
@@ -218,9 +220,14 @@ LogicalResult Compilation::writeCode(const target::ScratchDirectory &scratch, Ar
   // In a small module a second partition costs more than a second thread saves.
   constexpr unsigned smallInstructionCount = 1500;
   const unsigned partCount = isBare() || ir->getInstructionCount() < smallInstructionCount ? 1 : 2;
+  std::optional<target::StackUse> stack;
+  if (isBare())
+    stack.emplace(*ir);
   auto emitted = target::emitObjectParts(*ir, target, llvmLevel(), partCount);
   if (!emitted)
     return fail(emitted.takeError());
+  if (stack && failed(checkBareMemory(stack->bytesOf((target::bareRunPrefix + description.table.name).str()))))
+    return failure();
   for (auto [number, part] : llvm::enumerate(*emitted)) {
     llvm::Expected<std::string> path = scratch.write(
         llvm::formatv("code{0}{1}.o", number, description.table.suffix).str(), StringRef(part.data(), part.size()));
@@ -396,6 +403,7 @@ void Compilation::noteArtifact(StringRef output, std::chrono::steady_clock::time
   report->weightsBytes = description.table.weightsBytes;
   report->weightsFiles = description.filePaths();
   report->arenaBytes = description.arenaBytes();
+  report->stackBytes = description.stackBytes;
   (void)llvm::sys::fs::file_size(output, report->artifactBytes);
   if (maker)
     report->units = maker->report();

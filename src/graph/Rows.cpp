@@ -94,6 +94,36 @@ bool perpend::graph::isWorthKeeping(Operation *op) {
   return element.elementKind() == ElementKind::Reduction || isReadOften(op->getResult(0));
 }
 
+static bool isPointwise(Operation *op) {
+  auto element = dyn_cast_or_null<ElementInterface>(op);
+  return element && op->getNumResults() == 1 && element.elementKind() == ElementKind::Pointwise;
+}
+
+/// Whether a reduction is behind pointwise values of more bits.
+static bool followsReduction(Value value, unsigned bits) {
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<ReductionInterface>(op))
+    return true;
+  return isPointwise(op) && bitWidth(tensorTypeOf(value).getElementType()) > bits &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bits); });
+}
+
+bool perpend::graph::isKeptForWindows(Operation *op) {
+  auto bitsOf = [](Operation *one) { return bitWidth(tensorTypeOf(one->getResult(0)).getElementType()); };
+  if (!isPointwise(op) ||
+      llvm::none_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bitsOf(op)); }))
+    return false;
+  for (Operation *next = op; next->hasOneUse();) {
+    OpOperand &use = *next->use_begin();
+    next = use.getOwner();
+    if (readsWindowsApart(use))
+      return true;
+    if (!isPointwise(next) || bitsOf(next) < bitsOf(op))
+      return false;
+  }
+  return false;
+}
+
 namespace {
 class ChainFinder {
 public:

@@ -62,6 +62,13 @@ bool isReadOften(mlir::Value value);
 /// Whether a value is worth storing: it combines many elements, or is both costly and read often.
 bool isWorthKeeping(mlir::Operation *op);
 
+/// Whether the user combines windows of this operand that have no element in common and do not reach beyond its edges.
+bool readsWindowsApart(mlir::OpOperand &use);
+
+/// Whether a value is kept between a reduction and the windows of another one that reads them apart, in the same kernel:
+/// the first of the pointwise values with the fewest bits.
+bool isKeptForWindows(mlir::Operation *op);
+
 /// The chain that ends in `root`: operators that only the chain uses, as far as rows depend on rows, with at most
 /// `mostBytes` of kept rows. Longer rows are recomputed, at most twice in a chain; so are rows whose elements cost no
 /// more than a load. The result depends on these operators only, so that the kernel made of them gives the same chain.

@@ -74,19 +74,10 @@ Expected<std::vector<std::string>> BareProgram::command() const {
   const Architecture &architecture = *architectureOf(target.code);
   SmallVector<StringRef> words;
   givenRunner().split(words, ' ', -1, /*KeepEmpty=*/false);
-  if (words.empty())
-    words = {architecture.emulator,
-             "-M",
-             board.machine,
-             "-display",
-             "none",
-             "-monitor",
-             "none",
-             "-serial",
-             "none",
-             "-semihosting-config",
-             "enable=on,target=native",
-             "-kernel"};
+  if (words.empty()) {
+    words = {architecture.emulator, "-M", board.machine};
+    append_range(words, architecture.imageOptions);
+  }
   ErrorOr<std::string> program = sys::findProgramByName(words.front());
   if (!program)
     return createStringError(formatv("the {0} '{1}' is not installed\nhint: apt-get install {2}, or name another "

@@ -55,16 +55,24 @@ Error linkBareImage(ArrayRef<std::string> objects, const TargetInfo &target, con
       return path.takeError();
     paths.push_back(*path);
   }
-  const std::string memory = formatv("MEMORY {{\n  vectors (rx) : ORIGIN = 0, LENGTH = 0x400\n"
-                                     "  flash (rx) : ORIGIN = {0}, LENGTH = {1}\n"
-                                     "  ram (rwx) : ORIGIN = {2}, LENGTH = {3}\n}\nINCLUDE \"{4}\"\n",
-                                     board.flash.begin, board.flash.bytes, board.ram.begin, board.ram.bytes, paths[0]);
+  auto place = [](StringRef name, const AddressRange &range) {
+    return formatv("  {0} : ORIGIN = {1}, LENGTH = {2}\n", name, range.begin, range.bytes).str();
+  };
+  const std::string memory = "MEMORY {\n" + place("vectors (rx)", board.vectors) + place("flash (rx)", board.flash) +
+                             place("ram (rwx)", board.ram) + "}\nINCLUDE \"" + paths[0] + "\"\n";
   Expected<std::string> script = scratch.write("memory.ld", memory);
   if (!script)
     return script.takeError();
-  std::vector<std::string> arguments = {
-      "-m",        architectureOf(target.code)->emulation.str(), "-T", *script, "-e", "reset", "--gc-sections", "-o",
-      output.str()};
+  const Architecture &architecture = *architectureOf(target.code);
+  std::vector<std::string> arguments = {"-m",
+                                        architecture.emulation.str(),
+                                        "-T",
+                                        *script,
+                                        "-e",
+                                        architecture.imageEntry.str(),
+                                        "--gc-sections",
+                                        "-o",
+                                        output.str()};
   arguments.insert(arguments.end(), objects.begin(), objects.end());
   arguments.insert(arguments.end(), paths.begin() + 1, paths.end());
   return runLld(arguments, output);

@@ -155,12 +155,15 @@ Error checkExtension(StringRef name, ArrayRef<const Architecture *> all) {
       formatv("unknown feature '{0}'\nhint: {1}features: {2}", name, guess(name, names), join(names, ", ")));
 }
 
-Error addFeature(const Architecture &architecture, StringRef text, StringRef feature, FeatureChanges &changes) {
+Error addFeature(const Entry &entry, StringRef text, StringRef feature, FeatureChanges &changes) {
+  const Architecture &architecture = entry.architecture();
+  const StringRef cpu = cpuOf(entry);
   const bool on = feature.consume_front("+");
   if (!on && !feature.consume_front("-")) {
-    std::string cure = feature.empty()         ? "leave out the comma, or name another machine behind it"
-                       : feature.contains('=') ? "sizes are those of l1, l2 and l3"
-                                               : ("write '+" + feature + "' to switch it on").str();
+    std::string cure = feature.empty() ? "leave out the comma, or name another machine behind it"
+                       : feature.contains('=')
+                           ? "sizes are those of l1, l2 and l3, and ram where there is no operating system"
+                           : ("write '+" + feature + "' to switch it on").str();
     return createStringError(formatv("target '{0}': expected +feature or -feature after the comma, got '{1}'\n"
                                      "hint: {2}",
                                      text, feature, cure));
@@ -172,6 +175,10 @@ Error addFeature(const Architecture &architecture, StringRef text, StringRef fea
   }
   if (Error error = checkExtension(feature, &architecture))
     return createStringError(formatv("target '{0}': {1}", text, toString(std::move(error))));
+  if (on && architecture.canHave && !architecture.canHave(cpu, feature))
+    return createStringError(
+        formatv("target '{0}': a {1} cannot have '{2}'\nhint: leave it out, or name a machine that has it", text, cpu,
+                feature));
   changes[feature.str()] = on;
   return Error::success();
 }
@@ -195,37 +202,59 @@ CodeGenerator codeOf(const Entry &entry, const FeatureChanges &changes, const St
 
 constexpr StringLiteral cacheNames[] = {"l1", "l2", "l3"};
 constexpr StringLiteral threadLevel = "thread";
+/// The size of the memory of a processor without an operating system.
+constexpr StringLiteral memoryName = "ram";
 
-std::string cacheText(unsigned kibibytes) {
+std::string sizeText(unsigned kibibytes) {
   return kibibytes % 1024 == 0 ? formatv("{0}M", kibibytes / 1024).str() : formatv("{0}K", kibibytes).str();
 }
 
+/// Sizes in KiB; 0: not given.
+struct Sizes {
+  CacheSizes caches = {};
+  unsigned memory = 0;
+
+  /// Null: there is no such name.
+  unsigned *find(StringRef name) {
+    const auto *level = llvm::find(cacheNames, name);
+    return level != std::end(cacheNames) ? &caches[size_t(level - std::begin(cacheNames))]
+           : name == memoryName          ? &memory
+                                         : nullptr;
+  }
+};
+
 /// Applies a change of the form "l2=2M"; false if it has another form.
-Expected<bool> addCache(StringRef text, StringRef change, CacheSizes &caches) {
+Expected<bool> addSize(const Entry &entry, StringRef text, StringRef change, Sizes &sizes) {
   auto [name, value] = change.split('=');
-  const auto *level = llvm::find(cacheNames, name);
-  if (level == std::end(cacheNames))
+  unsigned *size = sizes.find(name);
+  if (!size)
     return false;
+  if (name == memoryName && !entry.architecture().isBare())
+    return createStringError(formatv("target '{0}': expected '{1}' of a processor without an operating system only\n"
+                                     "hint: leave it out: memory is what a run finds",
+                                     text, name));
   constexpr unsigned mostKibibytes = 1u << 30;
   const unsigned factor = value.ends_with("M") ? 1024 : 1;
   unsigned count = 0;
   if (!(value.ends_with("M") || value.ends_with("K")) || value.drop_back().getAsInteger(10, count) || count == 0 ||
       count > mostKibibytes / factor)
-    return createStringError(formatv("target '{0}': expected the size of a cache as in {1}=512K or {1}=2M, got '{2}'\n"
+    return createStringError(formatv("target '{0}': expected a size as in {1}=512K or {1}=2M, got '{2}'\n"
                                      "hint: `perpend targets` lists the sizes of each target",
                                      text, name, change));
-  caches[size_t(level - std::begin(cacheNames))] = count * factor;
+  *size = count * factor;
   return true;
 }
 
 /// Lists differences only, so that equal targets have equal texts.
-std::string canonicalText(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
+std::string canonicalText(const Entry &entry, const FeatureChanges &changes, const Sizes &sizes) {
   std::string text = entry.name.str();
   if (!changes.empty())
     text += "," + featureText(changes);
-  for (auto [name, own, wanted] : llvm::zip_equal(cacheNames, cachesOf(entry), caches))
+  for (auto [name, own, wanted] : llvm::zip_equal(cacheNames, cachesOf(entry), sizes.caches))
     if (wanted && wanted != own)
-      text += ("," + name + "=").str() + cacheText(wanted);
+      text += ("," + name + "=").str() + sizeText(wanted);
+  if (sizes.memory)
+    text += ("," + memoryName + "=").str() + sizeText(sizes.memory);
   return text;
 }
 
@@ -245,14 +274,16 @@ std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
   return memories;
 }
 
-TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const CacheSizes &caches) {
+TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const Sizes &sizes) {
   const StringMap<bool> features = featuresWith(entry, changes);
   TargetInfo info;
   static_cast<Machine &>(info) = machineWith(entry.architecture(), features);
   info.code = codeOf(entry, changes, features);
-  info.name = canonicalText(entry, changes, caches);
-  info.memories = memoriesOf(entry, caches);
+  info.name = canonicalText(entry, changes, sizes);
+  info.memories = memoriesOf(entry, sizes.caches);
   info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
+  if (const Board *board = boardOf(info.code))
+    info.global.bytes = sizes.memory ? uint64_t{sizes.memory} << 10 : board->ram.bytes;
   info.fmaPerCycle = entry.fmaPerCycle;
   info.gemmRows = std::min(entry.gemmRows, info.mostGemmRows()); // features may take registers away
   info.cyclesPerSecond = entry.megahertz * 1e6;
@@ -301,7 +332,7 @@ std::string describeHost(const HostFacts &facts) {
   for (StringRef name : facts.architecture->extensions)
     if (const bool isThere = isUsable(name, facts); own.lookup(name) != isThere)
       changes[name.str()] = isThere;
-  return canonicalText(entry, changes, caches);
+  return canonicalText(entry, changes, {caches});
 }
 
 /// `text` is a machine and its changes.
@@ -329,22 +360,22 @@ static Expected<TargetInfo> resolveOne(StringRef text) {
         formatv("unknown target '{0}'\nhint: {1}targets: {2}", wanted, guess(wanted, names), join(names, ", ")));
   }
   FeatureChanges changes;
-  CacheSizes caches = {};
+  Sizes sizes;
   for (StringRef change : ArrayRef(parts).drop_front()) {
-    Expected<bool> isCache = addCache(text, change.trim(), caches);
-    if (!isCache)
-      return isCache.takeError();
-    if (!*isCache)
-      if (Error error = addFeature(entry->architecture(), text, change.trim(), changes))
+    Expected<bool> isSize = addSize(*entry, text, change.trim(), sizes);
+    if (!isSize)
+      return isSize.takeError();
+    if (!*isSize)
+      if (Error error = addFeature(*entry, text, change.trim(), changes))
         return std::move(error);
   }
-  return makeTarget(*entry, changes, caches);
+  return makeTarget(*entry, changes, sizes);
 }
 
 /// Whether an item of a list describes a change of a machine, or would with a sign or a size.
 static bool isChange(StringRef item) {
   return item.starts_with("+") || item.starts_with("-") || item.contains('=') || is_contained(cacheNames, item) ||
-         is_contained(namesOf(architectures()), item);
+         item == memoryName || is_contained(namesOf(architectures()), item);
 }
 
 static bool isSameKind(const CodeGenerator &a, const CodeGenerator &b) {

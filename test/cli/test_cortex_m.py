@@ -3,6 +3,7 @@ emulated board as on this machine."""
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -72,6 +73,37 @@ def save_quantised(folder: Path) -> Path:
     return save(folder / "quantised.onnx", nodes, inputs, outputs, constants)
 
 
+def save_pooled(folder: Path) -> Path:
+    """Convolutions whose results only pooling reads: maxima of floats, which are whole numbers, so that sums are exact in
+    any order; and means of bytes behind a map."""
+    generator = np.random.default_rng(11)
+
+    def weights(name: str, *shape: int) -> onnx.TensorProto:
+        return numpy_helper.from_array(generator.integers(-127, 128, shape).astype(np.int8), name)
+
+    def number(name: str, content: float, kind: type) -> onnx.TensorProto:
+        return numpy_helper.from_array(np.array(content, kind), name)
+
+    floats = numpy_helper.from_array(generator.integers(-8, 9, (24, 3, 3, 3)).astype(np.float32), "f")
+    nodes = [
+        helper.make_node("Mul", ["x", "sixteen"], ["m"]),
+        helper.make_node("Round", ["m"], ["i"]),
+        helper.make_node("Conv", ["i", "f"], ["c"], pads=[1, 1, 1, 1]),
+        helper.make_node("Relu", ["c"], ["r"]),
+        helper.make_node("MaxPool", ["r"], ["largest"], kernel_shape=[2, 2], strides=[2, 2]),
+        helper.make_node("QuantizeLinear", ["largest", "sx", "zx"], ["q"]),
+        helper.make_node("QLinearConv", ["q", "sx", "zx", "w", "sw", "zw", "sy", "zy"], ["b"]),
+        helper.make_node("DequantizeLinear", ["b", "sy", "zy"], ["d"]),
+        helper.make_node("AveragePool", ["d"], ["mean"], kernel_shape=[3, 3], strides=[3, 3]),
+        helper.make_node("QuantizeLinear", ["mean", "sy", "zy"], ["y"]),
+    ]
+    constants = [floats, weights("w", 10, 24, 2, 2), number("sx", 4, np.float32), number("zx", -3, np.int8)]
+    constants += [number("sw", 0.01, np.float32), number("zw", 0, np.int8), number("sy", 0.5, np.float32)]
+    constants += [number("zy", 4, np.int8), number("sixteen", 16, np.float32)]
+    inputs, outputs = [value("x", [1, 3, 27, 31])], [value("y", [1, 10, 4, 4], TensorProto.INT8)]
+    return save(folder / "pooled.onnx", nodes, inputs, outputs, constants)
+
+
 @pytest.mark.parametrize("name", ["m.o", "m.a"])
 def test_a_model_is_one_function_with_its_memory(tmp_path: Path, name: str) -> None:
     out = succeed("compile", DIGITS, "-o", tmp_path / name, "--target", "cortex-m4", *DIM, folder=tmp_path)
@@ -112,7 +144,7 @@ def test_digits_agree_with_the_interpreter(tmp_path: Path, target: str) -> None:
 
 @emulated
 @pytest.mark.parametrize("target", TARGETS)
-@pytest.mark.parametrize("make", [save_convolutions, save_integers, save_quantised])
+@pytest.mark.parametrize("make", [save_convolutions, save_integers, save_quantised, save_pooled])
 def test_results_are_those_of_this_machine(tmp_path: Path, target: str, make) -> None:  # type: ignore[no-untyped-def]
     model = make(tmp_path)
     results: dict[str, dict[str, np.ndarray]] = {}
@@ -135,6 +167,46 @@ def test_results_are_those_of_this_machine(tmp_path: Path, target: str, make) ->
 def symbols_of(model: Path) -> set[str]:
     graph = onnx.load(model).graph
     return {dim.dim_param for tensor in graph.input for dim in tensor.type.tensor_type.shape.dim if dim.dim_param}
+
+
+def memory_of(out: str) -> dict[str, float]:
+    """Bytes of the arena and the stack, from the summary of a compilation."""
+    units = {"bytes": 1, "kB": 1e3, "MB": 1e6}
+    found = {kind: re.search(rf"{kind} ([\d.]+) (bytes|kB|MB)", out) for kind in ("arena", "stack")}
+    return {kind: float(match[1]) * units[match[2]] for kind, match in found.items() if match}
+
+
+def test_what_pooling_reads_is_never_all_there(tmp_path: Path) -> None:
+    """The convolution of floats has 24 * 27 * 31 results of 4 bytes, 80,352 bytes; of these, two lines."""
+    out = succeed("compile", save_pooled(tmp_path), "-o", "m.o", "--target", "cortex-m4", folder=tmp_path)
+    memory = memory_of(out)
+    assert memory["arena"] < 40_000 and 24 * 2 * 30 * 4 < memory["stack"] < 12_000
+
+
+def test_the_stack_is_in_the_summary_and_the_header(tmp_path: Path) -> None:
+    model = save_pooled(tmp_path)
+    out = succeed("compile", model, "-o", "m.o", "--target", "cortex-m4", folder=tmp_path)
+    header = (tmp_path / "m.h").read_text()
+    stack, arena = (int(re.findall(rf"#define PERPEND_{kind}_BYTES_M (\d+)", header)[0]) for kind in ("STACK", "ARENA"))
+    assert memory_of(out)["stack"] == pytest.approx(stack, rel=0.05)
+    assert memory_of(out)["arena"] == pytest.approx(arena, rel=0.05)
+    kilobytes = (arena + stack) // 1024
+    fits = f"cortex-m4,ram={kilobytes + 1}K"
+    assert f"target {fits}\n" in succeed("compile", model, "-o", "m.o", "--target", fits, folder=tmp_path)
+    text = reject("compile", model, "-o", "n.o", "--target", f"cortex-m4,ram={kilobytes}K", folder=tmp_path)
+    assert f"the model needs {arena + stack} bytes of memory (arena {arena}, stack {stack}), and there are " in text
+    assert "hint: give its inputs smaller dimensions" in text and not (tmp_path / "n.o").exists()
+
+
+def test_what_a_processor_cannot_have_is_one_error(tmp_path: Path) -> None:
+    for target, extension in (("cortex-m4,+mve.fp", "mve.fp"), ("cortex-m7,+mve", "mve")):
+        text = reject("compile", DIGITS, "-o", "m.o", "--target", target, *DIM, folder=tmp_path, code=USAGE_ERROR)
+        assert f"target '{target}': a {target.split(',')[0]} cannot have '{extension}'\nhint: leave it out" in text
+    succeed("compile", DIGITS, "-o", "m.o", "--target", "cortex-m55,-mve.fp,+mve.fp", *DIM, folder=tmp_path)
+    text = reject(
+        "compile", DIGITS, "-o", "m.o", "--target", "x86-64-v3,ram=1M", *DIM, folder=tmp_path, code=USAGE_ERROR
+    )
+    assert "expected 'ram' of a processor without an operating system only\nhint: " in text
 
 
 @emulated

@@ -250,6 +250,15 @@ def save_integers(folder: Path) -> Path:
     return save(folder / "integers.onnx", nodes, [value("x", ["n", 37], TensorProto.UINT8)], outputs, weights)
 
 
+def save_quantised(folder: Path) -> Path:
+    """A product of bytes with whole tiles."""
+    weights = np.random.default_rng(6).integers(-128, 128, (64, 32)).astype(np.int8)
+    nodes = [helper.make_node("MatMulInteger", ["x", "w"], ["y"])]
+    outputs = [value("y", [48, 32], TensorProto.INT32)]
+    inputs = [value("x", [48, 64], TensorProto.UINT8)]
+    return save(folder / "bytes.onnx", nodes, inputs, outputs, [numpy_helper.from_array(weights, "w")])
+
+
 def save_convolutions(folder: Path) -> Path:
     """A stem, a depthwise and a pointwise convolution, with an average at the end."""
     generator = np.random.default_rng(4)
@@ -307,8 +316,17 @@ def inner_loops(assembly: str, instruction: str) -> list[str]:
     """The basic blocks that end with a jump to themselves and have the instruction."""
     parts = re.split(r"^(\.LBB\w+):\n", assembly, flags=re.MULTILINE)
     blocks = zip(parts[1::2], parts[2::2], strict=True)
-    loops = (re.split(rf"\tb\w+\t.*{re.escape(name)}\n", text, maxsplit=1) for name, text in blocks)
+    loops = (re.split(rf"\tb[\w.]+\t.*{re.escape(name)}\n", text, maxsplit=1) for name, text in blocks)
     return [loop[0] for loop in loops if len(loop) > 1 and f"\t{instruction}\t" in loop[0]]
+
+
+def test_words_of_bytes_are_lanes_of_a_vector(tmp_path: Path) -> None:
+    """A row's words of four steps are loaded at once, and none is broadcast."""
+    text = succeed("inspect", save_quantised(tmp_path), "--stage", "asm", "--target", "neoverse-v1", folder=tmp_path)
+    best = max(inner_loops(text, "sudot"), key=lambda loop: loop.count("\tsudot\t"))
+    lanes = re.findall(r"\tsudot\tv\d+\.4s, v\d+\.16b, v\d+\.4b\[(\d)\]", best)
+    assert len(lanes) == 64 and {lanes.count(lane) for lane in "0123"} == {16}
+    assert "ld1r" not in best and "dup" not in best
 
 
 @pytest.mark.parametrize(("target", "bytes_"), [("rv64gcv", 16), ("rv64gcv_zvl256b", 32)])

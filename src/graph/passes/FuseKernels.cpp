@@ -18,6 +18,9 @@
 // kept in registers if a map is its only user and reads no other reduction. The result of a concat, and a result whose
 // elements depend on one another (scatter, sort, scan), are always stored.
 //
+// In a target with little memory, so is the result of a product, with the maps behind it, that only a reduction over
+// windows apart from each other reads (pooling): the kernel computes it for the windows of a line at a time.
+//
 // Kernels that compute the same are shared (KernelIdentity.h).
 //
 //   %c = tile.matmul %x, %w             %y = graph.call_kernel @matmul_add_7f3a(%x, %w, %b)
@@ -66,8 +69,9 @@ public:
   using Kernels = llvm::StringMap<func::FuncOp>; ///< by their hash
 
   /// kernels: those that the module has, to which new ones are added.
-  KernelFuser(ModuleOp module, bool isEnabled, bool keepsNarrow, Kernels &kernels)
-      : module(module), isEnabled(isEnabled), keepsNarrow(keepsNarrow), kernelsByHash(kernels) {}
+  KernelFuser(ModuleOp module, const GraphFuseKernelsOptions &options, Kernels &kernels)
+      : module(module), isEnabled(options.isEnabled), keepsNarrow(options.keepsNarrow),
+        savesMemory(options.savesMemory), kernelsByHash(kernels) {}
   void run(Block &block);
 
 private:
@@ -75,6 +79,7 @@ private:
   Computation computationOf(Operation *op) const;
   bool readsThroughCostlyView(Operation *op) const;
   bool isWidenedInside(Operation *op) const;
+  bool isOfProduct(Value value) const;
   bool mayStayUnstored(Operation *op, const Computation &computation) const;
   bool mayComputeInside(Value value, const Computation &computation, OpOperand &use) const;
   void visit(Block &block);
@@ -88,6 +93,7 @@ private:
   ModuleOp module;
   bool isEnabled;
   bool keepsNarrow;
+  bool savesMemory;
   /// Operators for which a decision has been made.
   SmallVector<Operation *> operators;
   /// The values that are not stored.
@@ -174,6 +180,16 @@ static bool isWiderReduction(Value value, Value other) {
   return value.hasOneUse() && isa_and_nonnull<ReductionInterface>(value.getDefiningOp()) && bits(value) > bits(other);
 }
 
+/// Whether a value is the result of a product of operands in memory, or computed elementwise from one that is not
+/// stored.
+bool KernelFuser::isOfProduct(Value value) const {
+  Operation *op = value.getDefiningOp();
+  auto element = dyn_cast<ElementInterface>(op);
+  if (element && element.elementKind() == ElementKind::Pointwise)
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return !isStored(operand) && isOfProduct(operand); });
+  return isa<ReductionInterface>(op) && needsStoredOperands(op);
+}
+
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
   if (user->hasAttr(inPlaceAttribute) || isWidenedInside(user))
@@ -192,6 +208,8 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   bool isInChain = chainRoots.contains(user) || chainMembers.contains(user);
   if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
     return false;
+  if (computation.kind == ElementKind::Reduction && readsWindowsApart(use))
+    return savesMemory && value.hasOneUse() && isOfProduct(value);
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && !onlyWidens(user) && value.hasOneUse() &&
            !llvm::any_of(user->getOperands(), [&](Value other) {
@@ -381,9 +399,10 @@ struct FuseKernels : perpend::graph::impl::GraphFuseKernelsBase<FuseKernels> {
 
   void runOnOperation() override {
     KernelFuser::Kernels kernels; // which entries share
+    const GraphFuseKernelsOptions options{isEnabled, keepsNarrow, savesMemory};
     for (func::FuncOp main : entriesOf(getOperation())) {
       storeResults(main);
-      KernelFuser(getOperation(), isEnabled, keepsNarrow, kernels).run(main.getBody().front());
+      KernelFuser(getOperation(), options, kernels).run(main.getBody().front());
       numberResults(main);
     }
   }

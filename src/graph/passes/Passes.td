@@ -73,7 +73,9 @@ def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::func::FuncDialect"];
   let options = [
     Option<"isEnabled", "fuse", "bool", "true", "off: one kernel per operator">,
-    Option<"keepsNarrow", "keeps-narrow", "bool", "false", "Products read floats of fewer bits than they add">
+    Option<"keepsNarrow", "keeps-narrow", "bool", "false", "Products read floats of fewer bits than they add">,
+    Option<"savesMemory", "saves-memory", "bool", "false",
+           "The result of a product that is combined in windows apart from each other is not stored: the target's memory is small">
   ];
 }
 

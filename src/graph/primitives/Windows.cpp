@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "graph/Requirements.h"
+#include "graph/Rows.h"
 #include "graph/Scalars.h"
 #include "graph/primitives/Constraints.h"
 #include "graph/primitives/IndexMath.h"
@@ -239,3 +240,14 @@ Value WindowReduceOp::element(OpBuilder &builder, Location loc, ValueRange index
 }
 
 ElementKind WindowReduceOp::elementKind() { return ElementKind::Reduction; }
+
+bool perpend::graph::readsWindowsApart(OpOperand &use) {
+  auto op = dyn_cast<WindowReduceOp>(use.getOwner());
+  if (!op || op.readsAgain(use.getOperandNumber()))
+    return false;
+  Shape input = shapeOf(op.getInput()), result = shapeOf(op.getResult());
+  return llvm::all_of(llvm::seq<size_t>(0, input.size()), [&](size_t dim) {
+    return op.getPadLow()[dim] == 0 && op.getDilations()[dim] == 1 &&
+           (input[dim] - result[dim] * SymbolicInt(op.getStrides()[dim])).knownNonNegative();
+  });
+}

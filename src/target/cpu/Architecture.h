@@ -39,7 +39,7 @@ struct AddressRange {
 struct Board {
   llvm::StringLiteral cpu;     ///< LLVM's name of the processor
   llvm::StringLiteral machine; ///< the emulator's of the board
-  AddressRange flash, ram;     ///< behind the vectors, which are at 0
+  AddressRange vectors, flash, ram;
 };
 
 struct Architecture {
@@ -60,6 +60,8 @@ struct Architecture {
   void (*setFeature)(llvm::StringRef feature, bool on, llvm::StringMap<bool> &features);
   /// From the features: vectors, registers, units and functions that are one instruction.
   void (*describe)(Machine &machine);
+  /// Whether a processor can have an extension; null: LLVM knows all that have, and any other can be described.
+  bool (*canHave)(llvm::StringRef cpu, llvm::StringRef extension);
   /// What makes code for a processor with these features; null: LLVM knows all processors by name, and adds changes.
   CodeGenerator (*codeFor)(llvm::StringRef cpu, const llvm::StringMap<bool> &features);
 
@@ -92,6 +94,9 @@ struct Architecture {
   bool isFixed = false;
   /// One for each processor; empty: programs run on an operating system.
   llvm::ArrayRef<Board> boards = {};
+  /// The emulator's options behind the board's, in front of an image; the image's entry.
+  llvm::ArrayRef<llvm::StringLiteral> imageOptions = {};
+  llvm::StringRef imageEntry = "";
 
   /// Whether its processors have no operating system: a library is one object, without a runtime.
   bool isBare() const { return !boards.empty(); }

@@ -14,6 +14,7 @@
 #include "target/cpu/Lanes.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
+#include "llvm/IR/Intrinsics.h"
 #include "llvm/IR/LegacyPassManager.h"
 #include "llvm/IR/Module.h"
 #include "llvm/IR/Verifier.h"
@@ -87,12 +88,26 @@ void limitTime(Function &function) {
   function.addFnAttr(Attribute::NoInline);
 }
 
+/// For C libraries without roundeven. Kernels run in the mode that rounds to nearest, half to even, where rint is the
+/// same.
+void replaceRoundEven(Module &module) {
+  SmallVector<Function *> intrinsics;
+  for (Function &function : module)
+    if (function.getIntrinsicID() == Intrinsic::roundeven)
+      intrinsics.push_back(&function);
+  for (Function *function : intrinsics)
+    function->replaceAllUsesWith(Intrinsic::getDeclaration(&module, Intrinsic::rint, function->getReturnType()));
+}
+
 void prepare(Module &module, const TargetInfo &target, const TargetMachine &machine) {
   module.setTargetTriple(target.code.triple);
   module.setDataLayout(machine.createDataLayout());
   if (machine.isPositionIndependent())
     module.setPICLevel(PICLevel::BigPIC);
   defineLaneFunctions(module, target);
+  const Architecture *architecture = architectureOf(target.code);
+  if (architecture && is_contained(split(architecture->libcLacks, ' '), "roundeven"))
+    replaceRoundEven(module);
   hideDefinitions(module);
   for (Function &function : module)
     if (!function.isDeclaration()) {

@@ -141,7 +141,9 @@ public:
 
 private:
   Values emitDepth(Value aBase, Value bBase, ValueRange accumulators);
-  void emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators);
+  void emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators,
+                ArrayRef<Value> aRows = {});
+  Values loadRows(ValueRange aIndices, int64_t steps);
   void emitExtended(Value extended, ValueRange aIndices, Value bIndex, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetchAhead(Value bIndex);
@@ -187,8 +189,9 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
     emitSteps(count * block.words, [&](ValueRange aIndices, Value bIndex, MutableArrayRef<Value> next) {
       if (arguments.ahead && count == block.unroll)
         emitPrefetchAhead(bIndex);
+      const Values aRows = loadRows(aIndices, count);
       for (int64_t step = 0; step < count; ++step)
-        emitStep(arguments.a, aIndices, bIndex, step, next);
+        emitStep(arguments.a, aIndices, bIndex, step, next, aRows);
     });
   };
   if (extended)
@@ -235,10 +238,17 @@ void MicroKernelEmitter::emitExtended(Value extended, ValueRange aIndices, Value
   llvm::copy(sums, accumulators.begin());
 }
 
+/// The words of so many steps, a vector of each row, if these fill it and instructions select from it; otherwise empty.
+MicroKernelEmitter::Values MicroKernelEmitter::loadRows(ValueRange aIndices, int64_t steps) {
+  if (!target.hasUnit(laneUnit) || block.isColumn || words.group == 1 || words.parts > 1 || steps != block.lanes)
+    return {};
+  return Values(llvm::map_range(aIndices, [&](Value index) { return words.loadRow(arguments.a, index); }));
+}
+
 /// Emits one word along k of the rows `a` for all rows and columns. The indices belong to the first step of the loop's
-/// body.
+/// body, as do the vectors of `aRows`, if there are any.
 void MicroKernelEmitter::emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step,
-                                  MutableArrayRef<Value> accumulators) {
+                                  MutableArrayRef<Value> accumulators, ArrayRef<Value> aRows) {
   if (!block.isColumn)
     prefetch(arguments.b, afterRows(bIndex, step + prefetchDistance), 0, block.cols * words.group);
   Value row0 = afterRows(bIndex, step * block.words);
@@ -248,7 +258,9 @@ void MicroKernelEmitter::emitStep(Value a, ValueRange aIndices, Value bIndex, in
   MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
   for (int64_t row = 0; row < block.rows; ++row) {
     Value index = add(aIndices[row], step * block.words * words.group);
-    Value word = block.isColumn ? words.loadRow(a, index) : words.loadWord(a, index);
+    Value word = !aRows.empty()   ? words.wordOf(aRows[row], step)
+                 : block.isColumn ? words.loadRow(a, index)
+                                  : words.loadWord(a, index);
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
       Value &accumulator = set[row * block.vectors + vector];
       accumulator = words.multiplyAdd(word, bRow[vector], accumulator);

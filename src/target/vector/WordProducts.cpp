@@ -47,6 +47,13 @@ Value WordProducts::loadRow(Value buffer, Value index) {
   return builder.create<vector::LoadOp>(leftWords(lanes), buffer, index);
 }
 
+Value WordProducts::wordOf(Value row, int64_t number) {
+  SmallVector<int64_t> positions;
+  for (int64_t lane = 0; lane < lanes * group; ++lane)
+    positions.push_back(number * group + lane % group);
+  return builder.create<vector::ShuffleOp>(row, row, positions);
+}
+
 Value WordProducts::loadVector(Value buffer, Value index) {
   return builder.create<vector::LoadOp>(VectorType::get(lanes * group, right), buffer, index);
 }

@@ -15,6 +15,10 @@
 
 namespace perpend::target {
 
+/// A unit of machines whose instructions take one element of a vector for all lanes: a vector of words is loaded once,
+/// and no word is broadcast.
+inline constexpr llvm::StringLiteral laneUnit = "lanes";
+
 class WordProducts {
 public:
   /// For an intrinsic with panels, on vectors of `lanes` words.
@@ -28,6 +32,7 @@ public:
   mlir::Value loadWord(mlir::Value buffer, mlir::Value index); ///< broadcasts a word, or an extended one, to all lanes
   mlir::Value loadRow(mlir::Value buffer, mlir::Value index);  ///< loads consecutive words of the operand in rows,
   mlir::Value loadVector(mlir::Value buffer, mlir::Value index);               ///< and of the operand in panels
+  mlir::Value wordOf(mlir::Value row, int64_t number);                         ///< a word of a row, in all lanes
   mlir::Value loadFirst(mlir::Value buffer, mlir::Value index, int64_t words); ///< `words` words, then zeros
   /// Whether words of the operand in rows are single floats of a narrower type than the sums; and extends them to it.
   bool areNarrow() const;

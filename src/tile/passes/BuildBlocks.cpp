@@ -86,7 +86,7 @@ private:
       return true;
     if (chain && chain->members.contains(&op))
       return chain->kept.contains(&op);
-    return hasReduction && graph::isWorthKeeping(&op);
+    return hasReduction && (graph::isWorthKeeping(&op) || graph::isKeptForWindows(&op));
   }
 
   void emitValue(Operation &op) {

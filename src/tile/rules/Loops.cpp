@@ -124,9 +124,14 @@ SmallVector<KernelSchedule::Loop> perpend::tile::unitsAmong(KernelSchedule &sche
   return units;
 }
 
-LogicalResult perpend::tile::runUnits(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> units) {
-  if (units.empty())
-    return success();
+FailureOr<KernelSchedule::Loop> perpend::tile::fuseUnits(KernelSchedule &schedule,
+                                                         ArrayRef<KernelSchedule::Loop> units) {
   FailureOr<KernelSchedule::Loop> one = schedule.fuse(units);
-  return failed(one) ? failure() : schedule.parallel(*one);
+  if (failed(one) || failed(schedule.parallel(*one)))
+    return failure();
+  return one;
+}
+
+LogicalResult perpend::tile::runUnits(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> units) {
+  return success(units.empty() || succeeded(fuseUnits(schedule, units)));
 }

@@ -20,9 +20,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "tile/rules/Rules.h"
+#include "tile/rules/Product.h"
 
-#include "tile/intrinsics/Intrinsic.h"
 #include "tile/kernel/Buffers.h"
 #include "tile/schedule/Nests.h"
 
@@ -34,21 +33,6 @@ using namespace perpend::tile;
 static constexpr int64_t usualRows = 32, mostRows = 64;
 
 namespace {
-/// A sum of products of one operand's rows with another's columns.
-struct Product {
-  mutable BlockOp block;
-  /// Columns of a panel, and elements of a word.
-  int64_t columnsOfPanel, group;
-
-  /// Rows of a register tile, if the block has this many.
-  int64_t rowsAtOnce(SymbolicInt rows, const target::Machine &target) const {
-    Shape domain(block.getDomain().values());
-    ProductExtents extents{rows, domain[domain.size() - 2], domain.back()};
-    Type sum = cast<BufferType>(buffersOf(block, /*isWritten=*/true).front().getType()).getElementType();
-    return rowsOfBlock(intrinsicsFor(block, target), extents, columnsOfPanel, group, sum, target).rows;
-  }
-};
-
 class RowBlocksRule : RuleBody {
 public:
   using RuleBody::RuleBody;
@@ -57,6 +41,11 @@ public:
   LogicalResult run();
 
 private:
+  /// Rows of a register tile, if the block has this many.
+  int64_t rowsAtOnce(const Product &product, SymbolicInt rows) const {
+    Shape domain(product.block.getDomain().values());
+    return product.rowsOfTile({rows, domain[domain.size() - 2], domain.back()}, target);
+  }
   const Product *productOf(BlockOp block) const;
   bool isReadByProduct(BlockOp block) const;
   int64_t chooseRows();
@@ -75,51 +64,6 @@ private:
   std::optional<Loop> anchor;
 };
 } // namespace
-
-/// The load of a factor, seen through an extension.
-static LoadOp loadOf(Value factor) {
-  Operation *op = factor.getDefiningOp();
-  bool isExtended = isa_and_nonnull<arith::ExtFOp, arith::ExtSIOp, arith::ExtUIOp>(op);
-  return isExtended ? op->getOperand(0).getDefiningOp<LoadOp>() : dyn_cast_or_null<LoadOp>(op);
-}
-
-/// Whether an intrinsic multiplies words of so many elements.
-static bool areWords(BlockOp block, int64_t elements) {
-  return llvm::any_of(IntrinsicLibrary::of(block.getContext()).list(),
-                      [&](const auto &one) { return one->panels && one->panels->group == elements; });
-}
-
-/// The row and the column are the last two spatial iterators, and each operand depends on one of them. In panels, the
-/// elements of a word follow the columns if a word has several.
-static std::optional<Product> asProduct(BlockOp block) {
-  std::string why;
-  std::optional<SingleStore> single = block.isReduction() ? singleStoreOf(block, why) : std::nullopt;
-  std::optional<Combination> sum = single ? combinationOf(block, *single, why) : std::nullopt;
-  Operation *product = sum ? sum->contribution().getDefiningOp() : nullptr;
-  if (!isa_and_nonnull<arith::MulFOp, arith::MulIOp>(product) || single->iterators.size() < 2)
-    return std::nullopt;
-  IndexNames names;
-  auto uses = [&](LoadOp load, unsigned iterator, size_t first = 0) {
-    std::set<std::string> used;
-    Shape indices = names.read(load.getIndices(), load.getVariables());
-    for (const SymbolicInt &index : ArrayRef(indices).drop_front(first))
-      index.symbols(used);
-    return used.count(names.nameOf(block.iterators()[iterator])) != 0;
-  };
-  LoadOp left = loadOf(product->getOperand(0)), right = loadOf(product->getOperand(1));
-  unsigned column = single->iterators.back(), row = single->iterators[single->iterators.size() - 2];
-  if (!left || !right || uses(left, column) || uses(right, row) || !uses(right, column))
-    return std::nullopt;
-  Shape extents = right.getBuffer().getType().extents();
-  int64_t group = 1;
-  if (std::optional<int64_t> last = extents.back().constant();
-      last && extents.size() > 1 && !uses(right, column, extents.size() - 1) && areWords(block, *last)) {
-    group = *last;
-    extents.pop_back();
-  }
-  std::optional<int64_t> columns = extents.back().constant();
-  return columns ? std::optional(Product{block, *columns, group}) : std::nullopt;
-}
 
 bool RowBlocksRule::find() {
   blocks = blocksOf(kernel);
@@ -157,7 +101,7 @@ int64_t RowBlocksRule::chooseRows() {
       rowBytes += elementBytes(type.getElementType()) * type.extents().back().constant().value_or(0);
   });
   int64_t fitting = rowBytes ? static_cast<int64_t>(target.ownCacheBytes()) / 2 / rowBytes : usualRows;
-  int64_t inRegisters = products.front().rowsAtOnce(SymbolicInt::symbol("rows"), target);
+  int64_t inRegisters = rowsAtOnce(products.front(), SymbolicInt::symbol("rows"));
   int64_t most = std::max(inRegisters, std::min(fitting, mostRows) / inRegisters * inRegisters);
   std::optional<int64_t> count = products.front().block.getDomain().values()[rowDims - 1].constant();
   if (!count || *count == 0)
@@ -249,7 +193,7 @@ LogicalResult RowBlocksRule::divide(const Product &product) {
     return failure();
   order.push_back((*panels)[0]);
   if (hasRows) {
-    int64_t together = product.rowsAtOnce(SymbolicInt(rows), target);
+    int64_t together = rowsAtOnce(product, SymbolicInt(rows));
     while (rows % together != 0) // the rows of a block suit the first product
       --together;
     auto parts = schedule.split(loops[1], {std::nullopt, together});

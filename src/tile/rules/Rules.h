@@ -66,6 +66,13 @@ mlir::LogicalResult chooseIntrinsic(KernelSchedule &schedule, KernelSchedule::Bl
 mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Block block, size_t outer,
                                     const Intrinsic &intrinsic, const target::Machine &target);
 
+/// Window.cpp: whether the rule `window` applies to a sum over windows and its epilogue, if there is one.
+bool areWindows(llvm::ArrayRef<BlockOp> blocks, const target::Machine &target);
+/// Schedules them. They are the last blocks of the kernel. Returns the loop of units: the outer loops, unless windows
+/// overlap.
+mlir::FailureOr<KernelSchedule::Loop> scheduleWindows(KernelSchedule &schedule, llvm::ArrayRef<BlockOp> blocks,
+                                                      const target::Machine &target);
+
 /// The blocks of a kernel, in order.
 llvm::SmallVector<BlockOp> blocksOf(mlir::func::FuncOp kernel);
 
@@ -89,7 +96,9 @@ SymbolicInt countOf(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loo
 /// The outer loops that become units: as many as needed.
 llvm::SmallVector<KernelSchedule::Loop> unitsAmong(KernelSchedule &schedule,
                                                    llvm::ArrayRef<KernelSchedule::Loop> loops);
-/// Fuses all of them into one parallel loop.
+/// Fuses all of them, at least one, into one parallel loop.
+mlir::FailureOr<KernelSchedule::Loop> fuseUnits(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> units);
+/// The same, of any number.
 mlir::LogicalResult runUnits(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> units);
 } // namespace perpend::tile
 

@@ -182,8 +182,7 @@ static bool isOfBytes(BlockOp sum) {
   });
 }
 
-static std::optional<Window> windowOf(func::FuncOp kernel, const target::Machine &target, std::string &why) {
-  SmallVector<BlockOp> blocks = blocksOf(kernel);
+static std::optional<Window> windowOf(SmallVector<BlockOp> blocks, const target::Machine &target, std::string &why) {
   if (blocks.empty() || blocks.size() > 2 || !blocks.front().isReduction() ||
       blocks.back().isReduction() == (blocks.size() == 2))
     return std::nullopt;
@@ -240,7 +239,12 @@ static std::optional<Window> windowOf(func::FuncOp kernel, const target::Machine
 }
 
 static bool isWindow(func::FuncOp kernel, const target::Machine &target, std::string &why) {
-  return windowOf(kernel, target, why).has_value();
+  return windowOf(blocksOf(kernel), target, why).has_value();
+}
+
+bool perpend::tile::areWindows(ArrayRef<BlockOp> blocks, const target::Machine &target) {
+  std::string why;
+  return windowOf(SmallVector<BlockOp>(blocks), target, why).has_value();
 }
 
 /// Unrolls all products of a position; those of one column of the window become neighbours.
@@ -329,9 +333,10 @@ static FailureOr<Order> orderOf(KernelSchedule &schedule, const Window &window, 
   return Order{outer, window.fillsVectors ? outer.size() - (window.tiles ? 3 : 1) : window.outside + 1};
 }
 
-static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
+FailureOr<LoopHandle> perpend::tile::scheduleWindows(KernelSchedule &schedule, ArrayRef<BlockOp> blocks,
+                                                     const target::Machine &target) {
   std::string why;
-  Window window = *windowOf(kernel, target, why);
+  Window window = *windowOf(SmallVector<BlockOp>(blocks), target, why);
   FailureOr<BlockHandle> sum = schedule.getBlock(window.sum.getName());
   FailureOr<BlockHandle> root =
       window.root == window.sum ? schedule.cacheWrite(*sum, "local") : schedule.getBlock(window.root.getName());
@@ -353,7 +358,11 @@ static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kerne
       failed(scheduleSum(schedule, *sum, outer, window.sumsBytes)) || failed(schedule.unroll(positions->second)) ||
       failed(schedule.vectorize(columns->second)))
     return failure();
-  return runUnits(schedule, ArrayRef(order->loops).take_front(order->units));
+  return fuseUnits(schedule, ArrayRef(order->loops).take_front(order->units));
+}
+
+static LogicalResult scheduleWindow(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
+  return scheduleWindows(schedule, blocksOf(kernel), target);
 }
 
 const Rule perpend::tile::windowRule = {"window", isWindow, scheduleWindow};

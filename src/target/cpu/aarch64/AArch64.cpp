@@ -1,6 +1,7 @@
 //===- AArch64.cpp - processors of AArch64 --------------------------------===//
 #include "target/cpu/aarch64/AArch64.h"
 #include "target/Machine.h"
+#include "target/vector/WordProducts.h"
 
 #include "llvm/BinaryFormat/ELF.h"
 #include "llvm/Support/TargetSelect.h"
@@ -55,7 +56,7 @@ static StringMap<bool> featuresOf(StringRef cpu) {
 
 static void describe(Machine &machine) {
   machine.functions = {roundToF16Function.str()};
-  machine.units = {"vectors"};
+  machine.units = {"vectors", laneUnit.str()};
   machine.vectorBytes = 16;
   machine.vectorRegisters = 32;
   machine.fusesMultiplyAdds = true;
@@ -83,6 +84,7 @@ const Architecture &aarch64() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = nullptr,
                                             .codeFor = nullptr,
                                             .functions = aarch64Functions(),
                                             .halfConversions = "",

@@ -24,10 +24,15 @@ constexpr StringLiteral extensions[] = {"mve", "mve.fp"};
 
 /// What FPGA images of the boards have, from which programs run in memory that microcontrollers would have as flash.
 constexpr Board boards[] = {
-    {"cortex-m4", "mps2-an386", {0x400, 0x3FFC00}, {0x21000000, 0x1000000}},
-    {"cortex-m7", "mps2-an500", {0x400, 0x3FFC00}, {0x60000000, 0x1000000}},
-    {"cortex-m55", "mps3-an547", {0x70000000, 0x4000000}, {0x74000000, 0x4000000}},
+    {"cortex-m4", "mps2-an386", {0, 0x400}, {0x400, 0x3FFC00}, {0x21000000, 0x1000000}},
+    {"cortex-m7", "mps2-an500", {0, 0x400}, {0x400, 0x3FFC00}, {0x60000000, 0x1000000}},
+    {"cortex-m55", "mps3-an547", {0, 0x400}, {0x70000000, 0x4000000}, {0x74000000, 0x4000000}},
 };
+
+/// Without a screen; inputs and outputs are streams of semihosting.
+constexpr StringLiteral imageOptions[] = {
+    "-display", "none", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native",
+    "-kernel"};
 
 static StringMap<bool> featuresOf(StringRef cpu) {
   std::vector<StringRef> list;
@@ -43,6 +48,11 @@ static void setFeature(StringRef feature, bool on, StringMap<bool> &features) {
   for (StringRef each : extensions) // the second needs the first
     if (each.size() < feature.size() ? on : !on)
       features[each] = on;
+}
+
+/// Vectors came with the second version of the architecture.
+static bool canHave(StringRef cpu, StringRef extension) {
+  return !is_contained(extensions, extension) || ARM::parseCPUArch(cpu) == ARM::ArchKind::ARMV8_1MMainline;
 }
 
 static void describe(Machine &machine) {
@@ -81,6 +91,7 @@ const Architecture &cortexm() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = canHave,
                                             .codeFor = nullptr,
                                             .functions = {},
                                             .halfConversions = "",
@@ -90,14 +101,16 @@ const Architecture &cortexm() {
                                             .start = "",
                                             .weightsFlags = 0,
                                             .oldestLibc = 0,
-                                            .libcLacks = "",
+                                            .libcLacks = "roundeven roundevenf",
                                             .emulator = "qemu-system-arm",
                                             .emulatorOptions = nullptr,
                                             .emulatorFolder = "",
                                             .emulatorPackages = "qemu-system-arm",
                                             .libraryEnding = ".o",
                                             .isFixed = true,
-                                            .boards = boards};
+                                            .boards = boards,
+                                            .imageOptions = imageOptions,
+                                            .imageEntry = "reset"};
   return architecture;
 }
 

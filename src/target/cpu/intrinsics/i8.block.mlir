@@ -77,7 +77,7 @@ func.func private @i8.step.sdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vec
   %rest = arith.shli %halves, %one : vector<4xi32>
   %most = arith.addi %sums, %rest : vector<4xi32>
   %left = arith.xori %a, %sign : vector<16xi8>
-  %next = llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%most, %left, %b)
+  %next = llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%most, %b, %left)
       : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
 }

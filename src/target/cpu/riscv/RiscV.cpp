@@ -159,6 +159,7 @@ const Architecture &riscv() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = nullptr,
                                             .codeFor = codeFor,
                                             .functions = riscvFunctions(),
                                             .halfConversions = "zfhmin",

@@ -52,6 +52,7 @@ const Architecture &wasm32() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = nullptr,
                                             .codeFor = nullptr,
                                             .functions = {},
                                             .halfConversions = "",

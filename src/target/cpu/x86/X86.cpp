@@ -87,6 +87,7 @@ const Architecture &x86() {
                                             .featuresOf = featuresOf,
                                             .setFeature = setFeature,
                                             .describe = describe,
+                                            .canHave = nullptr,
                                             .codeFor = nullptr,
                                             .functions = x86Functions(),
                                             .halfConversions = "f16c",
