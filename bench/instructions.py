@@ -1,12 +1,12 @@
-"""Counts the instructions of one run of each model on processors that an emulator executes, and writes a Markdown table.
+"""Counts the instructions of one run of each model on processors that an emulator executes; writes a Markdown table.
 
 usage: instructions.py MODEL.onnx ... [--models FOLDER] [--targets cortex-a76,rv64gcv,cortex-m4] [--out FILE.md]
                        [--tool COMMAND]
 
 An instruction is no time: what a count says is how much work is left after vectors, and where a change adds some. The
-emulator (qemu-user or qemu-system-arm, not the static builds, which take no plugins) loads instructions.c. A run's count
-is the difference of programs that run the model twice and once. Inputs are those of golden/<stem>.json beside the model,
-or zeros of its signature; outputs are compared with those of golden/.
+emulator (qemu-user or qemu-system-arm, not the static builds, which take no plugins) loads instructions.c. A run's
+count is the difference of programs that run the model twice and once. Inputs are those of golden/<stem>.json beside
+the model, or zeros of its signature; outputs are compared with those of golden/.
 """
 
 from __future__ import annotations
