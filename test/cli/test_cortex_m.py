@@ -74,8 +74,8 @@ def save_quantised(folder: Path) -> Path:
 
 
 def save_pooled(folder: Path) -> Path:
-    """Convolutions whose results only pooling reads: maxima of floats, which are whole numbers, so that sums are exact in
-    any order; and means of bytes behind a map."""
+    """Convolutions whose results only pooling reads: maxima of floats, which are whole numbers, so that sums are exact
+    in any order; and means of bytes behind a map."""
     generator = np.random.default_rng(11)
 
     def weights(name: str, *shape: int) -> onnx.TensorProto:
