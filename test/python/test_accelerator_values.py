@@ -88,3 +88,13 @@ def test_results_of_products_are_rounded_as_they_are_drained(tmp_path: Path) -> 
     drains = [line for line in lines if line.startswith("drain")]
     assert drains and all("f32->f16" in line for line in drains)
     assert not [line for line in lines if line.startswith("cvt")]
+
+
+@pytest.mark.parametrize("target", ["quoin:t1", "quoin:c8"])
+@pytest.mark.parametrize("extents", [(12, 11), (2, 9), (40, 3)])
+def test_products_skip_borders(extents: tuple[int, int], target: str, tmp_path: Path) -> None:
+    """Images of long pixels are loaded between zeros; no kernel copies them with their border."""
+    x, w = floats(2, 16, *extents), 0.1 * floats(24, 16, 3, 5)
+    model = model_of([node("Conv", "x w", pads=[1, 2, 1, 2])], {"x": x}, {"w": w})
+    assert expect(model, {"x": x}, target) == []
+    assert any(line.startswith("ld.fill") for line in instructions_of(model, tmp_path, target))
