@@ -9,9 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import multiprocessing
 import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -56,19 +56,6 @@ def cycles_of(program: Path, limit: float, *options: str) -> int | None:
         return None
 
 
-def within(limit: float, work: Callable[[], Any]) -> Any:
-    """What `work` returns, in a process of its own. None: it takes longer than so many seconds, or fails."""
-    context = multiprocessing.get_context("fork")
-    results = context.SimpleQueue()
-    process = context.Process(target=lambda: results.put(work()))
-    process.start()
-    process.join(limit)
-    if process.is_alive():
-        process.kill()
-        process.join()
-    return None if results.empty() else results.get()
-
-
 def compiled(
     net: torch.nn.Module, inputs: tuple[torch.Tensor, ...], target: str, path: Path, opt_level: int = 3
 ) -> list[str]:
@@ -84,16 +71,28 @@ def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[in
     return counter.get_total_flops() // 2, sum(value.numel() * value.element_size() for value in values)
 
 
-def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[str, Any] | None:
-    """None: compiling it takes too long."""
+def network(name: str, batch: int) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
     net, inputs = quoin_networks.NETWORKS[name](batch)
+    return net.half(), tuple(value.half() if value.is_floating_point() else value for value in inputs)
+
+
+def compiled_network(name: str, batch: int, path: Path, opt_level: int, limit: float) -> str | None:
+    """What the units run. None: compiling takes longer than so many seconds."""
+    command = [sys.executable, __file__, "--compile", name, str(batch), str(opt_level), str(path)]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit).stdout.splitlines()[0]
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[str, Any] | None:
+    """None: compiling it takes too long."""
+    net, inputs = quoin_networks.NETWORKS[name](batch)
     products, moved = bound_of(net, inputs)
-    net = net.half()
-    inputs = tuple(value.half() if value.is_floating_point() else value for value in inputs)
     start = time.monotonic()
     path = folder / "program.qn"
-    units = within(limit, partial(compiled, net, inputs, "quoin:c8", path))
+    units = compiled_network(name, batch, path, 3, limit)
     if units is None:
         return None
     seconds = time.monotonic() - start
@@ -101,7 +100,7 @@ def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[s
     whole = simulate(path)
     simulated = time.monotonic() - start
     single = folder / "single.qn"
-    operators = within(limit, partial(compiled, net, inputs, "quoin:c8", single, 0))
+    operators = compiled_network(name, batch, single, 0, limit)
     return {
         "name": name,
         "batch": batch,
@@ -110,8 +109,8 @@ def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[s
         "cycles": whole["cycles"],
         "bound": max(products / PRODUCTS, moved / 2 / DDR_BYTES),  # of f32, which is twice what f16 has
         "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
-        "units": units[0],
-        "operators": operators[0] if operators else "not compiled in time",
+        "units": units,
+        "operators": operators or "not compiled in time",
         "compile_s": round(seconds, 1),
         "simulate_s": round(simulated, 1),
     }
@@ -133,7 +132,9 @@ def mean(ratios: list[float]) -> float:
 def correlations() -> list[dict[str, Any]]:
     """Of the estimates of schedules and of their simulated cycles, nest by nest (test/quoin/CostTest.cpp)."""
     report = BUILD / "bench" / "quoin_cost.json"
-    subprocess.run([BUILD / "bin" / "quoin-cost-test", f"--gtest_output=json:{report}"], capture_output=True, timeout=600)
+    subprocess.run(
+        [BUILD / "bin" / "quoin-cost-test", f"--gtest_output=json:{report}"], capture_output=True, timeout=600
+    )
     (suite,) = json.loads(report.read_text())["testsuites"]
     rows = []
     for name, value in suite["testsuite"][0].items():
@@ -148,8 +149,8 @@ def cost_section(rows: list[dict[str, Any]]) -> list[str]:
         "",
         "## What the compiler estimates",
         "",
-        "Schedules of a nest on one core, from which the compiler chooses, without those that take four times as long as",
-        "the best one: Spearman's rank correlation of estimated and simulated cycles, and the mean error of the estimate.",
+        "Schedules of a nest on one core, from which the compiler chooses, without those that take four times as long",
+        "as the best one: Spearman's rank correlation of estimated and simulated cycles, and the mean error.",
         "",
         "| nest | schedules | rank correlation | error |",
         "|---|---|---|---|",
@@ -219,7 +220,12 @@ def main() -> None:
     parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
     parser.add_argument("--batch", type=int, help="in place of each network's own")
     parser.add_argument("--limit", type=float, default=1200, help="seconds for each step of a network")
+    parser.add_argument("--compile", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.compile:
+        name, batch, level, path = options.compile
+        print(compiled(*network(name, int(batch)), "quoin:c8", Path(path), int(level))[0])
+        return
     (BUILD / "bench").mkdir(exist_ok=True)
     costs = correlations()
     networks: list[dict[str, Any]] = []
@@ -228,14 +234,18 @@ def main() -> None:
     for name in quoin_networks.KERNELS:
         measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
-        measurements.append((networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name], options.limit)))
+        measurements.append(
+            (networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name], options.limit))
+        )
     for rows, measure in measurements:
         with tempfile.TemporaryDirectory() as folder:
             row = measure(Path(folder))
         print(row, flush=True)
         if row:
             rows.append(row)
-        (BUILD / "bench" / "quoin.json").write_text(json.dumps({"networks": networks, "kernels": kernels, "costs": costs}, indent=1))
+        (BUILD / "bench" / "quoin.json").write_text(
+            json.dumps({"networks": networks, "kernels": kernels, "costs": costs}, indent=1)
+        )
         PAGE.write_text(page_of(networks, kernels, costs, options.limit))
 
 
