@@ -9,7 +9,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
@@ -39,17 +41,17 @@ HAND = {  # cycles of test/quoin/kernels, which KernelsTest.cpp checks; on how m
 }
 
 
-def simulate(program: Path, *options: str) -> dict[str, Any]:
+def simulate(program: Path, *options: str, limit: float = 1200) -> dict[str, Any]:
     report = program.with_suffix(".json")
     command = [BUILD / "bin" / "quoin-sim", program, "--mode=time", "--scalar-cycles=0", f"--json={report}", *options]
-    subprocess.run(command, check=True, capture_output=True, timeout=1200)
+    subprocess.run(command, check=True, capture_output=True, timeout=limit)
     return dict(json.loads(report.read_text()))
 
 
-def cycles_of(program: Path, *options: str) -> int | None:
+def cycles_of(program: Path, limit: float, *options: str) -> int | None:
     """None: simulating it takes too long."""
     try:
-        return int(simulate(program, *options)["cycles"])
+        return int(simulate(program, *options, limit=limit)["cycles"])
     except subprocess.TimeoutExpired:
         return None
 
@@ -69,31 +71,46 @@ def bound_of(net: torch.nn.Module, inputs: tuple[torch.Tensor, ...]) -> tuple[in
     return counter.get_total_flops() // 2, sum(value.numel() * value.element_size() for value in values)
 
 
-def measure_network(name: str, batch: int, folder: Path) -> dict[str, Any]:
+def network(name: str, batch: int) -> tuple[torch.nn.Module, tuple[torch.Tensor, ...]]:
     torch.manual_seed(0)
     net, inputs = quoin_networks.NETWORKS[name](batch)
+    return net.half(), tuple(value.half() if value.is_floating_point() else value for value in inputs)
+
+
+def compiled_network(name: str, batch: int, path: Path, opt_level: int, limit: float) -> str | None:
+    """What the units run. None: compiling takes longer than so many seconds."""
+    command = [sys.executable, __file__, "--compile", name, str(batch), str(opt_level), str(path)]
+    try:
+        return subprocess.run(command, check=True, capture_output=True, text=True, timeout=limit).stdout.splitlines()[0]
+    except subprocess.TimeoutExpired:
+        return None
+
+
+def measure_network(name: str, batch: int, limit: float, folder: Path) -> dict[str, Any] | None:
+    """None: compiling it takes too long."""
+    net, inputs = quoin_networks.NETWORKS[name](batch)
     products, moved = bound_of(net, inputs)
-    net = net.half()
-    inputs = tuple(value.half() if value.is_floating_point() else value for value in inputs)
     start = time.monotonic()
     path = folder / "program.qn"
-    units = compiled(net, inputs, "quoin:c8", path)
+    units = compiled_network(name, batch, path, 3, limit)
+    if units is None:
+        return None
     seconds = time.monotonic() - start
     start = time.monotonic()
     whole = simulate(path)
     simulated = time.monotonic() - start
     single = folder / "single.qn"
-    operators = compiled(net, inputs, "quoin:c8", single, opt_level=0)
+    operators = compiled_network(name, batch, single, 0, limit)
     return {
         "name": name,
         "batch": batch,
-        "ddr": cycles_of(single, "--serial", "--no-llb"),
-        "serial": cycles_of(path, "--serial"),
+        "ddr": cycles_of(single, limit, "--serial", "--no-llb") if operators else None,
+        "serial": cycles_of(path, limit, "--serial"),
         "cycles": whole["cycles"],
         "bound": max(products / PRODUCTS, moved / 2 / DDR_BYTES),  # of f32, which is twice what f16 has
         "matrix": max(core["units"]["MX"]["busy"] for core in whole["cores"]) / whole["cycles"],
-        "units": units[0],
-        "operators": operators[0],
+        "units": units,
+        "operators": operators or "not compiled in time",
         "compile_s": round(seconds, 1),
         "simulate_s": round(simulated, 1),
     }
@@ -112,7 +129,41 @@ def mean(ratios: list[float]) -> float:
     return math.exp(sum(map(math.log, ratios)) / len(ratios)) if ratios else 0
 
 
-def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> str:
+def correlations() -> list[dict[str, Any]]:
+    """Of the estimates of schedules and of their simulated cycles, nest by nest (test/quoin/CostTest.cpp)."""
+    report = BUILD / "bench" / "quoin_cost.json"
+    subprocess.run(
+        [BUILD / "bin" / "quoin-cost-test", f"--gtest_output=json:{report}"], capture_output=True, timeout=600
+    )
+    (suite,) = json.loads(report.read_text())["testsuites"]
+    rows = []
+    for name, value in suite["testsuite"][0].items():
+        if isinstance(value, str) and re.fullmatch(r"\d+ -?[\d.]+ [\d.]+", value):
+            count, correlation, error = value.split()
+            rows.append({"name": name, "count": int(count), "rank": float(correlation), "error": float(error)})
+    return rows
+
+
+def cost_section(rows: list[dict[str, Any]]) -> list[str]:
+    lines = [
+        "",
+        "## What the compiler estimates",
+        "",
+        "Schedules of a nest on one core, from which the compiler chooses, without those that take four times as long",
+        "as the best one: Spearman's rank correlation of estimated and simulated cycles, and the mean error.",
+        "",
+        "| nest | schedules | rank correlation | error |",
+        "|---|---|---|---|",
+    ]
+    for row in rows:
+        lines.append(f"| {row['name']} | {row['count']} | {row['rank']:.2f} | {100 * row['error']:.0f} % |")
+    average = sum(row["rank"] for row in rows) / max(1, len(rows))
+    return [*lines, "", f"Mean of the correlations: {average:.2f}.", ""]
+
+
+def page_of(
+    networks: list[dict[str, Any]], kernels: list[dict[str, Any]], costs: list[dict[str, Any]], limit: float
+) -> str:
     lines = [
         "# Cycles of programs for Quoin",
         "",
@@ -126,7 +177,7 @@ def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> st
         "a core's units work one at a time. (b): the fused kernels of (c), values lie in LLB if they fit, units work",
         "one at a time. (c): units overlap. Bound: products at the peak of the matrix units, or weights, inputs and",
         "outputs at the speed of DDR, whichever takes longer. The last columns: seconds on a host that does other",
-        "work, too, for compiling and simulating (c). -: the simulation took more than 20 minutes.",
+        f"work, too, for compiling and simulating (c). -: compiling or simulating took more than {limit:.0f} s.",
         "",
         "| network | batch | (a) | (b) | (c) | bound | (a)/(c) | (b)/(c) | bound/(c) | MX | compiled | simulated |",
         "|---|---|---|---|---|---|---|---|---|---|---|---|",
@@ -160,29 +211,42 @@ def page_of(networks: list[dict[str, Any]], kernels: list[dict[str, Any]]) -> st
     ]
     for row in kernels:
         lines.append(f"| {row['name']} | {row['hand']:,} | {row['cycles']:,} | {row['hand'] / row['cycles']:.2f} |")
-    lines += ["", f"Geometric mean: {mean([row['hand'] / row['cycles'] for row in kernels]):.2f}.", ""]
-    return "\n".join(lines)
+    lines += ["", f"Geometric mean: {mean([row['hand'] / row['cycles'] for row in kernels]):.2f}."]
+    return "\n".join(lines + cost_section(costs))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--networks", nargs="*", default=list(quoin_networks.NETWORKS))
     parser.add_argument("--batch", type=int, help="in place of each network's own")
+    parser.add_argument("--limit", type=float, default=1200, help="seconds for each step of a network")
+    parser.add_argument("--compile", nargs=4, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.compile:
+        name, batch, level, path = options.compile
+        print(compiled(*network(name, int(batch)), "quoin:c8", Path(path), int(level))[0])
+        return
+    (BUILD / "bench").mkdir(exist_ok=True)
+    costs = correlations()
     networks: list[dict[str, Any]] = []
     kernels: list[dict[str, Any]] = []
-    measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any]]]] = []
+    measurements: list[tuple[list[dict[str, Any]], Callable[[Path], dict[str, Any] | None]]] = []
     for name in quoin_networks.KERNELS:
         measurements.append((kernels, partial(measure_kernel, name)))
     for name in options.networks:
-        measurements.append((networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name])))
+        measurements.append(
+            (networks, partial(measure_network, name, options.batch or quoin_networks.BATCHES[name], options.limit))
+        )
     for rows, measure in measurements:
         with tempfile.TemporaryDirectory() as folder:
-            rows.append(measure(Path(folder)))
-        print(rows[-1], flush=True)
-        (BUILD / "bench").mkdir(exist_ok=True)
-        (BUILD / "bench" / "quoin.json").write_text(json.dumps({"networks": networks, "kernels": kernels}, indent=1))
-        PAGE.write_text(page_of(networks, kernels))
+            row = measure(Path(folder))
+        print(row, flush=True)
+        if row:
+            rows.append(row)
+        (BUILD / "bench" / "quoin.json").write_text(
+            json.dumps({"networks": networks, "kernels": kernels, "costs": costs}, indent=1)
+        )
+        PAGE.write_text(page_of(networks, kernels, costs, options.limit))
 
 
 if __name__ == "__main__":

@@ -28,7 +28,7 @@ def GraphEmitGradients : Pass<"graph-emit-gradients", "::mlir::ModuleOp"> {
 def GraphPlaceChannelsLast : Pass<"graph-place-channels-last", "::mlir::func::FuncOp"> {
   let summary = "Makes convolutions and pools work on channels-last tensors, with explicit padding";
   let options = [
-    Option<"skipsBorders", "skips-borders", "bool", "false", "Pools keep their padding: windows skip what is outside">
+    Option<"skipsBorders", "skips-borders", "bool", "false", "Pools, and convolutions of many channels, keep their padding: windows skip what is outside">
   ];
 }
 

@@ -126,6 +126,13 @@ static bool skipsHoles(ConvOp conv) {
   return conv.isDepthwise() && isa<FloatType>(tensorTypeOf(conv.getInput()).getElementType());
 }
 
+/// Products skip what is outside of an image if the channels of a pixel are a row by themselves: shorter ones are
+/// multiplied as rows of the window, which need the border.
+static bool hasLongPixels(const SymbolicInt &channels) {
+  constexpr int64_t least = 16;
+  return channels.constant().value_or(0) >= least;
+}
+
 /// Converts padding with zeros of a convolution that skips holes into holes, also padding of narrower floats.
 static void takePadding(ConvOp conv) {
   Operation *extension = conv.getInput().getDefiningOp();
@@ -152,8 +159,13 @@ static void takePadding(ConvOp conv) {
   conv.getInputMutable().assign(builder.cast(pad.getInput(), tensorTypeOf(conv.getInput()).getElementType()));
 }
 
-static void placeConv(ConvOp conv) {
-  if (skipsHoles(conv))
+static void placeConv(ConvOp conv, bool skipsBorders) {
+  const Shape given = shapeOf(conv.getFilter());
+  const bool isDense = llvm::all_of(conv.getInputDilation(), [](int64_t step) { return step == 1; });
+  const bool keepsPadding =
+      skipsHoles(conv) || (skipsBorders && isDense && isa<FloatType>(scalarTypeOf(conv.getInput())) &&
+                           hasLongPixels(conv.getChannelsLast() ? given[given.size() - 2] : given[1]));
+  if (keepsPadding)
     takePadding(conv);
   OpBuilder operations(conv);
   GraphBuilder builder(operations, conv.getLoc());
@@ -186,7 +198,7 @@ static void placeConv(ConvOp conv) {
     window.strides.push_back(conv.getStrides()[i]);
     window.dilations.push_back(conv.getDilations()[i]);
   }
-  if (skipsHoles(conv))
+  if (keepsPadding)
     window.padLow.assign(conv.getPadLow().begin(), conv.getPadLow().end());
   else
     window.padLow.assign(windows, 0);
@@ -194,7 +206,7 @@ static void placeConv(ConvOp conv) {
   window.groups = conv.getGroups();
   window.channelsLast = true;
   auto zero = operations.getZeroAttr(scalarTypeOf(input));
-  if (!skipsHoles(conv))
+  if (!keepsPadding)
     input = padWindows(builder, input, extents, zero);
   replace(builder.conv(input, filter, window, resultExtents, tensorTypeOf(conv.getResult()).getElementType()));
 }
@@ -257,7 +269,7 @@ struct PlaceChannelsLast : perpend::graph::impl::GraphPlaceChannelsLastBase<Plac
     });
     for (Operation *op : operators) {
       if (auto conv = dyn_cast<ConvOp>(op))
-        placeConv(conv);
+        placeConv(conv, skipsBorders);
       else
         placeWindowReduce(cast<WindowReduceOp>(op), skipsBorders);
     }

@@ -37,6 +37,10 @@ void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
   for (Node &node : nest.nodes)
     if (node.kind == Node::Load)
       node.access.base += begin * node.access.strides[loop];
+  cutBorders(nest, loop, begin, end);
+}
+
+void cutBorders(Nest &nest, unsigned loop, int64_t begin, int64_t end) {
   for (accelerator::Border &border : nest.borders)
     for (auto &[first, last] : border.iterations)
       if (border.loop == loop) {

@@ -15,6 +15,8 @@ int64_t iterationsOfLines(const Nest &nest, unsigned loop, const Spot &place);
 
 /// Leaves iterations from `begin` to `end`, which is behind the last one.
 void cut(Nest &nest, unsigned loop, int64_t begin, int64_t end);
+/// The same for borders alone.
+void cutBorders(Nest &nest, unsigned loop, int64_t begin, int64_t end);
 
 /// Of an operand that changes with both loops of a border: the least and the greatest distance from its first element.
 std::pair<int64_t, int64_t> reachOf(const accelerator::Border &border, int64_t stride, int64_t reduced);

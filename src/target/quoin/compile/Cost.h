@@ -6,8 +6,7 @@
 
 namespace perpend::quoin {
 
-/// Cycles if units overlap: those of the busiest unit, or of DDR, which `sharers` cores use in the same way, or of
-/// units that use a room with one slot in turns; and one pass through all instructions, in which nothing overlaps.
+/// Cycles if units overlap as far as the section's memory lets them, and if `sharers` cores use DDR in the same way.
 uint64_t estimatedCycles(const Section &section, const Config &config, unsigned sharers);
 
 } // namespace perpend::quoin

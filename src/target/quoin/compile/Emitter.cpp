@@ -194,10 +194,10 @@ void Emitter::meetIfNeeded(size_t parts) {
 
 /// On the matrix unit or else on the vector unit.
 std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers) {
-  if (!part.borders.empty() && isMatrixNest(part, places, program.config, stream, choices))
-    return "a product with borders";
   std::string problem = emitMatrixNest(part, places, program.config, stream, sharers, choices);
-  return problem.empty() ? problem : emitVectorNest(part, places, program.config, stream, sharers, choices);
+  if (problem.empty() || (!part.borders.empty() && isMatrixNest(part, places, program.config, stream, choices)))
+    return problem;
+  return emitVectorNest(part, places, program.config, stream, sharers, choices);
 }
 
 /// The division whose first part, which is the largest, takes the least time, with operands where they are or with

@@ -59,8 +59,10 @@ LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims) {
       continue;
     for (auto [number, level] : llvm::enumerate(levels)) {
       const int64_t step = number == 0 ? 1 : placed;
-      for (LoadDim *dim : level.dims)
+      for (LoadDim *dim : level.dims) {
         dim->near = dim->stride / level.pitch * step;
+        dim->level = static_cast<unsigned>(number);
+      }
       plan.extents[number] = level.count;
       plan.from[number] = level.pitch;
       plan.to[number] = step;
@@ -69,6 +71,24 @@ LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims) {
     plan.elements = placed;
     break;
   }
+  return plan;
+}
+
+LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims, int64_t line) {
+  std::array<LoadLevel, 2> levels;
+  levels[1].pitch = line;
+  for (LoadDim &dim : dims) {
+    dim.level = dim.stride >= line;
+    levels[dim.level].add(&dim);
+  }
+  const int64_t row = levels[0].count;
+  for (LoadDim &dim : dims)
+    dim.near = dim.level ? dim.stride / levels[1].pitch * row : dim.stride;
+  LoadPlan plan;
+  plan.extents = {row, levels[1].count, 1};
+  plan.from = {1, levels[1].pitch, 0};
+  plan.to = {1, row, 0};
+  plan.elements = row * levels[1].count;
   return plan;
 }
 

@@ -19,7 +19,8 @@ constexpr Extents mostBox = {65535, 4095, 4095};
 /// A loop along which an operand changes, in elements. None of these strides is 0 or less.
 struct LoadDim {
   int64_t extent = 1, stride = 0;
-  int64_t near = 0; ///< the stride in L1, which planLoad finds
+  int64_t near = 0;   ///< the stride in L1, which planLoad finds,
+  unsigned level = 0; ///< and of which extent it is a part
 };
 
 /// e1 * e2 rows of e0 elements, their distances in memory, and in L1.
@@ -33,6 +34,9 @@ struct LoadPlan {
 };
 
 LoadPlan planLoad(llvm::MutableArrayRef<LoadDim> dims);
+
+/// Of an image whose lines have a border: dimensions of strides below `line` make lines that do not overlap in L1.
+LoadPlan planLines(llvm::MutableArrayRef<LoadDim> dims, int64_t line);
 
 } // namespace perpend::quoin
 

@@ -14,6 +14,7 @@
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Matrix.h"
 #include "target/quoin/compile/Choices.h"
+#include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/Cost.h"
 #include "target/quoin/compile/MatrixNest.h"
 
@@ -143,63 +144,6 @@ bool MatrixNest::makeRooms() {
   return makeRoom(Accumulators, Space::L0C, tiles * tileBytes, tiling.resultSlots, tileTurn) &&
          makeRoom(Result, Space::L1, result, 2, tileTurn) &&
          (!nest.continues || makeRoom(Addend, Space::L1, result, 2, tileTurn));
-}
-
-/// Rows of the operand, as they lie in memory, one behind the other.
-bool MatrixNest::emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to) {
-  const Axis own = isRight ? N : M;
-  Instruction load;
-  load.opcode = Opcode::ld_2d;
-  load.dstType = load.src0Type = factor(isRight).type;
-  const bool isAlong = isAlongSum(isRight);
-  const int64_t row = isAlong ? k : tile[own], rows = isAlong ? tile[own] : k;
-  load.extent = {static_cast<uint32_t>(row), static_cast<uint32_t>(rows), 0};
-  load.src(0) = from;
-  load.dst() = to;
-  load.stride1[Src0] = static_cast<uint32_t>(strideOf(factor(isRight).access, isAlong ? own : K));
-  load.stride1[Dst] = static_cast<uint32_t>(row);
-  if (!isRight && rowLoop) {
-    load.opcode = Opcode::ld_3d;
-    load.extent = {static_cast<uint32_t>(row), static_cast<uint32_t>(lineOf(M)),
-                   static_cast<uint32_t>(rows / lineOf(M))};
-    load.stride2[Src0] = static_cast<uint32_t>(left.access.strides[*rowLoop]);
-    load.stride2[Dst] = static_cast<uint32_t>(row * lineOf(M));
-  }
-  return add(std::move(load));
-}
-
-/// All of the sum, for all tiles that are inside of here. `ahead`: elements from what this iteration reads.
-bool MatrixNest::emitHeld(bool isRight, int64_t ahead) {
-  const Factor &held = factor(isRight);
-  const auto size = static_cast<int64_t>(sizeOf(held.type));
-  const SmallVector<unsigned, 8> loops = heldLoops(isRight);
-  const unsigned depth = stream.depth();
-  SmallVector<Advance, 8> far, near;
-  for (auto [level, loop] : llvm::enumerate(ArrayRef(spatial).take_front(depth)))
-    far.push_back({static_cast<unsigned>(level), held.access.strides[loop] * size});
-  auto block = static_cast<int64_t>(blockBytes(isRight));
-  for (size_t index = loops.size(); index-- > 0;) {
-    const unsigned number = depth + static_cast<unsigned>(index);
-    far.push_back({number, held.access.strides[loops[index]] * size});
-    near.push_back({number, block});
-    block *= nest.loops[loops[index]].extent;
-  }
-  if (depth + loops.size() > numLoops)
-    return refuse("more loops than the sequencer has");
-  const Spot &place = places[held.access.buffer];
-  std::optional<Operand> from =
-      stream.operand(place.space, place.byte + static_cast<uint64_t>((held.access.base + ahead) * size), far);
-  std::optional<Operand> to =
-      stream.at(room(isRight ? MatrixRooms::Right : MatrixRooms::Left), 0, near, /*isWritten=*/true);
-  if (!from || !to)
-    return refuseAddresses();
-  for (unsigned loop : loops)
-    stream.openLoop(static_cast<uint64_t>(nest.loops[loop].extent));
-  if (isWindow(isRight) ? !emitWindow(*from, *to) : !emitLoad(isRight, extentOf(K), *from, *to))
-    return false;
-  for (size_t each = 0; each < loops.size(); ++each)
-    stream.closeLoop();
-  return true;
 }
 
 bool MatrixNest::emitFeed(bool isRight, int64_t base, int64_t k) {
@@ -363,10 +307,14 @@ bool MatrixNest::isAhead(bool isRight, unsigned level) const {
 /// What is inside of so many loops. A held factor that has two slots is loaded an iteration ahead: its loads would
 /// otherwise wait in their unit's queue behind those of the pieces, which wait for the products of this iteration.
 bool MatrixNest::emitLevel(unsigned level) {
-  for (bool isRight : {false, true})
-    if (tiling.hold[isRight] != Hold::Pieces && holdLevel[isRight] == level && !isAhead(isRight, level) &&
-        !emitHeld(isRight))
+  for (bool isRight : {false, true}) {
+    if (tiling.hold[isRight] == Hold::Pieces || holdLevel[isRight] != level || isAhead(isRight, level))
+      continue;
+    const bool isSame = level == 0 && isOnePart[isRight ? N : M];
+    if (!(isSame && rooms->isLoaded[isRight]) && !emitHeld(isRight))
       return false;
+    rooms->isLoaded[isRight] = isSame;
+  }
   if (!emitOperands(level))
     return false;
   if (level == spatial.size()) {
@@ -423,28 +371,32 @@ bool MatrixNest::emitWhole(MatrixRooms &shared) {
 
 /// What is no multiple of a tile of this axis is a part of its own.
 bool MatrixNest::emitParts(Axis axis, MatrixRooms &shared) {
-  const int64_t extent = extentOf(axis), rest = extent % tile[axis];
-  auto part = [&](int64_t begin, int64_t length) {
+  constexpr size_t mostParts = 8;
+  const std::vector<std::pair<int64_t, int64_t>> parts = partsOf(axis);
+  if (parts.size() > mostParts)
+    return refuse("more tiles at the borders than are worth it");
+  return llvm::all_of(parts, [&](const auto &each) {
+    const auto [begin, length] = each;
     MatrixNest copy(*this);
     if (axes[axis] >= 0) {
-      if (axis == M && rowLoop)
-        copy.nest.loops[*rowLoop].extent = length / lineOf(M);
-      else
-        copy.nest.loops[axes[axis]].extent = length;
+      const unsigned loop = axis == M && rowLoop ? *rowLoop : static_cast<unsigned>(axes[axis]);
+      copy.nest.loops[loop].extent = length / lineOf(axis);
+      cutBorders(copy.nest, loop, begin / lineOf(axis), (begin + length) / lineOf(axis));
       copy.forEachAccess([&](ElementAccess &access) { access.base += distanceOf(access, axis, begin); });
     }
     copy.tile[axis] = std::min(tile[axis], length);
     return (axis == M ? copy.emitParts(N, shared) : copy.emitWhole(shared)) || refuse(copy.problem);
-  };
-  return part(0, extent - rest) && (rest == 0 || part(extent - rest, rest));
+  });
 }
 
 bool MatrixNest::emitTiling(const Tiling &wanted) {
   MatrixNest copy(*this);
   copy.tiling = wanted;
   copy.tile = wanted.tile;
-  for (Axis axis : {M, N, K})
+  for (Axis axis : {M, N, K}) {
     copy.isTiled[axis] = wanted.tile[axis] < extentOf(axis);
+    copy.isOnePart[axis] = copy.partsOf(axis).size() == 1;
+  }
   stream.begin();
   MatrixRooms shared;
   return copy.emitParts(M, shared) || refuse(copy.problem);
@@ -473,8 +425,16 @@ bool MatrixNest::chooseTiles() {
   return emitTiling(*best);
 }
 
+void MatrixNest::forEachWay(llvm::function_ref<void()> visit) {
+  if (findFactors() && assignLoops() && mayHaveBorders())
+    for (const Tiling &each : tilings())
+      if (emitTiling(each))
+        visit();
+  stream.abandon();
+}
+
 std::string MatrixNest::emit() {
-  if (findFactors() && assignLoops() && chooseTiles())
+  if (findFactors() && assignLoops() && mayHaveBorders() && chooseTiles())
     return "";
   stream.abandon();
   return problem;
@@ -487,6 +447,12 @@ bool isMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config,
 std::string emitMatrixNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices) {
   return MatrixNest(nest, places, config, stream, sharers, choices).emit();
+}
+
+void forEachMatrixWay(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, unsigned sharers,
+                      llvm::function_ref<void()> visit) {
+  Choices none;
+  MatrixNest(nest, places, config, stream, sharers, none).forEachWay(visit);
 }
 
 } // namespace perpend::quoin

@@ -18,6 +18,10 @@ std::string emitMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const 
 bool isMatrixNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                   Choices &choices);
 
+/// Calls `visit` when the section has the nest in one of the ways from which emitMatrixNest chooses, for all of them.
+void forEachMatrixWay(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                      unsigned sharers, llvm::function_ref<void()> visit);
+
 } // namespace perpend::quoin
 
 #endif

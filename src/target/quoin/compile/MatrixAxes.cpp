@@ -54,11 +54,14 @@ void MatrixNest::findRowLoop() {
   auto isOfLeft = [&](unsigned loop) {
     return !nest.loops[loop].isReduced && changes(false, loop) && !changes(true, loop);
   };
+  auto hasBorder = [&](unsigned loop) {
+    return llvm::any_of(nest.borders, [&](const auto &border) { return border.loop == loop; });
+  };
   for (unsigned inner = 0; isAlongSum(false) && inner < nest.loops.size(); ++inner)
     for (unsigned outer = 0; outer < nest.loops.size(); ++outer) {
       const int64_t line = nest.loops[inner].extent;
       if (inner == outer || !isOfLeft(inner) || !isOfLeft(outer) || line > mostLine || !isEven(outer, inner) ||
-          line * nest.loops[outer].extent <= extentOf(M))
+          (line * nest.loops[outer].extent <= extentOf(M) && !(hasBorder(inner) && hasBorder(outer))))
         continue;
       axes[M] = static_cast<int>(inner);
       rowLoop = outer;

@@ -49,6 +49,7 @@ struct MatrixRooms {
   std::vector<std::optional<unsigned>> turns; ///< by number of loops around
   std::optional<unsigned> pieceTurn;
   std::array<std::optional<unsigned>, 2> loadTurns; ///< of held factors, which are loaded one turn ahead
+  std::array<bool, 2> isLoaded = {};                ///< of factors that are the same in all parts
 };
 
 /// A held left factor whose loops of the sum go over the same elements as its rows do: images (MatrixWindows.cpp).
@@ -56,6 +57,7 @@ struct MatrixWindow {
   LoadPlan load;
   int64_t row = 0, line = 0;                                    ///< distances in L1, in elements
   llvm::SmallVector<std::pair<unsigned, int64_t>, 4> sums = {}; ///< loops of the sum, and their distances
+  Extents first = {0, 0, 0}, count = {0, 0, 0};                 ///< of the extents of the load: inside of the image
 };
 
 /// See Matrix.cpp.
@@ -65,6 +67,7 @@ public:
              Choices &choices)
       : nest(nest), places(places), config(config), stream(stream), sharers(sharers), choices(choices) {}
   std::string emit();
+  void forEachWay(llvm::function_ref<void()> visit);
   bool isProduct() { return findFactors() && assignLoops(); }
 
 private:
@@ -96,9 +99,17 @@ private:
   bool isWindow(bool isRight) const { return tiling.hold[isRight] == Hold::Window; }
   /// Of tiles of so many rows.
   MatrixWindow windowOf(int64_t rows) const;
-  bool emitWindow(const Operand &from, const Operand &to);
+  /// Finds the part of a window that is not border.
+  bool findInside(MatrixWindow &window, llvm::ArrayRef<LoadDim> dims) const;
+  int64_t lineStride() const;
+  bool mayHaveBorders();
+  bool emitWindow(Operand from, Operand to);
+  bool emitFill(const MatrixWindow &window, Operand to, unsigned level, int64_t first, int64_t count);
+  std::vector<std::pair<int64_t, int64_t>> partsOf(Axis axis) const;
   bool emitWindowFeed(int64_t base, int64_t k);
-  bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to);
+  bool emitLoad(bool isRight, int64_t k, const Operand &from, const Operand &to, llvm::ArrayRef<LoadDim> more = {});
+  bool isOneRow(bool isRight, int64_t k) const;
+  size_t loopsOfLoad(bool isRight, llvm::ArrayRef<unsigned> loops) const;
   bool emitResult();
 
   // What is done to each result (MatrixResult.cpp).
@@ -168,7 +179,8 @@ private:
   std::optional<unsigned> rowLoop; ///< around the one of the rows, whose lines follow on one another in the result
   Tiling tiling;
   std::array<bool, numAxes> isTiled = {false, false, false};
-  AxisExtents tile = {1, 1, 1}; ///< of this part
+  std::array<bool, numAxes> isOnePart = {}; ///< all tiles of the axis are in one part
+  AxisExtents tile = {1, 1, 1};             ///< of this part
   MatrixRooms *rooms = nullptr;
   std::vector<std::optional<unsigned>> loopNumbers;
   llvm::SmallVector<unsigned, 8> spatial, sums; ///< loops around the product, and those of the sum

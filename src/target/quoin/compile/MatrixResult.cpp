@@ -42,8 +42,16 @@ MatrixNest::Drain MatrixNest::drainOf() const {
   };
   while (std::optional<unsigned> user = drain.node == nest.result ? std::nullopt : userOf(drain.node)) {
     const Node &next = nest.nodes[*user];
-    if (nest.nodes[drain.node].type != sumType() || drain.activation != Activation::None || next.operands.size() != 2)
+    if (nest.nodes[drain.node].type != sumType())
       break;
+    const bool isRounded = next.opcode == Opcode::cvt && isFloat(sumType()) && isFloat(next.type);
+    if (!isRounded && (drain.activation != Activation::None || next.operands.size() != 2))
+      break;
+    if (isRounded) {
+      drain.node = *user;
+      drain.done.push_back(*user);
+      break;
+    }
     const unsigned other = next.operands[next.operands[0] == drain.node ? 1 : 0];
     if (next.opcode == Opcode::add && !drain.bias && isBias(nest.nodes[other]))
       drain.bias = other;

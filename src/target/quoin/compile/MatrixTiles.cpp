@@ -10,6 +10,7 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <functional>
+#include <limits>
 
 namespace perpend::quoin {
 
@@ -173,6 +174,48 @@ double Formula::cost(const Tiling &tiling) const {
   return most + alone + first + product + drain + store;
 }
 
+/// The best ones of each way to hold operands, of which those count that are not much worse than the best one.
+class BestTilings {
+public:
+  explicit BestTilings(const Formula &formula) : formula(formula) {}
+  void consider(const Tiling &tiling);
+  std::vector<Tiling> found() const;
+
+private:
+  static constexpr size_t mostOfWay = 3;
+  static constexpr double mostWorse = 1.5;
+  using Way = std::tuple<Hold, Hold, bool>;
+  const Formula &formula;
+  std::map<Way, std::vector<std::pair<double, Tiling>>> bestOf;
+};
+
+void BestTilings::consider(const Tiling &tiling) {
+  if (!formula.fits(tiling))
+    return;
+  const double cost = formula.cost(tiling);
+  auto &best = bestOf[{tiling.hold[0], tiling.hold[1], tiling.columnsOutside}];
+  auto same = llvm::find_if(best, [&](const auto &other) { return other.second.tile == tiling.tile; });
+  if (same != best.end() && same->first <= cost)
+    return;
+  if (same != best.end())
+    best.erase(same);
+  auto at = llvm::find_if(best, [&](const auto &other) { return cost < other.first; });
+  best.insert(at, {cost, tiling});
+  best.resize(std::min(best.size(), mostOfWay));
+}
+
+std::vector<Tiling> BestTilings::found() const {
+  double least = std::numeric_limits<double>::infinity();
+  for (const auto &[way, best] : bestOf)
+    least = std::min(least, best.front().first);
+  std::vector<Tiling> found;
+  for (const auto &[way, best] : bestOf)
+    for (const auto &[cost, tiling] : best)
+      if (cost <= mostWorse * least)
+        found.push_back(tiling);
+  return found;
+}
+
 } // namespace
 
 std::vector<Tiling> MatrixNest::tilings() const {
@@ -202,22 +245,12 @@ std::vector<Tiling> MatrixNest::tilings() const {
     formula.operandsAfter += node.kind == Node::Load && strideOf(node.access, N) && strideOf(node.access, M);
   }
 
-  constexpr size_t most = 4;
-  std::vector<std::pair<double, Tiling>> best;
-  auto consider = [&](const Tiling &tiling) {
-    if (!formula.fits(tiling))
-      return;
-    const double cost = formula.cost(tiling);
-    if (best.size() == most && cost >= best.back().first)
-      return;
-    auto at = llvm::find_if(best, [&](const auto &other) { return cost < other.first; });
-    best.insert(at, {cost, tiling});
-    best.resize(std::min(best.size(), most));
-  };
+  BestTilings best(formula);
   if (mayHoldWindow()) {
     formula.window = [&](int64_t rows) { return windowOf(rows).load; };
     formula.windowFeedRate = rowLoop ? 64 : 128; // of lines apart, and of rows
   }
+  const bool hasBorders = !nest.borders.empty(); // only windows have them
   constexpr Hold holds[] = {Hold::Pieces, Hold::OwnTile, Hold::All, Hold::Window};
   const int64_t step = 32 / formula.size;
   for (int64_t m : lengthsOf(extentOf(M), mostExtents[M], lineOf(M)))
@@ -232,20 +265,17 @@ std::vector<Tiling> MatrixNest::tilings() const {
         tiling.feedSlots = feedSlots;
         tiling.tile = {m, n, std::min(formula.sum, upTo(ceilOf(formula.sum, ceilOf(formula.sum, longest)), step))};
         for (bool columnsOutside : {false, true})
-          for (Hold holdLeft : ArrayRef(holds).drop_back(formula.window ? 0 : 1))
+          for (Hold holdLeft : ArrayRef(holds).drop_front(hasBorders ? 3 : 0).drop_back(formula.window ? 0 : 1))
             for (Hold holdRight : {Hold::Pieces, Hold::OwnTile, Hold::All})
               for (unsigned slots = 0; slots < 8; ++slots) {
                 tiling.columnsOutside = columnsOutside;
                 tiling.hold = {holdLeft, holdRight};
                 tiling.slots = {slots & 1 ? 1u : 2u, slots & 2 ? 1u : 2u};
                 tiling.resultSlots = slots & 4 ? 1 : 2;
-                consider(tiling);
+                best.consider(tiling);
               }
       }
-  std::vector<Tiling> found;
-  for (const auto &[cost, tiling] : best)
-    found.push_back(tiling);
-  return found;
+  return best.found();
 }
 
 } // namespace perpend::quoin

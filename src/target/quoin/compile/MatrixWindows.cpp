@@ -5,7 +5,11 @@
 // rows of a fractal.
 //
 //===----------------------------------------------------------------------===//
+#include "target/quoin/compile/Cores.h"
 #include "target/quoin/compile/MatrixNest.h"
+
+#include <limits>
+#include <numeric>
 
 namespace perpend::quoin {
 
@@ -23,6 +27,17 @@ bool MatrixNest::mayHoldWindow() const {
   return isAlongSum(false) && axes[K] >= 0 && axes[M] >= 0 && !windowLoops().empty();
 }
 
+/// From line to line of an image in memory; larger than any stride if there is only one.
+int64_t MatrixNest::lineStride() const {
+  if (!rowLoop)
+    return std::numeric_limits<int64_t>::max();
+  int64_t stride = left.access.strides[*rowLoop];
+  for (const accelerator::Border &border : nest.borders)
+    if (border.loop == rowLoop)
+      stride = std::gcd(stride, left.access.strides[border.reduced]);
+  return stride;
+}
+
 MatrixWindow MatrixNest::windowOf(int64_t rows) const {
   MatrixWindow window;
   llvm::SmallVector<LoadDim, 8> dims;
@@ -35,19 +50,119 @@ MatrixWindow MatrixNest::windowOf(int64_t rows) const {
     window.sums.emplace_back(loop, 0);
     addDim(nest.loops[loop].extent, left.access.strides[loop]);
   }
-  window.load = planLoad(dims);
+  window.load = nest.borders.empty() ? planLoad(dims) : planLines(dims, lineStride());
   window.row = dims[1].near;
   window.line = rowLoop ? dims[2].near : 0;
   for (size_t each = 0; each < window.sums.size(); ++each)
     window.sums[each].second = dims[dims.size() - window.sums.size() + each].near;
+  if (!findInside(window, dims))
+    window.load.elements = 0;
   return window;
 }
 
-bool MatrixNest::emitWindow(const Operand &from, const Operand &to) {
-  Instruction load = windowOf(tile[M]).load.instruction(left.type, left.type);
-  load.dst() = to;
+/// The window has the border, too: each of its extents has iterations in front of the image, in it and behind it.
+bool MatrixNest::findInside(MatrixWindow &window, llvm::ArrayRef<LoadDim> dims) const {
+  window.count = window.load.extents;
+  const auto firstSum = dims.size() - window.sums.size();
+  for (const accelerator::Border &border : nest.borders) {
+    const bool isLine = static_cast<int>(border.loop) == axes[M];
+    const LoadDim &own = dims[isLine ? 1 : 2];
+    const auto sum = llvm::find_if(window.sums, [&](const auto &each) { return each.first == border.reduced; });
+    const int64_t extent = nest.loops[border.loop].extent;
+    if (sum == window.sums.end() || (!isLine && border.loop != rowLoop))
+      return false;
+    if (own.extent < extent) { // several tiles, which partsOf leaves without a border
+      if (rooms &&
+          llvm::any_of(border.iterations, [&](const auto &range) { return range != std::pair(int64_t{0}, extent); }))
+        return false;
+      continue;
+    }
+    const LoadDim &taps = dims[firstSum + static_cast<size_t>(sum - window.sums.begin())];
+    const auto [least, most] = reachOf(border, own.stride, taps.stride);
+    const unsigned level = own.level;
+    const int64_t pitch = window.load.from[level], all = own.stride * (extent - 1) + taps.stride * (taps.extent - 1);
+    if (taps.level != level ||
+        llvm::all_of(border.iterations, [](const auto &range) { return range.first == range.second; }))
+      return false;
+    window.first[level] = least / pitch;
+    window.count[level] = window.load.extents[level] - (all - (most - least)) / pitch;
+  }
+  return true;
+}
+
+/// Some iterations of an extent of the window are zeros.
+bool MatrixNest::emitFill(const MatrixWindow &window, Operand to, unsigned level, int64_t first, int64_t count) {
+  if (count == 0)
+    return true;
+  LoadPlan plan = window.load;
+  plan.extents[level] = count;
+  const Instruction shape = plan.instruction(left.type, left.type);
+  Instruction fill;
+  fill.opcode = Opcode::ld_fill;
+  fill.dstType = left.type;
+  for (unsigned dim = 0; dim < boxRank; ++dim)
+    fill.extent[dim] = std::max(1u, shape.extent[dim]);
+  fill.stride1[Dst] = shape.stride1[Dst];
+  fill.stride2[Dst] = shape.stride2[Dst];
+  to.byte += static_cast<uint64_t>(first * (level ? plan.to[level] : 1)) * sizeOf(left.type);
+  fill.dst() = to;
+  return add(std::move(fill));
+}
+
+bool MatrixNest::emitWindow(Operand from, Operand to) {
+  const MatrixWindow window = windowOf(tile[M]);
+  const auto size = static_cast<int64_t>(sizeOf(left.type));
+  const Extents &all = window.load.extents;
+  LoadPlan inside = window.load;
+  inside.extents = window.count;
+  Operand at = to;
+  for (unsigned level = 0; level < boxRank; ++level) {
+    const int64_t first = window.first[level], end = first + window.count[level];
+    if (!emitFill(window, to, level, 0, first) || !emitFill(window, to, level, end, all[level] - end))
+      return false;
+    from.byte += static_cast<uint64_t>(first * (level ? inside.from[level] : 1) * size);
+    at.byte += static_cast<uint64_t>(first * (level ? inside.to[level] : 1) * size);
+  }
+  Instruction load = inside.instruction(left.type, left.type);
+  load.dst() = at;
   load.src(0) = from;
   return add(std::move(load));
+}
+
+/// Borders are those of a window's lines, or of its rows.
+bool MatrixNest::mayHaveBorders() {
+  for (const accelerator::Border &border : nest.borders) {
+    const bool isRow = static_cast<int>(border.loop) == axes[M] || border.loop == rowLoop;
+    if (!isRow || static_cast<int>(border.reduced) == axes[K] || changes(true, border.loop) || !mayHoldWindow())
+      return refuse("borders that are not those of lines");
+  }
+  return true;
+}
+
+/// Beginnings and lengths of parts along an axis: tiles, and the rest; in front of them and behind, single tiles with a
+/// border.
+std::vector<std::pair<int64_t, int64_t>> MatrixNest::partsOf(Axis axis) const {
+  const int64_t extent = extentOf(axis), length = tile[axis];
+  const unsigned cut = rowLoop ? *rowLoop : static_cast<unsigned>(std::max(axes[M], 0));
+  int64_t begin = 0, end = extent / length * length;
+  for (const accelerator::Border &border : nest.borders) {
+    if (axis != M || border.loop != cut || length == extent)
+      continue;
+    const int64_t line = lineOf(M);
+    for (auto [first, last] : border.iterations) {
+      begin = std::max(begin, (first * line + length - 1) / length * length);
+      end = std::min(end, last * line / length * length);
+    }
+  }
+  std::vector<std::pair<int64_t, int64_t>> parts;
+  begin = std::min(begin, extent);
+  for (int64_t at = 0; at < begin; at += length)
+    parts.emplace_back(at, std::min(length, extent - at));
+  if (end > begin)
+    parts.emplace_back(begin, end - begin);
+  for (int64_t at = std::max(begin, end); at < extent; at += length)
+    parts.emplace_back(at, std::min(length, extent - at));
+  return parts;
 }
 
 /// k elements of the sum, from `base` on, of the iteration that the open loops say.

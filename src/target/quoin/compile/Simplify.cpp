@@ -3,6 +3,9 @@
 
 #include "llvm/ADT/STLExtras.h"
 
+#include <cmath>
+#include <limits>
+
 namespace perpend::quoin {
 
 static void dropUnusedNodes(Nest &nest) {
@@ -136,6 +139,26 @@ static void foldConversions(Nest &nest) {
     nest.result = places[nest.result];
 }
 
+/// Processors that compute slowly with subnormal numbers have 0 in place of powers e^x that are subnormal. This machine
+/// computes with those as fast as with others.
+static void keepSubnormalPowers(Nest &nest) {
+  const double least = std::log(std::numeric_limits<float>::min());
+  for (Node &node : nest.nodes) {
+    if (node.kind != Node::Apply || node.opcode != Opcode::sel)
+      continue;
+    const Node &test = nest.nodes[node.operands[0]], &zero = nest.nodes[node.operands[1]],
+               &power = nest.nodes[node.operands[2]];
+    if (test.kind != Node::Apply || test.opcode != Opcode::clt || power.kind != Node::Apply ||
+        power.opcode != Opcode::exp || power.operands[0] != test.operands[0] || power.type != node.type ||
+        zero.kind != Node::Number || zero.number != 0)
+      continue;
+    constexpr double slack = 1e-3; // of a limit that was rounded
+    if (const Node &limit = nest.nodes[test.operands[1]]; limit.kind != Node::Number || limit.number > least + slack)
+      continue;
+    node = Node(power);
+  }
+}
+
 /// a * b + c is one instruction, which rounds the product, too.
 static void joinProducts(Nest &nest) {
   const std::vector<unsigned> users = usersOf(nest);
@@ -147,8 +170,8 @@ static void joinProducts(Nest &nest) {
       const unsigned product = node.operands[side], other = node.operands[1 - side];
       const Node &mul = nest.nodes[product];
       if (mul.kind != Node::Apply || mul.opcode != Opcode::mul || mul.type != DType::F32 || users[product] != 1 ||
-          llvm::any_of(mul.operands, isNumber) || isNumber(other) ||
-          nest.nodes[mul.operands[1]].type != nest.nodes[other].type)
+          llvm::any_of(mul.operands, isNumber) ||
+          (!isNumber(other) && nest.nodes[mul.operands[1]].type != nest.nodes[other].type))
         continue;
       node.opcode = Opcode::fma;
       node.operands = {mul.operands[0], mul.operands[1], other};
@@ -158,6 +181,7 @@ static void joinProducts(Nest &nest) {
 }
 
 Nest withFewerNodes(Nest nest) {
+  keepSubnormalPowers(nest);
   foldConversions(nest);
   joinProducts(nest);
   dropUnusedNodes(nest);

@@ -1,5 +1,6 @@
 //===- Stream.cpp - the instructions of one core, in order ----------------===//
 #include "target/quoin/compile/Stream.h"
+#include "target/quoin/compile/Shape.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -123,7 +124,7 @@ void Stream::touch(Item &item, const Access &access) {
 void Stream::add(Instruction instruction) {
   Item item;
   instruction.location = location;
-  item.instruction = std::move(instruction);
+  item.instruction = inBestShape(std::move(instruction), program.config);
   for (const Access &access : accessesOf(item.instruction))
     touch(item, access);
   section.items.push_back(std::move(item));

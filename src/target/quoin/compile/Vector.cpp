@@ -11,6 +11,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Vector.h"
+#include "target/quoin/compile/Choices.h"
 #include "target/quoin/compile/VectorNest.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -371,27 +372,47 @@ void VectorNest::closeLoops(unsigned level) {
   }
 }
 
-std::string VectorNest::emit() {
+/// What does not depend on tiles.
+bool VectorNest::prepare() {
   if (nest.nodes[nest.value].kind == Node::Number && nest.combine)
-    return "a reduction of a number";
+    return refuse("a reduction of a number");
   sumType = nest.nodes[nest.value].type;
   chooseBox();
   if (!mayHaveBorders())
-    return "borders along more loops than an instruction has";
+    return refuse("borders along more loops than an instruction has");
   if (nest.combine && !isReducing()) {
     readNarrow();
     widenFactor();
   }
-  if (!chooseTiles()) {
-    stream.abandon();
-    return problem;
-  }
-  return "";
+  return true;
+}
+
+std::string VectorNest::emit() {
+  if (prepare() && chooseTiles())
+    return "";
+  stream.abandon();
+  return problem;
+}
+
+void VectorNest::forEachWay(llvm::function_ref<void()> visit) {
+  if (prepare())
+    for (const Extents &tile : tilings())
+      for (unsigned wanted : {1u, 2u})
+        for (bool holds : {false, true})
+          if ((!holds || mayHold()) && emitTiling({tile, wanted, holds}))
+            visit();
+  stream.abandon();
 }
 
 std::string emitVectorNest(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices) {
   return VectorNest(nest, places, config, stream, sharers, choices).emit();
+}
+
+void forEachVectorWay(const Nest &nest, ArrayRef<Spot> places, const Config &config, Stream &stream, unsigned sharers,
+                      llvm::function_ref<void()> visit) {
+  Choices none;
+  VectorNest(nest, places, config, stream, sharers, none).forEachWay(visit);
 }
 
 } // namespace perpend::quoin

@@ -14,6 +14,10 @@ struct Choices;
 std::string emitVectorNest(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
                            unsigned sharers, Choices &choices);
 
+/// As forEachMatrixWay (Matrix.h).
+void forEachVectorWay(const Nest &nest, llvm::ArrayRef<Spot> places, const Config &config, Stream &stream,
+                      unsigned sharers, llvm::function_ref<void()> visit);
+
 /// The nest without nodes that nobody uses, and without conversions of floats that the vector unit does by the way.
 Nest withFewerNodes(Nest nest);
 

@@ -62,11 +62,13 @@ public:
              Choices &choices)
       : nest(std::move(nest)), places(places), config(config), stream(stream), sharers(sharers), choices(choices) {}
   std::string emit();
+  void forEachWay(llvm::function_ref<void()> visit);
 
 private:
   /// What a room holds, together with a number of a node.
   enum Role : unsigned { Loaded, Computed, Sums, Partial, Stored };
 
+  bool prepare();
   void chooseBox();
   bool chooseTiles();
   std::vector<Extents> tilings() const;
