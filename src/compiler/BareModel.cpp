@@ -63,6 +63,8 @@ LogicalResult Compilation::checkBareMemory(std::optional<uint64_t> stackBytes) {
   description.stackBytes = stackBytes;
   const auto arena = static_cast<uint64_t>(description.entries.front().staticArenaBytes);
   const uint64_t needed = arena + stackBytes.value_or(0), there = target.global.bytes;
+  if (!stackBytes)
+    module.emitWarning("target '") << target.name << "': how much stack the model needs is not known";
   if (!there || needed <= there)
     return success();
   return module.emitError("target '")

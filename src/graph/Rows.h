@@ -65,8 +65,8 @@ bool isWorthKeeping(mlir::Operation *op);
 /// Whether the user combines windows of this operand that have no element in common and do not reach beyond its edges.
 bool readsWindowsApart(mlir::OpOperand &use);
 
-/// Whether a value is kept between a reduction and the windows of another one that reads them apart, in the same kernel:
-/// the first of the pointwise values with the fewest bits.
+/// Whether a value is kept between a reduction and the windows of another one that reads them apart, in the same
+/// kernel: the first of the pointwise values with the fewest bits.
 bool isKeptForWindows(mlir::Operation *op);
 
 /// The chain that ends in `root`: operators that only the chain uses, as far as rows depend on rows, with at most

@@ -130,7 +130,7 @@ def test_rows_in_eight_bits(target: str, bits: int, zeros: str, shape: tuple[int
 @pytest.mark.parametrize("zeros", ["none", "packed"])
 @pytest.mark.parametrize("block", [16, 32, 4096])
 def test_the_extremes_of_eight_bits(target: str, bits: int, zeros: str, block: int) -> None:
-    """The largest sums of a group: rows of 127 or -127, numbers at either end of their range, zero points at the other."""
+    """The largest sums of a group: rows of 127 or -127, numbers at one end of their range, zero points at the other."""
     depth, count = 4096, 4096 // block
     model, matrix = nbits("n", 64, depth, block, bits, zeros)
     tensors = {tensor.name: tensor for tensor in model.graph.initializer}

@@ -73,6 +73,7 @@ def test_bags_of_one_length_are_sums_of_rows(mode: str) -> None:
     check(function, indices, dynamic=[[0]])
     check(lambda i, at: F.embedding_bag(i, TABLE, at, mode=mode), indices.flatten(), torch.tensor([0, 0, 7, 24]))
     check(lambda i: F.embedding_bag(i, TABLE, torch.arange(0, 18, 6), mode=mode), indices.flatten())
+    check(function, indices[:, :1])
 
 
 def test_counts_of_numbers() -> None:

@@ -228,6 +228,10 @@ TEST_F(PanelLayoutTest, FoldsAreFunctionsOfTwoVectorsOfSums) {
     size_t at = text.find(from);
     EXPECT_NE(at, std::string::npos);
     text.replace(at, from.size(), to);
+    text += "func.func private @narrow(%a: vector<16xi8>, %b: vector<16xi8>, %c: vector<8xi16>) -> vector<8xi16>\n"
+            "    attributes {tile.fold = @fold} {\n  return %c : vector<8xi16>\n}\n"
+            "func.func private @fold(%a: vector<8xi16>, %b: vector<4xi32>) -> vector<4xi32> {\n"
+            "  return %b : vector<4xi32>\n}\n";
     owner.messages.clear();
     EXPECT_TRUE(mlir::failed(IntrinsicLibrary().add(&owner.context, name, text)));
     return owner.messages;
@@ -239,6 +243,10 @@ TEST_F(PanelLayoutTest, FoldsAreFunctionsOfTwoVectorsOfSums) {
   EXPECT_NE(messageOf(groups, fold, "tile.fold = @i4.fold.4")
                 .find("expected a fold of type (vector<16xi16>, vector<8xi32>) -> vector<8xi32>, got (vector<8xi16>, "
                       "vector<4xi32>) -> vector<4xi32>"),
+            std::string::npos)
+      << owner.messages;
+  EXPECT_NE(messageOf("i8.bytes.groups.mlir", "steps = [", "steps = [@narrow, ")
+                .find("expected no fold: the products of a word do not fit an even number of sums of 16 bits"),
             std::string::npos)
       << owner.messages;
   EXPECT_NE(messageOf("i16.block.mlir", "tile.features = [\"avx512vnni\"]",

@@ -101,7 +101,7 @@ def length_of_bags(offsets: Tensor, count: Any) -> Any:
     node = place.proxy.node if place else None
     if node is None or node.target is not aten.arange.start_step or node.args[0] != 0:
         return None
-    length = node.args[2]
+    length = node.args[2] if len(node.args) > 2 else 1
     return length if isinstance(length, int) and count == offsets.shape[0] * length else None
 
 

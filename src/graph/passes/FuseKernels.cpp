@@ -190,6 +190,12 @@ bool KernelFuser::isOfProduct(Value value) const {
   return isa<ReductionInterface>(op) && needsStoredOperands(op);
 }
 
+/// Whether a value has more than one line of its last two dimensions, so that it can be computed line by line.
+static bool hasSeveralLines(Operation *op) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(op->getResult(0).getType()).getShape();
+  return llvm::any_of(shape.drop_back(std::min<size_t>(shape.size(), 2)), [](int64_t extent) { return extent != 1; });
+}
+
 bool KernelFuser::mayComputeInside(Value value, const Computation &computation, OpOperand &use) const {
   Operation *user = use.getOwner();
   if (user->hasAttr(inPlaceAttribute) || isWidenedInside(user))
@@ -209,7 +215,7 @@ bool KernelFuser::mayComputeInside(Value value, const Computation &computation, 
   if (isInChain && (computation.kind == ElementKind::Reduction || movesLastDimension(value.getDefiningOp())))
     return false;
   if (computation.kind == ElementKind::Reduction && readsWindowsApart(use))
-    return savesMemory && value.hasOneUse() && isOfProduct(value);
+    return savesMemory && value.hasOneUse() && isOfProduct(value) && hasSeveralLines(user);
   if (computation.kind == ElementKind::Reduction)
     return isa<MapOp>(user) && !onlyWidens(user) && value.hasOneUse() &&
            !llvm::any_of(user->getOperands(), [&](Value other) {

@@ -84,7 +84,9 @@ private:
 };
 } // namespace
 
-/// How many words, at most four, have products of which sums of 16 bits hold two for each set of numbers.
+/// How many words, at most four, have products of which sums of 16 bits hold two for each set of numbers: one, at least
+/// (Intrinsic.cpp). Rows are up to 128 where they are signed and up to 255 where they are not, numbers up to half of
+/// their range where they are signed.
 int64_t ByteGroupEmitter::wordsOfFold() const {
   bool isOfWholeRange = block.hasSignedRows || groups.isUnsigned || groups.zero;
   int64_t number = (int64_t(1) << (isOfWholeRange ? bits() : bits() - 1)) - (isOfWholeRange ? 1 : 0);

@@ -317,8 +317,8 @@ bool Reader::readStep(Attribute value) {
   Attribute features = code->getAttr(featuresAttribute), fold = code->getAttr(foldAttribute);
   Intrinsic::Step &step = intrinsic.steps.emplace_back(Intrinsic::Step{{code}, {}, {}});
   step.fold.code = codeNamed(fold, function);
-  if (fold && !step.fold.code)
-    return fail(foldAttribute + ": expected the name of a function of this text", code);
+  if (fold && !(step.fold.code && step.fold.code.getBody().hasOneBlock()))
+    return fail(foldAttribute + ": expected the name of a function of this text, with a body of one block", code);
   return !features || readFeatures(features, step.features);
 }
 
@@ -480,6 +480,12 @@ VectorType Reader::shortSums(int64_t lanes) {
   return VectorType::get(lanes * 2, IntegerType::get(function.getContext(), 16));
 }
 
+/// The largest sum of 16 bits after the products of one word: two for each set of four numbers.
+static int64_t mostShortSum(const GroupLayout &groups) {
+  const unsigned bits = groups.number.getIntOrFloatBitWidth();
+  return groups.perWord / 4 * 2 * UINT8_MAX * ((int64_t(1) << bits) - 1);
+}
+
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
 /// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
 /// then.
@@ -509,9 +515,11 @@ bool Reader::areSteps() {
       return fail("expected each step to return one vector: of sums, if the operands are in panels, or of the numbers "
                   "that words hold, if they are in groups",
                   step.code);
-    bool isFolded = bool(step.fold.code);
+    const bool isFolded = bool(step.fold.code);
     if (isFolded && !(intrinsic.groups && intrinsic.groups->hasBytes()))
       return fail("expected no fold: only sums of bytes in groups have one", step.code);
+    if (isFolded && (mostShortSum(*intrinsic.groups) > INT16_MAX || result.getNumElements() % 2 != 0))
+      return fail("expected no fold: the products of a word do not fit an even number of sums of 16 bits", step.code);
     int64_t lanes = result.getNumElements() / (isFolded ? 2 : 1);
     Type sums = isFolded ? VectorType::get(lanes, intrinsic.groups->word) : Type();
     if (!hasType(step.code, "a step", typeOfStep(lanes, isFolded)) ||

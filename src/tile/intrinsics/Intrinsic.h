@@ -47,8 +47,8 @@
 //
 //   func.func private @i4.step(%words: vector<16xi32>) -> vector<16xf32> { … }
 //
-// A step for rows of bytes may add its products to sums of 16 bits, two in the place of one of 32. Its attribute tile.fold
-// names the function that adds these to those of 32 bits, before the next product might overflow:
+// A step for rows of bytes may add its products to sums of 16 bits, two in the place of one of 32. Its attribute
+// tile.fold names the function that adds these to those of 32 bits, before the next product might overflow:
 //
 //   func.func private @i4.fold(%pairs: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> { … }
 //

@@ -107,7 +107,7 @@ static bool sharesOperands(BlockOp sum, ForOp position, ArrayRef<ForOp> summed) 
 }
 
 /// The number of loops outside those along which windows overlap; all, if the innermost cache holds the input of all
-/// columns.
+/// columns, or if there is no cache.
 static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp> tile, ArrayRef<ForOp> summed,
                              int64_t elementBytes, const target::Machine &target) {
   unsigned outside = 0;
@@ -120,7 +120,8 @@ static unsigned loopsOutside(BlockOp sum, ArrayRef<ForOp> outer, ArrayRef<ForOp>
   for (ForOp loop : outer.drop_front(outside))
     for (ForOp other : overlapsAlong(sum, loop, summed))
       bytes *= double(estimate(indices.extentOf(other)));
-  return bytes > double(target.nearCacheBytes()) / 2 ? outside : outer.size();
+  const auto cache = double(target.nearCacheBytes());
+  return cache > 0 && bytes > cache / 2 ? outside : outer.size();
 }
 
 /// The number of lines of the innermost cache that vectors at this distance can occupy; a way has 4 KiB.
