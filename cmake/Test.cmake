@@ -12,7 +12,8 @@ target_precompile_headers(PerpendPrecompiledTest PRIVATE ${PERPEND_PRECOMPILED_H
   <filesystem> <fstream> <map> <random> <thread>)
 
 # perpend_test(Name sources... [LINK libraries...] [INCLUDE folders...] [DEFINE definitions...] [EACH prefix] [TIMEOUT seconds])
-# One test of ctest; with EACH as many as there are cases, by their names after this prefix, each with this TIMEOUT.
+# One test of ctest; with EACH as many as there are cases, by their names after this prefix, each with this TIMEOUT
+# (default 300).
 function(perpend_test name)
   cmake_parse_arguments(ARG "" "EACH;TIMEOUT" "LINK;INCLUDE;DEFINE" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
@@ -21,6 +22,9 @@ function(perpend_test name)
   target_include_directories(${name} PRIVATE ${ARG_INCLUDE})
   target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR GTest::gtest GTest::gtest_main) # MLIR: inline functions of its headers
   target_precompile_headers(${name} REUSE_FROM PerpendPrecompiledTest)
+  if(NOT ARG_TIMEOUT)
+    set(ARG_TIMEOUT 300)
+  endif()
   if(ARG_EACH)
     gtest_discover_tests(${name} TEST_PREFIX ${ARG_EACH}. DISCOVERY_TIMEOUT 60 PROPERTIES TIMEOUT ${ARG_TIMEOUT})
   else()

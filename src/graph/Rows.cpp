@@ -99,19 +99,20 @@ static bool isPointwise(Operation *op) {
   return element && op->getNumResults() == 1 && element.elementKind() == ElementKind::Pointwise;
 }
 
-/// Whether a reduction is behind pointwise values of more bits.
-static bool followsReduction(Value value, unsigned bits) {
+/// Whether a reduction is behind pointwise values of more bits. `seen`: those that were asked before.
+static bool followsReduction(Value value, unsigned bits, SmallPtrSetImpl<Operation *> &seen) {
   Operation *op = value.getDefiningOp();
   if (isa_and_nonnull<ReductionInterface>(op))
     return true;
-  return isPointwise(op) && bitWidth(tensorTypeOf(value).getElementType()) > bits &&
-         llvm::any_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bits); });
+  return isPointwise(op) && bitWidth(tensorTypeOf(value).getElementType()) > bits && seen.insert(op).second &&
+         llvm::any_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bits, seen); });
 }
 
 bool perpend::graph::isKeptForWindows(Operation *op) {
   auto bitsOf = [](Operation *one) { return bitWidth(tensorTypeOf(one->getResult(0)).getElementType()); };
+  SmallPtrSet<Operation *, 8> seen;
   if (!isPointwise(op) ||
-      llvm::none_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bitsOf(op)); }))
+      llvm::none_of(op->getOperands(), [&](Value operand) { return followsReduction(operand, bitsOf(op), seen); }))
     return false;
   for (Operation *next = op; next->hasOneUse();) {
     OpOperand &use = *next->use_begin();
