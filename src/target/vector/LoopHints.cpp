@@ -49,15 +49,6 @@ static unsigned vectorsAtOnce(Loop &loop, ScalarEvolution &evolution, unsigned l
   return together;
 }
 
-/// Whether LLVM would make one masked vector of a loop, unless it is told to make vectors: of fewer iterations than its
-/// `shortCount`. Without registers for masks, stores by masks are slow.
-static bool endsInMasks(Loop &loop, ScalarEvolution &evolution, const Machine &machine) {
-  constexpr unsigned shortCount = 16, bytesOfMaskedVectors = 64;
-  unsigned count = evolution.getSmallConstantTripCount(&loop), lanes = machine.vectorLanes(/*elementBytes=*/4);
-  return loop.isInnermost() && machine.vectorBytes < bytesOfMaskedVectors && count >= lanes && count < shortCount &&
-         count % lanes != 0;
-}
-
 /// Whether a loop has numbers of 16 bits in memory and in arithmetic. LLVM 19's vectoriser does not end (it moves
 /// scalar operands to and fro) on some where integer arithmetic converts f16.
 static bool convertsHalves(Loop &loop) {
@@ -84,8 +75,6 @@ void hintLoops(Function &function, const Machine &machine) {
     if (mayInterleave(*loop, evolution))
       continue;
     addStringMetadataToLoop(loop, "llvm.loop.unroll.disable", 1);
-    if (endsInMasks(*loop, evolution, machine))
-      addStringMetadataToLoop(loop, "llvm.loop.vectorize.enable", 1);
     if (unsigned vectors = vectorsAtOnce(*loop, evolution, lanes); vectors > 1)
       addStringMetadataToLoop(loop, "llvm.loop.interleave.count", vectors);
   }
