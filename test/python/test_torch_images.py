@@ -33,12 +33,22 @@ def test_samples_of_images(mode: str, padding: str, corners: bool) -> None:
     def function(x: torch.Tensor, grid: torch.Tensor) -> torch.Tensor:
         return F.grid_sample(x, grid, mode=mode, padding_mode=padding, align_corners=corners)
 
-    check(function, IMAGE, torch.rand(2, 5, 6, 2) * 2.6 - 1.3)
+    grid = torch.rand(2, 5, 6, 2) * 2.6 - 1.3
+    check(function, IMAGE, grid)
+    far = torch.tensor([1e8, -1e8]) if padding != "reflection" else torch.tensor([3.5, -3.5])
+    check(
+        function,
+        IMAGE,
+        grid,
+        dynamic=[[2, 3], [1, 2]],
+        more=[[IMAGE[:, :, 1:4, :2].contiguous(), far.expand(2, 2, 3, 2).contiguous()]],
+    )
 
 
 def test_samples_of_volumes() -> None:
     grid = torch.rand(1, 4, 5, 6, 3) * 2.6 - 1.3
-    check(lambda x, at: F.grid_sample(x, at, align_corners=False), VOLUME, grid)
+    for padding in ("zeros", "border"):
+        check(lambda x, at, p=padding: F.grid_sample(x, at, padding_mode=p, align_corners=False), VOLUME, grid)
     check(
         lambda x, t: F.grid_sample(x, F.affine_grid(t, x.shape, align_corners=False), align_corners=False),
         IMAGE,
