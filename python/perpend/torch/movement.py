@@ -311,7 +311,7 @@ def pad(mode: str) -> Operator:
                 cut = [-min(amount, 0) if isinstance(amount, int) else 0 for amount in (low[axis], high[axis])]
                 if any(cut):
                     tensor = slice_between(call, tensor, axis, cut[0], -cut[1] if cut[1] else END)
-                    low[axis], high[axis] = low[axis] + cut[0], high[axis] + cut[1]
+                    low[axis], high[axis] = (max(n, 0) if isinstance(n, int) else n for n in (low[axis], high[axis]))
         number = call.raw("value") if "value" in call else 0
         if call.part is not None:
             number = (complex(number).real, complex(number).imag)[call.part]
