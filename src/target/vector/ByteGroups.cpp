@@ -203,7 +203,7 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
       Value bIndex = add(bBase, multiply(k, constant(columns())));
       for (int64_t word = 0; word < words; ++word)
         emitWord(aIndices, bIndex, word, zeros,
-                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word % sets * count, count));
+                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word * count, count));
       for (auto [pairs, total] : llvm::zip(narrow, next))
         total = fold(pairs, total);
       return next;

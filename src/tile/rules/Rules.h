@@ -68,8 +68,8 @@ mlir::LogicalResult giveToIntrinsic(KernelSchedule &schedule, KernelSchedule::Bl
 
 /// Window.cpp: whether the rule `window` applies to a sum over windows and its epilogue, if there is one.
 bool areWindows(llvm::ArrayRef<BlockOp> blocks, const target::Machine &target);
-/// Schedules them. They are the last blocks of the kernel. Returns the loop of units: the outer loops, unless windows
-/// overlap.
+/// Schedules them. They are the last blocks of the kernel. Returns the loop of units: the outer loops, unless a cache
+/// keeps what windows of several lines read.
 mlir::FailureOr<KernelSchedule::Loop> scheduleWindows(KernelSchedule &schedule, llvm::ArrayRef<BlockOp> blocks,
                                                       const target::Machine &target);
 
