@@ -32,7 +32,7 @@ def test_weights_are_parts_of_the_time(tiny: Path) -> None:
 
 def test_what_is_found_is_known_for_all(tiny: Path) -> None:
     done = perpend(
-        "tune", tiny, "-o", "t.db", "--symbol", "n=2,512", "--budget", "12s", "--trials", "40", folder=tiny.parent
+        "tune", tiny, "-o", "t.db", "--symbol", "n=2,512", "--budget", "60s", "--trials", "40", folder=tiny.parent
     )
     assert done.returncode == GOOD, done.stderr
     found = execute(tiny.parent / "t.db", "select symbols, elsewhere from records")
