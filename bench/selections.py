@@ -1,7 +1,5 @@
 """Two small models that select: what follows a detector, and what follows a language model; for models.py.
 
-usage: selections.py FOLDER
-
 detector_boxes takes the output of a detector of 8,400 candidates and 80 classes: the best class of each, the 300 best
 candidates, their boxes, and those that overlap no better one of their class. sampler takes the logits of 50,257 tokens:
 temperature, the 50 best tokens, of these the fewest whose probabilities are 0.9 together, and the token at a random
@@ -11,8 +9,8 @@ PyTorch, eager; it has no operator that suppresses boxes, so these are a matrix 
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -153,9 +151,9 @@ def write(text: str, inputs: Arrays, folder: Path) -> None:
 
 
 def main() -> None:
-    if len(sys.argv) != 2:
-        sys.exit("usage: selections.py FOLDER")
-    folder = Path(sys.argv[1])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
     folder.mkdir(parents=True, exist_ok=True)
     generator = np.random.default_rng(0)
     write(BOXES, predictions(generator), folder)
