@@ -12,11 +12,17 @@
 #ifndef PERPEND_GRAPH_BATCHINVARIANCE_H
 #define PERPEND_GRAPH_BATCHINVARIANCE_H
 
+#include <cstdint>
+
 namespace mlir {
 class Operation;
 } // namespace mlir
 
 namespace perpend::graph {
+
+/// Element k of a sum of floats is added to lane k mod 16, on all machines. Zeros in front of the others do not change
+/// a sum's bits if their number is a multiple of it.
+constexpr int64_t orderedLanes = 16;
 
 /// Marks a module or a kernel.
 void setBatchInvariant(mlir::Operation *op);

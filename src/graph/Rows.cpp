@@ -23,9 +23,27 @@ bool perpend::graph::movesLastDimension(Operation *op) {
   return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
+std::optional<SymbolicInt> perpend::graph::firstElementOfRows(Operation *op) {
+  auto slice = dyn_cast_or_null<SliceOp>(op);
+  if (!slice || !llvm::all_of(slice.getSteps(), [](int64_t step) { return step == 1; }))
+    return std::nullopt;
+  Shape whole = shapeOf(slice.getInput()), part = shapeOf(slice.getResult()), starts(slice.getStarts().values());
+  size_t outermost = 0;
+  while (outermost + 1 < whole.size() && whole[outermost] == SymbolicInt(1))
+    ++outermost;
+  for (size_t dim = 0; dim < whole.size(); ++dim)
+    if (dim != outermost && part[dim] != whole[dim])
+      return std::nullopt;
+  return whole.empty() ? SymbolicInt(0) : starts[outermost] * elementCount(ArrayRef(whole).drop_front(outermost + 1));
+}
+
+bool perpend::graph::isInOperandsMemory(Operation *op) {
+  return isa_and_nonnull<ReshapeOp>(op) || (isa_and_nonnull<SliceOp>(op) && op->hasAttr(inPlaceAttribute));
+}
+
 Value perpend::graph::originOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getInput();
+  while (isInOperandsMemory(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   return value;
 }
 

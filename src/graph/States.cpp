@@ -5,6 +5,7 @@
 #include "graph/Attributes.h"
 #include "graph/ElementTypes.h"
 #include "graph/ErrorKind.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/Symbols.h"
 
@@ -196,7 +197,7 @@ LogicalResult verifyStates(func::FuncOp main) {
 
 bool isGrownState(Value value) {
   auto behindViews = [](Value value) {
-    while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))
+    while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()) || firstElementOfRows(value.getDefiningOp()))
       value = value.getDefiningOp()->getOperand(0);
     return value;
   };

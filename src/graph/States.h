@@ -61,8 +61,9 @@ mlir::RankedTensorType initialTypeOf(const State &state);
 /// from other values. The argument may be its own result.
 std::optional<llvm::SmallVector<UpdateInterface>> updatesOf(mlir::func::FuncOp main, const State &state);
 
-/// Whether a value is what a growing state is after an update, seen through reshapes and transposes: all rows of a
-/// cache, of which a run adds some. To read it elsewhere than where it lies costs all of them in each run.
+/// Whether a value is what a growing state is after an update, or consecutive rows of it, seen through reshapes and
+/// transposes: the rows of a cache, of which a run adds some. To read it elsewhere than where it lies costs all of them
+/// in each run.
 bool isGrownState(mlir::Value value);
 } // namespace perpend::graph
 

@@ -9,6 +9,7 @@
 
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
@@ -293,14 +294,17 @@ void ProgramBuilder::emitOperators(Block &block) {
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { emitConstant(constant); })
         .Case([&](TransferOp transfer) { emitTransfer(transfer); })
-        .Case([&](graph::ReshapeOp reshape) { emitReshape(reshape); })
         .Case([&](graph::CallKernelOp call) { emitCall(call); })
         .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
         .Case([&](graph::UpdateInterface update) { emitUpdate(update); })
         .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
         .Case([&](graph::RequireOp require) { emitRequire(require); })
         .Case([&](graph::IfOp op) { emitIf(op); })
-        .Case([&](graph::LoopOp loop) { emitLoop(loop); });
+        .Case([&](graph::LoopOp loop) { emitLoop(loop); })
+        .Default([&](Operation *view) {
+          if (graph::isInOperandsMemory(view))
+            emitView(view);
+        });
 }
 
 void ProgramBuilder::emitConstant(graph::ConstantOp constant) {
@@ -367,10 +371,13 @@ void ProgramBuilder::emitTransfer(TransferOp transfer) {
   b.create<CopyOp>(transfer.getLoc(), source, places[transfer]);
 }
 
-void ProgramBuilder::emitReshape(graph::ReshapeOp reshape) {
-  if (!reshape->use_empty())
-    places[reshape] =
-        typedPlace(reshape.getLoc(), placeOf(reshape.getInput()), cast<RankedTensorType>(reshape.getType()));
+/// A place in that of the operand.
+void ProgramBuilder::emitView(Operation *op) {
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  SymbolicInt first =
+      graph::firstElementOfRows(op).value_or(SymbolicInt(0)) * SymbolicInt(tile::elementBytes(type.getElementType()));
+  if (!op->use_empty())
+    places[op->getResult(0)] = typedPlace(op->getLoc(), placeOf(op->getOperand(0)), type, first);
 }
 
 void ProgramBuilder::emitCall(graph::CallKernelOp call) {

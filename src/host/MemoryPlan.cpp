@@ -346,7 +346,7 @@ bool MemoryPlanner::mayFill(graph::UpdateInterface update, const graph::UpdatedB
     return false;
   bool isReadMeanwhile = llvm::any_of(base.getUses(), [&](OpOperand &use) {
     Operation *reader = update->getBlock()->findAncestorOpInBlock(*use.getOwner());
-    return reader != update && (isa<graph::ReshapeOp>(reader) || !reader->isBeforeInBlock(producer));
+    return reader != update && (graph::isInOperandsMemory(reader) || !reader->isBeforeInBlock(producer));
   });
   return !isReadMeanwhile && origin.hasOneUse() && value.hasOneUse();
 }

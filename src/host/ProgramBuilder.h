@@ -35,7 +35,7 @@ private:
   void emitOperators(mlir::Block &block);
   void emitConstant(graph::ConstantOp constant);
   void emitTransfer(TransferOp transfer);
-  void emitReshape(graph::ReshapeOp reshape);
+  void emitView(mlir::Operation *op);
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
   void emitUpdate(graph::UpdateInterface update);

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "frontend/checkpoint/Decoder.h"
+#include "graph/BatchInvariance.h"
 #include "graph/composites/Experts.h"
 #include "graph/composites/Formulas.h"
 
@@ -142,8 +143,13 @@ Decoder::Projections Decoder::projections(Value x, int64_t number) {
   return {parts[0], parts[1], parts[2]};
 }
 
+/// Where a window starts; all rows of a cache are not copied for it.
+static Value rowsFrom(Builder &builder, Value rows, const SymbolicInt &first) {
+  return first == SymbolicInt(0) || !rows ? rows : sliceAxis(builder, rows, 0, first, shapeOf(rows)[0] - first);
+}
+
 /// The largest magnitude of a token and head is 127; one without an element above 2^-120 counts as 0.
-Value Decoder::quantised(CachedRows &cache, Value rows) {
+Value Decoder::quantised(CachedRows &cache, Value rows, const SymbolicInt &first) {
   constexpr double largest = 127;
   Type type = elementTypeOf(cache.rows);
   Value magnitude = pointwise(builder, {rows}, [](ArrayRef<Scalar> v) { return graph::abs(v[0]); });
@@ -160,19 +166,20 @@ Value Decoder::quantised(CachedRows &cache, Value rows) {
   cache.scales = builder.concat({cache.scales, builder.reshape(scales, {shape[0], shape[1]})}, 0);
   if (!cache.rows || !cache.scales)
     return {};
-  Value all = builder.cast(cache.rows, builder.f32());
-  return mul(builder, all, builder.unsqueeze(cache.scales, {2}));
+  Value read = builder.cast(rowsFrom(builder, cache.rows, first), builder.f32());
+  return mul(builder, read, builder.unsqueeze(rowsFrom(builder, cache.scales, first), {2}));
 }
 
-Value Decoder::cached(CachedRows &cache, Value heads) {
+Value Decoder::cached(CachedRows &cache, Value heads, const SymbolicInt &first) {
   if (!heads)
     return {};
   Shape shape = shapeOf(heads);
   Value rows = builder.reshape(builder.transpose(heads, {0, 2, 1, 3}), {shape[2], shape[1], shape[3]});
   if (cache.scales)
-    rows = quantised(cache, rows);
+    rows = quantised(cache, rows, first);
   else
-    rows = cache.rows = builder.concat({cache.rows, builder.cast(rows, elementTypeOf(cache.rows))}, 0);
+    rows = rowsFrom(builder,
+                    cache.rows = builder.concat({cache.rows, builder.cast(rows, elementTypeOf(cache.rows))}, 0), first);
   return rows ? builder.unsqueeze(builder.transpose(rows, {1, 0, 2}), {0}) : rows;
 }
 
@@ -191,7 +198,8 @@ Value Decoder::attend(const Projections &heads, int64_t number) {
   return graph::attend(builder, heads.query, heads.key, heads.value, attention).result;
 }
 
-/// Each text attends to its own cache.
+/// Each text attends to its own cache. Of a layer with a window only the rows that some token sees are read, and up to
+/// `orderedLanes - 1` before them, so that sums over keys keep the order that they have over all rows.
 Value Decoder::attendWithCaches(const Projections &heads, int64_t number, AttentionForm attention) {
   constexpr int64_t rowDim = 2; // of [1, heads, rows, size]
   SmallVector<Value> results;
@@ -200,10 +208,14 @@ Value Decoder::attendWithCaches(const Projections &heads, int64_t number, Attent
       return texts.size() == 1 || !all ? all : sliceAxis(builder, all, rowDim, own.start, own.count);
     };
     begin({"blk.%.attn_cache", number}); // one of its own, so that attention reads rounded numbers
-    Value keys = cached(text.caches[number].keys, ofText(heads.key));
-    Value values = cached(text.caches[number].values, ofText(heads.value));
+    SymbolicInt first(0);
+    if (attention.left)
+      first = floorDiv(max(first, text.past - SymbolicInt(*attention.left)), SymbolicInt(orderedLanes)) *
+              SymbolicInt(orderedLanes);
+    Value keys = cached(text.caches[number].keys, ofText(heads.key), first);
+    Value values = cached(text.caches[number].values, ofText(heads.value), first);
     begin({"blk.%.attn", number});
-    attention.past = text.past;
+    attention.past = text.past - first;
     results.push_back(graph::attend(builder, ofText(heads.query), keys, values, attention).result);
   }
   bool hasFailed = llvm::is_contained(results, Value());

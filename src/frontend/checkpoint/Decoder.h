@@ -55,10 +55,10 @@ private:
   Projections projections(mlir::Value x, int64_t number);
   mlir::Value attend(const Projections &heads, int64_t number);
   mlir::Value attendWithCaches(const Projections &heads, int64_t number, graph::AttentionForm attention);
-  /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far.
-  mlir::Value cached(CachedRows &cache, mlir::Value heads);
+  /// Appends heads [1, heads, n, size] to a cache, rounded to its type; the heads of all tokens so far from `first` on.
+  mlir::Value cached(CachedRows &cache, mlir::Value heads, const graph::SymbolicInt &first);
   /// The same of integers: rows of f32.
-  mlir::Value quantised(CachedRows &cache, mlir::Value rows);
+  mlir::Value quantised(CachedRows &cache, mlir::Value rows, const graph::SymbolicInt &first);
   mlir::Value positionsFrom(const graph::SymbolicInt &first, const graph::SymbolicInt &count);
   mlir::Value layers(mlir::Value tokens);
   /// Of x [1, rows, width], the last row of each text.

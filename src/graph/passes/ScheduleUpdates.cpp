@@ -14,6 +14,7 @@
 #include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/NodeNames.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
@@ -68,10 +69,10 @@ private:
                         [&](const UpdatedBlock &block) { return !(block.offset - extent).knownNonNegative(); });
   }
 
-  /// Readers of a value and of its reshapes.
+  /// Readers of a value and of its views.
   static void collectReaders(Value value, SmallVectorImpl<Operation *> &readers) {
     for (OpOperand &use : value.getUses()) {
-      if (isa<ReshapeOp>(use.getOwner()))
+      if (isInOperandsMemory(use.getOwner()))
         collectReaders(use.getOwner()->getResult(0), readers);
       else
         readers.push_back(use.getOwner());

@@ -61,8 +61,7 @@ private:
     dataSymbols = graph::dataSymbolsOf(main);
     SmallVector<Operation *> readers;
     main.getBody().walk([&](Operation *op) {
-      bool isView = op->getNumResults() == 1 && originOf(op->getResult(0)) != op->getResult(0);
-      if (!isView && !isa<TransferOp>(op))
+      if (!graph::isInOperandsMemory(op) && !isa<TransferOp>(op))
         readers.push_back(op);
     });
     return failure(llvm::any_of(readers, [&](Operation *op) { return failed(placeOperands(op)); }));

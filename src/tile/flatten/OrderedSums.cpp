@@ -25,9 +25,6 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
-/// The same on all machines.
-static constexpr int64_t sumLanes = 16;
-
 /// The commutative operation, with a finite neutral element, that makes the next value of what a block accumulates.
 /// Largest and least values do not depend on the order.
 static std::optional<Combination> accumulatedBy(const Accumulation &accumulation) {
@@ -52,7 +49,7 @@ static std::optional<Combination> accumulatedBy(const Accumulation &accumulation
 
 /// With fewer elements than lanes, their order is that of the loop.
 bool Flattener::isSummedInOrder(const Accumulation &accumulation, ForOp loop, Value carried) {
-  bool isShort = indices.extentOf(loop).constant().value_or(sumLanes) < sumLanes;
+  bool isShort = indices.extentOf(loop).constant().value_or(graph::orderedLanes) < graph::orderedLanes;
   return !lanes && !isShort && isa<FloatType>(carried.getType()) && graph::isBatchInvariant(kernel) &&
          accumulatedBy(accumulation) && isa<BlockOp>(loop.body()->front()) && !hasOpenCondition(loop) &&
          fitsSumLanes(loop, accumulation.store, indices);
@@ -60,10 +57,10 @@ bool Flattener::isSummedInOrder(const Accumulation &accumulation, ForOp loop, Va
 
 Value Flattener::sumInOrder(OpBuilder &builder, const Accumulation &accumulation, ForOp loop, Value carried) {
   Combination combination = *accumulatedBy(accumulation);
-  auto type = VectorType::get({sumLanes}, carried.getType());
+  auto type = VectorType::get({graph::orderedLanes}, carried.getType());
   Value neutral =
       builder.create<arith::ConstantOp>(loc, DenseElementsAttr::get(type, ArrayRef<Attribute>(combination.neutral)));
-  SymbolicInt count = indices.extentOf(loop), width(sumLanes), whole = floorDiv(count, width) * width;
+  SymbolicInt count = indices.extentOf(loop), width(graph::orderedLanes), whole = floorDiv(count, width) * width;
   auto emitLoop = [&](const SymbolicInt &from, const SymbolicInt &to, int64_t step, Value sums, Body body) {
     if (from == to)
       return sums;
@@ -73,9 +70,9 @@ Value Flattener::sumInOrder(OpBuilder &builder, const Accumulation &accumulation
     inner.create<scf::YieldOp>(loc, body(inner, flat.getRegionIterArg(0)));
     return flat.getResult(0);
   };
-  Value sums = emitLoop(SymbolicInt(0), whole, sumLanes, neutral, [&](OpBuilder &inner, Value vector) {
+  Value sums = emitLoop(SymbolicInt(0), whole, graph::orderedLanes, neutral, [&](OpBuilder &inner, Value vector) {
     lanes = loop;
-    laneCount = sumLanes;
+    laneCount = graph::orderedLanes;
     firstLane = mapping.lookup(loop.variable());
     Value next = accumulateBlock(inner, accumulation, vector);
     lanes = {};
@@ -88,7 +85,7 @@ Value Flattener::sumInOrder(OpBuilder &builder, const Accumulation &accumulation
     return inner.create<vector::InsertElementOp>(loc, accumulateBlock(inner, accumulation, sum), vector, lane)
         .getResult();
   });
-  for (int64_t lane = 0; lane < sumLanes; ++lane) {
+  for (int64_t lane = 0; lane < graph::orderedLanes; ++lane) {
     IRMapping operands;
     operands.map(combination.carried.getResult(), carried);
     operands.map(combination.contribution(), builder.create<vector::ExtractOp>(loc, sums, lane).getResult());

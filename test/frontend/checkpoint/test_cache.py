@@ -43,7 +43,10 @@ def test_pieces(name: str, tmp_path: Path) -> None:
     agree(np.stack([got[count] for count in counts]), expected[[count - 1 for count in counts]])
 
 
-@pytest.mark.parametrize("name", ["llama", "llama-tied", "gemma2", "gpt2", "qwen3", "phi3-partial", "mixtral"])
+BITS = ["llama", "llama-tied", "gemma2", "gpt2", "qwen3", "phi3-partial", "mixtral", "mistral"]
+
+
+@pytest.mark.parametrize("name", BITS)
 def test_bits_do_not_depend_on_pieces(name: str, tmp_path: Path) -> None:
     path = save(make(CASES[name]), tmp_path)
     whole = perpend.compile(path, batch_invariant=True)(TEXT)[0]
@@ -231,7 +234,7 @@ def test_memory_is_what_was_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("type_name", ["f32", "f16", "bf16"])
-@pytest.mark.parametrize("name", ["llama", "gpt2"])
+@pytest.mark.parametrize("name", ["llama", "gpt2", "mistral"])
 def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> None:
     """Only products, and what is fused with them, read all keys and values where one token is added."""
     path = save(make(CASES[name]), tmp_path)
@@ -239,7 +242,8 @@ def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> No
     text = succeed("inspect", str(path), *options, folder=tmp_path)
     caches = set(re.findall(r"(%\w+) = graph.concat %arg", text))
     assert len(caches) == 4
-    caches |= {view for view, cache in re.findall(r"(%\w+) = graph.reshape (%\w+) ", text) if cache in caches}
+    for kind in ("slice", "reshape"):
+        caches |= {view for view, cache in re.findall(rf"(%\w+) = graph.{kind} (%\w+) ", text) if cache in caches}
     readers = [
         (kernel, inputs)
         for kernel, inputs in re.findall(r"graph.call_kernel @(\w+)\(([^)]*)\)", text)
@@ -247,3 +251,12 @@ def test_nothing_copies_a_cache(name: str, type_name: str, tmp_path: Path) -> No
     ]
     assert len(readers) == 4
     assert not [kernel for kernel, _ in readers if re.search("transpose|pad|reshape|ext_", kernel)]
+
+
+def test_only_the_rows_of_a_window_are_read(tmp_path: Path) -> None:
+    """Up to 15 more, so that sums keep their order."""
+    path = save(make(CASES["mistral"]), tmp_path)
+    text = succeed("inspect", str(path), "--cache", "128", "--dim", "n=1", "--stage", "fuse", folder=tmp_path)
+    first = r"16\*floordiv\(max\(0, length - 4\), 16\)"
+    assert len(re.findall(rf'graph.slice %\w+ <\["{first}", 0, 0\]> \[1, 1, 1\] {{graph.in_place}}', text)) == 4
+    assert len(re.findall(rf'call_kernel @matmul.*-> tensor<1x2x\?x2xf32, .*"length - {first} \+ 1"', text)) == 2
