@@ -320,13 +320,62 @@ def inner_loops(assembly: str, instruction: str) -> list[str]:
     return [loop[0] for loop in loops if len(loop) > 1 and f"\t{instruction}\t" in loop[0]]
 
 
-def test_words_of_bytes_are_lanes_of_a_vector(tmp_path: Path) -> None:
-    """A row's words of four steps are loaded at once, and none is broadcast."""
-    text = succeed("inspect", save_quantised(tmp_path), "--stage", "asm", "--target", "neoverse-v1", folder=tmp_path)
-    best = max(inner_loops(text, "sudot"), key=lambda loop: loop.count("\tsudot\t"))
-    lanes = re.findall(r"\tsudot\tv\d+\.4s, v\d+\.16b, v\d+\.4b\[(\d)\]", best)
+def save_product(folder: Path) -> Path:
+    """Of small whole numbers, with exact sums in every order and type."""
+    generator = np.random.default_rng(7)
+    weights = numpy_helper.from_array(generator.integers(-9, 10, (64, 32)).astype(np.float32), "w")
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    return save(folder / "product.onnx", nodes, [value("x", [48, 64])], [value("y", [48, 32])], [weights])
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "target", "step", "element", "word"),
+    [
+        (save_quantised, (), "neoverse-v1", "sudot", "16b", "4b"),
+        (save_quantised, (), "neoverse-n1", "sdot", "16b", "4b"),
+        (save_product, ("--precision", "bf16"), "neoverse-v1", "bfdot", "8h", "2h"),
+    ],
+)
+def test_words_are_lanes_of_a_vector(  # type: ignore[no-untyped-def]
+    tmp_path: Path, make, options: tuple[str, ...], target: str, step: str, element: str, word: str
+) -> None:
+    """A row's words of four steps are loaded at once, none is broadcast, and nothing else computes with vectors."""
+    text = succeed("inspect", make(tmp_path), *options, "--stage", "asm", "--target", target, folder=tmp_path)
+    best = max(inner_loops(text, step), key=lambda loop: loop.count(f"\t{step}\t"))
+    lanes = re.findall(rf"\t{step}\tv\d+\.4s, v\d+\.{element}, v\d+\.{word}\[(\d)\]", best)
     assert len(lanes) == 64 and {lanes.count(lane) for lane in "0123"} == {16}
-    assert "ld1r" not in best and "dup" not in best
+    vectors = re.findall(r"\t(\w+)\t(?:\{ )?v\d", best)
+    assert set(vectors) == {step}, "no ld1r, dup, eor or shl"
+
+
+@pytest.mark.parametrize(
+    ("rows", "machine", "extensions"),
+    [(48, "neoverse-n1", 8), (1, "neoverse-n1", 0), (1, "neoverse-n1,l2=256K,l3=1M", 8)],
+)
+def test_an_instruction_extends_weights_of_f16(tmp_path: Path, rows: int, machine: str, extensions: int) -> None:
+    """They stay f16 with many rows, and where one row reads them from memory; in a cache, f32 takes less time."""
+    generator = np.random.default_rng(8)
+    weights = numpy_helper.from_array(generator.standard_normal((256, 2048)).astype(np.float16), "w")
+    cast = helper.make_node("Cast", ["w"], ["v"], to=TensorProto.FLOAT)
+    nodes = [cast, helper.make_node("MatMul", ["x", "v"], ["y"])]
+    model = save(tmp_path / "half.onnx", nodes, [value("x", [rows, 256])], [value("y", [rows, 2048])], [weights])
+    text = succeed("inspect", model, "--stage", "asm", "--target", machine, folder=tmp_path)
+    best = max(inner_loops(text, "fmla"), key=lambda loop: loop.count("\tfmla\t"))
+    assert best.count("\tfcvtl") == extensions and best.count("\tfmla\t") == (64 if rows > 1 else 8)
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+def test_products_of_narrow_numbers_have_the_same_bits_as_here(tmp_path: Path, precision: str) -> None:
+    model = save_product(tmp_path)
+    x = np.random.default_rng(9).integers(-9, 10, (48, 64)).astype(np.float32)
+    np.save(tmp_path / "x.npy", x)
+    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
+        arguments = ["--input", tmp_path / "x.npy", "--output-dir", tmp_path / target, "--precision", precision]
+        succeed("run", model, *arguments, "--target", target, folder=tmp_path)
+    weights = numpy_helper.to_array(onnx.load(model).graph.initializer[0])
+    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
+        np.testing.assert_array_equal(np.load(tmp_path / target / "y.npy"), x @ weights, target)
 
 
 @pytest.mark.parametrize(("target", "bytes_"), [("rv64gcv", 16), ("rv64gcv_zvl256b", 32)])
@@ -348,7 +397,7 @@ def test_without_vectors_there_are_none(tmp_path: Path) -> None:
 
 
 @emulated_targets
-@pytest.mark.parametrize("make", [save_block, save_integers, save_convolutions, save_loop])
+@pytest.mark.parametrize("make", [save_block, save_integers, save_quantised, save_convolutions, save_loop])
 def test_models_compute_the_same(tmp_path: Path, make, architecture: str, target: str) -> None:  # type: ignore[no-untyped-def]
     text = succeed("check", make(tmp_path), "--target", target, "--against", "interpreter", folder=tmp_path)
     assert text.startswith(f"emulated by qemu-{architecture}-static: code for {architecture}\n")

@@ -20,6 +20,7 @@
 
 #include "target/vector/ByteGroupCode.h"
 #include "target/vector/Emitters.h"
+#include "target/vector/WordProducts.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -94,35 +95,14 @@ int64_t ByteGroupEmitter::wordsOfFold() const {
   return std::clamp<int64_t>(INT16_MAX / (2 * row * number) / planes(), 1, 4);
 }
 
-/// In steps of as many lanes as the text has. `sums`: of 32 bits, or twice as many of 16.
+/// `sums`: of 32 bits, or twice as many of 16.
 Value ByteGroupEmitter::multiplyAdd(Value x, Value y, Value sums) {
-  int64_t count = step.lanes(), sumsOfLane = cast<VectorType>(sums.getType()).getNumElements() / block.lanes;
-  if (count == block.lanes)
-    return step.inlined(builder, {x, y, sums});
-  Value result = sums;
-  for (int64_t first = 0; first < block.lanes; first += count) {
-    auto part = [&](Value whole, int64_t elements) -> Value {
-      return builder.create<vector::ExtractStridedSliceOp>(whole, first * elements, count * elements, int64_t(1));
-    };
-    Value next = step.inlined(builder, {part(x, bytesOfWord), part(y, bytesOfWord), part(sums, sumsOfLane)});
-    result = builder.create<vector::InsertStridedSliceOp>(next, result, first * sumsOfLane, int64_t(1));
-  }
-  return result;
+  return inlinedInLanes(builder, step, step, block.lanes, {x, y, sums});
 }
 
 /// Adds pairs of narrow sums to `sums`.
 Value ByteGroupEmitter::fold(Value narrow, Value sums) {
-  int64_t count = step.lanes();
-  if (count == block.lanes)
-    return step.fold.inlined(builder, {narrow, sums});
-  Value result = sums;
-  for (int64_t first = 0; first < block.lanes; first += count) {
-    Value pairs = builder.create<vector::ExtractStridedSliceOp>(narrow, first * 2, count * 2, int64_t(1));
-    Value part = builder.create<vector::ExtractStridedSliceOp>(sums, first, count, int64_t(1));
-    result = builder.create<vector::InsertStridedSliceOp>(step.fold.inlined(builder, {pairs, part}), result, first,
-                                                          int64_t(1));
-  }
-  return result;
+  return inlinedInLanes(builder, step, step.fold, block.lanes, {narrow, sums});
 }
 
 /// Four bytes of a row, in all lanes, as signed numbers or as they are stored.

@@ -14,6 +14,25 @@ using namespace perpend;
 using namespace perpend::target;
 using namespace perpend::tile;
 
+Value perpend::target::inlinedInLanes(ImplicitLocOpBuilder &builder, const Intrinsic::Step &step,
+                                      const Intrinsic::Code &code, int64_t lanes, ValueRange operands) {
+  const int64_t count = step.lanes();
+  if (count == lanes)
+    return code.inlined(builder, operands);
+  auto elementsOfLane = [&](Value whole) { return cast<VectorType>(whole.getType()).getNumElements() / lanes; };
+  Value result = operands.back();
+  for (int64_t first = 0; first < lanes; first += count) {
+    SmallVector<Value> parts;
+    for (Value whole : operands) {
+      const int64_t each = elementsOfLane(whole);
+      parts.push_back(builder.create<vector::ExtractStridedSliceOp>(whole, first * each, count * each, int64_t(1)));
+    }
+    result = builder.create<vector::InsertStridedSliceOp>(code.inlined(builder, parts), result,
+                                                          first * elementsOfLane(result), int64_t(1));
+  }
+  return result;
+}
+
 WordProducts::WordProducts(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
                            const target::Machine &target)
     : group(intrinsic.panels->group), parts(intrinsic.sumsOfColumn()),
@@ -47,11 +66,18 @@ Value WordProducts::loadRow(Value buffer, Value index) {
   return builder.create<vector::LoadOp>(leftWords(lanes), buffer, index);
 }
 
+/// Words of floats are taken as one float each: LLVM knows the instructions of a word of a vector by this form.
 Value WordProducts::wordOf(Value row, int64_t number) {
+  const bool isOneFloat = isa<FloatType>(left) && group * left.getIntOrFloatBitWidth() == 32;
+  const auto type = cast<VectorType>(row.getType());
+  if (isOneFloat)
+    row = builder.create<vector::BitCastOp>(VectorType::get(lanes, builder.getF32Type()), row);
+  const int64_t count = isOneFloat ? 1 : group;
   SmallVector<int64_t> positions;
-  for (int64_t lane = 0; lane < lanes * group; ++lane)
-    positions.push_back(number * group + lane % group);
-  return builder.create<vector::ShuffleOp>(row, row, positions);
+  for (int64_t lane = 0; lane < lanes * count; ++lane)
+    positions.push_back(number * count + lane % count);
+  Value word = builder.create<vector::ShuffleOp>(row, row, positions);
+  return isOneFloat ? builder.create<vector::BitCastOp>(type, word).getResult() : word;
 }
 
 Value WordProducts::loadVector(Value buffer, Value index) {
@@ -79,23 +105,7 @@ Value WordProducts::extend(Value words) { return builder.create<arith::ExtFOp>(s
 Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
   if (parts > 1)
     return builder.create<vector::FMAOp>(word, vector, sums);
-  return step ? inSteps(word, vector, sums) : described(word, vector, sums);
-}
-
-/// Inlines the step's code for as many lanes at a time as it has.
-Value WordProducts::inSteps(Value word, Value vector, Value sums) {
-  int64_t count = step->lanes();
-  if (count == lanes)
-    return step->inlined(builder, {word, vector, sums});
-  Value result = sums;
-  for (int64_t first = 0; first < lanes; first += count) {
-    auto part = [&](Value whole, int64_t elements) -> Value {
-      return builder.create<vector::ExtractStridedSliceOp>(whole, first * elements, count * elements, int64_t(1));
-    };
-    Value next = step->inlined(builder, {part(word, group), part(vector, group), part(sums, 1)});
-    result = builder.create<vector::InsertStridedSliceOp>(next, result, first, int64_t(1));
-  }
-  return result;
+  return step ? inlinedInLanes(builder, *step, *step, lanes, {word, vector, sums}) : described(word, vector, sums);
 }
 
 /// Follows the description (PanelLayout.h): extends and multiplies the elements of a word one by one.

@@ -19,6 +19,11 @@ namespace perpend::target {
 /// and no word is broadcast.
 inline constexpr llvm::StringLiteral laneUnit = "lanes";
 
+/// Inlines the code of a step, or its fold, for `lanes` lanes: as often as needed for those that the step has, with
+/// their part of each operand. The last operand are the sums, of which it returns the next ones.
+mlir::Value inlinedInLanes(mlir::ImplicitLocOpBuilder &builder, const tile::Intrinsic::Step &step,
+                           const tile::Intrinsic::Code &code, int64_t lanes, mlir::ValueRange operands);
+
 class WordProducts {
 public:
   /// For an intrinsic with panels, on vectors of `lanes` words.
@@ -44,7 +49,6 @@ public:
 
 private:
   mlir::VectorType leftWords(int64_t words) const { return mlir::VectorType::get(words * group, left); }
-  mlir::Value inSteps(mlir::Value word, mlir::Value vector, mlir::Value sums);
   mlir::Value described(mlir::Value word, mlir::Value vector, mlir::Value sums);
 
   mlir::ImplicitLocOpBuilder &builder;

@@ -1,5 +1,5 @@
-// Like f32.block, with words of two bf16 that are summed in f32. Depth counts words. The instruction treats subnormal
-// operands and results as 0, and rounds to nearest even.
+// Like f32.block, with words of two bf16 that are summed in f32. Depth counts words. The instructions treat subnormal
+// operands and results as 0. Those of x86 round each sum to nearest even, those of AArch64 to odd.
 func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x bf16>,
                               %b: !tile.buffer<[outer, inner, depth, cols, 2] x bf16>,
                               %c: !tile.buffer<[rows, cols] x f32>) attributes {
@@ -7,10 +7,10 @@ func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x 
     strides = [["_", "_", "_", "2", "1"], ["_", "_", "2 * cols", "2", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = ["avx512vl", "avx512bf16"],
+    features = [["avx512vl", "avx512bf16"], ["bf16"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",
-    steps = [@bf16.step.16, @bf16.step.8, @bf16.step.4]
+    steps = [@bf16.step.16, @bf16.step.8, @bf16.step.4, @bf16.step.dot]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -49,6 +49,13 @@ func.func private @bf16.step.8(%a: vector<16xbf16>, %b: vector<16xbf16>, %sums: 
 func.func private @bf16.step.4(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32>
     attributes {tile.features = ["avx512vl", "avx512bf16"]} {
   %next = llvm.call_intrinsic "llvm.x86.avx512bf16.dpbf16ps.128"(%sums, %a, %b)
+      : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
+  return %next : vector<4xf32>
+}
+
+func.func private @bf16.step.dot(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32>
+    attributes {tile.features = ["bf16"]} {
+  %next = llvm.call_intrinsic "llvm.aarch64.neon.bfdot.v4f32.v8bf16"(%sums, %b, %a)
       : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
   return %next : vector<4xf32>
 }

@@ -7,7 +7,7 @@ func.func private @f16.rows.block(%a: !tile.buffer<[outer, inner, rows, depth] x
     strides = [["_", "_", "_", "1"], ["_", "_", "cols", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["f16c"], ["avx512f"], ["zvfhmin"]],
+    features = [["f16c"], ["avx512f"], ["neon"], ["zvfhmin"]],
     cycles = "ceildiv(outer * inner * rows * depth * (ceildiv(cols, lanes) + 1), fmas)",
     emitter = "registers"
   }} {

@@ -1,5 +1,5 @@
 // Like f32.block, with a right operand of f16: halves the bytes to read if few rows use them, or if --precision
-// requests it. F16C extends a vector in one instruction.
+// requests it. An instruction extends a vector.
 func.func private @f16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>,
                                      %b: !tile.buffer<[outer, inner, depth, cols] x f16>,
                                      %c: !tile.buffer<[rows, cols] x f32>) attributes {
@@ -29,3 +29,9 @@ func.func private @f16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth
   } } } } }
   return
 }
+
+// The same where an instruction extends half of a vector, at less than half the rate of multiply-adds.
+func.func private @f16.weights.long.block() attributes {
+  tile.intrinsic = {
+    like = "f16.weights.block", unit = "vectors", where = ["rows <= 64", "cols <= 4096"], features = ["neon"],
+    cycles = "ceildiv(outer * inner * (rows + 3) * depth * ceildiv(cols, lanes), fmas)", emitter = "registers"}}

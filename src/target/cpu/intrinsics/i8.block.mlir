@@ -6,10 +6,10 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
     strides = [["_", "_", "_", "4", "1"], ["_", "_", "4 * cols", "4", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["dotprod"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",
-    steps = [@i8.step.16, @i8.step.8, @i8.step.4, @i8.step.usdot, @i8.step.sdot]
+    steps = [@i8.step.16, @i8.step.8, @i8.step.4, @i8.step.usdot]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -61,23 +61,6 @@ func.func private @i8.step.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector
 func.func private @i8.step.usdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
     attributes {tile.features = ["i8mm"]} {
   %next = llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%sums, %a, %b)
-      : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
-  return %next : vector<4xi32>
-}
-
-// Where both operands are signed: x * y = (x - 128) * y + 128 * y. The second part is the same for all rows.
-func.func private @i8.step.sdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
-    attributes {tile.features = ["dotprod"]} {
-  %zero = arith.constant dense<0> : vector<4xi32>
-  %one = arith.constant dense<1> : vector<4xi32>
-  %half = arith.constant dense<64> : vector<16xi8>
-  %sign = arith.constant dense<-128> : vector<16xi8>
-  %halves = llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%zero, %b, %half)
-      : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
-  %rest = arith.shli %halves, %one : vector<4xi32>
-  %most = arith.addi %sums, %rest : vector<4xi32>
-  %left = arith.xori %a, %sign : vector<16xi8>
-  %next = llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%most, %b, %left)
       : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
