@@ -3,7 +3,7 @@
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 --tile-flatten-blocks --canonicalize --cse %s | FileCheck --check-prefix=FLAT %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3
 
-func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>) {
+func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x20xf32> {graph.name = "w"}) -> (tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>, tensor<1x15x12x64xf32>) {
   %0 = graph.call_kernel @depthwise(%x, %w) : (tensor<1x11x11x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x9x20xf32>
   %1 = graph.call_kernel @pool(%x) : (tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32>
   %y = graph.constant dense<0.5> : tensor<1x30x24x64xf32> : tensor<1x30x24x64xf32>
@@ -17,7 +17,8 @@ func.func @main(%x: tensor<1x11x11x20xf32> {graph.name = "x"}, %w: tensor<3x3x1x
   %4 = graph.call_kernel @padded(%p, %q) : (tensor<1x9x12x16xf32>, tensor<3x3x1x16xf32>) -> tensor<1x9x12x16xf32>
   %r = graph.constant dense<0.5> : tensor<1x9x13x20xf32> : tensor<1x9x13x20xf32>
   %5 = graph.call_kernel @cut(%r, %w) : (tensor<1x9x13x20xf32>, tensor<3x3x1x20xf32>) -> tensor<1x9x13x20xf32>
-  return %0, %1, %2, %3, %4, %5 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>
+  %6 = graph.call_kernel @apart(%y) : (tensor<1x30x24x64xf32>) -> tensor<1x15x12x64xf32>
+  return %0, %1, %2, %3, %4, %5, %6 : tensor<1x9x9x20xf32>, tensor<1x5x5x20xf32>, tensor<1x28x22x64xf32>, tensor<1x14x22x68xf32>, tensor<1x9x12x16xf32>, tensor<1x9x13x20xf32>, tensor<1x15x12x64xf32>
 }
 
 // SCHEDULED-LABEL: func.func private @depthwise
@@ -53,6 +54,14 @@ func.func private @depthwise(%x: tensor<1x11x11x20xf32>, %w: tensor<3x3x1x20xf32
 func.func private @pool(%x: tensor<1x11x11x20xf32>) -> tensor<1x5x5x20xf32> attributes {tile.kernel, tile.schedule = {}} {
   %0 = graph.window_reduce max %x window [1, 3, 3, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x11x11x20xf32> -> tensor<1x5x5x20xf32>
   return %0 : tensor<1x5x5x20xf32>
+}
+
+// Windows that have no element in common are another rule's.
+// SCHEDULED-LABEL: func.func private @apart
+// SCHEDULED-SAME: "not by the rule window: its positions share no operand
+func.func private @apart(%x: tensor<1x30x24x64xf32>) -> tensor<1x15x12x64xf32> attributes {tile.kernel, tile.schedule = {}} {
+  %0 = graph.window_reduce max %x window [1, 2, 2, 1] strides [1, 2, 2, 1] pad [0, 0, 0, 0] dilations [1, 1, 1, 1] : tensor<1x30x24x64xf32> -> tensor<1x15x12x64xf32>
+  return %0 : tensor<1x15x12x64xf32>
 }
 
 // The rows of a block follow one another for each vector, since windows overlap and the first cache does not hold all

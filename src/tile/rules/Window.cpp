@@ -44,6 +44,7 @@ struct Window {
   int64_t tiles = 0;    //  tiles of a row that stay in the first cache until the next row; 0: all
   bool fillsVectors = false;
   bool sumsBytes = false;
+  bool isApart = false; // positions share no operand, and columns are several whole vectors
 };
 } // namespace
 
@@ -84,16 +85,40 @@ static bool keepsNeighbours(BlockOp block, ForOp last, ForOp position) {
   });
 }
 
-/// The loops of the sum that move an index which `loop` moves, too: along it, windows overlap.
+/// Whether windows at neighbouring iterations of `loop` have elements of this index in common: those that the loops of
+/// the sum reach are as many as it moves by, or more. Assumed if a stride or an extent is not known.
+static bool reachesNext(KernelIndices &indices, const SymbolicInt &index, Operation *access, ForOp loop,
+                        ArrayRef<ForOp> moving) {
+  auto strideAlong = [&](ForOp one) {
+    std::optional<SymbolicInt> stride = indices.along(index, one, access).stride;
+    return stride ? stride->constant() : std::nullopt;
+  };
+  int64_t reach = 0;
+  for (ForOp one : moving) {
+    std::optional<int64_t> stride = strideAlong(one), extent = indices.extentOf(one).constant();
+    if (!stride || !extent)
+      return true;
+    reach += std::abs(*stride) * std::max<int64_t>(*extent - 1, 0);
+  }
+  std::optional<int64_t> step = strideAlong(loop);
+  return !step || reach >= std::abs(*step);
+}
+
+/// The loops of the sum that move an index which `loop` moves, too, so that windows along it overlap.
 static SmallVector<ForOp> overlapsAlong(BlockOp block, ForOp loop, ArrayRef<ForOp> summed) {
   KernelIndices indices;
   SmallVector<ForOp> found;
   for (const Access &access : accessesIn(block))
-    for (const SymbolicInt &index : indices.indicesOf(access))
-      if (usesLoop(index, loop, indices.names))
-        llvm::copy_if(summed, std::back_inserter(found), [&](ForOp other) {
-          return usesLoop(index, other, indices.names) && !llvm::is_contained(found, other);
-        });
+    for (const SymbolicInt &index : indices.indicesOf(access)) {
+      if (!usesLoop(index, loop, indices.names))
+        continue;
+      SmallVector<ForOp> moving;
+      llvm::copy_if(summed, std::back_inserter(moving),
+                    [&](ForOp other) { return usesLoop(index, other, indices.names); });
+      if (moving.empty() || !reachesNext(indices, index, access.op, loop, moving))
+        continue;
+      llvm::copy_if(moving, std::back_inserter(found), [&](ForOp other) { return !llvm::is_contained(found, other); });
+    }
   return found;
 }
 
@@ -220,8 +245,7 @@ static std::optional<Window> windowOf(SmallVector<BlockOp> blocks, const target:
   if (window.lanes < leastLanes)
     return why = "a vector has less than " + std::to_string(leastLanes) + " columns", std::nullopt;
   bool isWide = columns && *columns >= leastPositions * window.lanes && *columns % window.lanes == 0;
-  if (isWide && !sharesOperands(window.sum, sumLoops[*count - 2], ArrayRef(sumLoops).drop_front(*count)))
-    return why = "its positions share no operand: longer vectors of columns read whole lines", std::nullopt;
+  window.isApart = isWide && !sharesOperands(window.sum, sumLoops[*count - 2], ArrayRef(sumLoops).drop_front(*count));
   window.positions = positionsOfTile(rows, usualPositions, target.mostSums());
   window.sumsBytes = isOfBytes(window.sum);
   window.fillsVectors = columns && *columns % window.lanes == 0;
@@ -240,7 +264,10 @@ static std::optional<Window> windowOf(SmallVector<BlockOp> blocks, const target:
 }
 
 static bool isWindow(func::FuncOp kernel, const target::Machine &target, std::string &why) {
-  return windowOf(blocksOf(kernel), target, why).has_value();
+  std::optional<Window> window = windowOf(blocksOf(kernel), target, why);
+  if (window && window->isApart)
+    why = "its positions share no operand: longer vectors of columns read whole lines";
+  return window && !window->isApart;
 }
 
 bool perpend::tile::areWindows(ArrayRef<BlockOp> blocks, const target::Machine &target) {
