@@ -274,16 +274,19 @@ std::vector<Memory> memoriesOf(const Entry &entry, const CacheSizes &caches) {
   return memories;
 }
 
-TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, const Sizes &sizes) {
+TargetInfo makeTarget(const Entry &entry, const FeatureChanges &changes, Sizes sizes) {
   const StringMap<bool> features = featuresWith(entry, changes);
   TargetInfo info;
   static_cast<Machine &>(info) = machineWith(entry.architecture(), features);
   info.code = codeOf(entry, changes, features);
-  info.name = canonicalText(entry, changes, sizes);
   info.memories = memoriesOf(entry, sizes.caches);
   info.global.bytesPerSecond = entry.megabytesPerSecond * 1e6;
-  if (const Board *board = boardOf(info.code))
+  if (const Board *board = boardOf(info.code)) {
     info.global.bytes = sizes.memory ? uint64_t{sizes.memory} << 10 : board->ram.bytes;
+    if (info.global.bytes == board->ram.bytes)
+      sizes.memory = 0; // as without the change
+  }
+  info.name = canonicalText(entry, changes, sizes);
   info.fmaPerCycle = entry.fmaPerCycle;
   info.gemmRows = std::min(entry.gemmRows, info.mostGemmRows()); // features may take registers away
   info.cyclesPerSecond = entry.megahertz * 1e6;

@@ -267,6 +267,16 @@ TEST(TargetInfo, CachesCanBeSaid) {
             std::string::npos);
 }
 
+TEST(TargetInfo, MemoryWithoutASystemCanBeSaid) {
+  const TargetInfo board = expectValue(resolveTarget("cortex-m4")),
+                   less = expectValue(resolveTarget("cortex-m4,ram=64K"));
+  EXPECT_EQ(less.global.bytes, 64u << 10);
+  EXPECT_EQ(less.name, "cortex-m4,ram=64K");
+  const std::string same = "cortex-m4,ram=" + std::to_string(board.global.bytes >> 20) + "M";
+  EXPECT_EQ(expectValue(resolveTarget(same)).name, board.name) << "artifacts of equal targets are equal";
+  EXPECT_EQ(expectValue(resolveTarget(same)).global.bytes, board.global.bytes);
+}
+
 TEST(TargetInfo, TheRuntimeAgreesWithLlvmAboutThisProcessor) {
   const StringMap<bool> offered = sys::getHostCPUFeatures();
 #define PERPEND_ISA(name, ...) EXPECT_EQ(perpend::runtime::hasInstructionSet(name), offered.lookup(name)) << name;
