@@ -16,6 +16,7 @@ import pytest
 from cli.test_machines import save_block
 from cli.tool import BUILD, DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
 from conformance.onnx_foreign import emulator, missing
+from e2e.test_grouped_weights import nbits, whole_rows
 from onnx import TensorProto, helper, numpy_helper
 
 
@@ -376,6 +377,26 @@ def test_products_of_narrow_numbers_have_the_same_bits_as_here(tmp_path: Path, p
     weights = numpy_helper.to_array(onnx.load(model).graph.initializer[0])
     for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
         np.testing.assert_array_equal(np.load(tmp_path / target / "y.npy"), x @ weights, target)
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+@pytest.mark.parametrize("bits", [2, 4, 8])
+@pytest.mark.parametrize("zeros", ["none", "packed"])
+def test_rows_of_bytes_times_numbers_in_groups(tmp_path: Path, bits: int, zeros: str) -> None:
+    """Few rows, where numbers are the unsigned bytes, and many, where rows are."""
+    for rows in (1, 11):
+        model, matrix = nbits(rows, 150, 192, 32, bits, zeros)
+        onnx.save(model, tmp_path / "groups.onnx")
+        options = ["--precision", "int8", "--target", "neoverse-v1"]
+        text = succeed("inspect", tmp_path / "groups.onnx", *options, "--stage", "asm", folder=tmp_path)
+        assert re.search(r"\tusdot\tv\d+\.4s, v\d+\.16b, v\d+\.16b", text) or "\tsudot\t" in text
+        assert "\tfcvtl" not in text, "scales are f32"
+        x = whole_rows(rows, 192, 32)
+        np.save(tmp_path / "x.npy", x)
+        files = ["--input", tmp_path / "x.npy", "--output-dir", tmp_path]
+        succeed("run", tmp_path / "groups.onnx", *options, *files, folder=tmp_path)
+        error = np.abs(np.load(tmp_path / "y.npy") - x.astype(np.float64) @ matrix)
+        assert (error <= 2e-6 * (np.abs(x) @ np.abs(matrix)) + 1e-6).all()
 
 
 @pytest.mark.parametrize(("target", "bytes_"), [("rv64gcv", 16), ("rv64gcv_zvl256b", 32)])

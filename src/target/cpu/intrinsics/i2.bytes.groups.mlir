@@ -7,10 +7,10 @@ func.func private @i2.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 16] x u
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -55,10 +55,10 @@ func.func private @i2.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 1
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -107,10 +107,10 @@ func.func private @i2.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -158,10 +158,10 @@ func.func private @i2.bytes.zeros.scales.groups(%a: !tile.buffer<[outer, rows, d
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -226,6 +226,13 @@ func.func private @i2.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   %y = vector.bitcast %b : vector<16xi8> to vector<4xi32>
   %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"(%sums, %x, %y)
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+func.func private @i2.dot.usdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["i8mm"]} {
+  %next = llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%sums, %a, %b)
+      : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
 

@@ -8,10 +8,10 @@ func.func private @i4.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 8] x ui
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.usdot, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -56,10 +56,10 @@ func.func private @i4.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 8
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.usdot, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -108,10 +108,10 @@ func.func private @i4.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.usdot, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -159,10 +159,10 @@ func.func private @i4.bytes.zeros.scales.groups(%a: !tile.buffer<[outer, rows, d
     strides = [["_", "_", "8", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.usdot, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 8 = %g) {
@@ -215,10 +215,10 @@ func.func private @u4.bytes.shared.groups(%a: !tile.buffer<[shared, outer, rows,
                ["outer * cols", "cols", "1"], ["cols", "1"], ["outer", "1", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
     cycles = "ceildiv(shared * outer * (rows + 3) * 8 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.pairs.8, @i4.dot.pairs.4]
+    steps = [@i4.dot.16, @i4.dot.8, @i4.dot.4, @i4.dot.usdot, @i4.dot.pairs.8, @i4.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %p in shared { tile.for %o in outer { tile.for %k in depth { tile.for %g in 8 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -285,6 +285,13 @@ func.func private @i4.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   %y = vector.bitcast %b : vector<16xi8> to vector<4xi32>
   %next = llvm.call_intrinsic "llvm.x86.avx512.vpdpbusd.128"(%sums, %x, %y)
       : (vector<4xi32>, vector<4xi32>, vector<4xi32>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+func.func private @i4.dot.usdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["i8mm"]} {
+  %next = llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%sums, %a, %b)
+      : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
 
