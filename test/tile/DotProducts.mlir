@@ -20,6 +20,9 @@ func.func @bytes(%x: tensor<8x64xui8>, %w: tensor<64x32xi8>) -> tensor<8x32xi32>
 // SIGNED-LABEL: func.func @signed
 // SIGNED-NOT: arith.xori
 // SIGNED: tile.matmul %{{.*}}, %{{.*}} : (tensor<8x64xi8>, tensor<4x16x8x4xi8>) -> tensor<8x32xi32>
+// MIXED-LABEL: func.func @signed
+// MIXED-NOT: arith.xori
+// MIXED: tile.matmul %{{.*}}, %{{.*}} : (tensor<8x64xi8>, tensor<4x16x8x4xi8>) -> tensor<8x32xi32>
 func.func @signed(%x: tensor<8x64xi8>, %w: tensor<64x32xi8>) -> tensor<8x32xi32> {
   %y = graph.contract %x, %w batch [] x [] over [1] x [0] : (tensor<8x64xi8>, tensor<64x32xi8>) -> tensor<8x32xi32>
   return %y : tensor<8x32xi32>

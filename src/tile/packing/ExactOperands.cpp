@@ -116,10 +116,15 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
 }
 
-/// Matches map(x, zero) { widen(x) - widen(zero) }.
-static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
+/// The difference of map(x, zero) { widen(x) - widen(zero) }, or null.
+static arith::SubIOp differenceOf(graph::MapOp map) {
   auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
-  if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
+  return elementTypeOf(map.getResult()).isSignlessInteger(16) ? difference : arith::SubIOp();
+}
+
+static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
+  arith::SubIOp difference = differenceOf(map);
+  if (!difference)
     return std::nullopt;
   std::optional<unsigned> numbers = widenedBytes(map, difference.getLhs());
   Value zero = numbers ? scalarZero(builder, map, difference.getRhs(),
@@ -137,6 +142,19 @@ static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value
     auto map = value.getDefiningOp<graph::MapOp>();
     return map ? ofDifference(builder, map) : std::nullopt;
   });
+}
+
+Type perpend::tile::bytesBehind(Value operand) {
+  Operation *producer = operand.getDefiningOp();
+  while (!isBytes(operand) && (onlyMoves(producer) || isa_and_nonnull<graph::PadOp>(producer))) {
+    operand = producer->getOperand(0);
+    producer = operand.getDefiningOp();
+  }
+  auto map = isBytes(operand) ? graph::MapOp() : dyn_cast_or_null<graph::MapOp>(producer);
+  arith::SubIOp difference = map ? differenceOf(map) : arith::SubIOp();
+  if (std::optional<unsigned> numbers = difference ? widenedBytes(map, difference.getLhs()) : std::nullopt)
+    operand = map.getInputs()[*numbers];
+  return isBytes(operand) ? elementTypeOf(operand) : Type();
 }
 
 /// x + 128 as ui8, or x - 128 as i8: flips the highest bit.

@@ -27,6 +27,10 @@ bool onlyMoves(mlir::Operation *op);
 /// operators that only move elements; for constants only the values matter. Bytes can become ui8 or i8.
 std::optional<CentredNumbers> asNumbersOf(graph::Builder &builder, mlir::Value operand, mlir::Type type);
 
+/// The type of the bytes of which an operand consists, less a zero point, before it was moved or padded; null: it may
+/// be computed otherwise.
+mlir::Type bytesBehind(mlir::Value operand);
+
 /// x + 128 as ui8, for x of i8.
 mlir::Value unsignedBytes(graph::Builder &builder, mlir::Value bytes);
 

@@ -44,10 +44,15 @@ using graph::SymbolicInt;
 //===----------------------------------------------------------------------===//
 
 /// Constants stay in the type that the model has them in, where that is about as fast as what else their numbers and
-/// those of the left operand may be; caches in any case, since other types are copies of all rows in each run.
+/// those of the left operand may be; caches in any case, since other types are copies of all rows in each run. Of
+/// equally fast choices, one that reads the left operand's bytes as they are comes first.
 SmallVector<PanelChoice> Packer::choicesFor(const ProductExtents &extents, Value left, Value right) {
   constexpr double aboutAsFast = 1.4;
   SmallVector<PanelChoice> choices = panelChoices(sum, extents, target, precision), first, others;
+  Type bytes = bytesBehind(left);
+  auto *asItIs = llvm::find_if(choices, [&](const PanelChoice &choice) { return choice.panels().left == bytes; });
+  if (bytes && asItIs != choices.end() && asItIs->cyclesPerPoint == choices.front().cyclesPerPoint)
+    std::rotate(choices.begin(), asItIs, asItIs + 1);
   const bool isCache = isOfGrownState(right);
   Type own = precision || !(isCache || folded.contains(right)) ? Type() : extendedFloats(right),
        ownLeft = extendedFloats(left);
