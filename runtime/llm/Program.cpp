@@ -106,6 +106,13 @@ bool setCount(ProgramOptions &options, const char *flag, const char *text) {
 
 } // namespace
 
+perpend_string precisionOf(const perpend_model *model) {
+  static constexpr char key[] = "\"precision\":\"";
+  const char *found = strstr(perpend_model_descriptor(model), key);
+  const char *text = found ? found + sizeof key - 1 : "f32";
+  return {text, static_cast<int64_t>(strcspn(text, "\""))};
+}
+
 bool reportError() { return complain("%s", perpend_error_message()); }
 
 bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value) {
@@ -164,10 +171,14 @@ bool Program::open(perpend_model *model) {
   if (!check(perpend_llm_create(model, &llm)) || !check(perpend_llm_sequence_create(llm, &sizes, &sequence)))
     return false;
   sampler = options.samplerFor(llm);
+  const perpend_string precision = precisionOf(model);
   if (options.isVerbose)
-    fprintf(stderr, "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, seed %llu, context %lld tokens\n",
+    fprintf(stderr,
+            "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, seed %llu, context %lld tokens, "
+            "precision %.*s\n",
             sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty,
-            static_cast<unsigned long long>(sampler.seed), static_cast<long long>(perpend_llm_context(llm)));
+            static_cast<unsigned long long>(sampler.seed), static_cast<long long>(perpend_llm_context(llm)),
+            static_cast<int>(precision.sizeBytes), precision.data);
   return true;
 }
 

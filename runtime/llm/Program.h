@@ -32,6 +32,9 @@ struct ProgramOptions {
 // Sets an option; `value` must stay as long as the options. False: printed.
 bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value);
 
+// What products of the model are computed in, as its descriptor says.
+perpend_string precisionOf(const perpend_model *model);
+
 // Prints the runtime's message of the latest error, with its hint on a line of its own. Always false.
 bool reportError();
 

@@ -9,6 +9,7 @@
 #include "graph/Attributes.h"
 #include "graph/BatchInvariance.h"
 #include "graph/Entries.h"
+#include "graph/Graph.h"
 #include "templates/Template.h"
 #include "tokenizer/Load.h"
 
@@ -173,5 +174,16 @@ OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const Mod
     path = folder.empty() ? "." : folder;
   }
   return ModuleMaker(context, path, options).make();
+}
+
+bool hasGroupedWeights(ModuleOp module) {
+  // Numbers are packed in bytes [rows, groups, bytes of a group] (frontend/checkpoint/PackBlocks.h).
+  auto isPacked = [](graph::ConstantOp constant) {
+    auto type = cast<ShapedType>(constant.getType());
+    return type.getRank() == 3 && type.getElementType().isUnsignedInteger(8);
+  };
+  return module.walk([&](graph::ConstantOp constant) {
+    return isPacked(constant) ? WalkResult::interrupt() : WalkResult::advance();
+  }).wasInterrupted();
 }
 } // namespace perpend::llm

@@ -25,6 +25,9 @@ struct ModuleOptions {
 /// chat template that cannot be compiled is a warning.
 mlir::OwningOpRef<mlir::ModuleOp> makeModule(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ModuleOptions &options);
+
+/// Whether matrices of weights are small numbers in groups, whose products `--precision int8` makes faster.
+bool hasGroupedWeights(mlir::ModuleOp module);
 } // namespace perpend::llm
 
 #endif

@@ -137,6 +137,8 @@ def test_metadata_says_how_to_choose(tmp_path: Path) -> None:
     make_gguf(tmp_path / "model.gguf", {f"general.sampling.{key}": value for key, value in settings.items()})
     said = said_of_sampling(tmp_path, "model.gguf")
     assert said.startswith("temperature 0.25, top-k 5, top-p 0.5, min-p 0, repeat-penalty 1.5,")
+    assert said.endswith(" tokens, precision f32")
+    assert said_of_sampling(tmp_path, "model.gguf", "--precision", "int8").endswith(" tokens, precision int8")
     make_gguf(tmp_path / "model.gguf", {"general.sampling.top_p": 2.0})
     said = reject("llm", "compile", "model.gguf", "-o", "chat", folder=tmp_path)
     assert "'general.sampling.top_p' in the metadata: expected a number above 0 and at most 1, got 2" in said
@@ -234,9 +236,11 @@ def test_a_checkpoint_runs_directly(made: tuple[Path, Any]) -> None:
     arguments = ["--prompt", PROMPT, "--max-tokens", 8, "--temperature", 0]
     assert succeed("llm", "run", "model", *arguments, folder=folder) == run(folder, *arguments)
     bench = ["--threads", "1,2", "--prompt-tokens", 9, "--tokens", 3, "--turns", 2, "--json", "times.json"]
-    assert "tokens/s" in succeed("llm", "bench", "chat", *bench, folder=folder)
+    said = succeed("llm", "bench", "chat", *bench, folder=folder)
+    assert said.startswith("precision f32\ntokens/s")
     times = json.loads((folder / "times.json").read_text())
     assert [row["threads"] for row in times["rows"]] == [1, 2] and times["unit"] == "tokens/s"
+    assert times["precision"] == "f32"
     assert all(row["decode_best"] >= row["decode_median"] > 0 for row in times["rows"])
     assert "expected at most 128 together" in reject("llm", "bench", "chat", "--tokens", CONTEXT, folder=folder)
 
@@ -371,7 +375,9 @@ def test_entries_share_weights(kind: str, precision: str, tmp_path: Path) -> Non
     """One row would have wider panels than many, if the two did not have to read the same ones."""
     checkpoint = write_checkpoint(f"tiny-{kind}", tmp_path)
     options = ["--precision", precision, "--weights", "beside"]
-    succeed("llm", "compile", checkpoint.name, "-o", "both-0.1B", *options, folder=tmp_path)
+    said = succeed("llm", "compile", checkpoint.name, "-o", "both-0.1B", *options, folder=tmp_path)
+    assert f"precision {precision}: " in said
+    assert ("hint: --precision int8 " in said) == (kind != "bf16" and precision == "f32")
     single = ["--cache", 128, "--batch-invariant", "--dim", "n=1"]
     succeed("compile", checkpoint.name, "-o", "one.so", *single, *options, folder=tmp_path)
     sizes = [(tmp_path / f"{name}.weights").stat().st_size for name in ("both-0.1B", "one")]

@@ -4,6 +4,7 @@
 #include "support/WriteFile.h"
 
 #include "perpend_llm.h"
+#include "runtime/llm/Program.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
@@ -96,7 +97,7 @@ static std::pair<double, double> bestAndMedian(std::vector<double> values) {
   return {values.back(), values[values.size() / 2]};
 }
 
-static bool writeJson(const BenchOptions &options, StringRef model, ArrayRef<Lane> lanes) {
+static bool writeJson(const BenchOptions &options, StringRef model, StringRef precision, ArrayRef<Lane> lanes) {
   llvm::json::Array rows;
   for (const Lane &lane : lanes) {
     auto [bestPrefill, medianPrefill] = bestAndMedian(lane.prefill);
@@ -108,6 +109,7 @@ static bool writeJson(const BenchOptions &options, StringRef model, ArrayRef<Lan
                                       {"decode_median", medianDecode}});
   }
   llvm::json::Value all = llvm::json::Object{{"model", llvm::json::fixUTF8(model)},
+                                             {"precision", precision},
                                              {"unit", "tokens/s"},
                                              {"prompt_tokens", options.promptTokens},
                                              {"tokens", options.tokens},
@@ -118,8 +120,9 @@ static bool writeJson(const BenchOptions &options, StringRef model, ArrayRef<Lan
   return error ? fail(std::move(error)), false : true;
 }
 
-static void print(ArrayRef<Lane> lanes) {
-  llvm::outs() << "tokens/s   prefill: best  median   decode: best  median\n";
+static void print(StringRef precision, ArrayRef<Lane> lanes) {
+  llvm::outs() << "precision " << precision << "\n"
+               << "tokens/s   prefill: best  median   decode: best  median\n";
   for (const Lane &lane : lanes) {
     auto [bestPrefill, medianPrefill] = bestAndMedian(lane.prefill);
     auto [bestDecode, medianDecode] = bestAndMedian(lane.decode);
@@ -149,8 +152,10 @@ static int bench(perpend_model *model, const BenchOptions &options, ArrayRef<int
   }
   if (!measure(opened, options, lanes))
     return UserError;
-  print(lanes);
-  return options.json.empty() || writeJson(options, path, lanes) ? Good : UserError;
+  const perpend_string text = llm::precisionOf(model);
+  const StringRef precision(text.data, static_cast<size_t>(text.sizeBytes));
+  print(precision, lanes);
+  return options.json.empty() || writeJson(options, path, precision, lanes) ? Good : UserError;
 }
 
 int runLlmBench(const Command &command, ArrayRef<StringRef> arguments) {

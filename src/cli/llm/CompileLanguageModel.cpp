@@ -13,6 +13,16 @@
 
 namespace perpend::cli {
 
+/// What a compilation in another precision prints already (printReport).
+static void printPrecision(const LanguageModelReport &report) {
+  if (!report.compiler.precision.type.empty())
+    return;
+  llvm::outs() << "precision f32: weights as the checkpoint has them, all else in f32\n";
+  if (report.hasGroupedWeights)
+    llvm::outs() << "hint: --precision int8 also rounds what is multiplied with the weights to bytes, as other engines "
+                    "do: up to twice as fast\n";
+}
+
 int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
   LanguageModelSource source;
   CompileOptions options;
@@ -46,13 +56,14 @@ int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
     return fail(std::move(error));
   if (options.name.empty())
     options.name = identifier(llvm::sys::path::stem(output));
-  CompileReport report;
+  LanguageModelReport report;
   auto start = std::chrono::steady_clock::now();
   const ArtifactKind kind = wantsExecutable ? ArtifactKind::Executable : ArtifactKind::SharedLibrary;
   if (!compileLanguageModel(source, options, kind, output, &report))
     return UserError;
   std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-  printReport(report, options, output, seconds.count(), /*wantsReasons=*/false);
+  printReport(report.compiler, options, output, seconds.count(), /*wantsReasons=*/false);
+  printPrecision(report);
   return Good;
 }
 } // namespace perpend::cli

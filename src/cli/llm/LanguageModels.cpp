@@ -13,7 +13,7 @@ static bool isCheckpoint(ModelKind kind) {
 }
 
 bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
-                          StringRef output, CompileReport *report) {
+                          StringRef output, LanguageModelReport *report) {
   std::optional<ModelKind> modelKind = modelKindOf(source.path, /*mayBeCompiled=*/false);
   if (!modelKind)
     return false;
@@ -31,7 +31,9 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
   }
   if (!module)
     return false;
-  if (compileGuarded(*module, options, kind, output, report, /*ownsConstants=*/true))
+  if (report)
+    report->hasGroupedWeights = llm::hasGroupedWeights(*module);
+  if (compileGuarded(*module, options, kind, output, report ? &report->compiler : nullptr, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
     (void)module.release();

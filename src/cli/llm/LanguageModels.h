@@ -15,9 +15,15 @@ struct LanguageModelSource {
   llm::ModuleOptions module;
 };
 
+/// What `perpend llm compile` prints of a compilation.
+struct LanguageModelReport {
+  CompileReport compiler;
+  bool hasGroupedWeights = false;
+};
+
 /// Compiles a checkpoint. False: printed.
 bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
-                          StringRef output, CompileReport *report = nullptr);
+                          StringRef output, LanguageModelReport *report = nullptr);
 
 /// The options of a checkpoint that a command compiles first.
 void addCheckpointOptions(OptionList &list, LanguageModelSource &source, CompileOptions &compiler);

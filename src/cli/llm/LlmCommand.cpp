@@ -8,10 +8,13 @@ static constexpr Command actions[] = {
     {"compile", "make a program of a checkpoint", "perpend llm compile CHECKPOINT -o FILE [options]", R"(
 CHECKPOINT is a .gguf file, or a folder with config.json, safetensors files and a tokenizer. FILE has the model with its
 cache, its tokenizer and its chat template. Weights of more than 64 MiB lie beside it, in FILE.weights.
+The model computes in f32, with weights as the checkpoint has them. If these are blocks of 4 bits, --precision int8 makes a
+token take about half of the time: what is multiplied with weights is rounded to bytes, as others do by default.
 
 examples:
   perpend llm compile model.gguf -o chat
   perpend llm compile model.gguf -o chat --context 4096
+  perpend llm compile model.gguf -o chat --precision int8
   perpend llm compile model -o chat --exe
 )",
      runLlmCompile},
