@@ -37,6 +37,8 @@ perpend_sampler_options ProgramOptions::samplerFor(const perpend_llm *llm) const
   set(result.repetitionPenalty, sampler.repetitionPenalty);
   if (sampler.topK >= 0)
     result.topK = sampler.topK;
+  result.biasTokens = biasTokens;
+  result.biases = biases;
   return result;
 }
 
@@ -87,10 +89,20 @@ bool readNumber(const char *flag, const char *text, double &value) {
 }
 
 double *numberOf(ProgramOptions &options, const char *flag) {
-  return !strcmp(flag, "temperature") ? &options.sampler.temperature
-         : !strcmp(flag, "top-p")     ? &options.sampler.topP
-         : !strcmp(flag, "min-p")     ? &options.sampler.minP
-                                      : &options.sampler.repetitionPenalty;
+  perpend_sampler_options &sampler = options.sampler;
+  const struct {
+    const char *flag;
+    double *number;
+  } numbers[] = {{"temperature", &sampler.temperature},
+                 {"top-p", &sampler.topP},
+                 {"min-p", &sampler.minP},
+                 {"typical-p", &sampler.typicalP},
+                 {"repeat-penalty", &sampler.repetitionPenalty},
+                 {"presence-penalty", &sampler.presencePenalty}};
+  for (const auto &known : numbers)
+    if (!strcmp(known.flag, flag))
+      return known.number;
+  return &sampler.frequencyPenalty;
 }
 
 bool setCount(ProgramOptions &options, const char *flag, const char *text) {
@@ -100,7 +112,34 @@ bool setCount(ProgramOptions &options, const char *flag, const char *text) {
   if (!strcmp(flag, "top-k"))
     options.sampler.topK = static_cast<int32_t>(value);
   else
-    (!strcmp(flag, "threads") ? options.threads : options.maxTokens) = value;
+    (!strcmp(flag, "threads")          ? options.threads
+     : !strcmp(flag, "penalty-window") ? options.sampler.penaltyWindow
+                                       : options.maxTokens) = value;
+  return true;
+}
+
+bool addStop(ProgramOptions &options, const char *text) {
+  if (options.stopCount == mostStopStrings)
+    return complain("option '--stop': expected at most %d texts", mostStopStrings);
+  options.stops[options.stopCount++] = textOf(text);
+  return true;
+}
+
+bool addBias(ProgramOptions &options, const char *text) {
+  int32_t &count = options.sampler.biasCount;
+  if (count == mostBiases)
+    return complain("option '--logit-bias': expected at most %d tokens", mostBiases);
+  char *equals = nullptr, *end = nullptr;
+  errno = 0;
+  const long long token = strtoll(text, &equals, 10);
+  const bool hasToken = equals != text && *equals == '=' && !errno && token >= 0 && token <= INT32_MAX;
+  const double bias = hasToken ? strtod(equals + 1, &end) : NAN;
+  if (!hasToken || end == equals + 1 || *end || !(bias < INFINITY)) // NaN, too
+    return complain("option '--logit-bias': expected the id of a token and a number, such as 11=-2.5 or 11=-inf, got "
+                    "'%s'",
+                    text);
+  options.biasTokens[count] = static_cast<int32_t>(token);
+  options.biases[count++] = static_cast<float>(bias);
   return true;
 }
 
@@ -129,10 +168,7 @@ bool setOption(ProgramOptions &options, const OptionInfo &info, const char *valu
   case OptionKind::Seed:
     return readSeed(info.flag, value, options.sampler.seed);
   case OptionKind::List:
-    if (options.stopCount == mostStopStrings)
-      return complain("option '--%s': expected at most %d texts", info.flag, mostStopStrings);
-    options.stops[options.stopCount++] = textOf(value);
-    return true;
+    return !strcmp(info.flag, "stop") ? addStop(options, value) : addBias(options, value);
   }
   return false;
 }
@@ -174,9 +210,11 @@ bool Program::open(perpend_model *model) {
   const perpend_string precision = precisionOf(model);
   if (options.isVerbose)
     fprintf(stderr,
-            "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, seed %llu, context %lld tokens, "
-            "precision %.*s\n",
+            "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, typical-p %g, presence-penalty %g, "
+            "frequency-penalty %g, penalty-window %lld, biases %d, seed %llu, context %lld tokens, precision %.*s\n",
             sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty,
+            sampler.typicalP, sampler.presencePenalty, sampler.frequencyPenalty,
+            static_cast<long long>(sampler.penaltyWindow), sampler.biasCount,
             static_cast<unsigned long long>(sampler.seed), static_cast<long long>(perpend_llm_context(llm)),
             static_cast<int>(precision.sizeBytes), precision.data);
   return true;

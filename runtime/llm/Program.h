@@ -15,11 +15,12 @@ struct OptionInfo {
 extern const OptionInfo programOptions[];
 extern const int32_t programOptionCount;
 
-constexpr int32_t mostStopStrings = 16;
+constexpr int32_t mostStopStrings = 16, mostBiases = 64;
 
 struct ProgramOptions {
   ProgramOptions();
-  // Those of `sampler`, where they are given, then those of the checkpoint, then the program's own.
+  // Those of `sampler`, where they are given, then those of the checkpoint, then the program's own. It has no more life
+  // than these options.
   perpend_sampler_options samplerFor(const perpend_llm *llm) const;
   const char *prompt = nullptr, *system = nullptr;
   bool isRaw = false, isVerbose = false;
@@ -27,6 +28,8 @@ struct ProgramOptions {
   perpend_sampler_options sampler; // NaN, and a negative topK: not given
   perpend_string stops[mostStopStrings];
   int32_t stopCount = 0;
+  int32_t biasTokens[mostBiases];
+  float biases[mostBiases];
 };
 
 // Sets an option; `value` must stay as long as the options. False: printed.

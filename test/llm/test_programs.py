@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import perpend.llm as perpend_llm
 import pytest
 from cli.tool import GOOD, PERPEND, USAGE_ERROR, USER_ERROR, perpend, reject, succeed
 from conformance.onnx_foreign import emulator, missing
@@ -95,6 +97,39 @@ def test_stop_strings_and_seeds(made: tuple[Path, Any]) -> None:
     free = ["--prompt", PROMPT, "--max-tokens", 20, "--temperature", 2, "--top-k", 0, "--top-p", 1, "--min-p", 0]
     drawn = [succeed("llm", "run", "chat", *free, "--seed", seed, folder=folder) for seed in (1, 1, 2)]
     assert drawn[0] == drawn[1] != drawn[2]
+
+
+def test_penalties_and_biases(made: tuple[Path, Any]) -> None:
+    """The program chooses as `perpend.llm` does with the same options."""
+    folder, _ = made
+    llm = perpend_llm.load(folder / "chat")
+    plain = llm.generate(PROMPT, raw=True, max_tokens=30, temperature=0)
+    first = llm.tokens[len(llm.encode(PROMPT))]
+    said = set()
+    for flags, options in (
+        (["--presence-penalty", 0.5], {"presence_penalty": 0.5}),
+        (["--frequency-penalty", 2], {"frequency_penalty": 2}),
+        (["--frequency-penalty", 2, "--penalty-window", 2], {"frequency_penalty": 2, "penalty_window": 2}),
+        (["--logit-bias", f"{first}=-inf", "--logit-bias=7=1.5"], {"logit_bias": {first: -np.inf, 7: 1.5}}),
+    ):
+        expected = llm.generate(PROMPT, raw=True, max_tokens=30, temperature=0, **options)
+        assert run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 30, *flags) == expected
+        said.add(expected)
+    assert len(said - {plain}) == 4  # each option matters, and each in its own way
+    drawn = ["--raw", "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 1, "--top-k", 0, "--top-p", 1, "--min-p", 0]
+    typical = [succeed("llm", "run", "chat", *drawn, "--typical-p", p, folder=folder) for p in (0.2, 1)]
+    assert typical == [llm.generate(PROMPT, raw=True, max_tokens=20, typical_p=p) for p in (0.2, 1.0)]
+    assert typical[0] != typical[1]
+    for bias in ("7", "=1", "7=", "x=1", "-7=1", "7=nan", "7=inf", "7=1x", f"{2**31}=1"):
+        said_of = reject("llm", "run", "chat", "--prompt", "x", f"--logit-bias={bias}", folder=folder, code=USAGE_ERROR)
+        assert f"option '--logit-bias': expected the id of a token and a number, such as 11=-2.5" in said_of and bias in said_of
+    said_of = reject("llm", "run", "chat", "--prompt", "x", "--logit-bias", "640=1", folder=folder)
+    assert "bias: expected token 0 to be in a vocabulary of 640, got 640" in said_of
+    many = [f"--logit-bias={token}=1" for token in range(65)]
+    assert "expected at most 64 tokens" in reject("llm", "run", "chat", "--prompt", "x", *many, folder=folder, code=USAGE_ERROR)
+    assert "typical-p: expected a probability above 0" in reject(
+        "llm", "run", "chat", "--prompt", "x", "--typical-p", 0, folder=folder
+    )
 
 
 def said_of_sampling(folder: Path, *arguments: object) -> str:

@@ -15,14 +15,16 @@ namespace {
 /// The values of the program's options, as texts until all are parsed.
 class ProgramArguments {
 public:
-  ProgramArguments() : texts(llm::programOptionCount), switches(llm::programOptionCount) {}
+  ProgramArguments()
+      : texts(llm::programOptionCount), lists(llm::programOptionCount), switches(llm::programOptionCount) {}
   /// Without those of `leftOut`, which say nothing to this command.
   void addTo(OptionList &list, ArrayRef<StringRef> leftOut);
   /// False: printed.
   bool set(llm::ProgramOptions &options) const;
 
 private:
-  std::vector<std::string> texts, stops;
+  std::vector<std::string> texts;
+  std::vector<std::vector<std::string>> lists; ///< of all options
   std::deque<bool> switches; ///< of all options
 };
 } // namespace
@@ -33,7 +35,7 @@ void ProgramArguments::addTo(OptionList &list, ArrayRef<StringRef> leftOut) {
     if (llvm::is_contained(leftOut, info.flag))
       continue;
     if (info.kind == llm::OptionKind::List)
-      list.add(info.flag, stops, info.valueName, info.help);
+      list.add(info.flag, lists[i], info.valueName, info.help);
     else if (info.kind == llm::OptionKind::Switch)
       list.add(info.flag, switches[i], "", info.help);
     else
@@ -48,8 +50,8 @@ bool ProgramArguments::set(llm::ProgramOptions &options) const {
       llm::setOption(options, info, "");
     else if (!texts[i].empty() && !llm::setOption(options, info, texts[i].c_str()))
       return false;
-    for (const std::string &stop : stops)
-      if (info.kind == llm::OptionKind::List && !llm::setOption(options, info, stop.c_str()))
+    for (const std::string &text : lists[i])
+      if (!llm::setOption(options, info, text.c_str()))
         return false;
   }
   return true;
