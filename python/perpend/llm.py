@@ -36,21 +36,28 @@ def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
 class Continuation(Iterator[str]):
     """The pieces of a text that is being generated; ``text``, ``tokens`` and ``finish_reason`` say what came so far.
 
+    logprobs, top_logprobs: with ``top_logprobs=n``, for each of the tokens its log-probability, and the n most probable
+    tokens with theirs, as perpend.sampling.Sampler has them; otherwise None.
     finish_reason: None while it goes on; "stop" for a stop token or a stop string, "length" for max_tokens or a full
     context.
     """
 
-    def __init__(self, sequence: _perpend.TokenSequence) -> None:
+    def __init__(self, sequence: _perpend.TokenSequence, has_logprobs: bool = False) -> None:
         self._sequence = sequence
         self.tokens: list[int] = []
+        self.logprobs: list[float] | None = [] if has_logprobs else None
+        self.top_logprobs: list[list[tuple[int, float]]] | None = [] if has_logprobs else None
         self.text = ""
         self.finish_reason: str | None = None
 
     def __next__(self) -> str:
         while self.finish_reason is None:
-            token, piece, finish, _ = self._sequence.next()
+            token, piece, finish, _, logprob, top = self._sequence.next()
             if token >= 0:
                 self.tokens.append(token)
+                if self.logprobs is not None and self.top_logprobs is not None:
+                    self.logprobs.append(logprob)
+                    self.top_logprobs.append(top)
             self.finish_reason = _FINISHES[finish]
             self.text += piece.decode()
             if piece:
@@ -152,7 +159,8 @@ class LanguageModel:
         stream: returns an iterator over pieces of the text, each as soon as it is known.
         max_tokens: None: until the model stops or the context is full. stop: texts to end before.
         choice: the number of this answer among several for one prompt; selects other random numbers.
-        sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...).
+        sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); top_logprobs=n gives the
+            stream logprobs and top_logprobs.
         Errors: ValueError with the runtime's message.
         """
         self._set_prompt(prompt, raw)
@@ -160,7 +168,7 @@ class LanguageModel:
         stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else max_tokens
         self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice)
-        continuation = Continuation(self._sequence)
+        continuation = Continuation(self._sequence, settings[0]["top_logprobs"] >= 0)
         return continuation if stream else "".join(continuation)
 
     def _set_prompt(self, prompt: str | Messages | Iterable[int], raw: bool) -> None:

@@ -125,6 +125,12 @@ typedef struct perpend_llm_piece {
   int32_t finish;      /* a perpend_llm_finish */
   int32_t stopString;  /* the index of the stop string that ended the text; -1: none */
   perpend_string text; /* what may be shown now: whole characters, and nothing that may begin a stop string */
+  /* What perpend_sampler_logprobs says of the choice, if topLogprobs of the sampler is at least 0: the natural logarithm
+   * of the token's probability, and those of the most probable tokens. Otherwise NaN, and no tokens. */
+  double logprob;
+  const int32_t *topTokens;
+  const double *topLogprobs;
+  int32_t topCount;
 } perpend_llm_piece;
 
 /* The text as it is now becomes the prompt of a generation. Options may be NULL, and are copied. Errors:

@@ -1,6 +1,7 @@
 // Continues a text token by token: logits, a choice, the text of the token, stop strings.
 #include "Errors.h"
 #include "llm/Sequence.h"
+#include <cmath>
 #include <cstring>
 
 using perpend::runtime::fail;
@@ -22,6 +23,7 @@ static perpend_status prepareSampler(perpend_llm_sequence &sequence, const perpe
     if (perpend_status status = readVersioned("sampler", options.sampler, &sampling, sizeof sampling))
       return status;
   sampling.sizeBytes = sizeof sampling;
+  sequence.generation.hasLogprobs = sampling.topLogprobs >= 0;
   if (options.ignoresStopTokens)
     sampling.stopTokenCount = 0;
   else if (!sampling.stopTokenCount)
@@ -179,6 +181,13 @@ perpend_status perpend_llm_sequence_next(perpend_llm_sequence *sequence, perpend
   *piece = {token,
             generation.finish,
             generation.stopString,
-            {sequence->text.data(), static_cast<int64_t>(sequence->text.size())}};
-  return status;
+            {sequence->text.data(), static_cast<int64_t>(sequence->text.size())},
+            NAN,
+            nullptr,
+            nullptr,
+            0};
+  if (status || token < 0 || !generation.hasLogprobs)
+    return status;
+  return perpend_sampler_logprobs(sequence->sampler, &piece->logprob, &piece->topTokens, &piece->topLogprobs,
+                                  &piece->topCount);
 }

@@ -173,17 +173,23 @@ public:
   }
   void start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias, std::vector<int32_t> stopTokens,
              int64_t maxTokens, const std::vector<nb::bytes> &stops, bool ignoresStopTokens, uint32_t choice);
-  /// The token, the text, the finish and the stop string.
-  std::tuple<int32_t, nb::bytes, int32_t, int32_t> next() {
+  /// The token, the text, the finish, the stop string; the token's log-probability and those of the most probable
+  /// tokens, NaN and none unless they were asked for.
+  std::tuple<int32_t, nb::bytes, int32_t, int32_t, double, std::vector<std::pair<int32_t, double>>> next() {
     perpend_llm_piece piece{};
     std::string text;
+    std::vector<std::pair<int32_t, double>> top;
     call([&] {
       const perpend_status status = perpend_llm_sequence_next(sequence, &piece);
       if (status == PERPEND_OK && piece.text.sizeBytes)
         text.assign(piece.text.data, static_cast<size_t>(piece.text.sizeBytes));
+      for (int32_t i = 0; status == PERPEND_OK && i < piece.topCount; ++i)
+        top.emplace_back(piece.topTokens[i], piece.topLogprobs[i]);
       return status;
     });
-    return {piece.token, nb::bytes(text.data(), text.size()), piece.finish, piece.stopString};
+    return {piece.token,      nb::bytes(text.data(), text.size()),
+            piece.finish,     piece.stopString,
+            piece.logprob, std::move(top)};
   }
 
 private:

@@ -232,6 +232,43 @@ TEST_P(Llm, KeepsWhatTextsHaveInCommon) {
   EXPECT_EQ(generate(sequence, 3).tokens, expected({51}, 3));
 }
 
+TEST_P(Llm, SaysLogprobs) {
+  open();
+  create();
+  set(prompt);
+  perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
+  sampler.temperature = 0;
+  sampler.topLogprobs = 2;
+  perpend_llm_generation options = PERPEND_LLM_GENERATION_DEFAULTS;
+  options.sampler = &sampler;
+  options.maxTokens = 3;
+  ASSERT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_OK) << perpend_error_message();
+  double others = 0; // of the model's logits: 9, 8, and -i / 100 of the rest
+  for (int token : expected(prompt, 3)) {
+    perpend_llm_piece piece{};
+    ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK) << perpend_error_message();
+    others = 0;
+    for (int i = 0; i < fake::vocabulary; ++i)
+      others += i == token || i == token + 1 ? 0 : std::exp(-i / 100.0);
+    const double total = std::log(std::exp(9.0) + std::exp(8.0) + others);
+    EXPECT_NEAR(piece.logprob, 9 - total, 1e-5);
+    ASSERT_EQ(piece.topCount, 2);
+    EXPECT_EQ(piece.topTokens[0], token);
+    EXPECT_EQ(piece.topTokens[1], token + 1);
+    EXPECT_EQ(piece.topLogprobs[0], piece.logprob);
+    EXPECT_NEAR(piece.topLogprobs[1], 8 - total, 1e-5);
+  }
+  perpend_llm_piece piece{};
+  ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK); // the end
+  EXPECT_TRUE(std::isnan(piece.logprob));
+  EXPECT_EQ(piece.topCount, 0);
+  set(prompt);
+  ASSERT_EQ(perpend_llm_sequence_start(sequence, nullptr), PERPEND_OK);
+  ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK);
+  EXPECT_TRUE(std::isnan(piece.logprob));
+  EXPECT_EQ(piece.topTokens, nullptr);
+}
+
 TEST_P(Llm, RollsBack) {
   open();
   create();

@@ -80,6 +80,23 @@ def test_a_conversation_computes_new_tokens_only(made: Made) -> None:
     assert text.generate(again, max_tokens=9, temperature=0) == other.generate(again, max_tokens=9, temperature=0)
 
 
+def test_logprobs(made: Made) -> None:
+    folder, model, llm = made
+    tokens = llm.encode(PROMPT)
+    stream = llm.generate(tokens, max_tokens=12, temperature=0, ignore_stop_tokens=True, top_logprobs=3, stream=True)
+    text = "".join(stream)
+    assert stream.logprobs is not None and stream.top_logprobs is not None
+    with torch.no_grad():
+        rows = model(torch.tensor([tokens + stream.tokens])).logits[0, len(tokens) - 1 : -1].log_softmax(-1)
+    expected = [row[token].item() for row, token in zip(rows, stream.tokens, strict=True)]
+    np.testing.assert_allclose(stream.logprobs, expected, rtol=0, atol=1e-4)
+    for row, top, token in zip(rows, stream.top_logprobs, stream.tokens, strict=True):
+        assert [number for number, _ in top] == row.topk(3).indices.tolist() and top[0][0] == token
+        np.testing.assert_allclose([value for _, value in top], row.topk(3).values.numpy(), rtol=0, atol=1e-4)
+    plain = llm.generate(tokens, max_tokens=12, temperature=0, ignore_stop_tokens=True, stream=True)
+    assert "".join(plain) == text and plain.logprobs is plain.top_logprobs is None
+
+
 def test_seeds_and_stops(made: Made) -> None:
     _, _, llm = made
     drawn = [llm.generate(PROMPT, max_tokens=20, temperature=2.0, seed=seed, choice=choice) for seed, choice in
