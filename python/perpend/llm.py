@@ -71,10 +71,16 @@ class LanguageModel:
     Threads: one at a time; `session` gives another text of the same model.
     """
 
-    def __init__(self, model: _perpend.LanguageModel, threads: int) -> None:
+    def __init__(
+        self,
+        model: _perpend.LanguageModel,
+        threads: int,
+        sequence: _perpend.TokenSequence | None = None,
+        folder: TemporaryFolder | None = None,
+    ) -> None:
         self._model, self._threads = model, threads
-        self._sequence = _perpend.TokenSequence(model, threads, 0)
-        self._folder: TemporaryFolder | None = None
+        self._sequence = sequence or _perpend.TokenSequence(model, threads, 0)
+        self._folder = folder
 
     @property
     def context(self) -> int:
@@ -108,9 +114,29 @@ class LanguageModel:
 
     def session(self) -> LanguageModel:
         """Another text of the same model."""
-        other = LanguageModel(self._model, self._threads)
-        other._folder = self._folder
-        return other
+        return self._with(_perpend.TokenSequence(self._model, self._threads, 0))
+
+    def fork(self) -> LanguageModel:
+        """Another text, which has all tokens of this one so far, and its cache."""
+        return self._with(self._sequence.fork())
+
+    def _with(self, sequence: _perpend.TokenSequence) -> LanguageModel:
+        return LanguageModel(self._model, self._threads, sequence, self._folder)
+
+    def truncate(self, count: int) -> None:
+        """Keeps the first `count` tokens of the text, and their cache. Errors: ValueError if there are fewer."""
+        self._sequence.truncate(count)
+
+    def save_session(self) -> bytes:
+        """The text and its cache, for `load_session` of the same compiled model, now or in another process."""
+        return self._sequence.save()
+
+    def load_session(self, data: bytes) -> None:
+        """The text and its cache become what `save_session` gave; nothing of it is computed again.
+
+        Errors: RuntimeError for bytes that are damaged, or of another model; this one's text is then as before.
+        """
+        self._sequence.load(data)
 
     def encode(self, text: str, *, add_special_tokens: bool = True, parse_special_tokens: bool = False) -> list[int]:
         """The tokens of a text."""

@@ -89,6 +89,16 @@ PERPEND_API perpend_status perpend_llm_sequence_set_chat(perpend_llm_sequence *s
 /* Only the first `count` tokens stay. Errors: INVALID_ARGUMENT if there are fewer. */
 PERPEND_API perpend_status perpend_llm_sequence_truncate(perpend_llm_sequence *sequence, int64_t count);
 
+/* Writes tokens and cache to `data`, which has capacityBytes; *sizeBytes is how many are needed (data may be NULL to
+ * ask). Errors: INVALID_ARGUMENT if there are too few. */
+PERPEND_API perpend_status perpend_llm_sequence_save(perpend_llm_sequence *sequence, void *data, int64_t capacityBytes,
+                                                     int64_t *sizeBytes);
+/* The text and the cache become what perpend_llm_sequence_save wrote for a sequence of the same artifact: its descriptor
+ * is compared, the checksum of its weights included. Errors: CORRUPT, INCOMPATIBLE (another model or version),
+ * OUT_OF_MEMORY. */
+PERPEND_API perpend_status perpend_llm_sequence_load(perpend_llm_sequence *sequence, const void *data,
+                                                     int64_t sizeBytes);
+
 /* The tokens so far, and how many of them the cache has. Ownership: the sequence's, valid until its next call. */
 PERPEND_API void perpend_llm_sequence_tokens(const perpend_llm_sequence *sequence, const int32_t **tokens,
                                              int64_t *count, int64_t *cachedCount);

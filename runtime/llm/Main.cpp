@@ -1,5 +1,7 @@
-// The main function of `perpend llm compile --exe`: with --prompt it generates a text, otherwise it is a conversation.
+// The main function of `perpend llm compile --exe`: with --prompt or --raw it generates a text, otherwise it is a
+// conversation.
 #include "include/perpend_module.h"
+#include "llm/Conversation.h"
 #include "llm/Program.h"
 #include <cerrno>
 #include <cstdio>
@@ -74,7 +76,7 @@ int main(int count, char **arguments) {
   else if (perpend_model_from_module(perpend_module_main(), &model))
     isGood = reportError();
   else
-    isGood = options.prompt ? generate(model, options) : converse(model, options);
+    isGood = options.prompt || options.isRaw ? generate(model, options) : converse(model, options);
   perpend_model_free(model);
   if (fflush(stdout))
     isGood = complain("cannot write the output: %s", strerror(errno), "is the disk full, or the output closed?");

@@ -1,6 +1,6 @@
 // Runs a language model in a terminal or a pipe. Standard output has what the model says and nothing else.
 #include "llm/Program.h"
-#include "tokenizer/Array.h"
+#include "llm/Conversation.h"
 #include <cerrno>
 #include <cmath>
 #include <cstdarg>
@@ -42,10 +42,7 @@ perpend_sampler_options ProgramOptions::samplerFor(const perpend_llm *llm) const
   return result;
 }
 
-namespace {
-
-/// Prints an error in the wording of the tool; a hint gets a line of its own.
-[[gnu::format(printf, 1, 2)]] bool complain(const char *format, ...) {
+bool complain(const char *format, ...) {
   char text[1024];
   va_list values;
   va_start(values, format);
@@ -61,7 +58,7 @@ namespace {
   return false;
 }
 
-bool check(perpend_status status) { return status == PERPEND_OK || reportError(); }
+namespace {
 
 perpend_string textOf(const char *text) { return {text, static_cast<int64_t>(strlen(text))}; }
 
@@ -159,7 +156,9 @@ bool setOption(ProgramOptions &options, const OptionInfo &info, const char *valu
   case OptionKind::Switch:
     return (!strcmp(info.flag, "raw") ? options.isRaw : options.isVerbose) = true;
   case OptionKind::Text:
-    (!strcmp(info.flag, "prompt") ? options.prompt : options.system) = value;
+    (!strcmp(info.flag, "prompt")   ? options.prompt
+     : !strcmp(info.flag, "system") ? options.system
+                                    : options.session) = value;
     return true;
   case OptionKind::Count:
     return setCount(options, info.flag, value);
@@ -185,15 +184,25 @@ public:
     perpend_llm_sequence_free(sequence);
     perpend_llm_free(llm);
   }
-  bool open(perpend_model *model);
+  // Begins a conversation, or goes on with that of the session.
+  bool open(perpend_model *model, Conversation &conversation);
   /// Prints what follows the sequence's text; `answer`, unless NULL, gets it, too.
   bool print(tokenizer::Array<char> *answer);
 
-  bool isFull() const {
+  // An answer was printed.
+  bool finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer) const;
+
+  // Whether the text so far, if there is one, is a conversation.
+  bool hasTurns(const Conversation &conversation) const {
+    return !conversation.isEmpty() || !tokenCount() ||
+           complain("the session is a text without turns; hint: `run` with --raw continues it");
+  }
+  int64_t tokenCount() const {
     int64_t count = 0;
     perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
-    return count >= perpend_llm_context(llm);
+    return count;
   }
+  bool isFull() const { return tokenCount() >= perpend_llm_context(llm); }
 
   const ProgramOptions &options;
   perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
@@ -201,7 +210,7 @@ public:
   perpend_llm_sequence *sequence = nullptr;
 };
 
-bool Program::open(perpend_model *model) {
+bool Program::open(perpend_model *model, Conversation &conversation) {
   perpend_llm_sequence_options sizes = PERPEND_LLM_SEQUENCE_DEFAULTS;
   sizes.threads = static_cast<int32_t>(options.threads);
   if (!check(perpend_llm_create(model, &llm)) || !check(perpend_llm_sequence_create(llm, &sizes, &sequence)))
@@ -212,12 +221,23 @@ bool Program::open(perpend_model *model) {
     fprintf(stderr,
             "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, typical-p %g, presence-penalty %g, "
             "frequency-penalty %g, penalty-window %lld, biases %d, seed %llu, context %lld tokens, precision %.*s\n",
-            sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty,
-            sampler.typicalP, sampler.presencePenalty, sampler.frequencyPenalty,
-            static_cast<long long>(sampler.penaltyWindow), sampler.biasCount,
-            static_cast<unsigned long long>(sampler.seed), static_cast<long long>(perpend_llm_context(llm)),
-            static_cast<int>(precision.sizeBytes), precision.data);
+            sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty, sampler.typicalP,
+            sampler.presencePenalty, sampler.frequencyPenalty, static_cast<long long>(sampler.penaltyWindow),
+            sampler.biasCount, static_cast<unsigned long long>(sampler.seed),
+            static_cast<long long>(perpend_llm_context(llm)), static_cast<int>(precision.sizeBytes), precision.data);
+  if (options.session && !conversation.load(options.session, sequence))
+    return false;
+  if (options.system && tokenCount())
+    return complain("--system: the session has begun; hint: leave --system out, or name another file");
+  if (options.system && !options.isRaw)
+    conversation.add(Role::System, options.system, strlen(options.system));
   return true;
+}
+
+bool Program::finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer) const {
+  if (!conversation.isEmpty())
+    conversation.add(Role::Assistant, answer.data(), answer.size());
+  return !options.session || conversation.save(options.session, sequence);
 }
 
 bool Program::print(tokenizer::Array<char> *answer) {
@@ -241,55 +261,26 @@ bool Program::print(tokenizer::Array<char> *answer) {
   return true;
 }
 
-bool readAll(FILE *file, tokenizer::Array<char> &text) {
-  char part[4096];
-  for (size_t count; (count = fread(part, 1, sizeof part, file)) > 0;)
-    text.append(part, count);
-  return !ferror(file) || complain("cannot read the standard input: %s", strerror(errno));
-}
-
-bool setPrompt(Program &program, perpend_string prompt) {
+/// The prompt follows what was said before.
+bool setPrompt(Program &program, Conversation &conversation, perpend_string prompt) {
   const ProgramOptions &options = program.options;
-  const bool isChat = !options.isRaw && (options.system || perpend_llm_has_template(program.llm));
-  if (!isChat)
-    return check(perpend_llm_sequence_set_text(program.sequence, prompt, PERPEND_ADD_SPECIAL));
-  perpend_llm_message messages[2];
-  int32_t count = 0;
-  if (options.system)
-    messages[count++] = {textOf("system"), textOf(options.system)};
-  messages[count++] = {textOf("user"), prompt};
-  return check(perpend_llm_sequence_set_chat(program.sequence, messages, count));
-}
-
-// What was said so far. Texts lie in one piece of memory, so that messages are made anew for each turn.
-class Conversation {
-public:
-  void add(const char *role, const char *text, size_t size) {
-    ends.push(bytes.size() + size);
-    roles.push(role);
-    bytes.append(text, size);
+  if (options.isRaw || (!options.system && !perpend_llm_has_template(program.llm))) {
+    if (!conversation.isEmpty())
+      return complain("--raw: the session is a conversation; hint: leave --raw out, or name another file");
+    int64_t count = program.tokenCount();
+    if (!count)
+      return check(perpend_llm_sequence_set_text(program.sequence, prompt, PERPEND_ADD_SPECIAL));
+    int32_t *tokens = nullptr;
+    const bool isGood =
+        check(perpend_tokenizer_encode(perpend_llm_tokenizer(program.llm), prompt, 0, &tokens, &count)) &&
+        check(perpend_llm_sequence_add(program.sequence, tokens, count));
+    perpend_tokenizer_release(tokens);
+    return isGood;
   }
-  bool set(Program &program);
-  bool hasFailed() const { return memory.failed; }
-
-private:
-  tokenizer::Memory memory;
-  tokenizer::Array<char> bytes{memory};
-  tokenizer::Array<size_t> ends{memory};
-  tokenizer::Array<const char *> roles{memory};
-  tokenizer::Array<perpend_llm_message> messages{memory};
-};
-
-bool Conversation::set(Program &program) {
-  messages.clear();
-  size_t begin = 0;
-  for (size_t i = 0; i < ends.size() && !memory.failed; ++i) {
-    messages.push({textOf(roles[i]), {bytes.data() + begin, static_cast<int64_t>(ends[i] - begin)}});
-    begin = ends[i];
-  }
-  if (memory.failed)
-    return complain("no memory for the conversation");
-  return check(perpend_llm_sequence_set_chat(program.sequence, messages.data(), static_cast<int32_t>(messages.size())));
+  if (!program.hasTurns(conversation))
+    return false;
+  conversation.add(Role::User, prompt.data, static_cast<size_t>(prompt.sizeBytes));
+  return conversation.set(program.sequence);
 }
 
 /// A line of standard input without its end. False at the end of the input.
@@ -304,19 +295,25 @@ bool readLine(tokenizer::Array<char> &line) {
 } // namespace
 
 bool generate(perpend_model *model, const ProgramOptions &options) {
-  if (!options.prompt)
+  if (!options.prompt && !(options.session && options.isRaw))
     return complain("no prompt; hint: --prompt TEXT, or --prompt - for standard input");
   Program program(options);
+  Conversation conversation;
   tokenizer::Memory memory;
-  tokenizer::Array<char> input(memory);
-  const bool readsInput = !strcmp(options.prompt, "-");
-  if (!program.open(model) || (readsInput && !readAll(stdin, input)))
+  tokenizer::Array<char> input(memory), answer(memory);
+  const char *given = options.prompt ? options.prompt : "";
+  const bool readsInput = !strcmp(given, "-");
+  if (!program.open(model, conversation))
     return false;
+  if (readsInput && !readAll(stdin, input))
+    return complain("cannot read the standard input: %s", strerror(errno));
   if (memory.failed)
     return complain("no memory for the prompt");
-  return setPrompt(program, readsInput ? perpend_string{input.data(), static_cast<int64_t>(input.size())}
-                                       : textOf(options.prompt)) &&
-         program.print(nullptr);
+  const perpend_string prompt =
+      readsInput ? perpend_string{input.data(), static_cast<int64_t>(input.size())} : textOf(given);
+  if (!setPrompt(program, conversation, prompt) || !program.print(options.session ? &answer : nullptr))
+    return false;
+  return program.finishTurn(conversation, answer);
 }
 
 bool converse(perpend_model *model, const ProgramOptions &options) {
@@ -324,10 +321,8 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
   Conversation conversation;
   tokenizer::Memory memory;
   tokenizer::Array<char> line(memory), answer(memory);
-  if (!program.open(model))
+  if (!program.open(model, conversation) || !program.hasTurns(conversation))
     return false;
-  if (options.system)
-    conversation.add("system", options.system, strlen(options.system));
   const bool isTerminal = isatty(STDIN_FILENO);
   while (true) {
     if (isTerminal)
@@ -336,15 +331,16 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
       break;
     if (!line.size())
       continue;
-    conversation.add("user", line.data(), line.size());
+    conversation.add(Role::User, line.data(), line.size());
     answer.clear();
-    if (!conversation.set(program) || !program.print(&answer))
+    if (!conversation.set(program.sequence) || !program.print(&answer))
       return false;
-    conversation.add("assistant", answer.data(), answer.size());
     if (memory.failed)
       return complain("no memory for the conversation");
     putchar('\n');
     fflush(stdout);
+    if (!program.finishTurn(conversation, answer))
+      return false;
     if (program.isFull())
       return complain("the conversation has %lld tokens, as many as the context has room for; hint: begin a new one",
                       static_cast<long long>(perpend_llm_context(program.llm)));

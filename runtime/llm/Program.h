@@ -22,7 +22,7 @@ struct ProgramOptions {
   // Those of `sampler`, where they are given, then those of the checkpoint, then the program's own. It has no more life
   // than these options.
   perpend_sampler_options samplerFor(const perpend_llm *llm) const;
-  const char *prompt = nullptr, *system = nullptr;
+  const char *prompt = nullptr, *system = nullptr, *session = nullptr;
   bool isRaw = false, isVerbose = false;
   int64_t maxTokens = -1, threads = 0;
   perpend_sampler_options sampler; // NaN, and a negative topK: not given
@@ -37,9 +37,6 @@ bool setOption(ProgramOptions &options, const OptionInfo &info, const char *valu
 
 // What products of the model are computed in, as its descriptor says.
 perpend_string precisionOf(const perpend_model *model);
-
-// Prints the runtime's message of the latest error, with its hint on a line of its own. Always false.
-bool reportError();
 
 // Prints what follows the prompt to standard output. False: an error was printed.
 bool generate(perpend_model *model, const ProgramOptions &options);

@@ -12,8 +12,7 @@ namespace perpend::llm {
 
 constexpr int32_t defaultChunkTokens = 512;
 
-static perpend_status checkTokens(const perpend_llm_sequence &sequence, int64_t before, const int32_t *tokens,
-                                  int64_t count) {
+perpend_status checkTokens(const perpend_llm_sequence &sequence, int64_t before, const int32_t *tokens, int64_t count) {
   if (count < 0 || (count && !tokens))
     return fail(PERPEND_INVALID_ARGUMENT, "sequence: expected tokens and their number, got %s and %lld",
                 tokens ? "tokens" : "NULL", static_cast<long long>(count));
@@ -69,7 +68,7 @@ static perpend_status createSessions(perpend_llm_sequence &sequence) {
   return status;
 }
 
-static perpend_session *stateSession(const perpend_llm_sequence &sequence) {
+perpend_session *stateSession(const perpend_llm_sequence &sequence) {
   return sequence.single ? sequence.single : sequence.chunks;
 }
 
@@ -94,8 +93,13 @@ static perpend_status runChunk(perpend_llm_sequence &sequence, int64_t count) {
   return PERPEND_OK;
 }
 
-/// Cuts the states back to the tokens that are still right.
-static perpend_status cutStates(perpend_llm_sequence &sequence) {
+void forgetStates(perpend_llm_sequence &sequence) {
+  sequence.cachedCount = 0;
+  sequence.stateLength = 1;
+  sequence.logits = nullptr;
+}
+
+perpend_status cutStates(perpend_llm_sequence &sequence) {
   if (sequence.stateLength == sequence.cachedCount)
     return PERPEND_OK;
   perpend_status status = sequence.cachedCount ? perpend_session_truncate(stateSession(sequence), sequence.cachedCount)
@@ -115,8 +119,7 @@ static perpend_status computeMissing(perpend_llm_sequence &sequence) {
     status = runChunk(sequence, left < most ? left : most);
   }
   if (status == PERPEND_STATE_LOST) { // by a run that failed before
-    sequence.cachedCount = 0;
-    sequence.stateLength = 1;
+    forgetStates(sequence);
     return cutStates(sequence) ? status : computeMissing(sequence);
   }
   return status;

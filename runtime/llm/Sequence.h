@@ -43,6 +43,15 @@ namespace perpend::llm {
 
 // Ends a generation, if one goes on.
 void stopGenerating(perpend_llm_sequence &sequence);
+// Whether there is room for more tokens behind `before`, and the model knows them. Errors: INVALID_ARGUMENT,
+// INVALID_DATA.
+perpend_status checkTokens(const perpend_llm_sequence &sequence, int64_t before, const int32_t *tokens, int64_t count);
+// The session that has the states.
+perpend_session *stateSession(const perpend_llm_sequence &sequence);
+// Cuts the states back to the tokens that are still right.
+perpend_status cutStates(perpend_llm_sequence &sequence);
+// Nothing in the states is right.
+void forgetStates(perpend_llm_sequence &sequence);
 // Appends a token that has been chosen.
 perpend_status appendToken(perpend_llm_sequence &sequence, int32_t token);
 

@@ -182,8 +182,10 @@ bool hasGroupedWeights(ModuleOp module) {
     auto type = cast<ShapedType>(constant.getType());
     return type.getRank() == 3 && type.getElementType().isUnsignedInteger(8);
   };
-  return module.walk([&](graph::ConstantOp constant) {
-    return isPacked(constant) ? WalkResult::interrupt() : WalkResult::advance();
-  }).wasInterrupted();
+  return module
+      .walk([&](graph::ConstantOp constant) {
+        return isPacked(constant) ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
 }
 } // namespace perpend::llm

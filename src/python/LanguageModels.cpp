@@ -17,6 +17,7 @@
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
+#include <nanobind/stl/unique_ptr.h>
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
@@ -149,6 +150,22 @@ public:
   void truncate(int64_t count) {
     call([&] { return perpend_llm_sequence_truncate(sequence, count); });
   }
+  nb::bytes save() {
+    std::string bytes;
+    call([&] {
+      int64_t size = 0;
+      perpend_status status = perpend_llm_sequence_save(sequence, nullptr, 0, &size);
+      if (status != PERPEND_OK)
+        return status;
+      bytes.resize(static_cast<size_t>(size));
+      return perpend_llm_sequence_save(sequence, bytes.data(), size, &size);
+    });
+    return nb::bytes(bytes.data(), bytes.size());
+  }
+  void load(nb::bytes data) {
+    const perpend_string bytes = view(data);
+    call([&] { return perpend_llm_sequence_load(sequence, bytes.data, bytes.sizeBytes); });
+  }
   std::pair<std::vector<int32_t>, int64_t> tokens() {
     std::lock_guard lock(mutex);
     const int32_t *tokens = nullptr;
@@ -187,9 +204,8 @@ public:
         top.emplace_back(piece.topTokens[i], piece.topLogprobs[i]);
       return status;
     });
-    return {piece.token,      nb::bytes(text.data(), text.size()),
-            piece.finish,     piece.stopString,
-            piece.logprob, std::move(top)};
+    return {piece.token,   nb::bytes(text.data(), text.size()), piece.finish, piece.stopString, piece.logprob,
+            std::move(top)};
   }
 
 private:
@@ -243,6 +259,8 @@ void bindLanguageModels(nb::module_ &module) {
       .def("set_text", &Sequence::setText, "text"_a, "flags"_a)
       .def("set_chat", &Sequence::setChat, "messages"_a)
       .def("truncate", &Sequence::truncate, "count"_a)
+      .def("save", &Sequence::save)
+      .def("load", &Sequence::load, "data"_a)
       .def("tokens", &Sequence::tokens)
       .def("logits", &Sequence::logits)
       .def("start", &Sequence::start, "numbers"_a, "bias"_a, "stop_tokens"_a, "max_tokens"_a, "stops"_a,

@@ -300,6 +300,74 @@ TEST_P(Llm, Forks) {
   perpend_llm_sequence_free(copy);
 }
 
+TEST_P(Llm, SavesAndLoads) {
+  open();
+  create();
+  set(prompt);
+  const Tokens said = expected(prompt, 9);
+  generate(sequence, 5);
+  int64_t size = 0, written = 0;
+  ASSERT_EQ(perpend_llm_sequence_save(sequence, nullptr, 0, &size), PERPEND_OK) << perpend_error_message();
+  std::vector<char> bytes(static_cast<size_t>(size));
+  EXPECT_EQ(perpend_llm_sequence_save(sequence, bytes.data(), size - 1, &written), PERPEND_INVALID_ARGUMENT);
+  ASSERT_EQ(perpend_llm_sequence_save(sequence, bytes.data(), size, &written), PERPEND_OK);
+  EXPECT_EQ(written, size);
+  perpend_llm_sequence *other = nullptr;
+  perpend_llm_sequence_options options = PERPEND_LLM_SEQUENCE_DEFAULTS;
+  options.threads = 1;
+  ASSERT_EQ(perpend_llm_sequence_create(llm, &options, &other), PERPEND_OK);
+  const int32_t own[] = {70, 71};
+  ASSERT_EQ(perpend_llm_sequence_set(other, own, 2), PERPEND_OK);
+  const Tokens answer = generate(other, 1).tokens;
+  for (size_t i = 0; i < bytes.size(); ++i) { // a byte is missing, or another one
+    EXPECT_NE(perpend_llm_sequence_load(other, bytes.data(), static_cast<int64_t>(i)), PERPEND_OK) << i;
+    bytes[i] ^= 4;
+    EXPECT_NE(perpend_llm_sequence_load(other, bytes.data(), size), PERPEND_OK) << i;
+    bytes[i] ^= 4;
+  }
+  ASSERT_EQ(perpend_llm_sequence_truncate(other, 2), PERPEND_OK);
+  EXPECT_EQ(generate(other, 1).tokens, answer); // as before
+  ASSERT_EQ(perpend_llm_sequence_load(other, bytes.data(), size), PERPEND_OK) << perpend_error_message();
+  const int32_t *tokens = nullptr;
+  int64_t count = 0, cached = 0;
+  perpend_llm_sequence_tokens(other, &tokens, &count, &cached);
+  EXPECT_EQ(count, 10);
+  EXPECT_EQ(cached, 9);
+  const int64_t before = fake::computedTokens;
+  EXPECT_EQ(generate(other, 4).tokens, Tokens(said.begin() + 5, said.end()));
+  EXPECT_EQ(fake::computedTokens - before, 4);
+  // A text that was cut back, and one that is empty.
+  for (int64_t kept : {7, 0}) {
+    ASSERT_EQ(perpend_llm_sequence_truncate(sequence, kept), PERPEND_OK);
+    ASSERT_EQ(perpend_llm_sequence_save(sequence, bytes.data(), size, &written), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(perpend_llm_sequence_load(other, bytes.data(), written), PERPEND_OK) << perpend_error_message();
+    perpend_llm_sequence_tokens(other, &tokens, &count, &cached);
+    EXPECT_EQ(count, kept);
+    EXPECT_EQ(cached, kept);
+    if (kept)
+      EXPECT_EQ(generate(other, 3).tokens, Tokens(said.begin() + 2, said.begin() + 5));
+  }
+  ASSERT_EQ(perpend_llm_sequence_set(other, prompt.data(), 5), PERPEND_OK);
+  EXPECT_EQ(generate(other, 9).tokens, said);
+  perpend_llm_sequence_free(other);
+}
+
+TEST_P(Llm, SavesAfterFailedRuns) {
+  open();
+  create();
+  set(prompt);
+  generate(sequence, 2);
+  fake::failure = PERPEND_CORRUPT;
+  const float *logits = nullptr;
+  ASSERT_NE(perpend_llm_sequence_logits(sequence, &logits, nullptr), PERPEND_OK);
+  std::vector<char> bytes(4096);
+  int64_t size = 0;
+  ASSERT_EQ(perpend_llm_sequence_save(sequence, bytes.data(), 4096, &size), PERPEND_OK) << perpend_error_message();
+  ASSERT_EQ(perpend_llm_sequence_load(sequence, bytes.data(), size), PERPEND_OK) << perpend_error_message();
+  const Tokens said = expected(prompt, 5);
+  EXPECT_EQ(generate(sequence, 3).tokens, Tokens(said.begin() + 2, said.end()));
+}
+
 TEST_P(Llm, EndsWithStopTokens) {
   const Tokens said = expected(prompt, 5);
   open("", {639, said[4]});

@@ -89,6 +89,40 @@ def test_a_conversation(made: tuple[Path, Any]) -> None:
     assert chat(folder, "") == ""
 
 
+def test_sessions(made: tuple[Path, Any], tmp_path: Path) -> None:
+    """A conversation, and a text, that programs continue one after the other."""
+    folder, _ = made
+    state = tmp_path / "state"
+    short = ["--max-tokens", 6]
+    together = chat(folder, "Hello there\nAnd now?\nAnd then?\n", *short)
+    apart = chat(folder, "Hello there\n", *short, "--session", state)
+    apart += run(folder, "--prompt", "And now?", *short, "--session", state) + "\n"
+    apart += chat(folder, "And then?\n", *short, "--session", state)
+    assert apart == together
+    said = reject("llm", "chat", "chat", "--session", state, "--system", "x", folder=folder)
+    assert "--system: the session has begun\nhint: " in said
+    said = reject("llm", "run", "chat", "--raw", "--prompt", "x", "--session", state, folder=folder)
+    assert "--raw: the session is a conversation\nhint: " in said
+    text = tmp_path / "text"
+    raw = ["--raw", "--session", text]
+    apart = run(folder, *raw, "--prompt", PROMPT, "--max-tokens", 9)
+    apart += run(folder, *raw, "--max-tokens", 11)
+    assert apart == run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 20)
+    assert "the session is a text without turns" in reject("llm", "chat", "chat", "--session", text, folder=folder)
+    data = state.read_bytes()
+    turn = ["llm", "run", "chat", "--prompt", "x", "--session", state]
+    for size in (*range(0, 200, 7), len(data) // 2, len(data) - 1):
+        state.write_bytes(data[:size])
+        assert "session" in reject(*turn, folder=folder) or size > 200
+    for at in range(0, 200, 11):
+        state.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
+        reject(*turn, folder=folder)
+    assert "Is a directory" in reject(*turn[:-1], tmp_path, folder=folder)
+    missing = tmp_path / "none" / "state"
+    assert "No such file" in reject(*turn[:-1], missing, "--max-tokens", 1, folder=folder)
+    assert not list(tmp_path.glob("*.new"))
+
+
 def test_stop_strings_and_seeds(made: tuple[Path, Any]) -> None:
     folder, _ = made
     whole = run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40)

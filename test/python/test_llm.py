@@ -80,6 +80,36 @@ def test_a_conversation_computes_new_tokens_only(made: Made) -> None:
     assert text.generate(again, max_tokens=9, temperature=0) == other.generate(again, max_tokens=9, temperature=0)
 
 
+def test_texts_are_forked_cut_back_and_saved(made: Made, tmp_path: Path) -> None:
+    _, _, llm = made
+    text = llm.session()
+    text.generate(PROMPT, raw=True, max_tokens=10, temperature=0, ignore_stop_tokens=True)
+    kept = text.save_session()
+    copy = text.fork()
+    count = len(text.tokens)
+    assert copy.tokens == text.tokens and copy.cached == text.cached == count - 1
+    tokens = text.tokens
+    expected = text.logits(tokens)
+    copy.truncate(count - 4)
+    assert copy.tokens == tokens[:-4] and copy.cached == count - 4
+    np.testing.assert_array_equal(copy.logits(tokens), expected)
+    with pytest.raises(ValueError, match=f"expected 0 to {count} tokens, got {count + 1}"):
+        copy.truncate(count + 1)
+    loaded = llm.session()
+    loaded.load_session(kept)
+    assert loaded.tokens == tokens and loaded.cached == count - 1
+    np.testing.assert_array_equal(loaded.logits(tokens), expected)
+    with pytest.raises(RuntimeError, match="the checksum is wrong"):
+        loaded.load_session(kept[:60] + bytes([kept[60] ^ 1]) + kept[61:])
+    assert loaded.tokens == tokens
+    other = make_checkpoint(tmp_path / "other")
+    with torch.no_grad():
+        other.lm_head.weight.mul_(1.5)
+    other.save_pretrained(tmp_path / "other")
+    with pytest.raises(RuntimeError, match="expected one of this model, got one of another"):
+        perpend.llm.compile(tmp_path / "other").load_session(kept)
+
+
 def test_logprobs(made: Made) -> None:
     folder, model, llm = made
     tokens = llm.encode(PROMPT)

@@ -25,7 +25,7 @@ public:
 private:
   std::vector<std::string> texts;
   std::vector<std::vector<std::string>> lists; ///< of all options
-  std::deque<bool> switches; ///< of all options
+  std::deque<bool> switches;                   ///< of all options
 };
 } // namespace
 

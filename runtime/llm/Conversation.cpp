@@ -1,0 +1,124 @@
+#include "llm/Conversation.h"
+#include "Checksum.h"
+#include <cerrno>
+#include <climits>
+#include <cstdio>
+#include <cstring>
+
+namespace perpend::llm {
+
+void Conversation::add(Role role, const char *text, size_t size) {
+  bytes.append(text, size);
+  turns.push({role, 0, bytes.size()});
+}
+
+static perpend_string textOf(Role role) {
+  static constexpr perpend_string texts[] = {{"system", 6}, {"user", 4}, {"assistant", 9}};
+  return texts[static_cast<uint32_t>(role)];
+}
+
+bool Conversation::set(perpend_llm_sequence *sequence) {
+  messages.clear();
+  size_t begin = 0;
+  for (size_t i = 0; i < turns.size() && !memory.failed; begin = static_cast<size_t>(turns[i++].end))
+    messages.push({textOf(turns[i].role), {bytes.data() + begin, static_cast<int64_t>(turns[i].end - begin)}});
+  if (memory.failed)
+    return complain("no memory for the conversation");
+  return check(perpend_llm_sequence_set_chat(sequence, messages.data(), static_cast<int32_t>(messages.size())));
+}
+
+bool readAll(FILE *file, tokenizer::Array<char> &text) {
+  char part[4096];
+  for (size_t count; (count = fread(part, 1, sizeof part, file)) > 0;)
+    text.append(part, count);
+  return !ferror(file);
+}
+
+namespace {
+
+constexpr char magic[8] = {'P', 'P', 'S', 'P', 'O', 'K', 'E', '\n'};
+constexpr uint32_t version = 1;
+
+// Then the turns, their texts, and what perpend_llm_sequence_save writes.
+struct Head {
+  char magic[8];
+  uint32_t version, checksum; // CRC-32C of what follows, up to the sequence
+  uint64_t turnCount, textBytes;
+};
+constexpr size_t checkedFrom = offsetof(Head, turnCount);
+
+bool failFile(const char *path, const char *what) {
+  return complain("session '%.200s': %s; hint: name another file, which begins a new session", path, what);
+}
+
+} // namespace
+
+bool Conversation::read(const char *path, const char *data, size_t size, perpend_llm_sequence *sequence) {
+  Head head;
+  if (size < sizeof head)
+    return failFile(path, "the file is no session, or was cut off");
+  memcpy(&head, data, sizeof head);
+  if (memcmp(head.magic, magic, sizeof magic) || head.version != version)
+    return failFile(path, "the file is no session, or one of another version of Perpend");
+  size_t left = size - sizeof head;
+  if (head.turnCount > left / sizeof(Turn) || head.textBytes > left - head.turnCount * sizeof(Turn))
+    return failFile(path, "the file was cut off");
+  const auto turnBytes = static_cast<size_t>(head.turnCount) * sizeof(Turn), before = turnBytes + head.textBytes;
+  if (head.checksum != runtime::crc32c(data + checkedFrom, sizeof head - checkedFrom + before))
+    return failFile(path, "the file is damaged");
+  turns.resize(static_cast<size_t>(head.turnCount));
+  bytes.append(data + sizeof head + turnBytes, static_cast<size_t>(head.textBytes));
+  if (memory.failed)
+    return complain("no memory for the session");
+  if (turnBytes)
+    memcpy(turns.data(), data + sizeof head, turnBytes);
+  uint64_t begin = 0;
+  for (size_t i = 0; i < turns.size(); begin = turns[i++].end)
+    if (turns[i].role > Role::Assistant || turns[i].end < begin || turns[i].end > head.textBytes)
+      return failFile(path, "the file is damaged");
+  return check(perpend_llm_sequence_load(sequence, data + sizeof head + before, static_cast<int64_t>(left - before)));
+}
+
+bool Conversation::load(const char *path, perpend_llm_sequence *sequence) {
+  FILE *file = fopen(path, "rb");
+  if (!file)
+    return errno == ENOENT || complain("session '%.200s': %s", path, strerror(errno));
+  tokenizer::Memory owner;
+  tokenizer::Array<char> data(owner);
+  const bool isRead = readAll(file, data);
+  const int reason = errno;
+  fclose(file);
+  if (!isRead || owner.failed)
+    return complain("session '%.200s': %s", path, owner.failed ? "no memory for it" : strerror(reason));
+  return read(path, data.data(), data.size(), sequence);
+}
+
+bool Conversation::save(const char *path, perpend_llm_sequence *sequence) {
+  int64_t sizeBytes = 0;
+  if (!check(perpend_llm_sequence_save(sequence, nullptr, 0, &sizeBytes)))
+    return false;
+  Head head{{}, version, 0, turns.size(), bytes.size()};
+  memcpy(head.magic, magic, sizeof magic);
+  tokenizer::Memory owner;
+  tokenizer::Array<char> data(owner);
+  data.append(reinterpret_cast<const char *>(&head), sizeof head);
+  data.append(reinterpret_cast<const char *>(turns.data()), turns.size() * sizeof(Turn));
+  data.append(bytes.data(), bytes.size());
+  const size_t before = data.size();
+  data.resize(before + static_cast<size_t>(sizeBytes));
+  if (memory.failed || owner.failed)
+    return complain("no memory for the session");
+  head.checksum = runtime::crc32c(data.data() + checkedFrom, before - checkedFrom);
+  memcpy(data.data(), &head, sizeof head);
+  if (!check(perpend_llm_sequence_save(sequence, data.data() + before, sizeBytes, &sizeBytes)))
+    return false;
+  char other[PATH_MAX];
+  if (snprintf(other, sizeof other, "%s.new", path) >= static_cast<int>(sizeof other))
+    return failFile(path, "the path is too long");
+  FILE *file = fopen(other, "wb");
+  bool isGood = file && fwrite(data.data(), 1, data.size(), file) == data.size();
+  isGood = file && !fclose(file) && isGood && !rename(other, path);
+  return isGood || complain("session '%.200s': %s", path, strerror(errno));
+}
+
+} // namespace perpend::llm

@@ -1,0 +1,141 @@
+// A sequence as bytes: a head, the tokens, then the states as perpend_session_save writes them. All is little-endian.
+#include "Checksum.h"
+#include "Errors.h"
+#include "llm/Sequence.h"
+#include <cstring>
+
+using perpend::runtime::crc32c;
+using perpend::runtime::fail;
+using perpend::runtime::failAllocation;
+
+namespace perpend::llm {
+namespace {
+
+constexpr char magic[8] = {'P', 'P', 'T', 'E', 'X', 'T', 'S', '\n'};
+constexpr uint32_t version = 1;
+
+struct Head {
+  char magic[8];
+  uint32_t version, checksum; // CRC-32C of the head behind it and of the tokens; states have their own
+  uint64_t bytes;             // of all
+  uint32_t model, reserved;   // CRC-32C of the descriptor
+  int64_t tokenCount, cachedCount;
+};
+constexpr size_t checkedFrom = offsetof(Head, bytes);
+
+uint32_t modelOf(const perpend_llm &llm) {
+  const char *text = perpend_model_descriptor(llm.single ? llm.single : llm.chunk);
+  return crc32c(text, strlen(text));
+}
+
+int64_t tokenBytes(int64_t count) { return (count * static_cast<int64_t>(sizeof(int32_t)) + 7) / 8 * 8; }
+
+perpend_status failBytes(const char *what) {
+  return fail(PERPEND_CORRUPT, "sequence: %s; hint: pass all bytes that perpend_llm_sequence_save wrote, as they are",
+              what);
+}
+
+perpend_status readHead(const perpend_llm_sequence &sequence, const char *data, int64_t sizeBytes, Head &head) {
+  constexpr auto headBytes = static_cast<int64_t>(sizeof head);
+  if (sizeBytes < headBytes)
+    return failBytes("the bytes end within their head");
+  memcpy(&head, data, sizeof head);
+  if (memcmp(head.magic, magic, sizeof magic))
+    return failBytes("these bytes are no saved sequence");
+  if (head.version != version)
+    return fail(PERPEND_INCOMPATIBLE,
+                "sequence: version: expected %u, got %u; hint: another version of Perpend saved it", version,
+                head.version);
+  const int64_t left = sizeBytes - headBytes;
+  if (head.bytes != static_cast<uint64_t>(sizeBytes) || head.tokenCount < 0 || head.tokenCount > left / 4 ||
+      tokenBytes(head.tokenCount) > left || head.cachedCount < 0 || head.cachedCount > head.tokenCount)
+    return failBytes("some bytes are missing, or there are more");
+  if (head.checksum !=
+      crc32c(data + checkedFrom, sizeof head - checkedFrom + static_cast<size_t>(tokenBytes(head.tokenCount))))
+    return failBytes("the checksum is wrong");
+  if (head.model != modelOf(sequence.llm))
+    return fail(PERPEND_INCOMPATIBLE, "sequence: expected one of this model, got one of another, or of the same "
+                                      "checkpoint compiled otherwise; hint: begin a new one");
+  return PERPEND_OK;
+}
+
+/// Where a run that failed has left states without values, they are computed again when logits are needed.
+perpend_status sizeOfStates(perpend_llm_sequence &sequence, int64_t &sizeBytes) {
+  perpend_status status = cutStates(sequence);
+  if (!status)
+    status = perpend_session_save(stateSession(sequence), nullptr, 0, &sizeBytes);
+  if (status != PERPEND_STATE_LOST)
+    return status;
+  forgetStates(sequence);
+  status = cutStates(sequence);
+  return status ? status : perpend_session_save(stateSession(sequence), nullptr, 0, &sizeBytes);
+}
+
+} // namespace
+} // namespace perpend::llm
+
+using namespace perpend::llm;
+
+perpend_status perpend_llm_sequence_save(perpend_llm_sequence *sequence, void *data, int64_t capacityBytes,
+                                         int64_t *sizeBytes) {
+  if (!sequence || !sizeBytes)
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "perpend_llm_sequence_save: expected a sequence and a place for the size, got NULL");
+  int64_t stateBytes = 0;
+  if (perpend_status status = sizeOfStates(*sequence, stateBytes))
+    return status;
+  const auto count = static_cast<int64_t>(sequence->tokens.size());
+  const int64_t before = static_cast<int64_t>(sizeof(Head)) + tokenBytes(count), bytes = before + stateBytes;
+  *sizeBytes = bytes;
+  if (!data)
+    return PERPEND_OK;
+  if (capacityBytes < bytes)
+    return fail(PERPEND_INVALID_ARGUMENT, "sequence: expected room for %lld bytes, got %lld",
+                static_cast<long long>(bytes), static_cast<long long>(capacityBytes));
+  auto *to = static_cast<char *>(data);
+  memset(to, 0, static_cast<size_t>(before));
+  Head head{{}, version, 0, static_cast<uint64_t>(bytes), modelOf(sequence->llm), 0, count, sequence->cachedCount};
+  memcpy(head.magic, magic, sizeof magic);
+  if (count)
+    memcpy(to + sizeof head, sequence->tokens.data(), static_cast<size_t>(count) * sizeof(int32_t));
+  memcpy(to, &head, sizeof head);
+  head.checksum = crc32c(to + checkedFrom, static_cast<size_t>(before) - checkedFrom);
+  memcpy(to, &head, sizeof head);
+  return perpend_session_save(stateSession(*sequence), to + before, stateBytes, &stateBytes);
+}
+
+perpend_status perpend_llm_sequence_load(perpend_llm_sequence *sequence, const void *data, int64_t sizeBytes) {
+  if (!sequence || !data)
+    return fail(PERPEND_INVALID_ARGUMENT, "perpend_llm_sequence_load: expected a sequence and bytes, got NULL");
+  const auto *from = static_cast<const char *>(data);
+  Head head;
+  if (perpend_status status = readHead(*sequence, from, sizeBytes, head))
+    return status;
+  const auto count = static_cast<size_t>(head.tokenCount);
+  Memory memory;
+  Array<int32_t> tokens(memory);
+  tokens.resize(count);
+  if (memory.failed || !sequence->tokens.reserve(count)) {
+    sequence->memory.failed = false;
+    return failAllocation(head.tokenCount * static_cast<int64_t>(sizeof(int32_t)));
+  }
+  if (count)
+    memcpy(tokens.data(), from + sizeof head, count * sizeof(int32_t));
+  if (perpend_status status = checkTokens(*sequence, 0, tokens.data(), head.tokenCount))
+    return status;
+  const auto before = static_cast<int64_t>(sizeof head) + tokenBytes(head.tokenCount);
+  if (perpend_status status = perpend_session_load(stateSession(*sequence), from + before, sizeBytes - before))
+    return status;
+  // States of other lengths would be a wrong text.
+  perpend_status status =
+      head.cachedCount ? perpend_session_truncate(stateSession(*sequence), head.cachedCount) : PERPEND_OK;
+  forgetStates(*sequence);
+  if (status)
+    return status;
+  status = perpend_llm_sequence_set(sequence, nullptr, 0);
+  if (!status)
+    status = perpend_llm_sequence_set(sequence, tokens.data(), head.tokenCount);
+  if (!status && head.cachedCount)
+    sequence->cachedCount = sequence->stateLength = head.cachedCount;
+  return status;
+}
