@@ -1,15 +1,21 @@
-"""Language models: ``perpend.llm.load("chat").generate("Why is the sky blue?", max_tokens=100)``.
+"""Language models: ``perpend.llm.load("model.gguf").generate("Why is the sky blue?", max_tokens=100)``.
 
-A model is what `perpend llm compile` writes, or `compile` here. The runtime does the work (perpend_llm.h), so a program
-in C says the same.
+A model is a checkpoint, or what `perpend llm compile` writes, or `compile` here. The runtime does the work
+(perpend_llm.h), so a program in C says the same.
 """
 
 from __future__ import annotations
 
+import hashlib
 import os
+import platform
+import re
 import shutil
+import sys
+import time
+import uuid
 import weakref
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -211,15 +217,93 @@ class LanguageModel:
             self._sequence.set(items)
 
 
-def load(
-    path: str | PathLike[str], threads: int | None = None, *, weights: str | PathLike[str] | None = None
-) -> LanguageModel:
-    """Loads what `perpend llm compile` has written. threads, weights: as in `perpend.load`.
+Progress = Callable[[str], object]
 
-    Errors: FileNotFoundError, RuntimeError, and ValueError for a model that is no language model.
+
+def load(
+    path: str | PathLike[str],
+    threads: int | None = None,
+    *,
+    weights: str | PathLike[str] | None = None,
+    folder: str | PathLike[str] | None = None,
+    progress: bool | Progress = False,
+    **options: bool | int | str,
+) -> LanguageModel:
+    """Loads what `perpend llm compile` has written, or a checkpoint, which it compiles first.
+
+    threads, weights: as in `perpend.load`.
+    folder: where compiled checkpoints stay, so that the next call with the same files and options, on this machine,
+        finds them; nothing in it is ever removed. None: a temporary file that goes with the model.
+    progress: True prints to standard error what is being done; or a function that gets these texts.
+    options: of a checkpoint, as in `compile` (context=4096, precision="int8" ...).
+    Errors: FileNotFoundError, RuntimeError, ValueError for a model that is no language model, CompileError.
     """
-    model = _perpend.LanguageModel(os.fsdecode(path), os.fsdecode(weights or ""))
-    return LanguageModel(model, _limit(threads))
+    if not _is_checkpoint(path):
+        if options:
+            raise ValueError(f"{', '.join(options)}: expected a checkpoint, '{os.fsdecode(path)}' is compiled already")
+        return LanguageModel(_perpend.LanguageModel(os.fsdecode(path), os.fsdecode(weights or "")), _limit(threads))
+    if weights is not None:
+        options["weights"] = os.fsdecode(weights)
+    tell: Progress = progress if callable(progress) else (_tell if progress else lambda _: None)
+    if folder is None:
+        return _compiled(path, None, threads, tell, options)
+    name = Path(path).stem or "model"
+    kept = Path(folder) / f"{name}-{_key(Path(path), options)}"
+    if kept.exists():
+        tell(f"found {kept}")
+        return load(kept / "model.so", threads)
+    made = kept.with_name(f"{kept.name}.{uuid.uuid4().hex}")
+    made.mkdir(parents=True)
+    try:
+        _compiled(path, made / "model.so", threads, tell, options)
+        try:
+            made.rename(kept)
+        except OSError:
+            if not kept.exists():  # otherwise another process was faster
+                raise
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+    return load(kept / "model.so", threads)
+
+
+def _is_checkpoint(path: str | PathLike[str]) -> bool:
+    file = Path(os.fsdecode(path))
+    if file.is_dir() or file.suffix == ".safetensors":
+        return True
+    try:
+        with file.open("rb") as opened:
+            return opened.read(4) == b"GGUF"
+    except OSError:
+        return False
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+def _compiled(
+    path: str | PathLike[str],
+    output: Path | None,
+    threads: int | None,
+    tell: Progress,
+    options: Mapping[str, bool | int | str],
+) -> LanguageModel:
+    tell(f"compiling {os.fsdecode(path)}")
+    start = time.monotonic()
+    model = compile(path, output, threads=threads, **options)  # type: ignore[arg-type]
+    tell(f"compiled in {time.monotonic() - start:.1f} s")
+    return model
+
+
+def _key(path: Path, options: Mapping[str, bool | int | str]) -> str:
+    """Of what decides the artifact: files, by their names, sizes and times; options; the compiler; the machine."""
+    folder = path if path.is_dir() else path.parent
+    parts = re.sub(r"-\d{5}-of-\d{5}$", "-*", path.stem)  # of a GGUF file in parts
+    files = sorted(folder.glob(f"{parts}{path.suffix}") if path.suffix == ".gguf" else folder.iterdir())
+    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
+    compiler = Path(_perpend.__file__).stat()
+    decides = [str(path.resolve()), facts, sorted(options.items()), compiler.st_size, compiler.st_mtime_ns]
+    return hashlib.sha256(repr([*decides, platform.node()]).encode()).hexdigest()[:16]
 
 
 def compile(

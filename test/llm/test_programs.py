@@ -150,20 +150,22 @@ def test_penalties_and_biases(made: tuple[Path, Any]) -> None:
         assert run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 30, *flags) == expected
         said.add(expected)
     assert len(said - {plain}) == 4  # each option matters, and each in its own way
-    drawn = ["--raw", "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 1, "--top-k", 0, "--top-p", 1, "--min-p", 0]
+    drawn = ["--raw", "--prompt", PROMPT, "--max-tokens", 20, "--temperature", 1, "--top-k=0", "--top-p=1", "--min-p=0"]
     typical = [succeed("llm", "run", "chat", *drawn, "--typical-p", p, folder=folder) for p in (0.2, 1)]
     assert typical == [llm.generate(PROMPT, raw=True, max_tokens=20, typical_p=p) for p in (0.2, 1.0)]
     assert typical[0] != typical[1]
+
+    def refuse(*arguments: object, code: int = USAGE_ERROR) -> str:
+        return reject("llm", "run", "chat", "--prompt", "x", *arguments, folder=folder, code=code)
+
     for bias in ("7", "=1", "7=", "x=1", "-7=1", "7=nan", "7=inf", "7=1x", f"{2**31}=1"):
-        said_of = reject("llm", "run", "chat", "--prompt", "x", f"--logit-bias={bias}", folder=folder, code=USAGE_ERROR)
-        assert f"option '--logit-bias': expected the id of a token and a number, such as 11=-2.5" in said_of and bias in said_of
-    said_of = reject("llm", "run", "chat", "--prompt", "x", "--logit-bias", "640=1", folder=folder)
+        said_of = refuse(f"--logit-bias={bias}")
+        assert "option '--logit-bias': expected the id of a token and a number, such as 11=-2.5" in said_of
+        assert f"got '{bias}'" in said_of
+    said_of = refuse("--logit-bias", "640=1", code=USER_ERROR)
     assert "bias: expected token 0 to be in a vocabulary of 640, got 640" in said_of
-    many = [f"--logit-bias={token}=1" for token in range(65)]
-    assert "expected at most 64 tokens" in reject("llm", "run", "chat", "--prompt", "x", *many, folder=folder, code=USAGE_ERROR)
-    assert "typical-p: expected a probability above 0" in reject(
-        "llm", "run", "chat", "--prompt", "x", "--typical-p", 0, folder=folder
-    )
+    assert "expected at most 64 tokens" in refuse(*(f"--logit-bias={token}=1" for token in range(65)))
+    assert "typical-p: expected a probability above 0" in refuse("--typical-p", 0, code=USER_ERROR)
 
 
 def said_of_sampling(folder: Path, *arguments: object) -> str:

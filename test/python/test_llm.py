@@ -10,7 +10,7 @@ import perpend
 import perpend.llm
 import pytest
 import torch
-from llm.checkpoints import CONTEXT, END, continuation, greedy, make_checkpoint
+from llm.checkpoints import CONTEXT, END, continuation, greedy, make_checkpoint, make_gguf
 
 PROMPT = "The quick brown fox 🦊 says"
 
@@ -111,7 +111,7 @@ def test_texts_are_forked_cut_back_and_saved(made: Made, tmp_path: Path) -> None
 
 
 def test_logprobs(made: Made) -> None:
-    folder, model, llm = made
+    _, model, llm = made
     tokens = llm.encode(PROMPT)
     stream = llm.generate(tokens, max_tokens=12, temperature=0, ignore_stop_tokens=True, top_logprobs=3, stream=True)
     text = "".join(stream)
@@ -140,6 +140,40 @@ def test_seeds_and_stops(made: Made) -> None:
     stream = llm.generate(PROMPT, max_tokens=30, temperature=0, stop_tokens=[token], stream=True)
     list(stream)
     assert stream.tokens[-1] == token and stream.finish_reason == "stop"
+
+
+def test_checkpoints_are_compiled_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    model = make_checkpoint(tmp_path / "model")
+    folder = tmp_path / "kept" / "here"
+    said: list[str] = []
+
+    def loaded(**options: Any) -> str:
+        said.clear()
+        llm = perpend.llm.load(tmp_path / "model", folder=folder, progress=said.append, **options)
+        return llm.generate(PROMPT, raw=True, max_tokens=6, temperature=0)
+
+    text = loaded()
+    tokens = perpend.tokenizer.load(tmp_path / "model").encode(PROMPT)
+    assert text == continuation(tmp_path / "model", tokens, greedy(model, tokens, 6))
+    assert said[0] == f"compiling {tmp_path / 'model'}" and said[1].startswith("compiled in ") and len(said) == 2
+    kept = list(folder.iterdir())
+    assert len(kept) == 1 and kept[0].name.startswith("model-")
+    assert loaded() == text and said == [f"found {kept[0]}"]
+    assert loaded(context=64, precision="int8") and said[0].startswith("compiling ")
+    with torch.no_grad():
+        model.lm_head.weight.neg_()
+    model.save_pretrained(tmp_path / "model")
+    assert loaded() != text and said[0].startswith("compiling ") and len(list(folder.iterdir())) == 3
+    (tmp_path / "model" / "tokenizer.json").unlink()
+    with pytest.raises(perpend.CompileError, match="has no tokenizer"):
+        loaded()
+    assert len(list(folder.iterdir())) == 3  # nothing that is half made
+    make_gguf(tmp_path / "model.gguf")
+    llm = perpend.llm.load(tmp_path / "model.gguf", progress=True, context=64)
+    assert llm.context == 64 and llm.generate(PROMPT, max_tokens=3)
+    assert f"compiling {tmp_path / 'model.gguf'}\ncompiled in " in capsys.readouterr().err
+    with pytest.raises(ValueError, match=r"context: expected a checkpoint, '.*model\.so' is compiled already"):
+        perpend.llm.load(kept[0] / "model.so", context=32)
 
 
 def test_mistakes(made: Made, tmp_path: Path) -> None:
