@@ -6,7 +6,17 @@ from typing import Any
 import numpy as np
 import perpend
 import pytest
-from frontend.checkpoint.tiny_models import CASES, TOLERANCE, agree, logits, make, prompt, save
+from frontend.checkpoint.tiny_models import (
+    CASES,
+    DEPEND_ON_LENGTH,
+    TOLERANCE,
+    agree,
+    generates_as_transformers,
+    logits,
+    make,
+    prompt,
+    save,
+)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -16,6 +26,7 @@ def test_folder(name: str, tmp_path: Path) -> None:
     for length in (1, 7, 128):
         tokens = prompt(length, batch=2 if length == 7 else 1)
         agree(compiled(tokens), logits(model, tokens))
+    generates_as_transformers(model, lambda text: compiled(text[None])[0, -1], name in DEPEND_ON_LENGTH)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,16 @@ import perpend
 import pytest
 import torch
 from cli.tool import DIGITS, reject, succeed
-from frontend.checkpoint.tiny_models import CASES, agree, logits, make, prompt, save
+from frontend.checkpoint.tiny_models import (
+    CASES,
+    DEPEND_ON_LENGTH,
+    agree,
+    generates_as_transformers,
+    logits,
+    make,
+    prompt,
+    save,
+)
 from language_checkpoints import write_checkpoint
 from numpy.typing import NDArray
 from transformers import AttentionInterface
@@ -31,16 +40,23 @@ def in_pieces(model: perpend.Model, tokens: NDArray[np.int64], sizes: list[int])
     return results
 
 
-# With a cache, rotations are those of the longest text that it can hold (llama-dynamic, phi3-longrope).
 @pytest.mark.parametrize("name", CASES)
 def test_pieces(name: str, tmp_path: Path) -> None:
     model = make(CASES[name])
     compiled = perpend.compile(save(model, tmp_path), cache=100)
     expected = logits(model, TEXT)[0]
     got = in_pieces(compiled, TEXT[0], PIECES)
-    depends_on_length = name in ("llama-dynamic", "phi3-longrope")
-    counts = [100] if depends_on_length else list(got)
+    counts = [100] if name in DEPEND_ON_LENGTH else list(got)
     agree(np.stack([got[count] for count in counts]), expected[[count - 1 for count in counts]])
+
+    def continued(text: NDArray[np.int64]) -> NDArray[np.float32]:
+        if len(text) == 7:
+            compiled.reset()
+        result: NDArray[np.float32] = compiled(text if len(text) == 7 else text[-1:])
+        return result
+
+    if name not in DEPEND_ON_LENGTH:
+        generates_as_transformers(model, continued)
 
 
 BITS = ["llama", "llama-tied", "gemma2", "gpt2", "qwen3", "phi3-partial", "mixtral", "mistral"]

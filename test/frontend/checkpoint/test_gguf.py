@@ -72,15 +72,25 @@ def f16(array: Array) -> Array:
     return array.astype(np.float16).astype(np.float32)
 
 
+# The sixteen values of IQ4_NL.
+UNEVEN = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float32)
+
+
 def quantised(kind: str, array: Array) -> tuple[Stored, Array]:
     """Blocks of a matrix, and the numbers that they stand for."""
     blocks = array.reshape(-1, 32).astype(np.float32)
     least, most = blocks.min(1, keepdims=True), blocks.max(1, keepdims=True)
-    if kind == "Q4_1":
-        scale, offset = f16((most - least) / 15), f16(least)
-        numbers = np.clip(np.round((blocks - offset) / scale), 0, 15)
+    if kind in ("Q4_1", "Q5_1"):
+        largest = 15 if kind == "Q4_1" else 31
+        scale, offset = f16((most - least) / largest), f16(least)
+        numbers = np.clip(np.round((blocks - offset) / scale), 0, largest)
         values = numbers * scale + offset
         heads = [scale, offset]
+    elif kind == "IQ4_NL":
+        scale = f16(np.abs(blocks).max(1, keepdims=True) / 113)
+        numbers = np.abs(blocks[..., None] / scale[..., None] - UNEVEN).argmin(-1)
+        values = UNEVEN[numbers] * scale
+        heads = [scale]
     else:
         middle = {"Q8_0": 128, "Q5_0": 16, "Q4_0": 8}[kind]
         scale = f16(np.abs(blocks).max(1, keepdims=True) / (middle - 1))
@@ -90,7 +100,7 @@ def quantised(kind: str, array: Array) -> tuple[Stored, Array]:
         heads = [scale]
     data = numbers.astype(np.int8).view(np.uint8)
     rows = [head.astype(np.float16).view(np.uint8) for head in heads]
-    if kind == "Q5_0":
+    if kind in ("Q5_0", "Q5_1"):
         rows.append(np.packbits(data >> 4, axis=1, bitorder="little"))
     if kind != "Q8_0":
         data = (data[:, :16] & 15) | data[:, 16:] << 4
@@ -113,7 +123,7 @@ def loaded_with(model: Any, values: dict[str, Array]) -> Any:
     return model
 
 
-@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q5_0", "Q4_0", "Q4_1"])
+@pytest.mark.parametrize("kind", ["F16", "BF16", "Q8_0", "Q5_0", "Q5_1", "Q4_0", "Q4_1", "IQ4_NL"])
 @pytest.mark.parametrize("name", ["qwen2", "qwen3-moe"])
 def test_types_of_tensors(kind: str, name: str, tmp_path: Path) -> None:
     """Every matrix of this type, the embedding and the head too; of two architectures that GGUF does not reorder."""

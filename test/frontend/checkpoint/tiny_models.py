@@ -1,7 +1,7 @@
 """Small random checkpoints of each architecture, and what transformers computes with them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -81,6 +81,8 @@ CASES = {
         | {"norm_topk_prob": True, "mlp_only_layers": [1]},
     ),
 }
+# Whose rotations are those of the text's length; with a cache, of the longest text that it can hold.
+DEPEND_ON_LENGTH = ("llama-dynamic", "phi3-longrope")
 
 
 def make(case: Case) -> Any:
@@ -116,6 +118,31 @@ def agree(got: NDArray[np.float32], expected: NDArray[np.float32]) -> None:
     clear = best[..., -1] - best[..., -2] > 2 * TOLERANCE
     assert clear.any()
     np.testing.assert_array_equal(got.argmax(-1)[clear], expected.argmax(-1)[clear])
+
+
+def generates_as_transformers(
+    model: Any, logits_of: Callable[[NDArray[np.int64]], NDArray[np.float32]], depends_on_length: bool = False
+) -> None:
+    """64 greedy tokens behind a prompt of 7 are those of transformers, which computes the whole text at once (or, where
+    its logits depend on the text's length, each beginning of it).
+
+    logits_of: gives those of the token that follows a text, which is one token longer than in the call before, or a
+        prompt. Of several prompts, the first one counts behind which no token is as near to another as the tolerance.
+    """
+    for number in range(12):
+        text = prompt(7 + 1000 * number)[0, :7].tolist()
+        for _ in range(64):
+            text.append(int(logits_of(np.array(text)).argmax()))
+        if depends_on_length:
+            rows = np.stack([logits(model, np.array([text[:count]]))[0, -1] for count in range(7, 71)])
+        else:
+            rows = logits(model, np.array([text]))[0, 6:-1]
+        best = np.sort(rows, -1)
+        clear = best[:, -1] - best[:, -2] > 2 * TOLERANCE
+        np.testing.assert_array_equal(np.array(text[7:])[clear], rows.argmax(-1)[clear])
+        if clear.all():
+            return
+    raise AssertionError("tokens are too near to each other behind every prompt")
 
 
 def prompt(length: int, batch: int = 1) -> NDArray[np.int64]:
