@@ -10,7 +10,7 @@ using llvm::divideCeil;
 
 namespace perpend::quoin {
 namespace {
-constexpr uint64_t transferStart = 16, feedStart = 6, matrixStart = 8, vectorStart = 6;
+constexpr uint64_t feedStart = 6, matrixStart = 8, vectorStart = 6;
 constexpr uint64_t vectorBytes = 128, lineBytes = 64;
 
 unsigned latencyOf(Space space, const Config &config) {
@@ -78,7 +78,7 @@ uint64_t vectorCycles(const Instruction &instruction, llvm::ArrayRef<Access> acc
     uint64_t rows = access.movedRows();
     bool counts = access.isWritten || !instruction.info().has(FieldKernel); // of a window, the taps of the result count
     work = counts ? std::max(work, rows * divideCeil(access.count[0] * access.elementBytes, vectorBytes)) : work;
-    isSlow |= access.byte % 32 != 0 || (access.count[0] > 1 && access.pitchBytes[0] > access.elementBytes);
+    isSlow |= access.byte % vectorAlignment != 0 || (access.count[0] > 1 && access.pitchBytes[0] > access.elementBytes);
     elementBytes = std::max<unsigned>(elementBytes, access.elementBytes);
   }
   if (instruction.info().has(FieldKernel))

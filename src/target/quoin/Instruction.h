@@ -116,6 +116,11 @@ std::string check(const Instruction &instruction, const Config &config);
 /// Bytes from the first that operand `operand` touches to behind the last. 0: it touches none.
 uint64_t footprint(const Instruction &instruction, unsigned operand);
 
+/// Of a transfer, before the latency of its memory.
+inline constexpr uint64_t transferStart = 16;
+/// Bytes of which addresses of vectors are multiples; others take twice as long.
+inline constexpr uint64_t vectorAlignment = 32;
+
 /// Busy cycles of the unit, without waiting for others: the formulas of docs/quoin.
 uint64_t cycles(const Instruction &instruction, const Config &config);
 

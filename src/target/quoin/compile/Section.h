@@ -35,6 +35,7 @@ struct Item {
   Instruction instruction; ///< not of turns
   unsigned turn = 0;       ///< of the last two kinds
   llvm::SmallVector<Touch, 4> touches;
+  unsigned step = 0; ///< loops move addresses in the core by multiples of so many bytes; 0: not at all
 };
 
 struct Section {

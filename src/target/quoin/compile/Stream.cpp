@@ -5,6 +5,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <numeric>
+
 namespace perpend::quoin {
 
 constexpr uint64_t lineBytes = 64;
@@ -113,6 +115,9 @@ void Stream::touch(Item &item, const Access &access) {
     item.touches.push_back({farRoomOf(access, generator), access.isRead, access.isWritten});
     return;
   }
+  if (generator)
+    for (const Advance &advance : generators[generator - 1].advances)
+      item.step = std::gcd(item.step, static_cast<unsigned>(advance.bytes));
   for (auto [number, room] : llvm::enumerate(section.rooms))
     if (room.space == access.space && room.byte <= access.byte && access.byte < room.end()) {
       item.touches.push_back({static_cast<unsigned>(number), access.isRead, access.isWritten});

@@ -150,19 +150,25 @@ bool VectorNest::planLoads() {
   return true;
 }
 
-/// From the whole box on, which is cut along the outer dimensions first; the inner one last.
+/// From the whole box on, which is cut along the outer dimensions first; the inner one last, where rows begin aligned.
 std::vector<Extents> VectorNest::tilings() const {
   Extents whole = {1, 1, 1};
   for (unsigned dim = 0; dim < boxRank; ++dim)
     whole[dim] = std::min(extentOf(dim), mostBox[dim]);
+  unsigned least = sizeOf(nest.type);
+  for (const Node &node : nest.nodes)
+    least = node.kind == Node::Load ? std::min(least, sizeOf(node.type)) : least;
+  const auto aligned = static_cast<int64_t>(vectorAlignment / least);
   std::vector<Extents> tilings{whole};
   for (unsigned dim = boxRank; dim-- > 0;) {
     Extents tiling = tilings.back();
-    for (int64_t parts = 2, least = tiling[dim]; least > 1; parts += std::max<int64_t>(1, parts / 3)) {
-      const auto length = static_cast<int64_t>(llvm::divideCeil(whole[dim], parts));
-      if (length == tiling[dim])
+    for (int64_t parts = 2; tiling[dim] > 1; parts += std::max<int64_t>(1, parts / 3)) {
+      auto length = static_cast<int64_t>(llvm::divideCeil(whole[dim], parts));
+      if (dim == 0 && length > aligned)
+        length = static_cast<int64_t>(llvm::alignTo(static_cast<uint64_t>(length), static_cast<uint64_t>(aligned)));
+      if (length >= tiling[dim])
         continue;
-      least = tiling[dim] = length;
+      tiling[dim] = length;
       tilings.push_back(tiling);
     }
   }

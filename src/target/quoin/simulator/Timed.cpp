@@ -135,7 +135,7 @@ void Timeline::start(unsigned core, Unit unit) {
     return;
   count(core, resolved);
   if (uint64_t bytes = ddrBytes(accessesOf(resolved)); bytes && resolved.info().cycleKind == CycleKind::Transfer) {
-    double fixed = 16 + config.ddrLatency, moving = std::max(1.0, length - fixed);
+    double fixed = double(transferStart + config.ddrLatency), moving = std::max(1.0, length - fixed);
     instruction.fixedEnd = now + fixed;
     instruction.bytesLeft = double(bytes);
     instruction.ownRate = double(bytes) / moving;
