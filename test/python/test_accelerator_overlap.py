@@ -120,3 +120,13 @@ def test_primes_have_large_tiles(tmp_path: Path) -> None:
         perpend.import_model(model_of([node("Exp", "x")], {"x": x})).compile(str(path), {"target": "quoin:t1"})
         times.append(cycles(path))
     assert times[0] < 1.1 * times[1]
+
+
+def test_a_unit_is_not_too_many_sections_ahead(tmp_path: Path) -> None:
+    """A flag has at most 15 tokens, and loads of rows that lie together are faster than stores that are apart."""
+    inputs = {f"x{number}": floats(4000, 1) for number in range(40)}
+    nodes = [node("Concat", " ".join(inputs), "y", axis=1)]
+    path = tmp_path / "sections.qn"
+    perpend.import_model(model_of(nodes, inputs, {})).compile(str(path), {"target": "quoin:c1"})
+    timed = tool("quoin-sim", path, "--mode=time")
+    assert timed.returncode == 0, timed.stderr

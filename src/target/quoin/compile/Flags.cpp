@@ -6,7 +6,8 @@
 // number of slots. Where rooms overlap those of earlier sections, a flag orders the first access. Then each flag is
 // left out if the section needs it not: a rehearsal in program order, with a few iterations of each loop, shows whether
 // any two accesses are then unordered. It also shows that the section cannot stop: in program order, each token is
-// there when a unit takes it.
+// there when a unit takes it. Sections take flags in turn: a unit may be several short sections ahead, and a flag holds
+// only so many tokens.
 //
 //===----------------------------------------------------------------------===//
 #include "target/quoin/compile/Flags.h"
@@ -187,7 +188,7 @@ public:
   void addFlags();
   bool addOrder(const Order &order);
   void leaveOut(const Order &order);
-  bool number();
+  bool number(Order &order);
 
   FlagPlan plan;
 
@@ -342,14 +343,15 @@ void Planner::leaveOut(const Order &order) {
   }
 }
 
-bool Planner::number() {
-  std::map<std::pair<Unit, Unit>, unsigned> used;
+bool Planner::number(Order &order) {
+  auto next = order.flags;
   for (SectionFlag &flag : plan.flags) {
-    unsigned &next = used[{flag.source, flag.destination}];
-    if (next == numFlagIds)
+    const auto source = unsigned(flag.source), destination = unsigned(flag.destination);
+    flag.id = static_cast<uint8_t>(next[source][destination]++ % numFlagIds);
+    if (next[source][destination] - order.flags[source][destination] > numFlagIds)
       return false;
-    flag.id = static_cast<uint8_t>(next++);
   }
+  order.flags = next;
   return true;
 }
 
@@ -361,7 +363,7 @@ std::optional<FlagPlan> planFlags(const Section &section, Order &order) {
   if (!planner.addOrder(order))
     return std::nullopt;
   planner.leaveOut(order);
-  if (!planner.number())
+  if (!planner.number(order))
     return std::nullopt;
   Rehearsal rehearsal(section, planner.plan, order);
   rehearsal.run();

@@ -32,6 +32,8 @@ class Order {
 public:
   std::array<Knowledge, numUnits> known = {}; ///< of each unit
   std::vector<Cell> past;                     ///< accesses of earlier sections
+  /// Flags that earlier sections have used, of each pair of units.
+  std::array<std::array<uint32_t, numUnits>, numUnits> flags = {};
 
   /// A unit whose access of the cell `unit` does not know of, although it must; nullopt: the access is ordered.
   std::optional<Unit> unknown(Unit unit, const Cell &cell, bool isWrite) const;
