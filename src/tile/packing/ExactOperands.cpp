@@ -116,15 +116,10 @@ static Value scalarZero(graph::Builder &builder, graph::MapOp map, Value value, 
   return builder.cast(builder.reshape(repeated.getInput(), {}), builder.operations.getI32Type());
 }
 
-/// The difference of map(x, zero) { widen(x) - widen(zero) }, or null.
-static arith::SubIOp differenceOf(graph::MapOp map) {
-  auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
-  return elementTypeOf(map.getResult()).isSignlessInteger(16) ? difference : arith::SubIOp();
-}
-
+/// Matches map(x, zero) { widen(x) - widen(zero) }.
 static std::optional<CentredNumbers> ofDifference(graph::Builder &builder, graph::MapOp map) {
-  arith::SubIOp difference = differenceOf(map);
-  if (!difference)
+  auto difference = map.getBody().front().getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
+  if (!difference || !elementTypeOf(map.getResult()).isSignlessInteger(16))
     return std::nullopt;
   std::optional<unsigned> numbers = widenedBytes(map, difference.getLhs());
   Value zero = numbers ? scalarZero(builder, map, difference.getRhs(),
@@ -145,16 +140,25 @@ static std::optional<CentredNumbers> centredBytes(graph::Builder &builder, Value
 }
 
 Type perpend::tile::bytesBehind(Value operand) {
-  Operation *producer = operand.getDefiningOp();
-  while (!isBytes(operand) && (onlyMoves(producer) || isa_and_nonnull<graph::PadOp>(producer))) {
-    operand = producer->getOperand(0);
-    producer = operand.getDefiningOp();
+  auto element = operand.getDefiningOp<graph::ElementInterface>();
+  while (!isBytes(operand) && element && element.elementKind() == graph::ElementKind::View &&
+         element->getNumOperands() > 0) {
+    operand = element->getOperand(0);
+    element = operand.getDefiningOp<graph::ElementInterface>();
   }
-  auto map = isBytes(operand) ? graph::MapOp() : dyn_cast_or_null<graph::MapOp>(producer);
-  arith::SubIOp difference = map ? differenceOf(map) : arith::SubIOp();
-  if (std::optional<unsigned> numbers = difference ? widenedBytes(map, difference.getLhs()) : std::nullopt)
-    operand = map.getInputs()[*numbers];
-  return isBytes(operand) ? elementTypeOf(operand) : Type();
+  if (isBytes(operand))
+    return elementTypeOf(operand);
+  if (!element || element.elementKind() != graph::ElementKind::Pointwise || element->getNumRegions() != 1)
+    return {};
+  Block &body = element->getRegion(0).front();
+  auto difference = body.getTerminator()->getOperand(0).getDefiningOp<arith::SubIOp>();
+  Operation *extension = difference ? difference.getLhs().getDefiningOp() : nullptr;
+  auto number = isa_and_nonnull<arith::ExtUIOp, arith::ExtSIOp>(extension)
+                    ? dyn_cast<BlockArgument>(extension->getOperand(0))
+                    : BlockArgument();
+  bool isOperand = number && number.getOwner() == &body && number.getArgNumber() < element->getNumOperands();
+  Value bytes = isOperand ? element->getOperand(number.getArgNumber()) : Value();
+  return bytes && isBytes(bytes) ? elementTypeOf(bytes) : Type();
 }
 
 /// x + 128 as ui8, or x - 128 as i8: flips the highest bit.
