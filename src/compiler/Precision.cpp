@@ -31,6 +31,10 @@ static std::set<std::string> precisionsOf(MLIRContext *context, const target::Ma
   return known;
 }
 
+bool hasPrecision(MLIRContext *context, StringRef precision, const target::Machine &target) {
+  return precisionsOf(context, target).count(precision.str());
+}
+
 /// Perpend's name of a type, given the name that other libraries use; empty: unknown.
 static std::string nameHere(StringRef name) {
   return llvm::StringSwitch<std::string>(name.lower())

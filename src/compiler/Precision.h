@@ -23,6 +23,9 @@ struct PrecisionFacts {
 /// Reads what the pass tile-lower-precision noted on the module.
 PrecisionFacts precisionFactsOf(mlir::ModuleOp module);
 
+/// Whether a machine has the precision (below).
+bool hasPrecision(mlir::MLIRContext *context, llvm::StringRef precision, const target::Machine &target);
+
 /// Precisions other than f32: a type for which the machine has an intrinsic that sums products in f32 (of operands of
 /// this type, or widened), or int8, whose sums are integers. Otherwise emits an error that lists the possible ones.
 mlir::LogicalResult checkPrecision(mlir::ModuleOp module, llvm::StringRef precision, const target::Machine &target);

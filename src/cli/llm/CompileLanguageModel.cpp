@@ -18,7 +18,7 @@ static void printPrecision(const LanguageModelReport &report) {
   if (!report.compiler.precision.type.empty())
     return;
   llvm::outs() << "precision f32: weights as the checkpoint has them, all else in f32\n";
-  if (report.hasGroupedWeights)
+  if (report.gainsFromBytes)
     llvm::outs() << "hint: --precision int8 also rounds what is multiplied with the weights to bytes, as other engines "
                     "do: up to twice as fast\n";
 }

@@ -2,7 +2,9 @@
 
 #include "cli/llm/LanguageModels.h"
 
+#include "compiler/Precision.h"
 #include "support/ZeroedMemory.h"
+#include "target/TargetInfo.h"
 
 using namespace mlir;
 
@@ -10,6 +12,15 @@ namespace perpend::cli {
 
 static bool isCheckpoint(ModelKind kind) {
   return kind == ModelKind::Folder || kind == ModelKind::Safetensors || kind == ModelKind::Gguf;
+}
+
+/// Whether all machines of a compilation multiply bytes.
+static bool haveBytes(StringRef targets, ModuleOp module) {
+  llvm::Expected<std::vector<target::TargetInfo>> machines = target::resolveTargets(targets);
+  if (!machines) // an error that the compilation reports
+    return llvm::consumeError(machines.takeError()), false;
+  return llvm::all_of(
+      *machines, [&](const target::Machine &machine) { return hasPrecision(module.getContext(), "int8", machine); });
 }
 
 bool compileLanguageModel(const LanguageModelSource &source, const CompileOptions &options, ArtifactKind kind,
@@ -32,7 +43,7 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
   if (!module)
     return false;
   if (report)
-    report->hasGroupedWeights = llm::hasGroupedWeights(*module);
+    report->gainsFromBytes = llm::hasGroupedWeights(*module) && haveBytes(options.target, *module);
   if (compileGuarded(*module, options, kind, output, report ? &report->compiler : nullptr, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
