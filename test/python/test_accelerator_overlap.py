@@ -11,7 +11,7 @@ import numpy as np
 import perpend
 import pytest
 from cli.tool import BUILD
-from python.test_accelerators import ON_UNITS, floats, model_of, node
+from python.test_accelerators import ON_UNITS, expect, floats, model_of, node
 
 pytestmark = pytest.mark.skipif(not (BUILD / "bin" / "quoin-verify").exists(), reason="no verifier is built")
 
@@ -130,3 +130,14 @@ def test_a_unit_is_not_too_many_sections_ahead(tmp_path: Path) -> None:
     perpend.import_model(model_of(nodes, inputs, {})).compile(str(path), {"target": "quoin:c1"})
     timed = tool("quoin-sim", path, "--mode=time")
     assert timed.returncode == 0, timed.stderr
+
+
+def test_products_read_narrow_floats_as_they_are(tmp_path: Path) -> None:
+    """Both factors are one value, of which the kernel would otherwise keep a copy in f32."""
+    inputs = {"x": np.round(floats(3, 40, 64)).astype(np.float16)}
+    model = model_of([node("Transpose", "x", "t", perm=[0, 2, 1]), node("MatMul", "x t")], inputs)
+    path = tmp_path / "rows.qn"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:t1"})
+    text = tool("quoin-dis", path).stdout
+    assert "mm.acc f16,f16->f32" in text and "cvt f16->f32" not in text
+    expect(model, inputs)

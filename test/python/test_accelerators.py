@@ -17,6 +17,7 @@ from onnx import TensorProto, helper
 pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
 
 TYPES = {
+    np.dtype(np.float16): TensorProto.FLOAT16,
     np.dtype(np.float32): TensorProto.FLOAT,
     np.dtype(np.int32): TensorProto.INT32,
     np.dtype(np.int64): TensorProto.INT64,

@@ -290,17 +290,32 @@ void Emitter::placeLocals(const Kernel &kernel, SmallVectorImpl<Spot> &places) {
   }
 }
 
+/// Whether no output lies where an input does.
+static bool keepsInputs(const Step &step) {
+  return none_of(step.outputs, [&](const Value &output) {
+    return any_of(step.inputs, [&](const Value &input) {
+      return input.spot.space == output.spot.space && input.spot.byte < output.spot.byte + output.bytes() &&
+             output.spot.byte < input.spot.byte + input.bytes();
+    });
+  });
+}
+
 /// Lists of nests that compute the same, the best ones first.
-static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel) {
+static std::vector<std::vector<Nest>> waysOf(const Kernel &kernel, bool keepsInputs) {
   std::vector<std::vector<Nest>> ways;
-  if (!kernel.bordered.empty()) {
-    Kernel bordered = kernel;
-    bordered.nests = kernel.bordered;
-    ways.push_back(withEpilogues(bordered));
-    ways.push_back(kernel.bordered);
-  }
-  ways.push_back(withEpilogues(kernel));
-  ways.push_back(kernel.nests);
+  auto add = [&](const std::vector<Nest> &nests) {
+    Kernel way = kernel;
+    way.nests = keepsInputs ? withoutCopies(kernel, nests) : nests;
+    ways.push_back(withEpilogues(way));
+    if (way.nests.size() != nests.size()) {
+      way.nests = nests;
+      ways.push_back(withEpilogues(way));
+    }
+    ways.push_back(nests);
+  };
+  if (!kernel.bordered.empty())
+    add(kernel.bordered);
+  add(kernel.nests);
   return ways;
 }
 
@@ -318,7 +333,7 @@ std::string Emitter::emitNests(const Step &step) {
   if (emitRows(*step.nests, places))
     return "";
   std::string problem;
-  for (const std::vector<Nest> &nests : waysOf(*step.nests)) {
+  for (const std::vector<Nest> &nests : waysOf(*step.nests, keepsInputs(step))) {
     problem.clear();
     for (const Nest &nest : nests)
       if (problem = emitNest(nest, places); !problem.empty())

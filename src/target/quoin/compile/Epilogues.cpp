@@ -80,6 +80,61 @@ static bool join(const Kernel &kernel, Nest &reduction, const Nest &map) {
   return true;
 }
 
+/// The load of a nest that stores each element as it lies, in a wider float type. Null: it does something else.
+static const Node *copiedBy(const Nest &nest) {
+  const Node &value = nest.nodes[nest.value];
+  if (nest.combine || nest.sum || !nest.borders.empty() || value.kind != Node::Apply || value.opcode != Opcode::cvt ||
+      value.type != nest.type)
+    return nullptr;
+  const Node &load = nest.nodes[value.operands[0]];
+  const bool isWider = isFloat(load.type) && isFloat(value.type) && sizeOf(load.type) < sizeOf(value.type);
+  return load.kind == Node::Load && isWider && load.access.strides == nest.store.strides ? &load : nullptr;
+}
+
+static void readOriginal(Nest &nest, unsigned copy, const Node &original, int64_t shift) {
+  std::vector<Node> nodes;
+  std::vector<unsigned> places;
+  for (Node &node : nest.nodes) {
+    for (unsigned &operand : node.operands)
+      operand = places[operand];
+    const bool isCopy = node.kind == Node::Load && node.access.buffer == copy;
+    if (isCopy) {
+      Node &load = nodes.emplace_back(node);
+      load.type = original.type;
+      load.access.buffer = original.access.buffer;
+      load.access.base += shift;
+      node = Node{Node::Apply, node.type, {}, 0, Opcode::cvt, {static_cast<unsigned>(nodes.size() - 1)}};
+    }
+    places.push_back(static_cast<unsigned>(nodes.size()));
+    nodes.push_back(std::move(node));
+  }
+  nest.nodes = std::move(nodes);
+  nest.value = places[nest.value];
+  if (nest.sum) {
+    nest.sum = places[*nest.sum];
+    nest.result = places[nest.result];
+  }
+}
+
+std::vector<Nest> withoutCopies(const Kernel &kernel, std::vector<Nest> nests) {
+  auto storesTo = [&](unsigned buffer) {
+    return llvm::count_if(nests, [&](const Nest &nest) { return nest.store.buffer == buffer; });
+  };
+  for (size_t at = 0; at < nests.size();) {
+    const Nest copy = nests[at];
+    const Node *original = copiedBy(copy);
+    const unsigned buffer = copy.store.buffer;
+    if (!original || buffer < kernel.arguments || storesTo(buffer) != 1 || storesTo(original->access.buffer) != 0) {
+      ++at;
+      continue;
+    }
+    nests.erase(nests.begin() + static_cast<ptrdiff_t>(at));
+    for (Nest &nest : nests)
+      readOriginal(nest, buffer, *original, original->access.base - copy.store.base);
+  }
+  return nests;
+}
+
 std::vector<Nest> withEpilogues(Kernel kernel) {
   for (Nest &nest : kernel.nests)
     nest = withFewerNodes(std::move(nest));
