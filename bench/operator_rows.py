@@ -41,11 +41,24 @@ def definite(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
     return x @ np.swapaxes(x, -1, -2) / shape[-1] + np.eye(shape[-1])
 
 
+def boxes(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """Opposite corners, in an image of 640 x 640."""
+    center, extent = generator.uniform(0, 640, (*shape[:-1], 2)), generator.uniform(13, 141, (*shape[:-1], 2))
+    return np.concatenate([center - extent / 2, center + extent / 2], -1)
+
+
+def scores(generator: np.random.Generator, shape: tuple[int, ...]) -> Any:
+    """One in a hundred is up to 1, others up to 0.01."""
+    return generator.uniform(0, 1, shape) * np.where(generator.uniform(0, 1, shape) < 0.01, 1, 0.01)
+
+
 KINDS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
     "normal": lambda generator, shape: generator.standard_normal(shape),
     "uniform": lambda generator, shape: generator.uniform(0, 1, shape),
     "inside": lambda generator, shape: generator.uniform(-0.99, 0.99, shape),
     "positive": lambda generator, shape: generator.uniform(0.1, 10, shape),
+    "boxes": boxes,
+    "scores": scores,
     "definite": definite,
     "lower": lambda generator, shape: np.tril(generator.standard_normal(shape) * 0.1) + np.eye(shape[-1]),
 }
@@ -70,6 +83,7 @@ class Row:
     compared: Sequence[int] | None = None  # results that all engines must agree on; None: all
     tolerance: float | None = None  # None: by the type of the first operand
     weights: Sequence[Operand] = field(default=())  # operands that are constants of the model
+    is_imported: bool = False  # Perpend compiles the node: PyTorch has no such operator
 
     @property
     def key(self) -> str:
@@ -344,6 +358,36 @@ add("selection", "unique", lambda x: torch.unique(x), f32(100000))
 add("selection", "unique, with inverse", lambda x: torch.unique(x, return_inverse=True, return_counts=True),
     i64(100000, high=10**9))  # fmt: skip
 add("selection", "unique_consecutive", lambda x: torch.unique_consecutive(x), i64(100000, high=3))
+
+
+def suppressed(boxes: Tensor, scores: Tensor, most: int, overlap: float, least: float) -> Tensor:
+    """(batch, class, box): for each batch and class, the box of the best score, then without those that overlap it."""
+    rows: list[tuple[int, int, int]] = []
+    area = (boxes[..., 2:] - boxes[..., :2]).prod(-1)
+    for batch, kind in np.ndindex(*scores.shape[:2]):
+        values, order = scores[batch, kind].sort(descending=True, stable=True)
+        left = order[values > least]
+        for _ in range(most):
+            if not len(left):
+                break
+            box, left = left[0], left[1:]
+            rows.append((batch, kind, int(box)))
+            first, others = boxes[batch, box], boxes[batch, left]
+            low, high = torch.maximum(first[:2], others[:, :2]), torch.minimum(first[2:], others[:, 2:])
+            common = (high - low).clamp(min=0).prod(1)
+            left = left[common / (area[batch, box] + area[batch, left] - common) <= overlap]
+    return torch.tensor(rows).reshape(-1, 3)
+
+
+for classes, count, most, least, kind in [
+    (80, 8400, 100, 0.25, "scores"), (1, 8400, 300, 0.25, "scores"), (80, 1000, 50, 0.05, "scores"),
+    (1, 8400, 1000, 0.0, "uniform"), (1, 100, 100, 0.0, "uniform"),
+]:  # fmt: skip
+    limits = {2: np.array([most]), 3: np.array([0.5], np.float32), 4: np.array([least], np.float32)}
+    add("selection", f"boxes without overlaps, {most} of scores above {least}",
+        lambda boxes, scores, most=most, least=least: suppressed(boxes, scores, most, 0.5, least),
+        f32(1, count, 4, kind="boxes"), f32(1, classes, count, kind=kind),
+        node=node("NonMaxSuppression", limits), is_imported=True)  # fmt: skip
 add("selection", "isin", lambda x, y: torch.isin(x, y), i64(100000), i64(100))
 add("selection", "bincount", lambda x: torch.bincount(x, minlength=1000), i64(100000))
 add("selection", "median of all", lambda x: x.median(), i64(100000))

@@ -48,15 +48,20 @@ def torch_engine(row: Row) -> Run:
 def perpend_engine(row: Row) -> Run:
     import perpend
 
+    if row.is_imported:
+        names, model = onnx_model(row)
+        feed = dict(zip(names, row.draw(), strict=False))
+        compiled = perpend.compile(model, threads=1)
+        return lambda: compiled(**feed)
     values = row.draw()
     operands, weights = values[: len(row.operands)], values[len(row.operands) :]
     model = perpend.compile(Function(row.function, weights).eval(), example_inputs=tuple(operands), threads=1)
     return lambda: model(*operands)
 
 
-def onnxruntime_engine(row: Row) -> Run:
+def onnx_model(row: Row) -> tuple[list[str], Any]:
+    """The names of the operands, and a model of one node, in which weights are constants."""
     import onnx
-    import onnxruntime
     from onnx import helper, numpy_helper
 
     assert row.node is not None
@@ -77,12 +82,18 @@ def onnxruntime_engine(row: Row) -> Run:
         [onnx.ValueInfoProto(name=name) for name in results],
         [numpy_helper.from_array(value, name) for name, value in constants.items()],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+    return free, helper.make_model(graph, opset_imports=[helper.make_opsetid("", 23)], ir_version=10)
+
+
+def onnxruntime_engine(row: Row) -> Run:
+    import onnxruntime
+
+    names, model = onnx_model(row)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
     session = onnxruntime.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
-    feed = dict(zip(free, values, strict=False))
+    feed = {name: value.numpy() for name, value in zip(names, row.draw(), strict=False)}
     return lambda: session.run(None, feed)
 
 

@@ -139,6 +139,12 @@ class Measurement:
             if wrong := problem(self.row, engine.results(), expected):
                 self.note(engine, {"error": wrong}, "results")
 
+    def leave_reference(self) -> None:
+        """Without an operator of PyTorch, its function says what is right, and nothing about times."""
+        if self.row.is_imported:
+            self.engines = [engine for engine in self.engines if engine.name != PEERS[0]]
+            self.result["least_s"].pop(PEERS[0], None)
+
 
 def quotient(result: Result, peer: str) -> float | None:
     """Perpend's time over a peer's."""
@@ -254,6 +260,7 @@ def measure(numbers: Sequence[int], results: list[Result], options: argparse.Nam
                 measurement = Measurement(number, engines)
                 measurement.take_turns(1, options.fill)
                 measurement.compare()
+                measurement.leave_reference()
                 measurement.take_turns(TURNS - 1, options.fill)
                 if (worst(measurement.result) or 0) > DOUBTFUL:
                     measurement.take_turns(AGAIN, options.fill)

@@ -84,7 +84,12 @@ template <typename Key>
   }                                                                                                                    \
   const OrderScan scan##NAME = {makeKeys##NAME, markNarrow##NAME, markWide##NAME};
 
-ORDER_SCAN(OnBase, )
+#if defined(__x86_64__) && defined(__clang__)
+#define ORDER_BASE [[clang::minsize]] // for processors without AVX2
+#else
+#define ORDER_BASE
+#endif
+ORDER_SCAN(OnBase, ORDER_BASE)
 #if defined(__x86_64__)
 #define ORDER_AVX2 [[gnu::target("avx2")]]
 #define ORDER_AVX512 [[gnu::target("avx512f,avx512bw,avx512dq,avx512vl")]]

@@ -212,13 +212,42 @@ def test_unique_texts(way, is_sorted, generator):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("is_centered", [0, 1])
 def test_non_max_suppression(way, is_centered, generator):
-    for batches, classes, count in ((1, 1, 1), (2, 3, 40), (1, 2, 0)):
+    """Corners in any order, ties; limits of run time, constants, and none."""
+    for batches, classes, count in ((1, 1, 1), (2, 3, 40), (1, 2, 0), (2, 2, 700)):
         boxes = generator.random((batches, count, 4)).astype(np.float32)
         scores = generator.integers(0, 12, (batches, classes, count)).astype(np.float32) / 12
-        for most, overlap, threshold in ((0, 0.5, 0.0), (3, 0.3, 0.4), (100, 0.1, 0.2)):
+        for most, overlap, threshold in ((0, 0.5, 0.0), (3, 0.3, 0.4), (100, 0.1, 0.2), (50, 0, 0), (2**40, 1, 1)):
             scalars = [np.array([most]), np.array([overlap], np.float32), np.array([threshold], np.float32)]
-            compare("NonMaxSuppression", [boxes, scores, *scalars], way, center_point_box=is_centered)
+            inputs = [boxes, scores, *scalars]
+            compare("NonMaxSuppression", inputs, way, center_point_box=is_centered)
+            compare("NonMaxSuppression", inputs, way, constants=(2, 3, 4), center_point_box=is_centered)
         compare("NonMaxSuppression", [boxes, scores, np.array([5])], way)
+    compare("NonMaxSuppression", [boxes, scores], way, [np.zeros((0, 3), np.int64)])
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_non_max_suppression_of_special_values(way):
+    """A score that is NaN passes no threshold; a box without an area, or with NaN, overlaps nothing."""
+    square, half, point = [0, 0, 2, 2], [2, 1, 0, 0], [1, 1, 1, 1]
+    boxes = np.array([[square, half, point, square, [0, np.nan, 2, 2], square]], np.float32)
+    scores = np.array([[[0.5, 0.5, 0.25, 0.75, 0.25, np.nan], [-0.0, 0.0, np.inf, -np.inf, 1, 1]]], np.float32)
+    for overlap, threshold, first, second in (
+        (0.4, 0.1, [3, 2, 4], [2, 4, 5]),
+        (0.5, 0.1, [3, 1, 2, 4], [2, 4, 5]),
+        (1.0, 0.0, [3, 0, 1, 2, 4], [2, 4, 5]),
+        (1.0, -1.0, [3, 0, 1, 2, 4], [2, 4, 5, 0, 1]),
+        (0.5, 1.0, [], [2]),
+        (0.5, np.nan, [], []),
+    ):
+        limits = [np.array([9]), np.array([overlap], np.float32), np.array([threshold], np.float32)]
+        rows = [[0, kind, box] for kind, found in enumerate((first, second)) for box in found]
+        compare("NonMaxSuppression", [boxes, scores, *limits], way, [np.array(rows, np.int64).reshape(-1, 3)])
+
+
+def test_non_max_suppression_refuses_doubles():
+    boxes, scores = np.zeros((1, 3, 4)), np.zeros((1, 1, 3))
+    with pytest.raises(perpend.CompileError, match="floats of at most 32 bits, got f64"):
+        perpend.import_model(model_of("NonMaxSuppression", {"x0": boxes, "x1": scores}, [], 1, 17, {}))
 
 
 @pytest.mark.parametrize("way", WAYS)
