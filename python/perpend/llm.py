@@ -6,6 +6,7 @@ A model is a checkpoint, or what `perpend llm compile` writes, or `compile` here
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 import platform
@@ -295,15 +296,29 @@ def _compiled(
     return model
 
 
+def _facts(file: Path) -> tuple[str, int, int]:
+    return file.name, file.stat().st_size, file.stat().st_mtime_ns
+
+
 def _key(path: Path, options: Mapping[str, bool | int | str]) -> str:
     """Of what decides the artifact: files, by their names, sizes and times; options; the compiler; the machine."""
-    folder = path if path.is_dir() else path.parent
-    parts = re.sub(r"-\d{5}-of-\d{5}$", "-*", path.stem)  # of a GGUF file in parts
-    files = sorted(folder.glob(f"{parts}{path.suffix}") if path.suffix == ".gguf" else folder.iterdir())
-    facts = [(file.name, file.stat().st_size, file.stat().st_mtime_ns) for file in files if file.is_file()]
-    compiler = Path(_perpend.__file__).stat()
-    decides = [str(path.resolve()), facts, sorted(options.items()), compiler.st_size, compiler.st_mtime_ns]
-    return hashlib.sha256(repr([*decides, platform.node()]).encode()).hexdigest()[:16]
+    folder = path if path.is_dir() else path.parent  # config.json lies beside .safetensors files
+    files = list(folder.iterdir()) if path.is_dir() or path.suffix == ".safetensors" else [path]
+    if parts := re.fullmatch(r"(.*)-\d{5}-of-\d{5}", path.stem):  # a GGUF file in parts
+        files = list(path.parent.glob(f"{glob.escape(parts[1])}-*{glob.escape(path.suffix)}"))
+    files += [Path(value) for value in options.values() if isinstance(value, str) and value]
+    facts = sorted(_facts(file) for file in files if file.is_file())
+    decides = [str(path.resolve()), facts, sorted(options.items()), _facts(Path(_perpend.__file__)), _processor()]
+    return hashlib.sha256(repr(decides).encode()).hexdigest()[:16]
+
+
+def _processor() -> str:
+    """What `target="host"` depends on."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.node()
+    return "\n".join(sorted({line for line in lines if line.startswith(("model name", "flags", "Features", "isa"))}))
 
 
 def compile(

@@ -20,8 +20,8 @@ class Operation;
 
 namespace perpend::graph {
 
-/// Element k of a sum of floats is added to lane k mod 16, on all machines. Zeros in front of the others do not change
-/// a sum's bits if their number is a multiple of it.
+/// In a marked kernel, element k of a sum of floats that is no product is added to lane k mod 16, on all machines
+/// (tile/flatten/OrderedSums.cpp). A multiple of so many zeros in front of the others does not change a sum's bits.
 constexpr int64_t orderedLanes = 16;
 
 /// Marks a module or a kernel.

@@ -23,22 +23,33 @@ bool perpend::graph::movesLastDimension(Operation *op) {
   return !order.empty() && order.back() != static_cast<int64_t>(order.size()) - 1;
 }
 
-std::optional<SymbolicInt> perpend::graph::firstElementOfRows(Operation *op) {
+bool perpend::graph::isOfWholeRows(Operation *op) {
   auto slice = dyn_cast_or_null<SliceOp>(op);
   if (!slice || !llvm::all_of(slice.getSteps(), [](int64_t step) { return step == 1; }))
-    return std::nullopt;
-  Shape whole = shapeOf(slice.getInput()), part = shapeOf(slice.getResult()), starts(slice.getStarts().values());
+    return false;
+  Shape whole = shapeOf(slice.getInput()), part = shapeOf(slice.getResult());
   size_t outermost = 0;
   while (outermost + 1 < whole.size() && whole[outermost] == SymbolicInt(1))
     ++outermost;
   for (size_t dim = 0; dim < whole.size(); ++dim)
     if (dim != outermost && part[dim] != whole[dim])
-      return std::nullopt;
-  return whole.empty() ? SymbolicInt(0) : starts[outermost] * elementCount(ArrayRef(whole).drop_front(outermost + 1));
+      return false;
+  return true;
 }
 
 bool perpend::graph::isInOperandsMemory(Operation *op) {
   return isa_and_nonnull<ReshapeOp>(op) || (isa_and_nonnull<SliceOp>(op) && op->hasAttr(inPlaceAttribute));
+}
+
+SymbolicInt perpend::graph::firstElementInOperand(Operation *op) {
+  SymbolicInt first(0);
+  auto slice = dyn_cast<SliceOp>(op);
+  if (!slice)
+    return first;
+  Shape whole = shapeOf(slice.getInput()), starts(slice.getStarts().values());
+  for (size_t dim = 0; dim < whole.size(); ++dim)
+    first = first + starts[dim] * elementCount(ArrayRef(whole).drop_front(dim + 1));
+  return first;
 }
 
 Value perpend::graph::originOf(Value value) {

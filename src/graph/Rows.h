@@ -33,12 +33,14 @@ struct RowChain {
 /// Whether contiguous elements of a view are apart in its operand.
 bool movesLastDimension(mlir::Operation *op);
 
-/// The first element of the operand that a slice has, if its elements lie together there: those of whole rows along the
-/// outermost dimension of more than one. Nothing for any other operator, and null.
-std::optional<SymbolicInt> firstElementOfRows(mlir::Operation *op);
+/// Whether an operator is a slice of whole rows along the outermost dimension of more than one, so that its elements
+/// lie together in its operand. False for null.
+bool isOfWholeRows(mlir::Operation *op);
 
 /// Whether the result lies in its operand's memory: reshapes, and slices in place. False for null.
 bool isInOperandsMemory(mlir::Operation *op);
+/// The element of the operand where the result of such an operator begins.
+SymbolicInt firstElementInOperand(mlir::Operation *op);
 
 /// The value behind operators whose result lies in their operand's memory.
 mlir::Value originOf(mlir::Value value);

@@ -196,12 +196,10 @@ LogicalResult verifyStates(func::FuncOp main) {
 //===----------------------------------------------------------------------===//
 
 bool isGrownState(Value value) {
-  auto behindViews = [](Value value) {
-    while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()) || firstElementOfRows(value.getDefiningOp()))
-      value = value.getDefiningOp()->getOperand(0);
-    return value;
-  };
-  value = behindViews(value);
+  while (isa_and_nonnull<ReshapeOp, TransposeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  if (isOfWholeRows(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   if (!value.getDefiningOp<UpdateInterface>())
     return false;
   while (auto update = value.getDefiningOp<UpdateInterface>())

@@ -374,8 +374,7 @@ void ProgramBuilder::emitTransfer(TransferOp transfer) {
 /// A place in that of the operand.
 void ProgramBuilder::emitView(Operation *op) {
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
-  SymbolicInt first =
-      graph::firstElementOfRows(op).value_or(SymbolicInt(0)) * SymbolicInt(tile::elementBytes(type.getElementType()));
+  SymbolicInt first = graph::firstElementInOperand(op) * SymbolicInt(tile::elementBytes(type.getElementType()));
   if (!op->use_empty())
     places[op->getResult(0)] = typedPlace(op->getLoc(), placeOf(op->getOperand(0)), type, first);
 }

@@ -1,7 +1,7 @@
 //===- MemoryPlan.cpp - assigns a place to every value of main ------------===//
 //
-// Runs on main when it consists of constants, reshapes (aliases), kernel calls
-// and control flow. Results of main go to the caller's memory, constants to
+// Runs on main when it consists of constants, views in memory (aliases),
+// kernel calls and control flow. Results of main go to the caller's memory, constants to
 // segments. Every other value gets a buffer in the arena if its size is known once
 // inputs are bound, otherwise a room.
 //

@@ -21,3 +21,22 @@ func.func @main(%x: tensor<1x4xf32>, %ring: tensor<8x4xf32> {graph.state = "ring
   %next = graph.reduce sum %changed dims [0] : tensor<2x4xf32> -> tensor<4xf32>
   return %next, %back, %next, %same : tensor<4xf32>, tensor<8x4xf32>, tensor<4xf32>, tensor<2xf32>
 }
+
+// Slices of whole rows of what the last update makes are parts of its memory: not those of an earlier value, of columns,
+// or with steps.
+// CHECK-LABEL: func.func @rows
+func.func @rows(%x: tensor<1x4xf32>, %ring: tensor<8x4xf32> {graph.state = "ring"})
+    -> (tensor<1x4xf32>, tensor<3x4xf32>, tensor<8x2xf32>, tensor<2x4xf32>, tensor<8x4xf32> {graph.state = "ring"}) {
+  %first = graph.update %ring, %x at <["2"]> axis 0 : (tensor<8x4xf32>, tensor<1x4xf32>) -> tensor<8x4xf32>
+  // CHECK: graph.slice %{{.*}} <[1, 0]> [1, 1] : tensor<8x4xf32>
+  %early = graph.slice %first <["1", "0"]> [1, 1] : tensor<8x4xf32> -> tensor<1x4xf32>
+  %second = graph.update %first, %x at <["3"]> axis 0 : (tensor<8x4xf32>, tensor<1x4xf32>) -> tensor<8x4xf32>
+  // CHECK: graph.slice %{{.*}} <[2, 0]> [1, 1] {graph.in_place}
+  %rows = graph.slice %second <["2", "0"]> [1, 1] : tensor<8x4xf32> -> tensor<3x4xf32>
+  // CHECK: graph.slice %{{.*}} <[0, 1]> [1, 1] : tensor<8x4xf32>
+  %columns = graph.slice %second <["0", "1"]> [1, 1] : tensor<8x4xf32> -> tensor<8x2xf32>
+  // CHECK: graph.slice %{{.*}} <[0, 0]> [4, 1] : tensor<8x4xf32>
+  %apart = graph.slice %second <["0", "0"]> [4, 1] : tensor<8x4xf32> -> tensor<2x4xf32>
+  return %early, %rows, %columns, %apart, %second
+      : tensor<1x4xf32>, tensor<3x4xf32>, tensor<8x2xf32>, tensor<2x4xf32>, tensor<8x4xf32>
+}

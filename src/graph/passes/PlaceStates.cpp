@@ -2,7 +2,8 @@
 //
 // If updates alone make a state's result from its argument, the state is updated in its own memory: only the blocks
 // are written. The updates stay in main, beside calls of kernels, and memory planning makes their blocks aliases of
-// the state. So do slices of their rows, which are parts of its memory. Any other state is computed as a whole, into a
+// the state. So do slices of rows of what the
+// last of them makes, which are parts of its memory. Any other state is computed as a whole, into a
 // second buffer, and the two are swapped when the run has succeeded.
 //
 // Runs right before fusion, so that no later pass moves a reader past an update.
@@ -39,12 +40,13 @@ struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
       if (!updates)
         continue;
       main.setResultAttr(state.result, inPlaceAttribute, mark);
-      for (UpdateInterface update : *updates) {
+      for (UpdateInterface update : *updates)
         update->setAttr(inPlaceAttribute, mark);
-        for (Operation *user : update->getUsers())
-          if (firstElementOfRows(user))
-            user->setAttr(inPlaceAttribute, mark);
-      }
+      if (updates->empty())
+        continue;
+      for (Operation *user : updates->back()->getUsers())
+        if (isOfWholeRows(user))
+          user->setAttr(inPlaceAttribute, mark);
     }
   }
 };
