@@ -212,6 +212,13 @@ LAST, FIRST = {1: np.array([-1])}, {1: np.array([0])}
 add("reductions", "sum of all", torch.sum, f32(1000, 1000), node=node("ReduceSum", keepdims=0))
 add("reductions", "sum", lambda x: x.sum(-1), f32(*PLANE), node=node("ReduceSum", LAST, keepdims=0))
 add("reductions", "sum of columns", lambda x: x.sum(0), f32(*PLANE), node=node("ReduceSum", FIRST, keepdims=0))
+add(
+    "reductions", "mean of few columns", lambda x: x.mean(0), f32(100003, 5), node=node("ReduceMean", FIRST, keepdims=0)
+)
+add("reductions", "max of few columns", lambda x: x.amax(0), f32(100003, 5), node=node("ReduceMax", FIRST, keepdims=0))
+add("reductions", "var of few columns", lambda x: x.var(0), f32(100003, 5))
+add("reductions", "cumsum of few columns", lambda x: x.cumsum(0), f32(100000, 3),
+    node=node("CumSum", {1: np.int64(0)}), tolerance=1e-3)  # fmt: skip
 add("reductions", "mean of images", lambda x: x.mean((2, 3)), f32(8, 64, 32, 32),
     node=node("ReduceMean", {1: np.array([2, 3])}, keepdims=0))  # fmt: skip
 add("reductions", "max", lambda x: x.amax(-1), f32(*PLANE), node=node("ReduceMax", LAST, keepdims=0))

@@ -13,8 +13,9 @@ namespace perpend::graph {
 /// does: few elements of at most 32 bits.
 bool areShortLines(const SymbolicInt &extent, unsigned bits);
 
-/// Implements LibraryInterface for operators.
+/// Implements LibraryInterface for operators. NarrowReductions.cpp: for reductions.
 void attachLibraryCalls(mlir::MLIRContext *context);
+void attachNarrowReductions(mlir::MLIRContext *context);
 } // namespace perpend::graph
 
 #endif

@@ -1,19 +1,33 @@
 // Which loop is vectors: the columns, several vectors of them, where positions share no operand; the summed elements, where
-// columns would be gathered.
+// columns would be gathered; none, where columns fill no vector.
 // RUN: perpend-opt --tile-build-blocks --tile-schedule-blocks=target=x86-64-v3 %s | FileCheck %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=0
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1
 // RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=13
+// RUN: perpend check %s --against interpreter --target x86-64-v3 --symbol n=1031
 
 #nkm = #graph.shape<["n", 9, 96]>
 #nm = #graph.shape<["n", 96]>
+#nk = #graph.shape<["n", 5]>
 #rows = #graph.shape<["n", 32]>
 #n = #graph.shape<["n"]>
 func.func @main(%x: tensor<?x9x96xf32, #nkm> {graph.name = "x"}, %rows: tensor<7x32xf32> {graph.name = "rows"},
-                %at: tensor<?xi64, #n> {graph.name = "at"}) -> (tensor<?x96xf32, #nm>, tensor<?xf32, #n>) {
+                %at: tensor<?xi64, #n> {graph.name = "at"},
+                %narrow: tensor<?x5xf32, #nk> {graph.name = "narrow"}) -> (tensor<?x96xf32, #nm>, tensor<?xf32, #n>, tensor<5xf32>) {
   %0 = graph.call_kernel @middle(%x) {graph.symbols = #n} : (tensor<?x9x96xf32, #nkm>) -> tensor<?x96xf32, #nm>
   %1 = graph.call_kernel @listed(%rows, %at) {graph.symbols = #n} : (tensor<7x32xf32>, tensor<?xi64, #n>) -> tensor<?xf32, #n>
-  return %0, %1 : tensor<?x96xf32, #nm>, tensor<?xf32, #n>
+  %2 = graph.call_kernel @odd(%narrow) {graph.symbols = #n} : (tensor<?x5xf32, #nk>) -> tensor<5xf32>
+  return %0, %1, %2 : tensor<?x96xf32, #nm>, tensor<?xf32, #n>, tensor<5xf32>
+}
+
+// Five columns, which no vector divides, are five sums in registers.
+// CHECK-LABEL: func.func private @odd
+// CHECK-SAME: by the rule reduction
+// CHECK-SAME: split {{[^:]*}}5, 1]
+// CHECK-SAME: unroll
+func.func private @odd(%x: tensor<?x5xf32, #nk>) -> tensor<5xf32> attributes {graph.symbols = ["n"], tile.kernel, tile.schedule = {}} {
+  %0 = graph.reduce sum %x dims [0] : tensor<?x5xf32, #nk> -> tensor<5xf32>
+  return %0 : tensor<5xf32>
 }
 
 // CHECK-LABEL: func.func private @middle

@@ -1,7 +1,7 @@
 //===- PlaceCalls.cpp - library functions in place of operators -----------===//
 //
-// An operator can say that a function of the runtime's library computes it, or its
-// only user as well, faster than code in a kernel (LibraryInterface). Runs before
+// An operator can say that a function of the runtime's library, or other operators,
+// compute it, or its only user as well, faster than a kernel of its own (LibraryInterface). Runs before
 // fusion, which stores the operands of calls.
 //
 //   %p = graph.sort %x dim 1 : [4, 900] -> [4, 9]   =>   %p = graph.call_library "order.sort"(%lines, %zero)

@@ -69,4 +69,7 @@ struct SortCall : LibraryInterface::ExternalModel<SortCall, SortOp> {
 };
 } // namespace
 
-void perpend::graph::attachLibraryCalls(MLIRContext *context) { SortOp::attachInterface<SortCall>(*context); }
+void perpend::graph::attachLibraryCalls(MLIRContext *context) {
+  SortOp::attachInterface<SortCall>(*context);
+  attachNarrowReductions(context);
+}

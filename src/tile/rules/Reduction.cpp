@@ -160,17 +160,22 @@ LogicalResult ReductionRule::divideSum(ArrayRef<Loop> reduced) {
 // Columns: vectors of sums
 //===----------------------------------------------------------------------===//
 
-/// Uses half of the registers. If columns do not fill whole vectors, LLVM divides them: with many columns the schedule
-/// treats a few vectors as one; with few, or an unknown number, it vectorises nothing.
+/// Uses half of the registers; nearly all, if only parts of vectors divide the columns. If no few parts do, LLVM
+/// divides them: with many columns the schedule treats a few vectors as one; with few, or an unknown number, it
+/// vectorises nothing.
 void ReductionRule::chooseTile(const SymbolicInt &columns) {
   std::optional<int64_t> count = columns.constant();
   if (count)
     count = std::max<int64_t>(*count, 1);
   int64_t registers = std::max<int64_t>(1, target.vectorRegisters / 2);
   auto largest = static_cast<int64_t>(count ? llvm::bit_floor(static_cast<uint64_t>(*count)) : 1);
-  int64_t whole = std::min(lanes, largest);
-  if (count && *count % whole != 0 && whole > 1 && *count % (whole / 2) == 0)
-    whole /= 2;
+  int64_t whole = std::min(lanes, largest), part = whole;
+  while (count && *count % part != 0)
+    part /= 2;
+  if (bool isHalf = part == whole / 2; count && (isHalf || *count / part <= 2 * (registers - 1))) {
+    registers = isHalf ? registers : std::max(registers, *count / part);
+    whole = part;
+  }
   vectors = 1;
   if (!count || *count % whole != 0) {
     bool isMany = count && *count >= mostColumns;
