@@ -199,6 +199,10 @@ add("elementwise", "floor_divide", lambda x, y: x // (y + 1), i64(*PLANE), i64(*
 add("elementwise", "equal", torch.eq, i64(*PLANE), i64(*PLANE), node=node("Equal"))
 add("elementwise", "bitwise_and", torch.bitwise_and, i32(*PLANE), i32(*PLANE))
 add("elementwise", "to bf16", lambda x: x.bfloat16(), f32(*PLANE))
+add("elementwise", "to bf16", lambda x: x.bfloat16(), f64(*PLANE))
+add("elementwise", "i1e", torch.special.i1e, f32(*PLANE))
+add("elementwise", "bessel_j0", torch.special.bessel_j0, f32(*PLANE))
+add("elementwise", "igamma", torch.special.gammainc, f32(100, 200, kind="positive"), f32(100, 200, kind="positive"))
 add("elementwise", "to i64", lambda x: x.long(), f32(*PLANE), node=node("Cast", to=7))
 add("elementwise", "to f32", lambda x: x.float(), u8(*PLANE), node=node("Cast", to=1))
 add("elementwise", "to f32", lambda x: x.float(), bf16(*PLANE))
@@ -258,6 +262,7 @@ add("rows", "softmax", lambda x: x.softmax(-1), f32(*PLANE), node=node("Softmax"
 add("rows", "softmax of channels", lambda x: x.softmax(1), f32(8, 21, 64, 64), node=node("Softmax", axis=1))
 add("rows", "softmax", lambda x: x.softmax(-1), bf16(*PLANE))
 add("rows", "log_softmax", lambda x: x.log_softmax(-1), f32(16, 50257), node=node("LogSoftmax", axis=-1))
+add("rows", "log_softmax", lambda x: x.log_softmax(-1), f32(4000, 29), node=node("LogSoftmax", axis=-1))
 add("rows", "layer_norm", lambda x, w, b: F.layer_norm(x, (768,), w, b), f32(8, 128, 768), f32(768), f32(768),
     node=node("LayerNormalization"))  # fmt: skip
 add("rows", "layer_norm", lambda x, w, b: F.layer_norm(x, (768,), w, b), bf16(8, 128, 768), bf16(768), bf16(768))
@@ -276,6 +281,9 @@ add("rows", "cross_entropy", lambda x, t: F.cross_entropy(x, t), f32(256, 1000),
 # Movement and indices
 # ----------------------------------------------------------------------------------------------------------------------
 
+add("rows", "cross_entropy, of each row, weighted",
+    lambda x, t, w: F.cross_entropy(x, t, weight=w, reduction="none"), f32(5000, 10), i64(5000, high=10),
+    f32(10, kind="positive"))  # fmt: skip
 add("movement", "transpose", lambda x: x.T.contiguous(), f32(1024, 1024), node=node("Transpose", perm=[1, 0]))
 add("movement", "to channels last", lambda x: x.permute(0, 2, 3, 1).contiguous(), f32(1, 64, 112, 112),
     node=node("Transpose", perm=[0, 2, 3, 1]))  # fmt: skip
@@ -290,12 +298,14 @@ add("movement", "concat of columns", lambda x, y: torch.cat([x, y], -1), f32(200
 add("movement", "stack", lambda x, y: torch.stack([x, y], -1), f32(*PLANE), f32(*PLANE))
 add("movement", "repeat", lambda x: x.repeat(4, 3), f32(256, 256), node=node("Tile", {1: np.array([4, 3])}))
 add("movement", "repeat_interleave", lambda x: x.repeat_interleave(4, 1), f32(4, 8, 128, 64))
+add("movement", "repeat_interleave, counts", lambda x, n: x.repeat_interleave(n, 0), f32(500, 80), i64(500, high=4))
 add("movement", "pad", lambda x: F.pad(x, (1, 1, 1, 1)), f32(8, 64, 32, 32),
     node=node("Pad", {1: np.array([0, 0, 1, 1, 0, 0, 1, 1])}))  # fmt: skip
 add("movement", "pad by reflection", lambda x: F.pad(x, (3, 3, 3, 3), mode="reflect"), f32(1, 32, 128, 128),
     node=node("Pad", {1: np.array([0, 0, 3, 3, 0, 0, 3, 3])}, mode="reflect"))  # fmt: skip
 add("movement", "flip", lambda x: x.flip(-1), f32(*PLANE))
 add("movement", "roll", lambda x: x.roll((4, 4), (1, 2)), f32(1, 56, 56, 96))
+add("movement", "roll a line", lambda x: x.roll(7), i64(300007))
 add("movement", "tril", lambda x: x.tril(), f32(1024, 1024), node=node("Trilu", upper=0))
 add("movement", "every second", lambda x: x[:, ::2].contiguous(), f32(*PLANE))
 add("movement", "pixel_shuffle", lambda x: F.pixel_shuffle(x, 2), f32(1, 64, 64, 64))
@@ -305,6 +315,9 @@ add("movement", "embedding", lambda i, w: F.embedding(i, w), i64(8, 128, high=30
 add("movement", "embedding_bag, sums", lambda i, w: F.embedding_bag(i, w, mode="sum"), i64(256, 32, high=30000),
     f32(30000, 128))  # fmt: skip
 add("movement", "embedding_bag, means", lambda i, w: F.embedding_bag(i, w), i64(1024, 20, high=10000), f32(10000, 64))
+add("movement", "embedding_bag, sums from offsets, weighted",
+    lambda i, w, f: F.embedding_bag(i, w, torch.arange(0, 20000, 10), mode="sum", per_sample_weights=f),
+    i64(20000, high=10000), f32(10000, 16), f32(20000))  # fmt: skip
 add("movement", "index_select", lambda x, i: x.index_select(1, i), f32(*PLANE), i64(512))
 add("movement", "gather", lambda x, i: x.gather(1, i), f32(*PLANE), i64(512, 512, high=1024),
     node=node("GatherElements", axis=1))  # fmt: skip
@@ -362,6 +375,8 @@ add("selection", "mode", lambda x: x.mode(-1), i64(64, 1000, high=50), compared=
 add("selection", "mode", lambda x: x.mode(-1), f32(64, 1000), compared=(0,))
 add("selection", "unique", lambda x: torch.unique(x), i64(100000))
 add("selection", "unique", lambda x: torch.unique(x), f32(100000))
+add("selection", "unique", lambda x: torch.unique(x), truth(100000))
+add("selection", "unique, with counts", lambda x: torch.unique(x, return_counts=True), u8(300, 900))
 add("selection", "unique, with inverse", lambda x: torch.unique(x, return_inverse=True, return_counts=True),
     i64(100000, high=10**9))  # fmt: skip
 add("selection", "unique_consecutive", lambda x: torch.unique_consecutive(x), i64(100000, high=3))
@@ -430,6 +445,8 @@ add("products", "conv2d 7x7 /2", lambda x, w: F.conv2d(x, w, stride=2, padding=3
     weights=[f32(32, 3, 7, 7)], node=node("Conv", pads=[3, 3, 3, 3], strides=[2, 2]))  # fmt: skip
 add("products", "conv2d, depthwise", lambda x, w: F.conv2d(x, w, padding=1, groups=128), f32(1, 128, 56, 56),
     weights=[f32(128, 1, 3, 3)], node=node("Conv", pads=[1, 1, 1, 1], group=128))  # fmt: skip
+add("products", "conv2d, depthwise 11x11", lambda x, w: F.conv2d(x, w, padding=5, groups=3), f32(1, 3, 256, 256),
+    weights=[f32(3, 1, 11, 11)], node=node("Conv", pads=[5] * 4, group=3))  # fmt: skip
 add("products", "conv1d", lambda x, w: F.conv1d(x, w, padding=1), f32(1, 80, 1500), weights=[f32(128, 80, 3)],
     node=node("Conv", pads=[1, 1]))  # fmt: skip
 add("products", "conv3d", lambda x, w: F.conv3d(x, w, padding=1), f32(1, 16, 8, 28, 28), weights=[f32(16, 16, 3, 3, 3)],
