@@ -4,6 +4,8 @@
 #include <climits>
 #include <cstdio>
 #include <cstring>
+#include <fcntl.h>
+#include <unistd.h>
 
 namespace perpend::llm {
 
@@ -49,6 +51,44 @@ constexpr size_t checkedFrom = offsetof(Head, turnCount);
 
 bool failFile(const char *path, const char *what) {
   return complain("session '%.200s': %s; hint: name another file, which begins a new session", path, what);
+}
+
+// Creates a file beside the other one, with a name that no program uses. -1: errno says why.
+int createBeside(const char *path, char (&name)[PATH_MAX]) {
+  int file = -1;
+  for (int i = 0; i < 100; ++i) {
+    if (snprintf(name, sizeof name, "%s.%ld-%d.new", path, static_cast<long>(getpid()), i) >= PATH_MAX)
+      return errno = ENAMETOOLONG, -1;
+    file = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (file >= 0 || errno != EEXIST)
+      break;
+  }
+  return file;
+}
+
+// The file has these bytes, or what it had before.
+bool replaceFile(const char *path, const char *data, size_t size) {
+  char name[PATH_MAX];
+  int reason = 0; // of the first failure
+  auto note = [&](bool isGood) { reason = isGood || reason ? reason : errno; };
+  const int file = createBeside(path, name);
+  note(file >= 0);
+  while (size && !reason) {
+    const ssize_t count = write(file, data, size);
+    note(count >= 0 || errno == EINTR);
+    const size_t written = count > 0 ? static_cast<size_t>(count) : 0;
+    data += written;
+    size -= written;
+  }
+  if (!reason)
+    note(!fsync(file));
+  if (file >= 0)
+    note(!close(file));
+  if (!reason)
+    note(!rename(name, path));
+  if (reason && file >= 0)
+    unlink(name);
+  return !reason || complain("session '%.200s': %s", path, strerror(reason));
 }
 
 } // namespace
@@ -112,13 +152,7 @@ bool Conversation::save(const char *path, perpend_llm_sequence *sequence) {
   memcpy(data.data(), &head, sizeof head);
   if (!check(perpend_llm_sequence_save(sequence, data.data() + before, sizeBytes, &sizeBytes)))
     return false;
-  char other[PATH_MAX];
-  if (snprintf(other, sizeof other, "%s.new", path) >= static_cast<int>(sizeof other))
-    return failFile(path, "the path is too long");
-  FILE *file = fopen(other, "wb");
-  bool isGood = file && fwrite(data.data(), 1, data.size(), file) == data.size();
-  isGood = file && !fclose(file) && isGood && !rename(other, path);
-  return isGood || complain("session '%.200s': %s", path, strerror(errno));
+  return replaceFile(path, data.data(), data.size());
 }
 
 } // namespace perpend::llm

@@ -20,7 +20,8 @@ public:
 
   // Reads turns, tokens and cache; without such a file, all stays empty.
   bool load(const char *path, perpend_llm_sequence *sequence);
-  // Replaces the file once all is written.
+  // Replaces the file once all is on the disk; after a failure it is as before. Of two programs that save at once, the
+  // last one wins.
   bool save(const char *path, perpend_llm_sequence *sequence);
 
 private:

@@ -1,5 +1,6 @@
 // The C interface of language models, on a model that is written by hand.
 #include "FakeLanguageModel.h"
+#include "llm/Conversation.h"
 #include "perpend_llm.h"
 #include "runtime/llm/Settings.h"
 #include "templates/Template.h"
@@ -7,13 +8,38 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
+#include <cstdarg>
+#include <filesystem>
+#include <fstream>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
 #include <numeric>
 #include <string>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <vector>
 
 extern "C" const perpend_state_functions perpend_state_functions_v1;
+
+// What happens where a file would be brought to the disk.
+static std::function<int(int file)> syncing;
+extern "C" int fsync(int file) { return syncing ? syncing(file) : 0; }
+
+namespace perpend::llm {
+static std::string complaint;
+bool complain(const char *format, ...) {
+  char text[1024];
+  va_list values;
+  va_start(values, format);
+  vsnprintf(text, sizeof text, format, values);
+  va_end(values);
+  complaint = text;
+  return false;
+}
+bool reportError() { return complain("%s", perpend_error_message()); }
+} // namespace perpend::llm
 
 namespace {
 
@@ -366,6 +392,72 @@ TEST_P(Llm, SavesAfterFailedRuns) {
   ASSERT_EQ(perpend_llm_sequence_load(sequence, bytes.data(), size), PERPEND_OK) << perpend_error_message();
   const Tokens said = expected(prompt, 5);
   EXPECT_EQ(generate(sequence, 3).tokens, Tokens(said.begin() + 2, said.end()));
+}
+
+std::string bytesOf(const std::filesystem::path &path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> namesIn(const std::filesystem::path &folder) {
+  std::vector<std::string> names;
+  for (const auto &entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename());
+  return names;
+}
+
+TEST_P(Llm, ReplacesFilesOfSessions) {
+  open();
+  create();
+  set(prompt);
+  std::string folder = testing::TempDir() + "sessions-XXXXXX";
+  ASSERT_TRUE(mkdtemp(folder.data()));
+  const std::string path = folder + "/session";
+  perpend::llm::Conversation conversation;
+  auto save = [&] { return conversation.save(path.c_str(), sequence); };
+  ASSERT_TRUE(save()) << perpend::llm::complaint;
+  const std::string before = bytesOf(path);
+  generate(sequence, 6);
+  // What cannot be written, or brought to the disk, leaves the file as it was, and no other.
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+  const rlimit small{before.size(), limit.rlim_max};
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  setrlimit(RLIMIT_FSIZE, &small);
+  EXPECT_FALSE(save());
+  setrlimit(RLIMIT_FSIZE, &limit);
+  signal(SIGXFSZ, handler);
+  EXPECT_EQ(perpend::llm::complaint, "session '" + path + "': File too large");
+  EXPECT_EQ(namesIn(folder), std::vector<std::string>{"session"});
+  int64_t written = 0;
+  syncing = [&](int file) {
+    struct stat status{};
+    written = fstat(file, &status) ? -1 : status.st_size;
+    EXPECT_EQ(bytesOf(path), before);
+    return errno = EIO, -1;
+  };
+  EXPECT_FALSE(save());
+  EXPECT_EQ(perpend::llm::complaint, "session '" + path + "': Input/output error");
+  EXPECT_EQ(namesIn(folder), std::vector<std::string>{"session"});
+  EXPECT_EQ(bytesOf(path), before);
+  // Another program saves at the same time.
+  bool isSaved = false;
+  syncing = [&](int) {
+    syncing = nullptr;
+    isSaved = save();
+    return 0;
+  };
+  EXPECT_TRUE(save()) << perpend::llm::complaint;
+  EXPECT_TRUE(isSaved) << perpend::llm::complaint;
+  EXPECT_EQ(namesIn(folder), std::vector<std::string>{"session"});
+  EXPECT_EQ(static_cast<int64_t>(bytesOf(path).size()), written);
+  set({1});
+  perpend::llm::Conversation again;
+  EXPECT_TRUE(again.load(path.c_str(), sequence)) << perpend::llm::complaint;
+  int64_t count = 0;
+  perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
+  EXPECT_EQ(count, 11);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_P(Llm, EndsWithStopTokens) {
