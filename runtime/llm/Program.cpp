@@ -190,7 +190,9 @@ public:
   bool print(tokenizer::Array<char> *answer);
 
   // An answer was printed.
-  bool finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer) const;
+  bool finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer);
+  // These tokens of a text follow the sequence's.
+  bool add(perpend_string text);
 
   // Whether the text so far, if there is one, is a conversation.
   bool hasTurns(const Conversation &conversation) const {
@@ -208,6 +210,13 @@ public:
   perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
   perpend_llm *llm = nullptr;
   perpend_llm_sequence *sequence = nullptr;
+
+private:
+  bool readPrinted(int64_t count, tokenizer::Array<char> &text) const;
+  bool keepPrinted(const tokenizer::Array<char> &answer);
+
+  int64_t promptCount = 0; // tokens before the answer
+  int32_t finish = PERPEND_LLM_GOES_ON;
 };
 
 bool Program::open(perpend_model *model, Conversation &conversation) {
@@ -234,9 +243,61 @@ bool Program::open(perpend_model *model, Conversation &conversation) {
   return true;
 }
 
-bool Program::finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer) const {
+bool Program::add(perpend_string text) {
+  int32_t *tokens = nullptr;
+  int64_t count = 0;
+  const bool isGood = check(perpend_tokenizer_encode(perpend_llm_tokenizer(llm), text, 0, &tokens, &count)) &&
+                      check(perpend_llm_sequence_add(sequence, tokens, count));
+  perpend_tokenizer_release(tokens);
+  return isGood;
+}
+
+/// What the answer is if it ends with the first `count` tokens of the sequence.
+bool Program::readPrinted(int64_t count, tokenizer::Array<char> &text) const {
+  const perpend_tokenizer *tokenizer = perpend_llm_tokenizer(llm);
+  const int32_t *tokens = nullptr;
+  perpend_token_stream *stream = nullptr;
+  perpend_llm_sequence_tokens(sequence, &tokens, nullptr, nullptr);
+  perpend_status status = perpend_token_stream_create(tokenizer, PERPEND_SKIP_SPECIAL, &stream);
+  text.clear();
+  for (int64_t i = 0; !status && i <= count; ++i) {
+    perpend_string part{nullptr, 0};
+    if (i == count)
+      status = perpend_token_stream_finish(stream, &part);
+    else if (perpend_tokenizer_token(tokenizer, tokens[i]).data) // models may have more tokens than tokenizers
+      status = perpend_token_stream_add(stream, tokens[i], &part);
+    if (i >= promptCount)
+      text.append(part.data, static_cast<size_t>(part.sizeBytes));
+  }
+  perpend_token_stream_free(stream);
+  return check(status);
+}
+
+/// The latest token has ended the text, and has a part of it at most. Only what was printed stays: what is left of a
+/// token is encoded again, as a text of its own, which some tokenizers begin with a space.
+bool Program::keepPrinted(const tokenizer::Array<char> &answer) {
+  tokenizer::Memory memory;
+  tokenizer::Array<char> text(memory);
+  int64_t kept = tokenCount();
+  for (bool isPrinted = false; kept > promptCount && !isPrinted;) {
+    if (!readPrinted(--kept, text))
+      return false;
+    isPrinted = text.size() <= answer.size() && !memcmp(text.data(), answer.data(), text.size());
+  }
+  if (kept == promptCount)
+    text.clear();
+  if (memory.failed)
+    return complain("no memory for the text");
+  const size_t size = answer.size() - text.size();
+  return check(perpend_llm_sequence_truncate(sequence, kept)) &&
+         (!size || add({answer.data() + text.size(), static_cast<int64_t>(size)}));
+}
+
+bool Program::finishTurn(Conversation &conversation, const tokenizer::Array<char> &answer) {
   if (!conversation.isEmpty())
     conversation.add(Role::Assistant, answer.data(), answer.size());
+  else if (options.session && finish == PERPEND_LLM_STOP && !keepPrinted(answer))
+    return false;
   return !options.session || conversation.save(options.session, sequence);
 }
 
@@ -246,6 +307,7 @@ bool Program::print(tokenizer::Array<char> *answer) {
   generation.maxTokens = options.maxTokens;
   generation.stopStrings = options.stops;
   generation.stopStringCount = options.stopCount;
+  promptCount = tokenCount();
   if (!check(perpend_llm_sequence_start(sequence, &generation)))
     return false;
   perpend_llm_piece piece{};
@@ -258,6 +320,7 @@ bool Program::print(tokenizer::Array<char> *answer) {
     if (answer)
       answer->append(piece.text.data, size);
   }
+  finish = piece.finish;
   return true;
 }
 
@@ -267,15 +330,8 @@ bool setPrompt(Program &program, Conversation &conversation, perpend_string prom
   if (options.isRaw || (!options.system && !perpend_llm_has_template(program.llm))) {
     if (!conversation.isEmpty())
       return complain("--raw: the session is a conversation; hint: leave --raw out, or name another file");
-    int64_t count = program.tokenCount();
-    if (!count)
-      return check(perpend_llm_sequence_set_text(program.sequence, prompt, PERPEND_ADD_SPECIAL));
-    int32_t *tokens = nullptr;
-    const bool isGood =
-        check(perpend_tokenizer_encode(perpend_llm_tokenizer(program.llm), prompt, 0, &tokens, &count)) &&
-        check(perpend_llm_sequence_add(program.sequence, tokens, count));
-    perpend_tokenizer_release(tokens);
-    return isGood;
+    return program.tokenCount() ? program.add(prompt)
+                                : check(perpend_llm_sequence_set_text(program.sequence, prompt, PERPEND_ADD_SPECIAL));
   }
   if (!program.hasTurns(conversation))
     return false;
@@ -313,6 +369,8 @@ bool generate(perpend_model *model, const ProgramOptions &options) {
       readsInput ? perpend_string{input.data(), static_cast<int64_t>(input.size())} : textOf(given);
   if (!setPrompt(program, conversation, prompt) || !program.print(options.session ? &answer : nullptr))
     return false;
+  if (memory.failed)
+    return complain("no memory for the text");
   return program.finishTurn(conversation, answer);
 }
 

@@ -123,6 +123,30 @@ def test_sessions(made: tuple[Path, Any], tmp_path: Path) -> None:
     assert not list(tmp_path.glob("*.new"))
 
 
+def tokens_in(artifact: Path, session: Path) -> list[int]:
+    """The tokens that a session's file has behind its head; the text has no turns."""
+    llm = perpend_llm.load(artifact)
+    llm.load_session(session.read_bytes()[32:])
+    return llm.tokens
+
+
+def test_sessions_go_on_behind_what_was_printed(made: tuple[Path, Any], tmp_path: Path) -> None:
+    """A stop string, which may begin within a token, is no part of the text."""
+    folder, _ = made
+    llm, size = perpend_llm.load(folder / "chat"), len(load_tokenizer(folder / "model"))
+    whole = run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 20)
+    for at in range(0, len(whole) - 2, 5):
+        stop, session = whole[at : at + 2], tmp_path / f"text{at}"
+        raw = ["--raw", "--session", session]
+        printed = run(folder, *raw, "--prompt", PROMPT, "--max-tokens", 20, "--stop", stop)
+        assert printed == whole[: whole.index(stop)]
+        tokens = tokens_in(folder / "chat", session)
+        assert llm.decode(token for token in tokens if token < size) == PROMPT + printed
+        tokens += llm.encode(" and", add_special_tokens=False)
+        expected = llm.generate(tokens, max_tokens=6, temperature=0)
+        assert run(folder, *raw, "--prompt", " and", "--max-tokens", 6) == expected
+
+
 def test_stop_strings_and_seeds(made: tuple[Path, Any]) -> None:
     folder, _ = made
     whole = run(folder, "--raw", "--prompt", PROMPT, "--max-tokens", 40)
@@ -377,6 +401,8 @@ def test_stop_tokens(tmp_path: Path) -> None:
         (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": stops}))
         succeed("llm", "compile", "model", "-o", "chat", folder=tmp_path)
         assert run(tmp_path, *arguments) == shown
+    assert run(tmp_path, *arguments, "--session", tmp_path / "text") == shown
+    assert tokens_in(tmp_path / "chat", tmp_path / "text") == tokens + said[: said.index(stop)]
     (tmp_path / "model" / "generation_config.json").write_text(json.dumps({"eos_token_id": "x"}))
     assert "eos_token_id: expected the id of a token" in reject(
         "llm", "compile", "model", "-o", "chat", folder=tmp_path
