@@ -135,12 +135,6 @@ typedef struct perpend_llm_piece {
   int32_t finish;      /* a perpend_llm_finish */
   int32_t stopString;  /* the index of the stop string that ended the text; -1: none */
   perpend_string text; /* what may be shown now: whole characters, and nothing that may begin a stop string */
-  /* What perpend_sampler_logprobs says of the choice, if topLogprobs of the sampler is at least 0: the natural logarithm
-   * of the token's probability, and those of the most probable tokens. Otherwise NaN, and no tokens. */
-  double logprob;
-  const int32_t *topTokens;
-  const double *topLogprobs;
-  int32_t topCount;
 } perpend_llm_piece;
 
 /* The text as it is now becomes the prompt of a generation. Options may be NULL, and are copied. Errors:
@@ -154,6 +148,14 @@ PERPEND_API perpend_status perpend_llm_sequence_start(perpend_llm_sequence *sequ
  * next call. Errors: INVALID_ARGUMENT if nothing was started, those of perpend_llm_sequence_logits and
  * perpend_sampler_sample. */
 PERPEND_API perpend_status perpend_llm_sequence_next(perpend_llm_sequence *sequence, perpend_llm_piece *piece);
+
+/* What perpend_sampler_logprobs says of the token that perpend_llm_sequence_next has just chosen: the natural logarithm
+ * of its probability, and those of the topLogprobs most probable tokens, the most probable first. Ownership: the
+ * sequence's, valid until its next call. Errors: INVALID_ARGUMENT if the latest call of perpend_llm_sequence_next chose
+ * no token, its generation has ended since, or topLogprobs of the sampler is -1. */
+PERPEND_API perpend_status perpend_llm_sequence_logprobs(const perpend_llm_sequence *sequence, double *chosen,
+                                                         const int32_t **tokens, const double **logprobs,
+                                                         int32_t *count);
 
 #ifdef __cplusplus
 }

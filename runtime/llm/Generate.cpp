@@ -1,7 +1,6 @@
 // Continues a text token by token: logits, a choice, the text of the token, stop strings.
 #include "Errors.h"
 #include "llm/Sequence.h"
-#include <cmath>
 #include <cstring>
 
 using perpend::runtime::fail;
@@ -23,7 +22,6 @@ static perpend_status prepareSampler(perpend_llm_sequence &sequence, const perpe
     if (perpend_status status = readVersioned("sampler", options.sampler, &sampling, sizeof sampling))
       return status;
   sampling.sizeBytes = sizeof sampling;
-  sequence.generation.hasLogprobs = sampling.topLogprobs >= 0;
   if (options.ignoresStopTokens)
     sampling.stopTokenCount = 0;
   else if (!sampling.stopTokenCount)
@@ -178,16 +176,20 @@ perpend_status perpend_llm_sequence_next(perpend_llm_sequence *sequence, perpend
   sequence->text.clear();
   int32_t token = -1;
   const perpend_status status = generation.finish ? PERPEND_OK : step(*sequence, token);
+  generation.hasChosen = !status && token >= 0;
   *piece = {token,
             generation.finish,
             generation.stopString,
-            {sequence->text.data(), static_cast<int64_t>(sequence->text.size())},
-            NAN,
-            nullptr,
-            nullptr,
-            0};
-  if (status || token < 0 || !generation.hasLogprobs)
-    return status;
-  return perpend_sampler_logprobs(sequence->sampler, &piece->logprob, &piece->topTokens, &piece->topLogprobs,
-                                  &piece->topCount);
+            {sequence->text.data(), static_cast<int64_t>(sequence->text.size())}};
+  return status;
+}
+
+perpend_status perpend_llm_sequence_logprobs(const perpend_llm_sequence *sequence, double *chosen,
+                                             const int32_t **tokens, const double **logprobs, int32_t *count) {
+  if (!sequence || !sequence->generation.hasChosen)
+    return fail(PERPEND_INVALID_ARGUMENT,
+                "perpend_llm_sequence_logprobs: expected a sequence whose latest "
+                "perpend_llm_sequence_next has chosen a token, got %s",
+                sequence ? "another" : "NULL");
+  return perpend_sampler_logprobs(sequence->sampler, chosen, tokens, logprobs, count);
 }

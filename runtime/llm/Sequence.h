@@ -15,7 +15,7 @@ struct Generation {
   perpend_token_stream *stream = nullptr;
   perpend_stop *stop = nullptr;
   int64_t promptCount = 0;
-  bool isStarted = false, hasLogprobs = false;
+  bool isStarted = false, hasChosen = false; // hasChosen: the latest step
   int32_t finish = PERPEND_LLM_GOES_ON, stopString = -1;
 };
 

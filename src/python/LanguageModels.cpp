@@ -21,6 +21,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <limits>
 #include <memory>
 #include <mutex>
 
@@ -195,17 +196,23 @@ public:
   std::tuple<int32_t, nb::bytes, int32_t, int32_t, double, std::vector<std::pair<int32_t, double>>> next() {
     perpend_llm_piece piece{};
     std::string text;
+    double logprob = std::numeric_limits<double>::quiet_NaN();
     std::vector<std::pair<int32_t, double>> top;
     call([&] {
-      const perpend_status status = perpend_llm_sequence_next(sequence, &piece);
+      perpend_status status = perpend_llm_sequence_next(sequence, &piece);
       if (status == PERPEND_OK && piece.text.sizeBytes)
         text.assign(piece.text.data, static_cast<size_t>(piece.text.sizeBytes));
-      for (int32_t i = 0; status == PERPEND_OK && i < piece.topCount; ++i)
-        top.emplace_back(piece.topTokens[i], piece.topLogprobs[i]);
+      if (status != PERPEND_OK || piece.token < 0 || !hasLogprobs)
+        return status;
+      const int32_t *tokens = nullptr;
+      const double *logprobs = nullptr;
+      int32_t count = 0;
+      status = perpend_llm_sequence_logprobs(sequence, &logprob, &tokens, &logprobs, &count);
+      for (int32_t i = 0; status == PERPEND_OK && i < count; ++i)
+        top.emplace_back(tokens[i], logprobs[i]);
       return status;
     });
-    return {piece.token,   nb::bytes(text.data(), text.size()), piece.finish, piece.stopString, piece.logprob,
-            std::move(top)};
+    return {piece.token, nb::bytes(text.data(), text.size()), piece.finish, piece.stopString, logprob, std::move(top)};
   }
 
 private:
@@ -219,6 +226,7 @@ private:
 
   std::shared_ptr<LanguageModel> model;
   perpend_llm_sequence *sequence = nullptr;
+  bool hasLogprobs = false; // the generation computes them
   std::mutex mutex;
 };
 
@@ -236,7 +244,10 @@ void Sequence::start(nb::dict numbers, const std::vector<std::pair<int32_t, floa
   options.stopStringCount = static_cast<int32_t>(texts.size());
   options.ignoresStopTokens = ignoresStopTokens;
   options.choice = choice;
-  call([&] { return perpend_llm_sequence_start(sequence, &options); });
+  call([&] {
+    hasLogprobs = sampler.options.topLogprobs >= 0;
+    return perpend_llm_sequence_start(sequence, &options);
+  });
 }
 
 } // namespace

@@ -270,29 +270,55 @@ TEST_P(Llm, SaysLogprobs) {
   options.maxTokens = 3;
   ASSERT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_OK) << perpend_error_message();
   double others = 0; // of the model's logits: 9, 8, and -i / 100 of the rest
+  perpend_llm_piece piece{};
+  double chosen = 0;
+  const int32_t *tokens = nullptr;
+  const double *logprobs = nullptr;
+  int32_t count = 0;
+  auto ask = [&] { return perpend_llm_sequence_logprobs(sequence, &chosen, &tokens, &logprobs, &count); };
+  EXPECT_EQ(ask(), PERPEND_INVALID_ARGUMENT); // no choice yet
   for (int token : expected(prompt, 3)) {
-    perpend_llm_piece piece{};
     ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK) << perpend_error_message();
     others = 0;
     for (int i = 0; i < fake::vocabulary; ++i)
       others += i == token || i == token + 1 ? 0 : std::exp(-i / 100.0);
     const double total = std::log(std::exp(9.0) + std::exp(8.0) + others);
-    EXPECT_NEAR(piece.logprob, 9 - total, 1e-5);
-    ASSERT_EQ(piece.topCount, 2);
-    EXPECT_EQ(piece.topTokens[0], token);
-    EXPECT_EQ(piece.topTokens[1], token + 1);
-    EXPECT_EQ(piece.topLogprobs[0], piece.logprob);
-    EXPECT_NEAR(piece.topLogprobs[1], 8 - total, 1e-5);
+    ASSERT_EQ(ask(), PERPEND_OK) << perpend_error_message();
+    EXPECT_NEAR(chosen, 9 - total, 1e-5);
+    ASSERT_EQ(count, 2);
+    EXPECT_EQ(tokens[0], token);
+    EXPECT_EQ(tokens[1], token + 1);
+    EXPECT_EQ(logprobs[0], chosen);
+    EXPECT_NEAR(logprobs[1], 8 - total, 1e-5);
   }
-  perpend_llm_piece piece{};
   ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK); // the end
-  EXPECT_TRUE(std::isnan(piece.logprob));
-  EXPECT_EQ(piece.topCount, 0);
+  EXPECT_EQ(ask(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("has chosen a token, got another");
   set(prompt);
   ASSERT_EQ(perpend_llm_sequence_start(sequence, nullptr), PERPEND_OK);
   ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK);
-  EXPECT_TRUE(std::isnan(piece.logprob));
-  EXPECT_EQ(piece.topTokens, nullptr);
+  EXPECT_EQ(ask(), PERPEND_INVALID_ARGUMENT);
+  expectMessage("create the sampler with topLogprobs of 0 or more");
+  ASSERT_EQ(perpend_llm_sequence_truncate(sequence, 2), PERPEND_OK);
+  EXPECT_EQ(ask(), PERPEND_INVALID_ARGUMENT);
+  EXPECT_EQ(perpend_llm_sequence_logprobs(nullptr, &chosen, &tokens, &logprobs, &count), PERPEND_INVALID_ARGUMENT);
+}
+
+// Callers own the struct, and those of an earlier header have no more room.
+TEST_P(Llm, PiecesKeepTheirSize) {
+  open();
+  create();
+  set(prompt);
+  perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
+  sampler.topLogprobs = 2;
+  perpend_llm_generation options = PERPEND_LLM_GENERATION_DEFAULTS;
+  options.sampler = &sampler;
+  ASSERT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_OK) << perpend_error_message();
+  constexpr size_t known = 16 + sizeof(perpend_string);
+  alignas(perpend_llm_piece) unsigned char bytes[known + 64];
+  memset(bytes, 0xA5, sizeof bytes);
+  ASSERT_EQ(perpend_llm_sequence_next(sequence, reinterpret_cast<perpend_llm_piece *>(bytes)), PERPEND_OK);
+  EXPECT_TRUE(std::all_of(bytes + known, std::end(bytes), [](unsigned char byte) { return byte == 0xA5; }));
 }
 
 TEST_P(Llm, RollsBack) {
