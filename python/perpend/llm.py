@@ -141,7 +141,8 @@ class LanguageModel:
     def load_session(self, data: bytes) -> None:
         """The text and its cache become what `save_session` gave; nothing of it is computed again.
 
-        Errors: RuntimeError for bytes that are damaged, or of another model; this one's text is then as before.
+        Errors: RuntimeError for bytes that are damaged, or of another model; MemoryError. This one's text and its cache
+        are then as before.
         """
         self._sequence.load(data)
 

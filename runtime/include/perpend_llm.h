@@ -93,9 +93,10 @@ PERPEND_API perpend_status perpend_llm_sequence_truncate(perpend_llm_sequence *s
  * ask). Errors: INVALID_ARGUMENT if there are too few. */
 PERPEND_API perpend_status perpend_llm_sequence_save(perpend_llm_sequence *sequence, void *data, int64_t capacityBytes,
                                                      int64_t *sizeBytes);
-/* The text and the cache become what perpend_llm_sequence_save wrote for a sequence of the same artifact: its descriptor
- * is compared, the checksum of its weights included. Errors: CORRUPT, INCOMPATIBLE (another model or version),
- * OUT_OF_MEMORY. */
+/* The text and the cache become what perpend_llm_sequence_save wrote for a sequence of the same artifact: its
+ * descriptor is compared, the checksum of its weights included. All is compared before anything changes: after an error,
+ * text and cache are as before. Errors: INVALID_ARGUMENT (NULL), CORRUPT (not what perpend_llm_sequence_save wrote),
+ * INCOMPATIBLE (another model or version), OUT_OF_MEMORY. */
 PERPEND_API perpend_status perpend_llm_sequence_load(perpend_llm_sequence *sequence, const void *data,
                                                      int64_t sizeBytes);
 

@@ -1,6 +1,7 @@
 // A sequence as bytes: a head, the tokens, then the states as perpend_session_save writes them. All is little-endian.
 #include "Checksum.h"
 #include "Errors.h"
+#include "Model.h"
 #include "llm/Sequence.h"
 #include <cstring>
 
@@ -23,12 +24,15 @@ struct Head {
 };
 constexpr size_t checkedFrom = offsetof(Head, bytes);
 
+const perpend_model &firstOf(const perpend_llm &llm) { return llm.single ? *llm.single : *llm.chunk; }
+
 uint32_t modelOf(const perpend_llm &llm) {
-  const char *text = perpend_model_descriptor(llm.single ? llm.single : llm.chunk);
+  const char *text = perpend_model_descriptor(&firstOf(llm));
   return crc32c(text, strlen(text));
 }
 
-int64_t tokenBytes(int64_t count) { return (count * static_cast<int64_t>(sizeof(int32_t)) + 7) / 8 * 8; }
+int64_t padded(int64_t bytes) { return (bytes + 7) / 8 * 8; }
+int64_t tokenBytes(int64_t count) { return padded(count * static_cast<int64_t>(sizeof(int32_t))); }
 
 perpend_status failBytes(const char *what) {
   return fail(PERPEND_CORRUPT, "sequence: %s; hint: pass all bytes that perpend_llm_sequence_save wrote, as they are",
@@ -57,6 +61,33 @@ perpend_status readHead(const perpend_llm_sequence &sequence, const char *data, 
     return fail(PERPEND_INCOMPATIBLE, "sequence: expected one of this model, got one of another, or of the same "
                                       "checkpoint compiled otherwise; hint: begin a new one");
   return PERPEND_OK;
+}
+
+/// Whether states that grow have this length, where the bytes are states of this model (runtime/state/File.cpp):
+/// perpend_session_load, which overwrites them, takes any length.
+bool haveLength(const perpend_model &model, const char *data, int64_t sizeBytes, int64_t length) {
+  constexpr int64_t headBytes = 32, partBytes = 16;
+  int64_t at = headBytes;
+  const perpend_tables *tables = model.module->tables;
+  const auto *facts = reinterpret_cast<const perpend_state_record *>(reinterpret_cast<const char *>(tables) +
+                                                                     tables->stateFacts.position);
+  for (int32_t i = 0; i < perpend_model_state_count(&model); ++i) {
+    const perpend_tensor_info &info = *perpend_model_state(&model, i);
+    at += partBytes + padded(static_cast<int64_t>(strlen(info.name)));
+    int64_t bytes = perpend_type_size_bytes(info.type);
+    for (int32_t axis = 0; axis < info.rank; ++axis, at += static_cast<int64_t>(sizeof(int64_t))) {
+      int64_t extent = 0;
+      if (at > sizeBytes - static_cast<int64_t>(sizeof extent))
+        return false;
+      memcpy(&extent, data + at, sizeof extent);
+      if (extent < 0 || extent > info.dims[axis] ||
+          (static_cast<uint32_t>(axis) == facts[i].growing && extent != length))
+        return false;
+      bytes *= extent;
+    }
+    at += padded(bytes);
+  }
+  return true;
 }
 
 /// Where a run that failed has left states without values, they are computed again when logits are needed.
@@ -121,18 +152,18 @@ perpend_status perpend_llm_sequence_load(perpend_llm_sequence *sequence, const v
   }
   if (count)
     memcpy(tokens.data(), from + sizeof head, count * sizeof(int32_t));
-  if (perpend_status status = checkTokens(*sequence, 0, tokens.data(), head.tokenCount))
-    return status;
+  // Bytes with the right checksums and model that are wrong all the same were made otherwise.
+  if (checkTokens(*sequence, 0, tokens.data(), head.tokenCount))
+    return failBytes("it has tokens that the model does not know, or more than it has room for");
   const auto before = static_cast<int64_t>(sizeof head) + tokenBytes(head.tokenCount);
-  if (perpend_status status = perpend_session_load(stateSession(*sequence), from + before, sizeBytes - before))
-    return status;
-  // States of other lengths would be a wrong text.
-  perpend_status status =
-      head.cachedCount ? perpend_session_truncate(stateSession(*sequence), head.cachedCount) : PERPEND_OK;
+  const char *states = from + before;
+  if (head.cachedCount && !haveLength(firstOf(sequence->llm), states, sizeBytes - before, head.cachedCount))
+    return failBytes("its states are not those of its tokens");
+  if (perpend_status status = perpend_session_load(stateSession(*sequence), states, sizeBytes - before))
+    return status == PERPEND_INCOMPATIBLE ? status : PERPEND_CORRUPT; // the message says more
+  // What follows needs no memory.
   forgetStates(*sequence);
-  if (status)
-    return status;
-  status = perpend_llm_sequence_set(sequence, nullptr, 0);
+  perpend_status status = perpend_llm_sequence_set(sequence, nullptr, 0);
   if (!status)
     status = perpend_llm_sequence_set(sequence, tokens.data(), head.tokenCount);
   if (!status && head.cachedCount)

@@ -1,4 +1,5 @@
 // The C interface of language models, on a model that is written by hand.
+#include "Checksum.h"
 #include "FakeLanguageModel.h"
 #include "llm/Conversation.h"
 #include "perpend_llm.h"
@@ -402,6 +403,56 @@ TEST_P(Llm, SavesAndLoads) {
   ASSERT_EQ(perpend_llm_sequence_set(other, prompt.data(), 5), PERPEND_OK);
   EXPECT_EQ(generate(other, 9).tokens, said);
   perpend_llm_sequence_free(other);
+}
+
+// Bytes that nothing but their meaning gives away: the checksums are right.
+TEST_P(Llm, RefusesWhatWasNotSavedSo) {
+  open();
+  create();
+  set(prompt);
+  generate(sequence, 5);
+  auto save = [&] {
+    std::string bytes(4096, '\0');
+    int64_t size = 0;
+    EXPECT_EQ(perpend_llm_sequence_save(sequence, bytes.data(), 4096, &size), PERPEND_OK) << perpend_error_message();
+    return bytes.substr(0, static_cast<size_t>(size));
+  };
+  auto seal = [](std::string bytes, size_t before) { // the size of all, and the checksum up to the states
+    const uint64_t size = bytes.size();
+    memcpy(&bytes[16], &size, sizeof size);
+    const uint32_t checksum = perpend::runtime::crc32c(bytes.data() + 16, before - 16);
+    memcpy(&bytes[12], &checksum, sizeof checksum);
+    return bytes;
+  };
+  constexpr size_t head = 48, ten = head + 40, seven = head + 32;
+  const std::string longer = save();
+  ASSERT_EQ(perpend_llm_sequence_truncate(sequence, 7), PERPEND_OK);
+  const std::string shorter = save();
+  std::string unknown = longer;
+  const int32_t token = fake::vocabulary;
+  memcpy(&unknown[head], &token, sizeof token);
+  const std::pair<std::string, const char *> cases[] = {
+      {seal(longer.substr(0, ten) + shorter.substr(seven), ten), "its states are not those of its tokens"},
+      {seal(shorter.substr(0, seven) + longer.substr(ten), seven), "its states are not those of its tokens"},
+      {seal(longer.substr(0, ten + 40), ten), "its states are not those of its tokens"},
+      {seal(longer.substr(0, longer.size() - 8), ten), "states: some are missing, or there are more"},
+      {seal(unknown, ten), "it has tokens that the model does not know"}};
+  set({70, 71});
+  const Tokens answer = generate(sequence, 3).tokens;
+  for (const auto &[bytes, message] : cases) {
+    EXPECT_EQ(perpend_llm_sequence_load(sequence, bytes.data(), static_cast<int64_t>(bytes.size())), PERPEND_CORRUPT);
+    expectMessage(message);
+    int64_t count = 0, cached = 0;
+    perpend_llm_sequence_tokens(sequence, nullptr, &count, &cached);
+    EXPECT_EQ(count, 5);
+    EXPECT_EQ(cached, 4);
+  }
+  EXPECT_EQ(perpend_llm_sequence_load(sequence, nullptr, 0), PERPEND_INVALID_ARGUMENT);
+  ASSERT_EQ(perpend_llm_sequence_truncate(sequence, 2), PERPEND_OK);
+  EXPECT_EQ(generate(sequence, 3).tokens, answer);
+  const std::string same = seal(longer, ten);
+  EXPECT_EQ(same, longer);
+  EXPECT_EQ(perpend_llm_sequence_load(sequence, same.data(), static_cast<int64_t>(same.size())), PERPEND_OK);
 }
 
 TEST_P(Llm, SavesAfterFailedRuns) {
