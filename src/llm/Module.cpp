@@ -22,6 +22,7 @@
 #include "llvm/Support/Path.h"
 
 #include <limits>
+#include <map>
 
 using namespace mlir;
 
@@ -176,16 +177,19 @@ OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const Mod
   return ModuleMaker(context, path, options).make();
 }
 
-bool hasGroupedWeights(ModuleOp module) {
-  // Numbers are packed in bytes [rows, groups, bytes of a group] (frontend/checkpoint/PackBlocks.h).
-  auto isPacked = [](graph::ConstantOp constant) {
-    auto type = cast<ShapedType>(constant.getType());
-    return type.getRank() == 3 && type.getElementType().isUnsignedInteger(8);
-  };
-  return module
-      .walk([&](graph::ConstantOp constant) {
-        return isPacked(constant) ? WalkResult::interrupt() : WalkResult::advance();
-      })
-      .wasInterrupted();
+int64_t bitsOfGroupedWeights(ModuleOp module) {
+  // What scales numbers makes floats of unsigned ones (graph/composites/QuantisedProducts.cpp). Rows of a table that
+  // are looked up are no operands of products; these become signed integers first.
+  std::map<int64_t, int64_t> bytes; // by bits
+  module.walk([&](graph::MapOp map) {
+    auto numbers = map.getNumOperands() ? dyn_cast<RankedTensorType>(map.getOperand(0).getType()) : RankedTensorType();
+    auto type = numbers ? dyn_cast<IntegerType>(numbers.getElementType()) : IntegerType();
+    auto result = cast<ShapedType>(map->getResult(0).getType());
+    if (type && type.isUnsigned() && type.getWidth() <= 8 && numbers.getRank() == 2 && numbers.hasStaticShape() &&
+        isa<FloatType>(result.getElementType()))
+      bytes[type.getWidth()] += numbers.getNumElements() * type.getWidth() / 8;
+  });
+  auto most = llvm::max_element(bytes, [](const auto &a, const auto &b) { return a.second < b.second; });
+  return most == bytes.end() ? 0 : most->first;
 }
 } // namespace perpend::llm

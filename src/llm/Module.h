@@ -26,8 +26,9 @@ struct ModuleOptions {
 mlir::OwningOpRef<mlir::ModuleOp> makeModule(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ModuleOptions &options);
 
-/// Whether matrices of weights are small numbers in groups, whose products `--precision int8` makes faster.
-bool hasGroupedWeights(mlir::ModuleOp module);
+/// The bits of the numbers that most bytes of grouped weights in products have: 2, 4 or 8; 0: there are none.
+/// `--precision int8` makes these products faster, the more so the fewer bits there are.
+int64_t bitsOfGroupedWeights(mlir::ModuleOp module);
 } // namespace perpend::llm
 
 #endif

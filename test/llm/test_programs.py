@@ -244,7 +244,9 @@ def test_types_of_caches(tmp_path: Path) -> None:
     make_checkpoint(tmp_path / "model")
     said = []
     for kind in ("f32", "bf16", "int8"):
-        succeed("llm", "compile", "model", "-o", kind, "--cache-type", kind, folder=tmp_path)
+        printed = succeed("llm", "compile", "model", "-o", kind, "--cache-type", kind, folder=tmp_path)
+        cache = f" the cache in {kind}," if kind != "f32" else ""
+        assert f"precision f32: weights as the checkpoint has them,{cache} all else in f32\n" in printed
         text = ["--raw", "--prompt", PROMPT, "--max-tokens", 8, "--temperature", 0]
         said.append(succeed("llm", "run", kind, *text, folder=tmp_path))
     assert said[0] == said[1] == said[2]
@@ -475,6 +477,8 @@ def test_entries_share_weights(kind: str, precision: str, tmp_path: Path) -> Non
     said = succeed("llm", "compile", checkpoint.name, "-o", "both-0.1B", *options, folder=tmp_path)
     assert f"precision {precision}: " in said
     assert ("hint: --precision int8 " in said) == (kind != "bf16" and precision == "f32")
+    assert ("as other engines do: up to twice as fast\n" in said) == ((kind, precision) == ("q4_0", "f32"))
+    assert ("prompts up to twice as fast, tokens in 0.85 " in said) == ((kind, precision) == ("q8_0", "f32"))
     if (kind, precision) == ("q8_0", "f32"):  # which multiplies no bytes
         said = succeed("llm", "compile", checkpoint.name, "-o", "x.so", "--target", "riscv64", folder=tmp_path)
         assert "precision f32: " in said and "hint: " not in said

@@ -42,8 +42,8 @@ bool compileLanguageModel(const LanguageModelSource &source, const CompileOption
   }
   if (!module)
     return false;
-  if (report)
-    report->gainsFromBytes = llm::hasGroupedWeights(*module) && haveBytes(options.target, *module);
+  if (report && haveBytes(options.target, *module))
+    report->bitsThatGain = llm::bitsOfGroupedWeights(*module);
   if (compileGuarded(*module, options, kind, output, report ? &report->compiler : nullptr, /*ownsConstants=*/true))
     return true;
   if (workspace->hasFoundBug()) {
