@@ -130,13 +130,14 @@ bool addBias(ProgramOptions &options, const char *text) {
   errno = 0;
   const long long token = strtoll(text, &equals, 10);
   const bool hasToken = equals != text && *equals == '=' && !errno && token >= 0 && token <= INT32_MAX;
-  const double bias = hasToken ? strtod(equals + 1, &end) : NAN;
-  if (!hasToken || end == equals + 1 || *end || !(bias < INFINITY)) // NaN, too
+  const float bias = hasToken ? strtof(equals + 1, &end) : NAN;
+  const bool isTooLarge = std::isinf(bias) && errno == ERANGE;
+  if (!hasToken || end == equals + 1 || *end || isTooLarge || !(bias < INFINITY)) // NaN, too
     return complain("option '--logit-bias': expected the id of a token and a number, such as 11=-2.5 or 11=-inf, got "
                     "'%s'",
                     text);
   options.biasTokens[count] = static_cast<int32_t>(token);
-  options.biases[count++] = static_cast<float>(bias);
+  options.biases[count++] = bias;
   return true;
 }
 

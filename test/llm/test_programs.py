@@ -182,7 +182,7 @@ def test_penalties_and_biases(made: tuple[Path, Any]) -> None:
     def refuse(*arguments: object, code: int = USAGE_ERROR) -> str:
         return reject("llm", "run", "chat", "--prompt", "x", *arguments, folder=folder, code=code)
 
-    for bias in ("7", "=1", "7=", "x=1", "-7=1", "7=nan", "7=inf", "7=1x", f"{2**31}=1"):
+    for bias in ("7", "=1", "7=", "x=1", "-7=1", "7=nan", "7=inf", "7=1e39", "7=-1e39", "7=1x", f"{2**31}=1"):
         said_of = refuse(f"--logit-bias={bias}")
         assert "option '--logit-bias': expected the id of a token and a number, such as 11=-2.5" in said_of
         assert f"got '{bias}'" in said_of
