@@ -54,7 +54,7 @@ bool parse(int count, char **arguments, ProgramOptions &options, bool &wantsHelp
     const char *value = equals ? equals + 1 : isSwitch ? "" : i + 1 < count ? arguments[++i] : nullptr;
     if (!value)
       return complain("option '%s': expected a value", argument, "--help lists the options");
-    if (!setOption(options, *option, value))
+    if (!option->set(options, value))
       return false;
   }
   return true;

@@ -11,12 +11,6 @@
 
 namespace perpend::llm {
 
-const OptionInfo programOptions[] = {
-#define OPTION(FLAG, KIND, VALUE_NAME, HELP) {FLAG, OptionKind::KIND, VALUE_NAME, HELP},
-#include "llm/ProgramOptions.def"
-};
-const int32_t programOptionCount = sizeof programOptions / sizeof *programOptions;
-
 ProgramOptions::ProgramOptions() : sampler(PERPEND_SAMPLER_DEFAULTS) {
   sampler.temperature = sampler.topP = sampler.minP = sampler.repetitionPenalty = NAN;
   sampler.topK = -1;
@@ -62,15 +56,24 @@ namespace {
 
 perpend_string textOf(const char *text) { return {text, static_cast<int64_t>(strlen(text))}; }
 
-bool readCount(const char *flag, const char *text, int64_t &value) {
+// How the text of an option becomes the member that ProgramOptions.def names.
+bool setSwitch(ProgramOptions &, const char *, const char *, bool &value) { return value = true; }
+
+bool setText(ProgramOptions &, const char *, const char *text, const char *&value) {
+  value = text;
+  return true;
+}
+
+template <typename Integer> bool setCount(ProgramOptions &, const char *flag, const char *text, Integer &value) {
   char *end = nullptr;
   errno = 0;
-  value = strtoll(text, &end, 10);
-  return (end != text && !*end && !errno && value >= 0 && value <= INT32_MAX) ||
+  const long long count = strtoll(text, &end, 10);
+  value = static_cast<Integer>(count);
+  return (end != text && !*end && !errno && count >= 0 && count <= INT32_MAX) ||
          complain("option '--%s': expected a whole number of at least 0, got '%s'", flag, text);
 }
 
-bool readSeed(const char *flag, const char *text, uint64_t &value) {
+bool setSeed(ProgramOptions &, const char *flag, const char *text, uint64_t &value) {
   char *end = nullptr;
   errno = 0;
   value = strtoull(text, &end, 10);
@@ -78,51 +81,21 @@ bool readSeed(const char *flag, const char *text, uint64_t &value) {
          complain("option '--%s': expected a whole number of at most 64 bits, got '%s'", flag, text);
 }
 
-bool readNumber(const char *flag, const char *text, double &value) {
+bool setNumber(ProgramOptions &, const char *flag, const char *text, double &value) {
   char *end = nullptr;
   value = strtod(text, &end);
   return (end != text && !*end && std::isfinite(value)) ||
          complain("option '--%s': expected a number, got '%s'", flag, text);
 }
 
-double *numberOf(ProgramOptions &options, const char *flag) {
-  perpend_sampler_options &sampler = options.sampler;
-  const struct {
-    const char *flag;
-    double *number;
-  } numbers[] = {{"temperature", &sampler.temperature},
-                 {"top-p", &sampler.topP},
-                 {"min-p", &sampler.minP},
-                 {"typical-p", &sampler.typicalP},
-                 {"repeat-penalty", &sampler.repetitionPenalty},
-                 {"presence-penalty", &sampler.presencePenalty}};
-  for (const auto &known : numbers)
-    if (!strcmp(known.flag, flag))
-      return known.number;
-  return &sampler.frequencyPenalty;
-}
-
-bool setCount(ProgramOptions &options, const char *flag, const char *text) {
-  int64_t value = 0;
-  if (!readCount(flag, text, value))
-    return false;
-  if (!strcmp(flag, "top-k"))
-    options.sampler.topK = static_cast<int32_t>(value);
-  else
-    (!strcmp(flag, "threads")          ? options.threads
-     : !strcmp(flag, "penalty-window") ? options.sampler.penaltyWindow
-                                       : options.maxTokens) = value;
-  return true;
-}
-
-bool addStop(ProgramOptions &options, const char *text) {
+bool setList(ProgramOptions &options, const char *, const char *text, perpend_string (&stops)[mostStopStrings]) {
   if (options.stopCount == mostStopStrings)
     return complain("option '--stop': expected at most %d texts", mostStopStrings);
-  options.stops[options.stopCount++] = textOf(text);
+  stops[options.stopCount++] = textOf(text);
   return true;
 }
 
-bool addBias(ProgramOptions &options, const char *text) {
+bool setList(ProgramOptions &options, const char *, const char *text, float (&biases)[mostBiases]) {
   int32_t &count = options.sampler.biasCount;
   if (count == mostBiases)
     return complain("option '--logit-bias': expected at most %d tokens", mostBiases);
@@ -137,11 +110,19 @@ bool addBias(ProgramOptions &options, const char *text) {
                     "'%s'",
                     text);
   options.biasTokens[count] = static_cast<int32_t>(token);
-  options.biases[count++] = bias;
+  biases[count++] = bias;
   return true;
 }
 
 } // namespace
+
+const OptionInfo programOptions[] = {
+#define OPTION(FLAG, KIND, MEMBER, VALUE_NAME, HELP)                                                                   \
+  {FLAG, OptionKind::KIND, VALUE_NAME, HELP,                                                                           \
+   [](ProgramOptions &options, const char *value) { return set##KIND(options, FLAG, value, options.MEMBER); }},
+#include "llm/ProgramOptions.def"
+};
+const int32_t programOptionCount = sizeof programOptions / sizeof *programOptions;
 
 perpend_string precisionOf(const perpend_model *model) {
   static constexpr char key[] = "\"precision\":\"";
@@ -151,27 +132,6 @@ perpend_string precisionOf(const perpend_model *model) {
 }
 
 bool reportError() { return complain("%s", perpend_error_message()); }
-
-bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value) {
-  switch (info.kind) {
-  case OptionKind::Switch:
-    return (!strcmp(info.flag, "raw") ? options.isRaw : options.isVerbose) = true;
-  case OptionKind::Text:
-    (!strcmp(info.flag, "prompt")   ? options.prompt
-     : !strcmp(info.flag, "system") ? options.system
-                                    : options.session) = value;
-    return true;
-  case OptionKind::Count:
-    return setCount(options, info.flag, value);
-  case OptionKind::Number:
-    return readNumber(info.flag, value, *numberOf(options, info.flag));
-  case OptionKind::Seed:
-    return readSeed(info.flag, value, options.sampler.seed);
-  case OptionKind::List:
-    return !strcmp(info.flag, "stop") ? addStop(options, value) : addBias(options, value);
-  }
-  return false;
-}
 
 namespace {
 

@@ -7,10 +7,13 @@ namespace perpend::llm {
 
 enum class OptionKind { Switch, Text, Count, Number, Seed, List };
 
+struct ProgramOptions;
 struct OptionInfo {
   const char *flag;
   OptionKind kind;
   const char *valueName, *help;
+  // Sets the option; `value` must stay as long as the options. False: printed.
+  bool (*set)(ProgramOptions &options, const char *value);
 };
 extern const OptionInfo programOptions[];
 extern const int32_t programOptionCount;
@@ -31,9 +34,6 @@ struct ProgramOptions {
   int32_t biasTokens[mostBiases];
   float biases[mostBiases];
 };
-
-// Sets an option; `value` must stay as long as the options. False: printed.
-bool setOption(ProgramOptions &options, const OptionInfo &info, const char *value);
 
 // What products of the model are computed in, as its descriptor says.
 perpend_string precisionOf(const perpend_model *model);

@@ -47,11 +47,11 @@ bool ProgramArguments::set(llm::ProgramOptions &options) const {
   for (int32_t i = 0; i < llm::programOptionCount; ++i) {
     const llm::OptionInfo &info = llm::programOptions[i];
     if (info.kind == llm::OptionKind::Switch && switches[i])
-      llm::setOption(options, info, "");
-    else if (!texts[i].empty() && !llm::setOption(options, info, texts[i].c_str()))
+      info.set(options, "");
+    else if (!texts[i].empty() && !info.set(options, texts[i].c_str()))
       return false;
     for (const std::string &text : lists[i])
-      if (!llm::setOption(options, info, text.c_str()))
+      if (!info.set(options, text.c_str()))
         return false;
   }
   return true;
