@@ -321,12 +321,13 @@ def inner_loops(assembly: str, instruction: str) -> list[str]:
     return [loop[0] for loop in loops if len(loop) > 1 and f"\t{instruction}\t" in loop[0]]
 
 
-def save_product(folder: Path) -> Path:
-    """Of small whole numbers, with exact sums in every order and type."""
-    generator = np.random.default_rng(7)
-    weights = numpy_helper.from_array(generator.integers(-9, 10, (64, 32)).astype(np.float32), "w")
+def save_product(folder: Path, weights: np.ndarray | None = None) -> Path:
+    """By default of small whole numbers, with exact sums in every order and type."""
+    if weights is None:
+        weights = np.random.default_rng(7).integers(-9, 10, (64, 32)).astype(np.float32)
     nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
-    return save(folder / "product.onnx", nodes, [value("x", [48, 64])], [value("y", [48, 32])], [weights])
+    constants = [numpy_helper.from_array(weights, "w")]
+    return save(folder / "product.onnx", nodes, [value("x", [48, 64])], [value("y", [48, 32])], constants)
 
 
 @pytest.mark.parametrize(
@@ -365,18 +366,61 @@ def test_an_instruction_extends_weights_of_f16(tmp_path: Path, rows: int, machin
     assert best.count("\tfcvtl") == extensions and best.count("\tfmla\t") == (64 if rows > 1 else 8)
 
 
+def narrow_products(folder: Path, x: np.ndarray, model: Path, precision: str) -> dict[str, np.ndarray]:
+    """y on each machine."""
+    np.save(folder / "x.npy", x)
+    products = {}
+    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
+        arguments = ["--input", folder / "x.npy", "--output-dir", folder / target, "--precision", precision]
+        succeed("run", model, *arguments, "--target", target, folder=folder)
+        products[target] = np.load(folder / target / "y.npy")
+    return products
+
+
 @pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
 @pytest.mark.parametrize("precision", ["bf16", "f16"])
-def test_products_of_narrow_numbers_have_the_same_bits_as_here(tmp_path: Path, precision: str) -> None:
+def test_exact_sums_of_narrow_numbers_have_the_same_bits_as_here(tmp_path: Path, precision: str) -> None:
     model = save_product(tmp_path)
     x = np.random.default_rng(9).integers(-9, 10, (48, 64)).astype(np.float32)
-    np.save(tmp_path / "x.npy", x)
-    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
-        arguments = ["--input", tmp_path / "x.npy", "--output-dir", tmp_path / target, "--precision", precision]
-        succeed("run", model, *arguments, "--target", target, folder=tmp_path)
     weights = numpy_helper.to_array(onnx.load(model).graph.initializer[0])
-    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
-        np.testing.assert_array_equal(np.load(tmp_path / target / "y.npy"), x @ weights, target)
+    for target, y in narrow_products(tmp_path, x, model, precision).items():
+        np.testing.assert_array_equal(y, x @ weights, target)
+
+
+def rounded(x: np.ndarray, precision: str) -> np.ndarray:
+    """To the nearest number of this type, ties to even."""
+    if precision == "f16":
+        return x.astype(np.float16).astype(np.float64)
+    bits = x.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32).astype(np.float64)
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+@pytest.mark.parametrize("precision", ["bf16", "f16"])
+def test_sums_of_narrow_numbers_are_rounded_as_f32(tmp_path: Path, precision: str) -> None:
+    """Operands are rounded once; 64 terms, each added with an error of at most 2^-23 of the sum of magnitudes."""
+    generator = np.random.default_rng(10)
+    x, weights = (generator.standard_normal(shape).astype(np.float32) for shape in ((48, 64), (64, 32)))
+    products = narrow_products(tmp_path, x, save_product(tmp_path, weights), precision)
+    narrow_x, narrow_weights = rounded(x, precision), rounded(weights, precision)
+    bound = 64 * 2**-23 * (np.abs(narrow_x) @ np.abs(narrow_weights))
+    for target, y in products.items():
+        assert (np.abs(y - narrow_x @ narrow_weights) <= bound).all(), target
+
+
+def operands_with_a_word(assembly: str, instruction: str) -> set[tuple[bool, ...]]:
+    """For each of these instructions, which of its operands have one word of memory in all their lanes."""
+    words: set[str] = set()
+    found = set()
+    for line in re.findall(r"^\t(\w+\t.*\b[vq]\d+.*)", assembly, re.MULTILINE):
+        name, operands = line.split("\t")
+        target, *sources = re.findall(r"\b[vq](\d+)", operands)
+        if name == instruction:
+            found.add(tuple(source in words for source in sources))
+        is_word = name == "ld1r" or (name == "eor" and words & set(sources))  # eor makes unsigned bytes signed
+        words -= {target, *(sources if name == "ldp" else ())}
+        words |= {target} if is_word else set()
+    return found
 
 
 @pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
@@ -389,7 +433,9 @@ def test_rows_of_bytes_times_numbers_in_groups(tmp_path: Path, bits: int, zeros:
         onnx.save(model, tmp_path / "groups.onnx")
         options = ["--precision", "int8", "--target", "neoverse-v1"]
         text = succeed("inspect", tmp_path / "groups.onnx", *options, "--stage", "asm", folder=tmp_path)
-        assert re.search(r"\tusdot\tv\d+\.4s, v\d+\.16b, v\d+\.16b", text) or "\tsudot\t" in text
+        unsigned, signed = (True, False), (False, True)  # the operand of usdot that is a word of a row
+        words = operands_with_a_word(text, "usdot") - {(False, False)}  # sums of the numbers
+        assert words == {signed if rows == 1 else unsigned} and "\tsudot\t" not in text
         assert "\tfcvtl" not in text, "scales are f32"
         x = whole_rows(rows, 192, 32)
         np.save(tmp_path / "x.npy", x)

@@ -111,9 +111,13 @@ def test_sessions(made: tuple[Path, Any], tmp_path: Path) -> None:
     assert "the session is a text without turns" in reject("llm", "chat", "chat", "--session", text, folder=folder)
     data = state.read_bytes()
     turn = ["llm", "run", "chat", "--prompt", "x", "--session", state]
-    for size in (*range(0, 200, 7), len(data) // 2, len(data) - 1):
+    turns, text_bytes = np.frombuffer(data, "<u8", 2, 16).tolist()  # behind magic, version and checksum
+    before = 32 + 16 * turns + text_bytes  # the sequence
+    ends = {32: "no session, or was cut off", before: "the file was cut off", before + 48: "the bytes end within their"}
+    for size in (*range(0, 200, 7), before - 1, before + 47, before + 48, len(data) // 2, len(data) - 1):
         state.write_bytes(data[:size])
-        assert "session" in reject(*turn, folder=folder) or size > 200
+        message = next((message for end, message in ends.items() if size < end), "some bytes are missing, or there are")
+        assert message in reject(*turn, folder=folder), size
     for at in range(0, 200, 11):
         state.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :])
         reject(*turn, folder=folder)
