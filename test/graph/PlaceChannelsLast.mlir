@@ -18,6 +18,17 @@ func.func @conv(%x: tensor<?x3x5x6xf32, #x>, %w: tensor<4x3x3x3xf32>) -> tensor<
   return %r : tensor<?x4x5x6xf32, #y>
 }
 
+// One of three channels leaves vectors of channels empty: each channel is a convolution of its own.
+// CHECK-LABEL: func.func @few_channels
+// CHECK-COUNT-3: graph.conv {{.*}} groups 1 channels_last : (tensor<1x{{.*}}x1xf32>, tensor<3x2x1x1xf32>) -> tensor<1x3x4x1xf32>
+// CHECK-NOT: graph.conv
+// CHECK: graph.concat {{.*}} axis 1
+func.func @few_channels(%x: tensor<1x3x5x6xf32>, %w: tensor<3x1x3x2xf32>) -> tensor<1x3x3x4xf32> {
+  %r = graph.conv %x, %w strides [2, 2] pad [1, 2] dilations [1, 1] input_dilation [1, 1] groups 3
+    : (tensor<1x3x5x6xf32>, tensor<3x1x3x2xf32>) -> tensor<1x3x3x4xf32>
+  return %r : tensor<1x3x3x4xf32>
+}
+
 // A depthwise one skips what is not there.
 // CHECK-LABEL: func.func @depthwise
 // CHECK-NOT: graph.pad

@@ -3,8 +3,9 @@
 // Makes convolutions channels-last, and pools that combine no batches or channels, so that the channels of a position
 // are contiguous for vectors and micro-kernels. PlaceTransposes moves the transposes that this adds. Padding, and the
 // zeros between the input elements of a transposed convolution, become separate operators, so that windows lie inside
-// their input; but depthwise convolutions of floats keep their padding, and skip elements that do not exist. A
-// transposed convolution whose windows are adjacent and do not overlap becomes a contraction.
+// their input; but depthwise convolutions of floats keep their padding, and skip elements that do not exist; those of
+// two or three channels become one for each. A transposed convolution whose windows are adjacent and do not overlap
+// becomes a contraction.
 //
 //   conv(x : [n, c, h, w]) pad 1  =>  transpose(conv(pad(transpose(x))) channels_last)
 //
@@ -14,6 +15,7 @@
 #include "graph/Scalars.h"
 #include "graph/builder/Builder.h"
 #include "graph/passes/Passes.h"
+#include "graph/primitives/FewChannels.h"
 
 #include "mlir/IR/Matchers.h"
 #include "mlir/IR/PatternMatch.h"
@@ -269,7 +271,8 @@ struct PlaceChannelsLast : perpend::graph::impl::GraphPlaceChannelsLastBase<Plac
     });
     for (Operation *op : operators) {
       if (auto conv = dyn_cast<ConvOp>(op))
-        placeConv(conv, skipsBorders);
+        for (auto single : separateFewChannels(conv))
+          placeConv(single, skipsBorders);
       else
         placeWindowReduce(cast<WindowReduceOp>(op), skipsBorders);
     }
