@@ -227,3 +227,38 @@ explain(
     "reductions",
     "cummax of one line, f64 60000",
 )
+explain(
+    "computed in f64, and the series of all ranges for every element",
+    "elementwise",
+    "i1e, f32 512x1024",
+    "bessel_j0, f32 512x1024",
+)
+explain(
+    "computed in f64, and all elements take as many terms as the slowest",
+    "elementwise",
+    "igamma, f32 100x200, f32 100x200",
+)
+explain(
+    "running sums lie in memory: a store and a load between two additions",
+    "reductions",
+    "cumsum of few columns, f32 100000x3",
+)
+explain(
+    "lines of few elements: each loop makes its masks anew",
+    "rows",
+    "log_softmax, f32 4000x29",
+    "cross_entropy, of each row, weighted, f32 5000x10, i64 5000, f32 10",
+)
+explain("not analysed", "movement", "roll a line, i64 300007")
+explain("not analysed", "movement", "embedding_bag, sums from offsets, weighted, i64 20000, f32 10000x16, f32 20000")
+explain(
+    "keys are sorted, where 256 values, or two, could be counted",
+    "selection",
+    "unique, with counts, u8 300x900",
+    "unique, bool 100000",
+)
+explain(
+    "rounded once, to nearest; PyTorch rounds to f32 first, and 7 of these elements are not the nearest",
+    "elementwise",
+    "to bf16, f64 512x1024",
+)
