@@ -15,6 +15,7 @@ A worker is any program that speaks one JSON object per line:
 import json
 import os
 import select
+import signal
 import statistics
 import subprocess
 import sys
@@ -153,6 +154,7 @@ class _Worker:
 
     def turn(self, fill_s: float, deviation: Callable[[Arrays], Deviation]) -> None:
         assert self.process.stdin is not None
+        self.process.send_signal(signal.SIGCONT)
         time.sleep(PAUSE_S)
         self.process.stdin.write(json.dumps({"fill": fill_s, "outputs": str(self.outputs)}) + "\n")
         self.process.stdin.flush()
@@ -166,11 +168,13 @@ class _Worker:
         self.timing.excess = max(self.timing.excess, found.excess)
 
     def attempt(self, action: Callable[[], None]) -> None:
+        """Afterwards the process stands still until its next turn: threads of some engines poll for seconds."""
         if self.timing.error is None:
             try:
                 action()
             except (WorkerError, OSError, ValueError) as error:
                 self.timing.error = str(error)
+            self.process.send_signal(signal.SIGSTOP)
 
     def load(self) -> None:
         self.timing.load_s = self.hear()["ready"]
