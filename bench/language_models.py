@@ -1,4 +1,4 @@
-"""Times tokens of language models over the number of tokens before them, fits both ways, and writes JSON and a page.
+"""Times tokens of language models over the number of tokens before them, fits both, and writes JSON, a page and a plot.
 
 usage: language_models.py NAME=CHECKPOINT ... [--lengths 16,64,256] [--threads 1] [--turns 5] [--out FOLDER]
 
@@ -121,9 +121,29 @@ def markdown(results: Sequence[Result], facts: Result) -> str:
         "Time of one token, the shortest of some turns: after so many others in the cache, and where the whole text is",
         "computed anew. Fitted by least squares of relative distances.",
     ]
+    lines += ["", "![Time of a token over the tokens before it, both ways](llm.svg)"]
     for result in results:
         lines += rows(result)
     return "\n".join(lines) + "\n"
+
+
+def plot(results: Sequence[Result], path: Path) -> None:
+    """One panel per model: seconds of a token over the tokens before it, as measured (points) and as fitted (lines)."""
+    from matplotlib import pyplot
+
+    pyplot.rcParams["svg.hashsalt"] = "llm"  # the same file for the same numbers
+    figure, panels = pyplot.subplots(1, len(results), figsize=(5 * len(results), 3.6), squeeze=False)
+    for panel, result in zip(panels[0], results, strict=True):
+        lengths = np.linspace(result["lengths"][0], result["lengths"][-1], 200)
+        for power, (way, label) in enumerate({"with": "with the cache", "without": "without"}.items()):
+            fitted = result[way]["first"] * lengths**power + result[way]["second"] * lengths ** (power + 1)
+            (line,) = panel.plot(lengths, 1000 * fitted, label=label)
+            panel.plot(result["lengths"], 1000 * np.asarray(result[way]["seconds"]), "o", color=line.get_color())
+        panel.set(title=result["name"], xlabel="tokens before", ylabel="ms per token", yscale="log")
+        panel.legend()
+    figure.tight_layout()
+    figure.savefig(path, metadata={"Date": None})
+    pyplot.close(figure)
 
 
 def parse_arguments(arguments: Sequence[str] | None = None) -> argparse.Namespace:
@@ -155,6 +175,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options.out.mkdir(parents=True, exist_ok=True)
     (options.out / "llm.json").write_text(json.dumps(facts | {"models": results}, indent=1) + "\n")
     (options.out / "llm.md").write_text(markdown(results, facts))
+    plot(results, options.out / "llm.svg")
     print(markdown(results, facts))
     return 0
 

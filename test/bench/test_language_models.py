@@ -24,6 +24,7 @@ def test_page(tmp_path: Path) -> None:
     page = (tmp_path / "llm.md").read_text()
     assert "`bench/language_models.py tiny=model`" in page and "Processor: " in page and "Loaded." in page
     assert "## tiny, 1 thread" in page and "| 16 | " in page and "N^3 us without" in page
+    assert "](llm.svg)" in page and "<!-- tiny -->" in (tmp_path / "llm.svg").read_text()
     assert str(tmp_path) not in page and '"lengths"' in (tmp_path / "llm.json").read_text()
 
 
