@@ -148,16 +148,17 @@ def embedding_bag(
     places = torch.arange(indices.shape[0], device=indices.device)
     bag = torch.bucketize(places, offsets, right=True) - 1
     bags = Bags(bag, offsets.shape[0], length)
-    kept = (indices != padding_idx).to(weight.dtype)
+    is_padded = padding_idx >= 0
+    kept = (indices != padding_idx if is_padded else torch.ones_like(indices)).to(weight.dtype)
     rows = functional.embedding(indices, weight)
     counts = bags.reduced(kept, "sum", 0.0)
     if mode == 2:
-        rows = torch.where(kept[:, None] > 0, rows, float("-inf"))
+        rows = torch.where(kept[:, None] > 0, rows, float("-inf")) if is_padded else rows
         result = torch.where(counts[:, None] > 0, bags.reduced(rows, "amax", float("-inf")), 0.0)
         sizes, largest = counts.to(offsets.dtype), first_of_maxima(rows, indices, bags, result)
     else:
         rows = rows if per_sample_weights is None else rows * per_sample_weights[:, None]
-        rows = torch.where(kept[:, None] > 0, rows, 0.0)
+        rows = torch.where(kept[:, None] > 0, rows, 0.0) if is_padded else rows
         result = bags.reduced(rows, "sum", 0.0)
         result = result / counts.clamp(min=1)[:, None] if mode == 1 else result
         sizes = counts.to(offsets.dtype) if mode == 1 else zeros if is_plain_sum else zeros[: offsets.shape[0]]

@@ -224,7 +224,7 @@ static bool isEndInside(ForOp loop, const Edge &edge, KernelIndices &indices) {
   });
 }
 
-void Flattener::forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart) {
+void Flattener::forEachPart(ForOp loop, EmitPart emitPart) {
   std::optional<Edge> edge = edgeOf(loop);
   if (!edge)
     return emitPart(SymbolicInt(0), indices.extentOf(loop));

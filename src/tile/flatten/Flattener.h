@@ -2,8 +2,8 @@
 //
 // FlattenBlocks uses this class for each kernel, on all machines; Units.h has what depends on how a machine starts
 // kernels. passes/FlattenBlocks.cpp emits loops and blocks, Sums.cpp and OrderedSums.cpp sums in registers, Lanes.cpp
-// vectorised loops, Edges.cpp loops whose blocks have conditions, Transposes.cpp transposed loads, and Prefetches.cpp
-// prefetches.
+// vectorised loops, Edges.cpp loops whose blocks have conditions, Pieces.cpp loops whose code chooses by index,
+// Transposes.cpp transposed loads, and Prefetches.cpp prefetches.
 //
 //===----------------------------------------------------------------------===//
 
@@ -76,7 +76,8 @@ public:
   mlir::Value value(mlir::OpBuilder &builder, const SymbolicInt &expression);
   /// Calls `emitPart(from, to)` for consecutive parts of a loop. In the first part, the conditions that the edge covers
   /// are assumed to hold.
-  void forEachPart(ForOp loop, llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)> emitPart);
+  using EmitPart = llvm::function_ref<void(const SymbolicInt &, const SymbolicInt &)>;
+  void forEachPart(ForOp loop, EmitPart emitPart);
 
 private:
   // Loops and blocks
@@ -145,6 +146,19 @@ private:
   /// otherwise the others. Null if there are none, nullopt if one can never hold.
   std::optional<mlir::Value> conditionOf(mlir::OpBuilder &builder, BlockOp block, ForOp loop = {}, bool inside = false);
 
+  // Pieces
+  /// A comparison that holds before an iteration, and from there on does not.
+  struct Cut {
+    mlir::Operation *comparison;
+    SymbolicInt end;
+  };
+  /// The first choice in a loop that is not decided and changes once along it.
+  std::optional<Cut> nextCut(ForOp loop);
+  /// Calls `emitPart(from, to)` for consecutive pieces in which choices are decided.
+  void forEachPiece(ForOp loop, const SymbolicInt &from, const SymbolicInt &to, EmitPart emitPart);
+  /// Emits the branch of a decided choice, or the result of its comparison; returns whether the operation is one.
+  bool emitDecided(mlir::OpBuilder &builder, mlir::Operation &op);
+
   // Lanes
   bool canBeLanes(ForOp loop);
   /// The iterations of a vectorised loop that become lanes: all iterations that run, a constant number. nullopt if it
@@ -183,6 +197,10 @@ private:
   KernelIndices indices;
   mlir::IRMapping mapping;
   llvm::DenseSet<std::pair<mlir::Operation *, unsigned>> assumed;
+  /// Results of comparisons in the piece that is being emitted.
+  llvm::SmallDenseMap<mlir::Operation *, bool> decided;
+  /// Cuts of the loop that is being emitted.
+  unsigned pieceCuts = 0;
   /// Number of enclosing loops that are emitted in two parts, except those cut for vectorisation.
   unsigned cuts = 0;
   /// The loop whose iterations are lanes of the code being emitted; null for scalar code.

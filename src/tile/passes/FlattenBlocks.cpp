@@ -144,6 +144,8 @@ void Flattener::emit(OpBuilder &builder, Operation &op) {
     return emitStore(builder, store, mapping.lookup(store.getValue()));
   if (lanes)
     return emitLaneOperation(builder, op);
+  if (emitDecided(builder, op))
+    return;
   Operation *copy = op.cloneWithoutRegions(mapping);
   builder.insert(copy);
   emitRegions(builder, op, copy);
@@ -213,8 +215,10 @@ void Flattener::allocate(AllocOp op) {
 
 /// Emits `body` for every iteration; passes on the carried value, if any.
 Value Flattener::iterate(OpBuilder &builder, ForOp loop, Value carried, Body body) {
-  forEachPart(loop, [&](const SymbolicInt &from, const SymbolicInt &to) {
-    carried = iterate(builder, loop, from, to, carried, body);
+  forEachPart(loop, [&](const SymbolicInt &start, const SymbolicInt &end) {
+    forEachPiece(loop, start, end, [&](const SymbolicInt &from, const SymbolicInt &to) {
+      carried = iterate(builder, loop, from, to, carried, body);
+    });
   });
   return carried;
 }

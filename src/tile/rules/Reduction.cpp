@@ -258,6 +258,27 @@ LogicalResult ReductionRule::scheduleColumns() {
 // Element by element
 //===----------------------------------------------------------------------===//
 
+/// Whether an expression differs between iterations of a loop, be it through what a block computes or loads.
+static bool variesAlong(const SymbolicInt &expression, ForOp loop, KernelIndices &indices) {
+  auto computedVaries = [&](Value value) {
+    SmallVector<Value> open = {value};
+    while (!open.empty()) {
+      Operation *op = open.pop_back_val().getDefiningOp();
+      if (!op)
+        continue; // an iterator
+      bool isRead = isa<LoadOp>(op);
+      auto index = dyn_cast<IndexOp>(op);
+      if ((isRead && variesAlong(indices.positionOf({op}), loop, indices)) ||
+          (index && variesAlong(indices.resolve(index.getExpression(), index.getVariables()).front(), loop, indices)))
+        return true;
+      if (!isRead && !index)
+        llvm::append_range(open, op->getOperands());
+    }
+    return false;
+  };
+  return usesLoop(expression, loop, indices.names) || indices.names.anyValue(expression, computedVaries);
+}
+
 /// Whether LLVM vectorises it: one loop along which operands are contiguous in every iteration, at least two vectors
 /// long.
 bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
@@ -269,8 +290,8 @@ bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
     int64_t bytes = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
     IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
     bool isAlways = isa<BlockOp, InitOp>(access.op->getParentOp());
-    return isAlways && count >= 2 * int64_t(target.vectorLanes(bytes)) &&
-           (access.isStore() || along.isContiguous() || along.isUniform());
+    bool isOne = (along.isContiguous() || along.isUniform()) && !variesAlong(along.first, loop, indices);
+    return isAlways && count >= 2 * int64_t(target.vectorLanes(bytes)) && (access.isStore() || isOne);
   });
 }
 

@@ -46,6 +46,18 @@ std::optional<SmallVector<SymbolicInt>> perpend::tile::changesAlong(arith::CmpIO
   return changes;
 }
 
+std::optional<SymbolicInt> perpend::tile::endAlong(arith::CmpIOp comparison, ForOp loop, KernelIndices &indices) {
+  std::optional<SmallVector<SymbolicInt>> changes = changesAlong(comparison, loop, indices);
+  if (!changes || changes->empty())
+    return std::nullopt;
+  if (changes->size() == 2) { // unsigned: it holds from the start if the index is nonnegative there
+    std::optional<IndexBounds> first = boundsOf(-(*changes)[1], indices.rangesAround(comparison, loop));
+    if (!first || !first->low.knownNonNegative())
+      return std::nullopt;
+  }
+  return changes->front();
+}
+
 /// The result of an index comparison if it is the same in the block's whole domain. Extents are nonnegative.
 static std::optional<bool> resultOf(arith::CmpIOp comparison) {
   IndexNames names;

@@ -150,6 +150,9 @@ mlir::Value cloneBody(mlir::OpBuilder &builder, BlockOp block, StoreOp store, ll
 /// if unknown.
 std::optional<llvm::SmallVector<SymbolicInt>> changesAlong(mlir::arith::CmpIOp comparison, ForOp loop,
                                                            KernelIndices &indices);
+/// The iteration of a surrounding loop before which a comparison holds, and from which on it does not, if there is one:
+/// it may lie outside of the loop's range. nullopt if unknown.
+std::optional<SymbolicInt> endAlong(mlir::arith::CmpIOp comparison, ForOp loop, KernelIndices &indices);
 /// Replaces a choice in a block by one of its branches.
 void takeBranch(mlir::scf::IfOp choice, bool holds);
 /// Replaces choices by iterator whose outcome is the same in the whole domain of the block.
