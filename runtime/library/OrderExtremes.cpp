@@ -35,7 +35,9 @@ template <typename Keys, typename Bits = typename Keys::Bits>
                                             int64_t *positions) {
   constexpr int64_t chunk = 16; // few chunks reach it: code for their elements is short, not fast
   Bits value = x[0], key = keysOf.of(value);
-  int64_t position = 0, i = 0;
+  int64_t position = 0, i = 1;
+  values[0] = value;
+  positions[0] = 0;
   auto next = [&](Bits own) {
     const bool isReached = own >= key;
     key = isReached ? own : key;
@@ -54,6 +56,19 @@ template <typename Keys, typename Bits = typename Keys::Bits>
       std::fill_n(values + i, chunk, value);
       std::fill_n(positions + i, chunk, position);
       i += chunk;
+      continue;
+    }
+    Bits falls = 0;
+    for (int64_t place = 0; place < chunk; ++place)
+      falls |= static_cast<Bits>(keysOf.of(x[i + place - 1]) > keys[place] ? 1 : 0);
+    if (falls == 0 && keys[0] >= key) { // in sorted and equal elements, each one is reached
+      std::copy_n(x + i, chunk, values + i);
+      for (int64_t place = 0; place < chunk; ++place)
+        positions[i + place] = i + place;
+      i += chunk;
+      key = keys[chunk - 1];
+      value = x[i - 1];
+      position = i - 1;
       continue;
     }
 #if defined(__clang__)

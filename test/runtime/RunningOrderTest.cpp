@@ -30,15 +30,27 @@ template <typename T> std::vector<T> fewValues(int64_t count) {
   return values;
 }
 
+// Stretches of pairs that rise, with a fall every 97 elements.
+template <typename T> std::vector<T> risingValues(int64_t count) {
+  std::vector<T> values(static_cast<size_t>(count));
+  for (size_t i = 0; i < values.size(); ++i)
+    values[i] = static_cast<T>(i % 97 / 2);
+  if constexpr (std::is_floating_point_v<T>)
+    for (size_t i = 90; i < values.size(); i += 150)
+      values[i] = std::numeric_limits<T>::quiet_NaN();
+  return values;
+}
+
 // Bits of a number, which tell signs of zero.
 template <typename T> std::vector<char> bytesOf(const std::vector<T> &values) {
   auto *first = reinterpret_cast<const char *>(values.data());
   return std::vector<char>(first, first + values.size() * sizeof(T));
 }
 
-template <typename T> void checkExtremes(perpend_type type, std::vector<int64_t> shape, bool isMinimum) {
+template <typename T>
+void checkExtremes(perpend_type type, std::vector<int64_t> shape, bool isMinimum, const std::vector<T> &x) {
   const int64_t count = shape[1], behind = shape[2];
-  std::vector<T> x = fewValues<T>(shape[0] * count * behind), values = x;
+  std::vector<T> values = x;
   std::vector<int64_t> positions(x.size());
   for (int64_t row = 0; row < shape[0]; ++row)
     for (int64_t line = 0; line < behind; ++line) {
@@ -64,10 +76,14 @@ template <typename T> void checkExtremes(perpend_type type, std::vector<int64_t>
 }
 
 template <typename T> void checkType(perpend_type type) {
-  for (bool isMinimum : {false, true})
+  for (bool isMinimum : {false, true}) {
     for (const std::vector<int64_t> &shape : std::vector<std::vector<int64_t>>{
              {2, 37, 1}, {1, 1, 1}, {3, 0, 1}, {0, 4, 2}, {2, 5, 17}, {1, 9, 1025}, {2, 3, 0}, {1, 1, 5}})
-      checkExtremes<T>(type, shape, isMinimum);
+      checkExtremes<T>(type, shape, isMinimum, fewValues<T>(shape[0] * shape[1] * shape[2]));
+    std::vector<T> rising = risingValues<T>(700);
+    checkExtremes<T>(type, {1, 700, 1}, isMinimum, rising);
+    checkExtremes<T>(type, {1, 700, 1}, isMinimum, std::vector<T>(rising.rbegin(), rising.rend()));
+  }
 }
 
 TEST(RunningOrderTest, ExtremesOfWideTypes) {
