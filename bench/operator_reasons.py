@@ -249,8 +249,6 @@ explain(
     "log_softmax, f32 4000x29",
     "cross_entropy, of each row, weighted, f32 5000x10, i64 5000, f32 10",
 )
-explain("not analysed", "movement", "roll a line, i64 300007")
-explain("not analysed", "movement", "embedding_bag, sums from offsets, weighted, i64 20000, f32 10000x16, f32 20000")
 explain(
     "keys are sorted, where 256 values, or two, could be counted",
     "selection",

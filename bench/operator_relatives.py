@@ -375,4 +375,7 @@ add("movement", "searchsorted", torch.searchsorted, f64(4, 100000, kind="uniform
 add("movement", "bucketize", lambda x: torch.bucketize(x, torch.arange(0, 1000, 10)), i64(*PLANE))
 add("movement", "cross", lambda x, y: torch.linalg.cross(x, y), f32(100000, 3), f32(100000, 3))
 add("movement", "roll", lambda x: x.roll(100, -1), f32(*PLANE))
+add("movement", "roll by an odd number", lambda x: x.roll(101, -1), f32(*PLANE))
+add("movement", "columns before columns", lambda x, y: torch.cat([x, y], -1), f32(512, 3), f32(512, 1021))
+add("movement", "sums of listed rows", lambda w, i: w[i].sum(1), f32(10000, 64), i64(512, 20, high=10000))
 add("movement", "slice assigned", lambda x, y: x.slice_scatter(y, 1, 100, 612), f32(*PLANE), f32(512, 512))
