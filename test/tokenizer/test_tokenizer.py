@@ -12,6 +12,7 @@ from typing import Any
 
 import perpend
 import pytest
+import random_texts
 
 FIXTURES = Path(__file__).parent / "fixtures"
 GOLDEN: dict[str, list[Any]] = json.loads((FIXTURES / "golden.json").read_text())
@@ -41,6 +42,12 @@ def test_a_stream_gives_the_whole_text(name: str) -> None:
     stream = tokenizer.stream()
     for ids in lists:
         assert "".join([*map(stream.add, ids), stream.finish()]) == tokenizer.decode(ids)
+
+
+@pytest.mark.parametrize("name", [name for name in GOLDEN if name.endswith(".json")])
+def test_random_texts(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    options = random_texts.parse_arguments([str(FIXTURES / name), "--megabytes", "0.05", "--seed", "7"])
+    assert random_texts.compare(FIXTURES / name, options) == 0, capsys.readouterr().out
 
 
 def test_a_stream_holds_back_half_a_character() -> None:
