@@ -106,6 +106,46 @@ int64_t perpend::tile::lanesOf(ForOp loop, const target::Machine &target) {
   return lanes >= leastLanes && isContiguousAlong(loop, indices) && fitsLanes(loop, indices) ? lanes : 0;
 }
 
+/// Vectorises a loop; with many vectors, several per iteration.
+static LogicalResult runVectors(KernelSchedule &schedule, KernelSchedule::Loop loop, int64_t lanes) {
+  constexpr int64_t fewVectors = 16; // LLVM unrolls so many by itself
+  std::optional<int64_t> extent = countOf(schedule, loop).constant();
+  if (extent && *extent == lanes)
+    return schedule.vectorize(loop);
+  int64_t together = 1;
+  for (int64_t count : {2, 3, 4})
+    if (extent && *extent > fewVectors * lanes && *extent % (count * lanes) == 0)
+      together = count;
+  SmallVector<KernelSchedule::Factor> factors = {std::nullopt, together, lanes};
+  if (together == 1)
+    factors.erase(factors.begin() + 1);
+  auto loops = schedule.split(loop, factors);
+  if (failed(loops) || (together > 1 && failed(schedule.unroll((*loops)[1]))))
+    return failure();
+  return schedule.vectorize(loops->back());
+}
+
+LogicalResult perpend::tile::vectorizeParts(KernelSchedule &schedule, KernelSchedule::Loop loop,
+                                            const target::Machine &target, bool isRest) {
+  constexpr int64_t leastLanes = 2;
+  std::optional<int64_t> extent = countOf(schedule, loop).constant();
+  int64_t lanes = lanesOf(schedule.operation(loop), target);
+  if (extent && *extent < lanes && !isRest && !llvm::isPowerOf2_64(*extent))
+    return success(); // LLVM can vectorise across several loops
+  while (extent && lanes > *extent)
+    lanes /= 2;
+  if (lanes < leastLanes)
+    return success();
+  int64_t rest = extent ? *extent % lanes : 0;
+  if (rest > 1) {
+    auto parts = schedule.loopPartition(loop, {*extent - rest, std::nullopt});
+    if (failed(parts) || failed(vectorizeParts(schedule, parts->back(), target, /*isRest=*/true)))
+      return failure();
+    loop = parts->front();
+  }
+  return runVectors(schedule, loop, lanes);
+}
+
 SymbolicInt perpend::tile::countOf(KernelSchedule &schedule, ArrayRef<KernelSchedule::Loop> loops) {
   return graph::elementCount(llvm::map_to_vector(
       loops, [&](KernelSchedule::Loop loop) { return schedule.operation(loop).getExtent().values().front(); }));

@@ -34,9 +34,8 @@ static constexpr int64_t mostUnrolled = 4;
 /// Most pieces into which a loop is cut where code chooses by index, and most operations in all of them: those outside
 /// of the choices are emitted once per piece. Few pieces may have more.
 static constexpr size_t mostPieces = 64, fewPieces = 8, mostInPieces = 1024;
-static constexpr int64_t leastLanes = 2;
-/// Vectors per iteration; and the number that LLVM unrolls by itself.
-static constexpr int64_t mostVectors = 4, fewVectors = 16;
+/// Vectors of a unit that consists of vectors.
+static constexpr int64_t mostVectors = 4;
 
 namespace {
 class Pointwise : RuleBody {
@@ -47,8 +46,7 @@ public:
 
 private:
   LogicalResult joinLoops();
-  LogicalResult schedulePiece(LoopHandle piece, bool isRest = false);
-  LogicalResult runVectors(LoopHandle loop, int64_t lanes);
+  LogicalResult schedulePiece(LoopHandle piece) { return vectorizeParts(schedule, piece, target); }
   LogicalResult scheduleLastIn(LoopHandle piece);
   LogicalResult scheduleUnit(ArrayRef<LoopHandle> inner);
   int64_t partOf(LoopHandle last, ArrayRef<LoopHandle> units);
@@ -153,44 +151,6 @@ static SmallVector<int64_t> piecesOf(ForOp loop) {
   for (int64_t cut : cuts)
     pieces.push_back(cut - std::exchange(from, cut));
   return pieces;
-}
-
-/// Vectorises a piece; a remainder of known length gets shorter vectors.
-LogicalResult Pointwise::schedulePiece(LoopHandle piece, bool isRest) {
-  std::optional<int64_t> extent = countOf(schedule, piece).constant();
-  int64_t lanes = lanesOf(schedule.operation(piece), target);
-  if (extent && *extent < lanes && !isRest && !llvm::isPowerOf2_64(*extent))
-    return success(); // LLVM can vectorise across several loops
-  while (extent && lanes > *extent)
-    lanes /= 2;
-  if (lanes < leastLanes)
-    return success();
-  int64_t rest = extent ? *extent % lanes : 0;
-  if (rest > 1) {
-    auto parts = schedule.loopPartition(piece, {*extent - rest, std::nullopt});
-    if (failed(parts) || failed(schedulePiece(parts->back(), /*isRest=*/true)))
-      return failure();
-    piece = parts->front();
-  }
-  return runVectors(piece, lanes);
-}
-
-/// Vectorises a loop; with many vectors, several per iteration.
-LogicalResult Pointwise::runVectors(LoopHandle loop, int64_t lanes) {
-  std::optional<int64_t> extent = countOf(schedule, loop).constant();
-  if (extent && *extent == lanes)
-    return schedule.vectorize(loop);
-  int64_t together = 1;
-  for (int64_t count : {2, 3, 4})
-    if (extent && *extent > fewVectors * lanes && *extent % (count * lanes) == 0)
-      together = count;
-  SmallVector<KernelSchedule::Factor> factors = {std::nullopt, together, lanes};
-  if (together == 1)
-    factors.erase(factors.begin() + 1);
-  auto loops = schedule.split(loop, factors);
-  if (failed(loops) || (together > 1 && failed(schedule.unroll((*loops)[1]))))
-    return failure();
-  return schedule.vectorize(loops->back());
 }
 
 //===----------------------------------------------------------------------===//

@@ -91,6 +91,10 @@ mlir::LogicalResult joinLoops(KernelSchedule &schedule, KernelSchedule::Block bl
 bool isContiguousAlong(ForOp loop, KernelIndices &indices);
 /// Lanes of a vector along the loop; 0: it cannot be vectorised.
 int64_t lanesOf(ForOp loop, const target::Machine &target);
+/// Vectorises a loop, if that is possible; what is left of a known length gets shorter vectors. `isRest`: it is such a
+/// rest.
+mlir::LogicalResult vectorizeParts(KernelSchedule &schedule, KernelSchedule::Loop loop, const target::Machine &target,
+                                   bool isRest = false);
 /// The number of iterations of all loops together.
 SymbolicInt countOf(KernelSchedule &schedule, llvm::ArrayRef<KernelSchedule::Loop> loops);
 /// The outer loops that become units: as many as needed.
