@@ -172,6 +172,7 @@ public:
         grows |= addProducers(chain.members[i]);
     }
     releaseCheap();
+    keepOddRows();
     if (!canRunProducts())
       return std::nullopt;
     bool combines = combinesRows(chain.root) || llvm::any_of(chain.members, combinesRows);
@@ -396,6 +397,23 @@ private:
         chain.kept.remove(op);
       costs[op] = std::move(again);
     }
+  }
+
+  /// Keeps what is expensive and reduced, in short rows that vectors do not divide: a loop that only reduces leaves
+  /// little behind its vectors.
+  void keepOddRows() {
+    constexpr int64_t mostElements = 32, usualLanes = 8;
+    auto keepOperand = [&](Operation *reduction) {
+      Operation *reduced = isa<ReductionInterface>(reduction) ? reduction->getOperand(0).getDefiningOp() : nullptr;
+      if (!reduced || !chain.members.contains(reduced) || !isPointwise(reduced) || scalarWork(*reduced) <= cheapWork)
+        return;
+      std::optional<int64_t> count = elementCount(chain.rowOf(reduced->getResult(0))).constant();
+      if (count && *count > usualLanes && *count < mostElements && *count % usualLanes != 0)
+        chain.kept.insert(reduced);
+    };
+    for (Operation *op : chain.members)
+      keepOperand(op);
+    keepOperand(chain.root);
   }
 
   void addOperand(OpOperand &operand, const llvm::DenseMap<Operation *, Again> &costs, Again &again) const {

@@ -60,22 +60,26 @@ static bool isAlongKept(ForOp loop) {
   });
 }
 
-/// Rows that whole vectors do not divide: LLVM masks the last vector, or computes what is left element by element, and
-/// a masked load waits for what was stored just before. So elements get shorter vectors, and reductions are unrolled.
+/// Rows that whole vectors do not divide: LLVM computes what is left element by element, or masks the last vector of
+/// rows below 16 elements, and a masked load waits for what was stored just before. So what is left gets shorter
+/// vectors, and cheap reductions of such rows are unrolled.
 static LogicalResult scheduleOddRow(KernelSchedule &schedule, KernelSchedule::Block handle,
                                     const target::Machine &target) {
-  constexpr int64_t mostVectors = 4;
-  KernelSchedule::Loop last = schedule.getLoops(handle)->back();
-  BlockOp block = schedule.operation(handle);
-  std::optional<int64_t> extent = countOf(schedule, last).constant();
+  constexpr int64_t mostVectors = 4, maskedBelow = 16;
+  constexpr size_t mostOperations = 8; // of what is cheap as scalars
+  SmallVector<ForOp> nest = loopsAround(schedule.operation(handle));
+  if (nest.size() < 2)
+    return success();
+  std::optional<int64_t> extent = KernelIndices().extentOf(nest.back()).constant();
   int64_t lanes = target.vectorLanes(4);
   if (!extent || *extent < lanes || *extent > mostVectors * lanes || *extent % lanes == 0)
     return success();
-  if (!block.isReduction())
-    return vectorizeParts(schedule, last, target);
-  constexpr size_t mostOperations = 8; // of what is cheap as scalars
-  bool isMasked = *extent < 16 && block.body()->getOperations().size() <= mostOperations;
-  return isMasked ? schedule.unroll(last) : success();
+  BlockOp block = schedule.operation(handle);
+  bool isShort = *extent < maskedBelow && block.body()->getOperations().size() <= mostOperations;
+  if (block.isReduction() && !isShort)
+    return success();
+  KernelSchedule::Loop last = schedule.getLoops(handle)->back();
+  return block.isReduction() ? schedule.unroll(last) : vectorizeParts(schedule, last, target);
 }
 
 static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel, const target::Machine &target) {
@@ -103,7 +107,7 @@ static LogicalResult scheduleRows(KernelSchedule &schedule, func::FuncOp kernel,
     if (failed(schedule.computeAt(handle, *rows)))
       return failure();
   for (KernelSchedule::Block handle : handles)
-    if (schedule.getLoops(handle)->size() > 1 && failed(scheduleOddRow(schedule, handle, target)))
+    if (failed(scheduleOddRow(schedule, handle, target)))
       return failure();
   if (areWorthAsking(kernel, schedule.operation(*rows).getExtent().values()[0], target) &&
       failed(schedule.annotate(*rows, prefetchAnnotation, Builder(kernel.getContext()).getI64IntegerAttr(1))))
