@@ -30,6 +30,7 @@ TOLERANCE = 1e-2  # of outputs, of the largest one: where values are bytes, engi
 #: By the beginning of a target's name: emulator, its options, and the folder of its C library.
 EMULATORS = {
     "cortex-a": ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"],
+    "neoverse-v1": ["qemu-aarch64", "-cpu", "max,sve-default-vector-length=32", "-L", "/usr/aarch64-linux-gnu"],
     "neoverse": ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"],
     "aarch64": ["qemu-aarch64", "-cpu", "max", "-L", "/usr/aarch64-linux-gnu"],
     "rv64gcv_zvl256b": ["qemu-riscv64", "-cpu", "rv64,v=true,vext_spec=v1.0,vlen=256", "-L", "/usr/riscv64-linux-gnu"],

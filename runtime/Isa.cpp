@@ -11,10 +11,10 @@
 #endif
 #if defined(__aarch64__) || defined(__riscv)
 #include <sys/auxv.h>
+#include <sys/prctl.h>
 #endif
 #if defined(__riscv)
 #include <fcntl.h>
-#include <sys/prctl.h>
 #endif
 
 /// Defined by processes that emulate instructions which the processor lacks, so that tests run on every machine
@@ -109,6 +109,7 @@ struct FeatureRow {
   const char *name;
   uint64_t word; // AT_HWCAP or AT_HWCAP2
   uint8_t bit;
+  uint8_t vectorBytes; // that a vector of SVE has, neither more nor less; 0: any
 };
 
 static const FeatureRow featureTable[] = {
@@ -117,7 +118,16 @@ static const FeatureRow featureTable[] = {
 #include "IsaAArch64.def"
 };
 
-static bool isPresent(const FeatureRow &row) { return (getauxval(row.word) >> row.bit) & 1; }
+// Of this thread, from which others inherit it: a system or a program may choose fewer than the processor has.
+static uint64_t askVectorBytes() {
+  const int getLength = 51, mask = 0xffff; // PR_SVE_GET_VL
+  const int answer = prctl(getLength, 0ul, 0ul, 0ul, 0ul);
+  return answer < 0 ? 0 : uint64_t(answer & mask);
+}
+
+static bool isPresent(const FeatureRow &row) {
+  return ((getauxval(row.word) >> row.bit) & 1) && (!row.vectorBytes || askVectorBytes() == row.vectorBytes);
+}
 
 bool requestInstructionSet(const char *) { return true; }
 

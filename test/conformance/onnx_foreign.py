@@ -56,6 +56,8 @@ def starter(architecture: str, extensions: Sequence[str] = ()) -> list[str]:
 def emulator(architecture: str, extensions: Sequence[str] = ()) -> list[str]:
     """The command that starts programs on a processor with these extensions."""
     command = [f"qemu-{architecture}-static", "-L", LIBRARIES[architecture]]
+    if "sve256" in extensions:
+        command += ["-cpu", "max,sve-default-vector-length=32"]
     if architecture == "riscv64":
         lengths = [int(name[3:-1]) for name in extensions if re.fullmatch(r"zvl\d+b", name)]
         vectors = f",v=true,vext_spec=v1.0,vlen={max(lengths, default=128)}" if "v" in extensions else ""

@@ -80,12 +80,31 @@ TEST(TargetInfo, ArchitecturesHaveTheirOwnExtensions) {
   EXPECT_FALSE(core.hasFeature("i8mm") || core.hasFeature("sse2"));
   const TargetInfo less = expectValue(resolveTarget("neoverse-v1,-dotprod"));
   EXPECT_FALSE(less.hasFeature("dotprod"));
-  EXPECT_EQ(less.code.attributes, "-dotprod,-sve") << "no code of vectors whose length is not known";
+  EXPECT_EQ(less.code.attributes, "-dotprod,+sve,-no-sve-fp-ld1r");
   EXPECT_TRUE(expectValue(resolveTarget("aarch64,+i8mm")).hasFeature("i8mm"));
   EXPECT_EQ(expectValue(resolveTarget("x86-64")).hasFeature("sse2"), true);
   const std::string text = textOf(resolveTarget("cortex-a76,+amx").takeError());
   EXPECT_NE(text.find("unknown feature 'amx'"), std::string::npos) << text;
   EXPECT_EQ(text.find("avx2"), std::string::npos) << "those of its own architecture are named: " << text;
+}
+
+TEST(TargetInfo, LengthsOfSve) {
+  const TargetInfo wide = expectValue(resolveTarget("neoverse-v1"));
+  EXPECT_EQ(wide.vectorBytes, 32u);
+  EXPECT_TRUE(wide.hasFeature("sve256") && !wide.hasFeature("sve")) << "a length is what artifacts ask for";
+  EXPECT_FALSE(wide.hasUnit("lanes"));
+  const TargetInfo without = expectValue(resolveTarget("neoverse-v1,-sve256"));
+  EXPECT_EQ(without.vectorBytes, 16u);
+  EXPECT_TRUE(without.hasUnit("lanes") && without.hasFeature("i8mm"));
+  EXPECT_EQ(without.code.attributes, "-sve") << "no code of vectors whose length is not known";
+  EXPECT_EQ(expectValue(resolveTarget("neoverse-v2")).vectorBytes, 16u) << "as long as those of NEON";
+  EXPECT_EQ(expectValue(resolveTarget("neoverse-v2")).code.attributes, "-sve");
+  const TargetInfo added = expectValue(resolveTarget("aarch64,+sve256"));
+  EXPECT_EQ(added.vectorBytes, 32u);
+  EXPECT_EQ(extensionsOf(added), (std::vector<std::string>{"fullfp16", "sve256"})) << "SVE needs numbers of f16";
+  EXPECT_NE(added.code.attributes.find("+sve"), std::string::npos) << added.code.attributes;
+  EXPECT_EQ(expectValue(resolveTarget("neoverse-v1,-fullfp16")).vectorBytes, 16u) << "what SVE needs";
+  EXPECT_EQ(resolveTargets("aarch64,neoverse-v2,neoverse-v1")->front().name, wide.name) << "wider vectors first";
 }
 
 TEST(TargetInfo, LengthsOfVectorsAreExtensions) {

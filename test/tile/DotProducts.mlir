@@ -1,7 +1,8 @@
 // Words of bytes and of bf16 on machines with dot products of four lanes. Where these are of signed bytes alone, packing
 // recentres an unsigned operand, and the loop does not.
 // RUN: perpend-opt %s --tile-pack-operands=target=neoverse-n1 | FileCheck %s --check-prefix=SIGNED
-// RUN: perpend-opt %s --tile-pack-operands=target=neoverse-v1 | FileCheck %s --check-prefix=MIXED
+// RUN: perpend-opt %s --tile-pack-operands=target=neoverse-v2 | FileCheck %s --check-prefix=MIXED
+// RUN: perpend-opt %s --tile-pack-operands=target=neoverse-v1 | FileCheck %s --check-prefix=LONG
 // RUN: perpend-opt %s --tile-pack-operands=target=aarch64 | FileCheck %s --check-prefix=PAIRS
 
 // SIGNED-LABEL: func.func @bytes
@@ -10,6 +11,9 @@
 // MIXED-LABEL: func.func @bytes
 // MIXED-NOT: arith.xori
 // MIXED: tile.matmul %{{.*}}, %{{.*}} : (tensor<8x64xui8>, tensor<4x16x8x4xi8>) -> tensor<8x32xi32>
+// LONG-LABEL: func.func @bytes
+// LONG-NOT: arith.xori
+// LONG: tile.matmul %{{.*}}, %{{.*}} : (tensor<8x64xui8>, tensor<2x16x16x4xi8>) -> tensor<8x32xi32>
 // PAIRS-LABEL: func.func @bytes
 // PAIRS: tile.matmul %{{.*}}, %{{.*}} : (tensor<8x64xi16>, tensor<4x32x8x2xi16>) -> tensor<8x32xi32>
 func.func @bytes(%x: tensor<8x64xui8>, %w: tensor<64x32xi8>) -> tensor<8x32xi32> {

@@ -85,6 +85,8 @@ struct Architecture {
   llvm::StringRef emulatorFolder;            ///< with its C library; empty: it needs none
   llvm::StringRef emulatorPackages;          ///< of Debian
   llvm::StringRef runner = "perpend-runner"; ///< the runtime's program that the emulator starts
+  /// Gives functions LLVM's attributes beyond the processor and its features; null: there are none.
+  void (*prepareFunction)(llvm::Function &function, const Machine &machine) = nullptr;
   /// False: what runs there compiles code for this machine's processor, so its times say something.
   bool isEmulated = true;
 

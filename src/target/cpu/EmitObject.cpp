@@ -12,6 +12,7 @@
 #include "target/cpu/DisjointSums.h"
 #include "target/cpu/HalfComparisons.h"
 #include "target/cpu/Lanes.h"
+#include "target/cpu/WordShuffles.h"
 
 #include "llvm/Analysis/TargetLibraryInfo.h"
 #include "llvm/IR/Intrinsics.h"
@@ -74,6 +75,8 @@ void setFunctionAttributes(Function &function, const TargetInfo &target) {
   function.addFnAttr("frame-pointer", "none");
   function.setDoesNotThrow();
   const Architecture *architecture = architectureOf(target.code);
+  if (architecture && architecture->prepareFunction)
+    architecture->prepareFunction(function, target);
   if (architecture && architecture->isFixed && function.hasFnAttribute(mainAttribute))
     function.addFnAttr(Attribute::MinSize);
 }
@@ -137,6 +140,7 @@ void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, 
   });
   builder.registerOptimizerLastEPCallback([&](ModulePassManager &passes, OptimizationLevel) {
     passes.addPass(createModuleToFunctionPassAdaptor(WidenHalfComparisons(machine)));
+    passes.addPass(createModuleToFunctionPassAdaptor(BroadcastWords()));
   });
   LoopAnalysisManager loops;
   FunctionAnalysisManager functions;

@@ -67,6 +67,8 @@ constexpr int64_t mostParts = 8;
 constexpr int64_t fewLanes = 4;
 /// Limits of rows per tile: more rows add code but no speed. With one column, each row ends with a sum over lanes.
 constexpr int64_t mostRows = 24, mostColumnRows = 8;
+/// Rows whose words are in registers at the same time, where instructions select from several.
+constexpr int64_t selectedRows = 2;
 /// If no multiply-add takes a word directly from memory, LLVM spills the accumulators of more rows than this.
 constexpr int64_t mostRowsOfSums = 16;
 
@@ -144,6 +146,11 @@ private:
   void emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step, MutableArrayRef<Value> accumulators,
                 ArrayRef<Value> aRows = {});
   Values loadRows(ValueRange aIndices, int64_t steps);
+  void emitSelected(ValueRange aIndices, Value bIndex, int64_t first, MutableArrayRef<Value> accumulators);
+  Values loadPanelRow(Value bIndex, int64_t step);
+  MutableArrayRef<Value> sumsOf(int64_t step, MutableArrayRef<Value> accumulators) {
+    return accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
+  }
   void emitExtended(Value extended, ValueRange aIndices, Value bIndex, MutableArrayRef<Value> accumulators);
   void emitFirstLanes(ValueRange aIndices, Value bIndex, int64_t lanes, MutableArrayRef<Value> accumulators);
   void emitPrefetchAhead(Value bIndex);
@@ -190,7 +197,11 @@ MicroKernelEmitter::Values MicroKernelEmitter::emitDepth(Value aBase, Value bBas
       if (arguments.ahead && count == block.unroll)
         emitPrefetchAhead(bIndex);
       const Values aRows = loadRows(aIndices, count);
-      for (int64_t step = 0; step < count; ++step)
+      int64_t step = 0;
+      if (const int64_t selected = block.isColumn ? 0 : words.wordsOfRow())
+        for (; step + selected <= count; step += selected)
+          emitSelected(aIndices, bIndex, step, next);
+      for (; step < count; ++step)
         emitStep(arguments.a, aIndices, bIndex, step, next, aRows);
     });
   };
@@ -240,22 +251,51 @@ void MicroKernelEmitter::emitExtended(Value extended, ValueRange aIndices, Value
 
 /// The words of so many steps, a vector of each row, if these fill it and instructions select from it; otherwise empty.
 MicroKernelEmitter::Values MicroKernelEmitter::loadRows(ValueRange aIndices, int64_t steps) {
-  if (!target.hasUnit(laneUnit) || block.isColumn || words.group == 1 || words.parts > 1 || steps != block.lanes)
+  const bool isPlain = words.group == 1 && !words.hasStep(); // which LLVM loads in vectors itself
+  if (!target.hasUnit(laneUnit) || block.isColumn || isPlain || words.parts > 1 || steps != block.lanes)
     return {};
   return Values(llvm::map_range(aIndices, [&](Value index) { return words.loadRow(arguments.a, index); }));
+}
+
+/// Like emitStep, for the steps from `first` on whose words of a row are loaded at once, and selected by instructions.
+/// A few rows at a time: these instructions take the words from few of the registers.
+void MicroKernelEmitter::emitSelected(ValueRange aIndices, Value bIndex, int64_t first,
+                                      MutableArrayRef<Value> accumulators) {
+  SmallVector<Values> panel;
+  for (int64_t step = 0; step < words.wordsOfRow(); ++step)
+    panel.push_back(loadPanelRow(bIndex, first + step));
+  for (int64_t from = 0; from < block.rows; from += selectedRows) {
+    const int64_t to = std::min(from + selectedRows, block.rows);
+    Values rows;
+    for (int64_t row = from; row < to; ++row)
+      rows.push_back(words.loadWords(arguments.a, add(aIndices[row], first * words.group)));
+    for (auto [step, vectors] : llvm::enumerate(panel))
+      for (int64_t row = from; row < to; ++row)
+        for (auto [vector, right] : llvm::enumerate(vectors)) {
+          MutableArrayRef<Value> set = sumsOf(first + int64_t(step), accumulators);
+          Value &accumulator = set[row * block.vectors + int64_t(vector)];
+          accumulator = words.multiplyAddOfRow(rows[row - from], int64_t(step), right, accumulator);
+        }
+  }
+}
+
+/// The vectors of the panel's row of a step.
+MicroKernelEmitter::Values MicroKernelEmitter::loadPanelRow(Value bIndex, int64_t step) {
+  if (!block.isColumn)
+    prefetch(arguments.b, afterRows(bIndex, step + prefetchDistance), 0, block.cols * words.group);
+  Value row = afterRows(bIndex, step * block.words);
+  Values vectors;
+  for (int64_t vector = 0; vector < block.vectors; ++vector)
+    vectors.push_back(words.loadVector(arguments.b, add(row, vector * block.lanes * words.group)));
+  return vectors;
 }
 
 /// Emits one word along k of the rows `a` for all rows and columns. The indices belong to the first step of the loop's
 /// body, as do the vectors of `aRows`, if there are any.
 void MicroKernelEmitter::emitStep(Value a, ValueRange aIndices, Value bIndex, int64_t step,
                                   MutableArrayRef<Value> accumulators, ArrayRef<Value> aRows) {
-  if (!block.isColumn)
-    prefetch(arguments.b, afterRows(bIndex, step + prefetchDistance), 0, block.cols * words.group);
-  Value row0 = afterRows(bIndex, step * block.words);
-  Values bRow;
-  for (int64_t vector = 0; vector < block.vectors; ++vector)
-    bRow.push_back(words.loadVector(arguments.b, add(row0, vector * block.lanes * words.group)));
-  MutableArrayRef<Value> set = accumulators.slice((step % block.sets) * block.accumulators(), block.accumulators());
+  const Values bRow = loadPanelRow(bIndex, step);
+  MutableArrayRef<Value> set = sumsOf(step, accumulators);
   for (int64_t row = 0; row < block.rows; ++row) {
     Value index = add(aIndices[row], step * block.words * words.group);
     Value word = !aRows.empty()   ? words.wordOf(aRows[row], step)

@@ -33,12 +33,20 @@ Value perpend::target::inlinedInLanes(ImplicitLocOpBuilder &builder, const Intri
   return result;
 }
 
+Value perpend::target::wordOfVector(ImplicitLocOpBuilder &builder, Value vector, int64_t elements, int64_t number) {
+  SmallVector<int64_t> positions;
+  for (int64_t place = 0; place < cast<VectorType>(vector.getType()).getNumElements(); ++place)
+    positions.push_back(number * elements + place % elements);
+  return builder.create<vector::ShuffleOp>(vector, vector, positions);
+}
+
 WordProducts::WordProducts(ImplicitLocOpBuilder &builder, const Intrinsic &intrinsic, int64_t lanes,
                            const target::Machine &target)
     : group(intrinsic.panels->group), parts(intrinsic.sumsOfColumn()),
       sumType(VectorType::get(lanes * parts, graph::scalarType(intrinsic.panels->sum))), builder(builder),
-      intrinsic(intrinsic), step(stepFor(intrinsic, lanes, target)), left(graph::scalarType(intrinsic.panels->left)),
-      right(graph::scalarType(intrinsic.panels->right)), lanes(lanes) {}
+      intrinsic(intrinsic), step(stepFor(intrinsic, lanes, target)), rowStep(rowStepFor(intrinsic, lanes, target)),
+      left(graph::scalarType(intrinsic.panels->left)), right(graph::scalarType(intrinsic.panels->right)), lanes(lanes) {
+}
 
 //===----------------------------------------------------------------------===//
 // Memory
@@ -72,11 +80,7 @@ Value WordProducts::wordOf(Value row, int64_t number) {
   const auto type = cast<VectorType>(row.getType());
   if (isOneFloat)
     row = builder.create<vector::BitCastOp>(VectorType::get(lanes, builder.getF32Type()), row);
-  const int64_t count = isOneFloat ? 1 : group;
-  SmallVector<int64_t> positions;
-  for (int64_t lane = 0; lane < lanes * count; ++lane)
-    positions.push_back(number * count + lane % count);
-  Value word = builder.create<vector::ShuffleOp>(row, row, positions);
+  Value word = wordOfVector(builder, row, isOneFloat ? 1 : group, number);
   return isOneFloat ? builder.create<vector::BitCastOp>(type, word).getResult() : word;
 }
 
@@ -106,6 +110,17 @@ Value WordProducts::multiplyAdd(Value word, Value vector, Value sums) {
   if (parts > 1)
     return builder.create<vector::FMAOp>(word, vector, sums);
   return step ? inlinedInLanes(builder, *step, *step, lanes, {word, vector, sums}) : described(word, vector, sums);
+}
+
+int64_t WordProducts::wordsOfRow() const { return rowStep ? tile::wordsOfRow(intrinsic, *rowStep) : 0; }
+
+Value WordProducts::loadWords(Value buffer, Value index) {
+  return builder.create<vector::LoadOp>(leftWords(wordsOfRow()), buffer, index);
+}
+
+Value WordProducts::multiplyAddOfRow(Value row, int64_t number, Value vector, Value sums) {
+  Value which = builder.create<arith::ConstantOp>(builder.getI32IntegerAttr(int32_t(number)));
+  return rowStep->inlined(builder, {row, vector, sums, which});
 }
 
 /// Follows the description (PanelLayout.h): extends and multiplies the elements of a word one by one.

@@ -24,6 +24,9 @@ inline constexpr llvm::StringLiteral laneUnit = "lanes";
 mlir::Value inlinedInLanes(mlir::ImplicitLocOpBuilder &builder, const tile::Intrinsic::Step &step,
                            const tile::Intrinsic::Code &code, int64_t lanes, mlir::ValueRange operands);
 
+/// The word of this number, of `elements` elements, of a vector in all of its lanes.
+mlir::Value wordOfVector(mlir::ImplicitLocOpBuilder &builder, mlir::Value vector, int64_t elements, int64_t number);
+
 class WordProducts {
 public:
   /// For an intrinsic with panels, on vectors of `lanes` words.
@@ -42,7 +45,12 @@ public:
   /// Whether words of the operand in rows are single floats of a narrower type than the sums; and extends them to it.
   bool areNarrow() const;
   mlir::Value extend(mlir::Value words);
+  bool hasStep() const { return step; }
   mlir::Value multiplyAdd(mlir::Value word, mlir::Value vector, mlir::Value sums);
+  /// Words of a row that are loaded at once for a step that selects one of them; 0: there is no such step.
+  int64_t wordsOfRow() const;
+  mlir::Value loadWords(mlir::Value buffer, mlir::Value index);
+  mlir::Value multiplyAddOfRow(mlir::Value row, int64_t number, mlir::Value vector, mlir::Value sums);
   mlir::Value add(mlir::Value x, mlir::Value y);
   mlir::Value sum(mlir::Value sums);     ///< the sum of all lanes
   mlir::Value columns(mlir::Value sums); ///< one sum per column
@@ -53,7 +61,7 @@ private:
 
   mlir::ImplicitLocOpBuilder &builder;
   const tile::Intrinsic &intrinsic;
-  const tile::Intrinsic::Step *step;
+  const tile::Intrinsic::Step *step, *rowStep;
   mlir::Type left, right;
   int64_t lanes;
 };

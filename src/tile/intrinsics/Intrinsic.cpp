@@ -7,6 +7,7 @@
 #include "target/IntrinsicTexts.h"
 #include "tile/Attributes.h"
 #include "tile/intrinsics/Emitters.h"
+#include "tile/intrinsics/Words.h"
 #include "tile/kernel/KernelEmitter.h"
 #include "tile/schedule/Nests.h"
 
@@ -74,7 +75,7 @@ private:
   bool isImplementation();
   /// Two sums of 16 bits in the place of one of 32.
   VectorType shortSums(int64_t lanes);
-  FunctionType typeOfStep(int64_t lanes, bool isFolded);
+  FunctionType typeOfStep(int64_t lanes, bool isFolded, int64_t wordsOfRow);
   bool areSteps();
   bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
@@ -488,8 +489,8 @@ static int64_t mostShortSum(const GroupLayout &groups) {
 
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
 /// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
-/// then.
-FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded) {
+/// then. `wordsOfRow`: of several steps, if the word is one of these; otherwise 0.
+FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded, int64_t wordsOfRow) {
   auto vectorOf = [&](Type element, int64_t elements) -> Type {
     return VectorType::get(lanes * elements, graph::scalarType(element));
   };
@@ -505,6 +506,10 @@ FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded) {
   else
     arguments = {vectorOf(groups->word, 1)};
   Type result = arguments.size() > 1 ? arguments.back() : vectorOf(groups->real, 1);
+  if (wordsOfRow > 0) {
+    arguments.front() = VectorType::get(wordsOfRow * panels->group, graph::scalarType(panels->left));
+    arguments.push_back(IntegerType::get(function.getContext(), 32));
+  }
   return FunctionType::get(function.getContext(), arguments, result);
 }
 
@@ -522,7 +527,7 @@ bool Reader::areSteps() {
       return fail("expected no fold: the products of a word do not fit an even number of sums of 16 bits", step.code);
     int64_t lanes = result.getNumElements() / (isFolded ? 2 : 1);
     Type sums = isFolded ? VectorType::get(lanes, intrinsic.groups->word) : Type();
-    if (!hasType(step.code, "a step", typeOfStep(lanes, isFolded)) ||
+    if (!hasType(step.code, "a step", typeOfStep(lanes, isFolded, wordsOfRow(intrinsic, step))) ||
         (isFolded &&
          !hasType(step.fold.code, "a fold", FunctionType::get(function.getContext(), {shortSums(lanes), sums}, sums))))
       return false;

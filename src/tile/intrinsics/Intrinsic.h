@@ -43,6 +43,13 @@
 //
 //   func.func private @f32.step(%a: vector<16xf32>, %b: vector<16xf32>, %sums: vector<16xf32>) -> vector<16xf32> { … }
 //
+// Where an instruction selects a word of a vector, a step may take the consecutive words of a row, and which of them to
+// multiply, a constant. It is used where so many steps follow one another, beside one of the kind above, or the
+// description:
+//
+//   func.func private @f32.row(%row: vector<4xf32>, %b: vector<8xf32>, %sums: vector<8xf32>, %word: i32)
+//       -> vector<8xf32> { … }
+//
 // If words hold grouped numbers (GroupLayout.h), a step unpacks those in their lowest bits:
 //
 //   func.func private @i4.step(%words: vector<16xi32>) -> vector<16xf32> { … }
@@ -51,6 +58,8 @@
 // tile.fold names the function that adds these to those of 32 bits, before the next product might overflow:
 //
 //   func.func private @i4.fold(%pairs: vector<16xi16>, %sums: vector<8xi32>) -> vector<8xi32> { … }
+//
+// With tile.signed, such a step takes both operands as signed bytes, not the first one as unsigned bytes.
 //
 // Matrix registers hold `rows` times `columns` sums. The functions that operate them take register numbers, an
 // address, and the distance between rows in bytes:

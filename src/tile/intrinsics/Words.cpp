@@ -10,13 +10,35 @@ using namespace mlir;
 using namespace perpend;
 using namespace perpend::tile;
 
+int64_t perpend::tile::wordsOfRow(const Intrinsic &intrinsic, const Intrinsic::Step &step) {
+  constexpr unsigned operands = 4;
+  func::FuncOp code = step.code;
+  if (!intrinsic.panels || code.getNumArguments() != operands)
+    return 0;
+  auto row = dyn_cast<VectorType>(code.getArgumentTypes().front());
+  return row ? row.getNumElements() / intrinsic.panels->group : 0;
+}
+
+static const Intrinsic::Step *findStep(const Intrinsic &intrinsic, const target::Machine &target,
+                                       llvm::function_ref<bool(const Intrinsic::Step &)> fits) {
+  const Intrinsic::Step *step = llvm::find_if(intrinsic.steps, [&](const Intrinsic::Step &each) {
+    return fits(each) && missingFeatures(each.features, target).empty();
+  });
+  return step == intrinsic.steps.end() ? nullptr : step;
+}
+
 const Intrinsic::Step *perpend::tile::stepFor(const Intrinsic &intrinsic, int64_t lanes,
                                               const target::Machine &target) {
-  auto fits = [&](const Intrinsic::Step &step) {
-    return lanes % step.lanes() == 0 && missingFeatures(step.features, target).empty();
-  };
-  const Intrinsic::Step *step = llvm::find_if(intrinsic.steps, fits);
-  return step == intrinsic.steps.end() ? nullptr : step;
+  return findStep(intrinsic, target, [&](const Intrinsic::Step &step) {
+    return wordsOfRow(intrinsic, step) == 0 && lanes % step.lanes() == 0;
+  });
+}
+
+const Intrinsic::Step *perpend::tile::rowStepFor(const Intrinsic &intrinsic, int64_t lanes,
+                                                 const target::Machine &target) {
+  return findStep(intrinsic, target, [&](const Intrinsic::Step &step) {
+    return wordsOfRow(intrinsic, step) > 0 && lanes == step.lanes();
+  });
 }
 
 bool perpend::tile::wordsHold(const Intrinsic &intrinsic, Type left, Type right) {

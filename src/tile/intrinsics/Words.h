@@ -15,6 +15,12 @@ namespace perpend::tile {
 /// The first step that the target supports and that divides this number of lanes; null if there is none.
 const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
 
+/// Words in the first operand of a step that takes those of several steps, and the number of the one to multiply; 0: it
+/// takes a word in all lanes.
+int64_t wordsOfRow(const Intrinsic &intrinsic, const Intrinsic::Step &step);
+/// The first step of that kind that the target supports, with exactly this number of lanes; null if there is none.
+const Intrinsic::Step *rowStepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
+
 /// Intrinsics with a step on the target that adds products of several elements to each of `lanes` sums of this type.
 llvm::SmallVector<const Intrinsic *> intrinsicsOfWords(mlir::Type sum, int64_t lanes, const target::Machine &target);
 /// Pairs of factor types for which these intrinsics add more products at once than for `left` and `right`, or as many

@@ -10,7 +10,7 @@ func.func private @bf16.block(%a: !tile.buffer<[outer, inner, rows, depth, 2] x 
     features = [["avx512vl", "avx512bf16"], ["bf16"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",
-    steps = [@bf16.step.16, @bf16.step.8, @bf16.step.4, @bf16.step.dot]
+    steps = [@bf16.step.16, @bf16.step.8, @bf16.step.4, @bf16.step.dot.8, @bf16.step.dot, @bf16.row.8]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 2 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -53,9 +53,41 @@ func.func private @bf16.step.4(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: ve
   return %next : vector<4xf32>
 }
 
+func.func private @bf16.step.dot.8(%a: vector<16xbf16>, %b: vector<16xbf16>, %sums: vector<8xf32>) -> vector<8xf32>
+    attributes {tile.features = ["sve256", "bf16"]} {
+  %none = llvm.mlir.poison : vector<[8]xbf16>
+  %empty = llvm.mlir.poison : vector<[4]xf32>
+  %x = llvm.intr.vector.insert %a, %none[0] : vector<16xbf16> into vector<[8]xbf16>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<16xbf16> into vector<[8]xbf16>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xf32> into vector<[4]xf32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.bfdot"(%sum, %y, %x)
+      : (vector<[4]xf32>, vector<[8]xbf16>, vector<[8]xbf16>) -> vector<[4]xf32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xf32> from vector<[4]xf32>
+  return %next : vector<8xf32>
+}
+
 func.func private @bf16.step.dot(%a: vector<8xbf16>, %b: vector<8xbf16>, %sums: vector<4xf32>) -> vector<4xf32>
     attributes {tile.features = ["bf16"]} {
   %next = llvm.call_intrinsic "llvm.aarch64.neon.bfdot.v4f32.v8bf16"(%sums, %b, %a)
       : (vector<4xf32>, vector<8xbf16>, vector<8xbf16>) -> vector<4xf32>
   return %next : vector<4xf32>
+}
+
+// In each part of 16 bytes, the instruction takes a word of the row, which is loaded once for all of its words.
+func.func private @bf16.row.8(%row: vector<8xbf16>, %b: vector<16xbf16>, %sums: vector<8xf32>, %word: i32)
+    -> vector<8xf32> attributes {tile.features = ["sve256", "bf16"]} {
+  %first = arith.constant 0 : i64
+  %none = llvm.mlir.poison : vector<[8]xbf16>
+  %pairs = llvm.mlir.poison : vector<[8]xi16>
+  %bits = vector.bitcast %row : vector<8xbf16> to vector<8xi16>
+  %part = llvm.intr.vector.insert %bits, %pairs[0] : vector<8xi16> into vector<[8]xi16>
+  %parts = llvm.call_intrinsic "llvm.aarch64.sve.dupq.lane"(%part, %first) : (vector<[8]xi16>, i64) -> vector<[8]xi16>
+  %x = llvm.bitcast %parts : vector<[8]xi16> to vector<[8]xbf16>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<16xbf16> into vector<[8]xbf16>
+  %empty = llvm.mlir.poison : vector<[4]xf32>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xf32> into vector<[4]xf32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.bfdot.lane.v2"(%sum, %y, %x, %word)
+      : (vector<[4]xf32>, vector<[8]xbf16>, vector<[8]xbf16>, i32) -> vector<[4]xf32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xf32> from vector<[4]xf32>
+  return %next : vector<8xf32>
 }

@@ -34,4 +34,21 @@ func.func private @f16.weights.block(%a: !tile.buffer<[outer, inner, rows, depth
 func.func private @f16.weights.long.block() attributes {
   tile.intrinsic = {
     like = "f16.weights.block", unit = "vectors", where = ["rows <= 64", "cols <= 4096"], features = ["neon"],
-    cycles = "ceildiv(outer * inner * (rows + 3) * depth * ceildiv(cols, lanes), fmas)", emitter = "registers"}}
+    cycles = "ceildiv(outer * inner * (rows + 3) * depth * ceildiv(cols, lanes), fmas)", emitter = "registers",
+    steps = [@f16.weights.row.8]}}
+
+// In each part of 16 bytes, the instruction takes a word of the row, which is loaded once for all of its words.
+func.func private @f16.weights.row.8(%row: vector<4xf32>, %b: vector<8xf16>, %sums: vector<8xf32>, %word: i32)
+    -> vector<8xf32> attributes {tile.features = ["sve256"]} {
+  %first = arith.constant 0 : i64
+  %wide = arith.extf %b : vector<8xf16> to vector<8xf32>
+  %none = llvm.mlir.poison : vector<[4]xf32>
+  %part = llvm.intr.vector.insert %row, %none[0] : vector<4xf32> into vector<[4]xf32>
+  %x = llvm.call_intrinsic "llvm.aarch64.sve.dupq.lane"(%part, %first) : (vector<[4]xf32>, i64) -> vector<[4]xf32>
+  %y = llvm.intr.vector.insert %wide, %none[0] : vector<8xf32> into vector<[4]xf32>
+  %sum = llvm.intr.vector.insert %sums, %none[0] : vector<8xf32> into vector<[4]xf32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.fmla.lane"(%sum, %y, %x, %word)
+      : (vector<[4]xf32>, vector<[4]xf32>, vector<[4]xf32>, i32) -> vector<[4]xf32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xf32> from vector<[4]xf32>
+  return %next : vector<8xf32>
+}

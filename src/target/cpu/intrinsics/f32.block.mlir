@@ -8,7 +8,8 @@ func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
-    emitter = "registers"
+    emitter = "registers",
+    steps = [@f32.row.8]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -26,4 +27,19 @@ func.func private @f32.block(%a: !tile.buffer<[outer, inner, rows, depth] x f32>
     }
   } } } } }
   return
+}
+
+// In each part of 16 bytes, the instruction takes a word of the row, which is loaded once for all of its words.
+func.func private @f32.row.8(%row: vector<4xf32>, %b: vector<8xf32>, %sums: vector<8xf32>, %word: i32)
+    -> vector<8xf32> attributes {tile.features = ["sve256"]} {
+  %first = arith.constant 0 : i64
+  %none = llvm.mlir.poison : vector<[4]xf32>
+  %part = llvm.intr.vector.insert %row, %none[0] : vector<4xf32> into vector<[4]xf32>
+  %x = llvm.call_intrinsic "llvm.aarch64.sve.dupq.lane"(%part, %first) : (vector<[4]xf32>, i64) -> vector<[4]xf32>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<8xf32> into vector<[4]xf32>
+  %sum = llvm.intr.vector.insert %sums, %none[0] : vector<8xf32> into vector<[4]xf32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.fmla.lane"(%sum, %y, %x, %word)
+      : (vector<[4]xf32>, vector<[4]xf32>, vector<[4]xf32>, i32) -> vector<[4]xf32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xf32> from vector<[4]xf32>
+  return %next : vector<8xf32>
 }

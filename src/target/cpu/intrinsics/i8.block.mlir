@@ -9,7 +9,7 @@ func.func private @i8.block(%a: !tile.buffer<[outer, inner, rows, depth, 4] x ui
     features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"]],
     cycles = "ceildiv(outer * inner * rows * depth * ceildiv(cols, lanes), fmas)",
     emitter = "registers",
-    steps = [@i8.step.16, @i8.step.8, @i8.step.4, @i8.step.usdot]
+    steps = [@i8.step.16, @i8.step.8, @i8.step.4, @i8.step.usdot.8, @i8.step.usdot, @i8.row.8]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %w in inner { tile.for %k in depth { tile.for %g in 4 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j)
@@ -58,9 +58,39 @@ func.func private @i8.step.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector
   return %next : vector<4xi32>
 }
 
+func.func private @i8.step.usdot.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["sve256", "i8mm"]} {
+  %none = llvm.mlir.poison : vector<[16]xi8>
+  %empty = llvm.mlir.poison : vector<[4]xi32>
+  %x = llvm.intr.vector.insert %a, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xi32> into vector<[4]xi32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.usdot.nxv4i32"(%sum, %x, %y)
+      : (vector<[4]xi32>, vector<[16]xi8>, vector<[16]xi8>) -> vector<[4]xi32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xi32> from vector<[4]xi32>
+  return %next : vector<8xi32>
+}
+
 func.func private @i8.step.usdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
     attributes {tile.features = ["i8mm"]} {
   %next = llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%sums, %a, %b)
       : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
+}
+
+// In each part of 16 bytes, the instruction takes a word of the row, which is loaded once for all of its words.
+func.func private @i8.row.8(%row: vector<16xi8>, %b: vector<32xi8>, %sums: vector<8xi32>, %word: i32)
+    -> vector<8xi32> attributes {tile.features = ["sve256", "i8mm"]} {
+  %first = arith.constant 0 : i64
+  %none = llvm.mlir.poison : vector<[16]xi8>
+  %part = llvm.intr.vector.insert %row, %none[0] : vector<16xi8> into vector<[16]xi8>
+  %x = llvm.call_intrinsic "llvm.aarch64.sve.dupq.lane"(%part, %first)
+      : (vector<[16]xi8>, i64) -> vector<[16]xi8>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %empty = llvm.mlir.poison : vector<[4]xi32>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xi32> into vector<[4]xi32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.sudot.lane.nxv4i32"(%sum, %y, %x, %word)
+      : (vector<[4]xi32>, vector<[16]xi8>, vector<[16]xi8>, i32) -> vector<[4]xi32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xi32> from vector<[4]xi32>
+  return %next : vector<8xi32>
 }
