@@ -71,6 +71,8 @@ inline constexpr llvm::StringLiteral intrinsicAttribute = "tile.intrinsic";
 inline constexpr llvm::StringLiteral featuresAttribute = "tile.features";
 /// On a step whose sums are narrower than the intrinsic's: the function that adds these to them.
 inline constexpr llvm::StringLiteral foldAttribute = "tile.fold";
+/// Unit, on a step that multiplies bytes: it takes both operands as signed ones.
+inline constexpr llvm::StringLiteral signedAttribute = "tile.signed";
 /// Array, on a function that configures matrix registers on entry: the name of the configuring function and its two
 /// arguments (target/vector/TileRegisters.h).
 inline constexpr llvm::StringLiteral configuredAttribute = "tile.configured";

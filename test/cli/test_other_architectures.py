@@ -29,7 +29,9 @@ class Facts(NamedTuple):
 
 
 ARCHITECTURES = {
-    "aarch64": Facts(183, b"/lib/ld-linux-aarch64.so.1", b"GLIBC_2.17", "cortex-a76", ("aarch64", "neoverse-v1")),
+    "aarch64": Facts(
+        183, b"/lib/ld-linux-aarch64.so.1", b"GLIBC_2.17", "cortex-a76", ("aarch64", "neoverse-v1", "neoverse-v2")
+    ),
     "riscv64": Facts(
         243,
         b"/lib/ld-linux-riscv64-lp64d.so.1",
@@ -120,7 +122,9 @@ def test_targets_of_both_are_listed(tmp_path: Path) -> None:
     assert "\nx86-64-v3: 16 vectors of 32 bytes" in text
     assert "\ncortex-a76: 32 vectors of 16 bytes" in text
     line = next(line for line in text.splitlines() if line.startswith("neoverse-v1: "))
-    assert {"dotprod", "bf16", "i8mm"} <= set(line.split(" isa ")[1].split(";")[0].split())
+    assert {"dotprod", "bf16", "i8mm", "sve256"} <= set(line.split(" isa ")[1].split(";")[0].split())
+    assert "32 vectors of 32 bytes" in line
+    assert "\nneoverse-v2: 32 vectors of 16 bytes" in text
     assert "\nriscv64: no vectors, L1 32 KiB" in text and "\nrv64gcv_zvl256b: 32 vectors of 32 bytes" in text
     line = next(line for line in text.splitlines() if line.startswith("spacemit-x60: "))
     assert {"v", "zvfh", "zvl256b", "zba"} <= set(line.split(" isa ")[1].split(";")[0].split())
@@ -190,7 +194,10 @@ class TestRefusals:
     [
         where(missing(name), name, cpu, machines)
         for name, cpu, machines in (
+            ("aarch64", "cortex-a53", "neoverse-v2,aarch64"),
             ("aarch64", "cortex-a53", "neoverse-v1,aarch64"),
+            ("aarch64", "max,sve-default-vector-length=16", "neoverse-v1,neoverse-v2"),
+            ("aarch64", "max,sve-default-vector-length=64", "neoverse-v1,neoverse-v2"),
             ("riscv64", "rv64", "rv64gcv,riscv64"),
             ("riscv64", "rv64,v=true,vext_spec=v1.0,vlen=128", "rv64gcv_zvl256b,rv64gcv"),
             ("riscv64", "rv64,v=true,vext_spec=v1.0,vlen=512", "spacemit-x60,rv64gcv_zvl256b"),
@@ -304,7 +311,7 @@ def save_loop(folder: Path) -> Path:
 
 def test_kernels_use_the_instructions_of_the_machine(tmp_path: Path) -> None:
     integers, block = save_integers(tmp_path), save_block(tmp_path)
-    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v1", "usdot"), ("aarch64", "mla")):
+    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v2", "usdot"), ("aarch64", "mla")):
         text = succeed("inspect", integers, "--stage", "asm", "--target", target, folder=tmp_path)
         assert f"\t{instruction}\tv" in text, target
     assert "\tsdot\tv" not in text
@@ -330,12 +337,21 @@ def save_product(folder: Path, weights: np.ndarray | None = None) -> Path:
     return save(folder / "product.onnx", nodes, [value("x", [48, 64])], [value("y", [48, 32])], constants)
 
 
+def save_doubles(folder: Path) -> Path:
+    weights = np.random.default_rng(11).standard_normal((64, 32))
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["y"])]
+    constants = [numpy_helper.from_array(weights, "w")]
+    inputs, outputs = ([value(name, [48, count], TensorProto.DOUBLE)] for name, count in (("x", 64), ("y", 32)))
+    return save(folder / "doubles.onnx", nodes, inputs, outputs, constants)
+
+
 @pytest.mark.parametrize(
     ("make", "options", "target", "step", "element", "word"),
     [
-        (save_quantised, (), "neoverse-v1", "sudot", "16b", "4b"),
+        (save_quantised, (), "neoverse-v2", "sudot", "16b", "4b"),
         (save_quantised, (), "neoverse-n1", "sdot", "16b", "4b"),
-        (save_product, ("--precision", "bf16"), "neoverse-v1", "bfdot", "8h", "2h"),
+        (save_product, ("--precision", "bf16"), "neoverse-v1,-sve256", "bfdot", "8h", "2h"),
+        (save_product, ("--precision", "f16"), "neoverse-v2", "fmlal", "4h", "h"),
     ],
 )
 def test_words_are_lanes_of_a_vector(  # type: ignore[no-untyped-def]
@@ -348,6 +364,33 @@ def test_words_are_lanes_of_a_vector(  # type: ignore[no-untyped-def]
     assert len(lanes) == 64 and {lanes.count(lane) for lane in "0123"} == {16}
     vectors = re.findall(r"\t(\w+)\t(?:\{ )?v\d", best)
     assert set(vectors) == {step}, "no ld1r, dup, eor or shl"
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "step", "element"),
+    [
+        (save_product, (), "fmla", "s"),
+        (save_doubles, (), "fmla", "d"),
+        (save_quantised, (), "sudot", "b"),
+        (save_quantised, ("-i8mm",), "sdot", "b"),
+        (save_product, ("--precision", "bf16"), "bfdot", "h"),
+    ],
+)
+def test_words_are_selected_in_each_part_of_a_long_vector(  # type: ignore[no-untyped-def]
+    tmp_path: Path, make, options: tuple[str, ...], step: str, element: str
+) -> None:
+    """The words of a row are loaded once to all parts of 16 bytes, and nothing but the steps computes."""
+    changes = [option for option in options if not option.startswith("--") and option[0] == "-"]
+    others = [option for option in options if option not in changes]
+    target = ",".join(["neoverse-v1", *changes])
+    text = succeed("inspect", make(tmp_path), *others, "--stage", "asm", "--target", target, folder=tmp_path)
+    best = max(inner_loops(text, step), key=lambda loop: loop.count(f"\t{step}\t"))
+    lanes = re.findall(rf"\t{step}\tz\d+\.\w, z\d+\.{element}, z\d+\.{element}\[(\d)\]", best)
+    words = 2 if element == "d" else 4
+    assert len(lanes) == 64 and {lanes.count(str(lane)) for lane in range(words)} == {64 // words}
+    vectors = re.findall(r"\t(\w+)\t(?:\{ )?z\d", best)
+    loads = {"b": "ld1b", "h": "ld1h", "s": "ld1w", "d": "ld1d"}[element]
+    assert set(vectors) == {step, loads, f"ld1rq{loads[-1]}"}, "no copy, no broadcast, no spill"
 
 
 @pytest.mark.parametrize(
@@ -370,7 +413,7 @@ def narrow_products(folder: Path, x: np.ndarray, model: Path, precision: str) ->
     """y on each machine."""
     np.save(folder / "x.npy", x)
     products = {}
-    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1"):
+    for target in ("host", "aarch64", "neoverse-n1", "neoverse-v1", "neoverse-v2"):
         arguments = ["--input", folder / "x.npy", "--output-dir", folder / target, "--precision", precision]
         succeed("run", model, *arguments, "--target", target, folder=folder)
         products[target] = np.load(folder / target / "y.npy")
@@ -408,34 +451,30 @@ def test_sums_of_narrow_numbers_are_rounded_as_f32(tmp_path: Path, precision: st
         assert (np.abs(y - narrow_x @ narrow_weights) <= bound).all(), target
 
 
-def operands_with_a_word(assembly: str, instruction: str) -> set[tuple[bool, ...]]:
-    """For each of these instructions, which of its operands have one word of memory in all their lanes."""
-    words: set[str] = set()
-    found = set()
-    for line in re.findall(r"^\t(\w+\t.*\b[vq]\d+.*)", assembly, re.MULTILINE):
-        name, operands = line.split("\t")
-        target, *sources = re.findall(r"\b[vq](\d+)", operands)
-        if name == instruction:
-            found.add(tuple(source in words for source in sources))
-        is_word = name == "ld1r" or (name == "eor" and words & set(sources))  # eor makes unsigned bytes signed
-        words -= {target, *(sources if name == "ldp" else ())}
-        words |= {target} if is_word else set()
-    return found
-
-
 @pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
 @pytest.mark.parametrize("bits", [2, 4, 8])
 @pytest.mark.parametrize("zeros", ["none", "packed"])
-def test_rows_of_bytes_times_numbers_in_groups(tmp_path: Path, bits: int, zeros: str) -> None:
+@pytest.mark.parametrize("target", ["neoverse-n1", "neoverse-v1", "neoverse-v1,-i8mm", "neoverse-v2"])
+def test_rows_of_bytes_times_numbers_in_groups(tmp_path: Path, bits: int, zeros: str, target: str) -> None:
     """Few rows, where numbers are the unsigned bytes, and many, where rows are."""
     for rows in (1, 11):
         model, matrix = nbits(rows, 150, 192, 32, bits, zeros)
         onnx.save(model, tmp_path / "groups.onnx")
-        options = ["--precision", "int8", "--target", "neoverse-v1"]
+        options = ["--precision", "int8", "--target", target]
         text = succeed("inspect", tmp_path / "groups.onnx", *options, "--stage", "asm", folder=tmp_path)
-        unsigned, signed = (True, False), (False, True)  # the operand of usdot that is a word of a row
-        words = operands_with_a_word(text, "usdot") - {(False, False)}  # sums of the numbers
-        assert words == {signed if rows == 1 else unsigned} and "\tsudot\t" not in text
+        # Which of the operands is a row's: with few rows, numbers are the unsigned bytes. Two signed bytes need no
+        # other sums, which have vectors of one number.
+        dots = set(re.findall(r"\t((?:s|us|su)dot)\t", text))
+        if target == "neoverse-n1" or target.endswith("-i8mm"):
+            assert dots == {"sdot"}
+        else:
+            assert "usdot" in dots and ("sudot" in dots) == (target == "neoverse-v2" and rows > 1)
+        if "v1" in target:
+            assert re.search(r"\t\w+dot\tz", text) and not re.search(r"\t\w+dot\tv", text)
+            assert "\tstrb\t" not in text, "words of bytes are not taken apart"
+        else:
+            lanes = re.findall(r"\t\w+dot\tv\d+\.4s, v\d+\.16b, v\d+\.4b\[(\d)\]", text)
+            assert {lanes.count(lane) for lane in "0123"} == {len(lanes) // 4} != {0}, "no word is broadcast"
         assert "\tfcvtl" not in text, "scales are f32"
         x = whole_rows(rows, 192, 32)
         np.save(tmp_path / "x.npy", x)

@@ -8,7 +8,8 @@
 //   sum of x (q - z) = sum of (x + 128) (q - z) - 128 sum of (q - z)        of a column: few columns, many rows
 //   sum of x (q - z) = sum of x (q + h) - (h + z) sum of x                  of a row: few rows, many columns
 //
-// where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. The sums of a
+// where h is half of the range of signed numbers, 0 of unsigned ones, which need no other sum there. Steps of two
+// signed bytes (signedAttribute) need no other sum at all: rows lose their offset as they are loaded. The sums of a
 // group are exact; they are multiplied by the row's scale, if it has one, then by that of the column, and added to the
 // block's totals, group by group. So a row has the same bits in a block of any height.
 //
@@ -21,6 +22,7 @@
 #include "target/vector/ByteGroupCode.h"
 #include "target/vector/Emitters.h"
 #include "target/vector/WordProducts.h"
+#include "tile/Attributes.h"
 #include "tile/intrinsics/Words.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -44,12 +46,16 @@ struct ByteBlock {
   int64_t rows, lanes, vectors;
   int64_t sets = 1;        //  independent accumulators of the group's sums
   bool holdsTotals = true; // the block's totals are in registers
-  bool hasSignedRows;      // numbers are the unsigned bytes
+  bool hasSignedNumbers;   // less their zero points
+  bool hasSignedRows;      // those that are stored with an offset, without it
   bool hasOtherSums;       // those that the other operand's offset asks for
 
-  ByteBlock(int64_t rows, int64_t cols, const GroupLayout &groups, const target::Machine &target)
-      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes),
-        hasSignedRows(rows < vectors), hasOtherSums(!hasSignedRows || !groups.isUnsigned) {
+  ByteBlock(int64_t rows, int64_t cols, const Intrinsic &intrinsic, const target::Machine &target)
+      : rows(rows), lanes(std::gcd(cols, int64_t(target.vectorLanes(4)))), vectors(cols / lanes) {
+    const bool isSigned = stepFor(intrinsic, lanes, target)->code->hasAttr(signedAttribute);
+    hasSignedNumbers = isSigned || rows >= vectors;
+    hasSignedRows = isSigned || rows < vectors;
+    hasOtherSums = !isSigned && (hasSignedNumbers || !intrinsic.groups->isUnsigned);
     auto fits = [&](int64_t count) { return count <= int64_t(target.vectorRegisters) - vectors - 4; };
     holdsTotals = fits(sums() + rows * vectors);
     int64_t totals = holdsTotals ? rows * vectors : 0;
@@ -74,8 +80,12 @@ private:
   int64_t wordsOfFold() const;
   Value multiplyAdd(Value x, Value y, Value sums);
   Value fold(Value narrow, Value sums);
+  Value asOperand(Value stored);
   Value rowWord(Value index);
-  void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums);
+  Value rowVector(Value index);
+  int64_t wordsOfVector() const;
+  void emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros, MutableArrayRef<Value> sums,
+                ValueRange rowVectors = {});
   void subtractOtherSums(Value group, MutableArrayRef<Value> sums);
   Values emitDepth(Value group);
   Values emitGroup(Value group, ValueRange totals);
@@ -110,38 +120,57 @@ Value ByteGroupEmitter::rowWord(Value index) {
   Value four =
       builder.create<vector::LoadOp>(VectorType::get(bytesOfWord, builder.getI8Type()), arguments.rows.buffer, index);
   Value word = builder.create<vector::BitCastOp>(VectorType::get(1, builder.getI32Type()), four);
-  Value stored = builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word));
-  Value offset = block.hasSignedRows ? splat(bytes, -GroupLayout::byteOffset) : Value();
-  return offset ? builder.create<arith::XOrIOp>(stored, offset).getResult() : stored;
+  return asOperand(builder.create<vector::BitCastOp>(bytes, builder.create<vector::BroadcastOp>(sum, word)));
 }
 
-/// Adds the products of one word of each column, the `number`-th after the indices.
+Value ByteGroupEmitter::asOperand(Value stored) {
+  if (!block.hasSignedRows)
+    return stored;
+  auto type = cast<VectorType>(stored.getType());
+  return builder.create<arith::XOrIOp>(stored, splat(type, -GroupLayout::byteOffset));
+}
+
+/// As many words of a row as a vector has lanes.
+Value ByteGroupEmitter::rowVector(Value index) {
+  return asOperand(builder.create<vector::LoadOp>(bytes, arguments.rows.buffer, index));
+}
+
+/// The words of a column that so many words of a row are multiplied with, if instructions select a word of a vector;
+/// otherwise 0.
+int64_t ByteGroupEmitter::wordsOfVector() const {
+  return target.hasUnit(laneUnit) && !step.fold.code && block.lanes == step.lanes() ? block.lanes / planes() : 0;
+}
+
+/// Adds the products of one word of each column, the `number`-th after the indices. `rowVectors`: where the words of
+/// the rows are, if they are loaded.
 void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t number, ValueRange zeros,
-                                MutableArrayRef<Value> sums) {
+                                MutableArrayRef<Value> sums, ValueRange rowVectors) {
   Value first = add(bIndex, number * columns());
   prefetch(arguments.words.buffer, first, wordsAhead(), columns(), /*cache=*/2);
   Values words;
   for (int64_t vector = 0; vector < block.vectors; ++vector) {
     words.push_back(load(arguments.words, first, vector, groups.word));
-    if (block.hasSignedRows ? !groups.isUnsigned : bool(zeros[vector]))
+    if (block.hasSignedNumbers ? bool(zeros[vector]) : !groups.isUnsigned)
       words[vector] = plusHalf(words[vector]);
   }
   MutableArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
   for (int64_t plane = 0; plane < planes(); ++plane) {
     Values numbers;
     for (int64_t vector = 0; vector < block.vectors; ++vector)
-      numbers.push_back(block.hasSignedRows ? storedNumbersOf(words[vector], plane)
-                                            : numbersOf(words[vector], plane, zeros[vector]));
+      numbers.push_back(block.hasSignedNumbers ? numbersOf(words[vector], plane, zeros[vector])
+                                               : storedNumbersOf(words[vector], plane));
     for (int64_t row = 0; row < block.rows; ++row) {
-      Value x = rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord));
+      Value x = rowVectors.empty()
+                    ? rowWord(add(aIndices[row], number * groups.perWord + plane * bytesOfWord))
+                    : wordOfVector(builder, rowVectors[row], bytesOfWord, number % wordsOfVector() * planes() + plane);
       for (int64_t vector = 0; vector < block.vectors; ++vector) {
         Value &total = sums[row * block.vectors + vector], y = numbers[vector];
-        total = block.hasSignedRows ? multiplyAdd(y, x, total) : multiplyAdd(x, y, total);
+        total = block.hasSignedNumbers ? multiplyAdd(x, y, total) : multiplyAdd(y, x, total);
       }
-      if (block.hasSignedRows && block.hasOtherSums)
+      if (!block.hasSignedNumbers && block.hasOtherSums)
         others[row] = multiplyAdd(splat(bytes, 1), x, others[row]);
     }
-    if (!block.hasSignedRows)
+    if (block.hasSignedNumbers && block.hasOtherSums)
       for (int64_t vector = 0; vector < block.vectors; ++vector)
         others[vector] = multiplyAdd(splat(bytes, -GroupLayout::byteOffset), numbers[vector], others[vector]);
   }
@@ -151,11 +180,12 @@ void ByteGroupEmitter::emitWord(ValueRange aIndices, Value bIndex, int64_t numbe
 void ByteGroupEmitter::subtractOtherSums(Value group, MutableArrayRef<Value> sums) {
   if (!block.hasOtherSums)
     return;
-  Values offsets = block.hasSignedRows ? offsetsOf(group) : Values();
+  Values offsets = block.hasSignedNumbers ? Values() : offsetsOf(group);
   ArrayRef<Value> others = sums.drop_front(block.rows * block.vectors);
   for (int64_t row = 0; row < block.rows; ++row)
     for (int64_t vector = 0; vector < block.vectors; ++vector) {
-      Value other = block.hasSignedRows ? builder.create<arith::MulIOp>(others[row], offsets[vector]) : others[vector];
+      Value other =
+          block.hasSignedNumbers ? others[vector] : builder.create<arith::MulIOp>(others[row], offsets[vector]);
       Value &total = sums[row * block.vectors + vector];
       total = builder.create<arith::SubIOp>(total, other);
     }
@@ -167,7 +197,7 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
   Value bBase = offset(arguments.words.base, group, arguments.words.outerStride);
   int64_t sets = step.fold.code ? 1 : block.sets, count = block.sums();
   Values rowBases, zeros, sums(sets * count, splat(sum, 0));
-  if (!block.hasSignedRows)
+  if (block.hasSignedNumbers)
     zeros = zerosOf(group);
   for (int64_t row = 0; row < block.rows; ++row)
     rowBases.push_back(add(aBase, multiply(arguments.rows.stride, constant(row))));
@@ -181,16 +211,23 @@ ByteGroupEmitter::Values ByteGroupEmitter::emitDepth(Value group) {
       for (Value base : rowBases)
         aIndices.push_back(add(base, multiply(k, constant(groups.perWord))));
       Value bIndex = add(bBase, multiply(k, constant(columns())));
-      for (int64_t word = 0; word < words; ++word)
+      Values rowVectors;
+      for (int64_t word = 0; word < words; ++word) {
+        if (wordsOfVector() && words % wordsOfVector() == 0 && word % wordsOfVector() == 0)
+          rowVectors = Values(
+              llvm::map_range(aIndices, [&](Value index) { return rowVector(add(index, word * groups.perWord)); }));
         emitWord(aIndices, bIndex, word, zeros,
-                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word * count, count));
+                 step.fold.code ? MutableArrayRef(narrow) : MutableArrayRef(next).slice(word % sets * count, count),
+                 rowVectors);
+      }
       for (auto [pairs, total] : llvm::zip(narrow, next))
         total = fold(pairs, total);
       return next;
     });
     from = to;
   };
-  if (int64_t words = step.fold.code ? wordsOfFold() : sets; words > 1)
+  const int64_t words = step.fold.code ? wordsOfFold() : std::max(sets, wordsOfVector());
+  if (words > 1)
     emitSteps(words);
   emitSteps(1);
   for (int64_t set = 1; set < sets; ++set)
@@ -244,8 +281,7 @@ static bool takesBytes(const Intrinsic &intrinsic) {
 static LogicalResult lowerCall(CallIntrinsicOp op, const Intrinsic &intrinsic, const target::Machine &target) {
   return GroupCall(op, intrinsic)
       .lower("bytes", [&](ImplicitLocOpBuilder &code, const GroupArguments &arguments, int64_t rows, int64_t columns) {
-        ByteGroupEmitter(code, intrinsic, ByteBlock(rows, columns, *intrinsic.groups, target), arguments, target)
-            .emit();
+        ByteGroupEmitter(code, intrinsic, ByteBlock(rows, columns, intrinsic, target), arguments, target).emit();
       });
 }
 

@@ -7,10 +7,11 @@ func.func private @i2.bytes.groups(%a: !tile.buffer<[outer, rows, depth, 16] x u
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["dotprod"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot.8, @i2.dot.usdot,
+             @i2.dot.sdot.8, @i2.dot.sdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -55,10 +56,11 @@ func.func private @i2.bytes.zeros.groups(%a: !tile.buffer<[outer, rows, depth, 1
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["dotprod"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot.8, @i2.dot.usdot,
+             @i2.dot.sdot.8, @i2.dot.sdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -107,10 +109,11 @@ func.func private @i2.bytes.scales.groups(%a: !tile.buffer<[outer, rows, depth, 
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["dotprod"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot.8, @i2.dot.usdot,
+             @i2.dot.sdot.8, @i2.dot.sdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -158,10 +161,11 @@ func.func private @i2.bytes.zeros.scales.groups(%a: !tile.buffer<[outer, rows, d
     strides = [["_", "_", "16", "1"], ["_", "cols", "1"], ["_", "1"], ["_", "1"], ["_", "_"], ["_", "1"]],
     unit = "vectors",
     where = ["rows <= 64", "cols <= 4096"],
-    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["avx2", "f16c"]],
+    features = [["avxvnni"], ["avx512vl", "avx512vnni"], ["i8mm"], ["dotprod"], ["avx2", "f16c"]],
     cycles = "ceildiv(outer * (rows + 3) * 16 * depth * ceildiv(cols, lanes), 2 * fmas)",
     emitter = "bytes",
-    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
+    steps = [@i2.dot.16, @i2.dot.8, @i2.dot.4, @i2.dot.usdot.8, @i2.dot.usdot,
+             @i2.dot.sdot.8, @i2.dot.sdot, @i2.dot.pairs.8, @i2.dot.pairs.4]
   }} {
   tile.for %i in rows { tile.for %j in cols { tile.for %o in outer { tile.for %k in depth { tile.for %g in 16 {
     tile.block "sum" spatial(%vi in rows = %i, %vj in cols = %j) reduced(%vo in outer = %o, %vk in depth = %k, %vg in 16 = %g) {
@@ -229,9 +233,43 @@ func.func private @i2.dot.4(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<
   return %next : vector<4xi32>
 }
 
+func.func private @i2.dot.usdot.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["sve256", "i8mm"]} {
+  %none = llvm.mlir.poison : vector<[16]xi8>
+  %empty = llvm.mlir.poison : vector<[4]xi32>
+  %x = llvm.intr.vector.insert %a, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xi32> into vector<[4]xi32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.usdot.nxv4i32"(%sum, %x, %y)
+      : (vector<[4]xi32>, vector<[16]xi8>, vector<[16]xi8>) -> vector<[4]xi32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xi32> from vector<[4]xi32>
+  return %next : vector<8xi32>
+}
+
 func.func private @i2.dot.usdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
     attributes {tile.features = ["i8mm"]} {
   %next = llvm.call_intrinsic "llvm.aarch64.neon.usdot"(%sums, %a, %b)
+      : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
+  return %next : vector<4xi32>
+}
+
+// Both operands are signed bytes.
+func.func private @i2.dot.sdot.8(%a: vector<32xi8>, %b: vector<32xi8>, %sums: vector<8xi32>) -> vector<8xi32>
+    attributes {tile.features = ["sve256"], tile.signed} {
+  %none = llvm.mlir.poison : vector<[16]xi8>
+  %empty = llvm.mlir.poison : vector<[4]xi32>
+  %x = llvm.intr.vector.insert %a, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %y = llvm.intr.vector.insert %b, %none[0] : vector<32xi8> into vector<[16]xi8>
+  %sum = llvm.intr.vector.insert %sums, %empty[0] : vector<8xi32> into vector<[4]xi32>
+  %all = llvm.call_intrinsic "llvm.aarch64.sve.sdot.nxv4i32"(%sum, %y, %x)
+      : (vector<[4]xi32>, vector<[16]xi8>, vector<[16]xi8>) -> vector<[4]xi32>
+  %next = llvm.intr.vector.extract %all[0] : vector<8xi32> from vector<[4]xi32>
+  return %next : vector<8xi32>
+}
+
+func.func private @i2.dot.sdot(%a: vector<16xi8>, %b: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+    attributes {tile.features = ["dotprod"], tile.signed} {
+  %next = llvm.call_intrinsic "llvm.aarch64.neon.sdot"(%sums, %b, %a)
       : (vector<4xi32>, vector<16xi8>, vector<16xi8>) -> vector<4xi32>
   return %next : vector<4xi32>
 }
