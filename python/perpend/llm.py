@@ -1,13 +1,15 @@
 """Language models: ``perpend.llm.load("model.gguf").generate("Why is the sky blue?", max_tokens=100)``.
 
-A model is a checkpoint, or what `perpend llm compile` writes, or `compile` here. The runtime does the work
-(perpend_llm.h), so a program in C says the same.
+A model is a checkpoint, a decoder in PyTorch, or what `perpend llm compile` writes, or `compile` here. The runtime does
+the work (perpend_llm.h), so a program in C says the same.
 """
 
 from __future__ import annotations
 
 import glob
 import hashlib
+import importlib.util
+import json
 import os
 import platform
 import re
@@ -59,17 +61,29 @@ class Continuation(Iterator[str]):
 
     def __next__(self) -> str:
         while self.finish_reason is None:
-            token, piece, finish, _, logprob, top = self._sequence.next()
-            if token >= 0:
-                self.tokens.append(token)
-                if self.logprobs is not None and self.top_logprobs is not None:
-                    self.logprobs.append(logprob)
-                    self.top_logprobs.append(top)
-            self.finish_reason = _FINISHES[finish]
-            self.text += piece.decode()
+            _, piece = self._step()
             if piece:
-                return piece.decode()
+                return piece
         raise StopIteration
+
+    def each_token(self) -> Iterator[int]:
+        """The tokens one by one, in place of the pieces of the text."""
+        while self.finish_reason is None:
+            token, _ = self._step()
+            if token >= 0:
+                yield token
+
+    def _step(self) -> tuple[int, str]:
+        token, piece, finish, _, logprob, top = self._sequence.next()
+        if token >= 0:
+            self.tokens.append(token)
+            if self.logprobs is not None and self.top_logprobs is not None:
+                self.logprobs.append(logprob)
+                self.top_logprobs.append(top)
+        self.finish_reason = _FINISHES[finish]
+        text = piece.decode()
+        self.text += text
+        return token, text
 
 
 class LanguageModel:
@@ -103,6 +117,11 @@ class LanguageModel:
     def stop_tokens(self) -> list[int]:
         """Tokens that end an answer."""
         return self._model.stop_tokens
+
+    @property
+    def has_tokenizer(self) -> bool:
+        """Whether there are texts; otherwise there are tokens only, and `generate_tokens`."""
+        return self._model.has_tokenizer
 
     @property
     def has_template(self) -> bool:
@@ -195,15 +214,46 @@ class LanguageModel:
         choice: the number of this answer among several for one prompt; selects other random numbers.
         sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); top_logprobs=n gives the
             stream logprobs and top_logprobs.
-        Errors: ValueError with the runtime's message.
+        Errors: ValueError with the runtime's message, or for a model without a tokenizer.
+        """
+        if not self.has_tokenizer:
+            raise ValueError("this model has no tokenizer\nhint: generate_tokens, or compile it with a tokenizer")
+        self._set_prompt(prompt, raw)
+        continuation = self._started(stop, max_tokens, ignore_stop_tokens, choice, sampling)
+        return continuation if stream else "".join(continuation)
+
+    def generate_tokens(
+        self,
+        prompt: str | Messages | Iterable[int],
+        *,
+        max_tokens: int | None = None,
+        raw: bool = False,
+        ignore_stop_tokens: bool = False,
+        choice: int = 0,
+        **sampling: Any,
+    ) -> Iterator[int]:
+        """The tokens that the model says to a prompt, each as soon as it is chosen.
+
+        A model without a tokenizer has this function only, and its prompts are tokens.
+
+        Arguments and errors: as `generate`; there are no texts to stop at. Errors come with the call.
         """
         self._set_prompt(prompt, raw)
+        return self._started((), max_tokens, ignore_stop_tokens, choice, sampling).each_token()
+
+    def _started(
+        self,
+        stop: Sequence[str],
+        max_tokens: int | None,
+        ignore_stop_tokens: bool,
+        choice: int,
+        sampling: Mapping[str, Any],
+    ) -> Continuation:
         settings = Sampler(**sampling).settings
         stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else max_tokens
         self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice)
-        continuation = Continuation(self._sequence, settings[0]["top_logprobs"] >= 0)
-        return continuation if stream else "".join(continuation)
+        return Continuation(self._sequence, settings[0]["top_logprobs"] >= 0)
 
     def _set_prompt(self, prompt: str | Messages | Iterable[int], raw: bool) -> None:
         if isinstance(prompt, str):
@@ -223,30 +273,37 @@ Progress = Callable[[str], object]
 
 
 def load(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Any,
     threads: int | None = None,
     *,
     weights: str | PathLike[str] | None = None,
     folder: str | PathLike[str] | None = None,
     progress: bool | Progress = False,
-    **options: bool | int | str,
+    **options: Any,
 ) -> LanguageModel:
-    """Loads what `perpend llm compile` has written, or a checkpoint, which it compiles first.
+    """Loads what `perpend llm compile` has written, or a checkpoint or a torch.nn.Module, which it compiles first.
 
     threads, weights: as in `perpend.load`.
     folder: where compiled checkpoints stay, so that the next call with the same files and options, on this machine,
         finds them; nothing in it is ever removed. None: a temporary file that goes with the model.
     progress: True prints to standard error what is being done; or a function that gets these texts.
-    options: of a checkpoint, as in `compile` (context=4096, precision="int8" ...).
+    options: of a checkpoint or module, as in `compile` (context=4096, precision="int8", tokenizer=...).
     Errors: FileNotFoundError, RuntimeError, ValueError for a model that is no language model, CompileError.
     """
+    if not isinstance(path, (str, PathLike)):
+        if folder is not None:
+            raise ValueError(
+                "folder: only for checkpoints, whose files tell whether they have changed\n"
+                "hint: of a module, compile(module, path) writes an artifact that load(path) opens"
+            )
+        return _compiled(path, None, threads, _teller(progress), options)
     if not _is_checkpoint(path):
         if options:
             raise ValueError(f"{', '.join(options)}: expected a checkpoint, '{os.fsdecode(path)}' is compiled already")
         return LanguageModel(_perpend.LanguageModel(os.fsdecode(path), os.fsdecode(weights or "")), _limit(threads))
     if weights is not None:
         options["weights"] = os.fsdecode(weights)
-    tell: Progress = progress if callable(progress) else (_tell if progress else lambda _: None)
+    tell = _teller(progress)
     if folder is None:
         return _compiled(path, None, threads, tell, options)
     name = Path(path).stem or "model"
@@ -279,20 +336,24 @@ def _is_checkpoint(path: str | PathLike[str]) -> bool:
         return False
 
 
+def _teller(progress: bool | Progress) -> Progress:
+    return progress if callable(progress) else (_tell if progress else lambda _: None)
+
+
 def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 def _compiled(
-    path: str | PathLike[str],
+    path: str | PathLike[str] | Any,
     output: Path | None,
     threads: int | None,
     tell: Progress,
-    options: Mapping[str, bool | int | str],
+    options: Mapping[str, Any],
 ) -> LanguageModel:
-    tell(f"compiling {os.fsdecode(path)}")
+    tell(f"compiling {os.fsdecode(path) if isinstance(path, (str, PathLike)) else type(path).__name__}")
     start = time.monotonic()
-    model = compile(path, output, threads=threads, **options)  # type: ignore[arg-type]
+    model = compile(path, output, threads=threads, **options)
     tell(f"compiled in {time.monotonic() - start:.1f} s")
     return model
 
@@ -323,28 +384,68 @@ def _processor() -> str:
 
 
 def compile(
-    checkpoint: str | PathLike[str],
+    model: str | PathLike[str] | Any,
     output: str | PathLike[str] | None = None,
     *,
+    tokenizer: Any = None,
     context: int | None = None,
     cache_type: str = "f32",
     threads: int | None = None,
     **options: bool | int | str,
 ) -> LanguageModel:
-    """Compiles a checkpoint, a .gguf file or a folder with config.json and safetensors files, and loads the result.
+    """Compiles a language model, and loads the result.
 
+    model: a checkpoint (a .gguf file, or a folder with config.json and safetensors files; one of an architecture that
+        is not described here goes through transformers, in f32), or a decoder in PyTorch: a torch.nn.Module whose
+        forward takes past_key_values, as those of transformers do; or tokens [1, n] of i64; or these and their
+        positions [n] (or, if it is declared as int, the number of tokens before). It returns logits [1, n, vocabulary],
+        or those of the last token. What it changes in its buffers, the model keeps for each text
+        (docs/howto/run-a-language-model.md).
     output: the artifact to write; None: a temporary file that goes with the model.
+    tokenizer: of a decoder in PyTorch: one of transformers or tokenizers, or the path of its file or folder; None: its
+        texts are tokens. A checkpoint has its own.
     context: room for so many tokens; None: as many as the model was trained with.
-    cache_type: of keys and values in the cache: f32, f16, bf16 or int8. options: as in `perpend.compile`.
-    Errors: CompileError.
+    cache_type: of keys and values in the cache: f32, f16, bf16 or int8; of a module, f32 leaves them in its own type.
+    options: as in `perpend.compile`.
+    Errors: CompileError; TypeError for what is no model; FileNotFoundError.
     """
-    check_options(options, ("checkpoint", "output", "context", "cache_type", "threads"))
-    module = _perpend.Module.from_checkpoint(os.fsdecode(checkpoint), context or 0, cache_type)
+    check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "threads"))
+    module = _imported(model, tokenizer, context or 0, cache_type)
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
     module.compile(path, options)
-    model = load(path, threads)
+    made = load(path, threads)
     if folder:
-        model._folder = folder
+        made._folder = folder
         weakref.finalize(folder, shutil.rmtree, folder.name, ignore_errors=True)
-    return model
+    return made
+
+
+def _imported(model: Any, tokenizer: Any, context: int, cache_type: str) -> _perpend.Module:
+    if not isinstance(model, (str, PathLike)):
+        if "torch" not in sys.modules or not isinstance(model, sys.modules["torch"].nn.Module):
+            raise TypeError(
+                "expected the path of a checkpoint or a torch.nn.Module that is a language model, got "
+                f"{type(model).__name__}"
+            )
+        from .torch import decoders
+
+        return decoders.language_model(model, tokenizer, context, cache_type)
+    path = Path(os.fsdecode(model))
+    if tokenizer is not None:
+        raise ValueError(f"tokenizer: only for a torch.nn.Module\nhint: '{path}' has its own")
+    if _is_unknown(path) and importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"):
+        from .torch import decoders
+
+        return decoders.language_model(decoders.of_folder(path), path, context, cache_type)
+    return _perpend.Module.from_checkpoint(str(path), context, cache_type)
+
+
+def _is_unknown(folder: Path) -> bool:
+    """Whether the architecture of a folder with a model has no description here."""
+    try:
+        config = json.loads((folder / "config.json").read_text())
+        model_type = (config.get("text_config") or config)["model_type"]
+    except (OSError, ValueError, KeyError, AttributeError, TypeError):
+        return False
+    return isinstance(model_type, str) and not _perpend.is_known_model_type(model_type)

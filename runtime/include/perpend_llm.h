@@ -32,7 +32,8 @@ PERPEND_API void perpend_llm_free(perpend_llm *llm);
 PERPEND_API int64_t perpend_llm_context(const perpend_llm *llm);
 /* How many logits the model computes. */
 PERPEND_API int64_t perpend_llm_vocabulary(const perpend_llm *llm);
-/* Ownership: the model's. */
+/* Ownership: the model's. NULL: it has none, and its texts are tokens: functions that take or give texts are errors
+ * (INVALID_ARGUMENT), and the pieces of a generation are empty. */
 PERPEND_API const perpend_tokenizer *perpend_llm_tokenizer(const perpend_llm *llm);
 /* The tokens that end an answer. Ownership: the model's. */
 PERPEND_API const int32_t *perpend_llm_stop_tokens(const perpend_llm *llm, int32_t *count);

@@ -57,6 +57,8 @@ static perpend_status render(const perpend_llm &llm, const perpend_value *messag
 }
 
 static perpend_status checkTemplate(const perpend_llm &llm) {
+  if (perpend_status status = requireTokenizer(llm))
+    return status;
   if (llm.chatTemplate)
     return PERPEND_OK;
   if (llm.refusal.data)
@@ -186,6 +188,8 @@ perpend_status perpend_llm_render(const perpend_llm *llm, const perpend_llm_mess
 perpend_status perpend_llm_sequence_set_text(perpend_llm_sequence *sequence, perpend_string text, uint32_t flags) {
   if (!sequence)
     return fail(PERPEND_INVALID_ARGUMENT, "perpend_llm_sequence_set_text: expected a sequence, got NULL");
+  if (perpend_status status = requireTokenizer(sequence->llm))
+    return status;
   int32_t *tokens = nullptr;
   int64_t count = 0;
   perpend_status status = perpend_tokenizer_encode(sequence->llm.tokenizer, text, flags, &tokens, &count);

@@ -33,7 +33,7 @@ static perpend_status prepareSampler(perpend_llm_sequence &sequence, const perpe
 /// The text of one more token. Models may have more rows than their tokenizers have tokens; those have no text.
 static perpend_status addToStream(const perpend_llm_sequence &sequence, int32_t token, perpend_string &text) {
   text = {nullptr, 0};
-  if (!perpend_tokenizer_token(sequence.llm.tokenizer, token).data)
+  if (!sequence.llm.tokenizer || !perpend_tokenizer_token(sequence.llm.tokenizer, token).data)
     return PERPEND_OK;
   return perpend_token_stream_add(sequence.generation.stream, token, &text);
 }
@@ -41,6 +41,8 @@ static perpend_status addToStream(const perpend_llm_sequence &sequence, int32_t 
 /// A text of tokens in the middle of a text depends on those before them (a space at the start), so the stream begins
 /// with the prompt.
 static perpend_status primeStream(perpend_llm_sequence &sequence, Generation &generation) {
+  if (!sequence.llm.tokenizer)
+    return generation.options.stopStringCount ? requireTokenizer(sequence.llm) : PERPEND_OK;
   perpend_status status =
       perpend_token_stream_create(sequence.llm.tokenizer, generation.options.decoding, &generation.stream);
   for (size_t i = 0; !status && i < sequence.tokens.size(); ++i) {
@@ -114,6 +116,8 @@ static perpend_status pass(perpend_llm_sequence &sequence, perpend_string text) 
 /// The text ends here, with what was held back.
 static perpend_status flush(perpend_llm_sequence &sequence) {
   Generation &generation = sequence.generation;
+  if (!generation.stream)
+    return PERPEND_OK;
   perpend_string rest;
   perpend_status status = perpend_token_stream_finish(generation.stream, &rest);
   if (!status)

@@ -1,6 +1,7 @@
 // Opens the assets of a model, and finds its entries by their inputs and outputs.
 #include "llm/LanguageModel.h"
 #include "Errors.h"
+#include "Model.h"
 #include <cstdlib>
 #include <cstring>
 #include <new>
@@ -89,11 +90,27 @@ static perpend_status findEntries(perpend_model *model, perpend_llm &llm) {
 static perpend_status openTokenizer(const perpend_model *model, perpend_llm &llm) {
   int64_t sizeBytes = 0;
   const void *table = perpend_model_asset(model, tokenizerAsset, &sizeBytes);
-  if (!table)
-    return fail(PERPEND_INVALID_ARGUMENT,
-                "model '%.60s' contains no tokenizer; hint: perpend llm compile adds the one of its checkpoint",
-                perpend_model_name(model));
-  return perpend_tokenizer_create(table, sizeBytes, &llm.tokenizer);
+  return table ? perpend_tokenizer_create(table, sizeBytes, &llm.tokenizer) : PERPEND_OK;
+}
+
+perpend_status requireTokenizer(const perpend_llm &llm) {
+  if (llm.tokenizer)
+    return PERPEND_OK;
+  return fail(PERPEND_INVALID_ARGUMENT,
+              "model '%.60s' has no tokenizer, so its texts are tokens; hint: give tokens, or "
+              "compile it with a tokenizer",
+              perpend_model_name(llm.single ? llm.single : llm.chunk));
+}
+
+// Whether a text that is cut back leaves states as they were when it was that long.
+static bool allStatesGrow(const perpend_model &model) {
+  const perpend_tables *tables = model.module->tables;
+  const auto *facts = reinterpret_cast<const perpend_state_record *>(reinterpret_cast<const char *>(tables) +
+                                                                     tables->stateFacts.position);
+  for (int32_t i = 0; i < perpend_model_state_count(&model); ++i)
+    if (facts[i].growing >= static_cast<uint32_t>(perpend_model_state(&model, i)->rank))
+      return false;
+  return true;
 }
 
 static perpend_status open(perpend_model *model, perpend_llm &llm) {
@@ -102,6 +119,7 @@ static perpend_status open(perpend_model *model, perpend_llm &llm) {
     status = findEntries(model, llm);
   if (!status)
     status = openTokenizer(model, llm);
+  llm.canCut = !status && allStatesGrow(*model);
   llm.chatTemplate = perpend_model_asset(model, templateAsset, &llm.templateBytes);
   llm.refusal.data = static_cast<const char *>(perpend_model_asset(model, refusalAsset, &llm.refusal.sizeBytes));
   return status;

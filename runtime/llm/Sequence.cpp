@@ -102,6 +102,8 @@ void forgetStates(perpend_llm_sequence &sequence) {
 perpend_status cutStates(perpend_llm_sequence &sequence) {
   if (sequence.stateLength == sequence.cachedCount)
     return PERPEND_OK;
+  if (!sequence.llm.canCut)
+    forgetStates(sequence);
   perpend_status status = sequence.cachedCount ? perpend_session_truncate(stateSession(sequence), sequence.cachedCount)
                                                : perpend_session_reset(stateSession(sequence));
   if (!status)

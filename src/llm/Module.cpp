@@ -10,6 +10,8 @@
 #include "graph/BatchInvariance.h"
 #include "graph/Entries.h"
 #include "graph/Graph.h"
+#include "graph/Shapes.h"
+#include "graph/SubstituteSymbols.h"
 #include "templates/Template.h"
 #include "tokenizer/Load.h"
 
@@ -18,64 +20,63 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/Verifier.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <limits>
 #include <map>
+#include <set>
 
 using namespace mlir;
 
 namespace perpend::llm {
 namespace {
-class ModuleMaker {
+/// What a program has beside its graph: tokenizer, template and settings. Errors: diagnostics at the location.
+class Belongings {
 public:
-  ModuleMaker(MLIRContext &context, StringRef path, const ModuleOptions &options)
-      : context(context), path(path), isFolder(llvm::sys::fs::is_directory(path)), options(options),
-        location(FileLineColLoc::get(&context, path, 0, 0)) {}
-  OwningOpRef<ModuleOp> make();
+  explicit Belongings(Location location) : location(location) {}
+
+  /// settings: of a folder, or a GGUF file. tokenizer: as tokenizer/Load.h takes it; empty: there is none.
+  LogicalResult read(StringRef settings, StringRef tokenizer, int64_t context);
+  /// The most tokens of a text.
+  int64_t capacity = 0;
+  void addTo(ModuleOp module);
 
 private:
   LogicalResult fail(const Twine &message) { return emitError(location) << message.str(); }
   LogicalResult fail(llvm::Error error) { return fail(llvm::toString(std::move(error))); }
-  LogicalResult readSettings();
-  LogicalResult readTokenizer();
+  LogicalResult readSettings(StringRef path);
+  LogicalResult readTokenizer(StringRef path);
   LogicalResult findTokens();
-  LogicalResult chooseContext();
-  OwningOpRef<ModuleOp> importEntry(ArrayRef<support::DimensionOption> dimensions);
-  OwningOpRef<ModuleOp> importEntries();
+  LogicalResult chooseContext(int64_t context);
   void addTemplate(ModuleOp module);
   void addSettings(ModuleOp module);
 
-  MLIRContext &context;
-  StringRef path;
-  bool isFolder;
-  const ModuleOptions &options;
   Location location;
   Settings settings;
   std::optional<tokenizer::TableBytes> table;
-  int64_t capacity = 0;
 };
 } // namespace
 
-LogicalResult ModuleMaker::readSettings() {
-  llvm::Expected<Settings> read = isFolder ? readFolderSettings(path) : readGgufSettings(path);
+LogicalResult Belongings::readSettings(StringRef path) {
+  llvm::Expected<Settings> read = llvm::sys::fs::is_directory(path) ? readFolderSettings(path) : readGgufSettings(path);
   if (!read)
     return fail(read.takeError());
   settings = std::move(*read);
   return success();
 }
 
-LogicalResult ModuleMaker::readTokenizer() {
+LogicalResult Belongings::readTokenizer(StringRef path) {
   llvm::Expected<tokenizer::TableBytes> read = tokenizer::loadTokenizer(path);
   if (!read)
     return fail(read.takeError());
   table.emplace(std::move(*read));
-  return success();
+  return findTokens();
 }
 
 /// Ids of tokens that a folder names by their spelling.
-LogicalResult ModuleMaker::findTokens() {
+LogicalResult Belongings::findTokens() {
   perpend_tokenizer *opened = nullptr;
   if (perpend_tokenizer_create(table->data(), static_cast<int64_t>(table->sizeBytes()), &opened))
     return fail(Twine("the tokenizer: ") + perpend_error_message());
@@ -87,42 +88,22 @@ LogicalResult ModuleMaker::findTokens() {
       *token = id;
   }
   perpend_tokenizer_free(opened);
-  if (settings.stops.empty() && settings.end)
-    settings.stops.push_back(*settings.end);
   return success();
 }
 
-LogicalResult ModuleMaker::chooseContext() {
-  if (!options.context && !settings.context)
-    return fail("the checkpoint does not say how many tokens the model was trained with\nhint: --context N");
-  capacity = options.context ? options.context : *settings.context;
+LogicalResult Belongings::chooseContext(int64_t context) {
+  if (!context && !settings.context)
+    return fail(
+        "the model does not say how many tokens the model was trained with\nhint: --context N, in Python context=N");
+  capacity = context ? context : *settings.context;
   if (settings.context && capacity > *settings.context)
     return fail("--context: expected at most " + Twine(*settings.context) +
                 " tokens, with which the model was trained, got " + Twine(capacity));
   return success();
 }
 
-OwningOpRef<ModuleOp> ModuleMaker::importEntry(ArrayRef<support::DimensionOption> dimensions) {
-  checkpoint::ImportOptions importing;
-  importing.dimensions = dimensions;
-  importing.cache = {capacity, options.cacheType};
-  return isFolder ? checkpoint::importFolder(context, path, importing)
-                  : checkpoint::importGguf(context, path, importing);
-}
-
-/// One entry for a single token, whose kernels need no loops over rows, and one for a text.
-OwningOpRef<ModuleOp> ModuleMaker::importEntries() {
-  checkpoint::SharedBlocks shared;
-  OwningOpRef<ModuleOp> module = ModuleOp::create(location), decode = importEntry({{"n", "1"}}),
-                        prefill = decode ? importEntry({}) : OwningOpRef<ModuleOp>();
-  if (!prefill || failed(graph::addEntry(*module, "decode", std::move(decode))) ||
-      failed(graph::addEntry(*module, "prefill", std::move(prefill))))
-    return {};
-  return module;
-}
-
-void ModuleMaker::addTemplate(ModuleOp module) {
-  if (settings.chatTemplate.empty())
+void Belongings::addTemplate(ModuleOp module) {
+  if (settings.chatTemplate.empty() || !table)
     return;
   std::string error;
   std::optional<std::string> compiled = templates::compileTemplate(settings.chatTemplate, error);
@@ -133,7 +114,7 @@ void ModuleMaker::addTemplate(ModuleOp module) {
   emitWarning(location) << "the chat template (" << settings.templateFile << ") is not used: " << error;
 }
 
-void ModuleMaker::addSettings(ModuleOp module) {
+void Belongings::addSettings(ModuleOp module) {
   SettingsHead head = {};
   head.magic = settingsMagic;
   head.version = settingsVersion;
@@ -152,21 +133,47 @@ void ModuleMaker::addSettings(ModuleOp module) {
   graph::addAsset(module, settingsAsset, bytes);
 }
 
-OwningOpRef<ModuleOp> ModuleMaker::make() {
-  if (failed(readSettings()) || failed(chooseContext()) || failed(readTokenizer()) || failed(findTokens()))
+LogicalResult Belongings::read(StringRef settingsPath, StringRef tokenizerPath, int64_t context) {
+  if (failed(readSettings(settingsPath)) || failed(chooseContext(context)) ||
+      (!tokenizerPath.empty() && failed(readTokenizer(tokenizerPath))))
+    return failure();
+  if (settings.stops.empty() && settings.end)
+    settings.stops.push_back(*settings.end);
+  return success();
+}
+
+void Belongings::addTo(ModuleOp module) {
+  if (table)
+    graph::addAsset(module, tokenizerAsset, StringRef(static_cast<const char *>(table->data()), table->sizeBytes()));
+  addTemplate(module);
+  addSettings(module);
+  graph::setBatchInvariant(module);
+  module->setAttr(graph::programAttribute,
+                  Builder(module.getContext())
+                      .getStrArrayAttr({"libperpend_llm_main.a", "libperpend_llm.a", "libperpend_template.a",
+                                        "libperpend_tokenizer.a", "libperpend_sampling.a", "libperpend_library.a"}));
+}
+
+/// One entry for a single token, whose kernels need no loops over rows, and one for a text.
+static OwningOpRef<ModuleOp> joined(Location location, OwningOpRef<ModuleOp> decode, OwningOpRef<ModuleOp> prefill) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(location);
+  if (!decode || !prefill || failed(graph::addEntry(*module, "decode", std::move(decode))) ||
+      failed(graph::addEntry(*module, "prefill", std::move(prefill))))
     return {};
-  OwningOpRef<ModuleOp> module = importEntries();
-  if (!module)
-    return {};
-  graph::addAsset(*module, tokenizerAsset, StringRef(static_cast<const char *>(table->data()), table->sizeBytes()));
-  addTemplate(*module);
-  addSettings(*module);
-  graph::setBatchInvariant(*module);
-  (*module)->setAttr(
-      graph::programAttribute,
-      Builder(&context).getStrArrayAttr({"libperpend_llm_main.a", "libperpend_llm.a", "libperpend_template.a",
-                                         "libperpend_tokenizer.a", "libperpend_sampling.a", "libperpend_library.a"}));
   return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Checkpoints
+//===----------------------------------------------------------------------===//
+
+static OwningOpRef<ModuleOp> importEntry(MLIRContext &context, StringRef path, const checkpoint::CacheOptions &cache,
+                                         ArrayRef<support::DimensionOption> dimensions) {
+  checkpoint::ImportOptions importing;
+  importing.dimensions = dimensions;
+  importing.cache = cache;
+  return llvm::sys::fs::is_directory(path) ? checkpoint::importFolder(context, path, importing)
+                                           : checkpoint::importGguf(context, path, importing);
 }
 
 OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const ModuleOptions &options) {
@@ -174,7 +181,76 @@ OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const Mod
     StringRef folder = llvm::sys::path::parent_path(path);
     path = folder.empty() ? "." : folder;
   }
-  return ModuleMaker(context, path, options).make();
+  Location location = FileLineColLoc::get(&context, path, 0, 0);
+  Belongings belongings(location);
+  if (failed(belongings.read(path, path, options.context)))
+    return {};
+  checkpoint::SharedBlocks shared;
+  const checkpoint::CacheOptions cache{belongings.capacity, options.cacheType};
+  OwningOpRef<ModuleOp> decode = importEntry(context, path, cache, {{"n", "1"}});
+  OwningOpRef<ModuleOp> module =
+      decode ? joined(location, std::move(decode), importEntry(context, path, cache, {})) : OwningOpRef<ModuleOp>();
+  if (module)
+    belongings.addTo(*module);
+  return module;
+}
+
+//===----------------------------------------------------------------------===//
+// Graphs of other front ends
+//===----------------------------------------------------------------------===//
+
+/// The graph with a number in place of the extent of its tokens.
+static void fixExtent(func::FuncOp function, StringRef symbol, int64_t extent) {
+  llvm::StringMap<graph::SymbolicInt> replacements;
+  replacements.try_emplace(symbol, graph::SymbolicInt(extent));
+  graph::substituteSymbols(function.getBody(), replacements);
+  AttrTypeReplacer ofAttributes; // what the graph requires of symbols
+  graph::addSymbolReplacements(ofAttributes, replacements);
+  ofAttributes.replaceElementsIn(function, /*replaceAttrs=*/true, /*replaceLocs=*/false, /*replaceTypes=*/false);
+  ValueRange results = function.getBody().front().getTerminator()->getOperands();
+  function.setFunctionType(FunctionType::get(function.getContext(), function.getBody().getArgumentTypes(),
+                                             SmallVector<Type>(results.getTypes())));
+}
+
+/// The symbol of the extent of the tokens. Errors: nothing, with a diagnostic, unless the entry continues a text.
+static std::optional<std::string> tokenExtent(func::FuncOp entry) {
+  auto ofCaller = [&](unsigned number) { return !entry.getArgAttr(number, graph::stateAttribute); };
+  const bool hasOne =
+      entry.getNumArguments() > 0 && ofCaller(0) && llvm::none_of(llvm::seq(1u, entry.getNumArguments()), ofCaller);
+  auto tokens = hasOne ? dyn_cast<RankedTensorType>(entry.getArgumentTypes()[0]) : RankedTensorType();
+  auto logits = entry.getNumResults() ? dyn_cast<RankedTensorType>(entry.getResultTypes()[0]) : RankedTensorType();
+  if (tokens && tokens.getRank() == 1 && tokens.getElementType().isInteger(64) && logits && logits.getRank() == 1 &&
+      logits.hasStaticShape() && logits.getElementType().isF32() && entry.getNumArguments() > 1) {
+    graph::SymbolicInt extent = graph::shapeOf(entry.getArgument(0))[0];
+    std::set<std::string> symbols;
+    extent.symbols(symbols);
+    if (symbols.size() == 1 && extent == graph::SymbolicInt::symbol(*symbols.begin()))
+      return *symbols.begin();
+  }
+  entry.emitError("expected a graph with states from tokens, i64 [n], to the logits of the next one, f32 [vocabulary]");
+  return std::nullopt;
+}
+
+LogicalResult completeModule(OwningOpRef<ModuleOp> &module, StringRef settings, StringRef tokenizer, int64_t context) {
+  func::FuncOp entry = graph::firstEntryOf(*module);
+  Location location = module->getLoc();
+  if (!entry)
+    return emitError(location) << "expected a module with an entry";
+  Belongings belongings(location);
+  std::optional<std::string> extent = tokenExtent(entry);
+  if (!extent || failed(belongings.read(settings, tokenizer, context)))
+    return failure();
+  auto capacity = Builder(module->getContext()).getI64IntegerAttr(belongings.capacity);
+  for (unsigned number : llvm::seq(entry.getNumArguments()))
+    if (entry.getArgAttr(number, graph::capacityAttribute))
+      entry.setArgAttr(number, graph::capacityAttribute, capacity);
+  OwningOpRef<ModuleOp> decode = module->clone();
+  fixExtent(graph::firstEntryOf(*decode), *extent, 1);
+  module = joined(location, std::move(decode), std::move(module));
+  if (!module || failed(verify(*module)))
+    return failure();
+  belongings.addTo(*module);
+  return success();
 }
 
 int64_t bitsOfGroupedWeights(ModuleOp module) {

@@ -11,6 +11,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "mlir/Support/LogicalResult.h"
 
 #include <string>
 
@@ -25,6 +26,14 @@ struct ModuleOptions {
 /// chat template that cannot be compiled is a warning.
 mlir::OwningOpRef<mlir::ModuleOp> makeModule(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ModuleOptions &options);
+
+/// Makes a program of a module with one entry, which any front end has made: from tokens, i64 [n], to the logits of the
+/// token that follows them, f32 [vocabulary], with states that begin with an empty text. It becomes `prefill`, and
+/// `decode` with n = 1. settings: a folder with what config.json, generation_config.json and tokenizer_config.json say,
+/// as far as there are such files. tokenizer: a file or folder; empty: texts are tokens. context: as in ModuleOptions;
+/// states that grow get this capacity. Errors: diagnostics, and the module is lost.
+mlir::LogicalResult completeModule(mlir::OwningOpRef<mlir::ModuleOp> &module, llvm::StringRef settings,
+                                   llvm::StringRef tokenizer, int64_t context);
 
 /// The bits of the numbers that most bytes of grouped weights in products have: 2, 4 or 8; 0: there are none.
 /// `--precision int8` makes these products faster, the more so the fewer bits there are.

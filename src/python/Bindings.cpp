@@ -243,6 +243,20 @@ static void makeStates(Program &program, const std::vector<std::string> &states)
     throw CompileError(error);
 }
 
+static void makeLanguageModel(Program &program, const std::string &settings, const std::string &tokenizer,
+                              int64_t context) {
+  auto lock = lockOf(program);
+  std::string error;
+  bool isMade;
+  {
+    nb::gil_scoped_release unlocked;
+    isMade = program.makeLanguageModel(settings, tokenizer, context, error);
+  }
+  if (!isMade)
+    throw CompileError(error);
+  warn(program.warnings, /*depth=*/3); // language_model, compile
+}
+
 static void lower(Program &program, const std::string &phase, nb::dict values) {
   OptionValues options = optionValuesOf(values);
   std::string error;
@@ -281,9 +295,11 @@ static void bindProgram(nb::module_ &module) {
       .def_prop_ro("input_names", &inputNamesOf)
       .def("set_results", &setResults, "json"_a)
       .def("make_states", &makeStates, "states"_a)
+      .def("make_language_model", &makeLanguageModel, "settings"_a, "tokenizer"_a = "", "context"_a = 0)
       .def("evaluate", &evaluate, "inputs"_a)
       .def("lower", &lower, "phase"_a, "options"_a = nb::dict())
       .def("compile", &compileTo, "path"_a, "options"_a = nb::dict(), "executable"_a = false);
+  module.def("is_known_model_type", &isKnownModelType, "model_type"_a);
   module.def("compile_in_process", &compileInProcess, "module"_a, "path"_a, "options"_a);
   nb::class_<OptionInfo>(module, "OptionInfo", "An option of the compiler.")
       .def_ro("name", &OptionInfo::name)

@@ -98,18 +98,24 @@ public:
     const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
     return bytesOf({text, size});
   }
+  bool hasTokenizer() const { return perpend_llm_tokenizer(llm) != nullptr; }
+  const perpend_tokenizer *tokenizer() const {
+    if (!hasTokenizer())
+      throw nb::value_error("this model has no tokenizer, so its texts are tokens\nhint: compile it with a tokenizer");
+    return perpend_llm_tokenizer(llm);
+  }
   std::vector<int32_t> encode(nb::bytes text, uint32_t flags) const {
     int32_t *found = nullptr;
     int64_t count = 0;
-    check(perpend_tokenizer_encode(perpend_llm_tokenizer(llm), view(text), flags, &found, &count));
+    check(perpend_tokenizer_encode(tokenizer(), view(text), flags, &found, &count));
     const std::unique_ptr<int32_t, decltype(&perpend_tokenizer_release)> owner(found, perpend_tokenizer_release);
     return {found, found + count};
   }
   nb::bytes decode(const std::vector<int32_t> &tokens, uint32_t flags) const {
     char *text = nullptr;
     int64_t size = 0;
-    check(perpend_tokenizer_decode(perpend_llm_tokenizer(llm), tokens.data(), static_cast<int64_t>(tokens.size()),
-                                   flags, &text, &size));
+    check(
+        perpend_tokenizer_decode(tokenizer(), tokens.data(), static_cast<int64_t>(tokens.size()), flags, &text, &size));
     const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
     return bytesOf({text, size});
   }
@@ -257,6 +263,7 @@ void bindLanguageModels(nb::module_ &module) {
       .def(nb::init<const std::string &, const std::string &>(), "path"_a, "weights"_a = "")
       .def_prop_ro("context", &LanguageModel::context)
       .def_prop_ro("vocabulary", &LanguageModel::vocabulary)
+      .def_prop_ro("has_tokenizer", &LanguageModel::hasTokenizer)
       .def_prop_ro("has_template", &LanguageModel::hasTemplate)
       .def_prop_ro("stop_tokens", &LanguageModel::stopTokens)
       .def("render", &LanguageModel::render, "messages"_a)

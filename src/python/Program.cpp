@@ -8,6 +8,7 @@
 #include "compiler/Compiler.h"
 #include "compiler/ModelFile.h"
 #include "compiler/VerifyModule.h"
+#include "frontend/checkpoint/Import.h"
 #include "frontend/onnx/Import.h"
 #include "frontend/onnx/OperatorDescription.h"
 #include "graph/Graph.h"
@@ -139,6 +140,18 @@ std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_
   program->state->module = llm::makeModule(program->state->context, path, {context, cacheType});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
+
+bool Program::makeLanguageModel(const std::string &settings, const std::string &tokenizer, int64_t context,
+                                std::string &error) {
+  ErrorText errors(state->context);
+  const bool isMade = succeeded(llm::completeModule(state->module, settings, tokenizer, context));
+  warnings = std::move(errors.warnings);
+  if (!isMade)
+    error = errors.take("the module is no language model");
+  return isMade;
+}
+
+bool isKnownModelType(const std::string &modelType) { return checkpoint::isKnownModelType(modelType); }
 
 std::unique_ptr<Program> Program::fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error) {

@@ -44,6 +44,9 @@ const std::vector<OptionInfo> &compileOptions();
 /// What is wrong with a user's description (JSON) of an operator; empty if nothing.
 std::string errorOfOperator(const std::string &description);
 
+/// Whether folders of this model_type are imported without PyTorch.
+bool isKnownModelType(const std::string &modelType);
+
 /// The symbol of an input's dimension: its own name, or x_dim0.
 std::string symbolOfDimension(const std::string &input, size_t axis, const std::string &dimension);
 
@@ -74,6 +77,10 @@ public:
   /// CacheOptions has it.
   static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
                                                  std::string &error);
+  /// Makes a program that generates text of one that continues tokens (llm::completeModule). After an error it is
+  /// empty.
+  bool makeLanguageModel(const std::string &settings, const std::string &tokenizer, int64_t context,
+                         std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.
   static std::unique_ptr<Program> fromOnnxBytes(std::string_view bytes, std::shared_ptr<void> owner, const Dims &dims,
                                                 const Paths &operators, std::string &error);

@@ -436,6 +436,12 @@ def _leaf_of(node: Any, value: Any) -> Leaf:
     return Leaf.BOOLEAN if isinstance(example, torch.SymBool) else Leaf.TENSOR
 
 
+def _as_stored(converter: Converter, value: Value, stored: torch.Tensor) -> Value:
+    """The next value of a buffer with its extents: PyTorch knows that x[-1:] has a row, where x may have none here."""
+    shape = list(stored.shape)
+    return value if value.shape == shape else converter.graph.composite("reshape", [value], {"shape": shape})[0]
+
+
 def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence[str], cache: int) -> Module:
     outputs = cast(Sequence[Any], _output_of(program.graph_module).args[0])
     pairs = list(zip(outputs, program.graph_signature.output_specs, strict=True))
@@ -464,8 +470,9 @@ def _finish(program: ExportedProgram, converter: Converter, parameters: Sequence
     for node, spec in pairs:
         if spec.kind in MUTATIONS:
             name, target = _state_name(spec.target), str(spec.target)
-            results[name] = cast(Value, numbers.result(converter, node))
-            states.append((name, name, target, _stored(program, stored[target]).detach().cpu().contiguous()))
+            initial = _stored(program, stored[target]).detach().cpu().contiguous()
+            results[name] = _as_stored(converter, cast(Value, numbers.result(converter, node)), initial)
+            states.append((name, name, target, initial))
     for name, (node, _) in zip(grown, following, strict=True):
         results[_state_name(name)] = cast(Value, numbers.result(converter, node))
     module = converter.graph.finish(list(results), list(results.values()), states)

@@ -258,11 +258,14 @@ void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<Layer
   function.setAllResultAttrs(attributes);
 }
 
+bool isKnownModelType(StringRef modelType) { return findArchitecture(modelType, /*isGguf=*/false) != nullptr; }
+
 OwningOpRef<ModuleOp> Importer::run() {
   const Architecture *architecture = findArchitecture(checkpoint.architecture, checkpoint.isGguf());
   if (!architecture) {
     (void)fail("the architecture '" + checkpoint.architecture + "' is not supported\nhint: expected one of " +
-               architectureNames(checkpoint.isGguf()));
+               architectureNames(checkpoint.isGguf()) +
+               (checkpoint.isGguf() ? "" : "; in Python, perpend.llm.compile takes others through transformers"));
     return {};
   }
   OwningOpRef<ModuleOp> module = ModuleOp::create(location);

@@ -31,6 +31,9 @@ struct ImportOptions {
   CacheOptions cache;
 };
 
+/// Whether folders whose config.json has this model_type can be imported.
+bool isKnownModelType(llvm::StringRef modelType);
+
 /// Errors: null, and diagnostics in the context.
 mlir::OwningOpRef<mlir::ModuleOp> importGguf(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ImportOptions &options = {});

@@ -1,0 +1,317 @@
+"""A language model in PyTorch as the graph that generates text (llm/Module.h): tokens, i64 [n], that follow a text, to
+the logits of the next one, f32 [vocabulary], with what the module knows of the text as states.
+
+Three forms, by what the module's forward takes:
+    past_key_values: a causal language model of transformers, with a cache class of our own; keys and values grow.
+    tokens, or tokens and where they stand: a module that keeps what it needs in buffers, which are states as they are.
+    tokens, and keeps nothing: the text is a state, and each step computes it as a whole.
+"""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+import warnings
+from os import PathLike
+from pathlib import Path
+from typing import Any, get_type_hints
+
+import torch
+from torch import Tensor, nn
+from torch._dynamo.convert_frame import compile_lock
+from torch.export import Dim, ExportedProgram
+
+from .._perpend import CompileError, Module
+from ..temporary_folders import TemporaryFolder
+from . import frontend
+from .caches import ARGUMENT, LENGTH
+from .held_tensors import names_of_held
+from .untouched import evaluated
+
+PIECE = 5  # tokens of the example; PyTorch takes 0 and 1 for constants
+TEXT = "text"
+TYPES = {"f16": torch.float16, "bf16": torch.bfloat16, "int8": torch.int8}
+SHAPE = "the logits [1, n, vocabulary] of n tokens [1, n], or those of the last one"
+
+
+def logits_of(results: Any) -> Tensor:
+    """The logits of the last token, f32 [vocabulary], from what a module returns."""
+    found = getattr(results, "logits", results)
+    while isinstance(found, (tuple, list)) and found:
+        found = found[0]
+    if not isinstance(found, Tensor) or not 1 <= found.dim() <= 3 or (found.dim() == 3 and found.shape[0] != 1):
+        got = list(found.shape) if isinstance(found, Tensor) else type(found).__name__
+        raise TypeError(f"expected {SHAPE}, got {got}")
+    return found.reshape(-1, found.shape[-1])[-1].float()
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Causal language models of transformers
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _layer(parts: dict[str, Tensor]) -> Any:
+    """A layer of a cache, whose keys and values are kept in the types of these tensors, and read in those in which the
+    module computes. int8: x ~ i s, s = max|x| / 127 for each token and head, as in checkpoints' caches."""
+    from transformers.cache_utils import DynamicLayer
+
+    class Layer(DynamicLayer):  # type: ignore[misc]
+        def update(self, keys: Tensor, values: Tensor, *args: Any, **options: Any) -> tuple[Tensor, Tensor]:
+            self.keys, self.values = (self.appended(name, x) for name, x in (("keys", keys), ("values", values)))
+            return self.keys, self.values
+
+        def appended(self, name: str, x: Tensor) -> Tensor:
+            kept = parts[name]
+            if kept.dtype != torch.int8:
+                parts[name] = torch.cat([kept, x.to(kept.dtype)], -2)
+                return parts[name].to(x.dtype)
+            most = x.float().abs().amax(-1, keepdim=True)
+            inverse = torch.where(most > 2.0**-120, 127 / most, 0.0)
+            numbers = (x.float() * inverse).round().clamp(-127, 127).to(torch.int8)
+            parts[name] = torch.cat([kept, numbers], -2)
+            parts[f"{name}_scales"] = torch.cat([parts[f"{name}_scales"], most * (1 / 127)], -2)
+            return (parts[name].float() * parts[f"{name}_scales"]).to(x.dtype)
+
+    layer = Layer()
+    layer.lazy_initialization(parts["keys"], parts["values"])
+    layer.keys, layer.values = parts["keys"], parts["values"]
+    return layer
+
+
+class Cached(nn.Module):  # type: ignore[misc]
+    """Takes and returns the parts of all layers' caches by name."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+        self.keeps_last = "logits_to_keep" in inspect.signature(net.forward).parameters
+
+    def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        from transformers import DynamicCache
+
+        layers: dict[str, dict[str, Tensor]] = {}
+        for name, tensor in past.items():
+            part, _, number = name.rpartition("_")
+            layers.setdefault(number, {})[part] = tensor
+        cache = DynamicCache()
+        cache.layers += [_layer(parts) for parts in layers.values()]
+        results = self.net(
+            input_ids=tokens.unsqueeze(0),
+            use_cache=True,
+            **{ARGUMENT: cache},
+            **({"logits_to_keep": 1} if self.keeps_last else {}),
+        )
+        after = {f"{part}_{number}": tensor for number, parts in layers.items() for part, tensor in parts.items()}
+        return {name: after[name] for name in past}, logits_of(results)
+
+
+def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
+    """The parts of the caches of a text of LENGTH tokens."""
+    from transformers import DynamicCache
+
+    cache = DynamicCache()
+    try:
+        with torch.no_grad():
+            net(input_ids=torch.zeros(1, PIECE, dtype=torch.int64), use_cache=True, **{ARGUMENT: cache})
+    except Exception as error:
+        raise CompileError(
+            f"the module fails with an empty DynamicCache: {type(error).__name__}: {error}"
+            "\nhint: does model(input_ids=torch.zeros(1, 5, dtype=torch.int64), "
+            "past_key_values=transformers.DynamicCache()) run?"
+        ) from error
+    past: dict[str, Tensor] = {}
+    for number, layer in enumerate(cache.layers):
+        for part in ("keys", "values"):
+            made = getattr(layer, part, None)
+            if not isinstance(made, Tensor) or made.dim() != 4 or made.shape[2] != PIECE:
+                raise CompileError(
+                    f"expected keys and values [1, heads, length, size] in each layer of a DynamicCache, got others in "
+                    f"layer {number}\nhint: models with other states (Mamba, RWKV) can be modules whose forward takes "
+                    "tokens and keeps them in buffers"
+                )
+            shape = (1, made.shape[1], LENGTH, made.shape[3])
+            past[f"{part}_{number}"] = made.new_zeros(shape, dtype=TYPES.get(cache_type, made.dtype))
+            if cache_type == "int8":
+                past[f"{part}_scales_{number}"] = torch.zeros(1, made.shape[1], LENGTH, 1)
+    if not past:
+        raise CompileError(f"{type(net).__name__} leaves a DynamicCache empty\nhint: is config.is_decoder set?")
+    return past
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Modules that keep what they need in buffers, or nothing
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+class Placed(nn.Module):  # type: ignore[misc]
+    """The module's second argument says where its tokens stand: how many are before them, or the positions of all. That
+    number is the length of a text which is kept for its sake, and is cut back with it."""
+
+    def __init__(self, net: nn.Module, is_number: bool) -> None:
+        super().__init__()
+        self.net, self.is_number = net, is_number
+
+    def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        before = past[TEXT].shape[0]
+        text = torch.cat([past[TEXT], tokens])
+        place = before if self.is_number else torch.arange(tokens.shape[0]) + before
+        return {TEXT: text}, logits_of(self.net(tokens.unsqueeze(0), place))
+
+
+class Counting(nn.Module):  # type: ignore[misc]
+    """The module knows itself what came before."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        return {}, logits_of(self.net(tokens.unsqueeze(0)))
+
+
+class Whole(nn.Module):  # type: ignore[misc]
+    """The module computes whole texts, the same as before at the start of each."""
+
+    def __init__(self, net: nn.Module) -> None:
+        super().__init__()
+        self.net = net
+
+    def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
+        text = torch.cat([past[TEXT], tokens])
+        return {TEXT: text}, logits_of(self.net(text.unsqueeze(0)))
+
+
+def _arguments(net: nn.Module) -> list[inspect.Parameter]:
+    """Those that a call must give. Errors: CompileError for other than one or two."""
+    kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = inspect.signature(net.forward).parameters.values()
+    needed = [each for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
+    if len(needed) not in (1, 2):
+        raise CompileError(
+            f"expected a module whose forward takes tokens [1, n], or these and their positions [n] (or, if it is "
+            f"declared as int, the number of tokens before), and returns {SHAPE}; forward of {type(net).__name__} "
+            f"needs {len(needed)} arguments: {', '.join(each.name for each in needed) or 'none'}"
+            "\nhint: write a module around it"
+        )
+    return needed
+
+
+def _is_number(net: nn.Module, parameter: inspect.Parameter) -> bool:
+    try:
+        return get_type_hints(net.forward).get(parameter.name) is int
+    except Exception:  # names that are not defined here
+        return parameter.annotation in (int, "int")
+
+
+# ----------------------------------------------------------------------------------------------------------------------
+# Export
+# ----------------------------------------------------------------------------------------------------------------------
+
+
+def _exported(net: nn.Module, past: dict[str, Tensor], dims: dict[str, int]) -> ExportedProgram:
+    shapes = {"past": {name: {dims[name]: Dim.DYNAMIC} for name in past}, "tokens": {0: Dim.DYNAMIC}}
+    return frontend._exported(net, (past, torch.zeros(PIECE, dtype=torch.int64)), {}, shapes)
+
+
+def _program(net: nn.Module, cache_type: str) -> ExportedProgram:
+    parameters = inspect.signature(net.forward).parameters
+    if ARGUMENT in parameters:
+        past = _empty_caches(net, cache_type)
+        return _exported(Cached(net), past, dict.fromkeys(past, 2))
+    if cache_type != "f32":
+        raise CompileError(
+            f"cache_type: expected a module whose forward takes {ARGUMENT}, got {type(net).__name__}\n"
+            "hint: a module that keeps keys and values in buffers decides their type itself"
+        )
+    arguments, text = _arguments(net), {TEXT: torch.zeros(LENGTH, dtype=torch.int64)}
+    if len(arguments) == 2:
+        return _exported(Placed(net, _is_number(net, arguments[1])), text, {TEXT: 0})
+    program = _exported(Counting(net), {}, {})
+    if frontend._mutated(frontend._decomposed(program)):  # until then the graph has PyTorch's own updates
+        return program
+    warnings.warn(
+        f"perpend: {type(net).__name__} keeps nothing from call to call, so each token computes the whole text"
+        f"\nhint: a module whose forward takes {ARGUMENT}, or one with its cache in buffers, computes each token once",
+        stacklevel=6,
+    )
+    return _exported(Whole(net), text, {TEXT: 0})
+
+
+def _write_settings(net: nn.Module, folder: Path) -> None:
+    """What the module's configurations say, as a checkpoint's folder has it."""
+    for attribute, file in (("config", "config.json"), ("generation_config", "generation_config.json")):
+        config: Any = getattr(net, attribute, None)
+        if hasattr(config, "to_json_string"):
+            (folder / file).write_text(config.to_json_string())
+
+
+SMALL_FILES = (
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "tokenizer.model",
+    "special_tokens_map.json",
+    "added_tokens.json",
+    "chat_template.jinja",
+    "vocab.json",
+    "merges.txt",
+    "vocab.txt",
+)
+
+
+def _write_tokenizer(tokenizer: Any, folder: Path) -> str:
+    """Writes it to the folder. Returns the path that says what it is; empty: there is none."""
+    if tokenizer is None:
+        return ""
+    if isinstance(tokenizer, (str, PathLike)):
+        path = Path(tokenizer)
+        if not path.exists():
+            raise FileNotFoundError(f"tokenizer: there is no '{path}'")
+        if not path.is_dir():
+            return str(path)
+        for name in SMALL_FILES:
+            if (path / name).exists():
+                shutil.copyfile(path / name, folder / name)
+    elif hasattr(tokenizer, "save_pretrained"):
+        tokenizer.save_pretrained(folder)
+    elif hasattr(tokenizer, "to_str"):  # of the package tokenizers
+        (folder / "tokenizer.json").write_text(tokenizer.to_str())
+    else:
+        raise TypeError(
+            "tokenizer: expected one of transformers or tokenizers, the path of a file or folder, or None, got "
+            f"{type(tokenizer).__name__}"
+        )
+    return str(folder)
+
+
+def language_model(net: nn.Module, tokenizer: Any, context: int, cache_type: str) -> Module:
+    """The module with its entries, tokenizer, template and settings. Arguments: as perpend.llm.compile.
+
+    Errors: CompileError, FileNotFoundError, TypeError.
+    """
+    if cache_type not in ("f32", *TYPES):
+        raise CompileError(f"cache_type: expected f32, {', '.join(TYPES)}, got '{cache_type}'")
+    with compile_lock, evaluated(net, ()):
+        module = frontend.import_program(
+            _program(net, cache_type), type(net).__name__, held=names_of_held(net), cache=1
+        )
+    folder = TemporaryFolder()
+    try:
+        path = Path(folder.name)
+        _write_settings(net, path)
+        module.make_language_model(str(path), _write_tokenizer(tokenizer, path), context)
+    finally:
+        folder.cleanup()
+    return module
+
+
+def of_folder(folder: Path) -> nn.Module:
+    """The model in a folder as transformers has it, in f32. Errors: CompileError."""
+    from transformers import AutoModelForCausalLM
+
+    try:
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, local_files_only=True).eval()
+    except Exception as error:
+        raise CompileError(
+            f"'{folder}': its architecture has no description here, and transformers cannot load it: "
+            f"{type(error).__name__}: {error}"
+        ) from error
