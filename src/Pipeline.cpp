@@ -14,6 +14,7 @@
 #include "graph/Entries.h"
 #include "graph/ErrorKind.h"
 #include "graph/Graph.h"
+#include "graph/Parts.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
 #include "graph/passes/Passes.h"
@@ -112,6 +113,11 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   options.savesMemory = context.optLevel >= 2 && context.target.global.bytes != 0;
   passes.addPass(graph::createGraphFuseKernels(options));
   passes.addPass(graph::createGraphScheduleUpdates());
+  if (context.optLevel >= 2 && !context.target.mainMemories.empty()) {
+    const target::Memory &near = context.target.mainMemories.front();
+    passes.addPass(graph::createGraphSplitBatches(
+        {static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0}));
+  }
 }
 
 static void buildSchedule(OpPassManager &passes, const PhaseContext &context) {
@@ -229,6 +235,7 @@ static LogicalResult checkFused(ModuleOp module, const PhaseContext &) {
       [](Operation *op) {
         auto function = op->getParentOfType<func::FuncOp>();
         return !function || function->hasAttr(graph::kernelAttribute) || op->hasAttr(graph::inPlaceAttribute) ||
+               op->hasAttr(graph::assembledAttribute) ||
                isa<graph::ConstantOp, graph::ReshapeOp, graph::CallKernelOp, graph::CallLibraryOp, graph::MeasureOp,
                    graph::RequireOp, graph::IfOp, graph::LoopOp, graph::YieldOp, func::ReturnOp>(op);
       },

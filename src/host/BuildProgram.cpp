@@ -9,6 +9,7 @@
 
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
+#include "graph/Parts.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
@@ -176,13 +177,15 @@ Value ProgramBuilder::typedPlace(Location loc, Storage storage, RankedTensorType
   llvm_unreachable("storage that can be written");
 }
 
-/// A part of a state has its place from its first use on.
+/// A part has its place from its first use on.
 Value ProgramBuilder::slotPlace(Location loc, int64_t slot, RankedTensorType type) {
   Value &place = slots[slot];
   if (place)
     return typedPlace(loc, place, type);
   const MemoryPlan::Part &part = plan.parts.at(slot);
-  return place = typedPlace(loc, entry.output(static_cast<unsigned>(part.result)), type, part.offset);
+  Value whole = part.whole.space == Space::Output ? entry.output(static_cast<unsigned>(part.whole.number))
+                                                  : typedPlace(loc, part.whole, part.type);
+  return place = typedPlace(loc, whole, type, part.offset);
 }
 
 Value ProgramBuilder::placeForWriting(Location loc, Storage storage, RankedTensorType type) {
@@ -296,6 +299,7 @@ void ProgramBuilder::emitOperators(Block &block) {
         .Case([&](TransferOp transfer) { emitTransfer(transfer); })
         .Case([&](graph::CallKernelOp call) { emitCall(call); })
         .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
+        .Case([&](graph::ConcatOp concat) { concat->hasAttr(graph::assembledAttribute) ? emitAssembled(concat) : emitUpdate(concat); })
         .Case([&](graph::UpdateInterface update) { emitUpdate(update); })
         .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
         .Case([&](graph::RequireOp require) { emitRequire(require); })
@@ -323,6 +327,27 @@ SegmentOp ProgramBuilder::createSegment(Location loc, int64_t offset, ElementsAt
   return b.create<SegmentOp>(loc, "w" + std::to_string(segments++), offset, value);
 }
 
+/// Whether an operator computes this operand where it is wanted.
+bool ProgramBuilder::isFilled(OpOperand &operand) {
+  Storage storage = plan.values.at(operand.getOwner())[operand.getOperandNumber()];
+  auto part = plan.parts.find(storage.number);
+  return storage.space == Space::Slot && part != plan.parts.end() && part->second.update == operand.getOwner() &&
+         part->second.operand == operand.getOperandNumber();
+}
+
+void ProgramBuilder::emitAssembled(graph::ConcatOp concat) {
+  Value whole = typedPlace(concat.getLoc(), plan.values.at(concat).back(), cast<RankedTensorType>(concat.getType()));
+  SymbolicInt offset = 0;
+  for (OpOperand &operand : concat->getOpOperands()) {
+    Value source = placeOf(operand.get());
+    PlaceType type = cast<PlaceType>(source.getType());
+    if (!isFilled(operand))
+      b.create<CopyOp>(concat.getLoc(), source, typedPlace(concat.getLoc(), whole, type.getTensor(), offset));
+    offset = offset + type.bytes();
+  }
+  places[concat] = whole;
+}
+
 /// What is not there yet is copied. Along the first dimension a block is contiguous, else it has rows.
 void ProgramBuilder::emitUpdate(graph::UpdateInterface update) {
   Location loc = update.getLoc();
@@ -339,10 +364,8 @@ void ProgramBuilder::emitUpdate(graph::UpdateInterface update) {
                     SymbolicInt(tile::elementBytes(type.getElementType()));
   SymbolicInt count = graph::elementCount(ArrayRef(shape).take_front(update.updatedDim()));
   for (const graph::UpdatedBlock &block : update.updatedBlocks()) {
-    if (auto part = plan.parts.find(storages[block.operand].number);
-        storages[block.operand].space == Space::Slot && part != plan.parts.end() && part->second.update == update &&
-        part->second.operand == block.operand)
-      continue; // computed there
+    if (isFilled(update->getOpOperand(block.operand)))
+      continue;
     Value source = placeOf(update->getOperand(block.operand));
     if (count == SymbolicInt(1))
       b.create<CopyOp>(loc, source,

@@ -21,6 +21,7 @@
 #include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
+#include "graph/Parts.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
@@ -38,6 +39,8 @@ using namespace perpend;
 using namespace perpend::host;
 using tile::elementBytes;
 using tile::Scratch;
+
+static bool isAssembled(Operation *op) { return op->hasAttr(graph::assembledAttribute); }
 
 namespace {
 /// The destination of a yielded value.
@@ -73,6 +76,7 @@ private:
   void placeOperands(Operation *op, SmallVector<Storage> &list);
 
   void planBlock(Block &block, ArrayRef<Target> targets);
+  void planAssembled(graph::ConcatOp concat);
   void planStates();
   void planBlocks(graph::UpdateInterface update, const graph::State &state);
   bool mayFill(graph::UpdateInterface update, const graph::UpdatedBlock &block);
@@ -167,19 +171,39 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
   for (auto [value, target] : llvm::zip_equal(terminator->getOperands(), targets))
     if (mayFill(value, target))
       places[originOf(value)] = target.place;
+  for (auto concat : llvm::make_filter_range(block.getOps<graph::ConcatOp>(), isAssembled))
+    planAssembled(concat);
   for (Operation &op : block)
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
         .Case([&](TransferOp transfer) { planTransfer(transfer); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
         .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
-        .Case([&](graph::UpdateInterface update) { planOperands(update, update->getResults()); })
+        .Case<graph::UpdateInterface, graph::ConcatOp>([&](auto update) { planOperands(update, update->getResults()); })
         .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });
   SmallVector<Storage> sources;
   placeOperands(terminator, sources);
   plan.values[terminator] = sources;
+}
+
+/// Kernels compute its parts in its memory; what cannot be computed there is copied.
+void MemoryPlanner::planAssembled(graph::ConcatOp concat) {
+  auto type = cast<RankedTensorType>(concat.getType());
+  const Storage whole = placeResult(concat);
+  SymbolicInt offset = 0;
+  for (OpOperand &operand : concat->getOpOperands()) {
+    Value origin = originOf(operand.get());
+    auto call = origin.getDefiningOp<graph::CallKernelOp>();
+    const bool isFilled = call && call->getBlock() == concat->getBlock() && !places.contains(origin) &&
+                          bytesOf(origin.getType()) == bytesOf(operand.get().getType());
+    if (isFilled && (whole.space == Space::Arena || whole.space == Space::Output)) {
+      places[origin] = {Space::Slot, slots};
+      plan.parts[slots++] = {whole, type, offset, concat, operand.getOperandNumber()};
+    }
+    offset = offset + bytesOf(operand.get().getType());
+  }
 }
 
 void MemoryPlanner::planConstant(graph::ConstantOp constant) {
@@ -362,7 +386,7 @@ void MemoryPlanner::planBlocks(graph::UpdateInterface update, const graph::State
     if (!mayFill(update, block))
       continue;
     places[originOf(update->getOperand(block.operand))] = {Space::Slot, slots};
-    plan.parts[slots++] = {state.result, block.offset * row, update, block.operand};
+    plan.parts[slots++] = {{Space::Output, state.result}, type, block.offset * row, update, block.operand};
   }
 }
 

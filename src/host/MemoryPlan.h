@@ -46,11 +46,13 @@ struct MemoryPlan {
     Storages spares;    ///< the second storage of each carried value
   };
 
-  /// A part of a state into which an operator computes a block of an update (graph::UpdateInterface).
+  /// A part of a state into which an operator computes a block of an update (graph::UpdateInterface), or of a value
+  /// that is assembled of its parts.
   struct Part {
-    int64_t result;            ///< of main: the state
+    Storage whole;             ///< a state is a result of main
+    mlir::RankedTensorType type; ///< of the whole
     graph::SymbolicInt offset; ///< in bytes
-    mlir::Operation *update;
+    mlir::Operation *update;   ///< or concatenation
     unsigned operand;
   };
 
@@ -61,7 +63,7 @@ struct MemoryPlan {
   llvm::DenseMap<mlir::Operation *, Loop> loops;
   llvm::DenseMap<mlir::Operation *, Storage> scratch;  ///< of calls of kernels with scratch memory
   llvm::DenseMap<mlir::Operation *, int64_t> segments; ///< where each constant that is used begins
-  llvm::DenseMap<int64_t, Part> parts;                 ///< of states, by the number of the slot
+  llvm::DenseMap<int64_t, Part> parts;                 ///< by the number of the slot
   llvm::StringMap<int64_t> initial;                    ///< where the first value of each state that has one begins
 
   /// Numbers the kernels, too (tile.number). Errors: a size has more than 63 bits, or is too long an expression.

@@ -39,6 +39,8 @@ private:
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
   void emitUpdate(graph::UpdateInterface update);
+  void emitAssembled(graph::ConcatOp concat);
+  bool isFilled(mlir::OpOperand &operand);
   void emitMeasure(graph::MeasureOp measure);
   void emitRequire(graph::RequireOp require);
   void emitIf(graph::IfOp op);

@@ -68,6 +68,15 @@ def GraphScheduleUpdates : Pass<"graph-schedule-updates", "::mlir::ModuleOp"> {
   let summary = "Moves updates of states behind the readers of the value that they overwrite";
 }
 
+def GraphSplitBatches : Pass<"graph-split-batches", "::mlir::ModuleOp"> {
+  let summary = "Runs chains of kernels part by part of a leading dimension, so that near memory holds the values between them";
+  let options = [
+    Option<"nearBytes", "near-bytes", "int64_t", "0", "What the near memory holds; 0: the machine has none, or one without end">,
+    Option<"lineBytes", "line-bytes", "int64_t", "64", "Parts of a value begin at multiples of this">,
+    Option<"launchBytes", "launch-bytes", "int64_t", "0", "As many bytes move to and from the far memory while a kernel starts and ends">
+  ];
+}
+
 def GraphFuseKernels : Pass<"graph-fuse-kernels", "::mlir::ModuleOp"> {
   let summary = "Moves every operator into a kernel function, together with the operators that it fuses with";
   let dependentDialects = ["::mlir::func::FuncDialect"];

@@ -3,8 +3,9 @@
 // Decides in which memory each buffer of a host program lies, where several are
 // possible, and writes that down as the type of the buffer and of its places,
 // which everything behind goes by. Until here a value lies in the farthest memory
-// that those who touch it reach. In the order of the program each goes to the
-// nearest one, in the order of the machine's memories,
+// that those who touch it reach. Those that live for the fewest steps come first,
+// which need memory for the shortest time, then in the order of the program. Each
+// goes to the nearest one, in the order of the machine's memories,
 //
 // - that every launch which touches it can read or write,
 // - from and to which there are links for every copy that touches it, and
@@ -43,7 +44,11 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
       for (auto buffer : entry.getBody().getOps<BufferOp>())
         buffer.removeOffsetAttr();
       LiveRanges ranges = liveRangesOf(entry);
-      for (auto &[buffer, range] : ranges.buffers)
+      auto order = llvm::to_vector(ranges.buffers);
+      llvm::stable_sort(order, [](const auto &a, const auto &b) {
+        return a.second.last - a.second.first < b.second.last - b.second.first;
+      });
+      for (auto &[buffer, range] : order)
         if (!BufferOp(buffer)->hasAttr(pinnedAttribute))
           bringNear(buffer, ranges);
       if (failed(chooseOffsets(entry, ranges)))

@@ -1,0 +1,112 @@
+//===- Parts.cpp - kernels on parts of a leading dimension ----------------===//
+
+#include "graph/Parts.h"
+
+#include "graph/Attributes.h"
+#include "graph/KernelIdentity.h"
+#include "graph/Shapes.h"
+
+#include "mlir/IR/IRMapping.h"
+
+using namespace mlir;
+
+namespace perpend::graph {
+
+RankedTensorType withRows(RankedTensorType type, int64_t rows) {
+  Shape shape = shapeOf(type);
+  shape.front() = SymbolicInt(rows);
+  return tensorType(shape, type.getElementType());
+}
+
+static bool hasRows(Value value, int64_t rows) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && type.getRank() > 0 && type.getDimSize(0) == rows;
+}
+
+/// Whether an index of the result's first dimension needs nothing of the operand but the same index, or all indices
+/// need the same of it; `isDivided` says which.
+static bool isIndependent(DimensionFlowInterface flow, OpOperand &operand, int64_t rows, bool &isDivided) {
+  isDivided = false;
+  Shape shape = shapeOf(operand.get());
+  for (unsigned dim = 0; dim < shape.size(); ++dim) {
+    if (flow.followingDim(operand, dim) != 0u)
+      continue;
+    if (dim == 0 && hasRows(operand.get(), rows))
+      isDivided = true;
+    else if (!flow.repeatsOperands() || shape[dim] != SymbolicInt(1))
+      return false;
+  }
+  return true;
+}
+
+namespace {
+/// From the results to the arguments.
+class PartFinder {
+public:
+  explicit PartFinder(int64_t extent) { parts.extent = extent; }
+
+  bool divide(Value value) {
+    if (!hasRows(value, parts.extent) || whole.contains(value))
+      return false;
+    if (!parts.values.insert(value) || isa<BlockArgument>(value))
+      return true;
+    auto flow = dyn_cast<DimensionFlowInterface>(value.getDefiningOp());
+    if (!flow)
+      return false;
+    bool followsOne = flow.repeatsOperands();
+    for (OpOperand &operand : flow->getOpOperands()) {
+      bool isDivided;
+      if (!isIndependent(flow, operand, parts.extent, isDivided) ||
+          !(isDivided ? divide(operand.get()) : keep(operand.get())))
+        return false;
+      followsOne |= isDivided;
+    }
+    return followsOne;
+  }
+
+  Parts parts;
+
+private:
+  /// All of a value is needed.
+  bool keep(Value value) {
+    if (parts.values.contains(value))
+      return false;
+    if (!whole.insert(value) || isa<BlockArgument>(value))
+      return true;
+    return llvm::all_of(value.getDefiningOp()->getOperands(), [&](Value operand) { return keep(operand); });
+  }
+
+  llvm::SetVector<Value> whole;
+};
+} // namespace
+
+std::optional<Parts> Parts::of(func::FuncOp kernel) {
+  if (kernel->hasAttr(symbolsAttribute) || kernel.getNumResults() == 0)
+    return std::nullopt;
+  auto first = cast<RankedTensorType>(kernel.getResultTypes().front());
+  if (first.getRank() == 0 || first.isDynamicDim(0))
+    return std::nullopt;
+  PartFinder finder(first.getDimSize(0));
+  for (Value result : kernel.getBody().front().getTerminator()->getOperands())
+    if (!finder.divide(result))
+      return std::nullopt;
+  if (llvm::none_of(finder.parts.values, llvm::IsaPred<BlockArgument>))
+    return std::nullopt;
+  return std::move(finder.parts);
+}
+
+func::FuncOp Parts::kernelOf(func::FuncOp kernel, int64_t rows) const {
+  OpBuilder builder(kernel);
+  IRMapping mapping;
+  auto part = cast<func::FuncOp>(builder.clone(*kernel, mapping));
+  for (Value value : values)
+    mapping.lookup(value).setType(withRows(tensorTypeOf(value), rows));
+  Block &body = part.getBody().front();
+  part.setFunctionType(builder.getFunctionType(body.getArgumentTypes(), body.getTerminator()->getOperandTypes()));
+  std::string hash = structuralHash(part);
+  part->setAttr(structureAttribute, builder.getStringAttr(hash));
+  part.setSymName("");
+  part.setSymName(kernelName(part, hash));
+  return part;
+}
+} // namespace perpend::graph

@@ -1,0 +1,40 @@
+//===- Parts.h - kernels on parts of a leading dimension --------*- C++ -*-===//
+//
+// A kernel that computes the indices of the first dimension of its results (a batch) independently of each other can
+// compute a part of them from the same part of some of its operands, and from others as a whole. Which these are
+// follows from how the dimensions go on through its operators (DimensionFlowInterface), not from their names.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef PERPEND_GRAPH_PARTS_H
+#define PERPEND_GRAPH_PARTS_H
+
+#include "graph/Graph.h"
+
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+#include "llvm/ADT/SetVector.h"
+
+namespace perpend::graph {
+
+/// Unit, on a concatenation along the first dimension in main: its operands are computed in the memory of its result.
+inline constexpr llvm::StringLiteral assembledAttribute = "graph.assembled";
+
+/// The values in a kernel of which a part needs only the same part.
+struct Parts {
+  int64_t extent = 0; ///< of the first dimension
+  llvm::SetVector<mlir::Value> values;
+
+  /// nullopt: an index of the results depends on others, an operator does not say on what, or a size is no number.
+  static std::optional<Parts> of(mlir::func::FuncOp kernel);
+
+  bool isDivided(mlir::Value value) const { return values.contains(value); }
+  /// The kernel for so many indices: a copy in front of it, with a name of its own.
+  mlir::func::FuncOp kernelOf(mlir::func::FuncOp kernel, int64_t extent) const;
+};
+
+/// The type with another first extent.
+mlir::RankedTensorType withRows(mlir::RankedTensorType type, int64_t rows);
+} // namespace perpend::graph
+
+#endif

@@ -1,0 +1,447 @@
+//===- SplitBatches.cpp - chains of kernels run part by part --------------===//
+//
+// A near memory often holds the values between kernels for some images of a batch, but not for all of them. A chain of
+// kernels of which each computes the indices of the first dimension independently (Parts.h) then runs for a part of
+// them, from its first kernel to its last, before the next part begins. Only what enters or leaves a group of kernels
+// lies in far memory as a whole; parts are slices in its memory, and results are assembled in theirs.
+//
+// Runs behind fusion, because kernels are what values go between. A chain is cut into groups, and each group's batch
+// into parts, by dynamic programming: the fewest bytes to and from far memory, where weights are read again for each
+// part, and a launch counts as Machine::launchBytes (docs/decisions/0072-batches-in-parts.md).
+//
+//   %b = call_kernel @f(%a) : [16, m]        %a0 = slice %a [0] {in_place}   %b0 = call_kernel @f8(%a0) : [8, m]
+//   %c = call_kernel @g(%b) : [16, m]   =>   %c0 = call_kernel @g8(%b0)      … the same of rows 8 to 15 …
+//                                            %c = concat %c0, %c1 {graph.assembled}
+//
+//===----------------------------------------------------------------------===//
+
+#include "graph/Attributes.h"
+#include "graph/Entries.h"
+#include "graph/Parts.h"
+#include "graph/Shapes.h"
+#include "graph/StoredElements.h"
+#include "graph/passes/Passes.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace perpend::graph {
+#define GEN_PASS_DEF_GRAPHSPLITBATCHES
+#include "graph/GraphPasses.h.inc"
+} // namespace perpend::graph
+
+using namespace mlir;
+using namespace perpend::graph;
+
+namespace {
+/// Kernels whose parts are known, by function.
+class DividedKernels {
+public:
+  /// Null: it has no parts.
+  const Parts *partsOf(CallKernelOp call) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    auto [known, isNew] = parts.try_emplace(kernel);
+    if (isNew)
+      known->second = Parts::of(kernel);
+    return known->second ? &*known->second : nullptr;
+  }
+
+  bool isDivided(CallKernelOp call, unsigned operand) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    return partsOf(call)->isDivided(kernel.getArgument(operand));
+  }
+
+  func::FuncOp kernelOf(CallKernelOp call, int64_t rows) {
+    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
+    func::FuncOp &part = made[{kernel, rows}];
+    if (!part)
+      part = partsOf(call)->kernelOf(kernel, rows);
+    return part;
+  }
+
+private:
+  llvm::MapVector<func::FuncOp, std::optional<Parts>> parts;
+  llvm::DenseMap<std::pair<Operation *, int64_t>, func::FuncOp> made;
+};
+
+/// Calls, and reshapes between them, each of which keeps the first dimension of the others' results.
+struct Chain {
+  int64_t rows = 0;
+  SmallVector<Operation *> members;
+  llvm::DenseMap<Operation *, unsigned> numbers;
+
+  void add(Operation *op) {
+    numbers[op] = members.size();
+    members.push_back(op);
+  }
+  bool contains(Value value) const { return value.getDefiningOp() && numbers.contains(value.getDefiningOp()); }
+  bool isReadBy(Operation *op) const {
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return contains(operand); });
+  }
+};
+
+/// Which members run part by part: [first, end).
+struct Group {
+  unsigned first = 0, end = 0;
+  int64_t parts = 1;
+};
+} // namespace
+
+static int64_t bytesOf(Value value) {
+  auto type = tensorTypeOf(value);
+  return type.hasStaticShape() ? type.getNumElements() * llvm::divideCeil(bitWidth(type.getElementType()), 8) : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// Chains
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Finds the chains of a block.
+class ChainFinder {
+public:
+  explicit ChainFinder(DividedKernels &kernels) : kernels(kernels) {}
+
+  std::vector<Chain> find(Block &block) {
+    for (Operation &op : block)
+      visit(op);
+    close();
+    return std::move(chains);
+  }
+
+private:
+  void close() {
+    if (chain.members.size() > 1)
+      chains.push_back(std::move(chain));
+    chain = Chain();
+  }
+
+  void visit(Operation &op) {
+    auto call = dyn_cast<CallKernelOp>(op);
+    if (call && kernels.partsOf(call))
+      return visitCall(call);
+    if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && chain.contains(reshape.getInput()) && keepsRows(reshape))
+      return chain.add(reshape);
+    // What does not need the chain can run before it.
+    if (!isa<CallKernelOp, ConstantOp, ReshapeOp>(op) || chain.isReadBy(&op))
+      close();
+  }
+
+  void visitCall(CallKernelOp call) {
+    bool readsWhole = false;
+    for (OpOperand &operand : call->getOpOperands())
+      readsWhole |= chain.contains(operand.get()) && !kernels.isDivided(call, operand.getOperandNumber());
+    const int64_t rows = kernels.partsOf(call)->extent;
+    if (readsWhole || rows != chain.rows)
+      close();
+    chain.rows = rows;
+    chain.add(call);
+  }
+
+  bool keepsRows(ReshapeOp reshape) {
+    return tensorTypeOf(reshape.getResult()).getRank() > 0 && shapeOf(reshape.getResult())[0] == chain.rows &&
+           reshape.followingDim(reshape->getOpOperand(0), 0) == 0u;
+  }
+
+  DividedKernels &kernels;
+  Chain chain;
+  std::vector<Chain> chains;
+};
+
+//===----------------------------------------------------------------------===//
+// Groups and parts
+//===----------------------------------------------------------------------===//
+
+/// Cuts a chain into groups.
+class ChainPlanner {
+public:
+  ChainPlanner(const Chain &chain, DividedKernels &kernels, const GraphSplitBatchesOptions &options)
+      : chain(chain), kernels(kernels), options(options), count(chain.members.size()) {
+    collectValues();
+    for (int64_t parts = 1; parts <= chain.rows; ++parts)
+      if (partCounts.empty() || rowsOf(parts) != rowsOf(partCounts.back()))
+        partCounts.push_back(parts);
+  }
+
+  SmallVector<Group> plan() {
+    for (auto &costs : best)
+      costs.resize(count + 1);
+    best[0][0].bytes = 0;
+    for (unsigned first = 0; first < count; ++first)
+      visitFrom(first);
+    SmallVector<Group> groups;
+    for (Cut cut{count, 0}; cut.member > 0; cut = best[cut.isNear][cut.member].before)
+      groups.push_back({best[cut.isNear][cut.member].before.member, cut.member, best[cut.isNear][cut.member].parts});
+    return groups;
+  }
+
+private:
+  static constexpr int64_t tooMuch = std::numeric_limits<int64_t>::max();
+
+  /// A value with rows: the number of the member that makes it (-1: another operator), and of those that read it.
+  struct Divided {
+    int64_t bytes = 0;
+    int def = -1;
+    SmallVector<int> readers; ///< `count`: others
+    int last() const { return readers.empty() ? def : readers.back(); }
+  };
+
+  /// In front of a member; whether what goes on behind it lies in near memory.
+  struct Cut {
+    unsigned member = 0;
+    bool isNear = false;
+  };
+  struct Best {
+    int64_t bytes = tooMuch;
+    Cut before;
+    int64_t parts = 1;
+  };
+
+  int64_t rowsOf(int64_t parts) const { return llvm::divideCeil(chain.rows, parts); }
+
+  /// The members that read a value, directly or behind reshapes.
+  void collectReaders(Value value, SmallVector<int> &readers) {
+    for (Operation *user : value.getUsers()) {
+      auto number = chain.numbers.find(user);
+      if (number == chain.numbers.end())
+        readers.push_back(count);
+      else if (isa<ReshapeOp>(user))
+        collectReaders(user->getResult(0), readers);
+      else
+        readers.push_back(number->second);
+    }
+  }
+
+  void collectValues() {
+    wholeBytes.resize(count);
+    llvm::SetVector<Value> outer;
+    for (auto [number, op] : llvm::enumerate(chain.members)) {
+      auto call = dyn_cast<CallKernelOp>(op);
+      if (!call)
+        continue;
+      for (OpOperand &operand : call->getOpOperands())
+        if (!kernels.isDivided(call, operand.getOperandNumber()))
+          wholeBytes[number] += bytesOf(operand.get());
+        else if (!chain.contains(operand.get()))
+          outer.insert(operand.get());
+      for (Value result : call.getResults())
+        addValue(result, number);
+    }
+    for (Value value : outer)
+      addValue(value, -1);
+  }
+
+  void addValue(Value value, int def) {
+    Divided &added = values.emplace_back();
+    added.bytes = bytesOf(value);
+    added.def = def;
+    collectReaders(value, added.readers);
+    if (def < 0)
+      llvm::erase(added.readers, static_cast<int>(count));
+    llvm::sort(added.readers);
+  }
+
+  void visitFrom(unsigned first) {
+    for (int64_t parts : partCounts)
+      for (unsigned end = first + 1; end <= count; ++end) {
+        if (!visit({first, end, parts}))
+          break;
+      }
+  }
+
+  /// False: near memory does not hold what lies between the members of this group, nor of a larger one.
+  bool visit(Group group) {
+    const bool isAlone = group.end == group.first + 1 && group.parts == 1;
+    if (!isAlone && peakOf(group, false, false) > options.nearBytes)
+      return false;
+    for (bool isNear : {false, true})
+      for (bool staysNear : {false, true}) {
+        const Best &before = best[isNear][group.first];
+        const bool isPlain = isAlone && !isNear && !staysNear;
+        if (before.bytes == tooMuch || (staysNear && group.end == count) ||
+            (!isPlain && peakOf(group, isNear, staysNear) > options.nearBytes))
+          continue;
+        Best &known = best[staysNear][group.end];
+        int64_t bytes = movedBy(group, isNear, staysNear);
+        if (bytes == tooMuch || before.bytes + bytes >= known.bytes)
+          continue;
+        known = {before.bytes + bytes, {group.first, isNear}, group.parts};
+      }
+    return true;
+  }
+
+  static bool isWithin(const Divided &value, const Group &group) {
+    return value.def >= static_cast<int>(group.first) && value.last() < static_cast<int>(group.end);
+  }
+  static bool isOutside(const Divided &value, const Group &group) {
+    return value.def >= static_cast<int>(group.end) || value.last() < static_cast<int>(group.first);
+  }
+  static bool isMade(const Divided &value, const Group &group) { return value.def >= static_cast<int>(group.first); }
+
+  /// The most bytes of near memory at a time. What kernels read as a whole passes through it.
+  int64_t peakOf(const Group &group, bool isNear, bool staysNear) const {
+    SmallVector<int64_t> changes(group.end - group.first + 1);
+    int64_t resident = 0, most = 0, now = 0;
+    for (const Divided &value : values) {
+      if (isOutside(value, group))
+        continue;
+      if (isWithin(value, group)) {
+        const int64_t bytes = value.bytes / chain.rows * rowsOf(group.parts);
+        changes[value.def - group.first] += bytes;
+        changes[value.last() + 1 - group.first] -= bytes;
+      } else if (isMade(value, group) ? staysNear : isNear && value.def >= 0) {
+        resident += value.bytes;
+      }
+    }
+    for (unsigned number = group.first; number < group.end; ++number) {
+      now += changes[number - group.first];
+      most = std::max(most, now + (wholeBytes[number] <= options.nearBytes ? wholeBytes[number] : 0));
+    }
+    return most + resident;
+  }
+
+  /// To and from far memory. Parts that would begin inside a line are refused.
+  int64_t movedBy(const Group &group, bool isNear, bool staysNear) const {
+    int64_t moved = 0;
+    for (const Divided &value : values) {
+      if (isOutside(value, group) || isWithin(value, group))
+        continue;
+      if (group.parts > 1 && value.bytes / chain.rows % options.lineBytes != 0)
+        return tooMuch;
+      const bool isFar = isMade(value, group) ? !staysNear : !isNear || value.def < 0;
+      if (!isFar)
+        continue;
+      moved += isMade(value, group) ? value.bytes : 0;
+      for (int reader : value.readers)
+        moved += reader >= static_cast<int>(group.first) && reader < static_cast<int>(group.end) ? value.bytes : 0;
+    }
+    for (unsigned number = group.first; number < group.end; ++number)
+      if (isa<CallKernelOp>(chain.members[number]))
+        moved += group.parts * (wholeBytes[number] + options.launchBytes);
+    return moved;
+  }
+
+  const Chain &chain;
+  DividedKernels &kernels;
+  const GraphSplitBatchesOptions &options;
+  unsigned count;
+  std::vector<Divided> values;
+  std::vector<int64_t> wholeBytes; ///< of each member: operands without rows
+  SmallVector<int64_t> partCounts; ///< with different rows
+  std::vector<Best> best[2];       ///< by whether what goes on is near, and by the member behind the cut
+};
+
+//===----------------------------------------------------------------------===//
+// Parts in main
+//===----------------------------------------------------------------------===//
+
+/// Makes the members of a group anew for each part.
+class GroupSplitter {
+public:
+  GroupSplitter(ArrayRef<Operation *> members, int64_t rows, DividedKernels &kernels)
+      : members(members), rows(rows), kernels(kernels), builder(members.back()->getContext()) {}
+
+  void split(int64_t parts) {
+    moveOthers();
+    builder.setInsertionPointAfter(members.back());
+    std::vector<IRMapping> made(parts);
+    int64_t start = 0;
+    for (int64_t part = 0; part < parts; ++part) {
+      const int64_t size = rows / parts + (part < rows % parts);
+      for (Operation *op : members)
+        emit(op, start, size, made[part]);
+      start += size;
+    }
+    for (Operation *op : members)
+      for (Value result : op->getResults())
+        assemble(result, made);
+    for (Operation *op : llvm::reverse(members))
+      op->erase();
+  }
+
+private:
+  /// What lies between the members does not need them.
+  void moveOthers() {
+    SmallPtrSet<Operation *, 16> known(members.begin(), members.end());
+    for (Operation *op = members.front(), *next; op != members.back(); op = next) {
+      next = op->getNextNode();
+      if (!known.contains(op))
+        op->moveBefore(members.front());
+    }
+  }
+
+  void emit(Operation *op, int64_t start, int64_t size, IRMapping &made) {
+    auto call = dyn_cast<CallKernelOp>(op);
+    for (OpOperand &operand : op->getOpOperands())
+      if (!made.contains(operand.get()) && (!call || kernels.isDivided(call, operand.getOperandNumber())))
+        made.map(operand.get(), slice(operand.get(), start, size));
+    Operation *part = op->clone(Operation::CloneOptions::all(), made);
+    if (call) {
+      for (OpOperand &operand : op->getOpOperands())
+        if (!kernels.isDivided(call, operand.getOperandNumber()))
+          part->setOperand(operand.getOperandNumber(), operand.get());
+      cast<CallKernelOp>(part).setKernel(kernels.kernelOf(call, size).getSymName());
+      part->removeAttr(resultAttribute);
+    }
+    for (Value result : part->getResults())
+      result.setType(withRows(tensorTypeOf(result), size));
+    builder.insert(part);
+  }
+
+  Value slice(Value value, int64_t start, int64_t size) {
+    RankedTensorType type = tensorTypeOf(value);
+    Shape starts(type.getRank(), SymbolicInt(0));
+    starts.front() = SymbolicInt(start);
+    const SmallVector<int64_t> steps(type.getRank(), 1);
+    auto part = builder.create<SliceOp>(value.getLoc(), withRows(type, size), value,
+                                        ShapeAttr::get(builder.getContext(), starts), steps);
+    part->setAttr(inPlaceAttribute, builder.getUnitAttr());
+    return part;
+  }
+
+  void assemble(Value result, ArrayRef<IRMapping> made) {
+    auto isOutside = [&](OpOperand &use) { return !llvm::is_contained(members, use.getOwner()); };
+    if (llvm::none_of(result.getUses(), isOutside))
+      return;
+    SmallVector<Value> parts =
+        llvm::map_to_vector(made, [&](const IRMapping &mapping) { return mapping.lookup(result); });
+    auto whole = builder.create<ConcatOp>(result.getLoc(), result.getType(), parts, 0);
+    whole->setAttr(assembledAttribute, builder.getUnitAttr());
+    result.replaceUsesWithIf(whole, isOutside);
+  }
+
+  ArrayRef<Operation *> members;
+  int64_t rows;
+  DividedKernels &kernels;
+  OpBuilder builder;
+};
+
+struct SplitBatches : perpend::graph::impl::GraphSplitBatchesBase<SplitBatches> {
+  using GraphSplitBatchesBase::GraphSplitBatchesBase;
+
+  void runOnOperation() override {
+    if (!nearBytes)
+      return;
+    const GraphSplitBatchesOptions options{nearBytes, lineBytes, launchBytes};
+    DividedKernels kernels;
+    for (func::FuncOp main : entriesOf(getOperation()))
+      for (const Chain &chain : ChainFinder(kernels).find(main.getBody().front()))
+        for (const Group &group : ChainPlanner(chain, kernels, options).plan())
+          if (group.parts > 1)
+            GroupSplitter(ArrayRef(chain.members).slice(group.first, group.end - group.first), chain.rows, kernels)
+                .split(group.parts);
+    eraseUnused();
+  }
+
+  void eraseUnused() {
+    llvm::StringSet<> called;
+    getOperation().walk([&](CallKernelOp call) { called.insert(call.getKernel()); });
+    for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
+      if (kernel->hasAttr(kernelAttribute) && !called.contains(kernel.getSymName()))
+        kernel.erase();
+  }
+};
+} // namespace
