@@ -115,8 +115,8 @@ static void buildFuse(OpPassManager &passes, const PhaseContext &context) {
   passes.addPass(graph::createGraphScheduleUpdates());
   if (context.optLevel >= 2 && !context.target.mainMemories.empty()) {
     const target::Memory &near = context.target.mainMemories.front();
-    passes.addPass(graph::createGraphSplitBatches(
-        {static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0}));
+    passes.addPass(
+        graph::createGraphSplitBatches({static_cast<int64_t>(near.bytes), near.lineBytes, /*launchBytes=*/0}));
   }
 }
 

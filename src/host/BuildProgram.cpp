@@ -299,8 +299,9 @@ void ProgramBuilder::emitOperators(Block &block) {
         .Case([&](TransferOp transfer) { emitTransfer(transfer); })
         .Case([&](graph::CallKernelOp call) { emitCall(call); })
         .Case([&](graph::CallLibraryOp call) { emitLibrary(call); })
-        .Case([&](graph::ConcatOp concat) { concat->hasAttr(graph::assembledAttribute) ? emitAssembled(concat) : emitUpdate(concat); })
-        .Case([&](graph::UpdateInterface update) { emitUpdate(update); })
+        .Case([&](graph::UpdateInterface update) {
+          update->hasAttr(graph::assembledAttribute) ? emitAssembled(update) : emitUpdate(update);
+        })
         .Case([&](graph::MeasureOp measure) { emitMeasure(measure); })
         .Case([&](graph::RequireOp require) { emitRequire(require); })
         .Case([&](graph::IfOp op) { emitIf(op); })
@@ -335,17 +336,18 @@ bool ProgramBuilder::isFilled(OpOperand &operand) {
          part->second.operand == operand.getOperandNumber();
 }
 
-void ProgramBuilder::emitAssembled(graph::ConcatOp concat) {
-  Value whole = typedPlace(concat.getLoc(), plan.values.at(concat).back(), cast<RankedTensorType>(concat.getType()));
+void ProgramBuilder::emitAssembled(Operation *concat) {
+  Value result = concat->getResult(0);
+  Value whole = typedPlace(concat->getLoc(), plan.values.at(concat).back(), cast<RankedTensorType>(result.getType()));
   SymbolicInt offset = 0;
   for (OpOperand &operand : concat->getOpOperands()) {
     Value source = placeOf(operand.get());
-    PlaceType type = cast<PlaceType>(source.getType());
+    auto type = cast<PlaceType>(source.getType());
     if (!isFilled(operand))
-      b.create<CopyOp>(concat.getLoc(), source, typedPlace(concat.getLoc(), whole, type.getTensor(), offset));
+      b.create<CopyOp>(concat->getLoc(), source, typedPlace(concat->getLoc(), whole, type.getTensor(), offset));
     offset = offset + type.bytes();
   }
-  places[concat] = whole;
+  places[result] = whole;
 }
 
 /// What is not there yet is copied. Along the first dimension a block is contiguous, else it has rows.

@@ -179,7 +179,7 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
         .Case([&](TransferOp transfer) { planTransfer(transfer); })
         .Case([&](graph::CallKernelOp call) { planCall(call); })
         .Case([&](graph::CallLibraryOp call) { planOperands(call, call.getOutputs()); })
-        .Case<graph::UpdateInterface, graph::ConcatOp>([&](auto update) { planOperands(update, update->getResults()); })
+        .Case([&](graph::UpdateInterface update) { planOperands(update, update->getResults()); })
         .Case([&](graph::MeasureOp measure) { planOperands(measure, {}); })
         .Case([&](graph::IfOp op) { planIf(op); })
         .Case([&](graph::LoopOp loop) { planLoop(loop); });

@@ -49,10 +49,10 @@ struct MemoryPlan {
   /// A part of a state into which an operator computes a block of an update (graph::UpdateInterface), or of a value
   /// that is assembled of its parts.
   struct Part {
-    Storage whole;             ///< a state is a result of main
+    Storage whole;               ///< a state is a result of main
     mlir::RankedTensorType type; ///< of the whole
-    graph::SymbolicInt offset; ///< in bytes
-    mlir::Operation *update;   ///< or concatenation
+    graph::SymbolicInt offset;   ///< in bytes
+    mlir::Operation *update;     ///< or concatenation
     unsigned operand;
   };
 

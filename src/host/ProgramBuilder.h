@@ -39,7 +39,7 @@ private:
   void emitCall(graph::CallKernelOp call);
   void emitLibrary(graph::CallLibraryOp call);
   void emitUpdate(graph::UpdateInterface update);
-  void emitAssembled(graph::ConcatOp concat);
+  void emitAssembled(mlir::Operation *concat);
   bool isFilled(mlir::OpOperand &operand);
   void emitMeasure(graph::MeasureOp measure);
   void emitRequire(graph::RequireOp require);

@@ -378,7 +378,7 @@ private:
     for (OpOperand &operand : op->getOpOperands())
       if (!made.contains(operand.get()) && (!call || kernels.isDivided(call, operand.getOperandNumber())))
         made.map(operand.get(), slice(operand.get(), start, size));
-    Operation *part = op->clone(Operation::CloneOptions::all(), made);
+    Operation *part = op->clone(made);
     if (call) {
       for (OpOperand &operand : op->getOpOperands())
         if (!kernels.isDivided(call, operand.getOperandNumber()))
@@ -408,7 +408,7 @@ private:
       return;
     SmallVector<Value> parts =
         llvm::map_to_vector(made, [&](const IRMapping &mapping) { return mapping.lookup(result); });
-    auto whole = builder.create<ConcatOp>(result.getLoc(), result.getType(), parts, 0);
+    auto whole = builder.create<ConcatOp>(result.getLoc(), result.getType(), parts, uint64_t{0});
     whole->setAttr(assembledAttribute, builder.getUnitAttr());
     result.replaceUsesWithIf(whole, isOutside);
   }

@@ -27,6 +27,12 @@ namespace {
 /// Of what begins in main memory: a DMA burst, and a line of the race check.
 constexpr uint64_t alignment = 64;
 
+/// When it lives, and where it ends.
+struct NearValue {
+  host::LiveRange range;
+  uint64_t end;
+};
+
 class Planner {
 public:
   explicit Planner(host::EntryOp entry) : entry(entry), module(entry->getParentOfType<ModuleOp>()) {}
@@ -47,6 +53,7 @@ private:
   LogicalResult unsupported(Operation *op, StringRef what);
 
   Range take(uint64_t bytes);
+  uint64_t nearEnd() const;
   /// Errors: it is no number.
   FailureOr<int64_t> numberOf(Operation *op, const SymbolicInt &value);
   FailureOr<uint64_t> bytesOf(Operation *op, host::PlaceType type);
@@ -61,6 +68,8 @@ private:
   ModuleOp module;
   MainProgram program;
   llvm::DenseMap<mlir::Value, Spot> spots;
+  std::vector<NearValue> near;
+  int64_t number = -1; ///< of the step, as in host::LiveRanges
 };
 
 } // namespace
@@ -149,8 +158,11 @@ LogicalResult Planner::placeMemory() {
     const auto bytes = static_cast<uint64_t>(arena->bytes);
     const bool isFar = memory == host::hostMemory;
     const Range &range = isFar ? program.arena = take(bytes) : program.near = {0, bytes};
-    for (auto [buffer, offset] : llvm::zip_equal(arena->buffers, arena->offsets))
+    for (auto [buffer, offset, size] : llvm::zip_equal(arena->buffers, arena->offsets, arena->sizes)) {
       spots[host::BufferOp(buffer).getMemory()] = {!isFar, range.byte + static_cast<uint64_t>(offset)};
+      if (!isFar)
+        near.push_back({ranges.buffers.lookup(buffer), static_cast<uint64_t>(offset + size)});
+    }
   }
   return success();
 }
@@ -207,6 +219,7 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
   if (failed(units))
     return failure();
   step.units = *units;
+  step.nearEnd = nearEnd();
   for (mlir::Value place : launch.getInputs())
     step.inputs.push_back(valueOf(place));
   for (mlir::Value place : launch.getOutputs())
@@ -222,7 +235,16 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
   return success();
 }
 
+uint64_t Planner::nearEnd() const {
+  uint64_t end = 0;
+  for (const NearValue &value : near)
+    if (value.range.meets({number, number}))
+      end = std::max(end, value.end);
+  return end;
+}
+
 LogicalResult Planner::add(Operation *op) {
+  number += isa<host::LaunchOp, host::CopyOp, host::CallOp>(op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](host::LaunchOp launch) { return addLaunch(launch); })
       .Case([&](host::CopyOp copy) { return addCopy(copy); })

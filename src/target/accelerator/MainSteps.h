@@ -53,6 +53,7 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
+  uint64_t nearEnd = 0;        ///< of the values in near memory that live at this step
   std::string location;        ///< "node 'conv1'"
 };
 

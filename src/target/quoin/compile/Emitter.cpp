@@ -52,7 +52,7 @@ private:
   void emitStep(Step &step);
   /// Why the units cannot; empty: they do.
   std::string emitNests(const Step &step);
-  void placeLocals(const Kernel &kernel, SmallVectorImpl<Spot> &places);
+  void placeLocals(const Step &step, SmallVectorImpl<Spot> &places);
   std::string emitNest(const Nest &nest, ArrayRef<Spot> places);
   std::string emitPart(const Nest &part, ArrayRef<Spot> places, Stream &stream, unsigned sharers);
   /// Parts of a nest for cores, and the buffers that they read from LLB after all.
@@ -273,10 +273,10 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
 }
 
 /// In LLB if there is space.
-void Emitter::placeLocals(const Kernel &kernel, SmallVectorImpl<Spot> &places) {
+void Emitter::placeLocals(const Step &step, SmallVectorImpl<Spot> &places) {
   uint64_t next = locals.byte;
-  nearFree = alignTo(main.near.end(), wordBytes);
-  for (const Buffer &buffer : ownBuffers(kernel)) {
+  nearFree = alignTo(step.nearEnd, wordBytes);
+  for (const Buffer &buffer : ownBuffers(*step.nests)) {
     const uint64_t bytes = bytesOf(buffer);
     if (buffer.isTable()) {
       places.push_back({Space::DDR, tableAt(buffer)});
@@ -329,7 +329,7 @@ std::string Emitter::emitNests(const Step &step) {
   for (const auto &values : {step.inputs, step.outputs})
     for (const Value &value : values)
       places.push_back(value.spot);
-  placeLocals(*step.nests, places);
+  placeLocals(step, places);
   if (emitRows(*step.nests, places))
     return "";
   std::string problem;

@@ -78,6 +78,7 @@ static Step stepOf(accelerator::Step step) {
   made.outputs = valuesOf(step.outputs);
   made.symbols = std::move(step.symbols);
   made.units = step.units;
+  made.nearEnd = step.nearEnd;
   if (step.scratch)
     made.scratch = spotOf(*step.scratch);
   made.location = std::move(step.location);

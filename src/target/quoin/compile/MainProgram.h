@@ -36,6 +36,7 @@ struct Step {
   std::vector<int64_t> symbols;
   int64_t units = 0;
   std::optional<Spot> scratch; ///< one part, with its flags
+  uint64_t nearEnd = 0;        ///< of the values in LLB that live at this step
   std::string location;        ///< "node 'conv1'"
   std::optional<Kernel> nests; ///< what it computes, if nests can say that
   std::string refusal;         ///< why the scalar core runs it; empty: the units do
