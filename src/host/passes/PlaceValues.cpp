@@ -24,6 +24,8 @@
 
 #include "llvm/ADT/TypeSwitch.h"
 
+#include <map>
+
 namespace perpend::host {
 #define GEN_PASS_DEF_HOSTPLACEVALUES
 #include "host/HostPasses.h.inc"
@@ -44,11 +46,10 @@ struct PlaceValues : perpend::host::impl::HostPlaceValuesBase<PlaceValues> {
       for (auto buffer : entry.getBody().getOps<BufferOp>())
         buffer.removeOffsetAttr();
       LiveRanges ranges = liveRangesOf(entry);
-      auto order = llvm::to_vector(ranges.buffers);
-      llvm::stable_sort(order, [](const auto &a, const auto &b) {
-        return a.second.last - a.second.first < b.second.last - b.second.first;
-      });
-      for (auto &[buffer, range] : order)
+      std::multimap<int64_t, BufferOp> order; // by how many steps they live
+      for (auto &[buffer, range] : ranges.buffers)
+        order.emplace(range.last - range.first, buffer);
+      for (auto [steps, buffer] : order)
         if (!BufferOp(buffer)->hasAttr(pinnedAttribute))
           bringNear(buffer, ranges);
       if (failed(chooseOffsets(entry, ranges)))
