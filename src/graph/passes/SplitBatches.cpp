@@ -100,7 +100,8 @@ static int64_t bytesOf(Value value) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Finds the chains of a block.
+/// Finds the chains of a block. Several may be open at a time; one ends at an operator that reads it otherwise, so that
+/// what lies between the members of a chain can run before it.
 class ChainFinder {
 public:
   explicit ChainFinder(DividedKernels &kernels) : kernels(kernels) {}
@@ -108,47 +109,58 @@ public:
   std::vector<Chain> find(Block &block) {
     for (Operation &op : block)
       visit(op);
-    close();
+    closeIf([](const Chain &) { return true; });
     return std::move(chains);
   }
 
 private:
-  void close() {
-    if (chain.members.size() > 1)
-      chains.push_back(std::move(chain));
-    chain = Chain();
+  void closeIf(llvm::function_ref<bool(const Chain &)> ends) {
+    for (Chain &chain : open)
+      if (ends(chain) && chain.members.size() > 1)
+        chains.push_back(chain);
+    llvm::erase_if(open, ends);
   }
 
   void visit(Operation &op) {
+    const bool hasOrder = !isa<CallKernelOp, ConstantOp, ReshapeOp>(op);
+    const std::optional<int64_t> rows = rowsOf(op);
+    closeIf([&](const Chain &chain) {
+      return hasOrder || (chain.isReadBy(&op) && (chain.rows != rows || readsWhole(op, chain)));
+    });
+    if (!rows)
+      return;
+    auto joined = llvm::find_if(open, [&](const Chain &chain) { return chain.rows == *rows; });
+    if (joined == open.end()) {
+      joined = open.insert(open.end(), Chain());
+      joined->rows = *rows;
+    }
+    joined->add(&op);
+  }
+
+  /// Of what an operator computes index by index.
+  std::optional<int64_t> rowsOf(Operation &op) {
+    if (auto call = dyn_cast<CallKernelOp>(op))
+      return kernels.partsOf(call) ? std::optional<int64_t>(kernels.partsOf(call)->extent) : std::nullopt;
+    auto reshape = dyn_cast<ReshapeOp>(op);
+    if (!reshape || !isInChain(reshape.getInput()) || tensorTypeOf(reshape.getResult()).getRank() == 0 ||
+        reshape.followingDim(reshape->getOpOperand(0), 0) != 0u)
+      return std::nullopt;
+    return shapeOf(reshape.getResult())[0].constant();
+  }
+
+  bool isInChain(Value value) {
+    return llvm::any_of(open, [&](const Chain &chain) { return chain.contains(value); });
+  }
+
+  bool readsWhole(Operation &op, const Chain &chain) {
     auto call = dyn_cast<CallKernelOp>(op);
-    if (call && kernels.partsOf(call))
-      return visitCall(call);
-    if (auto reshape = dyn_cast<ReshapeOp>(op); reshape && chain.contains(reshape.getInput()) && keepsRows(reshape))
-      return chain.add(reshape);
-    // What does not need the chain can run before it.
-    if (!isa<CallKernelOp, ConstantOp, ReshapeOp>(op) || chain.isReadBy(&op))
-      close();
-  }
-
-  void visitCall(CallKernelOp call) {
-    bool readsWhole = false;
-    for (OpOperand &operand : call->getOpOperands())
-      readsWhole |= chain.contains(operand.get()) && !kernels.isDivided(call, operand.getOperandNumber());
-    const int64_t rows = kernels.partsOf(call)->extent;
-    if (readsWhole || rows != chain.rows)
-      close();
-    chain.rows = rows;
-    chain.add(call);
-  }
-
-  bool keepsRows(ReshapeOp reshape) {
-    return tensorTypeOf(reshape.getResult()).getRank() > 0 && shapeOf(reshape.getResult())[0] == chain.rows &&
-           reshape.followingDim(reshape->getOpOperand(0), 0) == 0u;
+    return call && llvm::any_of(call->getOpOperands(), [&](OpOperand &operand) {
+             return chain.contains(operand.get()) && !kernels.isDivided(call, operand.getOperandNumber());
+           });
   }
 
   DividedKernels &kernels;
-  Chain chain;
-  std::vector<Chain> chains;
+  std::vector<Chain> open, chains;
 };
 
 //===----------------------------------------------------------------------===//
