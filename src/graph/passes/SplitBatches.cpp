@@ -129,12 +129,18 @@ private:
     });
     if (!rows)
       return;
-    auto joined = llvm::find_if(open, [&](const Chain &chain) { return chain.rows == *rows; });
-    if (joined == open.end()) {
-      joined = open.insert(open.end(), Chain());
-      joined->rows = *rows;
-    }
-    joined->add(&op);
+    // What has as many rows by chance, such as the channels of a bias, is no member.
+    Chain joined;
+    joined.rows = *rows;
+    for (const Chain &chain : open)
+      if (chain.isReadBy(&op))
+        llvm::append_range(joined.members, chain.members);
+    llvm::sort(joined.members, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (auto [number, member] : llvm::enumerate(joined.members))
+      joined.numbers[member] = number;
+    llvm::erase_if(open, [&](const Chain &chain) { return chain.isReadBy(&op); });
+    joined.add(&op);
+    open.push_back(std::move(joined));
   }
 
   /// Of what an operator computes index by index.
