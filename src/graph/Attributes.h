@@ -55,6 +55,9 @@ inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";
 /// Unit, on an operator that updates a state (UpdateInterface), and on the state's result: it happens in the state's
 /// memory.
 inline constexpr llvm::StringLiteral inPlaceAttribute = "graph.in_place";
+/// Unit, on an operator of main whose result is its operands behind one another (UpdateInterface): they are computed in
+/// the memory of its result.
+inline constexpr llvm::StringLiteral assembledAttribute = "graph.assembled";
 
 //===----------------------------------------------------------------------===//
 // Of operators

@@ -187,7 +187,7 @@ def PadOp : Graph_ElementOp<"pad", [DimensionWise, KeepsDimensions, Differentiab
   }];
 }
 
-def ConcatOp : Graph_ElementOp<"concat", [Assumes, Differentiable]> {
+def ConcatOp : Graph_ElementOp<"concat", [Assumes, KeepsDimensions, Differentiable]> {
   let summary = "Tensors side by side along one dimension";
   let description = [{ Errors: C1 axis out of range, C2 other dimensions differ, C3 the extents do not add up. }];
   let arguments = (ins Variadic<AnyRankedTensor>:$inputs, I64Attr:$axis);
@@ -264,7 +264,7 @@ def ConvOp : Graph_ReductionOp<"conv", [Assumes, KeepsDimensions, Multiplies, Di
   }];
 }
 
-def WindowReduceOp : Graph_ReductionOp<"window_reduce", [DimensionWise, Differentiable]> {
+def WindowReduceOp : Graph_ReductionOp<"window_reduce", [DimensionWise, KeepsDimensions, Differentiable]> {
   let summary = "Combines the elements of a sliding window (pooling)";
   let description = [{
     result[i...] = combine over w of input[i * strides + w * dilations - padLow], positions outside the input left out. One entry per dimension of the tensor

@@ -18,6 +18,23 @@ RankedTensorType withRows(RankedTensorType type, int64_t rows) {
   return tensorType(shape, type.getElementType());
 }
 
+Value partOf(OpBuilder &builder, Value value, int64_t start, int64_t size) {
+  RankedTensorType type = tensorTypeOf(value);
+  Shape starts(type.getRank(), SymbolicInt(0));
+  starts.front() = SymbolicInt(start);
+  const SmallVector<int64_t> steps(type.getRank(), 1);
+  auto part = builder.create<SliceOp>(value.getLoc(), withRows(type, size), value,
+                                      ShapeAttr::get(builder.getContext(), starts), steps);
+  part->setAttr(inPlaceAttribute, builder.getUnitAttr());
+  return part;
+}
+
+Value assembled(OpBuilder &builder, RankedTensorType type, ValueRange parts) {
+  auto whole = builder.create<ConcatOp>(parts.front().getLoc(), type, parts, uint64_t{0});
+  whole->setAttr(assembledAttribute, builder.getUnitAttr());
+  return whole;
+}
+
 static bool hasRows(Value value, int64_t rows) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type && type.getRank() > 0 && type.getDimSize(0) == rows;

@@ -17,9 +17,6 @@
 
 namespace perpend::graph {
 
-/// Unit, on a concatenation along the first dimension in main: its operands are computed in the memory of its result.
-inline constexpr llvm::StringLiteral assembledAttribute = "graph.assembled";
-
 /// The values in a kernel of which a part needs only the same part.
 struct Parts {
   int64_t extent = 0; ///< of the first dimension
@@ -35,6 +32,11 @@ struct Parts {
 
 /// The type with another first extent.
 mlir::RankedTensorType withRows(mlir::RankedTensorType type, int64_t rows);
+
+/// The indices [start, start + size) of a value's first dimension, in its memory.
+mlir::Value partOf(mlir::OpBuilder &builder, mlir::Value value, int64_t start, int64_t size);
+/// A value of this type whose parts are computed in its memory, one behind the other (assembledAttribute).
+mlir::Value assembled(mlir::OpBuilder &builder, mlir::RankedTensorType type, mlir::ValueRange parts);
 } // namespace perpend::graph
 
 #endif

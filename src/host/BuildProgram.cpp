@@ -9,7 +9,6 @@
 
 #include "graph/Attributes.h"
 #include "graph/KernelSymbols.h"
-#include "graph/Parts.h"
 #include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"

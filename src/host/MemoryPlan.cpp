@@ -21,7 +21,6 @@
 #include "graph/Attributes.h"
 #include "graph/ErrorKind.h"
 #include "graph/KernelSymbols.h"
-#include "graph/Parts.h"
 #include "graph/Shapes.h"
 #include "graph/States.h"
 #include "graph/Symbols.h"
@@ -76,7 +75,7 @@ private:
   void placeOperands(Operation *op, SmallVector<Storage> &list);
 
   void planBlock(Block &block, ArrayRef<Target> targets);
-  void planAssembled(graph::ConcatOp concat);
+  void planAssembled(graph::UpdateInterface whole);
   void planStates();
   void planBlocks(graph::UpdateInterface update, const graph::State &state);
   bool mayFill(graph::UpdateInterface update, const graph::UpdatedBlock &block);
@@ -171,8 +170,8 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
   for (auto [value, target] : llvm::zip_equal(terminator->getOperands(), targets))
     if (mayFill(value, target))
       places[originOf(value)] = target.place;
-  for (auto concat : llvm::make_filter_range(block.getOps<graph::ConcatOp>(), isAssembled))
-    planAssembled(concat);
+  for (graph::UpdateInterface whole : llvm::make_filter_range(block.getOps<graph::UpdateInterface>(), isAssembled))
+    planAssembled(whole);
   for (Operation &op : block)
     llvm::TypeSwitch<Operation *>(&op)
         .Case([&](graph::ConstantOp constant) { planConstant(constant); })
@@ -189,18 +188,19 @@ void MemoryPlanner::planBlock(Block &block, ArrayRef<Target> targets) {
 }
 
 /// Kernels compute its parts in its memory; what cannot be computed there is copied.
-void MemoryPlanner::planAssembled(graph::ConcatOp concat) {
-  auto type = cast<RankedTensorType>(concat.getType());
-  const Storage whole = placeResult(concat);
+void MemoryPlanner::planAssembled(graph::UpdateInterface update) {
+  auto type = cast<RankedTensorType>(update->getResult(0).getType());
+  const Storage whole = placeResult(update->getResult(0));
+  if (whole.space != Space::Arena && whole.space != Space::Output)
+    return;
   SymbolicInt offset = 0;
-  for (OpOperand &operand : concat->getOpOperands()) {
+  for (OpOperand &operand : update->getOpOperands()) {
     Value origin = originOf(operand.get());
     auto call = origin.getDefiningOp<graph::CallKernelOp>();
-    const bool isFilled = call && call->getBlock() == concat->getBlock() && !places.contains(origin) &&
-                          bytesOf(origin.getType()) == bytesOf(operand.get().getType());
-    if (isFilled && (whole.space == Space::Arena || whole.space == Space::Output)) {
+    if (call && call->getBlock() == update->getBlock() && !places.contains(origin) &&
+        bytesOf(origin.getType()) == bytesOf(operand.get().getType())) {
       places[origin] = {Space::Slot, slots};
-      plan.parts[slots++] = {whole, type, offset, concat, operand.getOperandNumber()};
+      plan.parts[slots++] = {whole, type, offset, update, operand.getOperandNumber()};
     }
     offset = offset + bytesOf(operand.get().getType());
   }

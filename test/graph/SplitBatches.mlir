@@ -8,20 +8,20 @@
 
 // The last kernel reads rows of the whole batch, so what it reads is assembled of the parts.
 // CHECK-LABEL: func.func @main
-// CHECK: %[[A:.*]] = graph.slice %{{.*}} <[0, 0]> [1, 1] {graph.in_place} : tensor<61x16xf32> -> tensor<31x16xf32>
-// CHECK: %[[B:.*]] = graph.call_kernel @[[F:.*]](%[[A]], %[[W:.*]]) : {{.*}} -> tensor<31x16xf32>
+// CHECK-SAME: %[[X:.*]]: tensor<61x16xf32>, %[[W:.*]]: tensor<16x16xf32>
+// CHECK-NEXT: %[[A:.*]] = graph.slice %[[X]] <[0, 0]> [1, 1] {graph.in_place} : tensor<61x16xf32> -> tensor<31x16xf32>
+// CHECK: %[[B:.*]] = graph.call_kernel @[[F:.*]](%[[A]], %[[W]]) : {{.*}} -> tensor<31x16xf32>
 // CHECK: %[[C:.*]] = graph.call_kernel @[[F]](%[[B]], %[[W]]) : {{.*}} -> tensor<31x16xf32>
-// CHECK: %[[D:.*]] = graph.slice %{{.*}} <[31, 0]> [1, 1] {graph.in_place} : tensor<61x16xf32> -> tensor<30x16xf32>
+// CHECK: %[[D:.*]] = graph.slice %[[X]] <[31, 0]> [1, 1] {graph.in_place} : tensor<61x16xf32> -> tensor<30x16xf32>
 // CHECK: %[[E:.*]] = graph.call_kernel @[[G:.*]](%[[D]], %[[W]]) : {{.*}} -> tensor<30x16xf32>
 // CHECK: %[[H:.*]] = graph.call_kernel @[[G]](%[[E]], %[[W]]) : {{.*}} -> tensor<30x16xf32>
 // CHECK: %[[I:.*]] = graph.concat %[[C]], %[[H]] axis 0 {graph.assembled} : {{.*}} -> tensor<61x16xf32>
-// CHECK: graph.call_kernel @{{.*}}(%[[I]]) : (tensor<61x16xf32>) -> tensor<16xf32>
+// CHECK: graph.call_kernel @{{.*}}(%[[I]]) {{.*}}: (tensor<61x16xf32>) -> tensor<16xf32>
 
 // WHOLE-LABEL: func.func @main
 // WHOLE-NOT: graph.slice
 // WHOLE: return
-func.func @main(%x: tensor<61x16xf32>) -> (tensor<61x16xf32>, tensor<16xf32>) {
-  %w = graph.constant dense<0.25> : tensor<16x16xf32> : tensor<16x16xf32>
+func.func @main(%x: tensor<61x16xf32>, %w: tensor<16x16xf32>) -> (tensor<61x16xf32>, tensor<16xf32>) {
   %a = graph.contract %x, %w batch [] x [] over [1] x [0] : (tensor<61x16xf32>, tensor<16x16xf32>) -> tensor<61x16xf32>
   %b = graph.contract %a, %w batch [] x [] over [1] x [0] : (tensor<61x16xf32>, tensor<16x16xf32>) -> tensor<61x16xf32>
   %s = graph.reduce sum %b dims [0] : tensor<61x16xf32> -> tensor<16xf32>

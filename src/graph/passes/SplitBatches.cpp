@@ -18,6 +18,7 @@
 #include "graph/Attributes.h"
 #include "graph/Entries.h"
 #include "graph/Parts.h"
+#include "graph/Rows.h"
 #include "graph/Shapes.h"
 #include "graph/StoredElements.h"
 #include "graph/passes/Passes.h"
@@ -67,7 +68,8 @@ private:
   llvm::DenseMap<std::pair<Operation *, int64_t>, func::FuncOp> made;
 };
 
-/// Calls, and reshapes between them, each of which keeps the first dimension of the others' results.
+/// Calls, and what stays in its operand's memory between them, each of which keeps the first dimension of the others'
+/// results.
 struct Chain {
   int64_t rows = 0;
   SmallVector<Operation *> members;
@@ -122,7 +124,7 @@ private:
   }
 
   void visit(Operation &op) {
-    const bool hasOrder = !isa<CallKernelOp, ConstantOp, ReshapeOp>(op);
+    const bool hasOrder = !isa<CallKernelOp, ConstantOp>(op) && !isInOperandsMemory(&op);
     const std::optional<int64_t> rows = rowsOf(op);
     closeIf([&](const Chain &chain) {
       return hasOrder || (chain.isReadBy(&op) && (chain.rows != rows || readsWhole(op, chain)));
@@ -147,11 +149,11 @@ private:
   std::optional<int64_t> rowsOf(Operation &op) {
     if (auto call = dyn_cast<CallKernelOp>(op))
       return kernels.partsOf(call) ? std::optional<int64_t>(kernels.partsOf(call)->extent) : std::nullopt;
-    auto reshape = dyn_cast<ReshapeOp>(op);
-    if (!reshape || !isInChain(reshape.getInput()) || tensorTypeOf(reshape.getResult()).getRank() == 0 ||
-        reshape.followingDim(reshape->getOpOperand(0), 0) != 0u)
+    auto flow = dyn_cast<DimensionFlowInterface>(op);
+    if (!flow || !isInOperandsMemory(&op) || !isInChain(op.getOperand(0)) || shapeOf(op.getResult(0)).empty() ||
+        shapeOf(op.getOperand(0)).empty() || flow.followingDim(op.getOpOperand(0), 0) != 0u)
       return std::nullopt;
-    return shapeOf(reshape.getResult())[0].constant();
+    return shapeOf(op.getResult(0))[0].constant();
   }
 
   bool isInChain(Value value) {
@@ -220,13 +222,13 @@ private:
 
   int64_t rowsOf(int64_t parts) const { return llvm::divideCeil(chain.rows, parts); }
 
-  /// The members that read a value, directly or behind reshapes.
+  /// The members that read a value, directly or in its memory.
   void collectReaders(Value value, SmallVector<int> &readers) {
     for (Operation *user : value.getUsers()) {
       auto number = chain.numbers.find(user);
       if (number == chain.numbers.end())
         readers.push_back(count);
-      else if (isa<ReshapeOp>(user))
+      else if (isInOperandsMemory(user))
         collectReaders(user->getResult(0), readers);
       else
         readers.push_back(number->second);
@@ -395,7 +397,7 @@ private:
     auto call = dyn_cast<CallKernelOp>(op);
     for (OpOperand &operand : op->getOpOperands())
       if (!made.contains(operand.get()) && (!call || kernels.isDivided(call, operand.getOperandNumber())))
-        made.map(operand.get(), slice(operand.get(), start, size));
+        made.map(operand.get(), partOf(builder, operand.get(), start, size));
     Operation *part = op->clone(made);
     if (call) {
       for (OpOperand &operand : op->getOpOperands())
@@ -409,26 +411,13 @@ private:
     builder.insert(part);
   }
 
-  Value slice(Value value, int64_t start, int64_t size) {
-    RankedTensorType type = tensorTypeOf(value);
-    Shape starts(type.getRank(), SymbolicInt(0));
-    starts.front() = SymbolicInt(start);
-    const SmallVector<int64_t> steps(type.getRank(), 1);
-    auto part = builder.create<SliceOp>(value.getLoc(), withRows(type, size), value,
-                                        ShapeAttr::get(builder.getContext(), starts), steps);
-    part->setAttr(inPlaceAttribute, builder.getUnitAttr());
-    return part;
-  }
-
   void assemble(Value result, ArrayRef<IRMapping> made) {
     auto isOutside = [&](OpOperand &use) { return !llvm::is_contained(members, use.getOwner()); };
     if (llvm::none_of(result.getUses(), isOutside))
       return;
     SmallVector<Value> parts =
         llvm::map_to_vector(made, [&](const IRMapping &mapping) { return mapping.lookup(result); });
-    auto whole = builder.create<ConcatOp>(result.getLoc(), result.getType(), parts, uint64_t{0});
-    whole->setAttr(assembledAttribute, builder.getUnitAttr());
-    result.replaceUsesWithIf(whole, isOutside);
+    result.replaceUsesWithIf(assembled(builder, tensorTypeOf(result), parts), isOutside);
   }
 
   ArrayRef<Operation *> members;

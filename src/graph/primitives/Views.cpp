@@ -388,6 +388,10 @@ void ConcatOp::addRequirements(Requirements &requirements) {
   requireExtents(requirements, getResult(), expected);
 }
 
+std::optional<unsigned> ConcatOp::followingDim(OpOperand &, unsigned dim) {
+  return dim == getAxis() ? std::nullopt : std::optional<unsigned>(dim);
+}
+
 /// The element of that input in [first, last) which contains the index. Bisection keeps the code shallow: there may be
 /// thousands of inputs.
 static Value elementOfPiece(ConcatOp op, ArrayRef<Value> offsets, unsigned first, unsigned last, ValueRange index,

@@ -206,6 +206,12 @@ static SmallVector<unsigned> windowDims(WindowReduceOp op) {
   return dims;
 }
 
+std::optional<unsigned> WindowReduceOp::followingDim(OpOperand &, unsigned dim) {
+  const bool isKept =
+      !llvm::is_contained(windowDims(*this), dim) && shapeOf(getInput())[dim] == shapeOf(getResult())[dim];
+  return isKept ? std::optional<unsigned>(dim) : std::nullopt;
+}
+
 Shape WindowReduceOp::reducedExtents() {
   Shape extents;
   for (unsigned dim : windowDims(*this))
