@@ -32,6 +32,7 @@ __all__ = ["Continuation", "LanguageModel", "compile", "load"]
 Messages = Sequence[Mapping[str, str]]
 
 _ADD_SPECIAL, _PARSE_SPECIAL, _SKIP_SPECIAL = 1, 2, 4
+_POOLINGS = ("mean", "last", None)
 _FINISHES = (None, "stop", "length")
 
 
@@ -178,10 +179,37 @@ class LanguageModel:
         """What the chat template makes of messages, ending where the assistant begins to speak."""
         return self._model.render(_pairs(messages)).decode()
 
-    def logits(self, tokens: Iterable[int]) -> Any:
-        """The logits of the token that follows these. Only what differs from the text so far is computed."""
+    def logits(self, tokens: Iterable[int], rows: int | None = None) -> Any:
+        """The logits of the token that follows these, f32 [vocabulary].
+
+        Only what differs from the text so far is computed.
+        rows: the logits behind each of the last tokens, so many, [rows, vocabulary], which are computed in one run; of
+            a model with the entry `verify`.
+        Errors: ValueError.
+        """
         self._sequence.set(list(tokens))
-        return self._sequence.logits()
+        return self._sequence.logits() if rows is None else self._sequence.row_logits(rows)
+
+    @property
+    def embedding_size(self) -> int:
+        """The elements of an embedding, the width of the model; 0: it was compiled without the entry `embed`."""
+        return self._model.embedding_size
+
+    def embed(self, text: str | Iterable[int], *, pooling: Literal["mean", "last"] | None = "mean") -> Any:
+        """The hidden states of a text (or of tokens), f32: what the model's head takes, behind the last norm.
+
+        pooling: "mean" over all tokens, or that of the "last" one, [size]; None: of each token, [tokens, size]. They
+            are not scaled to length 1. Special tokens that the tokenizer adds to texts count.
+        Errors: ValueError, also for a model without the entry `embed` (compile(..., entries="embed")).
+        """
+        if pooling not in _POOLINGS:
+            raise ValueError(f"pooling: expected 'mean', 'last' or None, got {pooling!r}")
+        if isinstance(text, str):
+            self._sequence.set_text(text.encode(), _ADD_SPECIAL)
+        else:
+            self._sequence.set(list(text))
+        found = self._sequence.embed(_POOLINGS.index(pooling))
+        return found if pooling is None else found[0]
 
     @overload
     def generate(
@@ -390,6 +418,7 @@ def compile(
     tokenizer: Any = None,
     context: int | None = None,
     cache_type: str = "f32",
+    entries: str = "",
     threads: int | None = None,
     **options: bool | int | str,
 ) -> LanguageModel:
@@ -406,11 +435,13 @@ def compile(
         texts are tokens. A checkpoint has its own.
     context: room for so many tokens; None: as many as the model was trained with.
     cache_type: of keys and values in the cache: f32, f16, bf16 or int8; of a module, f32 leaves them in its own type.
+    entries: further ones of the artifact, with commas between them: embed, for `embed`, and verify, for `logits` of
+        several rows. They share weights and cache with the others.
     options: as in `perpend.compile`.
     Errors: CompileError; TypeError for what is no model; FileNotFoundError.
     """
-    check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "threads"))
-    module = _imported(model, tokenizer, context or 0, cache_type)
+    check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "entries", "threads"))
+    module = _imported(model, tokenizer, context or 0, cache_type, entries)
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")
     module.compile(path, options)
@@ -421,7 +452,7 @@ def compile(
     return made
 
 
-def _imported(model: Any, tokenizer: Any, context: int, cache_type: str) -> _perpend.Module:
+def _imported(model: Any, tokenizer: Any, context: int, cache_type: str, entries: str) -> _perpend.Module:
     if not isinstance(model, (str, PathLike)):
         if "torch" not in sys.modules or not isinstance(model, sys.modules["torch"].nn.Module):
             raise TypeError(
@@ -430,15 +461,15 @@ def _imported(model: Any, tokenizer: Any, context: int, cache_type: str) -> _per
             )
         from .torch import decoders
 
-        return decoders.language_model(model, tokenizer, context, cache_type)
+        return decoders.language_model(model, tokenizer, context, cache_type, entries)
     path = Path(os.fsdecode(model))
     if tokenizer is not None:
         raise ValueError(f"tokenizer: only for a torch.nn.Module\nhint: '{path}' has its own")
     if _is_unknown(path) and importlib.util.find_spec("transformers") and importlib.util.find_spec("torch"):
         from .torch import decoders
 
-        return decoders.language_model(decoders.of_folder(path), path, context, cache_type)
-    return _perpend.Module.from_checkpoint(str(path), context, cache_type)
+        return decoders.language_model(decoders.of_folder(path), path, context, cache_type, entries)
+    return _perpend.Module.from_checkpoint(str(path), context, cache_type, entries)
 
 
 def _is_unknown(folder: Path) -> bool:

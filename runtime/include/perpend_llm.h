@@ -111,6 +111,29 @@ PERPEND_API void perpend_llm_sequence_tokens(const perpend_llm_sequence *sequenc
 PERPEND_API perpend_status perpend_llm_sequence_logits(perpend_llm_sequence *sequence, const float **logits,
                                                        int64_t *count);
 
+/* *logits = those behind each of the last `rows` tokens, [rows, vocabulary]: those of the token that follows each. These
+ * tokens are computed again in one run, whatever the cache has. Ownership: the sequence's, valid until its next call.
+ * Errors: INVALID_ARGUMENT for rows that are not 1 to the number of tokens, or a model without the entry `verify`; those
+ * of perpend_session_run. */
+PERPEND_API perpend_status perpend_llm_sequence_row_logits(perpend_llm_sequence *sequence, int64_t rows,
+                                                           const float **logits);
+
+/* The elements of an embedding: the width of the model. 0: it has no entry `embed`. */
+PERPEND_API int64_t perpend_llm_embedding_size(const perpend_llm *llm);
+
+typedef enum perpend_llm_pooling {
+  PERPEND_LLM_MEAN = 0, /* the mean over all tokens */
+  PERPEND_LLM_LAST = 1, /* that of the last token, which has seen all */
+  PERPEND_LLM_ALL = 2   /* no pooling: [tokens, size] */
+} perpend_llm_pooling;
+
+/* *values = the hidden states of the text, h = what the model's head takes of each token, behind the last norm; pooled.
+ * *count of them: perpend_llm_embedding_size, or that many for each token. Ownership: the sequence's, valid until its
+ * next call. Errors: INVALID_ARGUMENT for an empty text, another pooling, or a model without the entry `embed`;
+ * OUT_OF_MEMORY; those of perpend_session_run. */
+PERPEND_API perpend_status perpend_llm_sequence_embed(perpend_llm_sequence *sequence, int32_t pooling,
+                                                      const float **values, int64_t *count);
+
 /* How a text is continued. Start from PERPEND_LLM_GENERATION_DEFAULTS. */
 typedef struct perpend_llm_generation {
   int64_t sizeBytes;                      /* of this struct, as the caller knows it */

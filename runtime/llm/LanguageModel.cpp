@@ -63,6 +63,21 @@ static int64_t tokensOf(const perpend_model *entry, int64_t &vocabulary) {
   return tokens->dims[0] < 0 || tokens->dims[0] == 1 ? tokens->dims[0] : 0;
 }
 
+// An entry for rows, by its name; NULL: there is none. *size: the elements of a row.
+static perpend_model *takeRows(perpend_model *model, const char *name, int64_t *size) {
+  perpend_model *entry = nullptr;
+  if (perpend_model_entry(model, name, &entry))
+    return nullptr;
+  const perpend_tensor_info *tokens = perpend_model_input(entry, 0), *rows = perpend_model_output(entry, 0);
+  if (perpend_model_input_count(entry) == 1 && perpend_model_output_count(entry) == 1 && tokens->type == PERPEND_I64 &&
+      tokens->rank == 1 && tokens->dims[0] < 0 && rows->type == PERPEND_F32 && rows->rank == 2 && rows->dims[1] > 0) {
+    *size = rows->dims[1];
+    return entry;
+  }
+  perpend_model_free(entry);
+  return nullptr;
+}
+
 static perpend_status findEntries(perpend_model *model, perpend_llm &llm) {
   for (int32_t i = 0; i < perpend_model_entry_count(model); ++i) {
     perpend_model *entry = nullptr;
@@ -78,6 +93,13 @@ static perpend_status findEntries(perpend_model *model, perpend_llm &llm) {
     } else {
       perpend_model_free(entry);
     }
+  }
+  int64_t vocabulary = 0;
+  llm.embed = takeRows(model, "embed", &llm.width);
+  llm.verify = takeRows(model, "verify", &vocabulary);
+  if (llm.verify && vocabulary != llm.vocabulary) {
+    perpend_model_free(llm.verify);
+    llm.verify = nullptr;
   }
   if (!llm.vocabulary || !perpend_model_state_count(model))
     return fail(PERPEND_INVALID_ARGUMENT,
@@ -152,11 +174,14 @@ void perpend_llm_free(perpend_llm *llm) {
     perpend_tokenizer_free(llm->tokenizer);
   perpend_model_free(llm->single);
   perpend_model_free(llm->chunk);
+  perpend_model_free(llm->embed);
+  perpend_model_free(llm->verify);
   free(llm);
 }
 
 int64_t perpend_llm_context(const perpend_llm *llm) { return llm->settings->contextTokens; }
 int64_t perpend_llm_vocabulary(const perpend_llm *llm) { return llm->vocabulary; }
+int64_t perpend_llm_embedding_size(const perpend_llm *llm) { return llm->width; }
 const perpend_tokenizer *perpend_llm_tokenizer(const perpend_llm *llm) { return llm->tokenizer; }
 const int32_t *perpend_llm_stop_tokens(const perpend_llm *llm, int32_t *count) {
   *count = static_cast<int32_t>(llm->settings->stopTokenCount);

@@ -8,6 +8,9 @@
 struct perpend_llm {
   // Entries from tokens to the logits of the last one: for a single token, and for any number. Either may be missing.
   perpend_model *single = nullptr, *chunk = nullptr;
+  // From tokens to something of each of them: hidden states, and logits. Either may be missing.
+  perpend_model *embed = nullptr, *verify = nullptr;
+  int64_t width = 0;                      // of hidden states
   perpend_tokenizer *tokenizer = nullptr; // NULL: texts are tokens
   const perpend::llm::SettingsHead *settings = nullptr;
   const int32_t *stopTokens = nullptr;

@@ -72,8 +72,7 @@ perpend_session *stateSession(const perpend_llm_sequence &sequence) {
   return sequence.single ? sequence.single : sequence.chunks;
 }
 
-/// Computes the next `count` tokens.
-static perpend_status runChunk(perpend_llm_sequence &sequence, int64_t count) {
+perpend_status runEntry(perpend_llm_sequence &sequence, perpend_session *session, int64_t count, const float **values) {
   sequence.chunk.clear();
   for (int64_t i = 0; i < count; ++i)
     sequence.chunk.push(sequence.tokens[static_cast<size_t>(sequence.cachedCount + i)]);
@@ -81,7 +80,6 @@ static perpend_status runChunk(perpend_llm_sequence &sequence, int64_t count) {
     sequence.memory.failed = false;
     return failAllocation(count * static_cast<int64_t>(sizeof(int64_t)));
   }
-  perpend_session *session = count == 1 && sequence.single ? sequence.single : sequence.chunks;
   const perpend_tensor input{sequence.chunk.data(), &count, 1, PERPEND_I64};
   perpend_tensor output{};
   sequence.logits = nullptr;
@@ -89,8 +87,17 @@ static perpend_status runChunk(perpend_llm_sequence &sequence, int64_t count) {
     return status;
   sequence.cachedCount += count;
   sequence.stateLength = sequence.cachedCount;
-  sequence.logits = static_cast<const float *>(output.data);
+  *values = static_cast<const float *>(output.data);
   return PERPEND_OK;
+}
+
+/// Computes the next `count` tokens.
+static perpend_status runChunk(perpend_llm_sequence &sequence, int64_t count) {
+  const float *logits = nullptr;
+  perpend_status status =
+      runEntry(sequence, count == 1 && sequence.single ? sequence.single : sequence.chunks, count, &logits);
+  sequence.logits = logits;
+  return status;
 }
 
 void forgetStates(perpend_llm_sequence &sequence) {
@@ -111,20 +118,28 @@ perpend_status cutStates(perpend_llm_sequence &sequence) {
   return status;
 }
 
-static perpend_status computeMissing(perpend_llm_sequence &sequence) {
-  const auto total = static_cast<int64_t>(sequence.tokens.size());
-  if (!sequence.logits && sequence.cachedCount == total)
-    --sequence.cachedCount; // whose logits are needed again
+perpend_status computeTo(perpend_llm_sequence &sequence, int64_t count) {
+  if (sequence.cachedCount > count) {
+    sequence.cachedCount = count;
+    sequence.logits = nullptr;
+  }
   perpend_status status = cutStates(sequence);
-  while (!status && sequence.cachedCount < total) {
-    const int64_t left = total - sequence.cachedCount, most = sequence.chunks ? sequence.options.chunkTokens : 1;
+  while (!status && sequence.cachedCount < count) {
+    const int64_t left = count - sequence.cachedCount, most = sequence.chunks ? sequence.options.chunkTokens : 1;
     status = runChunk(sequence, left < most ? left : most);
   }
   if (status == PERPEND_STATE_LOST) { // by a run that failed before
     forgetStates(sequence);
-    return cutStates(sequence) ? status : computeMissing(sequence);
+    return cutStates(sequence) ? status : computeTo(sequence, count);
   }
   return status;
+}
+
+static perpend_status computeMissing(perpend_llm_sequence &sequence) {
+  const auto total = static_cast<int64_t>(sequence.tokens.size());
+  if (!sequence.logits && sequence.cachedCount == total)
+    --sequence.cachedCount; // whose logits are needed again
+  return computeTo(sequence, total);
 }
 
 } // namespace perpend::llm
@@ -164,6 +179,8 @@ void perpend_llm_sequence_free(perpend_llm_sequence *sequence) {
     return;
   stopGenerating(*sequence);
   perpend_sampler_free(sequence->sampler);
+  perpend_session_free(sequence->embed);
+  perpend_session_free(sequence->verify);
   perpend_session_free(sequence->chunks);
   perpend_session_free(sequence->single);
   sequence->~perpend_llm_sequence();

@@ -32,7 +32,9 @@ struct perpend_llm_sequence {
   perpend::llm::Array<char> text{memory};     // of the latest piece
   // The first is that of the states; they share these, and the arena.
   perpend_session *single = nullptr, *chunks = nullptr;
-  int64_t cachedCount = 0;       // the first tokens, of which the states have rows
+  perpend_session *embed = nullptr, *verify = nullptr; // likewise, once they are needed
+  perpend::llm::Array<float> values{memory};           // of an embedding
+  int64_t cachedCount = 0;                             // the first tokens, of which the states have rows
   int64_t stateLength = 0;       // at least cachedCount; later rows are of tokens that have been replaced
   const float *logits = nullptr; // of the last cached token; NULL: not known
   perpend_sampler *sampler = nullptr;
@@ -52,6 +54,10 @@ perpend_session *stateSession(const perpend_llm_sequence &sequence);
 perpend_status cutStates(perpend_llm_sequence &sequence);
 // Nothing in the states is right.
 void forgetStates(perpend_llm_sequence &sequence);
+// The cache has exactly the first `count` tokens. Errors: those of perpend_session_run.
+perpend_status computeTo(perpend_llm_sequence &sequence, int64_t count);
+// Runs an entry over the next `count` tokens.
+perpend_status runEntry(perpend_llm_sequence &sequence, perpend_session *session, int64_t count, const float **values);
 // Appends a token that has been chosen.
 perpend_status appendToken(perpend_llm_sequence &sequence, int32_t token);
 

@@ -154,26 +154,44 @@ void Belongings::addTo(ModuleOp module) {
                                         "libperpend_tokenizer.a", "libperpend_sampling.a", "libperpend_library.a"}));
 }
 
-/// One entry for a single token, whose kernels need no loops over rows, and one for a text.
-static OwningOpRef<ModuleOp> joined(Location location, OwningOpRef<ModuleOp> decode, OwningOpRef<ModuleOp> prefill) {
-  OwningOpRef<ModuleOp> module = ModuleOp::create(location);
-  if (!decode || !prefill || failed(graph::addEntry(*module, "decode", std::move(decode))) ||
-      failed(graph::addEntry(*module, "prefill", std::move(prefill))))
-    return {};
-  return module;
-}
-
 //===----------------------------------------------------------------------===//
 // Checkpoints
 //===----------------------------------------------------------------------===//
 
 static OwningOpRef<ModuleOp> importEntry(MLIRContext &context, StringRef path, const checkpoint::CacheOptions &cache,
-                                         ArrayRef<support::DimensionOption> dimensions) {
+                                         ArrayRef<support::DimensionOption> dimensions, checkpoint::Result result) {
   checkpoint::ImportOptions importing;
   importing.dimensions = dimensions;
   importing.cache = cache;
+  importing.result = result;
   return llvm::sys::fs::is_directory(path) ? checkpoint::importFolder(context, path, importing)
                                            : checkpoint::importGguf(context, path, importing);
+}
+
+namespace {
+struct EntryForm {
+  StringRef name;
+  std::vector<support::DimensionOption> dimensions;
+  checkpoint::Result result = checkpoint::Result::LastLogits;
+};
+} // namespace
+
+/// One entry for a single token, whose kernels need no loops over rows, one for a text, and those that are asked for.
+static std::optional<std::vector<EntryForm>> entryForms(Location location, StringRef further) {
+  const EntryForm known[] = {{"embed", {}, checkpoint::Result::Hidden}, {"verify", {}, checkpoint::Result::AllLogits}};
+  std::vector<EntryForm> forms{{"decode", {{"n", "1"}}}, {"prefill", {}}};
+  SmallVector<StringRef> names;
+  further.split(names, ',', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef name : names) {
+    const auto *found = llvm::find_if(known, [&](const EntryForm &form) { return form.name == name.trim(); });
+    if (found == std::end(known)) {
+      emitError(location) << "the entries: expected embed, verify or both, got '" << name << "'";
+      return std::nullopt;
+    }
+    if (llvm::none_of(forms, [&](const EntryForm &form) { return form.name == found->name; }))
+      forms.push_back(*found);
+  }
+  return forms;
 }
 
 OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const ModuleOptions &options) {
@@ -183,15 +201,18 @@ OwningOpRef<ModuleOp> makeModule(MLIRContext &context, StringRef path, const Mod
   }
   Location location = FileLineColLoc::get(&context, path, 0, 0);
   Belongings belongings(location);
-  if (failed(belongings.read(path, path, options.context)))
+  std::optional<std::vector<EntryForm>> forms = entryForms(location, options.entries);
+  if (!forms || failed(belongings.read(path, path, options.context)))
     return {};
   checkpoint::SharedBlocks shared;
   const checkpoint::CacheOptions cache{belongings.capacity, options.cacheType};
-  OwningOpRef<ModuleOp> decode = importEntry(context, path, cache, {{"n", "1"}});
-  OwningOpRef<ModuleOp> module =
-      decode ? joined(location, std::move(decode), importEntry(context, path, cache, {})) : OwningOpRef<ModuleOp>();
-  if (module)
-    belongings.addTo(*module);
+  OwningOpRef<ModuleOp> module = ModuleOp::create(location);
+  for (const EntryForm &form : *forms) {
+    OwningOpRef<ModuleOp> entry = importEntry(context, path, cache, form.dimensions, form.result);
+    if (!entry || failed(graph::addEntry(*module, form.name, std::move(entry))))
+      return {};
+  }
+  belongings.addTo(*module);
   return module;
 }
 
@@ -231,26 +252,31 @@ static std::optional<std::string> tokenExtent(func::FuncOp entry) {
   return std::nullopt;
 }
 
-LogicalResult completeModule(OwningOpRef<ModuleOp> &module, StringRef settings, StringRef tokenizer, int64_t context) {
-  func::FuncOp entry = graph::firstEntryOf(*module);
-  Location location = module->getLoc();
-  if (!entry)
-    return emitError(location) << "expected a module with an entry";
+LogicalResult completeModule(ModuleOp module, StringRef settings, StringRef tokenizer, int64_t context) {
+  auto entries = graph::entriesOf(module);
+  Location location = module.getLoc();
+  auto prefill = module.lookupSymbol<func::FuncOp>("prefill");
+  if (entries.size() == 1)
+    prefill = entries.front();
+  if (!prefill || module.lookupSymbol("decode"))
+    return emitError(location) << "expected a module with one entry, or with prefill and without decode";
   Belongings belongings(location);
-  std::optional<std::string> extent = tokenExtent(entry);
+  std::optional<std::string> extent = tokenExtent(prefill);
   if (!extent || failed(belongings.read(settings, tokenizer, context)))
     return failure();
-  auto capacity = Builder(module->getContext()).getI64IntegerAttr(belongings.capacity);
-  for (unsigned number : llvm::seq(entry.getNumArguments()))
-    if (entry.getArgAttr(number, graph::capacityAttribute))
-      entry.setArgAttr(number, graph::capacityAttribute, capacity);
-  OwningOpRef<ModuleOp> decode = module->clone();
-  fixExtent(graph::firstEntryOf(*decode), *extent, 1);
-  module = joined(location, std::move(decode), std::move(module));
-  if (!module || failed(verify(*module)))
-    return failure();
-  belongings.addTo(*module);
-  return success();
+  auto capacity = Builder(module.getContext()).getI64IntegerAttr(belongings.capacity);
+  for (func::FuncOp entry : entries)
+    for (unsigned number : llvm::seq(entry.getNumArguments()))
+      if (entry.getArgAttr(number, graph::capacityAttribute))
+        entry.setArgAttr(number, graph::capacityAttribute, capacity);
+  prefill.setSymName("prefill");
+  func::FuncOp decode = prefill.clone();
+  decode.setSymName("decode");
+  module.insert(prefill, decode);
+  fixExtent(decode, *extent, 1);
+  module->removeAttr(graph::resultsAttribute); // no caller sees the results as the front end's
+  belongings.addTo(module);
+  return verify(module);
 }
 
 int64_t bitsOfGroupedWeights(ModuleOp module) {

@@ -20,6 +20,9 @@ namespace perpend::llm {
 struct ModuleOptions {
   int64_t context = 0;           ///< the most tokens of a sequence; 0: as many as the model was trained with
   std::string cacheType = "f32"; ///< as frontend/checkpoint/CacheOptions.h has it
+  /// Further entries, which share weights and states, by names with commas between them: `embed`, what the head takes
+  /// of each token, and `verify`, the logits of each token.
+  std::string entries = {};
 };
 
 /// Imports a GGUF file, or a folder, which may be given by a safetensors file in it. Errors: null, and diagnostics. A
@@ -27,13 +30,14 @@ struct ModuleOptions {
 mlir::OwningOpRef<mlir::ModuleOp> makeModule(mlir::MLIRContext &context, llvm::StringRef path,
                                              const ModuleOptions &options);
 
-/// Makes a program of a module with one entry, which any front end has made: from tokens, i64 [n], to the logits of the
-/// token that follows them, f32 [vocabulary], with states that begin with an empty text. It becomes `prefill`, and
-/// `decode` with n = 1. settings: a folder with what config.json, generation_config.json and tokenizer_config.json say,
-/// as far as there are such files. tokenizer: a file or folder; empty: texts are tokens. context: as in ModuleOptions;
-/// states that grow get this capacity. Errors: diagnostics, and the module is lost.
-mlir::LogicalResult completeModule(mlir::OwningOpRef<mlir::ModuleOp> &module, llvm::StringRef settings,
-                                   llvm::StringRef tokenizer, int64_t context);
+/// Makes a program of a module that any front end has made. Its entry `prefill`, or the only one, leads from tokens,
+/// i64 [n], to the logits of the token that follows them, f32 [vocabulary], with states that begin with an empty text;
+/// `decode` is made of it, with n = 1. Others are as in ModuleOptions, f32 [n, vocabulary or width]. settings: a folder
+/// with what config.json, generation_config.json and tokenizer_config.json say, as far as there are such files.
+/// tokenizer: a file or folder; empty: texts are tokens. context: as in ModuleOptions; states that grow get this
+/// capacity. Errors: diagnostics.
+mlir::LogicalResult completeModule(mlir::ModuleOp module, llvm::StringRef settings, llvm::StringRef tokenizer,
+                                   int64_t context);
 
 /// The bits of the numbers that most bytes of grouped weights in products have: 2, 4 or 8; 0: there are none.
 /// `--precision int8` makes these products faster, the more so the fewer bits there are.

@@ -124,9 +124,10 @@ static std::unique_ptr<Program> fromFile(const std::string &path, nb::dict dims,
   return orThrow(Program::fromFile(path, dimsOf(dims), operators, {cache, cacheType, texts}, error), error);
 }
 
-static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType) {
+static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
+                                               const std::string &entries) {
   std::string error;
-  return orThrow(Program::fromCheckpoint(path, context, cacheType, error), error);
+  return orThrow(Program::fromCheckpoint(path, context, cacheType, entries, error), error);
 }
 
 static std::unique_ptr<Program> fromOnnx(nb::bytes bytes, nb::dict dims, const std::vector<std::string> &operators) {
@@ -285,7 +286,8 @@ static void bindProgram(nb::module_ &module) {
                       nb::dynamic_attr())
       .def_static("from_file", &fromFile, "path"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>(),
                   "cache"_a = 0, "cache_type"_a = "f32", "texts"_a = 1)
-      .def_static("from_checkpoint", &fromCheckpoint, "path"_a, "context"_a = 0, "cache_type"_a = "f32")
+      .def_static("from_checkpoint", &fromCheckpoint, "path"_a, "context"_a = 0, "cache_type"_a = "f32",
+                  "entries"_a = "")
       .def_static("from_onnx", &fromOnnx, "bytes"_a, "dims"_a = nb::dict(), "operators"_a = std::vector<std::string>())
       .def_static("from_text", &fromText, "text"_a)
       .def_static("from_bytes", &fromBytes, "bytes"_a)

@@ -98,6 +98,7 @@ public:
     const std::unique_ptr<char, decltype(&perpend_tokenizer_release)> owner(text, perpend_tokenizer_release);
     return bytesOf({text, size});
   }
+  int64_t embeddingSize() const { return perpend_llm_embedding_size(llm); }
   bool hasTokenizer() const { return perpend_llm_tokenizer(llm) != nullptr; }
   const perpend_tokenizer *tokenizer() const {
     if (!hasTokenizer())
@@ -195,6 +196,37 @@ public:
     std::copy(values.begin(), values.end(), static_cast<float *>(array.data));
     return array.take();
   }
+  /// [rows, vocabulary].
+  nb::object rowLogits(int64_t rows) {
+    std::vector<float> values;
+    call([&] {
+      const float *logits = nullptr;
+      const perpend_status status = perpend_llm_sequence_row_logits(sequence, rows, &logits);
+      if (status == PERPEND_OK)
+        values.assign(logits, logits + rows * perpend_llm_vocabulary(model->llm));
+      return status;
+    });
+    return rowsOf(values, perpend_llm_vocabulary(model->llm));
+  }
+  /// [1, size], or that of each token.
+  nb::object embed(int32_t pooling) {
+    std::vector<float> values;
+    call([&] {
+      const float *found = nullptr;
+      int64_t count = 0;
+      const perpend_status status = perpend_llm_sequence_embed(sequence, pooling, &found, &count);
+      if (status == PERPEND_OK)
+        values.assign(found, found + count);
+      return status;
+    });
+    return rowsOf(values, perpend_llm_embedding_size(model->llm));
+  }
+  static nb::object rowsOf(const std::vector<float> &values, int64_t size) {
+    const int64_t dims[] = {static_cast<int64_t>(values.size()) / size, size};
+    OutputArray array(nullptr, PERPEND_F32, dims, 2);
+    std::copy(values.begin(), values.end(), static_cast<float *>(array.data));
+    return array.take();
+  }
   void start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias, std::vector<int32_t> stopTokens,
              int64_t maxTokens, const std::vector<nb::bytes> &stops, bool ignoresStopTokens, uint32_t choice);
   /// The token, the text, the finish, the stop string; the token's log-probability and those of the most probable
@@ -263,6 +295,7 @@ void bindLanguageModels(nb::module_ &module) {
       .def(nb::init<const std::string &, const std::string &>(), "path"_a, "weights"_a = "")
       .def_prop_ro("context", &LanguageModel::context)
       .def_prop_ro("vocabulary", &LanguageModel::vocabulary)
+      .def_prop_ro("embedding_size", &LanguageModel::embeddingSize)
       .def_prop_ro("has_tokenizer", &LanguageModel::hasTokenizer)
       .def_prop_ro("has_template", &LanguageModel::hasTemplate)
       .def_prop_ro("stop_tokens", &LanguageModel::stopTokens)
@@ -280,6 +313,8 @@ void bindLanguageModels(nb::module_ &module) {
       .def("save", &Sequence::save)
       .def("load", &Sequence::load, "data"_a)
       .def("tokens", &Sequence::tokens)
+      .def("row_logits", &Sequence::rowLogits, "rows"_a)
+      .def("embed", &Sequence::embed, "pooling"_a)
       .def("logits", &Sequence::logits)
       .def("start", &Sequence::start, "numbers"_a, "bias"_a, "stop_tokens"_a, "max_tokens"_a, "stops"_a,
            "ignores_stop_tokens"_a, "choice"_a)

@@ -125,7 +125,7 @@ private:
 } // namespace
 
 std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
-                                                 std::string &error) {
+                                                 const std::string &entries, std::string &error) {
   auto program = std::make_unique<Program>();
   llvm::Expected<ModelKind> kind = modelKindOf(path, /*mayBeCompiled=*/false);
   if (!kind)
@@ -137,14 +137,14 @@ std::unique_ptr<Program> Program::fromCheckpoint(const std::string &path, int64_
            nullptr;
   ErrorText errors(program->state->context);
   program->state->path = path;
-  program->state->module = llm::makeModule(program->state->context, path, {context, cacheType});
+  program->state->module = llm::makeModule(program->state->context, path, {context, cacheType, entries});
   return isImported(*program, errors, error) ? std::move(program) : nullptr;
 }
 
 bool Program::makeLanguageModel(const std::string &settings, const std::string &tokenizer, int64_t context,
                                 std::string &error) {
   ErrorText errors(state->context);
-  const bool isMade = succeeded(llm::completeModule(state->module, settings, tokenizer, context));
+  const bool isMade = succeeded(llm::completeModule(*state->module, settings, tokenizer, context));
   warnings = std::move(errors.warnings);
   if (!isMade)
     error = errors.take("the module is no language model");

@@ -74,11 +74,10 @@ public:
   static std::unique_ptr<Program> fromFile(const std::string &path, const Dims &dims, const Paths &operators,
                                            const checkpoint::CacheOptions &cache, std::string &error);
   /// Of a checkpoint, with what generates text (llm/Module.h). context: in tokens; 0: that of the model. cacheType: as
-  /// CacheOptions has it.
+  /// CacheOptions has it. entries: as in llm::ModuleOptions.
   static std::unique_ptr<Program> fromCheckpoint(const std::string &path, int64_t context, const std::string &cacheType,
-                                                 std::string &error);
-  /// Makes a program that generates text of one that continues tokens (llm::completeModule). After an error it is
-  /// empty.
+                                                 const std::string &entries, std::string &error);
+  /// Makes a program that generates text of one that continues tokens (llm::completeModule).
   bool makeLanguageModel(const std::string &settings, const std::string &tokenizer, int64_t context,
                          std::string &error);
   /// The program keeps `owner` alive, which holds the bytes.

@@ -81,9 +81,9 @@ def _layer(parts: dict[str, Tensor]) -> Any:
 class Cached(nn.Module):  # type: ignore[misc]
     """Takes and returns the parts of all layers' caches by name."""
 
-    def __init__(self, net: nn.Module) -> None:
+    def __init__(self, net: nn.Module, entry: str = "prefill") -> None:
         super().__init__()
-        self.net = net
+        self.net, self.entry = net, entry
         self.keeps_last = "logits_to_keep" in inspect.signature(net.forward).parameters
 
     def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
@@ -95,14 +95,15 @@ class Cached(nn.Module):  # type: ignore[misc]
             layers.setdefault(number, {})[part] = tensor
         cache = DynamicCache()
         cache.layers += [_layer(parts) for parts in layers.values()]
-        results = self.net(
-            input_ids=tokens.unsqueeze(0),
-            use_cache=True,
-            **{ARGUMENT: cache},
-            **({"logits_to_keep": 1} if self.keeps_last else {}),
-        )
+        net = self.net.base_model if self.entry == "embed" else self.net
+        options = {"logits_to_keep": 1} if self.keeps_last and self.entry == "prefill" else {}
+        results = net(input_ids=tokens.unsqueeze(0), use_cache=True, **{ARGUMENT: cache}, **options)
         after = {f"{part}_{number}": tensor for number, parts in layers.items() for part, tensor in parts.items()}
-        return {name: after[name] for name in past}, logits_of(results)
+        if self.entry == "prefill":
+            found = logits_of(results)
+        else:
+            found = (results.last_hidden_state if self.entry == "embed" else results.logits)[0].float()
+        return {name: after[name] for name in past}, found
 
 
 def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
@@ -283,7 +284,19 @@ def _write_tokenizer(tokenizer: Any, folder: Path) -> str:
     return str(folder)
 
 
-def language_model(net: nn.Module, tokenizer: Any, context: int, cache_type: str) -> Module:
+def _further_entry(net: nn.Module, cache_type: str, entry: str) -> ExportedProgram:
+    if entry not in ("embed", "verify"):
+        raise CompileError(f"entries: expected embed, verify or both, got '{entry}'")
+    if ARGUMENT not in inspect.signature(net.forward).parameters:
+        raise CompileError(
+            f"entries: expected a module whose forward takes {ARGUMENT}, got {type(net).__name__}, whose buffers other "
+            "entries do not share"
+        )
+    past = _empty_caches(net, cache_type)
+    return _exported(Cached(net, entry), past, dict.fromkeys(past, 2))
+
+
+def language_model(net: nn.Module, tokenizer: Any, context: int, cache_type: str, entries: str = "") -> Module:
     """The module with its entries, tokenizer, template and settings. Arguments: as perpend.llm.compile.
 
     Errors: CompileError, FileNotFoundError, TypeError.
@@ -291,9 +304,14 @@ def language_model(net: nn.Module, tokenizer: Any, context: int, cache_type: str
     if cache_type not in ("f32", *TYPES):
         raise CompileError(f"cache_type: expected f32, {', '.join(TYPES)}, got '{cache_type}'")
     with compile_lock, evaluated(net, ()):
-        module = frontend.import_program(
-            _program(net, cache_type), type(net).__name__, held=names_of_held(net), cache=1
-        )
+        programs = {"prefill": _program(net, cache_type)}
+        for entry in filter(None, map(str.strip, entries.split(","))):
+            programs[entry] = _further_entry(net, cache_type, entry)
+        name, held = type(net).__name__, names_of_held(net)
+        parts = {
+            entry: frontend.import_program(program, name, held=held, cache=1) for entry, program in programs.items()
+        }
+    module = Module.join(parts) if len(parts) > 1 else parts["prefill"]
     folder = TemporaryFolder()
     try:
         path = Path(folder.name)

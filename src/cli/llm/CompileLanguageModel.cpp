@@ -45,6 +45,8 @@ int runLlmCompile(const Command &command, ArrayRef<StringRef> arguments) {
   list.add(
       "cache-type", source.module.cacheType, "TYPE",
       "of keys and values in the cache: f32 (default), f16 or bf16, which take half of the memory, or int8, a quarter");
+  list.add("entries", source.module.entries, "LIST",
+           "further entries: embed (hidden states of texts), verify (logits of several tokens at once)");
   list.addCompiler(options, {"target", "O", "precision", "database", "intrinsics", "times", "plan", "weights", "name"});
   limits.addTo(list);
   std::vector<std::string> positional;

@@ -14,6 +14,13 @@ struct CacheOptions {
   std::string type = "f32"; ///< of keys and values in the cache: f32, f16, bf16 or int8
   int64_t texts = 1;        ///< how many there are, each with a length of its own
 };
+
+/// What a decoder with a cache gives for the further tokens of a text.
+enum class Result {
+  LastLogits, ///< [vocabulary], of the last one
+  AllLogits,  ///< [n, vocabulary], of each; of one text only
+  Hidden,     ///< [n, width], what the head takes of each, behind the last norm; of one text only
+};
 } // namespace perpend::checkpoint
 
 #endif

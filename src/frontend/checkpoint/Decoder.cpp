@@ -318,11 +318,11 @@ Value Decoder::lastRows(Value x) {
   return builder.gather(x, builder.concat(indices, 0), 1);
 }
 
-Value Decoder::continued(ArrayRef<Continuation> continuations, int64_t capacity) {
+Value Decoder::furtherLayers(ArrayRef<Continuation> continuations, int64_t capacity) {
   texts = continuations;
   rotaryExtent = SymbolicInt(capacity);
   SymbolicInt total(0);
-  SmallVector<Value> tokens, places, counts;
+  SmallVector<Value> tokens, places;
   begin({"positions"});
   for (const Continuation &text : texts) {
     SymbolicInt count = shapeOf(text.tokens)[0];
@@ -330,24 +330,37 @@ Value Decoder::continued(ArrayRef<Continuation> continuations, int64_t capacity)
     extents.push_back(text.past + count);
     places.push_back(positionsFrom(text.past, count));
     tokens.push_back(text.tokens);
-    counts.push_back(builder.reshape(number(builder, count, builder.i64()), {SymbolicInt(1), SymbolicInt(1)}));
     total = total + count;
   }
   positions = texts.size() == 1 ? places.front() : builder.concat(places, 0);
   begin({"tokens"});
   builder.require(total - SymbolicInt(1), "expected at least 1 token");
   Value all = texts.size() == 1 ? tokens.front() : builder.concat(tokens, 0);
-  Value x = layers(builder.reshape(all, {SymbolicInt(1), total}));
+  return layers(builder.reshape(all, {SymbolicInt(1), total}));
+}
+
+Value Decoder::continued(ArrayRef<Continuation> continuations, int64_t capacity) {
+  Value x = furtherLayers(continuations, capacity);
   Value result = x ? head(lastRows(x)) : x;
   if (!result)
     return {};
   result = builder.reshape(result, {SymbolicInt(static_cast<int64_t>(texts.size())), SymbolicInt(*form.vocabulary)});
   if (texts.size() == 1)
     return result;
+  SmallVector<Value> counts;
+  for (const Rows &own : rows)
+    counts.push_back(builder.reshape(number(builder, own.count, builder.i64()), {SymbolicInt(1), SymbolicInt(1)}));
   begin({"logits"});
   constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
   Value known = builder.cast(builder.concat(counts, 0), builder.f32());
   return pointwise(builder, {result, known},
                    [&](ArrayRef<Scalar> v) { return graph::select(v[1] > 0, v[0], v[0].constant(nothing)); });
+}
+
+Value Decoder::continuedRows(const Continuation &continuation, int64_t capacity, Result result) {
+  Value x = furtherLayers(continuation, capacity);
+  if (x)
+    x = result == Result::Hidden ? norm(x, {"output_norm"}, form.width) : head(x);
+  return x ? builder.reshape(x, {shapeOf(x)[1], shapeOf(x)[2]}) : x;
 }
 } // namespace perpend::checkpoint

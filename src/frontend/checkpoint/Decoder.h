@@ -3,6 +3,7 @@
 #ifndef PERPEND_FRONTEND_CHECKPOINT_DECODER_H
 #define PERPEND_FRONTEND_CHECKPOINT_DECODER_H
 
+#include "frontend/checkpoint/CacheOptions.h"
 #include "frontend/checkpoint/Form.h"
 #include "frontend/checkpoint/Rotary.h"
 #include "frontend/checkpoint/Weights.h"
@@ -39,6 +40,8 @@ public:
   /// own cache. Rotations that depend on the length of a text are those of the longest one, `capacity`, because keys in
   /// a cache stay as they are.
   mlir::Value continued(llvm::ArrayRef<Continuation> continuations, int64_t capacity);
+  /// The same of one text, for each of its further tokens.
+  mlir::Value continuedRows(const Continuation &continuation, int64_t capacity, Result result);
 
 private:
   struct Projections {
@@ -61,6 +64,8 @@ private:
   mlir::Value quantised(CachedRows &cache, mlir::Value rows, const graph::SymbolicInt &first);
   mlir::Value positionsFrom(const graph::SymbolicInt &first, const graph::SymbolicInt &count);
   mlir::Value layers(mlir::Value tokens);
+  /// Of the further tokens of texts, what the head takes.
+  mlir::Value furtherLayers(llvm::ArrayRef<Continuation> continuations, int64_t capacity);
   /// Of x [1, rows, width], the last row of each text.
   mlir::Value lastRows(mlir::Value x);
   mlir::Value activation(mlir::Value x);

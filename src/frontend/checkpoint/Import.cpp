@@ -51,7 +51,8 @@ class Importer {
 public:
   Importer(MLIRContext &context, Checkpoint &checkpoint, StringRef path, const ImportOptions &options)
       : context(context), checkpoint(checkpoint), path(path), location(FileLineColLoc::get(&context, path, 0, 0)),
-        operations(&context), builder(operations, location), dimensions(options.dimensions), cache(options.cache) {}
+        operations(&context), builder(operations, location), dimensions(options.dimensions), cache(options.cache),
+        result(options.result) {}
 
   OwningOpRef<ModuleOp> run();
 
@@ -78,6 +79,7 @@ private:
   graph::Builder builder;
   support::DimensionOptions dimensions;
   CacheOptions cache;
+  Result result;
 };
 } // namespace
 
@@ -214,6 +216,8 @@ Value Importer::continued(func::FuncOp function, Decoder &decoder, MutableArrayR
   for (int64_t text = 0; text < cache.texts; ++text)
     texts.push_back({function.getArgument(text), graph::SymbolicInt::symbol(numbered(tokensSoFar, text, cache)),
                      caches.slice(static_cast<size_t>(text) * layers, layers)});
+  if (result != Result::LastLogits)
+    return decoder.continuedRows(texts.front(), cache.tokens, result);
   Value logits = decoder.continued(texts, cache.tokens);
   return logits && cache.texts == 1 ? builder.reshape(logits, {graph::SymbolicInt(*form.vocabulary)}) : logits;
 }
@@ -231,7 +235,8 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
   }
   Value logits =
       cache.tokens > 0 ? continued(function, decoder, caches, form) : decoder.logits(function.getArgument(0));
-  if (!logits || builder.hasFailed() || failed(checkUnused()))
+  const bool usesHead = result != Result::Hidden;
+  if (!logits || builder.hasFailed() || (usesHead && failed(checkUnused())))
     return {};
   returnResults(function, logits, caches, form.layers.size());
   return logits;
@@ -239,8 +244,8 @@ Value Importer::build(func::FuncOp function, Weights &weights, const Form &form)
 
 void Importer::returnResults(func::FuncOp function, Value logits, ArrayRef<LayerCache> caches, size_t layers) {
   SmallVector<Value> results{logits};
-  SmallVector<Attribute> attributes{
-      operations.getDictionaryAttr(operations.getNamedAttr(graph::nameAttribute, operations.getStringAttr("logits")))};
+  SmallVector<Attribute> attributes{operations.getDictionaryAttr(operations.getNamedAttr(
+      graph::nameAttribute, operations.getStringAttr(result == Result::Hidden ? "hidden" : "logits")))};
   auto add = [&](Value value, StringRef part, size_t at) {
     results.push_back(value);
     auto name = operations.getStringAttr(cacheName(part, at, cache, layers));

@@ -29,6 +29,7 @@ struct ImportOptions {
   /// May name batch, n, tokens:0 and tokens:1; with a cache n and tokens:0.
   std::vector<support::DimensionOption> dimensions;
   CacheOptions cache;
+  Result result = Result::LastLogits; ///< another needs a cache of one text
 };
 
 /// Whether folders whose config.json has this model_type can be imported.
