@@ -43,6 +43,7 @@ public:
 private:
   LogicalResult placeMemory();
   LogicalResult add(Operation *op);
+  LogicalResult addSteps(Operation *op);
   LogicalResult addLaunch(host::LaunchOp launch);
   LogicalResult addCopy(host::CopyOp copy);
   LogicalResult addScalar(host::ScalarOp scalar);
@@ -219,7 +220,6 @@ LogicalResult Planner::addLaunch(host::LaunchOp launch) {
   if (failed(units))
     return failure();
   step.units = *units;
-  step.nearEnd = nearEnd();
   for (mlir::Value place : launch.getInputs())
     step.inputs.push_back(valueOf(place));
   for (mlir::Value place : launch.getOutputs())
@@ -245,6 +245,14 @@ uint64_t Planner::nearEnd() const {
 
 LogicalResult Planner::add(Operation *op) {
   number += isa<host::LaunchOp, host::CopyOp, host::CallOp>(op);
+  const size_t before = program.steps.size();
+  const LogicalResult added = addSteps(op);
+  for (Step &step : MutableArrayRef(program.steps).drop_front(before))
+    step.nearEnd = nearEnd();
+  return added;
+}
+
+LogicalResult Planner::addSteps(Operation *op) {
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](host::LaunchOp launch) { return addLaunch(launch); })
       .Case([&](host::CopyOp copy) { return addCopy(copy); })

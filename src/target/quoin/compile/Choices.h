@@ -16,7 +16,11 @@ namespace perpend::quoin {
 struct Choices {
   std::map<std::string, Tiling> products;
   std::map<std::string, VectorTiling> vectors;
-  std::map<std::string, unsigned> divisions; ///< twice the number of the one of divisionsOf, plus 1 with staging
+  struct Divided {
+    unsigned option = 0; ///< twice the number of the one of divisionsOf, plus 1 with staging
+    uint64_t cycles = 0; ///< of the first part
+  };
+  std::map<std::string, Divided> divisions; ///< among some cores
 };
 
 /// All of a nest but where in memory its buffers begin, and of how many cores compute such at the same time.

@@ -270,4 +270,18 @@ uint64_t estimatedCycles(const Section &section, const Config &config, unsigned 
   return Rehearsal(section, config, sharers).run();
 }
 
+uint64_t busyCycles(const Section &section, Unit unit, const Config &config) {
+  uint64_t total = 0, times = 1;
+  llvm::SmallVector<uint64_t, 8> counts;
+  for (const Item &item : section.items) {
+    if (item.kind == Item::OpenLoop)
+      times *= counts.emplace_back(item.instruction.src(0).byte);
+    if (item.kind == Item::CloseLoop)
+      times /= counts.pop_back_val();
+    if (item.kind == Item::Compute && item.instruction.unit() == unit)
+      total += times * cycles(item.instruction, config);
+  }
+  return total;
+}
+
 } // namespace perpend::quoin

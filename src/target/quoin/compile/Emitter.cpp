@@ -5,6 +5,7 @@
 #include "target/quoin/compile/Cost.h"
 #include "target/quoin/compile/Epilogues.h"
 #include "target/quoin/compile/Matrix.h"
+#include "target/quoin/compile/Prefetch.h"
 #include "target/quoin/compile/RowChain.h"
 #include "target/quoin/compile/Staging.h"
 #include "target/quoin/compile/Stream.h"
@@ -38,7 +39,8 @@ std::string entryOf(const Step &step) { return step.kernel + "_entry"; }
 
 class Emitter {
 public:
-  Emitter(MainProgram &main, const Config &config, ScalarCode scalar) : main(main), end(main.end) {
+  Emitter(MainProgram &main, const Config &config, ScalarCode scalar)
+      : main(main), prefetch(main, config), end(main.end) {
     program.config = config;
     program.scalar = std::move(scalar);
     for (unsigned number = 0; number < config.coresPerCluster; ++number) // all that see the same DDR
@@ -60,11 +62,17 @@ private:
     std::vector<Nest> parts;
     SmallVector<Spot> places;
     std::vector<Staged> staged;
+    uint64_t cycles = 0; ///< about, of the first part
   };
   Division divide(const Nest &nest, ArrayRef<Spot> places);
+  Division divide(const Nest &nest, ArrayRef<Spot> places, size_t count);
+  bool isCopyLong(uint64_t cycles) const;
   Division divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged);
-  void meetIfNeeded(size_t parts);
-  void endSections(size_t parts);
+  void meetIfNeeded(ArrayRef<Core *> working);
+  /// The cores that get so many parts: not the first one, if another one is free.
+  std::vector<Core *> workersOf(size_t parts);
+  void addCopies(std::vector<Core *> &working, uint64_t cycles);
+  void endSections(ArrayRef<Core *> working);
   bool emitRows(const Kernel &kernel, ArrayRef<Spot> places);
   /// No core goes on before all have done what they have been given.
   void meet();
@@ -91,10 +99,13 @@ private:
   MainProgram &main;
   Program program;
   Choices choices;
+  Prefetch prefetch;
+  size_t number = 0;                        ///< of the step
   std::vector<std::unique_ptr<Core>> cores; ///< the first runs what is not divided
   uint64_t end;                             ///< of DDR that is in use
   Range locals;                             ///< what kernels keep between their nests, one after the other
   uint64_t nearFree = 0;                    ///< of LLB, behind what the step has there
+  uint64_t nearUsed = 0;                    ///< of LLB, behind what a nest of it has there
   std::optional<uint64_t> run;              ///< the address of what calls share
   std::map<std::string, uint64_t> tables;   ///< bytes -> the address
 };
@@ -180,15 +191,15 @@ void Emitter::meet() {
 }
 
 /// Cores meet where one of them needs what another one has written, or writes what that reads.
-void Emitter::meetIfNeeded(size_t parts) {
+void Emitter::meetIfNeeded(ArrayRef<Core *> working) {
   auto conflict = [](const FarRange &one, const FarRange &other) {
     return one.space == other.space && (one.isWritten || other.isWritten) && one.begin < other.end &&
            other.begin < one.end;
   };
-  for (size_t part = 0; part < parts; ++part)
-    for (const FarRange &range : cores[part]->stream.farRanges())
-      for (size_t other = 0; other < cores.size(); ++other)
-        if (other != part && any_of(cores[other]->far, [&](const FarRange &far) { return conflict(range, far); }))
+  for (const Core *core : working)
+    for (const FarRange &range : core->stream.farRanges())
+      for (const std::unique_ptr<Core> &other : cores)
+        if (other.get() != core && any_of(other->far, [&](const FarRange &far) { return conflict(range, far); }))
           return meet();
 }
 
@@ -200,12 +211,25 @@ std::string Emitter::emitPart(const Nest &part, ArrayRef<Spot> places, Stream &s
   return emitVectorNest(part, places, program.config, stream, sharers, choices);
 }
 
+/// Whether the first core had better only copy what the next step lacks, and the others compute what takes so long.
+bool Emitter::isCopyLong(uint64_t cycles) const {
+  return cores.size() > 1 &&
+         prefetch.missingBytes(number) / program.config.ddrBytesPerCycle > cycles / (cores.size() - 1);
+}
+
+/// Among all cores, or all but the first one.
+Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
+  Division division = divide(nest, places, cores.size());
+  return division.parts.size() == cores.size() && isCopyLong(division.cycles) ? divide(nest, places, cores.size() - 1)
+                                                                              : division;
+}
+
 /// The division whose first part, which is the largest, takes the least time, with operands where they are or with
 /// those in LLB that all parts read.
-Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
-  const std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, static_cast<unsigned>(cores.size()));
-  auto [known, isNew] = choices.divisions.try_emplace(shapeOf(nest, places, 0), 0);
-  uint64_t least = 0;
+Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places, size_t count) {
+  const std::vector<std::vector<Nest>> divisions = divisionsOf(nest, places, static_cast<unsigned>(count));
+  auto [known, isNew] = choices.divisions.try_emplace(shapeOf(nest, places, static_cast<unsigned>(count)));
+  Choices::Divided &best = known->second;
   const auto options = static_cast<unsigned>(2 * divisions.size());
   for (unsigned option = 0; isNew && option < options; ++option) {
     const Division division = divisionOf(divisions[option / 2], places, option % 2);
@@ -216,43 +240,75 @@ Emitter::Division Emitter::divide(const Nest &nest, ArrayRef<Spot> places) {
     uint64_t cycles = estimatedCycles(cores.front()->stream.current(), program.config, sharers);
     for (const Staged &each : division.staged)
       cycles += each.bytes / program.config.ddrBytesPerCycle + program.config.ddrLatency;
-    if (least == 0 || cycles < least) {
-      least = cycles;
-      known->second = option;
-    }
+    if (best.cycles == 0 || cycles < best.cycles)
+      best = {option, cycles};
   }
-  const unsigned option = known->second < options ? known->second : 0;
-  return divisionOf(divisions[option / 2], places, option % 2);
+  const unsigned option = best.option < options ? best.option : 0;
+  Division division = divisionOf(divisions[option / 2], places, option % 2);
+  division.cycles = best.cycles;
+  return division;
 }
 
 Emitter::Division Emitter::divisionOf(const std::vector<Nest> &parts, ArrayRef<Spot> places, bool isStaged) {
   Division division{parts, SmallVector<Spot>(places), {}};
   if (isStaged)
-    division.staged = stagedOf(parts, division.places, program.config, nearFree);
+    division.staged = stagedOf(parts, division.places, nearFree, prefetch.limit());
   return division;
 }
 
+std::vector<Core *> Emitter::workersOf(size_t parts) {
+  std::vector<Core *> working;
+  for (const std::unique_ptr<Core> &core : ArrayRef(cores).take_back(parts))
+    working.push_back(core.get());
+  return working;
+}
+
+/// The first core, which moves between DDR and LLB, copies constants of later steps beside what all do, which takes so
+/// long: what the next step lacks, and as much as it has time for behind its own loads.
+void Emitter::addCopies(std::vector<Core *> &working, uint64_t cycles) {
+  Core &copying = *cores.front();
+  const bool isFree = working.front() != &copying;
+  const uint64_t loads = isFree ? 0 : busyCycles(copying.stream.current(), Unit::LD, program.config);
+  const uint64_t idle = isFree ? cycles : (cycles - std::min(cycles, 2 * loads)) / 2; // they come in between
+  uint64_t bytes = idle * program.config.ddrBytesPerCycle;
+  for (const Core *core : working)
+    for (const FarRange &range : core->stream.farRanges())
+      if (range.space == Space::DDR)
+        bytes -= std::min(bytes, range.end - range.begin);
+  const std::vector<Copy> copies = prefetch.next(number, nearUsed, bytes);
+  if (isFree && !copies.empty()) {
+    copying.stream.begin();
+    working.insert(working.begin(), &copying);
+  }
+  for (const Copy &copy : copies)
+    copying.stream.addCopy(copy.from, copy.to, copy.bytes);
+}
+
 /// Sections of these cores are in their streams.
-void Emitter::endSections(size_t parts) {
-  meetIfNeeded(parts);
-  for (size_t part = 0; part < parts; ++part) {
-    append_range(cores[part]->far, cores[part]->stream.farRanges());
-    cores[part]->stream.end();
+void Emitter::endSections(ArrayRef<Core *> working) {
+  meetIfNeeded(working);
+  for (Core *core : working) {
+    append_range(core->far, core->stream.farRanges());
+    core->stream.end();
   }
 }
 
 std::string Emitter::emitNest(const Nest &nest, ArrayRef<Spot> places) {
   const Division division = divide(simplified(nest), places);
+  nearUsed = nearFree;
   if (!division.staged.empty()) {
+    nearUsed = division.staged.back().to + division.staged.back().bytes;
     emitStaging(division.staged, cores.front()->stream);
-    endSections(1);
+    endSections(cores.front().get());
   }
-  for (auto [part, core] : zip(division.parts, cores)) {
+  std::vector<Core *> working = workersOf(division.parts.size());
+  for (auto [part, core] : zip_equal(division.parts, working)) {
     std::string problem = emitPart(part, division.places, core->stream, static_cast<unsigned>(division.parts.size()));
     if (!problem.empty())
       return nest.name + ": " + problem;
   }
-  endSections(division.parts.size());
+  addCopies(working, division.cycles);
+  endSections(working);
   return "";
 }
 
@@ -261,14 +317,23 @@ bool Emitter::emitRows(const Kernel &kernel, ArrayRef<Spot> places) {
   const std::optional<RowChain> chain = rowChainOf(kernel);
   if (!chain)
     return false;
-  const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(cores.size()));
-  const auto *parts = &divisions.front();
-  for (const std::vector<RowChain> &division : divisions)
-    parts = division.size() > parts->size() ? &division : parts;
-  for (auto [part, core] : zip(*parts, cores))
-    if (!emitRowChain(part, places, program.config, core->stream, static_cast<unsigned>(parts->size())).empty())
-      return false;
-  endSections(parts->size());
+  for (size_t count : {cores.size(), cores.size() - 1}) {
+    const std::vector<std::vector<RowChain>> divisions = divisionsOf(*chain, places, static_cast<unsigned>(count));
+    const auto *parts = &divisions.front();
+    for (const std::vector<RowChain> &division : divisions)
+      parts = division.size() > parts->size() ? &division : parts;
+    std::vector<Core *> working = workersOf(parts->size());
+    for (auto [part, core] : zip_equal(*parts, working))
+      if (!emitRowChain(part, places, program.config, core->stream, static_cast<unsigned>(parts->size())).empty())
+        return false;
+    const uint64_t cycles =
+        estimatedCycles(working.front()->stream.current(), program.config, static_cast<unsigned>(parts->size()));
+    if (parts->size() == cores.size() && isCopyLong(cycles))
+      continue;
+    addCopies(working, cycles);
+    endSections(working);
+    break;
+  }
   return true;
 }
 
@@ -280,7 +345,7 @@ void Emitter::placeLocals(const Step &step, SmallVectorImpl<Spot> &places) {
     const uint64_t bytes = bytesOf(buffer);
     if (buffer.isTable()) {
       places.push_back({Space::DDR, tableAt(buffer)});
-    } else if (nearFree + bytes <= program.config.llbBytes) {
+    } else if (nearFree + bytes <= prefetch.limit()) {
       places.push_back({Space::LLB, nearFree});
       nearFree += bytes;
     } else {
@@ -330,6 +395,8 @@ std::string Emitter::emitNests(const Step &step) {
     for (const Value &value : values)
       places.push_back(value.spot);
   placeLocals(step, places);
+  nearUsed = nearFree;
+  const Prefetch ahead = prefetch;
   if (emitRows(*step.nests, places))
     return "";
   std::string problem;
@@ -344,6 +411,7 @@ std::string Emitter::emitNests(const Step &step) {
       core->stream.restore(state.first);
       core->far = state.second;
     }
+    prefetch = ahead;
   }
   return problem;
 }
@@ -474,8 +542,11 @@ Expected<Program> Emitter::emit() {
   placeRun();
   if (llvm::any_of(main.steps, [](const Step &step) { return step.call.has_value(); }))
     callAt(beginFunction, *run);
-  for (Step &step : main.steps)
+  for (Step &step : main.steps) {
+    prefetch.begin(number, step);
     emitStep(step);
+    ++number;
+  }
   if (main.dynamic)
     callMain(*main.dynamic);
   Instruction halt;

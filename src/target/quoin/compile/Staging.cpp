@@ -47,8 +47,8 @@ static std::map<unsigned, Extent> readsOf(const Nest &nest) {
   return reads;
 }
 
-std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, const Config &config,
-                             uint64_t free) {
+std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, uint64_t free,
+                             uint64_t end) {
   std::vector<Staged> staged;
   if (parts.size() < 2)
     return staged;
@@ -64,7 +64,7 @@ std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<S
     const auto bytes = static_cast<uint64_t>(extent.end - extent.begin);
     const uint64_t to = llvm::alignTo(free, lineBytes);
     if (place.space != Space::DDR || buffer == parts.front().store.buffer || extent.end - extent.begin < least ||
-        begin % lineBytes || to + bytes > config.llbBytes || to < static_cast<uint64_t>(extent.begin))
+        begin % lineBytes || to + bytes > end || to < static_cast<uint64_t>(extent.begin))
       continue;
     staged.push_back({buffer, begin, to, bytes});
     place = {Space::LLB, to - static_cast<uint64_t>(extent.begin)};
@@ -75,19 +75,8 @@ std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<S
 
 void emitStaging(llvm::ArrayRef<Staged> staged, Stream &stream) {
   stream.begin();
-  for (const Staged &each : staged) {
-    const DType type = each.bytes % 4 ? DType::I8 : DType::I32;
-    const uint64_t most = 65535 / lineBytes * lineBytes * sizeOf(type);
-    for (uint64_t at = 0; at < each.bytes; at += most) {
-      Instruction copy;
-      copy.opcode = Opcode::sd_ld;
-      copy.dstType = copy.src0Type = type;
-      copy.extent[0] = static_cast<uint32_t>(std::min(most, each.bytes - at) / sizeOf(type));
-      copy.dst() = {Space::LLB, 0, ownCore, each.to + at};
-      copy.src(0) = {Space::DDR, 0, ownCore, each.from + at};
-      stream.add(std::move(copy));
-    }
-  }
+  for (const Staged &each : staged)
+    stream.addCopy(each.from, each.to, each.bytes);
 }
 
 } // namespace perpend::quoin

@@ -13,10 +13,10 @@ struct Staged {
   uint64_t from = 0, to = 0, bytes = 0; ///< from: in DDR; to: in LLB
 };
 
-/// Buffers in DDR of which all parts of a nest read the same elements, as far as they fit into LLB from `free` on. The
-/// places of these buffers become those of the copies.
-std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, const Config &config,
-                             uint64_t free);
+/// Buffers in DDR of which all parts of a nest read the same elements, as far as they fit into LLB between `free` and
+/// `end`. The places of these buffers become those of the copies.
+std::vector<Staged> stagedOf(llvm::ArrayRef<Nest> parts, llvm::MutableArrayRef<Spot> places, uint64_t free,
+                             uint64_t end);
 
 /// Fills the section of the first core's stream with the copies.
 void emitStaging(llvm::ArrayRef<Staged> staged, Stream &stream);

@@ -135,6 +135,20 @@ void Stream::add(Instruction instruction) {
   section.items.push_back(std::move(item));
 }
 
+void Stream::addCopy(uint64_t from, uint64_t to, uint64_t bytes) {
+  const DType type = bytes % 4 ? DType::I8 : DType::I32;
+  const uint64_t most = 65535 / lineBytes * lineBytes * sizeOf(type);
+  for (uint64_t at = 0; at < bytes; at += most) {
+    Instruction copy;
+    copy.opcode = Opcode::sd_ld;
+    copy.dstType = copy.src0Type = type;
+    copy.extent[0] = static_cast<uint32_t>(std::min(most, bytes - at) / sizeOf(type));
+    copy.dst() = {Space::LLB, 0, ownCore, to + at};
+    copy.src(0) = {Space::DDR, 0, ownCore, from + at};
+    add(std::move(copy));
+  }
+}
+
 unsigned Stream::openLoop(uint64_t count) {
   Item &item = section.items.emplace_back();
   item.kind = Item::OpenLoop;

@@ -61,6 +61,8 @@ public:
   std::optional<Operand> operand(Space space, uint64_t byte, llvm::ArrayRef<Advance> advances);
 
   void add(Instruction instruction);
+  /// Copies from DDR to LLB.
+  void addCopy(uint64_t from, uint64_t to, uint64_t bytes);
   /// A loop inside of those that are open: its number, below numLoops.
   unsigned openLoop(uint64_t count);
   void closeLoop();

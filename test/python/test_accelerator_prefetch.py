@@ -1,0 +1,37 @@
+"""Constants come to near memory while the steps before their readers run."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from pathlib import Path
+
+import perpend
+import pytest
+from cli.tool import BUILD
+from conformance.onnx_foreign import missing
+from python.test_accelerators import expect, floats, model_of, node
+
+pytestmark = pytest.mark.skipif(bool(missing("quoin")), reason=missing("quoin") or "it is there")
+
+
+def test_only_one_core_reads_weights(tmp_path: Path) -> None:
+    """Cores share the columns of a product of one row. Weights of the first product come from DDR to the core that
+    needs them; those of the others are copied by one core, once."""
+    extent, layers = 512, 4
+    x = floats(1, extent)
+    weights = {f"w{layer}": floats(extent, extent) / 16 for layer in range(layers)}
+    nodes = []
+    for layer in range(layers):
+        nodes.append(node("MatMul", f"{f'r{layer - 1}' if layer else 'x'} w{layer}", f"p{layer}"))
+        nodes.append(node("Relu", f"p{layer}", f"r{layer}" if layer + 1 < layers else "y"))
+    model = model_of(nodes, {"x": x}, weights)
+    assert expect(model, {"x": x}, "quoin:c8") == []
+    path, report = tmp_path / "program.qn", tmp_path / "report.json"
+    perpend.import_model(model).compile(str(path), {"target": "quoin:c8"})
+    command = [BUILD / "bin" / "quoin-sim", path, "--mode=time", f"--json={report}"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    read = [core["memories"]["DDR"]["read"] for core in json.loads(report.read_text())["cores"]]
+    one = weights["w0"].nbytes
+    assert sum(read[1:]) <= 1.1 * one
+    assert sum(read) <= 1.1 * layers * one
