@@ -7,7 +7,7 @@
 //
 // Runs behind fusion, because kernels are what values go between. A chain is cut into groups, and each group's batch
 // into parts, by dynamic programming: the fewest bytes to and from far memory, where weights are read again for each
-// part, and a launch counts as Machine::launchBytes (docs/decisions/0072-batches-in-parts.md).
+// part, and a launch counts as the option launch-bytes (docs/decisions/0072-batches-in-parts.md).
 //
 //   %b = call_kernel @f(%a) : [16, m]        %a0 = slice %a [0] {in_place}   %b0 = call_kernel @f8(%a0) : [8, m]
 //   %c = call_kernel @g(%b) : [16, m]   =>   %c0 = call_kernel @g8(%b0)      … the same of rows 8 to 15 …
