@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import importlib.metadata
 import importlib.util
 import json
+import operator
 import os
 import platform
 import re
@@ -34,6 +36,18 @@ Messages = Sequence[Mapping[str, str]]
 _ADD_SPECIAL, _PARSE_SPECIAL, _SKIP_SPECIAL = 1, 2, 4
 _POOLINGS = ("mean", "last", None)
 _FINISHES = (None, "stop", "length")
+
+
+def _ids(tokens: Iterable[int]) -> list[int]:
+    """The tokens of a list, a tensor [n], or [1, n] as tokenizers of transformers give. Errors: TypeError."""
+    found: Any = tokens.tolist() if hasattr(tokens, "tolist") else tokens
+    try:
+        found = list(found)
+        if len(found) == 1 and isinstance(found[0], list):
+            found = found[0]
+        return [operator.index(token) for token in found]
+    except TypeError:
+        raise TypeError(f"expected the numbers of tokens, such as [1, 15043], got {tokens!r}") from None
 
 
 def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
@@ -187,7 +201,7 @@ class LanguageModel:
             a model with the entry `verify`.
         Errors: ValueError.
         """
-        self._sequence.set(list(tokens))
+        self._sequence.set(_ids(tokens))
         return self._sequence.logits() if rows is None else self._sequence.row_logits(rows)
 
     @property
@@ -207,7 +221,7 @@ class LanguageModel:
         if isinstance(text, str):
             self._sequence.set_text(text.encode(), _ADD_SPECIAL)
         else:
-            self._sequence.set(list(text))
+            self._sequence.set(_ids(text))
         found = self._sequence.embed(_POOLINGS.index(pooling))
         return found if pooling is None else found[0]
 
@@ -324,6 +338,8 @@ def load(
                 "folder: only for checkpoints, whose files tell whether they have changed\n"
                 "hint: of a module, compile(module, path) writes an artifact that load(path) opens"
             )
+        if weights is not None:
+            options["weights"] = os.fsdecode(weights)
         return _compiled(path, None, threads, _teller(progress), options)
     if not _is_checkpoint(path):
         if options:
@@ -399,6 +415,8 @@ def _key(path: Path, options: Mapping[str, bool | int | str]) -> str:
     files += [Path(value) for value in options.values() if isinstance(value, str) and value]
     facts = sorted(_facts(file) for file in files if file.is_file())
     decides = [str(path.resolve()), facts, sorted(options.items()), _facts(Path(_perpend.__file__)), _processor()]
+    if _is_unknown(path):
+        decides += [importlib.metadata.version(package) for package in ("transformers", "torch")]
     return hashlib.sha256(repr(decides).encode()).hexdigest()[:16]
 
 
@@ -441,6 +459,8 @@ def compile(
     Errors: CompileError; TypeError for what is no model; FileNotFoundError.
     """
     check_options(options, ("model", "output", "tokenizer", "context", "cache_type", "entries", "threads"))
+    if context is not None and (not isinstance(context, int) or isinstance(context, bool) or context < 1):
+        raise ValueError(f"context: expected a number of tokens above 0, or None, got {context!r}")
     module = _imported(model, tokenizer, context or 0, cache_type, entries)
     folder = TemporaryFolder() if output is None else None
     path = str(Path(folder.name) / "model.so") if folder else os.fsdecode(output or "")

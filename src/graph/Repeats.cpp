@@ -183,6 +183,23 @@ void RepeatAnalysis::visitUse(Value value) {
       need(*met, extent);
 }
 
+/// Whether a view takes several operands along one dimension: they must have the same extent there, as nothing repeats
+/// them.
+static bool isSideBySide(DimensionFlowInterface op) {
+  llvm::SmallBitVector taken(shapeOf(op->getResult(0)).size());
+  auto element = dyn_cast<ElementInterface>(op.getOperation());
+  if (!element || element.elementKind() != ElementKind::View)
+    return false;
+  for (OpOperand &operand : op->getOpOperands())
+    for (unsigned dim = 0, rank = shapeOf(operand.get()).size(); dim < rank; ++dim)
+      if (std::optional<unsigned> next = op.followingDim(operand, dim)) {
+        if (operand.getOperandNumber() > 0 && taken.test(*next))
+          return true;
+        taken.set(*next);
+      }
+  return false;
+}
+
 void RepeatAnalysis::visit(Operation &op) {
   for (NamedAttribute attribute : op.getAttrs())
     if (auto values = dyn_cast<ShapeAttr>(attribute.getValue()))
@@ -191,6 +208,8 @@ void RepeatAnalysis::visit(Operation &op) {
   for (Region &region : op.getRegions())
     collectSymbols(region, numbers);
   auto flow = dyn_cast<DimensionFlowInterface>(op);
+  if (flow && isSideBySide(flow))
+    flow = {};
   if (!flow) {
     llvm::SetVector<Value> used(op.operand_begin(), op.operand_end());
     getUsedValuesDefinedAbove(op.getRegions(), used);

@@ -332,6 +332,67 @@ def test_plain_modules(kind: type[nn.Module]) -> None:
     np.testing.assert_allclose(copy.logits(text), expected, rtol=0, atol=tolerance)
 
 
+class Named(Plain):
+    """The tokens have a default, the logits a name."""
+
+    def forward(self, tokens: Tensor | None = None) -> Any:  # type: ignore[override]
+        assert tokens is not None
+        return {"logits": super().forward(tokens)[0]}
+
+
+class Given(Plain):
+    """Takes positions, and keeps nothing."""
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Any:  # type: ignore[override]
+        return super().forward(tokens)[0] + 0 * positions.sum()
+
+
+class Counted(Plain):
+    """Counts its calls, and keeps nothing that tokens need."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("calls", torch.zeros(()))
+
+    def forward(self, tokens: Tensor) -> Any:  # type: ignore[override]
+        self.calls += 1
+        return super().forward(tokens)[0]
+
+
+@pytest.mark.parametrize("kind", [Named, Given])
+def test_modules_that_keep_nothing_compute_whole_texts(kind: type[nn.Module]) -> None:
+    with pytest.warns(UserWarning, match="keeps nothing from call to call"):
+        llm = perpend.llm.compile(kind().eval(), context=48)
+    text = numbers(20, most=WORDS)
+    for count in (4, 5, 20):
+        expected = last_logits(Plain, text[:count])
+        np.testing.assert_allclose(llm.logits(text[:count]), expected, rtol=0, atol=1e-5 * np.abs(expected).max())
+    np.testing.assert_array_equal(llm.logits(torch.tensor([text])), llm.logits(np.array(text)))
+
+
+def test_what_is_no_language_model() -> None:
+    with pytest.raises(perpend.CompileError, match=r"other logits for five tokens at once than for three and then two"):
+        perpend.llm.compile(Counted().eval(), context=48)
+    with pytest.raises(perpend.CompileError, match=rf"take a token at position {CONTEXT}, the last of {CONTEXT + 1}"):
+        perpend.llm.compile(Positions().eval(), context=CONTEXT + 1)
+    config = transformers.LlamaConfig(**LAYERS)
+    with pytest.raises(perpend.CompileError, match=rf"logits of the {TOKENS} tokens of config.vocab_size, got"):
+        perpend.llm.compile(transformers.LlamaForSequenceClassification(config))
+    with pytest.raises(perpend.CompileError, match="an encoder with a decoder"):
+        sizes = {"d_model": 32, "encoder_layers": 1, "decoder_layers": 1, "encoder_attention_heads": 2}
+        perpend.llm.compile(transformers.BartForConditionalGeneration(transformers.BartConfig(**sizes)))
+    for context in (0, -3, "48"):
+        with pytest.raises(ValueError, match="context: expected a number of tokens above 0, or None"):
+            perpend.llm.compile(Plain(), context=context)
+
+
+def test_what_are_no_tokens(tmp_path: Path) -> None:
+    llm = perpend.llm.compile(Positions().eval(), context=48)
+    for wrong in ([1, 2.5], ["a", "b"], [[1], [2]]):
+        with pytest.raises(TypeError, match=r"expected the numbers of tokens, such as \[1, 15043\]"):
+            llm.logits(wrong)
+
+
 def test_what_is_kept_is_written_where_it_stays(tmp_path: Path) -> None:
     from perpend.torch import decoders
 
@@ -360,9 +421,7 @@ def test_mistakes(tmp_path: Path) -> None:
         perpend.llm.compile(Positions().eval())
     with pytest.raises(perpend.CompileError, match=r"expected the logits \[1, n, vocabulary\] .* got \[2, 5, 3\]"):
         perpend.llm.compile(Twice(), context=8)
-    with pytest.raises(
-        perpend.CompileError, match=r"expected a module whose forward takes tokens(.|\n)*needs 3 arguments: q"
-    ):
+    with pytest.raises(perpend.CompileError, match=r"expected a module whose forward takes tokens(.|\n)*takes q, k, v"):
         perpend.llm.compile(Three(), context=8)
     with pytest.raises(perpend.CompileError, match="cache_type: expected a module whose forward takes past_key_values"):
         perpend.llm.compile(Positions().eval(), context=8, cache_type="f16")

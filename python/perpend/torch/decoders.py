@@ -9,6 +9,7 @@ Three forms, by what the module's forward takes:
 
 from __future__ import annotations
 
+import copy
 import inspect
 import shutil
 import warnings
@@ -36,7 +37,8 @@ SHAPE = "the logits [1, n, vocabulary] of n tokens [1, n], or those of the last 
 
 def logits_of(results: Any) -> Tensor:
     """The logits of the last token, f32 [vocabulary], from what a module returns."""
-    found = getattr(results, "logits", results)
+    found = results["logits"] if isinstance(results, dict) and "logits" in results else results
+    found = getattr(found, "logits", found)
     while isinstance(found, (tuple, list)) and found:
         found = found[0]
     if not isinstance(found, Tensor) or not 1 <= found.dim() <= 3 or (found.dim() == 3 and found.shape[0] != 1):
@@ -97,13 +99,33 @@ class Cached(nn.Module):  # type: ignore[misc]
         cache.layers += [_layer(parts) for parts in layers.values()]
         net = self.net.base_model if self.entry == "embed" else self.net
         options = {"logits_to_keep": 1} if self.keeps_last and self.entry == "prefill" else {}
-        results = net(input_ids=tokens.unsqueeze(0), use_cache=True, **{ARGUMENT: cache}, **options)
+        results = _call(net, tokens.unsqueeze(0), cache, **options)
         after = {f"{part}_{number}": tensor for number, parts in layers.items() for part, tensor in parts.items()}
         if self.entry == "prefill":
             found = logits_of(results)
         else:
             found = (results.last_hidden_state if self.entry == "embed" else results.logits)[0].float()
         return {name: after[name] for name in past}, found
+
+
+def _call(net: nn.Module, tokens: Tensor, cache: Any, **options: Any) -> Any:
+    """Calls a module with a cache as its forward takes them."""
+    parameters = inspect.signature(net.forward).parameters
+    options |= {"use_cache": True} if "use_cache" in parameters else {}
+    first = {"input_ids": tokens} if "input_ids" in parameters else {}
+    return net(*(() if first else (tokens,)), **first, **{ARGUMENT: cache}, **options)
+
+
+def _check_vocabulary(net: nn.Module, logits: Any) -> None:
+    """Errors: CompileError for a head that classifies texts."""
+    config: Any = getattr(net, "config", None)
+    config = config.get_text_config(decoder=True) if hasattr(config, "get_text_config") else config
+    wanted = getattr(config, "vocab_size", None)
+    if isinstance(logits, Tensor) and isinstance(wanted, int) and logits.shape[-1] != wanted:
+        raise CompileError(
+            f"expected a language model with logits of the {wanted} tokens of config.vocab_size, got "
+            f"{type(net).__name__} with {list(logits.shape)}\nhint: perpend.compile compiles modules of any kind"
+        )
 
 
 def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
@@ -113,13 +135,14 @@ def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
     cache = DynamicCache()
     try:
         with torch.no_grad():
-            net(input_ids=torch.zeros(1, PIECE, dtype=torch.int64), use_cache=True, **{ARGUMENT: cache})
+            results = _call(net, torch.zeros(1, PIECE, dtype=torch.int64), cache)
     except Exception as error:
         raise CompileError(
             f"the module fails with an empty DynamicCache: {type(error).__name__}: {error}"
-            "\nhint: does model(input_ids=torch.zeros(1, 5, dtype=torch.int64), "
+            "\nhint: does model(torch.zeros(1, 5, dtype=torch.int64), "
             "past_key_values=transformers.DynamicCache()) run?"
         ) from error
+    _check_vocabulary(net, getattr(results, "logits", None))
     past: dict[str, Tensor] = {}
     for number, layer in enumerate(cache.layers):
         for part in ("keys", "values"):
@@ -145,17 +168,17 @@ def _empty_caches(net: nn.Module, cache_type: str) -> dict[str, Tensor]:
 
 
 class Placed(nn.Module):  # type: ignore[misc]
-    """The module's second argument says where its tokens stand: how many are before them, or the positions of all. That
-    number is the length of a text which is kept for its sake, and is cut back with it."""
+    """The module's second argument says where its tokens stand: how many are before them (place: int), or the positions
+    of all (place: Tensor). That number is the length of a text which is kept for its sake, and is cut back with it."""
 
-    def __init__(self, net: nn.Module, is_number: bool) -> None:
+    def __init__(self, net: nn.Module, place: type) -> None:
         super().__init__()
-        self.net, self.is_number = net, is_number
+        self.net, self.place = net, place
 
     def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         before = past[TEXT].shape[0]
         text = torch.cat([past[TEXT], tokens])
-        place = before if self.is_number else torch.arange(tokens.shape[0]) + before
+        place = before if self.place is int else torch.arange(tokens.shape[0]) + before
         return {TEXT: text}, logits_of(self.net(tokens.unsqueeze(0), place))
 
 
@@ -173,35 +196,87 @@ class Counting(nn.Module):  # type: ignore[misc]
 class Whole(nn.Module):  # type: ignore[misc]
     """The module computes whole texts, the same as before at the start of each."""
 
-    def __init__(self, net: nn.Module) -> None:
+    def __init__(self, net: nn.Module, place: type | None) -> None:
         super().__init__()
-        self.net = net
+        self.net, self.place = net, place
 
     def forward(self, past: dict[str, Tensor], tokens: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         text = torch.cat([past[TEXT], tokens])
-        return {TEXT: text}, logits_of(self.net(text.unsqueeze(0)))
+        places = () if self.place is None else (0 if self.place is int else torch.arange(text.shape[0]),)
+        return {TEXT: text}, logits_of(self.net(text.unsqueeze(0), *places))
+
+
+# What a first argument that has a default must be called to be taken for the tokens.
+TOKENS = ("tokens", "token_ids", "input_ids", "ids", "idx", "x")
 
 
 def _arguments(net: nn.Module) -> list[inspect.Parameter]:
-    """Those that a call must give. Errors: CompileError for other than one or two."""
+    """Those that a call must give, at least the first. Errors: CompileError for other than one or two."""
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = inspect.signature(net.forward).parameters.values()
-    needed = [each for each in parameters if each.kind in kinds and each.default is inspect.Parameter.empty]
+    parameters = [each for each in inspect.signature(net.forward).parameters.values() if each.kind in kinds]
+    needed = [each for each in parameters if each.default is inspect.Parameter.empty]
+    if not needed and parameters and parameters[0].name in TOKENS:
+        needed = parameters[:1]
     if len(needed) not in (1, 2):
         raise CompileError(
             f"expected a module whose forward takes tokens [1, n], or these and their positions [n] (or, if it is "
             f"declared as int, the number of tokens before), and returns {SHAPE}; forward of {type(net).__name__} "
-            f"needs {len(needed)} arguments: {', '.join(each.name for each in needed) or 'none'}"
-            "\nhint: write a module around it"
+            f"takes {', '.join(each.name for each in parameters) or 'nothing'}"
+            "\nhint: of a language model with other arguments, write a module around it"
         )
     return needed
 
 
-def _is_number(net: nn.Module, parameter: inspect.Parameter) -> bool:
+def _place(net: nn.Module) -> type | None:
+    """What forward takes for where its tokens stand: int, Tensor, or None for nothing."""
+    arguments = _arguments(net)
+    if len(arguments) == 1:
+        return None
     try:
-        return get_type_hints(net.forward).get(parameter.name) is int
+        declared = get_type_hints(net.forward).get(arguments[1].name)
     except Exception:  # names that are not defined here
-        return parameter.annotation in (int, "int")
+        declared = arguments[1].annotation
+    return int if declared in (int, "int") else Tensor
+
+
+def _eager(net: nn.Module, place: type | None, pieces: list[list[int]], first: int = 0) -> Tensor:
+    """The logits behind pieces of a text, by a copy of the module with buffers of its own."""
+    own = copy.deepcopy(net, {id(weight): weight for weight in net.parameters()})
+    logits = torch.empty(0)
+    with torch.no_grad():
+        for tokens in pieces:
+            places = (first,) if place is int else (torch.arange(first, first + len(tokens)),)
+            logits = logits_of(own(torch.tensor([tokens]), *(places if place else ())))
+            first += len(tokens)
+    return logits
+
+
+def _check_last_place(net: nn.Module, place: type | None, context: int) -> None:
+    """Calls the module with one token at the end of the context: PyTorch says if a table or buffer is shorter, where
+    compiled indices would be clamped. Errors: CompileError."""
+    try:
+        _eager(net, place, [[0]], context - 1)
+    except Exception as error:
+        raise CompileError(
+            f"context: expected {type(net).__name__} to take a token at position {context - 1}, the last of {context}; "
+            f"it raises {type(error).__name__}: {error}\nhint: context=N with as many tokens as it has room for"
+        ) from error
+
+
+def _check_pieces(net: nn.Module, place: type | None) -> None:
+    """Whether the module keeps what it needs: five tokens must give the same logits at once and in two pieces. Errors:
+    CompileError."""
+    try:
+        whole, pieces = _eager(net, place, [[1, 0, 1, 1, 0]]), _eager(net, place, [[1, 0, 1], [1, 0]])
+    except Exception:
+        return  # the export says more
+    spread = float((whole - pieces).abs().max() / whole.abs().max().clamp(min=1e-30))
+    if spread > (1e-2 if next((p.dtype for p in net.parameters()), None) in (torch.float32, torch.float64) else 0.1):
+        raise CompileError(
+            f"expected a module that keeps in its buffers what later tokens need of earlier ones: {type(net).__name__} "
+            f"gives other logits for five tokens at once than for three and then two, by {spread:.1g} of the largest"
+            f"\nhint: a module whose forward takes {ARGUMENT}, or that changes no buffers"
+        )
 
 
 # ----------------------------------------------------------------------------------------------------------------------
@@ -214,7 +289,12 @@ def _exported(net: nn.Module, past: dict[str, Tensor], dims: dict[str, int]) -> 
     return frontend._exported(net, (past, torch.zeros(PIECE, dtype=torch.int64)), {}, shapes)
 
 
-def _program(net: nn.Module, cache_type: str) -> ExportedProgram:
+def _program(net: nn.Module, context: int, cache_type: str) -> ExportedProgram:
+    if getattr(getattr(net, "config", None), "is_encoder_decoder", False):
+        raise CompileError(
+            f"expected a decoder, got {type(net).__name__}, an encoder with a decoder"
+            "\nhint: perpend.compile compiles the parts of it, one by one"
+        )
     parameters = inspect.signature(net.forward).parameters
     if ARGUMENT in parameters:
         past = _empty_caches(net, cache_type)
@@ -224,18 +304,19 @@ def _program(net: nn.Module, cache_type: str) -> ExportedProgram:
             f"cache_type: expected a module whose forward takes {ARGUMENT}, got {type(net).__name__}\n"
             "hint: a module that keeps keys and values in buffers decides their type itself"
         )
-    arguments, text = _arguments(net), {TEXT: torch.zeros(LENGTH, dtype=torch.int64)}
-    if len(arguments) == 2:
-        return _exported(Placed(net, _is_number(net, arguments[1])), text, {TEXT: 0})
-    program = _exported(Counting(net), {}, {})
+    place, text = _place(net), {TEXT: torch.zeros(LENGTH, dtype=torch.int64)}
+    if place and context:
+        _check_last_place(net, place, context)
+    program = _exported(Placed(net, place), text, {TEXT: 0}) if place else _exported(Counting(net), {}, {})
     if frontend._mutated(frontend._decomposed(program)):  # until then the graph has PyTorch's own updates
+        _check_pieces(net, place)
         return program
     warnings.warn(
         f"perpend: {type(net).__name__} keeps nothing from call to call, so each token computes the whole text"
         f"\nhint: a module whose forward takes {ARGUMENT}, or one with its cache in buffers, computes each token once",
         stacklevel=6,
     )
-    return _exported(Whole(net), text, {TEXT: 0})
+    return _exported(Whole(net, place), text, {TEXT: 0})
 
 
 def _write_settings(net: nn.Module, folder: Path) -> None:
@@ -292,6 +373,10 @@ def _further_entry(net: nn.Module, cache_type: str, entry: str) -> ExportedProgr
             f"entries: expected a module whose forward takes {ARGUMENT}, got {type(net).__name__}, whose buffers other "
             "entries do not share"
         )
+    if entry == "embed" and getattr(net, "base_model", net) is net:
+        raise CompileError(
+            f"entries: embed: expected a model of transformers with a base_model, got {type(net).__name__}"
+        )
     past = _empty_caches(net, cache_type)
     return _exported(Cached(net, entry), past, dict.fromkeys(past, 2))
 
@@ -304,7 +389,7 @@ def language_model(net: nn.Module, tokenizer: Any, context: int, cache_type: str
     if cache_type not in ("f32", *TYPES):
         raise CompileError(f"cache_type: expected f32, {', '.join(TYPES)}, got '{cache_type}'")
     with compile_lock, evaluated(net, ()):
-        programs = {"prefill": _program(net, cache_type)}
+        programs = {"prefill": _program(net, context, cache_type)}
         for entry in filter(None, map(str.strip, entries.split(","))):
             programs[entry] = _further_entry(net, cache_type, entry)
         name, held = type(net).__name__, names_of_held(net)

@@ -25,6 +25,7 @@
 #include "tile/schedule/Nests.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
 using namespace perpend;
@@ -258,26 +259,34 @@ LogicalResult ReductionRule::scheduleColumns() {
 // Element by element
 //===----------------------------------------------------------------------===//
 
-/// Whether an expression differs between iterations of a loop, be it through what a block computes or loads.
-static bool variesAlong(const SymbolicInt &expression, ForOp loop, KernelIndices &indices) {
-  auto computedVaries = [&](Value value) {
-    SmallVector<Value> open = {value};
-    while (!open.empty()) {
-      Operation *op = open.pop_back_val().getDefiningOp();
-      if (!op)
-        continue; // an iterator
-      bool isRead = isa<LoadOp>(op);
-      auto index = dyn_cast<IndexOp>(op);
-      if ((isRead && variesAlong(indices.positionOf({op}), loop, indices)) ||
-          (index && variesAlong(indices.resolve(index.getExpression(), index.getVariables()).front(), loop, indices)))
-        return true;
-      if (!isRead && !index)
-        llvm::append_range(open, op->getOperands());
-    }
-    return false;
-  };
-  return usesLoop(expression, loop, indices.names) || indices.names.anyValue(expression, computedVaries);
-}
+namespace {
+/// Finds whether expressions differ between iterations of a loop, be it through what a block computes or loads.
+class Variation {
+public:
+  Variation(ForOp loop, KernelIndices &indices) : loop(loop), indices(indices) {}
+
+  bool isIn(const SymbolicInt &expression) {
+    return usesLoop(expression, loop, indices.names) ||
+           indices.names.anyValue(expression, [&](Value value) { return isIn(value); });
+  }
+
+private:
+  bool isIn(Value value) {
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(op).second)
+      return false; // an iterator, or what was asked before
+    if (isa<LoadOp>(op))
+      return isIn(indices.positionOf({op}));
+    if (auto index = dyn_cast<IndexOp>(op))
+      return isIn(indices.resolve(index.getExpression(), index.getVariables()).front());
+    return llvm::any_of(op->getOperands(), [&](Value operand) { return isIn(operand); });
+  }
+
+  ForOp loop;
+  KernelIndices &indices;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+};
+} // namespace
 
 /// Whether LLVM vectorises it: one loop along which operands are contiguous in every iteration, at least two vectors
 /// long.
@@ -286,11 +295,12 @@ bool ReductionRule::isOfVectors(Loops reduced, int64_t count) {
     return false;
   KernelIndices indices;
   ForOp loop = schedule.operation(reduced.front());
+  Variation variation(loop, indices);
   return llvm::all_of(accessesIn(loop), [&](const Access &access) {
     int64_t bytes = elementBytes(cast<BufferType>(access.buffer().getType()).getElementType());
     IndexAlong along = indices.along(indices.positionOf(access), loop, access.op);
     bool isAlways = isa<BlockOp, InitOp>(access.op->getParentOp());
-    bool isOne = (along.isContiguous() || along.isUniform()) && !variesAlong(along.first, loop, indices);
+    bool isOne = (along.isContiguous() || along.isUniform()) && !variation.isIn(along.first);
     return isAlways && count >= 2 * int64_t(target.vectorLanes(bytes)) && (access.isStore() || isOne);
   });
 }

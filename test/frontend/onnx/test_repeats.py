@@ -213,3 +213,11 @@ def test_extents_that_a_reshape_leaves() -> None:
     agree(model, ramp(3), ramp(3, 0))
     with pytest.raises(ValueError, match=r"node 'z'.*expected an extent that is 1 or that of the other tensor"):
         perpend.compile(model)(ramp(12), ramp(3, 2))
+
+
+def test_a_concat_repeats_nothing() -> None:
+    model = model_of([("Concat", ["x", "y"], ["z"], {"axis": 1})], {"x": 2, "y": 2}, ["z"])
+    agree(model, ramp(5, 3), ramp(5, 4))
+    for rows in ((1, 5), (5, 1)):
+        with pytest.raises(ValueError, match=r"dimension 0: expected \d, got \d"):
+            perpend.compile(model)(ramp(rows[0], 3), ramp(rows[1], 4))
