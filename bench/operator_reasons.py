@@ -172,11 +172,6 @@ explain(
     "log_softmax, f32 16x50257",
 )
 explain(
-    "each of four loops makes its masks anew, 12 instructions for 8 elements; masked stores are microcode on a Zen 3",
-    "rows",
-    "softmax, f32 20000x10",
-)
-explain(
     "squares add up in one accumulator that is reduced every 32 elements, 45 % of the time; scaling and rounding to "
     "bf16 take 33 %",
     "rows",
@@ -244,10 +239,14 @@ explain(
     "cumsum of few columns, f32 100000x3",
 )
 explain(
-    "lines of few elements: each loop makes its masks anew",
+    "29 elements are three whole vectors and one of 4, and a last one by itself: six exponentials in place of four",
     "rows",
     "log_softmax, f32 4000x29",
-    "cross_entropy, of each row, weighted, f32 5000x10, i64 5000, f32 10",
+)
+explain(
+    "rows are added to bags that lie in memory; PyTorch adds a bag's rows in registers",
+    "movement",
+    "embedding_bag, sums from given offsets, i64 20000, f32 10000x64, i64 2000",
 )
 explain(
     "keys are sorted, where 256 values, or two, could be counted",

@@ -377,5 +377,8 @@ add("movement", "cross", lambda x, y: torch.linalg.cross(x, y), f32(100000, 3), 
 add("movement", "roll", lambda x: x.roll(100, -1), f32(*PLANE))
 add("movement", "roll by an odd number", lambda x: x.roll(101, -1), f32(*PLANE))
 add("movement", "columns before columns", lambda x, y: torch.cat([x, y], -1), f32(512, 3), f32(512, 1021))
+add("movement", "embedding_bag, sums from given offsets",
+    lambda i, w, o: F.embedding_bag(i, w, torch.arange(0, 20000, 10) + o, mode="sum"),
+    i64(20000, high=10000), f32(10000, 64), i64(2000, high=1))  # fmt: skip
 add("movement", "sums of listed rows", lambda w, i: w[i].sum(1), f32(10000, 64), i64(512, 20, high=10000))
 add("movement", "slice assigned", lambda x, y: x.slice_scatter(y, 1, 100, 612), f32(*PLANE), f32(512, 512))

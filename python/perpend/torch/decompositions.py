@@ -145,8 +145,9 @@ def embedding_bag(
     zeros = torch.zeros_like(offsets)
     length = None if include_last_offset else length_of_bags(offsets, indices.shape[0])
     offsets = offsets[:-1] if include_last_offset else offsets
-    places = torch.arange(indices.shape[0], device=indices.device)
-    bag = torch.bucketize(places, offsets, right=True) - 1
+    begins = torch.zeros(indices.shape[0] + 1, dtype=torch.int64, device=indices.device)
+    begins = begins.index_add(0, offsets.to(torch.int64), torch.ones_like(offsets, dtype=torch.int64))
+    bag = begins[:-1].cumsum(0) - 1  # how many bags begin before an index or at it
     bags = Bags(bag, offsets.shape[0], length)
     is_padded = padding_idx >= 0
     kept = (indices != padding_idx if is_padded else torch.ones_like(indices)).to(weight.dtype)
