@@ -126,4 +126,34 @@ func::FuncOp Parts::kernelOf(func::FuncOp kernel, int64_t rows) const {
   part.setSymName(kernelName(part, hash));
   return part;
 }
+
+static func::FuncOp kernelOf(Operation *op) {
+  auto call = dyn_cast<CallKernelOp>(op);
+  return call ? SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr()) : func::FuncOp();
+}
+
+bool DividedKernels::isCall(Operation *op) { return isa<CallKernelOp>(op); }
+
+const Parts *DividedKernels::partsOf(Operation *op) {
+  func::FuncOp kernel = graph::kernelOf(op);
+  if (!kernel)
+    return nullptr;
+  auto [known, isNew] = parts.try_emplace(kernel);
+  if (isNew)
+    known->second = Parts::of(kernel);
+  return known->second ? &*known->second : nullptr;
+}
+
+bool DividedKernels::isDivided(OpOperand &operand) {
+  Operation *call = operand.getOwner();
+  return partsOf(call)->isDivided(graph::kernelOf(call).getArgument(operand.getOperandNumber()));
+}
+
+void DividedKernels::runPart(Operation *copy, Operation *call, int64_t rows) {
+  func::FuncOp kernel = graph::kernelOf(call), &part = made[{kernel, rows}];
+  if (!part)
+    part = partsOf(call)->kernelOf(kernel, rows);
+  cast<CallKernelOp>(copy).setKernel(part.getSymName());
+  copy->removeAttr(resultAttribute);
+}
 } // namespace perpend::graph

@@ -13,6 +13,7 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace perpend::graph {
@@ -28,6 +29,23 @@ struct Parts {
   bool isDivided(mlir::Value value) const { return values.contains(value); }
   /// The kernel for so many indices: a copy in front of it, with a name of its own.
   mlir::func::FuncOp kernelOf(mlir::func::FuncOp kernel, int64_t extent) const;
+};
+
+/// The kernels that operators of main run, and the parts of these, each found once.
+class DividedKernels {
+public:
+  /// Whether an operator of main runs a kernel.
+  static bool isCall(mlir::Operation *op);
+  /// Of the kernel that an operator runs. Null: it runs none, or one without parts.
+  const Parts *partsOf(mlir::Operation *op);
+  /// Whether a part of the call needs only a part of this operand. The kernel must have parts.
+  bool isDivided(mlir::OpOperand &operand);
+  /// Lets a copy of `call` run the kernel for so many indices.
+  void runPart(mlir::Operation *copy, mlir::Operation *call, int64_t rows);
+
+private:
+  llvm::MapVector<mlir::func::FuncOp, std::optional<Parts>> parts;
+  llvm::DenseMap<std::pair<mlir::Operation *, int64_t>, mlir::func::FuncOp> made;
 };
 
 /// The type with another first extent.

@@ -4,7 +4,6 @@
 
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Operator.h"
-#include "llvm/Passes/PassBuilder.h"
 
 using namespace llvm;
 using namespace perpend::target;
@@ -32,11 +31,8 @@ static bool isMarked(const std::string &left, const std::string &right, const st
     })";
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir.c_str());
-  PassBuilder builder;
-  FunctionAnalysisManager analyses;
-  builder.registerFunctionAnalyses(analyses);
   Function &function = *module->getFunction("f");
-  MarkDisjointSums().run(function, analyses);
+  runOn(function, MarkDisjointSums());
   for (Instruction &instruction : instructions(function))
     if (auto *sum = dyn_cast<PossiblyDisjointInst>(&instruction))
       return sum->isDisjoint();

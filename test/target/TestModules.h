@@ -9,6 +9,7 @@
 #include "llvm/AsmParser/Parser.h"
 #include "llvm/IR/LLVMContext.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/SourceMgr.h"
 #include <gtest/gtest.h>
@@ -90,6 +91,14 @@ inline std::unique_ptr<llvm::Module> parseIr(llvm::LLVMContext &context, const c
   std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, problem, context);
   EXPECT_TRUE(module) << problem.getMessage().str();
   return module;
+}
+
+/// Runs a pass on a function by itself.
+template <typename Pass> void runOn(llvm::Function &function, Pass pass) {
+  llvm::PassBuilder builder;
+  llvm::FunctionAnalysisManager analyses;
+  builder.registerFunctionAnalyses(analyses);
+  pass.run(function, analyses);
 }
 
 /// The object made of `text` for x86-64-v2, which every machine that runs the tests has.

@@ -5,7 +5,6 @@
 #include "llvm/IR/InstIterator.h"
 #include "llvm/IR/Instructions.h"
 #include "llvm/IR/Verifier.h"
-#include "llvm/Passes/PassBuilder.h"
 
 using namespace llvm;
 using namespace perpend::target;
@@ -17,11 +16,8 @@ static int shufflesLeft(const std::string &body, const std::string &type, const 
       "define " + type + " @f(ptr %p, <16 x i8> %row) " + attributes + " {\n" + body + "\n  ret " + type + " %all\n}";
   LLVMContext context;
   std::unique_ptr<Module> module = parseIr(context, ir.c_str());
-  PassBuilder builder;
-  FunctionAnalysisManager analyses;
-  builder.registerFunctionAnalyses(analyses);
   Function &function = *module->getFunction("f");
-  BroadcastWords().run(function, analyses);
+  runOn(function, BroadcastWords());
   EXPECT_FALSE(verifyModule(*module, &errs()));
   return int(count_if(instructions(function), [&](Instruction &instruction) {
     auto *shuffle = dyn_cast<ShuffleVectorInst>(&instruction);

@@ -24,7 +24,7 @@
 #include "graph/passes/Passes.h"
 
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/MathExtras.h"
@@ -38,36 +38,6 @@ using namespace mlir;
 using namespace perpend::graph;
 
 namespace {
-/// Kernels whose parts are known, by function.
-class DividedKernels {
-public:
-  /// Null: it has no parts.
-  const Parts *partsOf(CallKernelOp call) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-    auto [known, isNew] = parts.try_emplace(kernel);
-    if (isNew)
-      known->second = Parts::of(kernel);
-    return known->second ? &*known->second : nullptr;
-  }
-
-  bool isDivided(CallKernelOp call, unsigned operand) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-    return partsOf(call)->isDivided(kernel.getArgument(operand));
-  }
-
-  func::FuncOp kernelOf(CallKernelOp call, int64_t rows) {
-    auto kernel = SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(call, call.getKernelAttr());
-    func::FuncOp &part = made[{kernel, rows}];
-    if (!part)
-      part = partsOf(call)->kernelOf(kernel, rows);
-    return part;
-  }
-
-private:
-  llvm::MapVector<func::FuncOp, std::optional<Parts>> parts;
-  llvm::DenseMap<std::pair<Operation *, int64_t>, func::FuncOp> made;
-};
-
 /// Calls, and what stays in its operand's memory between them, each of which keeps the first dimension of the others'
 /// results.
 struct Chain {
@@ -124,7 +94,8 @@ private:
   }
 
   void visit(Operation &op) {
-    const bool hasOrder = !isa<CallKernelOp, ConstantOp>(op) && !isInOperandsMemory(&op);
+    const bool hasOrder =
+        !DividedKernels::isCall(&op) && !op.hasTrait<OpTrait::ConstantLike>() && !isInOperandsMemory(&op);
     const std::optional<int64_t> rows = rowsOf(op);
     closeIf([&](const Chain &chain) {
       return hasOrder || (chain.isReadBy(&op) && (chain.rows != rows || readsWhole(op, chain)));
@@ -147,8 +118,8 @@ private:
 
   /// Of what an operator computes index by index.
   std::optional<int64_t> rowsOf(Operation &op) {
-    if (auto call = dyn_cast<CallKernelOp>(op))
-      return kernels.partsOf(call) ? std::optional<int64_t>(kernels.partsOf(call)->extent) : std::nullopt;
+    if (const Parts *parts = kernels.partsOf(&op))
+      return parts->extent;
     auto flow = dyn_cast<DimensionFlowInterface>(op);
     if (!flow || !isInOperandsMemory(&op) || !isInChain(op.getOperand(0)) || shapeOf(op.getResult(0)).empty() ||
         shapeOf(op.getOperand(0)).empty() || flow.followingDim(op.getOpOperand(0), 0) != 0u)
@@ -161,9 +132,8 @@ private:
   }
 
   bool readsWhole(Operation &op, const Chain &chain) {
-    auto call = dyn_cast<CallKernelOp>(op);
-    return call && llvm::any_of(call->getOpOperands(), [&](OpOperand &operand) {
-             return chain.contains(operand.get()) && !kernels.isDivided(call, operand.getOperandNumber());
+    return kernels.partsOf(&op) && llvm::any_of(op.getOpOperands(), [&](OpOperand &operand) {
+             return chain.contains(operand.get()) && !kernels.isDivided(operand);
            });
   }
 
@@ -239,15 +209,14 @@ private:
     wholeBytes.resize(count);
     llvm::SetVector<Value> outer;
     for (auto [number, op] : llvm::enumerate(chain.members)) {
-      auto call = dyn_cast<CallKernelOp>(op);
-      if (!call)
+      if (!DividedKernels::isCall(op))
         continue;
-      for (OpOperand &operand : call->getOpOperands())
-        if (!kernels.isDivided(call, operand.getOperandNumber()))
+      for (OpOperand &operand : op->getOpOperands())
+        if (!kernels.isDivided(operand))
           wholeBytes[number] += bytesOf(operand.get());
         else if (!chain.contains(operand.get()))
           outer.insert(operand.get());
-      for (Value result : call.getResults())
+      for (Value result : op->getResults())
         addValue(result, number);
     }
     for (Value value : outer)
@@ -339,7 +308,7 @@ private:
         moved += reader >= static_cast<int>(group.first) && reader < static_cast<int>(group.end) ? value.bytes : 0;
     }
     for (unsigned number = group.first; number < group.end; ++number)
-      if (isa<CallKernelOp>(chain.members[number]))
+      if (DividedKernels::isCall(chain.members[number]))
         moved += group.parts * (wholeBytes[number] + options.launchBytes);
     return moved;
   }
@@ -394,17 +363,16 @@ private:
   }
 
   void emit(Operation *op, int64_t start, int64_t size, IRMapping &made) {
-    auto call = dyn_cast<CallKernelOp>(op);
+    const bool isCall = DividedKernels::isCall(op);
     for (OpOperand &operand : op->getOpOperands())
-      if (!made.contains(operand.get()) && (!call || kernels.isDivided(call, operand.getOperandNumber())))
+      if (!made.contains(operand.get()) && (!isCall || kernels.isDivided(operand)))
         made.map(operand.get(), partOf(builder, operand.get(), start, size));
     Operation *part = op->clone(made);
-    if (call) {
+    if (isCall) {
       for (OpOperand &operand : op->getOpOperands())
-        if (!kernels.isDivided(call, operand.getOperandNumber()))
+        if (!kernels.isDivided(operand))
           part->setOperand(operand.getOperandNumber(), operand.get());
-      cast<CallKernelOp>(part).setKernel(kernels.kernelOf(call, size).getSymName());
-      part->removeAttr(resultAttribute);
+      kernels.runPart(part, op, size);
     }
     for (Value result : part->getResults())
       result.setType(withRows(tensorTypeOf(result), size));
@@ -445,7 +413,9 @@ struct SplitBatches : perpend::graph::impl::GraphSplitBatchesBase<SplitBatches> 
 
   void eraseUnused() {
     llvm::StringSet<> called;
-    getOperation().walk([&](CallKernelOp call) { called.insert(call.getKernel()); });
+    std::optional<SymbolTable::UseRange> uses = SymbolTable::getSymbolUses(&getOperation().getBodyRegion());
+    for (const SymbolTable::SymbolUse &use : *uses)
+      called.insert(use.getSymbolRef().getLeafReference().getValue());
     for (auto kernel : llvm::make_early_inc_range(getOperation().getOps<func::FuncOp>()))
       if (kernel->hasAttr(kernelAttribute) && !called.contains(kernel.getSymName()))
         kernel.erase();
