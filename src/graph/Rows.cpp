@@ -172,7 +172,7 @@ public:
         grows |= addProducers(chain.members[i]);
     }
     releaseCheap();
-    keepOddRows();
+    keepShortRows();
     if (!canRunProducts())
       return std::nullopt;
     bool combines = combinesRows(chain.root) || llvm::any_of(chain.members, combinesRows);
@@ -399,16 +399,16 @@ private:
     }
   }
 
-  /// Keeps what is expensive and reduced, in short rows that vectors do not divide: a loop that only reduces leaves
-  /// little behind its vectors.
-  void keepOddRows() {
-    constexpr int64_t mostElements = 32, usualLanes = 8;
+  /// Keeps what is expensive and reduced, in short rows: what vectors leave of a row costs little in a loop that only
+  /// reduces.
+  void keepShortRows() {
+    constexpr int64_t leastElements = 8, mostElements = 32; // measured: below, the rest is all of the row
     auto keepOperand = [&](Operation *reduction) {
       Operation *reduced = isa<ReductionInterface>(reduction) ? reduction->getOperand(0).getDefiningOp() : nullptr;
       if (!reduced || !chain.members.contains(reduced) || !isPointwise(reduced) || scalarWork(*reduced) <= cheapWork)
         return;
       std::optional<int64_t> count = elementCount(chain.rowOf(reduced->getResult(0))).constant();
-      if (count && *count > usualLanes && *count < mostElements && *count % usualLanes != 0)
+      if (count && *count >= leastElements && *count <= mostElements)
         chain.kept.insert(reduced);
     };
     for (Operation *op : chain.members)

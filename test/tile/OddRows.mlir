@@ -1,4 +1,4 @@
-// Short rows that vectors do not divide: elements in vectors of 8, 4, and 2, exponentials that are summed are kept first,
+// Short rows that vectors do not divide: elements in vectors of 8, 4, and 2. Exponentials that are summed are kept first,
 // and cheap reductions of rows below 16 are unrolled. Rows of whole vectors, and long ones, are left to LLVM.
 // RUN: perpend inspect %s --schedules --target x86-64-v3 | FileCheck %s
 // RUN: perpend check %s --against interpreter --target x86-64-v3

@@ -1,9 +1,9 @@
 //===- Pieces.cpp - loops whose code chooses by index ---------------------===//
 //
-// Behind a concat or a pad, a block chooses by its index where an element comes from. If the choice does not change
-// but once along a loop, the loop is emitted in two pieces, each with one branch and without the comparison: what
-// remains is a copy that vectorises. Where loops have constant bounds, rules cut them (loop_partition); here bounds
-// may depend on symbols and on the unit.
+// Behind a concat or a pad, a block chooses by its index where an element comes from. If the choice changes only once
+// along a loop, the loop is emitted in two pieces, each with one of the branches and without the comparison: what is
+// left is a copy that LLVM vectorises. Rules cut loops whose bounds are constants (loop_partition); the bounds of these
+// pieces may depend on symbols and on the unit.
 //
 //   tile.for %i in 300007 { block … %c = cmpi ult %i, 7; scf.if %c {…} else {…} }
 //   =>  for %i in 7 {…}   for %i from 7 to 300007 {…}
