@@ -32,7 +32,7 @@ typedef enum perpend_status {
   PERPEND_BUSY = 10,            /* another thread is using the session */
   PERPEND_INVALID_DATA = 11,    /* the values of the inputs are invalid, such as a negative size */
   PERPEND_SHAPE_UNKNOWN = 12,   /* the shape depends on the values of the inputs: only a run computes it */
-  PERPEND_STATE_LOST = 13       /* a run that failed had begun to overwrite a state: reset the session, or load one */
+  PERPEND_STATE_LOST = 13 /* a state has no value, or not the rows that are asked for: reset the session, or load one */
 } perpend_status;
 
 /* Element types. Every type takes whole bytes in memory: bool and the types of less than 8 bits take one byte per
@@ -236,13 +236,16 @@ PERPEND_API perpend_status perpend_session_run(perpend_session *session, const p
 PERPEND_API int32_t perpend_model_state_count(const perpend_model *model);
 PERPEND_API const perpend_tensor_info *perpend_model_state(const perpend_model *model, int32_t index);
 
-/* A state as it is now, for reading: its extents, too. Ownership: the session's; valid until the session is used. */
+/* A state as it is now, for reading: its extents, too. Rows that are not kept are 0. Ownership: the session's; valid
+ * until the session is used. */
 PERPEND_API perpend_status perpend_session_state(perpend_session *session, int32_t index, perpend_tensor *tensor);
 
 /* Gives every state its first value again. */
 PERPEND_API perpend_status perpend_session_reset(perpend_session *session);
 
-/* Shortens every growing state to `length`. Errors: INVALID_ARGUMENT if one is shorter, or none grows. */
+/* Shortens every growing state to `length`. Of a state of which runs read the latest rows only, a session keeps those
+ * and some more. Errors: INVALID_ARGUMENT if one is shorter, or none grows; STATE_LOST if it would need rows that are
+ * not kept: the states stay as they are, and perpend_session_reset begins anew. */
 PERPEND_API perpend_status perpend_session_truncate(perpend_session *session, int64_t length);
 
 /* A new session on the same model with a copy of the states. Ownership: the caller frees *copy. Errors: as

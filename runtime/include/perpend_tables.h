@@ -49,7 +49,7 @@ typedef struct perpend_state_record {
   uint64_t initialOffset; /* in the section of weights: the first value, if it has bytes */
   uint64_t initialBytes;  /* 0: zeros, and no elements in the dimension that grows */
   uint32_t growing;       /* its extent is the length of the state; it follows dims of 1 only; the rank: none grows */
-  uint32_t unused;
+  uint32_t keptRows;      /* runs read at most so many of the last rows, and no earlier one; 0: all */
 } perpend_state_record;
 
 /* A state that an entry reads and updates. */

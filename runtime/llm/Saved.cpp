@@ -85,7 +85,13 @@ bool haveLength(const perpend_model &model, const char *data, int64_t sizeBytes,
         return false;
       bytes *= extent;
     }
-    at += padded(bytes);
+    int64_t first = 0; // row that is there
+    if (at > sizeBytes - static_cast<int64_t>(sizeof first))
+      return false;
+    memcpy(&first, data + at, sizeof first);
+    if (first < 0 || first > length)
+      return false; // File.cpp checks it further
+    at += static_cast<int64_t>(sizeof first) + padded(first ? bytes / length * (length - first) : bytes);
   }
   return true;
 }

@@ -113,6 +113,10 @@ perpend_status cutStates(perpend_llm_sequence &sequence) {
     forgetStates(sequence);
   perpend_status status = sequence.cachedCount ? perpend_session_truncate(stateSession(sequence), sequence.cachedCount)
                                                : perpend_session_reset(stateSession(sequence));
+  if (status == PERPEND_STATE_LOST) { // a window had left rows behind that are in it again
+    forgetStates(sequence);
+    status = perpend_session_reset(stateSession(sequence));
+  }
   if (!status)
     sequence.stateLength = sequence.cachedCount;
   return status;

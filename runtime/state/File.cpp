@@ -1,5 +1,5 @@
-// States as bytes: a head, then for each state its name, type and extents, and its elements. Everything is
-// little-endian, and every part takes a multiple of 8 bytes.
+// States as bytes: a head, then for each state its name, type and extents, the number of its first row that is there,
+// and its elements from that row on. Everything is little-endian, and every part takes a multiple of 8 bytes.
 #include "Checksum.h"
 #include "state/States.h"
 #include <cstring>
@@ -8,7 +8,7 @@ namespace perpend::state {
 namespace {
 
 constexpr char magic[8] = {'P', 'P', 'S', 'T', 'A', 'T', 'E', '\n'};
-constexpr uint32_t version = 1;
+constexpr uint32_t version = 2;
 
 struct Head {
   char magic[8];
@@ -18,7 +18,7 @@ struct Head {
 };
 
 struct Part {
-  uint32_t nameBytes, type, rank, reserved; // then the name, the extents (int64_t), the elements
+  uint32_t nameBytes, type, rank, reserved; // then name, extents and first row (int64_t), elements
 };
 
 constexpr uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
@@ -26,7 +26,8 @@ constexpr uint64_t padded(uint64_t bytes) { return (bytes + 7) / 8 * 8; }
 uint64_t extentBytes(const State &state) { return static_cast<uint64_t>(state.rank) * sizeof(int64_t); }
 
 uint64_t savedBytes(const State &state) {
-  return sizeof(Part) + padded(strlen(state.name)) + extentBytes(state) + padded(state.bytes());
+  return sizeof(Part) + padded(strlen(state.name)) + extentBytes(state) + sizeof(int64_t) +
+         padded(state.bytes() - state.firstByte());
 }
 
 class Writer {
@@ -87,9 +88,10 @@ int32_t checkHead(const perpend_states &states, const char *data, uint64_t bytes
   return PERPEND_OK;
 }
 
-// Compares one state with the model's; `extents` and `elements` point into the file.
+// Compares one state with the model's; `extents` and `elements` point into the file, which has none of the first
+// `skipped` bytes of the elements.
 int32_t readPart(const perpend_states &states, const State &state, Reader &reader, const char *&extents,
-                 const char *&elements) {
+                 size_t &skipped, const char *&elements) {
   Part part;
   const char *head = reader.take(sizeof part);
   if (!head)
@@ -118,7 +120,20 @@ int32_t readPart(const perpend_states &states, const State &state, Reader &reade
                     state.name, i, mayBeLess ? "at most " : "", static_cast<long long>(state.capacity[i]),
                     static_cast<long long>(dims[i]));
   }
-  elements = reader.take(state.bytesOf(dims));
+  const char *row = reader.take(sizeof(int64_t));
+  if (!row)
+    return failFile(states, "they end within a state");
+  int64_t first = 0;
+  memcpy(&first, row, sizeof first);
+  const int64_t read = state.grows() ? state.firstReadRow(dims[state.facts->growing]) : 0;
+  if (first < 0 || first > read)
+    return refuse(
+        states, PERPEND_SHAPE_MISMATCH,
+        "state '%.60s': expected rows from at most %lld on, got those from %lld on; hint: load states of this "
+        "model",
+        state.name, static_cast<long long>(read), static_cast<long long>(first));
+  skipped = first ? static_cast<size_t>(first) * state.rowBytes() : 0;
+  elements = reader.take(state.bytesOf(dims) - skipped);
   return elements ? int32_t{PERPEND_OK} : failFile(states, "they end within a state");
 }
 
@@ -146,7 +161,9 @@ int32_t save(const perpend_states *states, void *data, int64_t capacityBytes, in
     writer.put(&part, sizeof part);
     writer.put(state.name, part.nameBytes);
     writer.put(state.dims, extentBytes(state));
-    writer.put(state.now.data(), state.bytes());
+    const int64_t first = state.firstRow();
+    writer.put(&first, sizeof first);
+    writer.put(state.now.data() + state.firstByte(), state.bytes() - state.firstByte());
   }
   Head head{{}, version, states->count, bytes, 0, 0};
   memcpy(head.magic, magic, sizeof magic);
@@ -168,12 +185,15 @@ int32_t load(perpend_states *states, const void *data, int64_t sizeBytes) {
     for (uint32_t i = 0; i < states->count; ++i) {
       State &state = states->states[i];
       const char *extents = nullptr, *elements = nullptr;
-      if (int32_t status = readPart(*states, state, reader, extents, elements); status != PERPEND_OK)
+      size_t skipped = 0;
+      if (int32_t status = readPart(*states, state, reader, extents, skipped, elements); status != PERPEND_OK)
         return status;
       if (!writes)
         continue;
       memcpy(state.dims, extents, static_cast<size_t>(extentBytes(state)));
-      memcpy(state.now.data(), elements, state.bytes());
+      (void)state.now.release(0, skipped);
+      state.forgotten = skipped;
+      memcpy(state.now.data() + skipped, elements, state.bytes() - skipped);
     }
     if (!reader.isAtEnd())
       return failFile(*states, "there are bytes behind the last state");

@@ -64,6 +64,15 @@ void Memory::clear() {
     memset(bytes, 0, size);
 }
 
+size_t Memory::release(size_t from, size_t to) {
+  constexpr size_t unit = size_t{1} << 16; // a multiple of a page's size, and worth a call of the system
+  to = to / unit * unit;
+  if (size < mappedBytes || from >= to)
+    return from;
+  const size_t begin = from / unit * unit;
+  return forget(bytes + begin, to - begin) ? to : from;
+}
+
 void Memory::exchange(Memory &other) {
   std::swap(bytes, other.bytes);
   std::swap(size, other.size);
@@ -81,6 +90,13 @@ size_t State::bytesOf(const int64_t *extents) const {
 }
 
 size_t State::bytes() const { return bytesOf(dims); }
+
+size_t State::rowBytes() const {
+  size_t product = static_cast<size_t>(elementBytes(type()));
+  for (int32_t i = static_cast<int32_t>(facts->growing) + 1; i < rank; ++i)
+    product *= static_cast<size_t>(dims[i]);
+  return product;
+}
 
 int32_t refuse(const perpend_states &states, perpend_status status, const char *format, ...) {
   char text[500];
@@ -111,9 +127,18 @@ void setFirst(const perpend_states &states, State &state) {
     memcpy(state.now.data(), states.weights + facts.initialOffset, static_cast<size_t>(facts.initialBytes));
   if (!state.grows())
     return;
-  state.dims[facts.growing] = 1;
-  const size_t row = state.bytes();
+  const size_t row = state.rowBytes();
   state.dims[facts.growing] = row ? static_cast<int64_t>(facts.initialBytes / row) : 0;
+  state.forgotten = 0;
+}
+
+// Gives the memory of rows back that no run reads any more. Some are kept all the same, so that the state may be cut
+// back a little.
+void forgetRows(State &state) {
+  constexpr int64_t spareRows = 256;
+  const int64_t first = state.facts->keptRows ? state.firstReadRow(state.length()) - spareRows : 0;
+  if (first > 0 && !state.borrowed)
+    state.forgotten = state.now.release(state.forgotten, static_cast<size_t>(first) * state.rowBytes());
 }
 
 int32_t reset(perpend_states *states) {
@@ -231,6 +256,8 @@ void end(perpend_states *states, const perpend_entry_state_record *list, uint32_
       memcpy(state.borrowed, state.next.data(), state.bytes());
     else if (list[i].update == PERPEND_UPDATE_COMPUTED)
       state.now.exchange(state.next);
+    else if (state.grows())
+      forgetRows(state);
   }
 }
 
@@ -261,7 +288,8 @@ int32_t copy(perpend_states *states, const perpend_states *from) {
     State &state = states->states[i];
     const State &other = from->states[i];
     memcpy(state.dims, other.dims, static_cast<size_t>(state.rank) * sizeof(int64_t));
-    memcpy(state.now.data(), other.now.data(), state.bytes());
+    state.forgotten = other.firstByte();
+    memcpy(state.now.data() + state.forgotten, other.now.data() + state.forgotten, state.bytes() - state.forgotten);
   }
   states->isLost = from->isLost;
   return PERPEND_OK;
@@ -278,13 +306,21 @@ int32_t truncate(perpend_states *states, int64_t length) {
     if (length < 0 || length > has)
       return refuse(*states, PERPEND_INVALID_ARGUMENT, "state '%.60s': length: expected 0 to %lld, got %lld",
                     state.name, static_cast<long long>(has), static_cast<long long>(length));
+    if (length && length < has && state.firstReadRow(length) < state.firstRow())
+      return refuse(
+          *states, PERPEND_STATE_LOST,
+          "state '%.60s': length: expected 0 or at least %lld, got %lld, of which the rows that runs read are "
+          "forgotten; hint: perpend_session_reset, and compute them again",
+          state.name, static_cast<long long>(state.firstRow() + state.facts->keptRows), static_cast<long long>(length));
   }
   if (!grow)
     return refuse(*states, PERPEND_INVALID_ARGUMENT,
                   "perpend_session_truncate: expected a state that grows, got none; hint: perpend_session_reset");
   for (uint32_t i = 0; i < states->count; ++i)
-    if (State &state = states->states[i]; state.grows())
+    if (State &state = states->states[i]; state.grows()) {
       state.dims[state.facts->growing] = length;
+      state.forgotten = length ? state.forgotten : 0;
+    }
   return PERPEND_OK;
 }
 

@@ -18,6 +18,9 @@ public:
   bool allocate(size_t bytes);
   // All bytes are 0 again; mapped ones are given back.
   void clear();
+  // Gives memory of [from, to) back, in multiples of 64 KiB; its bytes are 0. Returns where the rest begins: `from` if
+  // there was nothing to give back.
+  size_t release(size_t from, size_t to);
   void exchange(Memory &other);
   char *data() const { return bytes; }
 
@@ -37,8 +40,18 @@ struct State {
   Memory now, next;         // next: only of a state that runs compute as a whole
   char *borrowed = nullptr; // the caller's memory, in place of `now`
   int64_t ownLength = 0;    // meanwhile, the length of the value in `now`, if it grows
+  size_t forgotten = 0;     // so many bytes at the start are given back, as no run reads them any more
 
   bool grows() const { return facts->growing < static_cast<uint32_t>(rank); }
+  int64_t length() const { return dims[facts->growing]; }
+  size_t rowBytes() const;
+  // The first row of which nothing is forgotten, and where it lies.
+  int64_t firstRow() const { return forgotten ? static_cast<int64_t>((forgotten - 1) / rowBytes() + 1) : 0; }
+  size_t firstByte() const { return forgotten ? static_cast<size_t>(firstRow()) * rowBytes() : 0; }
+  // The first row that runs read when the state has this length.
+  int64_t firstReadRow(int64_t length) const {
+    return facts->keptRows && length > facts->keptRows ? length - facts->keptRows : 0;
+  }
   size_t bytes() const;
   size_t bytesOf(const int64_t *extents) const;
   perpend_type type() const { return static_cast<perpend_type>(record->type); }

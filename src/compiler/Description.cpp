@@ -169,6 +169,8 @@ static void describeStates(ModuleOp module, ModelDescription &description) {
     state.tensor = describeTensor(op.tensor(), {}, op.getName().str());
     if (op.getGrowing())
       state.growing = static_cast<int64_t>(*op.getGrowing());
+    if (op.getReads())
+      state.reads = static_cast<int64_t>(*op.getReads());
     if (op.getInitially()) {
       auto segment = module.lookupSymbol<host::SegmentOp>(*op.getInitially());
       RankedTensorType type = segment.tensor();
@@ -320,6 +322,8 @@ static llvm::json::Array toJson(ArrayRef<StateDescription> states) {
     llvm::json::Object object = toJson(state.tensor);
     if (state.growing)
       object["growing"] = *state.growing;
+    if (state.reads)
+      object["reads"] = *state.reads;
     array.push_back(std::move(object));
   }
   return array;

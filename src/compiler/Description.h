@@ -38,6 +38,7 @@ struct WeightsPart {
 struct StateDescription {
   TensorDescription tensor;       ///< its shape is the largest one
   std::optional<int64_t> growing; ///< the dimension whose extent is the length
+  std::optional<int64_t> reads;   ///< the last rows that runs read of it; nullopt: all
   int64_t initialOffset = 0, initialBytes = 0;
 };
 

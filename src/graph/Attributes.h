@@ -50,6 +50,7 @@ inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requi
 inline constexpr llvm::StringLiteral stateAttribute = "graph.state";
 /// Integer, on the argument of a state that grows: the most rows.
 inline constexpr llvm::StringLiteral capacityAttribute = "graph.capacity";
+inline constexpr llvm::StringLiteral readRowsAttribute = "graph.read_rows";
 /// Elements, on the argument of a state: its value before the first run; without it, zeros or no rows.
 inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";
 /// Unit, on an operator that updates a state (UpdateInterface), and on the state's result: it happens in the state's

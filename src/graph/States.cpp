@@ -34,7 +34,7 @@ std::vector<State> statesOf(func::FuncOp main) {
   std::vector<State> states;
   unsigned inputs = inputCountOf(main), outputs = outputCountOf(main);
   for (unsigned number = 0; inputs + number < main.getNumArguments(); ++number) {
-    State state{nameOfArgument(main, inputs + number).str(), inputs + number, outputs + number, {}, {}, {}};
+    State state{nameOfArgument(main, inputs + number).str(), inputs + number, outputs + number, {}, {}, {}, {}};
     auto type = cast<RankedTensorType>(main.getArgumentTypes()[state.argument]);
     SmallVector<int64_t> extents(type.getShape());
     for (auto [dim, extent] : llvm::enumerate(extents))
@@ -44,6 +44,8 @@ std::vector<State> statesOf(func::FuncOp main) {
       }
     state.capacity = RankedTensorType::get(extents, type.getElementType());
     state.initial = main.getArgAttrOfType<ElementsAttr>(state.argument, initialAttribute);
+    if (auto rows = main.getArgAttrOfType<IntegerAttr>(state.argument, readRowsAttribute))
+      state.readRows = rows.getInt();
     states.push_back(std::move(state));
   }
   return states;
@@ -224,5 +226,34 @@ std::optional<SmallVector<UpdateInterface>> updatesOf(func::FuncOp main, const S
     return std::nullopt;
   std::reverse(updates.begin(), updates.end());
   return updates;
+}
+
+std::optional<int64_t> readRowsOf(func::FuncOp main, const State &state) {
+  if (!state.growing)
+    return std::nullopt;
+  BlockArgument argument = main.getArgument(state.argument);
+  SymbolicInt length = shapeOf(argument)[*state.growing];
+  int64_t rows = 0;
+  SmallVector<Value> values{argument};
+  while (!values.empty()) {
+    Value value = values.pop_back_val();
+    for (OpOperand &use : value.getUses()) {
+      Operation *user = use.getOwner();
+      if (isa<UpdateInterface>(user) && use.getOperandNumber() == 0) {
+        values.push_back(user->getResult(0));
+        continue;
+      }
+      if (isa<func::ReturnOp>(user))
+        continue;
+      auto slice = dyn_cast<SliceOp>(user);
+      if (!slice || !isOfWholeRows(user))
+        return std::nullopt;
+      std::optional<int64_t> first = (slice.getStarts().values()[*state.growing] - length).lowerBound();
+      if (!first)
+        return std::nullopt;
+      rows = std::max(rows, -*first);
+    }
+  }
+  return rows;
 }
 } // namespace perpend::graph

@@ -37,6 +37,7 @@ struct State {
   mlir::RankedTensorType capacity; ///< the largest value; all extents are numbers
   mlir::ElementsAttr initial;      ///< null: zeros, or no rows
   std::optional<unsigned> growing; ///< the dimension whose extent is the length; all before it are 1
+  std::optional<int64_t> readRows; ///< runs read this many of the last rows, and no earlier one; nullopt: all
 };
 
 /// The states of main, in the order of their arguments, which are its last ones. Main must have passed verifyStates().
@@ -60,6 +61,10 @@ mlir::RankedTensorType initialTypeOf(const State &state);
 /// The operators that update a state from its argument to its result, first to last; nullopt: the result is computed
 /// from other values. The argument may be its own result.
 std::optional<llvm::SmallVector<UpdateInterface>> updatesOf(mlir::func::FuncOp main, const State &state);
+
+/// How many of the last rows before a run's own ones main reads at most of a state that grows: what else it does with
+/// the state is to update it. nullopt: all, or a number that is not known.
+std::optional<int64_t> readRowsOf(mlir::func::FuncOp main, const State &state);
 
 /// Whether a value is what a growing state is after an update, or consecutive rows of it, seen through reshapes and
 /// transposes: the rows of a cache, of which a run adds some. To read it elsewhere than where it lies costs all of them

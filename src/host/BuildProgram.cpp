@@ -93,12 +93,17 @@ EntryOp ProgramBuilder::createEntry() {
   return created;
 }
 
-/// The declaration of a state, which entries share.
+/// The declaration of a state, which entries share: it has the rows that any of them reads.
 StateOp ProgramBuilder::declared(const graph::State &state) {
   auto all = main->getParentOfType<ModuleOp>().getOps<StateOp>();
   for (StateOp op : all)
-    if (op.getName() == state.name)
+    if (op.getName() == state.name) {
+      if (!state.readRows)
+        op.removeReadsAttr();
+      else if (op.getReads())
+        op.setReads(std::max(static_cast<int64_t>(*op.getReads()), *state.readRows));
       return op;
+    }
   std::string name = "s" + std::to_string(llvm::range_size(all));
   FlatSymbolRefAttr initially;
   if (state.initial) {
@@ -107,7 +112,8 @@ StateOp ProgramBuilder::declared(const graph::State &state) {
   }
   b.setInsertionPoint(entry);
   return b.create<StateOp>(main.getLoc(), name, state.name, PlaceType::get(state.capacity),
-                           state.growing ? b.getI64IntegerAttr(*state.growing) : IntegerAttr(), initially);
+                           state.growing ? b.getI64IntegerAttr(*state.growing) : IntegerAttr(),
+                           state.readRows ? b.getI64IntegerAttr(*state.readRows) : IntegerAttr(), initially);
 }
 
 /// The arguments name their states, whose declarations have the rest.
@@ -115,7 +121,8 @@ void ProgramBuilder::createStates() {
   for (const graph::State &state : graph::statesOf(main)) {
     StringAttr name = declared(state).getSymNameAttr();
     for (unsigned argument : {state.argument, main.getNumArguments() + state.result}) {
-      for (StringLiteral attribute : {graph::stateAttribute, graph::capacityAttribute, graph::initialAttribute})
+      for (StringLiteral attribute :
+           {graph::stateAttribute, graph::capacityAttribute, graph::initialAttribute, graph::readRowsAttribute})
         entry.removeArgAttr(argument, attribute);
       entry.setArgAttr(argument, stateAttribute, FlatSymbolRefAttr::get(name));
       if (entry.removeArgAttr(argument, graph::inPlaceAttribute))

@@ -202,6 +202,9 @@ LogicalResult StateOp::verify() {
     return emitOpError("C3: expected a capacity in the host's memory, got a place in '")
            << place.getMemory().getValue() << "'"
            << graph::Hint("host.copy brings the value to a buffer in another memory");
+  if (getReads() && (!getGrowing() || static_cast<int64_t>(*getReads()) < 0))
+    return emitOpError("C4: expected a number of rows that runs read of a state that grows, got ")
+           << static_cast<int64_t>(*getReads());
   return success();
 }
 

@@ -95,13 +95,15 @@ def StateOp : Host_Op<"state", [Symbol]> {
   let summary = "Bytes of a session, which runs read and update";
   let description = [{
     `capacity` is the largest value; along the dimension `growing`, if there is one, a value may have fewer elements, its length. The first value is that of
-    the segment `initially`, or zeros, without elements along `growing`. A reset gives it again.
+    the segment `initially`, or zeros, without elements along `growing`. A reset gives it again. Of a state that grows, runs read at most the `reads` last
+    elements along that dimension that were there before them; without it, all.
     Example: `host.state @s0 "k" : !host.place<[4096, 64] x f32> growing 0`. Errors: C1 the capacity is no number, C2 the growing dimension is none, or
-    behind one that is not 1, C3 it is in another memory than the host's.
+    behind one that is not 1, C3 it is in another memory than the host's, C4 it does not grow, or reads fewer than no rows.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, TypeAttr:$capacity, OptionalAttr<I64Attr>:$growing,
-                       OptionalAttr<FlatSymbolRefAttr>:$initially);
-  let assemblyFormat = "$sym_name $name `:` $capacity (`growing` $growing^)? (`initially` $initially^)? attr-dict";
+                       OptionalAttr<I64Attr>:$reads, OptionalAttr<FlatSymbolRefAttr>:$initially);
+  let assemblyFormat =
+      "$sym_name $name `:` $capacity (`growing` $growing^)? (`reads` $reads^)? (`initially` $initially^)? attr-dict";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType tensor() { return ::llvm::cast<PlaceType>(getCapacity()).getTensor(); }

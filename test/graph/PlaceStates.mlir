@@ -40,3 +40,34 @@ func.func @rows(%x: tensor<1x4xf32>, %ring: tensor<8x4xf32> {graph.state = "ring
   return %early, %rows, %columns, %apart, %second
       : tensor<1x4xf32>, tensor<3x4xf32>, tensor<8x2xf32>, tensor<2x4xf32>, tensor<8x4xf32>
 }
+
+// Of a state that grows, the rows are noted that runs read of those before them: a window's 7 and up to 7 more, and none.
+// What is read in another way is read as a whole.
+// CHECK-LABEL: func.func @windows
+// CHECK-SAME: "length"{{.*}}{graph.capacity = 64 : i64, graph.read_rows = 14 : i64, graph.state = "window"}
+// CHECK-SAME: "length"{{.*}}{graph.capacity = 64 : i64, graph.read_rows = 0 : i64, graph.state = "written"}
+// CHECK-SAME: "length"{{.*}}{graph.capacity = 64 : i64, graph.state = "all"}
+// CHECK-SAME: "length"{{.*}}{graph.capacity = 64 : i64, graph.state = "summed"}
+func.func @windows(
+    %x: tensor<?x4xf32, #graph.shape<["n", 4]>>,
+    %window: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "window", graph.capacity = 64 : i64},
+    %written: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "written", graph.capacity = 64 : i64},
+    %all: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "all", graph.capacity = 64 : i64},
+    %summed: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "summed", graph.capacity = 64 : i64})
+    -> (tensor<?x4xf32, #graph.shape<["length + n - 8*floordiv(max(0, length - 7), 8)", 4]>>,
+        tensor<?x4xf32, #graph.shape<["n + 3", 4]>>, tensor<4xf32>,
+        tensor<?x4xf32, #graph.shape<["length + n", 4]>> {graph.state = "window"},
+        tensor<?x4xf32, #graph.shape<["length + n", 4]>> {graph.state = "written"},
+        tensor<?x4xf32, #graph.shape<["length + n", 4]>> {graph.state = "all"},
+        tensor<?x4xf32, #graph.shape<["length + n", 4]>> {graph.state = "summed"}) {
+  %0 = graph.concat %window, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32, #graph.shape<["length + n", 4]>>
+  %1 = graph.concat %written, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32, #graph.shape<["length + n", 4]>>
+  %2 = graph.concat %all, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32, #graph.shape<["length + n", 4]>>
+  %3 = graph.concat %summed, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<?x4xf32, #graph.shape<["n", 4]>>) -> tensor<?x4xf32, #graph.shape<["length + n", 4]>>
+  %rows = graph.slice %0 <["8*floordiv(max(0, length - 7), 8)", "0"]> [1, 1] : tensor<?x4xf32, #graph.shape<["length + n", 4]>> -> tensor<?x4xf32, #graph.shape<["length + n - 8*floordiv(max(0, length - 7), 8)", 4]>>
+  %middle = graph.slice %2 <["floordiv(length, 2)", "0"]> [1, 1] : tensor<?x4xf32, #graph.shape<["length + n", 4]>> -> tensor<?x4xf32, #graph.shape<["n + 3", 4]>>
+  %sum = graph.reduce sum %3 dims [0] : tensor<?x4xf32, #graph.shape<["length + n", 4]>> -> tensor<4xf32>
+  return %rows, %middle, %sum, %0, %1, %2, %3
+      : tensor<?x4xf32, #graph.shape<["length + n - 8*floordiv(max(0, length - 7), 8)", 4]>>, tensor<?x4xf32, #graph.shape<["n + 3", 4]>>, tensor<4xf32>,
+        tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>
+}

@@ -9,9 +9,15 @@ namespace fake {
 
 inline const int64_t firstCount[1] = {5};
 
-inline int32_t bindStates(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error) {
+/// Without the capacity's check.
+inline int32_t bindManyRows(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *) {
   symbols[0] = dims[0][0];
   symbols[1] = dims[1][0];
+  return 0;
+}
+
+inline int32_t bindStates(const int64_t *const *dims, int64_t *symbols, perpend_bind_error *error) {
+  bindManyRows(dims, symbols, error);
   if (symbols[0] + symbols[1] <= 8)
     return 0;
   *error = {-1, -1, -1, symbols[0] + symbols[1], "inputs: state 'rows' needs length + n <= 8, got {}"};
@@ -36,7 +42,8 @@ inline int32_t runStates(perpend_frame *frame) {
   return x[0] < 0 ? frame->refuse("node 'check': expected at least 0", -1) : PERPEND_OK;
 }
 
-inline void describeStates(Tables &tables, const char *capacity = "8") {
+/// Runs read `keptRows` of the last rows; 0: all.
+inline void describeStates(Tables &tables, const char *capacity = "8", uint32_t keptRows = 0) {
   describe(tables, "fake");
   tables.entry.symbols = tables.texts({"n", "length"});
   tables.entry.inputs = tables.records({tables.tensor("x", PERPEND_F32, {"n", "2"})});
@@ -46,7 +53,7 @@ inline void describeStates(Tables &tables, const char *capacity = "8") {
   tables.head.states =
       tables.records({tables.tensor("rows", PERPEND_F32, {capacity, "2"}), tables.tensor("count", PERPEND_I64, {"1"}),
                       tables.tensor("ring", PERPEND_F32, {"4"})});
-  tables.head.stateFacts = tables.records<perpend_state_record>({{0, 0, 0, 0}, {0, 8, 1, 0}, {0, 0, 1, 0}});
+  tables.head.stateFacts = tables.records<perpend_state_record>({{0, 0, 0, keptRows}, {0, 8, 1, 0}, {0, 0, 1, 0}});
   tables.segment.bytes = sizeof firstCount;
 }
 

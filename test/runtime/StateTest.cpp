@@ -297,6 +297,114 @@ TEST(LargeStates, TakeMemoryWhenTheyAreWritten) {
   perpend_model_free(model);
 }
 
+/// Of a window: runs read the last 100 rows, of 8 bytes.
+class Windows : public States {
+protected:
+  static constexpr int64_t most = 1 << 22;
+  void SetUp() override {
+    fake::describeStates(tables, "4194304", 100);
+    module = makeModule(tables);
+    module.bind = fake::bindManyRows;
+    ASSERT_EQ(perpend_model_from_module(&module, &model), PERPEND_OK) << perpend_error_message();
+    ASSERT_EQ(perpend_session_create(model, nullptr, &session), PERPEND_OK) << perpend_error_message();
+  }
+
+  /// Rows from the length on, of which each has its number twice.
+  void extend(perpend_session *of, int64_t from, int64_t to) {
+    std::vector<float> rows;
+    for (int64_t i = from; i < to; ++i)
+      rows.insert(rows.end(), 2, static_cast<float>(i));
+    ASSERT_EQ(run(of, std::move(rows)), PERPEND_OK) << perpend_error_message();
+  }
+  void extend(int64_t from, int64_t to) { extend(session, from, to); }
+
+  /// The first row that is not given back, where all later ones have their values.
+  int64_t firstOf(perpend_session *of) {
+    perpend_tensor rows{};
+    EXPECT_EQ(perpend_session_state(of, 0, &rows), PERPEND_OK);
+    auto *values = static_cast<const float *>(rows.data);
+    int64_t first = rows.shape[0];
+    while (first && values[2 * first - 1] == static_cast<float>(first - 1))
+      --first;
+    return first;
+  }
+};
+
+TEST_F(Windows, GiveTheMemoryOfEarlierRowsBack) {
+  const int64_t before = residentBytes();
+  for (int64_t i = 0; i < most; i += 1 << 14)
+    extend(i, i + (1 << 14));
+  EXPECT_LT(residentBytes() - before, 2 << 20) << "of 32 MiB";
+  const int64_t first = firstOf(session);
+  EXPECT_LE(first, most - 100);
+  EXPECT_GT(first, most - 100 - 256 - 8192);
+}
+
+TEST_F(Windows, KeepAllRowsThatAreReadAtAnyLength) {
+  for (int64_t i = 0; i < 40000; i += 61) {
+    extend(i, i + 61);
+    ASSERT_LE(firstOf(session), std::max<int64_t>(i + 61 - 100, 0));
+  }
+}
+
+TEST_F(Windows, AreCutBackWhileTheirRowsAreThere) {
+  extend(0, 20000);
+  const int64_t first = firstOf(session);
+  ASSERT_EQ(first, 16384);
+  ASSERT_EQ(perpend_session_truncate(session, first + 100), PERPEND_OK) << perpend_error_message();
+  ASSERT_EQ(perpend_session_truncate(session, first + 99), PERPEND_STATE_LOST);
+  expectMessage("state 'rows': length: expected 0 or at least 16484, got 16483");
+  EXPECT_EQ(firstOf(session), first) << "nothing has changed";
+  extend(first + 100, 30000);
+  EXPECT_EQ(firstOf(session), 24576);
+  ASSERT_EQ(perpend_session_truncate(session, 0), PERPEND_OK) << perpend_error_message();
+  extend(0, 300);
+  EXPECT_EQ(firstOf(session), 0);
+  ASSERT_EQ(perpend_session_truncate(session, 10), PERPEND_OK) << perpend_error_message();
+  extend(10, 40000);
+  EXPECT_EQ(firstOf(session), 32768);
+  ASSERT_EQ(perpend_session_reset(session), PERPEND_OK);
+  extend(0, 10);
+  EXPECT_EQ(firstOf(session), 0);
+}
+
+TEST_F(Windows, AreForkedAndSavedWithoutForgottenRows) {
+  extend(0, 1 << 20);
+  const int64_t before = residentBytes();
+  perpend_session *fork = nullptr, *loaded = nullptr;
+  ASSERT_EQ(perpend_session_fork(session, &fork), PERPEND_OK) << perpend_error_message();
+  const std::vector<char> saved = save(session);
+  EXPECT_LT(saved.size(), 80000u);
+  ASSERT_EQ(perpend_session_create(model, nullptr, &loaded), PERPEND_OK);
+  extend(loaded, 0, 5);
+  ASSERT_EQ(load(loaded, saved), PERPEND_OK) << perpend_error_message();
+  EXPECT_LT(residentBytes() - before, 1 << 20) << "of 8 MiB each";
+  for (perpend_session *copy : {fork, loaded}) {
+    EXPECT_EQ(firstOf(copy), firstOf(session));
+    EXPECT_EQ(perpend_session_truncate(copy, 5), PERPEND_STATE_LOST);
+    extend(copy, 1 << 20, (1 << 20) + 20000);
+    EXPECT_GT(firstOf(copy), 1 << 20);
+  }
+  EXPECT_EQ(save(session), saved);
+  perpend_session_free(loaded);
+  perpend_session_free(fork);
+}
+
+TEST_F(Windows, AreNotReadByAModelThatReadsAllRows) {
+  extend(0, 20000);
+  fake::Tables others;
+  fake::describeStates(others, "4194304");
+  perpend_module whole = makeModule(others);
+  perpend_model *other = nullptr;
+  perpend_session *own = nullptr;
+  ASSERT_EQ(perpend_model_from_module(&whole, &other), PERPEND_OK);
+  ASSERT_EQ(perpend_session_create(other, nullptr, &own), PERPEND_OK);
+  EXPECT_EQ(load(own, save(session)), PERPEND_SHAPE_MISMATCH);
+  expectMessage("state 'rows': expected rows from at most 0 on, got those from 16384 on");
+  perpend_session_free(own);
+  perpend_model_free(other);
+}
+
 TEST(DamagedTables, OfStatesAreRefused) {
   for (perpend_state_record bad : {perpend_state_record{0, 0, 3, 0}, perpend_state_record{0, 9, 1, 0},
                                    perpend_state_record{8, 8, 1, 0}, perpend_state_record{~0ull, 8, 1, 0}}) {

@@ -6,6 +6,9 @@
 // last of them makes, which are parts of its memory. Any other state is computed as a whole, into a
 // second buffer, and the two are swapped when the run has succeeded.
 //
+// Where only the latest rows of a state that grows are read, their number is noted (graph.read_rows), so that a session
+// need not keep the others.
+//
 // Runs right before fusion, so that no later pass moves a reader past an update.
 //
 //   return %y, graph.update %k, %rows … {graph.state = "k"}   =>   … {graph.in_place}
@@ -40,6 +43,8 @@ struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
       if (!updates)
         continue;
       main.setResultAttr(state.result, inPlaceAttribute, mark);
+      if (std::optional<int64_t> rows = readRowsOf(main, state))
+        main.setArgAttr(state.argument, readRowsAttribute, mlir::Builder(&getContext()).getI64IntegerAttr(*rows));
       for (UpdateInterface update : *updates)
         update->setAttr(inPlaceAttribute, mark);
       if (updates->empty())
