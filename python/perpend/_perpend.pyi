@@ -237,6 +237,8 @@ class TokenSequence:
         stops: Sequence[bytes],
         ignores_stop_tokens: bool,
         choice: int,
+        beams: int,
+        length_penalty: float,
     ) -> None: ...
     def next(self) -> tuple[int, bytes, int, int, float, list[tuple[int, float]]]: ...
 

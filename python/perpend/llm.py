@@ -245,6 +245,8 @@ class LanguageModel:
         raw: bool = False,
         ignore_stop_tokens: bool = False,
         choice: int = 0,
+        beams: int = 1,
+        length_penalty: float = 1.0,
         **sampling: Any,
     ) -> str | Continuation:
         """What the model says to a prompt.
@@ -254,6 +256,8 @@ class LanguageModel:
         stream: returns an iterator over pieces of the text, each as soon as it is known.
         max_tokens: None: until the model stops or the context is full. stop: texts to end before.
         choice: the number of this answer among several for one prompt; selects other random numbers.
+        beams: 2 to 32: the most probable text that a search with so many beams finds, which is known when the search has
+            ended; of `sampling` penalties, bias and stop tokens count. length_penalty: above 0 prefers long texts.
         sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); top_logprobs=n gives the
             stream logprobs and top_logprobs.
         Errors: ValueError with the runtime's message, or for a model without a tokenizer.
@@ -261,7 +265,7 @@ class LanguageModel:
         if not self.has_tokenizer:
             raise ValueError("this model has no tokenizer\nhint: generate_tokens, or compile it with a tokenizer")
         self._set_prompt(prompt, raw)
-        continuation = self._started(stop, max_tokens, ignore_stop_tokens, choice, sampling)
+        continuation = self._started(stop, max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling)
         return continuation if stream else "".join(continuation)
 
     def generate_tokens(
@@ -272,6 +276,8 @@ class LanguageModel:
         raw: bool = False,
         ignore_stop_tokens: bool = False,
         choice: int = 0,
+        beams: int = 1,
+        length_penalty: float = 1.0,
         **sampling: Any,
     ) -> Iterator[int]:
         """The tokens that the model says to a prompt, each as soon as it is chosen.
@@ -281,7 +287,7 @@ class LanguageModel:
         Arguments and errors: as `generate`; there are no texts to stop at. Errors come with the call.
         """
         self._set_prompt(prompt, raw)
-        return self._started((), max_tokens, ignore_stop_tokens, choice, sampling).each_token()
+        return self._started((), max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling).each_token()
 
     def _started(
         self,
@@ -289,12 +295,13 @@ class LanguageModel:
         max_tokens: int | None,
         ignore_stop_tokens: bool,
         choice: int,
+        search: tuple[int, float],
         sampling: Mapping[str, Any],
     ) -> Continuation:
         settings = Sampler(**sampling).settings
         stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else max_tokens
-        self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice)
+        self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice, *search)
         return Continuation(self._sequence, settings[0]["top_logprobs"] >= 0)
 
     def _set_prompt(self, prompt: str | Messages | Iterable[int], raw: bool) -> None:

@@ -95,9 +95,9 @@ PERPEND_API perpend_status perpend_llm_sequence_truncate(perpend_llm_sequence *s
 PERPEND_API perpend_status perpend_llm_sequence_save(perpend_llm_sequence *sequence, void *data, int64_t capacityBytes,
                                                      int64_t *sizeBytes);
 /* The text and the cache become what perpend_llm_sequence_save wrote for a sequence of the same artifact: its
- * descriptor is compared, the checksum of its weights included. All is compared before anything changes: after an error,
- * text and cache are as before. Errors: INVALID_ARGUMENT (NULL), CORRUPT (not what perpend_llm_sequence_save wrote),
- * INCOMPATIBLE (another model or version), OUT_OF_MEMORY. */
+ * descriptor is compared, the checksum of its weights included. All is compared before anything changes: after an
+ * error, text and cache are as before. Errors: INVALID_ARGUMENT (NULL), CORRUPT (not what perpend_llm_sequence_save
+ * wrote), INCOMPATIBLE (another model or version), OUT_OF_MEMORY. */
 PERPEND_API perpend_status perpend_llm_sequence_load(perpend_llm_sequence *sequence, const void *data,
                                                      int64_t sizeBytes);
 
@@ -111,10 +111,10 @@ PERPEND_API void perpend_llm_sequence_tokens(const perpend_llm_sequence *sequenc
 PERPEND_API perpend_status perpend_llm_sequence_logits(perpend_llm_sequence *sequence, const float **logits,
                                                        int64_t *count);
 
-/* *logits = those behind each of the last `rows` tokens, [rows, vocabulary]: those of the token that follows each. These
- * tokens are computed again in one run, whatever the cache has. Ownership: the sequence's, valid until its next call.
- * Errors: INVALID_ARGUMENT for rows that are not 1 to the number of tokens, or a model without the entry `verify`; those
- * of perpend_session_run. */
+/* *logits = those behind each of the last `rows` tokens, [rows, vocabulary]: those of the token that follows each.
+ * These tokens are computed again in one run, whatever the cache has. Ownership: the sequence's, valid until its next
+ * call. Errors: INVALID_ARGUMENT for rows that are not 1 to the number of tokens, or a model without the entry
+ * `verify`; those of perpend_session_run. */
 PERPEND_API perpend_status perpend_llm_sequence_row_logits(perpend_llm_sequence *sequence, int64_t rows,
                                                            const float **logits);
 
@@ -144,9 +144,15 @@ typedef struct perpend_llm_generation {
   int32_t ignoresStopTokens; /* 1: they are tokens like others */
   uint32_t choice;           /* as in perpend_sampler_input */
   uint32_t decoding;         /* flags of perpend_token_stream_create */
+  int32_t beams;             /* 2 to 32: the most probable text that a search with so many beams finds, as of
+                                perpend_beams_create, after the penalties and the bias of the sampler; its filters do
+                                not count. The first call of perpend_llm_sequence_next searches. 0 or 1: no search */
+  int32_t beamsEnding;       /* a perpend_beams_ending */
+  double lengthPenalty;      /* of the search: above 0 prefers long texts */
 } perpend_llm_generation;
 
-#define PERPEND_LLM_GENERATION_DEFAULTS {sizeof(perpend_llm_generation), 0, -1, 0, 0, 0, 0, PERPEND_SKIP_SPECIAL}
+#define PERPEND_LLM_GENERATION_DEFAULTS                                                                                \
+  {sizeof(perpend_llm_generation), 0, -1, 0, 0, 0, 0, PERPEND_SKIP_SPECIAL, 0, PERPEND_BEAMS_LIKELY, 1}
 
 typedef enum perpend_llm_finish {
   PERPEND_LLM_GOES_ON = 0,

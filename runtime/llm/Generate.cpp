@@ -52,6 +52,15 @@ static perpend_status primeStream(perpend_llm_sequence &sequence, Generation &ge
   return status;
 }
 
+static perpend_status checkBeams(const perpend_llm_generation &options) {
+  constexpr int32_t mostBeams = 32;
+  if (options.beams < 0 || options.beams > mostBeams)
+    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected 0 to %d beams, got %d", mostBeams, options.beams);
+  if (options.beams > 1 && options.sampler && options.sampler->topLogprobs >= 0)
+    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected beams or log-probabilities of tokens, got both");
+  return PERPEND_OK;
+}
+
 static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_generation *options) {
   Generation &generation = sequence.generation;
   if (options)
@@ -60,7 +69,9 @@ static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_ge
   if (generation.options.maxTokens < -1)
     return fail(PERPEND_INVALID_ARGUMENT, "generation: expected maxTokens of at least 0, or -1 for no limit, got %lld",
                 static_cast<long long>(generation.options.maxTokens));
-  perpend_status status = prepareSampler(sequence, generation.options);
+  perpend_status status = checkBeams(generation.options);
+  if (!status)
+    status = prepareSampler(sequence, generation.options);
   if (!status)
     status = primeStream(sequence, generation);
   if (!status && generation.options.stopStringCount)
@@ -72,16 +83,32 @@ static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_ge
   return status;
 }
 
-static int64_t generatedCount(const perpend_llm_sequence &sequence) {
+int64_t generatedCount(const perpend_llm_sequence &sequence) {
   return static_cast<int64_t>(sequence.tokens.size()) - sequence.generation.promptCount;
 }
 
-static bool isFull(const perpend_llm_sequence &sequence) {
-  return generatedCount(sequence) == sequence.generation.options.maxTokens ||
-         static_cast<int64_t>(sequence.tokens.size()) >= sequence.llm.settings->contextTokens;
+static int64_t mostTokens(const perpend_llm_sequence &sequence) {
+  const int64_t most = sequence.generation.options.maxTokens;
+  const int64_t room = sequence.llm.settings->contextTokens - sequence.generation.promptCount;
+  return most >= 0 && most < room ? most : room;
+}
+
+static bool isFull(const perpend_llm_sequence &sequence) { return generatedCount(sequence) >= mostTokens(sequence); }
+
+/// The next token of what the search has found.
+static perpend_status takeFound(perpend_llm_sequence &sequence, int32_t &token) {
+  Generation &generation = sequence.generation;
+  if (!generation.hasSearched)
+    if (perpend_status status = searchWithBeams(sequence, mostTokens(sequence)))
+      return status;
+  generation.hasSearched = true;
+  token = sequence.found[static_cast<size_t>(generatedCount(sequence))];
+  return PERPEND_OK;
 }
 
 static perpend_status choose(perpend_llm_sequence &sequence, int32_t &token) {
+  if (sequence.generation.options.beams > 1)
+    return takeFound(sequence, token);
   perpend_sampler_input input{};
   if (perpend_status status = perpend_llm_sequence_logits(&sequence, &input.logits, &input.count))
     return status;
@@ -180,7 +207,7 @@ perpend_status perpend_llm_sequence_next(perpend_llm_sequence *sequence, perpend
   sequence->text.clear();
   int32_t token = -1;
   const perpend_status status = generation.finish ? PERPEND_OK : step(*sequence, token);
-  generation.hasChosen = !status && token >= 0;
+  generation.hasChosen = !status && token >= 0 && generation.options.beams < 2;
   *piece = {token,
             generation.finish,
             generation.stopString,

@@ -28,6 +28,8 @@ struct ProgramOptions {
   const char *prompt = nullptr, *system = nullptr, *session = nullptr;
   bool isRaw = false, isVerbose = false;
   int64_t maxTokens = -1, threads = 0;
+  int32_t beams = 0;
+  double lengthPenalty = 1;
   perpend_sampler_options sampler; // NaN, and a negative topK: not given
   perpend_string stops[mostStopStrings];
   int32_t stopCount = 0;

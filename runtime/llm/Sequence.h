@@ -16,6 +16,7 @@ struct Generation {
   perpend_stop *stop = nullptr;
   int64_t promptCount = 0;
   bool isStarted = false, hasChosen = false; // hasChosen: the latest step
+  bool hasSearched = false;                  // with beams
   int32_t finish = PERPEND_LLM_GOES_ON, stopString = -1;
 };
 
@@ -39,6 +40,7 @@ struct perpend_llm_sequence {
   const float *logits = nullptr; // of the last cached token; NULL: not known
   perpend_sampler *sampler = nullptr;
   perpend::llm::Generation generation;
+  perpend::llm::Array<int32_t> found{memory}; // by a search: the tokens of the generation
 };
 
 namespace perpend::llm {
@@ -58,6 +60,10 @@ void forgetStates(perpend_llm_sequence &sequence);
 perpend_status computeTo(perpend_llm_sequence &sequence, int64_t count);
 // Runs an entry over the next `count` tokens.
 perpend_status runEntry(perpend_llm_sequence &sequence, perpend_session *session, int64_t count, const float **values);
+// The tokens so far that are not the prompt.
+int64_t generatedCount(const perpend_llm_sequence &sequence);
+// Fills `found` with what follows the prompt in the best text that a search with beams finds, at most `maxTokens`.
+perpend_status searchWithBeams(perpend_llm_sequence &sequence, int64_t maxTokens);
 // Appends a token that has been chosen.
 perpend_status appendToken(perpend_llm_sequence &sequence, int32_t token);
 

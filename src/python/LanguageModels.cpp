@@ -228,7 +228,8 @@ public:
     return array.take();
   }
   void start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias, std::vector<int32_t> stopTokens,
-             int64_t maxTokens, const std::vector<nb::bytes> &stops, bool ignoresStopTokens, uint32_t choice);
+             int64_t maxTokens, const std::vector<nb::bytes> &stops, bool ignoresStopTokens, uint32_t choice,
+             int32_t beams, double lengthPenalty);
   /// The token, the text, the finish, the stop string; the token's log-probability and those of the most probable
   /// tokens, NaN and none unless they were asked for.
   std::tuple<int32_t, nb::bytes, int32_t, int32_t, double, std::vector<std::pair<int32_t, double>>> next() {
@@ -270,7 +271,7 @@ private:
 
 void Sequence::start(nb::dict numbers, const std::vector<std::pair<int32_t, float>> &bias,
                      std::vector<int32_t> stopTokens, int64_t maxTokens, const std::vector<nb::bytes> &stops,
-                     bool ignoresStopTokens, uint32_t choice) {
+                     bool ignoresStopTokens, uint32_t choice, int32_t beams, double lengthPenalty) {
   const SamplerSettings sampler(numbers, bias, std::move(stopTokens));
   std::vector<perpend_string> texts;
   for (const nb::bytes &stop : stops)
@@ -282,6 +283,8 @@ void Sequence::start(nb::dict numbers, const std::vector<std::pair<int32_t, floa
   options.stopStringCount = static_cast<int32_t>(texts.size());
   options.ignoresStopTokens = ignoresStopTokens;
   options.choice = choice;
+  options.beams = beams;
+  options.lengthPenalty = lengthPenalty;
   call([&] {
     hasLogprobs = sampler.options.topLogprobs >= 0;
     return perpend_llm_sequence_start(sequence, &options);
@@ -317,7 +320,7 @@ void bindLanguageModels(nb::module_ &module) {
       .def("embed", &Sequence::embed, "pooling"_a)
       .def("logits", &Sequence::logits)
       .def("start", &Sequence::start, "numbers"_a, "bias"_a, "stop_tokens"_a, "max_tokens"_a, "stops"_a,
-           "ignores_stop_tokens"_a, "choice"_a)
+           "ignores_stop_tokens"_a, "choice"_a, "beams"_a, "length_penalty"_a)
       .def("next", &Sequence::next);
 }
 } // namespace perpend::python

@@ -1,0 +1,168 @@
+// Beam search: every live beam is a sequence with a cache of its own, a copy of that of the beam that it continues.
+#include "Errors.h"
+#include "llm/Sequence.h"
+#include "sampling/Sampler.h"
+#include <cmath>
+
+using perpend::runtime::fail;
+using perpend::runtime::failAllocation;
+
+namespace perpend::llm {
+namespace {
+
+class Search {
+public:
+  explicit Search(perpend_llm_sequence &prompt) : prompt(prompt) {}
+  Search(const Search &) = delete;
+  Search &operator=(const Search &) = delete;
+  ~Search() {
+    perpend_beams_free(beams);
+    clear(texts);
+    clear(next);
+  }
+
+  perpend_status run(int64_t maxTokens);
+
+private:
+  using Texts = Array<perpend_llm_sequence *>;
+
+  static void clear(Texts &list) {
+    for (size_t i = 0; i < list.size(); ++i)
+      perpend_llm_sequence_free(list[i]);
+    list.clear();
+  }
+  perpend_status checkMemory() const {
+    return memory.failed ? failAllocation(static_cast<int64_t>(sizeof(float)) * prompt.llm.vocabulary) : PERPEND_OK;
+  }
+
+  perpend_status begin(int64_t maxTokens);
+  perpend_status readRow(perpend_llm_sequence &text, size_t number);
+  perpend_status step();
+  perpend_status follow();
+
+  perpend_llm_sequence &prompt;
+  perpend_beams *beams = nullptr;
+  Memory memory;
+  Texts texts{memory}, next{memory}; // of the live beams, in their order
+  Array<float> rows{memory}, weights{memory};
+  Array<double> sums{memory};
+};
+
+/// The one beam that there is at first begins where the prompt ends.
+perpend_status Search::begin(int64_t maxTokens) {
+  const perpend_llm_generation &generation = prompt.generation.options;
+  perpend_beams_options options = PERPEND_BEAMS_DEFAULTS;
+  options.beams = generation.beams;
+  options.ending = generation.beamsEnding;
+  options.lengthPenalty = generation.lengthPenalty;
+  options.maxTokens = maxTokens;
+  options.rowsAreLogprobs = 1;
+  options.stopTokens = prompt.sampler->stopTokens.data();
+  options.stopTokenCount = static_cast<int32_t>(prompt.sampler->stopTokens.count());
+  const auto most = static_cast<size_t>(generation.beams), count = static_cast<size_t>(prompt.llm.vocabulary);
+  rows.resize(most * count);
+  weights.resize(count);
+  sums.resize(static_cast<size_t>(sampling::blocksOf(prompt.llm.vocabulary)));
+  if (!texts.reserve(most) || !next.reserve(most) || memory.failed)
+    return checkMemory();
+  const float *logits = nullptr;
+  perpend_status status = perpend_beams_create(&options, &beams);
+  if (!status) // so that the prompt is computed once, and stays in its cache
+    status = perpend_llm_sequence_logits(&prompt, &logits, nullptr);
+  perpend_llm_sequence *first = nullptr;
+  if (!status)
+    status = perpend_llm_sequence_fork(&prompt, &first);
+  if (!status)
+    texts.push(first);
+  return status;
+}
+
+/// The log-probabilities of a beam's next token, with the sampler's penalties and bias.
+perpend_status Search::readRow(perpend_llm_sequence &text, size_t number) {
+  perpend_sampler_input input{};
+  if (perpend_status status = perpend_llm_sequence_logits(&text, &input.logits, &input.count))
+    return status;
+  if (perpend_status status = sampling::checkLogits(input.logits, input.count, "logit", sampling::hintForModel))
+    return status;
+  if (sampling::largestOf(input.logits, input.count) == -INFINITY)
+    return fail(PERPEND_INVALID_DATA, "generation: expected a token that is possible, got logits that are all -inf");
+  const sampling::Softmax softmax = sampling::weigh(input.logits, input.count, 1, weights.data(), sums.data());
+  float *row = rows.data() + number * static_cast<size_t>(input.count);
+  for (int64_t i = 0; i < input.count; ++i)
+    row[i] = static_cast<float>(softmax.logProbability(input.logits[i]));
+  input.logits = row;
+  input.tokens = text.tokens.data();
+  input.tokenCount = static_cast<int64_t>(text.tokens.size());
+  input.promptCount = prompt.generation.promptCount;
+  input.position = static_cast<uint64_t>(input.tokenCount - input.promptCount);
+  return perpend_sampler_edit(prompt.sampler, &input, row);
+}
+
+/// Each beam that lives on gets the cache of the one that it continues; the last of several takes it.
+perpend_status Search::follow() {
+  const int32_t live = perpend_beams_live_count(beams);
+  perpend_beam beam{}, later{};
+  for (int32_t i = 0; i < live; ++i) {
+    if (perpend_status status = perpend_beams_live(beams, i, &beam))
+      return status;
+    perpend_llm_sequence *&parent = texts[static_cast<size_t>(beam.parent)], *own = parent;
+    bool isLast = true;
+    for (int32_t k = i + 1; k < live; ++k)
+      isLast &= !perpend_beams_live(beams, k, &later) && later.parent != beam.parent;
+    if (isLast)
+      parent = nullptr;
+    else if (perpend_status status = perpend_llm_sequence_fork(own, &own))
+      return status;
+    next.push(own);
+  }
+  clear(texts);
+  for (int32_t i = 0; i < live; ++i) {
+    perpend_llm_sequence *text = next[static_cast<size_t>(i)];
+    texts.push(text);
+    perpend_status status = perpend_beams_live(beams, i, &beam);
+    if (!status)
+      status = perpend_llm_sequence_add(text, beam.tokens + beam.count - 1, 1);
+    if (status) {
+      while (++i < live)
+        texts.push(next[static_cast<size_t>(i)]);
+      next.clear();
+      return status;
+    }
+  }
+  next.clear();
+  return PERPEND_OK;
+}
+
+perpend_status Search::step() {
+  for (size_t i = 0; i < texts.size(); ++i)
+    if (perpend_status status = readRow(*texts[i], i))
+      return status;
+  perpend_status status =
+      perpend_beams_step(beams, rows.data(), static_cast<int32_t>(texts.size()), prompt.llm.vocabulary);
+  return status ? status : follow();
+}
+
+perpend_status Search::run(int64_t maxTokens) {
+  perpend_status status = begin(maxTokens);
+  while (!status && perpend_beams_live_count(beams))
+    status = step();
+  perpend_beam best{};
+  if (!status)
+    status = perpend_beams_finished(beams, 0, &best);
+  if (status)
+    return status;
+  prompt.found.clear();
+  prompt.found.append(best.tokens, static_cast<size_t>(best.count));
+  if (!prompt.memory.failed)
+    return PERPEND_OK;
+  prompt.memory.failed = false;
+  return failAllocation(best.count * static_cast<int64_t>(sizeof(int32_t)));
+}
+
+} // namespace
+
+perpend_status searchWithBeams(perpend_llm_sequence &sequence, int64_t maxTokens) {
+  return Search(sequence).run(maxTokens);
+}
+
+} // namespace perpend::llm
