@@ -72,8 +72,8 @@ static inline void *perpend_call_scratch(perpend_call *call, int64_t bytes) {
 }
 
 /* Memory for a table that depends on nothing but the key, at most 64 bytes; 64-byte aligned. isNew: 1 if the function
- * has to fill it, before it returns; 0 if it still has what an earlier call of the same function wrote for this key. The
- * session keeps a few of them. NULL if out of memory. */
+ * has to fill it, before it returns; 0 if it still has what an earlier call of the same function wrote for this key.
+ * The session keeps a few of them. NULL if out of memory. */
 static inline void *perpend_call_keep(perpend_call *call, const void *key, int64_t keyBytes, int64_t bytes,
                                       int32_t *isNew) {
   return call->services->keep(call, key, keyBytes, bytes, isNew);

@@ -190,11 +190,12 @@ bool Program::open(perpend_model *model, Conversation &conversation) {
   if (options.isVerbose)
     fprintf(stderr,
             "temperature %g, top-k %d, top-p %g, min-p %g, repeat-penalty %g, typical-p %g, presence-penalty %g, "
-            "frequency-penalty %g, penalty-window %lld, biases %d, beams %d, seed %llu, context %lld tokens, precision "
+            "frequency-penalty %g, penalty-window %lld, biases %d, beams %d, length-penalty %g, seed %llu, context "
+            "%lld tokens, precision "
             "%.*s\n",
             sampler.temperature, sampler.topK, sampler.topP, sampler.minP, sampler.repetitionPenalty, sampler.typicalP,
             sampler.presencePenalty, sampler.frequencyPenalty, static_cast<long long>(sampler.penaltyWindow),
-            sampler.biasCount, options.beams, static_cast<unsigned long long>(sampler.seed),
+            sampler.biasCount, options.beams, options.lengthPenalty, static_cast<unsigned long long>(sampler.seed),
             static_cast<long long>(perpend_llm_context(llm)), static_cast<int>(precision.sizeBytes), precision.data);
   if (options.session && !conversation.load(options.session, sequence))
     return false;

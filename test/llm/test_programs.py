@@ -235,10 +235,11 @@ def test_each_option_sets_its_own(made: tuple[Path, Any]) -> None:
     """Values that differ, in another order than they are printed in."""
     flags = ["--seed=15", "--penalty-window=3", "--frequency-penalty=0.875", "--presence-penalty=0.75", "--top-k=9"]
     flags += ["--typical-p=0.5", "--repeat-penalty=1.25", "--min-p=0.125", "--top-p=0.625", "--temperature=0.375"]
+    flags += ["--length-penalty=0.25", "--beams=2"]
     said = said_of_sampling(made[0], "chat", *flags, "--logit-bias=7=1", "--logit-bias=8=-inf", "--stop=x")
     assert said == (
         "temperature 0.375, top-k 9, top-p 0.625, min-p 0.125, repeat-penalty 1.25, typical-p 0.5, presence-penalty "
-        "0.75, frequency-penalty 0.875, penalty-window 3, biases 2, seed 15, context 128 tokens, precision f32"
+        "0.75, frequency-penalty 0.875, penalty-window 3, biases 2, beams 2, length-penalty 0.25, seed 15, context 128 tokens, precision f32"
     )
 
 
