@@ -239,7 +239,8 @@ def test_each_option_sets_its_own(made: tuple[Path, Any]) -> None:
     said = said_of_sampling(made[0], "chat", *flags, "--logit-bias=7=1", "--logit-bias=8=-inf", "--stop=x")
     assert said == (
         "temperature 0.375, top-k 9, top-p 0.625, min-p 0.125, repeat-penalty 1.25, typical-p 0.5, presence-penalty "
-        "0.75, frequency-penalty 0.875, penalty-window 3, biases 2, beams 2, length-penalty 0.25, seed 15, context 128 tokens, precision f32"
+        "0.75, frequency-penalty 0.875, penalty-window 3, biases 2, beams 2, length-penalty 0.25, seed 15, context 128 "
+        "tokens, precision f32"
     )
 
 
