@@ -256,8 +256,8 @@ class LanguageModel:
         stream: returns an iterator over pieces of the text, each as soon as it is known.
         max_tokens: None: until the model stops or the context is full. stop: texts to end before.
         choice: the number of this answer among several for one prompt; selects other random numbers.
-        beams: 2 to 32: the most probable text that a search with so many beams finds, known when it has ended; of `sampling`
-            penalties, bias and stop tokens count. length_penalty: above 0 prefers long texts.
+        beams: 2 to 32: the most probable text that a search with so many beams finds, known when it has ended. Of
+            `sampling`, penalties, bias and stop tokens count. length_penalty: above 0 prefers long texts.
         sampling: options of perpend.sampling.Sampler (temperature=0, top_p=0.9, seed=1 ...); top_logprobs=n gives the
             stream logprobs and top_logprobs.
         Errors: ValueError with the runtime's message, or for a model without a tokenizer.
