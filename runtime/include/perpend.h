@@ -236,8 +236,8 @@ PERPEND_API perpend_status perpend_session_run(perpend_session *session, const p
 PERPEND_API int32_t perpend_model_state_count(const perpend_model *model);
 PERPEND_API const perpend_tensor_info *perpend_model_state(const perpend_model *model, int32_t index);
 
-/* A state as it is now, for reading: its extents, too. Rows that are not kept are 0. Ownership: the session's; valid
- * until the session is used. */
+/* A state as it is now, for reading: its extents, too. Rows that are not kept have no meaning. Ownership: the
+ * session's; valid until the session is used. */
 PERPEND_API perpend_status perpend_session_state(perpend_session *session, int32_t index, perpend_tensor *tensor);
 
 /* Gives every state its first value again. */

@@ -134,6 +134,8 @@ typedef enum perpend_llm_pooling {
 PERPEND_API perpend_status perpend_llm_sequence_embed(perpend_llm_sequence *sequence, int32_t pooling,
                                                       const float **values, int64_t *count);
 
+#define PERPEND_LLM_MOST_BEAMS 32
+
 /* How a text is continued. Start from PERPEND_LLM_GENERATION_DEFAULTS. */
 typedef struct perpend_llm_generation {
   int64_t sizeBytes;                      /* of this struct, as the caller knows it */
@@ -144,11 +146,11 @@ typedef struct perpend_llm_generation {
   int32_t ignoresStopTokens; /* 1: they are tokens like others */
   uint32_t choice;           /* as in perpend_sampler_input */
   uint32_t decoding;         /* flags of perpend_token_stream_create */
-  int32_t beams;             /* 2 to 32: the most probable text that a search with so many beams finds, as of
-                                perpend_beams_create, after the penalties and the bias of the sampler; its filters do
-                                not count. The first call of perpend_llm_sequence_next searches. 0 or 1: no search */
-  int32_t beamsEnding;       /* a perpend_beams_ending */
-  double lengthPenalty;      /* of the search: above 0 prefers long texts */
+  int32_t beams; /* 2 to PERPEND_LLM_MOST_BEAMS: the most probable text that a search with so many beams finds, as of
+                    perpend_beams_create, after the penalties and the bias of the sampler; its filters do
+                    not count. The first call of perpend_llm_sequence_next searches. 0 or 1: no search */
+  int32_t beamsEnding;  /* a perpend_beams_ending */
+  double lengthPenalty; /* of the search: above 0 prefers long texts */
 } perpend_llm_generation;
 
 #define PERPEND_LLM_GENERATION_DEFAULTS                                                                                \

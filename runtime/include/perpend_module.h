@@ -60,7 +60,7 @@ extern "C" {
 #endif
 
 #define PERPEND_MODULE_MAGIC 0x444e505250455250ull
-#define PERPEND_MODULE_ABI 9u
+#define PERPEND_MODULE_ABI 10u
 
 /* Of the arena and its buffers, of constants, and of all memory that the runtime hands out, in bytes. */
 #define PERPEND_ALIGNMENT 64

@@ -119,6 +119,12 @@ PERPEND_API perpend_status perpend_sampler_distribution(perpend_sampler *sampler
 PERPEND_API perpend_status perpend_sampler_edit(perpend_sampler *sampler, const perpend_sampler_input *input,
                                                 float *edited);
 
+/* Writes the natural logarithms of the probabilities that input->count logits stand for, and edits these as
+ * perpend_sampler_edit does: a row of a search with beams whose rowsAreLogprobs is 1. They must not
+ * overwrite the logits. Errors: as perpend_sampler_sample. */
+PERPEND_API perpend_status perpend_sampler_score(perpend_sampler *sampler, const perpend_sampler_input *input,
+                                                 float *logprobs);
+
 /* The number in [0, 1) that decides a draw. Philox4x32-10: the seed is the key, position and choice are the counter. */
 PERPEND_API double perpend_random_number(uint64_t seed, uint32_t choice, uint64_t position);
 

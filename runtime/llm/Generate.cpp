@@ -22,10 +22,15 @@ static perpend_status prepareSampler(perpend_llm_sequence &sequence, const perpe
     if (perpend_status status = readVersioned("sampler", options.sampler, &sampling, sizeof sampling))
       return status;
   sampling.sizeBytes = sizeof sampling;
+  if (options.beams > 1 && sampling.topLogprobs >= 0)
+    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected beams or log-probabilities of tokens, got both");
   if (options.ignoresStopTokens)
     sampling.stopTokenCount = 0;
   else if (!sampling.stopTokenCount)
     sampling.stopTokens = perpend_llm_stop_tokens(&sequence.llm, &sampling.stopTokenCount);
+  if (options.beams > 1)
+    if (perpend_status status = prepareSearch(sequence, sampling))
+      return status;
   return sequence.sampler ? perpend_sampler_set_options(sequence.sampler, &sampling)
                           : perpend_sampler_create(&sampling, &sequence.sampler);
 }
@@ -52,15 +57,6 @@ static perpend_status primeStream(perpend_llm_sequence &sequence, Generation &ge
   return status;
 }
 
-static perpend_status checkBeams(const perpend_llm_generation &options) {
-  constexpr int32_t mostBeams = 32;
-  if (options.beams < 0 || options.beams > mostBeams)
-    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected 0 to %d beams, got %d", mostBeams, options.beams);
-  if (options.beams > 1 && options.sampler && options.sampler->topLogprobs >= 0)
-    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected beams or log-probabilities of tokens, got both");
-  return PERPEND_OK;
-}
-
 static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_generation *options) {
   Generation &generation = sequence.generation;
   if (options)
@@ -69,9 +65,10 @@ static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_ge
   if (generation.options.maxTokens < -1)
     return fail(PERPEND_INVALID_ARGUMENT, "generation: expected maxTokens of at least 0, or -1 for no limit, got %lld",
                 static_cast<long long>(generation.options.maxTokens));
-  perpend_status status = checkBeams(generation.options);
-  if (!status)
-    status = prepareSampler(sequence, generation.options);
+  if (generation.options.beams < 0 || generation.options.beams > PERPEND_LLM_MOST_BEAMS)
+    return fail(PERPEND_INVALID_ARGUMENT, "generation: expected 0 to %d beams, got %d", PERPEND_LLM_MOST_BEAMS,
+                generation.options.beams);
+  perpend_status status = prepareSampler(sequence, generation.options);
   if (!status)
     status = primeStream(sequence, generation);
   if (!status && generation.options.stopStringCount)

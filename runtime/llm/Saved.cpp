@@ -13,7 +13,7 @@ namespace perpend::llm {
 namespace {
 
 constexpr char magic[8] = {'P', 'P', 'T', 'E', 'X', 'T', 'S', '\n'};
-constexpr uint32_t version = 1;
+constexpr uint32_t version = 2;
 
 struct Head {
   char magic[8];

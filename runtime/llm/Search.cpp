@@ -1,14 +1,24 @@
 // Beam search: every live beam is a sequence with a cache of its own, a copy of that of the beam that it continues.
 #include "Errors.h"
 #include "llm/Sequence.h"
-#include "sampling/Sampler.h"
-#include <cmath>
 
-using perpend::runtime::fail;
 using perpend::runtime::failAllocation;
 
 namespace perpend::llm {
 namespace {
+
+perpend_beams_options optionsOf(const perpend_llm_generation &generation, Array<int32_t> &stopTokens,
+                                int64_t maxTokens) {
+  perpend_beams_options options = PERPEND_BEAMS_DEFAULTS;
+  options.beams = generation.beams;
+  options.ending = generation.beamsEnding;
+  options.lengthPenalty = generation.lengthPenalty;
+  options.maxTokens = maxTokens;
+  options.stopTokens = stopTokens.data();
+  options.stopTokenCount = static_cast<int32_t>(stopTokens.size());
+  options.rowsAreLogprobs = 1;
+  return options;
+}
 
 class Search {
 public:
@@ -32,49 +42,43 @@ private:
     list.clear();
   }
   perpend_status checkMemory() const {
-    return memory.failed ? failAllocation(static_cast<int64_t>(sizeof(float)) * prompt.llm.vocabulary) : PERPEND_OK;
+    const int64_t count = prompt.llm.vocabulary * prompt.generation.options.beams;
+    return memory.failed ? failAllocation(static_cast<int64_t>(sizeof(float)) * count) : PERPEND_OK;
   }
 
   perpend_status begin(int64_t maxTokens);
   perpend_status readRow(perpend_llm_sequence &text, size_t number);
   perpend_status step();
+  void dropUnused(int32_t live);
   perpend_status follow();
 
   perpend_llm_sequence &prompt;
   perpend_beams *beams = nullptr;
   Memory memory;
   Texts texts{memory}, next{memory}; // of the live beams, in their order
-  Array<float> rows{memory}, weights{memory};
-  Array<double> sums{memory};
+  Array<float> rows{memory};
 };
 
-/// The one beam that there is at first begins where the prompt ends.
+/// The first step: the one beam that there is begins where the prompt ends.
 perpend_status Search::begin(int64_t maxTokens) {
   const perpend_llm_generation &generation = prompt.generation.options;
-  perpend_beams_options options = PERPEND_BEAMS_DEFAULTS;
-  options.beams = generation.beams;
-  options.ending = generation.beamsEnding;
-  options.lengthPenalty = generation.lengthPenalty;
-  options.maxTokens = maxTokens;
-  options.rowsAreLogprobs = 1;
-  options.stopTokens = prompt.sampler->stopTokens.data();
-  options.stopTokenCount = static_cast<int32_t>(prompt.sampler->stopTokens.count());
+  const perpend_beams_options options = optionsOf(generation, prompt.stopTokens, maxTokens);
   const auto most = static_cast<size_t>(generation.beams), count = static_cast<size_t>(prompt.llm.vocabulary);
   rows.resize(most * count);
-  weights.resize(count);
-  sums.resize(static_cast<size_t>(sampling::blocksOf(prompt.llm.vocabulary)));
   if (!texts.reserve(most) || !next.reserve(most) || memory.failed)
     return checkMemory();
-  const float *logits = nullptr;
   perpend_status status = perpend_beams_create(&options, &beams);
-  if (!status) // so that the prompt is computed once, and stays in its cache
-    status = perpend_llm_sequence_logits(&prompt, &logits, nullptr);
+  if (!status) // of the prompt, which stays in its cache
+    status = readRow(prompt, 0);
+  if (!status)
+    status = perpend_beams_step(beams, rows.data(), 1, prompt.llm.vocabulary);
   perpend_llm_sequence *first = nullptr;
-  if (!status)
+  if (!status && perpend_beams_live_count(beams))
     status = perpend_llm_sequence_fork(&prompt, &first);
-  if (!status)
-    texts.push(first);
-  return status;
+  if (!first)
+    return status;
+  texts.push(first);
+  return follow();
 }
 
 /// The log-probabilities of a beam's next token, with the sampler's penalties and bias.
@@ -82,26 +86,32 @@ perpend_status Search::readRow(perpend_llm_sequence &text, size_t number) {
   perpend_sampler_input input{};
   if (perpend_status status = perpend_llm_sequence_logits(&text, &input.logits, &input.count))
     return status;
-  if (perpend_status status = sampling::checkLogits(input.logits, input.count, "logit", sampling::hintForModel))
-    return status;
-  if (sampling::largestOf(input.logits, input.count) == -INFINITY)
-    return fail(PERPEND_INVALID_DATA, "generation: expected a token that is possible, got logits that are all -inf");
-  const sampling::Softmax softmax = sampling::weigh(input.logits, input.count, 1, weights.data(), sums.data());
-  float *row = rows.data() + number * static_cast<size_t>(input.count);
-  for (int64_t i = 0; i < input.count; ++i)
-    row[i] = static_cast<float>(softmax.logProbability(input.logits[i]));
-  input.logits = row;
   input.tokens = text.tokens.data();
   input.tokenCount = static_cast<int64_t>(text.tokens.size());
   input.promptCount = prompt.generation.promptCount;
   input.position = static_cast<uint64_t>(input.tokenCount - input.promptCount);
-  return perpend_sampler_edit(prompt.sampler, &input, row);
+  return perpend_sampler_score(prompt.sampler, &input, rows.data() + number * static_cast<size_t>(input.count));
+}
+
+/// Frees the caches that no beam goes on with, before others are copied.
+void Search::dropUnused(int32_t live) {
+  perpend_beam beam{};
+  for (size_t i = 0; i < texts.size(); ++i) {
+    bool isUsed = false;
+    for (int32_t k = 0; k < live; ++k)
+      isUsed |= !perpend_beams_live(beams, k, &beam) && static_cast<size_t>(beam.parent) == i;
+    if (isUsed)
+      continue;
+    perpend_llm_sequence_free(texts[i]);
+    texts[i] = nullptr;
+  }
 }
 
 /// Each beam that lives on gets the cache of the one that it continues; the last of several takes it.
 perpend_status Search::follow() {
   const int32_t live = perpend_beams_live_count(beams);
   perpend_beam beam{}, later{};
+  dropUnused(live);
   for (int32_t i = 0; i < live; ++i) {
     if (perpend_status status = perpend_beams_live(beams, i, &beam))
       return status;
@@ -160,6 +170,21 @@ perpend_status Search::run(int64_t maxTokens) {
 }
 
 } // namespace
+
+perpend_status prepareSearch(perpend_llm_sequence &sequence, const perpend_sampler_options &sampling) {
+  sequence.stopTokens.clear();
+  if (sampling.stopTokenCount > 0 && sampling.stopTokens)
+    sequence.stopTokens.append(sampling.stopTokens, static_cast<size_t>(sampling.stopTokenCount));
+  if (sequence.memory.failed) {
+    sequence.memory.failed = false;
+    return failAllocation(sampling.stopTokenCount * static_cast<int64_t>(sizeof(int32_t)));
+  }
+  const perpend_beams_options options = optionsOf(sequence.generation.options, sequence.stopTokens, /*maxTokens=*/1);
+  perpend_beams *beams = nullptr; // only to see whether it takes them
+  const perpend_status status = perpend_beams_create(&options, &beams);
+  perpend_beams_free(beams);
+  return status;
+}
 
 perpend_status searchWithBeams(perpend_llm_sequence &sequence, int64_t maxTokens) {
   return Search(sequence).run(maxTokens);

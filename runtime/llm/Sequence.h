@@ -40,7 +40,8 @@ struct perpend_llm_sequence {
   const float *logits = nullptr; // of the last cached token; NULL: not known
   perpend_sampler *sampler = nullptr;
   perpend::llm::Generation generation;
-  perpend::llm::Array<int32_t> found{memory}; // by a search: the tokens of the generation
+  perpend::llm::Array<int32_t> stopTokens{memory}; // of a search
+  perpend::llm::Array<int32_t> found{memory};      // by a search: the tokens of the generation
 };
 
 namespace perpend::llm {
@@ -62,6 +63,8 @@ perpend_status computeTo(perpend_llm_sequence &sequence, int64_t count);
 perpend_status runEntry(perpend_llm_sequence &sequence, perpend_session *session, int64_t count, const float **values);
 // The tokens so far that are not the prompt.
 int64_t generatedCount(const perpend_llm_sequence &sequence);
+// Keeps what a search needs of the sampler's options. Errors: those of perpend_beams_create.
+perpend_status prepareSearch(perpend_llm_sequence &sequence, const perpend_sampler_options &sampling);
 // Fills `found` with what follows the prompt in the best text that a search with beams finds, at most `maxTokens`.
 perpend_status searchWithBeams(perpend_llm_sequence &sequence, int64_t maxTokens);
 // Appends a token that has been chosen.

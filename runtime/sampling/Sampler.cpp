@@ -171,6 +171,17 @@ perpend_status perpend_sampler_edit(perpend_sampler *sampler, const perpend_samp
   return PERPEND_OK;
 }
 
+perpend_status perpend_sampler_score(perpend_sampler *sampler, const perpend_sampler_input *input, float *logprobs) {
+  if (const perpend_status status = perpend_sampler_edit(sampler, input, logprobs)) // checks the logits
+    return status;
+  const Softmax softmax = weigh(input->logits, input->count, 1, sampler->weights.data(), sampler->blockSums.data());
+  for (int64_t i = 0; i < input->count; ++i)
+    logprobs[i] = static_cast<float>(softmax.logProbability(input->logits[i]));
+  perpend_sampler_input scored = *input;
+  scored.logits = logprobs;
+  return perpend_sampler_edit(sampler, &scored, logprobs);
+}
+
 double perpend_random_number(uint64_t seed, uint32_t choice, uint64_t position) {
   return randomNumber(seed, choice, position);
 }

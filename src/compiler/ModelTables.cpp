@@ -164,8 +164,8 @@ static perpend_records stateFactsOf(const ModelDescription &description, TableWr
   for (const StateDescription &state : description.states) {
     perpend_state_record record = {};
     record.growing = static_cast<uint32_t>(state.growing.value_or(static_cast<int64_t>(state.tensor.shape.size())));
-    if (state.reads && *state.reads <= UINT32_MAX)
-      record.keptRows = static_cast<uint32_t>(std::max<int64_t>(*state.reads, 1));
+    if (state.reads && *state.reads <= UINT32_MAX) // 0, which keeps all: runs write what callers read
+      record.keptRows = static_cast<uint32_t>(*state.reads);
     record.initialOffset = static_cast<uint64_t>(state.initialOffset);
     record.initialBytes = static_cast<uint64_t>(state.initialBytes);
     records.push_back(record);

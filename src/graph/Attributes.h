@@ -50,6 +50,7 @@ inline constexpr llvm::StringLiteral requirementSubjectsAttribute = "graph.requi
 inline constexpr llvm::StringLiteral stateAttribute = "graph.state";
 /// Integer, on the argument of a state that grows: the most rows.
 inline constexpr llvm::StringLiteral capacityAttribute = "graph.capacity";
+/// Integer, on the argument of a state that grows: runs read at most so many of the last rows before theirs.
 inline constexpr llvm::StringLiteral readRowsAttribute = "graph.read_rows";
 /// Elements, on the argument of a state: its value before the first run; without it, zeros or no rows.
 inline constexpr llvm::StringLiteral initialAttribute = "graph.initial";

@@ -243,8 +243,8 @@ std::optional<int64_t> readRowsOf(func::FuncOp main, const State &state) {
         values.push_back(user->getResult(0));
         continue;
       }
-      if (isa<func::ReturnOp>(user))
-        continue;
+      if (isa<func::ReturnOp>(user) && use.getOperandNumber() == state.result)
+        continue; // of another result, all is read
       auto slice = dyn_cast<SliceOp>(user);
       if (!slice || !isOfWholeRows(user))
         return std::nullopt;

@@ -92,7 +92,7 @@ def test_they_lie_in_read_only_memory(tmp_path: Path) -> None:
 def test_they_say_what_the_descriptor_says(tmp_path: Path, extent: int | str) -> None:
     model = perpend.compile(str(sums(tmp_path / "sums.onnx", 3, extent)))
     facts = json.loads(model.descriptor)
-    assert facts["abi"] == 9 and facts["symbols"] == (["n"] if extent == "n" else [])
+    assert facts["abi"] == 10 and facts["symbols"] == (["n"] if extent == "n" else [])
     for listed, key in [(model.input_list, "inputs"), (model.output_list, "outputs")]:
         assert [(name, kind, list(shape)) for name, kind, shape in listed] == [
             (tensor["name"], tensor["type"], tensor["shape"]) for tensor in facts[key]
@@ -115,18 +115,18 @@ def test_any_name(tmp_path: Path) -> None:
     assert [name for name, _, _ in model.output_list] == [f"{name} out" for name in NAMES]
 
 
-@pytest.mark.parametrize("abi", [0, 7, 8, 0xFFFFFFFF])
+@pytest.mark.parametrize("abi", [0, 8, 9, 0xFFFFFFFF])
 def test_an_artifact_of_another_abi(tmp_path: Path, abi: int) -> None:
     """As one of another version is: whole, and with tables of another layout."""
     run_tool("compile", DIGITS, "-o", "digits.so", folder=tmp_path)
     data = bytearray((tmp_path / "digits.so").read_bytes())
-    start = MAGIC + struct.pack("<I", 9)
+    start = MAGIC + struct.pack("<I", 10)
     assert data.count(start) == 1
     at = data.index(start) + len(MAGIC)
     data[at : at + 4] = struct.pack("<I", abi)
     (tmp_path / "other.so").write_bytes(data)
     subprocess.run(["objcopy", tmp_path / "other.so"], check=True)  # which drops the checksum of the file
-    with pytest.raises(RuntimeError, match=rf"ABI version: expected 9, got {abi}(?s:.)*hint: compile the model"):
+    with pytest.raises(RuntimeError, match=rf"ABI version: expected 10, got {abi}(?s:.)*hint: compile the model"):
         perpend.load(str(tmp_path / "other.so"))
 
 

@@ -71,3 +71,23 @@ func.func @windows(
       : tensor<?x4xf32, #graph.shape<["length + n - 8*floordiv(max(0, length - 7), 8)", 4]>>, tensor<?x4xf32, #graph.shape<["n + 3", 4]>>, tensor<4xf32>,
         tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>, tensor<?x4xf32, #graph.shape<["length + n", 4]>>
 }
+
+// What is also another result, or another state's next value, is read as a whole; a number that was there before goes.
+// CHECK-LABEL: func.func @results
+// CHECK-SAME: {graph.capacity = 64 : i64, graph.state = "output"}
+// CHECK-SAME: {graph.capacity = 64 : i64, graph.state = "copied"}
+// CHECK-SAME: {graph.capacity = 64 : i64, graph.state = "copy"}
+func.func @results(
+    %x: tensor<1x4xf32>,
+    %output: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "output", graph.capacity = 64 : i64, graph.read_rows = 1 : i64},
+    %copied: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "copied", graph.capacity = 64 : i64},
+    %copy: tensor<?x4xf32, #graph.shape<["length", 4]>> {graph.state = "copy", graph.capacity = 64 : i64, graph.read_rows = 1 : i64})
+    -> (tensor<?x4xf32, #graph.shape<["length + 1", 4]>>,
+        tensor<?x4xf32, #graph.shape<["length + 1", 4]>> {graph.state = "output"},
+        tensor<?x4xf32, #graph.shape<["length + 1", 4]>> {graph.state = "copied"},
+        tensor<?x4xf32, #graph.shape<["length + 1", 4]>> {graph.state = "copy"}) {
+  %0 = graph.concat %output, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<1x4xf32>) -> tensor<?x4xf32, #graph.shape<["length + 1", 4]>>
+  %1 = graph.concat %copied, %x axis 0 : (tensor<?x4xf32, #graph.shape<["length", 4]>>, tensor<1x4xf32>) -> tensor<?x4xf32, #graph.shape<["length + 1", 4]>>
+  return %0, %0, %1, %1
+      : tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>
+}

@@ -9,7 +9,8 @@ namespace fake {
 
 constexpr int64_t context = 32, vocabulary = 640;
 inline int64_t computedTokens = 0, runs = 0;
-inline int32_t failure = 0; // the next run ends with it
+inline int32_t failure = 0;       // the next run ends with it,
+inline int64_t runsToFailure = 0; // or one behind so many
 
 /// What follows a text. `previous`: of the text without its last token; 0 of an empty text.
 inline int64_t follow(int64_t previous, int64_t token) { return (previous * 5 + token * 3 + 1) % 251 + 40; }
@@ -33,7 +34,7 @@ inline int32_t runTokens(perpend_frame *frame) {
   auto *history = static_cast<int64_t *>(frame->outputs[1]);
   auto *logits = static_cast<float *>(frame->outputs[0]);
   memcpy(history + length, frame->inputs[0], static_cast<size_t>(n) * sizeof(int64_t));
-  if (int32_t status = failure) {
+  if (int32_t status = failure; status && runsToFailure-- <= 0) {
     failure = 0;
     return status;
   }

@@ -200,6 +200,59 @@ TEST_P(Llm, GoesOnAfterFailedRuns) {
   EXPECT_EQ(generate(sequence, 6).tokens, expected(prompt, 6));
 }
 
+/// The tokens of one beam search; empty, with `status`, if it fails.
+static Tokens search(perpend_llm_sequence *sequence, perpend_beams_ending ending, perpend_status &status) {
+  perpend_llm_generation options = PERPEND_LLM_GENERATION_DEFAULTS;
+  options.maxTokens = 6;
+  options.beams = 3;
+  options.beamsEnding = ending;
+  EXPECT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_OK) << perpend_error_message();
+  Tokens tokens;
+  perpend_llm_piece piece{};
+  while (!piece.finish) {
+    status = perpend_llm_sequence_next(sequence, &piece);
+    if (status != PERPEND_OK)
+      break;
+    tokens.push_back(piece.token);
+  }
+  return tokens;
+}
+
+TEST_P(Llm, SearchesWithBeams) {
+  open();
+  create();
+  set(prompt);
+  perpend_status status = PERPEND_OK;
+  // Of this model the most probable token is e times as probable as the next one, so greedy is the best.
+  for (perpend_beams_ending ending : {PERPEND_BEAMS_LIKELY, PERPEND_BEAMS_FULL, PERPEND_BEAMS_CERTAIN}) {
+    set(prompt);
+    EXPECT_EQ(search(sequence, ending, status), expected(prompt, 6)) << ending;
+  }
+}
+
+TEST_P(Llm, SearchesAgainAfterAFailedRun) {
+  open();
+  create();
+  perpend_status status = PERPEND_OK;
+  set(prompt);
+  fake::runs = 0;
+  (void)search(sequence, PERPEND_BEAMS_LIKELY, status);
+  const int64_t runs = fake::runs;
+  EXPECT_GT(runs, 10) << "three beams of six tokens";
+  for (int64_t number = 0; number < runs; ++number) {
+    set({});
+    set(prompt);
+    fake::failure = PERPEND_OUT_OF_MEMORY;
+    fake::runsToFailure = number;
+    EXPECT_EQ(search(sequence, PERPEND_BEAMS_LIKELY, status), Tokens()) << number;
+    EXPECT_EQ(status, PERPEND_OUT_OF_MEMORY) << number;
+    EXPECT_EQ(fake::failure, 0);
+    perpend_llm_piece piece{};
+    ASSERT_EQ(perpend_llm_sequence_next(sequence, &piece), PERPEND_OK) << perpend_error_message();
+    EXPECT_EQ(piece.token, expected(prompt, 1)[0]) << "the next call searches again";
+  }
+}
+
 TEST_P(Llm, RendersConversations) {
   open("{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}{% if add_generation_prompt %}<bot>{% endif "
        "%}");
@@ -279,6 +332,18 @@ TEST_P(Llm, RefusesWrongArguments) {
   options.sampler = &sampler;
   EXPECT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_INVALID_ARGUMENT);
   expectMessage("temperature");
+  options = PERPEND_LLM_GENERATION_DEFAULTS;
+  options.beams = PERPEND_LLM_MOST_BEAMS + 1;
+  EXPECT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_INVALID_ARGUMENT);
+  expectMessage("expected 0 to 32 beams, got 33");
+  options.beams = 2;
+  options.lengthPenalty = NAN;
+  EXPECT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_INVALID_ARGUMENT);
+  expectMessage("length penalty: expected a number from -16 to 16");
+  options.lengthPenalty = 1;
+  options.beamsEnding = 3;
+  EXPECT_EQ(perpend_llm_sequence_start(sequence, &options), PERPEND_INVALID_ARGUMENT);
+  expectMessage("expected PERPEND_BEAMS_LIKELY, FULL or CERTAIN, got 3");
 }
 
 } // namespace

@@ -53,6 +53,7 @@ protected:
   void SetUp() override {
     fake::computedTokens = fake::runs = 0;
     fake::failure = 0;
+    fake::runsToFailure = 0;
   }
   void open(const std::string &chatTemplate = "", std::vector<int32_t> stops = {}) {
     auto made = perpend::tokenizer::loadTokenizer(FIXTURES "byte-level.json");

@@ -23,7 +23,6 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Made:
 
 
 def of_transformers(net: Any, tokens: list[int], **options: Any) -> list[int]:
-    """Without the stop token that ended it."""
     prompt = torch.tensor([tokens])
     with torch.no_grad():
         found = net.generate(
@@ -57,7 +56,9 @@ def test_texts_are_those_of_transformers(made: Made, options: dict[str, Any], se
     text = llm.session()
     said = list(text.generate_tokens(tokens, max_tokens=24, **options))
     assert said == expected
-    assert said != list(text.generate_tokens(tokens, max_tokens=24, temperature=0)), "greedy decoding finds it, too"
+    penalty = {name: value for name, value in options.items() if name == "repetition_penalty"}
+    greedy = list(text.generate_tokens(tokens, max_tokens=24, temperature=0, **penalty))
+    assert said != greedy, "greedy decoding finds it, too"
 
 
 def test_stop_tokens_end_beams(made: Made) -> None:
@@ -104,4 +105,4 @@ def test_what_cannot_be_is_refused(made: Made) -> None:
     with pytest.raises(ValueError, match="expected beams or log-probabilities of tokens, got both"):
         llm.generate("x", beams=2, top_logprobs=1)
     with pytest.raises(ValueError, match="length penalty: expected a number from -16 to 16, got 17"):
-        llm.generate("x", beams=2, length_penalty=17.0)
+        llm.generate_tokens("x", beams=2, length_penalty=17.0)

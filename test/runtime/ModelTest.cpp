@@ -87,7 +87,7 @@ TEST(Model, RefusesAnotherMagicOrAbi) {
   candidate.module.magic ^= 1;
   candidate.module.abi = 99;
   EXPECT_EQ(candidate.open(), PERPEND_INCOMPATIBLE);
-  expectMessage("ABI version: expected 9, got 99");
+  expectMessage("ABI version: expected 10, got 99");
 }
 
 TEST(Model, RefusesMissingInstructionSets) {

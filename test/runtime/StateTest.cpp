@@ -14,6 +14,17 @@ void expectMessage(const char *part) {
   EXPECT_NE(std::string(perpend_error_message()).find(part), std::string::npos) << perpend_error_message();
 }
 
+/// CRC-32C bit by bit, not the runtime's.
+uint32_t crcOf(const char *data, size_t count) {
+  uint32_t value = ~0u;
+  for (size_t i = 0; i < count; ++i) {
+    value ^= static_cast<uint8_t>(data[i]);
+    for (int bit = 0; bit < 8; ++bit)
+      value = value >> 1 ^ (value & 1 ? 0x82f63b78u : 0);
+  }
+  return ~value;
+}
+
 perpend_module makeModule(fake::Tables &tables) {
   perpend_module module{};
   module.weights = reinterpret_cast<const uint8_t *>(fake::firstCount);
@@ -208,22 +219,13 @@ TEST_F(States, HostileBytesAreRefused) {
   ASSERT_EQ(run({1, 2}), PERPEND_OK);
   const std::vector<char> saved = save(session);
   const Values before = valuesOf(session);
-  auto crc = [](const char *data, size_t count) { // bit by bit, not the runtime's
-    uint32_t value = ~0u;
-    for (size_t i = 0; i < count; ++i) {
-      value ^= static_cast<uint8_t>(data[i]);
-      for (int bit = 0; bit < 8; ++bit)
-        value = value >> 1 ^ (value & 1 ? 0x82f63b78u : 0);
-    }
-    return ~value;
-  };
   for (size_t at = 12; at < saved.size(); at += 4)
     for (uint32_t word : {0u, 1u, 2u, 9u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
       if (at >= 24 && at < 32)
         continue; // the checksum
       std::vector<char> hostile = saved;
       memcpy(hostile.data() + at, &word, sizeof word);
-      const uint32_t checksum = crc(hostile.data() + 32, hostile.size() - 32);
+      const uint32_t checksum = crcOf(hostile.data() + 32, hostile.size() - 32);
       memcpy(hostile.data() + 24, &checksum, sizeof checksum);
       perpend_session *other = nullptr;
       ASSERT_EQ(perpend_session_create(model, nullptr, &other), PERPEND_OK);
@@ -388,6 +390,25 @@ TEST_F(Windows, AreForkedAndSavedWithoutForgottenRows) {
   EXPECT_EQ(save(session), saved);
   perpend_session_free(loaded);
   perpend_session_free(fork);
+}
+
+/// With a checksum that fits: any first row, of which a session may only keep fewer than runs read.
+TEST_F(Windows, RefuseRowsThatRunsNeed) {
+  extend(0, 20000);
+  const std::vector<char> saved = save(session);
+  constexpr size_t firstRow = 32 + 16 + 8 + 16; // behind the head, a part, its name and extents
+  int64_t first = 0;
+  memcpy(&first, saved.data() + firstRow, sizeof first);
+  ASSERT_EQ(first, 16384);
+  for (int64_t hostile : {int64_t{-1}, int64_t{0}, int64_t{16383}, int64_t{16385}, int64_t{19901}, int64_t{20000},
+                          INT64_MAX, INT64_MIN, int64_t{1} << 61}) {
+    std::vector<char> changed = saved;
+    memcpy(changed.data() + firstRow, &hostile, sizeof hostile);
+    const uint32_t checksum = crcOf(changed.data() + 32, changed.size() - 32);
+    memcpy(changed.data() + 24, &checksum, sizeof checksum);
+    EXPECT_NE(load(session, changed), PERPEND_OK) << hostile;
+  }
+  EXPECT_EQ(save(session), saved);
 }
 
 TEST_F(Windows, AreNotReadByAModelThatReadsAllRows) {

@@ -39,6 +39,7 @@ struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
   void place(func::FuncOp main) {
     auto mark = UnitAttr::get(&getContext());
     for (const State &state : statesOf(main)) {
+      main.removeArgAttr(state.argument, readRowsAttribute); // of a program that was read
       auto updates = updatesOf(main, state);
       if (!updates)
         continue;
