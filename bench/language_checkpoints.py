@@ -4,6 +4,7 @@ Weights are about 0.02 in magnitude, and differ from tensor to tensor. The vocab
 for each byte, and made-up words.
 """
 
+import math
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -25,6 +26,8 @@ class Shape(NamedTuple):
     key_heads: int
     vocabulary: int = 32_000
     architecture: str = "llama"  # qwen2: its first products have biases, and the embedding is the last matrix, too
+    experts: int = 0  # of `inner` each; qwen3moe: heads are normalised, too
+    used: int = 0
 
 
 SHAPES = {
@@ -33,6 +36,13 @@ SHAPES = {
     "0.1B": Shape(12, 768, 2048, 12, 4),
     "0.5B": Shape(24, 896, 4864, 14, 2, 151_936, "qwen2"),
     "1.1B": Shape(22, 2048, 5632, 32, 4),
+    "tiny-experts": Shape(2, 64, 96, 4, 2, 512, "llama", 4, 2),
+    "small-experts": Shape(2, 256, 256, 4, 2, 512, "qwen3moe", 12, 3),
+    "0.2B-4x4": Shape(16, 1024, 512, 16, 4, 32_000, "qwen3moe", 4, 4),
+    "0.4B-8x2": Shape(4, 1024, 3584, 16, 4, 32_000, "llama", 8, 2),
+    "0.4B-64x4": Shape(4, 1024, 512, 16, 4, 32_000, "qwen3moe", 64, 4),
+    "1.5B-8x2": Shape(16, 1024, 3584, 16, 4, 32_000, "llama", 8, 2),
+    "1.7B-64x4": Shape(16, 1024, 512, 16, 4, 32_000, "qwen3moe", 64, 4),
 }
 MAGNITUDE = 0.02
 CONTEXT = 2048
@@ -124,6 +134,10 @@ def metadata(shape: Shape) -> dict[str, Any]:
         "attention.layer_norm_rms_epsilon": 1e-5,
         "rope.dimension_count": shape.width // shape.heads,
     }
+    if shape.experts:
+        settings |= {"expert_count": shape.experts, "expert_used_count": shape.used}
+        settings |= {"expert_feed_forward_length": shape.inner, "attention.key_length": shape.width // shape.heads}
+        settings |= {"attention.value_length": shape.width // shape.heads}
     return {
         "general.architecture": shape.architecture,
         **{f"{shape.architecture}.{key}": value for key, value in settings.items()},
@@ -151,9 +165,10 @@ def write_checkpoint(name: str, folder: Path) -> Path:
     tensors: dict[str, NDArray[Any] | Stored] = {}
 
     def add(part: str, rows: int, columns: int, layer: int | None = None) -> None:
-        which = type_of(kind, part, layer or 0, shape.layers)
+        which = type_of(kind, part.removesuffix("_exps"), layer or 0, shape.layers)
         tensor = part if layer is None else f"blk.{layer}.{part}"
-        tensors[f"{tensor}.weight"] = Stored(which.upper(), (rows, columns), TYPES[which](rows * columns, random))
+        extents = (shape.experts, rows, columns) if part.endswith("_exps") else (rows, columns)
+        tensors[f"{tensor}.weight"] = Stored(which.upper(), extents, TYPES[which](math.prod(extents), random))
 
     add("token_embd", shape.vocabulary, shape.width)
     for layer in range(shape.layers):
@@ -161,11 +176,17 @@ def write_checkpoint(name: str, folder: Path) -> Path:
             add(f"attn_{part}", rows, shape.width, layer)
             if shape.architecture == "qwen2" and part != "output":
                 tensors[f"blk.{layer}.attn_{part}.bias"] = random.normal(0, MAGNITUDE, rows).astype(np.float32)
-        add("ffn_gate", shape.inner, shape.width, layer)
-        add("ffn_up", shape.inner, shape.width, layer)
-        add("ffn_down", shape.width, shape.inner, layer)
+        experts = "_exps" if shape.experts else ""
+        add(f"ffn_gate{experts}", shape.inner, shape.width, layer)
+        add(f"ffn_up{experts}", shape.inner, shape.width, layer)
+        add(f"ffn_down{experts}", shape.width, shape.inner, layer)
+        if shape.experts:
+            router = random.normal(0, MAGNITUDE, (shape.experts, shape.width)).astype(np.float32)
+            tensors[f"blk.{layer}.ffn_gate_inp.weight"] = router
         for part in "attn", "ffn":
             tensors[f"blk.{layer}.{part}_norm.weight"] = np.ones(shape.width, np.float32)
+        for part in ("attn_q", "attn_k") if shape.architecture == "qwen3moe" else ():
+            tensors[f"blk.{layer}.{part}_norm.weight"] = np.ones(shape.width // shape.heads, np.float32)
     tensors["output_norm.weight"] = np.ones(shape.width, np.float32)
     if shape.architecture != "qwen2":
         add("output", shape.vocabulary, shape.width)

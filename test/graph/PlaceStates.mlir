@@ -91,3 +91,14 @@ func.func @results(
   return %0, %0, %1, %1
       : tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>, tensor<?x4xf32, #graph.shape<["length + 1", 4]>>
 }
+
+// Slices of whole rows of a constant are parts of its memory, wherever they start.
+// CHECK-LABEL: func.func @constants
+func.func @constants(%x: tensor<?xf32, #graph.shape<["n"]>>) -> (tensor<1x2xf32>, tensor<4x1xf32>) {
+  %all = graph.constant dense<[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]> : tensor<4x2xf32> : tensor<4x2xf32>
+  // CHECK: graph.slice %{{.*}} <["n", 0]> [1, 1] {graph.in_place}
+  %row = graph.slice %all <["n", "0"]> [1, 1] : tensor<4x2xf32> -> tensor<1x2xf32>
+  // CHECK: graph.slice %{{.*}} <[0, 1]> [1, 1] : tensor<4x2xf32>
+  %column = graph.slice %all <["0", "1"]> [1, 1] : tensor<4x2xf32> -> tensor<4x1xf32>
+  return %row, %column : tensor<1x2xf32>, tensor<4x1xf32>
+}

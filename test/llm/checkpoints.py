@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import perpend
 import torch
-from frontend.checkpoint.gguf_file import write_gguf
+from frontend.checkpoint.gguf_file import Stored, write_gguf
 from frontend.checkpoint.tiny_models import Case, make, save
-from frontend.checkpoint.to_gguf import converted, metadata_of
+from frontend.checkpoint.to_gguf import Array, Store, converted, metadata_of
 
 FIXTURES = Path(__file__).parents[1] / "tokenizer" / "fixtures"
 CONTEXT = 128
@@ -68,9 +68,15 @@ def continuation(folder: Path, tokens: list[int], said: list[int]) -> str:
     return whole[len(before) :]
 
 
-def make_gguf(path: Path, extra: Mapping[str, Any] | None = None, **settings: Any) -> Any:
-    """The same model in one file, with its tokenizer and `extra` in the metadata."""
-    model = make(Case("llama", {"vocab_size": 640, "max_position_embeddings": CONTEXT} | settings))
+def as_it_is(name: str, array: Array) -> Array | Stored:
+    return array
+
+
+def make_gguf(
+    path: Path, extra: Mapping[str, Any] | None = None, kind: str = "llama", store: Store = as_it_is, **settings: Any
+) -> Any:
+    """The same model in one file, with its tokenizer and `extra` in the metadata. `store`: how tensors are stored."""
+    model = make(Case(kind, {"vocab_size": 640, "max_position_embeddings": CONTEXT} | settings))
     vocabulary = json.loads((FIXTURES / "byte-level.json").read_text())
     tokens: dict[str, int] = vocabulary["model"]["vocab"]
     tokens |= {token["content"]: token["id"] for token in vocabulary["added_tokens"]}
@@ -88,5 +94,5 @@ def make_gguf(path: Path, extra: Mapping[str, Any] | None = None, **settings: An
         "tokenizer.ggml.eot_token_id": END,
         "tokenizer.chat_template": TEMPLATE,
     }
-    write_gguf(path, metadata | (extra or {}), tensors)
+    write_gguf(path, metadata | (extra or {}), {name: store(name, array) for name, array in tensors.items()})
     return model

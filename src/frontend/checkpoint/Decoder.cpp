@@ -264,10 +264,10 @@ Value Decoder::experts(Value x, int64_t number) {
   Value rows = builder.reshape(x, {count, shape[2]});
   ExpertRoutes routes = chooseExperts(builder, builder.reshape(scores, {count, SymbolicInt(own.count)}), {},
                                       SymbolicInt(own.used), own.normalises, builder.f32());
-  auto applied = [&](Value all, Value rows, Value expert) {
-    return call(builder, "linear", {rows, builder.gather(all, expert, 0)});
+  auto applied = [&](Value all, Value rows, const SymbolicInt &expert) {
+    return call(builder, "linear", {rows, ofExpert(builder, all, expert)});
   };
-  Value mixed = mixExperts(builder, rows, routes, SymbolicInt(own.count), [&](Value rows, Value expert) {
+  Value mixed = mixExperts(builder, rows, routes, SymbolicInt(own.count), [&](Value rows, const SymbolicInt &expert) {
     Value hidden = mul(builder, activation(applied(gates, rows, expert)), applied(ups, rows, expert));
     return applied(downs, hidden, expert);
   });

@@ -11,6 +11,8 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/BuiltinAttributes.h"
 
+#include <numeric>
+
 using namespace mlir;
 
 namespace perpend::checkpoint {
@@ -160,7 +162,12 @@ ElementsAttr Weights::elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> s
 }
 
 bool Weights::isPacked(const StoredTensor &tensor) const {
-  return tensor.shape.size() == 2 && !tensor.bytes.empty() && canPack(tensor.encoding);
+  return tensor.shape.size() >= 2 && !tensor.bytes.empty() && canPack(tensor.encoding);
+}
+
+/// The rows of all matrices.
+static int64_t rowCount(const StoredTensor &tensor) {
+  return std::accumulate(tensor.shape.begin(), tensor.shape.end() - 1, int64_t(1), std::multiplies<>());
 }
 
 const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
@@ -171,7 +178,7 @@ const Weights::Packed &Weights::packed(const StoredTensor &tensor) {
     builder.fail("tensor '" + Twine(tensor.name) + "': not enough memory for its numbers");
   if (!blocks)
     return result;
-  int64_t rows = tensor.shape[0], count = tensor.shape[1] / blocks->groupSize;
+  int64_t rows = rowCount(tensor), count = tensor.shape.back() / blocks->groupSize;
   auto constant = [&](ArrayRef<int64_t> shape, Type type, const Twine &part,
                       const PackedBlocks::Part &memory) -> Value {
     if (!memory.bytes)
@@ -233,22 +240,23 @@ Weights::Packed Weights::Packed::rows(graph::Builder &builder, Value indices) co
 
 Value Weights::dequantised(const StoredTensor &tensor) {
   const Packed &matrix = packed(tensor);
+  const int64_t rows = rowCount(tensor), columns = tensor.shape.back();
   auto attribute = [&](StringRef name, int64_t value) {
     return builder.operations.getNamedAttr(name, builder.operations.getI64IntegerAttr(value));
   };
-  NamedAttribute form[] = {attribute("N", tensor.shape[0]), attribute("K", tensor.shape[1]),
-                           attribute("bits", matrix.bits), attribute("block_size", matrix.groupSize),
-                           attribute("zero", matrix.zero)};
+  NamedAttribute form[] = {attribute("N", rows), attribute("K", columns), attribute("bits", matrix.bits),
+                           attribute("block_size", matrix.groupSize), attribute("zero", matrix.zero)};
   SmallVector<Value> parts{matrix.numbers, matrix.sharedScales ? matrix.scalesOfGroups(builder) : matrix.scales};
   if (matrix.zeros)
     parts.push_back(matrix.zeros);
   Value scaled = graph::call(builder, "dequantize_packed", parts, graph::Attributes(builder.context(), form));
-  Value offsets = matrix.offsetsOfGroups(builder);
-  if (!offsets)
-    return scaled;
-  graph::Shape repeated{tensor.shape[0], tensor.shape[1] / matrix.groupSize, matrix.groupSize};
-  offsets = builder.reshape(builder.broadcast(offsets, {0, 1}, repeated), graph::shapeOf(scaled));
-  return graph::sub(builder, scaled, offsets);
+  if (Value offsets = matrix.offsetsOfGroups(builder)) {
+    graph::Shape repeated{rows, columns / matrix.groupSize, matrix.groupSize};
+    offsets = builder.reshape(builder.broadcast(offsets, {0, 1}, repeated), graph::shapeOf(scaled));
+    scaled = graph::sub(builder, scaled, offsets);
+  }
+  graph::Shape shape(tensor.shape.begin(), tensor.shape.end());
+  return scaled && shape.size() > 2 ? builder.reshape(scaled, shape) : scaled;
 }
 
 /// Numbers in bytes [.., bytes], the first in the lowest bits, as [.., numbers] of i32.
@@ -295,13 +303,15 @@ Value Weights::rows(const Role &role, ArrayRef<int64_t> shape, Value indices) {
 
 Value Weights::get(const Role &role, ArrayRef<int64_t> shape) {
   const StoredTensor *tensor = use(role, shape);
-  if (!tensor)
-    return {};
-  Value &constant = constants[tensor->name];
-  if (!constant && isPacked(*tensor))
-    constant = dequantised(*tensor);
+  return tensor ? constantOf(*tensor, shape) : Value();
+}
+
+Value Weights::constantOf(const StoredTensor &tensor, ArrayRef<int64_t> shape) {
+  Value &constant = constants[tensor.name];
+  if (!constant && isPacked(tensor))
+    constant = dequantised(tensor);
   else if (!constant)
-    if (ElementsAttr elements = elementsOf(*tensor, shape))
+    if (ElementsAttr elements = elementsOf(tensor, shape))
       constant = builder.constant(elements);
   return constant;
 }
@@ -334,36 +344,55 @@ std::optional<std::vector<double>> Weights::numbers(const Role &role, ArrayRef<i
 // Experts
 //===----------------------------------------------------------------------===//
 
+namespace {
+/// The bytes of several tensors.
+class Joined : public llvm::MemoryBuffer {
+public:
+  Joined(const std::shared_ptr<std::byte> &memory, uint64_t sizeBytes) : memory(memory) {
+    const char *begin = reinterpret_cast<const char *>(memory.get());
+    init(begin, begin + sizeBytes, /*RequiresNullTerminator=*/false);
+  }
+  BufferKind getBufferKind() const override { return MemoryBuffer_Malloc; }
+
+private:
+  std::shared_ptr<std::byte> memory;
+};
+} // namespace
+
+const StoredTensor *Weights::joined(const Role &role, ArrayRef<int64_t> shape) {
+  const StoredTensor *first = use(role, shape.drop_front(), 0);
+  if (!first)
+    return nullptr;
+  auto [entry, isNew] = joinedTensors.try_emplace(first->name, *first);
+  StoredTensor &all = entry->second;
+  if (!isNew)
+    return &all;
+  const uint64_t count = static_cast<uint64_t>(shape.front()), sizeBytes = first->bytes.size();
+  std::shared_ptr<std::byte> memory = support::allocateZeroed(sizeBytes * count);
+  if (!memory)
+    return builder.fail("not enough memory for the experts of '" + Twine(first->name) + "'"), nullptr;
+  auto *bytes = reinterpret_cast<char *>(memory.get());
+  for (uint64_t expert = 0; expert < count; ++expert) {
+    const StoredTensor *tensor = use(role, shape.drop_front(), static_cast<int64_t>(expert));
+    if (!tensor)
+      return nullptr;
+    if (tensor->encoding != first->encoding)
+      return builder.fail("tensor '" + Twine(tensor->name) + "': expected the type of the other experts, " +
+                          infoOf(first->encoding).name + ", got " + describe(*tensor)),
+             nullptr;
+    std::memcpy(bytes + expert * sizeBytes, tensor->bytes.data(), sizeBytes);
+  }
+  all.shape.assign(shape.begin(), shape.end());
+  all.file = std::make_shared<Joined>(memory, sizeBytes * count);
+  all.bytes = all.file->getBuffer();
+  return &all;
+}
+
 Value Weights::getExperts(const Role &role, int64_t count, ArrayRef<int64_t> shape) {
   llvm::SmallVector<int64_t> all{count};
   llvm::append_range(all, shape);
-  if (lookup(role))
-    return get(role, all);
-  bool isOneByOne = !isGguf || lookup(role, 0);
-  const StoredTensor *first = isOneByOne ? use(role, shape, 0) : use(role, all);
-  if (!first)
-    return {};
-  Type type = elementTypeOf(builder.context(), first->encoding);
-  uint64_t sizeBytes = graph::storedSize(type);
-  for (int64_t extent : shape)
-    sizeBytes *= static_cast<uint64_t>(extent);
-  std::shared_ptr<std::byte> memory = support::allocateZeroed(sizeBytes * static_cast<uint64_t>(count));
-  if (!memory)
-    return builder.fail("not enough memory for the experts of '" + Twine(nameOf(role, 0)) + "'");
-  auto *bytes = reinterpret_cast<char *>(memory.get());
-  for (int64_t expert = 0; expert < count; ++expert, bytes += sizeBytes) {
-    const StoredTensor *tensor = use(role, shape, expert);
-    if (!tensor)
-      return {};
-    if (tensor->encoding != first->encoding)
-      return builder.fail("tensor '" + Twine(tensor->name) + "': expected the type of the other experts, " +
-                          infoOf(first->encoding).name + ", got " + describe(*tensor));
-    if (blockReaderOf(tensor->encoding))
-      dequantise(tensor->encoding, tensor->bytes, reinterpret_cast<float *>(bytes));
-    else
-      std::memcpy(bytes, tensor->bytes.data(), sizeBytes);
-  }
-  StringRef whole(reinterpret_cast<char *>(memory.get()), sizeBytes * static_cast<uint64_t>(count));
-  return builder.constant(graph::storedElements(RankedTensorType::get(all, type), nameOf(role, 0), whole, memory));
+  bool isOneByOne = !lookup(role) && (!isGguf || lookup(role, 0));
+  const StoredTensor *tensor = isOneByOne ? joined(role, all) : use(role, all);
+  return tensor ? constantOf(*tensor, all) : Value();
 }
 } // namespace perpend::checkpoint

@@ -41,7 +41,7 @@ public:
   mlir::Value getF32(const Role &role, ArrayRef<int64_t> shape);
   /// The numbers of a small tensor. Errors: nullopt, with a diagnostic.
   std::optional<std::vector<double>> numbers(const Role &role, ArrayRef<int64_t> shape);
-  /// The matrices of all experts, [count, shape...]. They may be stored together or one by one.
+  /// The matrices of all experts, [count, shape...], as get() gives them. They may be stored together or one by one.
   mlir::Value getExperts(const Role &role, int64_t count, ArrayRef<int64_t> shape);
   /// The number of rows of a matrix; nullopt if it is not there.
   std::optional<int64_t> rowsOf(const Role &role) const;
@@ -53,9 +53,12 @@ public:
 private:
   const StoredTensor *lookup(const Role &role, int64_t expert = -1) const;
   const StoredTensor *use(const Role &role, ArrayRef<int64_t> shape, int64_t expert = -1);
+  /// Experts that are stored one by one, as one tensor. Null after an error.
+  const StoredTensor *joined(const Role &role, ArrayRef<int64_t> shape);
+  mlir::Value constantOf(const StoredTensor &tensor, ArrayRef<int64_t> shape);
   mlir::ElementsAttr elementsOf(const StoredTensor &tensor, ArrayRef<int64_t> shape);
   /// Constants of numbers [rows, groups, bytes], scales and zeros [rows, groups]; null without memory, and zeros if
-  /// they are the middle of the range.
+  /// they are the middle of the range. The rows of several matrices are those of one.
   struct Packed {
     /// As in PackedBlocks.
     mlir::Value numbers, scales, sharedScales, zeros, offsets, sharedOffsets;
@@ -78,6 +81,7 @@ private:
   /// Constants by the names of their tensors, so that each is made once.
   llvm::StringMap<mlir::Value> constants;
   llvm::StringMap<Packed> packedMatrices;
+  llvm::StringMap<StoredTensor> joinedTensors;
 };
 } // namespace perpend::checkpoint
 

@@ -1,7 +1,8 @@
 //===- Experts.h - mixtures of experts --------------------------*- C++ -*-===//
 //
-// A router selects the k best experts for each token. A loop over the experts gathers each expert's tokens, so an
-// expert computes only the tokens routed to it.
+// A router selects the k best experts for each token. A loop over the experts that some token goes to gathers each
+// one's tokens, so an expert computes only these, and the weights of other experts are not read
+// (docs/decisions/0076).
 //
 //===----------------------------------------------------------------------===//
 
@@ -22,8 +23,11 @@ struct ExpertRoutes {
 ExpertRoutes chooseExperts(Builder &builder, mlir::Value scores, mlir::Value weights, const SymbolicInt &k,
                            bool normalises, mlir::Type type);
 
-/// The network of an expert (an integer), applied to rows.
-using ApplyExpert = llvm::function_ref<mlir::Value(mlir::Value rows, mlir::Value expert)>;
+/// What belongs to one expert of [experts, ...]; null for null.
+mlir::Value ofExpert(Builder &builder, mlir::Value all, const SymbolicInt &expert);
+
+/// The network of an expert, applied to rows.
+using ApplyExpert = llvm::function_ref<mlir::Value(mlir::Value rows, const SymbolicInt &expert)>;
 /// The results [tokens, width] of all experts, weighted by their shares.
 mlir::Value mixExperts(Builder &builder, mlir::Value tokens, const ExpertRoutes &routes, const SymbolicInt &count,
                        ApplyExpert apply);

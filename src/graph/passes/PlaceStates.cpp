@@ -3,7 +3,7 @@
 // If updates alone make a state's result from its argument, the state is updated in its own memory: only the blocks
 // are written. The updates stay in main, beside calls of kernels, and memory planning makes their blocks aliases of
 // the state. So do slices of rows of what the
-// last of them makes, which are parts of its memory. Any other state is computed as a whole, into a
+// last of them makes, and of constants, which are parts of their memory. Any other state is computed as a whole, into a
 // second buffer, and the two are swapped when the run has succeeded.
 //
 // Where only the latest rows of a state that grows are read, their number is noted (graph.read_rows), so that a session
@@ -34,6 +34,16 @@ struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
   void runOnOperation() override {
     for (func::FuncOp main : entriesOf(getOperation()))
       place(main);
+    getOperation().walk([&](Operation *op) {
+      if (op->hasTrait<OpTrait::ConstantLike>())
+        markRows(op->getResult(0));
+    });
+  }
+
+  void markRows(Value whole) {
+    for (Operation *user : whole.getUsers())
+      if (isOfWholeRows(user))
+        user->setAttr(inPlaceAttribute, UnitAttr::get(&getContext()));
   }
 
   void place(func::FuncOp main) {
@@ -48,11 +58,8 @@ struct PlaceStates : perpend::graph::impl::GraphPlaceStatesBase<PlaceStates> {
         main.setArgAttr(state.argument, readRowsAttribute, mlir::Builder(&getContext()).getI64IntegerAttr(*rows));
       for (UpdateInterface update : *updates)
         update->setAttr(inPlaceAttribute, mark);
-      if (updates->empty())
-        continue;
-      for (Operation *user : updates->back()->getUsers())
-        if (isOfWholeRows(user))
-          user->setAttr(inPlaceAttribute, mark);
+      if (!updates->empty())
+        markRows(updates->back()->getResult(0));
     }
   }
 };

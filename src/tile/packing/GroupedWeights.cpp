@@ -121,7 +121,10 @@ Value GroupPacker::Code::load(Value tensor, const Source &source, Value k, Value
   SmallVector<Value> index;
   for (const SymbolicInt &expression : source.index)
     index.push_back(graph::emitSymbolicInt(builder, loc, expression, [&](StringRef name) {
-      return name == "k" ? k : name == "n" ? n : g;
+      return name == "k"   ? k
+             : name == "n" ? n
+             : name == "g" ? g
+                           : graph::extent(builder, loc, SymbolicInt::symbol(name));
     }));
   return graph::load(builder, loc, tensor, index);
 }
@@ -323,6 +326,8 @@ Value GroupPacker::multiply(ScaledBytes operand) {
     packed.push_back(packSharedScales());
   if (layout.zero)
     packed.push_back(shared(packZeros(layout.zero), 1));
+  for (Value &part : packed)
+    part = fromTable(builder, part, weights.choice);
   Value right = decoded(packed);
   rows = shared(builder.reshape(rows, left), 1);
   if (layout.hasBytes())
@@ -384,6 +389,7 @@ Value GroupedWeights::multiplyOffsets(graph::Builder &builder, const ScaledBytes
                                       elements.push_back(code.load(tensor, source, k, index[1]));
                                     return productOf(b, loc, sources, elements, real);
                                   });
+  matrix = fromTable(builder, matrix, choice);
   return builder.contract(sumsOfGroups(builder, rows, groupSize), matrix, {}, {}, {1}, {0}, real);
 }
 
@@ -395,5 +401,6 @@ Value GroupedWeights::multiplyZeros(graph::Builder &builder, const ScaledBytes &
   GroupPacker packer(builder, *this, intrinsic, columns);
   Value zeroPoints = graph::mul(builder, packer.packZeros(real), packer.packWholeScales(real));
   zeroPoints = builder.reshape(zeroPoints, {SymbolicInt(depth / groupSize), SymbolicInt(columns)});
+  zeroPoints = fromTable(builder, zeroPoints, choice);
   return builder.contract(sumsOfGroups(builder, rows, groupSize), zeroPoints, {}, {}, {1}, {0}, real);
 }

@@ -23,6 +23,7 @@
 #include "graph/builder/Builder.h"
 #include "tile/intrinsics/Intrinsic.h"
 #include "tile/packing/ExactOperands.h"
+#include "tile/packing/Tables.h"
 
 namespace perpend::tile {
 
@@ -45,6 +46,8 @@ struct GroupedWeights {
   int64_t groupSize = 0;
   /// Number of consecutive groups that share a scale, if there are shared ones.
   int64_t sharing = 1;
+  /// The matrix may be one of several: of the symbol's values. Then indices have this symbol, too.
+  std::optional<Choice> choice;
   /// If g gives the group of k: the permutation of k that sorts by group, and g of each group.
   llvm::SmallVector<int64_t> order, groups;
 

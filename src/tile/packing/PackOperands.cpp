@@ -136,6 +136,7 @@ Value Packer::matmul(const Operands &operands, const PanelChoice &choice) {
   shape.back() = shapeOf(rhs).back();
   Value rows = wholeMultiples(lhs, {{depth, choice.panels().depth}});
   Value packed = pack(rhs, shape.size() - 2, choice, choice.panels().depth);
+  packed = fromTable(builder, packed, choiceOf(packed));
   Value product = operations.create<MatmulOp>(builder.location, graph::tensorType(shape, sum), rows, packed);
   return subtractZeros(builder, product, operands.lhs, operands.rhs);
 }

@@ -37,6 +37,7 @@ private:
   void emitElement();
   std::optional<Source> sourceOf(Value value, bool isInteger);
   bool isGroupOf(Value index);
+  bool isChoice(StringRef name);
   bool sortGroups();
   bool readElement(Value element);
   bool readProduct(Value element);
@@ -121,14 +122,22 @@ std::optional<GroupedWeights::Source> WeightsReader::sourceOf(Value value, bool 
   for (const SymbolicInt &index : indices.names.read(load.getIndices(), load.getVariables())) {
     std::set<std::string> used;
     index.symbols(used);
-    for (const std::string &name : used)
+    for (const std::string &name : used) {
       if (Value variable = indices.names.value(name); variable && !places.count(name) && isGroupOf(variable))
         places[name] = SymbolicInt::symbol("g");
+      if (!places.count(name) && !isChoice(name))
+        return std::nullopt;
+    }
     source.index.push_back(index.substitute(places));
-    if (source.index.back().anySymbol([](StringRef name) { return name != "k" && name != "n" && name != "g"; }))
-      return std::nullopt;
   }
   return source;
+}
+
+/// Whether a symbol chooses the matrix. It must differ from those of expressions.
+bool WeightsReader::isChoice(StringRef name) {
+  if (!weights.choice)
+    weights.choice = choiceOf(matrix);
+  return weights.choice && weights.choice->symbol == name && name != "k" && name != "n" && name != "g";
 }
 
 /// Whether an index is an element at k of a constant vector, clamped; all operands must use the same.

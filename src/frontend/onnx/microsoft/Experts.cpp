@@ -39,10 +39,8 @@ static std::optional<SymbolicInt> halfOf(Node &node, const SymbolicInt &rows) {
 // One expert
 //===----------------------------------------------------------------------===//
 
-static Value ofExpert(Builder &b, Value all, Value expert) { return all ? b.gather(all, expert, 0) : all; }
-
 /// [to, from] in the type `type`.
-static Value weightsOf(Node &node, const Layer &layer, Value expert, Type type) {
+static Value weightsOf(Node &node, const Layer &layer, const SymbolicInt &expert, Type type) {
   Builder &b = node.builder;
   Value weights = ofExpert(b, layer.weights, expert), scales = ofExpert(b, layer.scales, expert);
   if (!scales)
@@ -58,7 +56,7 @@ static Value weightsOf(Node &node, const Layer &layer, Value expert, Type type) 
   return call(b, "dequantize", {weights, b.cast(scales, type), zeros}, Attributes(b.context(), form));
 }
 
-static Value applied(Node &node, const Layer &layer, Value rows, Value expert) {
+static Value applied(Node &node, const Layer &layer, Value rows, const SymbolicInt &expert) {
   Builder &b = node.builder;
   Type type = graph::elementTypeOf(rows);
   Value bias = ofExpert(b, layer.bias, expert), weights = weightsOf(node, layer, expert, type);
@@ -110,7 +108,7 @@ static Value activated(Node &node, Value x) {
 }
 
 /// Applies an expert to rows [n, from].
-static Value expertOf(Node &node, const Experts &all, Value rows, Value expert) {
+static Value expertOf(Node &node, const Experts &all, Value rows, const SymbolicInt &expert) {
   Value hidden = applied(node, all.first, rows, expert);
   Value other = all.third.weights ? applied(node, all.third, rows, expert) : Value();
   if (!hidden)
@@ -187,8 +185,8 @@ static Results mixExperts(Node &node, const Experts &all, Value routerWeights, b
   Value tokens = b.reshape(b.cast(x, type), {elementCount(ArrayRef(shape).drop_back()), shape.back()});
   ExpertRoutes routes =
       chooseExperts(b, node.input(1), routerWeights, SymbolicInt(node.attributes.getInt("k", 1)), normalises, type);
-  Value mixed =
-      mixExperts(b, tokens, routes, count, [&](Value rows, Value expert) { return expertOf(node, all, rows, expert); });
+  Value mixed = mixExperts(b, tokens, routes, count,
+                           [&](Value rows, const SymbolicInt &expert) { return expertOf(node, all, rows, expert); });
   if (!mixed)
     return {};
   return {b.cast(b.reshape(mixed, shape), graph::elementTypeOf(x))};
