@@ -70,6 +70,7 @@ private:
   bool holdsPanel(unsigned dim, int64_t blocks);
   int64_t resultBytes();
   bool keepsPanels();
+  int64_t rowsOfPanelsFromMemory();
   int64_t blockOf(unsigned dim, int64_t multiple);
   bool isBetweenRows(unsigned dim);
   bool hasPartsOfRows();
@@ -309,6 +310,29 @@ bool ContractionRule::keepsPanels() {
          resultBytes() > static_cast<int64_t>(target.ownCacheBytes()) / 2;
 }
 
+/// Where nobody knows how many rows there are, and a thread's own caches do not hold all panels: so many rows that
+/// panels, which are read again for each such block, arrive in a small part of the time of multiplying. The rows then
+/// come from the last cache; those of a block lie one after another in several places, which hardware prefetchers
+/// predict. 0: panels do not come from farther away than rows.
+int64_t ContractionRule::rowsOfPanelsFromMemory() {
+  constexpr double multiplyingOverReading = 16;
+  constexpr int64_t partsOfLastCache = 8;
+  std::optional<double> bytes = panelBytes();
+  if (!rows || height || extentOf(*rows).isConstant() || !bytes || !target.flopsPerSecond() ||
+      target.lastCacheBytes() <= target.ownCacheBytes())
+    return 0;
+  auto panels = double(llvm::divideCeil(*extentOf(rank() - 1).constant(), panel));
+  if (panels * *bytes <= double(target.ownCacheBytes()))
+    return 0;
+  double products = double(panel);
+  for (auto [number, extent] : llvm::enumerate(product.getDomain().values()))
+    if (product.kind(number) == IteratorKind::Reduced)
+      products *= double(estimate(extent));
+  double secondsOfRow = 2 * products / target.flopsPerSecond();
+  auto wanted = int64_t(multiplyingOverReading * *bytes / target.global.bytesPerSecond / secondsOfRow);
+  return std::min(wanted, static_cast<int64_t>(target.lastCacheBytes()) / partsOfLastCache / stepBytes(*rows));
+}
+
 /// Whether a dimension, such as that of heads, divides the rows of the plain operand in memory, where those come from
 /// memory once: there is one panel, and nobody knows how many rows.
 bool ContractionRule::isBetweenRows(unsigned dim) {
@@ -342,6 +366,8 @@ int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
       others *= estimate(extentOf(other));
   double worth = std::min<double>(wantedUnits, estimateSeconds(workOf(kernel), target) / leastSecondsOfPart);
   int64_t wanted = std::clamp<int64_t>(worth / others, 1, std::max<int64_t>(1, count / multiple));
+  if (int64_t many = dim == rows && wanted == 1 && !keepsPanels() ? rowsOfPanelsFromMemory() : 0)
+    return std::max<int64_t>(held, many / multiple * multiple);
   int64_t blocks = std::max<int64_t>(llvm::divideCeil(count, held), wanted);
   return llvm::alignTo(llvm::divideCeil(count, blocks), multiple);
 }
