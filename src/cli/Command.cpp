@@ -177,7 +177,7 @@ int runTargets(const Command &command, ArrayRef<StringRef> arguments) {
       return fail(info.takeError());
     llvm::outs() << (name == "host" ? "host = " : "") << info->describe();
     const target::Architecture *architecture = target::architectureOf(info->code);
-    const bool hasRuntime = !architecture || !architecture->isBare();
+    const bool hasRuntime = !architecture || architecture->hasRuntime;
     if (llvm::Error missing = hasRuntime ? target::runtimeArchivePath(*info).takeError() : llvm::Error::success()) {
       llvm::consumeError(std::move(missing));
       llvm::outs() << "; not in this installation, which has no runtime for it";

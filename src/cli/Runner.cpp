@@ -85,7 +85,8 @@ static std::vector<std::string> commandFor(const ForeignLibrary &library) {
 
 std::string describeRunner(const ForeignLibrary &library) {
   if (library.program)
-    return "run, check and bench start its simulator";
+    return llvm::errorToBool(library.program->checkRunner()) ? library.program->runner()
+                                                             : "run, check and bench start its simulator";
   const RunnerCommand command = findCommand(library);
   return command.words.empty() ? "run and check have no runner for it: " + command.problem + " (" + command.cure + ")"
                                : "run and check start it with " + llvm::join(command.words, " ");
@@ -95,8 +96,11 @@ bool announceRunner(const perpend_model *model) {
   const ForeignLibrary *library = foreignLibraryOf(model);
   if (!library)
     return true;
-  if (library->program)
+  if (library->program) {
+    if (llvm::Error error = library->program->checkRunner())
+      return fail(std::move(error)), false;
     return llvm::outs() << library->program->runner() << "\n", true;
+  }
   std::vector<std::string> words = commandFor(*library);
   if (words.empty())
     return false;

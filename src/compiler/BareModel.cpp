@@ -1,4 +1,4 @@
-//===- BareModel.cpp - models for processors without a system -------------===//
+//===- BareModel.cpp - models without the runtime -------------------------===//
 //
 // A model is one function with its memory (cpu/BareEntry.h), in one object or an archive with that; the header says
 // what the function takes, how large its memory is, and which functions of the C library it calls.
@@ -9,6 +9,7 @@
 
 #include "target/Link.h"
 #include "target/LinkBare.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/BareEntry.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -31,7 +32,7 @@ static std::optional<uint64_t> elementCountOf(const TensorDescription &tensor) {
   return count;
 }
 
-/// Something that a run needs an operating system, or memory of unknown size, for. Empty: nothing.
+/// Something that a run needs the runtime, or memory of unknown size, for. Empty: nothing.
 static std::pair<std::string, std::string> obstacleOf(const ModelDescription &description) {
   const EntryDescription &entry = description.entries.front();
   if (description.entries.size() > 1)
@@ -75,9 +76,9 @@ LogicalResult Compilation::checkBareMemory(std::optional<uint64_t> stackBytes) {
 
 void Compilation::addBareFunctions(llvm::Module &ir) {
   const EntryDescription &entry = description.entries.front();
-  target::addBareEntry(
-      ir, description.table,
-      {entry.inputs.size(), entry.outputs.size(), *entry.staticOffsets, static_cast<uint64_t>(entry.staticArenaBytes)});
+  target::addBareEntry(ir, *target::architectureOf(target.code), description.table,
+                       {entry.inputs.size(), entry.outputs.size(), *entry.staticOffsets,
+                        static_cast<uint64_t>(entry.staticArenaBytes), weightsFile});
 }
 
 //===----------------------------------------------------------------------===//
@@ -127,7 +128,8 @@ void printBareHeader(const ModelDescription &description, const target::TargetIn
   const std::string upper = StringRef(name).upper();
   const EntryDescription &entry = description.entries.front();
   stream << "/* A model compiled by Perpend for " << target.name << ": one function, which allocates nothing.\n"
-         << " * Weights: " << description.table.weightsBytes << " bytes, read only, in the section .perpend.weights.\n"
+         << " * Weights: " << description.table.weightsBytes << " bytes, read only, in the section "
+         << target::architectureOf(target.code)->weightsSection << ".\n"
          << " * Functions that a program takes from its C library and compiler: "
          << (needed.empty() ? "none" : llvm::join(needed, ", ")) << ". */\n"
          << "#ifndef PERPEND_MODEL_" << upper << "_H\n#define PERPEND_MODEL_" << upper << "_H\n#include <stdint.h>\n\n"

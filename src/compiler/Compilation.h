@@ -120,8 +120,7 @@ private:
   /// Links the artifact, and writes its C header and the file of its weights.
   mlir::LogicalResult finish(const target::ScratchDirectory &scratch, const ArtifactParts &parts, ArtifactKind kind,
                              llvm::StringRef output);
-  /// For a processor without an operating system (BareModel.cpp): what a model must be; its functions; object and
-  /// header.
+  /// For an architecture without a runtime (BareModel.cpp): what a model must be; its functions; object and header.
   bool isBare() const;
   mlir::LogicalResult checkBare();
   void addBareFunctions(llvm::Module &ir);
@@ -146,6 +145,7 @@ private:
   std::optional<tile::IntrinsicScope> intrinsics;
   ModelDescription description;
   target::SharedWeights *shared = nullptr;     ///< where there are several machines
+  std::string weightsFile;                     ///< packed, of an object that contains them
   size_t number = 0;                           ///< of this one among them
   target::WeightMemory *memory = nullptr;      ///< where the weights stay in the process
   std::unique_ptr<target::ProgramMaker> maker; ///< of an accelerator's program; null: the artifact is code

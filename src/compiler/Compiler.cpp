@@ -101,7 +101,8 @@ LogicalResult Compilation::checkOptions() {
     return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
            << options.weights << "'";
   const target::Architecture *architecture = target::architectureOf(target.code);
-  if (architecture && architecture->isFixed && !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
+  if (architecture && (architecture->isFixed || !architecture->hasRuntime) &&
+      !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
     return module.emitError("weights (--weights): expected embed for the target '")
            << target.name << "', got '" << options.weights << "'\nhint: an artifact of " << architecture->name
            << " contains its weights";
@@ -429,9 +430,10 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   auto machines = target::resolveTargets(options.target);
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
-  if (machines->size() > 1 && target::boardOf(machines->front().code))
+  const target::Architecture *architecture = target::architectureOf(machines->front().code);
+  if (machines->size() > 1 && architecture && !architecture->hasRuntime)
     return module.emitError("target '") << options.target << "': nothing chooses among machines where there is no "
-                                        << "operating system\nhint: compile an object for each";
+                                        << "runtime\nhint: compile an object for each";
   if (machines->size() > 1)
     return compileForMachines(module, options, std::move(*machines), kind, output, report);
   Compilation compilation(module, options, machines->front(), report);

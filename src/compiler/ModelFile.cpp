@@ -75,6 +75,7 @@ static constexpr Format table[] = {
      "ELF",
      "", false, false, false, nullptr},
     {ModelKind::Library, StringRef("\0asm", 4), "", false, false, false, nullptr},
+    {ModelKind::Library, "\xcf\xfa\xed\xfe", "", false, false, false, nullptr}, // Mach-O
     {ModelKind::Gguf, "GGUF", ".gguf", true, false, true, loadGguf},
     {ModelKind::Safetensors, "", ".safetensors", true, false, true, loadSafetensors},
     {ModelKind::Text, "", ".mlir", false, true, false, loadText},

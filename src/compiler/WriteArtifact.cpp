@@ -130,9 +130,12 @@ private:
 };
 } // namespace
 
+/// Of weights in the object of the code, whose sections begin and end at offsets of 32 bits.
+static constexpr uint64_t mostCopiedBytes = uint64_t{1} << 31;
+
 bool Compilation::isBare() const {
   const target::Architecture *architecture = target::architectureOf(target.code);
-  return !maker && architecture && architecture->isBare();
+  return !maker && architecture && !architecture->hasRuntime;
 }
 
 bool Compilation::keepsWeightsOutside() const {
@@ -140,7 +143,7 @@ bool Compilation::keepsWeightsOutside() const {
     return false; // in the process
   if (!description.parts.empty())
     return true; // code has one base for all
-  if (target::architectureOf(target.code)->isFixed)
+  if (const auto *architecture = target::architectureOf(target.code); architecture->isFixed || isBare())
     return false; // there are no files
   return options.weights == "auto" ? description.table.weightsBytes > mostEmbeddedBytes : options.weights != "embed";
 }
@@ -153,16 +156,20 @@ LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch,
     return failure();
   if (description.weights.empty())
     return success();
-  const bool isPacked = keepsWeightsOutside();
+  const bool isPacked = keepsWeightsOutside(), isCopied = !target::architectureOf(target.code)->hasLinker;
   const std::vector<target::WeightBlob> blobs = description.blobs();
   uint64_t byteCount = 0; // parts of other files lie behind
   for (const target::WeightBlob &blob : blobs)
     byteCount = std::max<uint64_t>(byteCount, llvm::alignTo(blob.offset + blob.bytes.size(), PERPEND_ALIGNMENT));
-  std::string path = scratch.pathOf(isPacked ? "packed.weights" : "weights.o");
+  if (isCopied && byteCount > mostCopiedBytes)
+    return module.emitError("the weights have ")
+           << byteCount << " bytes, and an object for '" << target.name << "' holds at most " << mostCopiedBytes
+           << "\nhint: --precision or a quantised model makes them smaller";
+  std::string path = scratch.pathOf(isPacked || isCopied ? "packed.weights" : "weights.o");
   UnwrittenConstants unwritten(description, original);
   llvm::Expected<target::WeightsSummary> written =
       target::writeWeights(path, description.table.name, blobs, byteCount, target,
-                           isPacked ? target::WeightsForm::Packed : target::WeightsForm::Object,
+                           isPacked || isCopied ? target::WeightsForm::Packed : target::WeightsForm::Object,
                            [&](size_t number) { unwritten.noteWritten(number); });
   if (!written)
     return fail(written.takeError());
@@ -172,7 +179,10 @@ LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch,
   } else {
     description.table.weightsSymbol = written->symbol;
     description.checksum = llvm::formatv("{0:x-8}", written->checksum).str();
-    parts.objects.push_back(path);
+    if (isCopied)
+      weightsFile = path;
+    else
+      parts.objects.push_back(path);
   }
   description.releaseWeights(original);
   return success();

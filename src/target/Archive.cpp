@@ -87,10 +87,11 @@ Error writeStaticLibrary(const LinkRequest &request) {
     if (Error error = addMembers(archives.back(), members))
       return error;
   }
+  const object::Archive::Kind kind = members.empty() ? object::Archive::K_GNU : members[0].detectKindFromObject();
   const std::string unfinished = scratch->pathOf("output");
   Error wrong = Error::success();
   Error notWritten = support::writeFile(unfinished, [&](raw_ostream &stream) {
-    wrong = writeArchiveToStream(stream, members, SymtabWritingMode::NormalSymtab, object::Archive::K_GNU,
+    wrong = writeArchiveToStream(stream, members, SymtabWritingMode::NormalSymtab, kind,
                                  /*Deterministic=*/true, /*Thin=*/false);
   });
   if (Error error = wrong ? joinErrors(std::move(wrong), std::move(notWritten)) : std::move(notWritten))

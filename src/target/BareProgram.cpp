@@ -1,4 +1,4 @@
-//===- BareProgram.cpp - objects without an operating system, to run ------===//
+//===- BareProgram.cpp - objects without a runtime, to run ----------------===//
 
 #include "target/BareProgram.h"
 #include "target/Link.h"
@@ -37,11 +37,12 @@ constexpr int refusedStatus = 16, mostStatus = 127, inputsStatus = 2, faultStatu
 
 class BareProgram : public Program {
 public:
-  BareProgram(StringRef path, std::string tables, TargetInfo target, const Board &board)
+  BareProgram(StringRef path, std::string tables, TargetInfo target, const Board *board)
       : path(path), bytesOfTables(std::move(tables)), target(std::move(target)), board(board) {}
 
   StringRef tables() const override { return bytesOfTables; }
   std::string runner() const override;
+  Error checkRunner() const override;
   Error run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<ProgramOutput> outputs) override;
   Expected<ProgramTimes> measure(ArrayRef<ArrayRef<char>>) override;
 
@@ -53,7 +54,7 @@ private:
 
   std::string path, bytesOfTables;
   TargetInfo target;
-  const Board &board;
+  const Board *board;                     ///< null: nothing here runs it
   std::optional<ScratchDirectory> folder; ///< once it is linked
 };
 
@@ -65,7 +66,9 @@ StringRef givenRunner() {
 std::string BareProgram::runner() const {
   if (StringRef given = givenRunner(); !given.empty())
     return formatv("runs through {0}: code for {1}", given.split(' ').first, target.name);
-  return formatv("emulated by {0} ({1}): code for {2}", architectureOf(target.code)->emulator, board.machine,
+  if (!board)
+    return formatv("nothing here runs it: code for {0}", target.name);
+  return formatv("emulated by {0} ({1}): code for {2}", architectureOf(target.code)->emulator, board->machine,
                  target.name);
 }
 
@@ -75,7 +78,7 @@ Expected<std::vector<std::string>> BareProgram::command() const {
   SmallVector<StringRef> words;
   givenRunner().split(words, ' ', -1, /*KeepEmpty=*/false);
   if (words.empty()) {
-    words = {architecture.emulator, "-M", board.machine};
+    words = {architecture.emulator, "-M", board->machine};
     append_range(words, architecture.imageOptions);
   }
   ErrorOr<std::string> program = sys::findProgramByName(words.front());
@@ -170,7 +173,7 @@ Error BareProgram::link(ArrayRef<size_t> inputs, ArrayRef<size_t> outputs) {
   Expected<std::string> object = scratch->write("call.o", StringRef(call->data(), call->size()));
   if (!object)
     return object.takeError();
-  if (Error error = linkBareImage({*object, path}, target, board, *scratch, scratch->pathOf(imageName)))
+  if (Error error = linkBareImage({*object, path}, target, *board, *scratch, scratch->pathOf(imageName)))
     return error;
   folder.emplace(std::move(*scratch));
   return Error::success();
@@ -204,6 +207,8 @@ Error BareProgram::execute(StringRef input, StringRef output) const {
 }
 
 Error BareProgram::run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<ProgramOutput> outputs) {
+  if (Error error = checkRunner())
+    return error;
   SmallVector<size_t> inputSizes, outputSizes;
   std::string given;
   for (ArrayRef<char> input : inputs) {
@@ -236,6 +241,14 @@ Error BareProgram::run(ArrayRef<ArrayRef<char>> inputs, MutableArrayRef<ProgramO
   return Error::success();
 }
 
+Error BareProgram::checkRunner() const {
+  if (board)
+    return Error::success();
+  return createStringError(formatv("target '{0}': nothing here runs or measures its objects\n"
+                                   "hint: link the object into a program there; `perpend inspect` shows its interface",
+                                   target.name));
+}
+
 Expected<ProgramTimes> BareProgram::measure(ArrayRef<ArrayRef<char>>) {
   return createStringError(formatv("the model is for {0}, which an emulator runs: its times say nothing of the "
                                    "processor\nhint: link the object into a program there, and measure that",
@@ -245,8 +258,9 @@ Expected<ProgramTimes> BareProgram::measure(ArrayRef<ArrayRef<char>>) {
 /// Null: the file is none of these.
 const Architecture *bareArchitectureOf(const object::ObjectFile &file) {
   const auto *elf = dyn_cast<object::ELFObjectFileBase>(&file);
-  const Architecture *architecture = elf ? architectureOfElf(elf->getEMachine()) : nullptr;
-  return architecture && architecture->isBare() ? architecture : nullptr;
+  const Architecture *architecture =
+      elf ? architectureOfElf(elf->getEMachine()) : architectureOf({file.makeTriple().str(), "", ""});
+  return architecture && !architecture->hasRuntime ? architecture : nullptr;
 }
 
 Error noModel(StringRef path) {
@@ -254,11 +268,15 @@ Error noModel(StringRef path) {
 }
 
 Expected<std::string> tablesIn(const object::ObjectFile &file, StringRef path) {
+  const Architecture *architecture = bareArchitectureOf(file);
+  StringRef wanted = architecture ? architecture->tablesSection : StringRef();
+  if (file.isMachO()) // segment,section,type,attributes
+    wanted = wanted.split(',').second.split(',').first;
   for (const object::SectionRef &section : file.sections()) {
     Expected<StringRef> name = section.getName();
     if (!name)
       return name.takeError();
-    if (*name != tablesSection)
+    if (*name != wanted)
       continue;
     Expected<StringRef> content = section.getContents();
     if (!content)
@@ -289,9 +307,7 @@ Expected<std::unique_ptr<Program>> loadBareProgram(StringRef path) {
   if (!target)
     return joinErrors(noModel(path), target.takeError());
   const Board *board = boardOf(target->code);
-  if (!board)
-    return noModel(path);
-  return std::make_unique<BareProgram>(path, std::move(*tables), std::move(*target), *board);
+  return std::make_unique<BareProgram>(path, std::move(*tables), std::move(*target), board);
 }
 
 } // namespace perpend::target

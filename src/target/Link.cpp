@@ -82,7 +82,7 @@ Error linkSharedLibrary(const LinkRequest &request, const TargetInfo &target) {
   Expected<const Architecture *> architecture = findArchitecture(target);
   if (!architecture)
     return architecture.takeError();
-  if ((*architecture)->isBare())
+  if (!(*architecture)->hasRuntime)
     return linkBareObject(request, target);
   if (!(*architecture)->linksElf())
     return linkWasmModule(request, target);
@@ -106,7 +106,7 @@ Error linkExecutable(const LinkRequest &request, const TargetInfo &target) {
   Expected<const Architecture *> architecture = findArchitecture(target);
   if (!architecture)
     return architecture.takeError();
-  if ((*architecture)->isFixed)
+  if ((*architecture)->isFixed || !(*architecture)->hasRuntime)
     return createStringError(
         formatv("target '{0}': there are no programs for {1}\nhint: write a library, '-o model{2}'", target.name,
                 (*architecture)->name, (*architecture)->libraryEnding));

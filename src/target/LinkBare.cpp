@@ -1,4 +1,4 @@
-//===- LinkBare.cpp - Objects for processors without a system -------------===//
+//===- LinkBare.cpp - Objects that need no runtime ------------------------===//
 //
 // A library is one object: code and weights, sections apart, so that a program's linker takes what it needs and places
 // it where its linker script says.
@@ -19,11 +19,18 @@ using namespace llvm;
 namespace perpend::target {
 
 Error linkBareObject(const LinkRequest &request, const TargetInfo &target) {
+  const Architecture &architecture = *architectureOf(target.code);
+  if (!architecture.hasLinker && request.objects.size() == 1)
+    return moveIntoPlace(request.objects.front(), request.output);
+  if (!architecture.hasLinker)
+    return createStringError(formatv("target '{0}': objects of your own cannot be joined to one for {1}\n"
+                                     "hint: leave out operators and intrinsics with objects",
+                                     target.name, architecture.name));
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();
   const std::string unfinished = scratch->pathOf("output");
-  std::vector<std::string> arguments = {"-m", architectureOf(target.code)->emulation.str(), "-r", "-o", unfinished};
+  std::vector<std::string> arguments = {"-m", architecture.emulation.str(), "-r", "-o", unfinished};
   arguments.insert(arguments.end(), request.objects.begin(), request.objects.end());
   if (Error error = runLld(arguments, request.output))
     return error;
@@ -34,6 +41,7 @@ Expected<std::vector<std::string>> undefinedSymbolsOf(StringRef path) {
   auto file = object::ObjectFile::createObjectFile(path);
   if (!file)
     return file.takeError();
+  const bool hasPrefix = file->getBinary()->isMachO();
   std::set<std::string> names;
   for (const object::SymbolRef &symbol : file->getBinary()->symbols()) {
     Expected<uint32_t> flags = symbol.getFlags();
@@ -41,7 +49,7 @@ Expected<std::vector<std::string>> undefinedSymbolsOf(StringRef path) {
     if (!flags || !name)
       return joinErrors(flags.takeError(), name.takeError());
     if ((*flags & object::SymbolRef::SF_Undefined) && !(*flags & object::SymbolRef::SF_Weak) && !name->empty())
-      names.insert(name->str());
+      names.insert(name->drop_front(hasPrefix && name->starts_with("_")).str());
   }
   return std::vector<std::string>(names.begin(), names.end());
 }

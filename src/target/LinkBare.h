@@ -1,4 +1,4 @@
-//===- LinkBare.h - Objects for processors without a system -----*- C++ -*-===//
+//===- LinkBare.h - Objects that need no runtime ----------------*- C++ -*-===//
 #ifndef PERPEND_TARGET_LINKBARE_H
 #define PERPEND_TARGET_LINKBARE_H
 
@@ -9,10 +9,12 @@ namespace perpend::target {
 struct Board;
 class ScratchDirectory;
 
-/// Joins objects to one, which a program for the processor is linked from.
+/// Joins objects to one, which a program for the processor is linked from. Errors: several, where the compiler has no
+/// linker.
 llvm::Error linkBareObject(const LinkRequest &request, const TargetInfo &target);
 
-/// The functions that an object takes from the C library or the compiler's, sorted. Errors: it cannot be read.
+/// The functions that an object takes from the C library or the compiler's, as C names them, sorted. Errors: it cannot
+/// be read.
 llvm::Expected<std::vector<std::string>> undefinedSymbolsOf(llvm::StringRef object);
 
 /// A program for a board that runs objects by runtime/bare. Errors: functions that are nowhere, too large.

@@ -30,6 +30,8 @@ public:
   virtual llvm::StringRef tables() const = 0;
   /// What runs it, in one line: "simulated, …".
   virtual std::string runner() const = 0;
+  /// Errors: nothing here runs it.
+  virtual llvm::Error checkRunner() const { return llvm::Error::success(); }
   /// The values have the types and shapes of the tables; `outputs` come with the shapes that are numbers there. Errors:
   /// what the machine or the model has refused, with the node.
   virtual llvm::Error run(llvm::ArrayRef<llvm::ArrayRef<char>> inputs,

@@ -229,7 +229,7 @@ Expected<bool> addSize(const Entry &entry, StringRef text, StringRef change, Siz
   unsigned *size = sizes.find(name);
   if (!size)
     return false;
-  if (name == memoryName && !entry.architecture().isBare())
+  if (name == memoryName && entry.architecture().boards.empty())
     return createStringError(formatv("target '{0}': expected '{1}' of a processor without an operating system only\n"
                                      "hint: leave it out: memory is what a run finds",
                                      text, name));

@@ -19,7 +19,8 @@ namespace perpend::target {
 namespace {
 class ObjectReader {
 public:
-  explicit ObjectReader(const TargetInfo &target) : architecture(Triple(target.code.triple).getArch()) {}
+  explicit ObjectReader(const TargetInfo &target)
+      : architecture(Triple(target.code.triple).getArch()), isElf(Triple(target.code.triple).isOSBinFormatELF()) {}
 
   Error add(const std::string &path);
   bool defines(StringRef function) const { return names.contains(function); }
@@ -29,6 +30,7 @@ private:
   Error addMembers(StringRef path, object::Archive &archive);
 
   Triple::ArchType architecture;
+  bool isElf;        ///< of the target
   StringSet<> names; ///< functions that the files define
 };
 } // namespace
@@ -46,6 +48,8 @@ Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
   auto *file = dyn_cast<object::ObjectFile>(&binary);
   if (!file || !file->isELF() || !file->isRelocatableObject())
     return noObject(path, file && file->isELF() ? "a shared library or a program" : "a file of another kind");
+  if (!isElf)
+    return fail(path, "expected none: the target's objects are not ELF, and the compiler cannot join them");
   if (file->getArch() != architecture)
     return fail(path, "expected one for " + Triple::getArchTypeName(architecture) + ", got one for " +
                           Triple::getArchTypeName(file->getArch()) + "\nhint: compile it for the target's machine");

@@ -32,7 +32,7 @@ static_assert(std::endian::native == std::endian::little, "ELF structures are wr
 namespace perpend::target {
 namespace {
 
-constexpr uint64_t pageBytes = 4096;
+constexpr uint64_t pageBytes = packedWeightsOffset;
 enum SectionIndex : uint16_t { nullSection, weightsSection, symbolSection, stringSection, stackNote, sectionCount };
 constexpr char strings[] = "\0.perpend.weights\0.symtab\0.strtab\0.note.GNU-stack"; // names at 1, 18, 26, 34
 static_assert(std::string_view(strings + 1) == std::string_view(weightsSectionName.data(), weightsSectionName.size()));

@@ -32,6 +32,9 @@ struct WeightsSummary {
   uint32_t checksum = 0; ///< CRC-32C of all weights, as the runtime verifies it
 };
 
+/// Of the weights in a packed file.
+inline constexpr uint64_t packedWeightsOffset = 4096;
+
 enum class WeightsForm {
   Object, ///< relocatable, with one read-only section aligned to 4096, or to 64 where it is never mapped
   Packed  ///< a perpend_weights_header, and the weights from byte 4096 on

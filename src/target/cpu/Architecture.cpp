@@ -15,7 +15,7 @@ using namespace llvm;
 namespace perpend::target {
 
 ArrayRef<const Architecture *> architectures() {
-  static const Architecture *const list[] = {&x86(), &aarch64(), &riscv(), &wasm32(), &cortexm()};
+  static const Architecture *const list[] = {&x86(), &aarch64(), &apple(), &riscv(), &wasm32(), &cortexm()};
   return list;
 }
 
@@ -24,9 +24,11 @@ static const Architecture *findArchitecture(function_ref<bool(const Architecture
   return found == architectures().end() ? nullptr : *found;
 }
 
-static const Architecture *ofTriple(StringRef triple) {
-  const Triple::ArchType type = Triple(triple).getArch();
-  return findArchitecture([&](const Architecture &each) { return each.type == type; });
+static const Architecture *ofTriple(StringRef text) {
+  const Triple triple(text);
+  return findArchitecture([&](const Architecture &each) {
+    return each.type == triple.getArch() && Triple(each.triple).getObjectFormat() == triple.getObjectFormat();
+  });
 }
 
 const Architecture *architectureOf(const CodeGenerator &code) { return ofTriple(code.triple); }

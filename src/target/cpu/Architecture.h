@@ -94,18 +94,22 @@ struct Architecture {
   /// What is linked is complete and has fixed addresses, and each byte is sent or stored: weights lie in it, and main
   /// is made small.
   bool isFixed = false;
+  /// False: the runtime is not built for it, so a library is one object with a function (BareEntry.h).
+  bool hasRuntime = true;
+  /// False: the compiler cannot join its objects, so LLVM writes weights to that of the code.
+  bool hasLinker = true;
+  /// The sections of such an object, by LLVM's names. Programs leave out that of tables.
+  llvm::StringRef tablesSection = ".perpend.tables", weightsSection = ".perpend.weights";
   /// One for each processor; empty: programs run on an operating system.
   llvm::ArrayRef<Board> boards = {};
   /// The emulator's options behind the board's, in front of an image; the image's entry.
   llvm::ArrayRef<llvm::StringLiteral> imageOptions = {};
   llvm::StringRef imageEntry = "";
 
-  /// Whether its processors have no operating system: a library is one object, without a runtime.
-  bool isBare() const { return !boards.empty(); }
   bool isElf32() const { return linksElf() && !llvm::Triple(triple).isArch64Bit(); }
   bool linksElf() const { return elfMachine != 0; }
   /// Whether its system has a C library that artifacts are linked with when they are loaded.
-  bool hasLibcStubs() const { return linksElf() && !isBare(); }
+  bool hasLibcStubs() const { return linksElf() && hasRuntime; }
 };
 
 llvm::ArrayRef<const Architecture *> architectures();
@@ -113,7 +117,7 @@ llvm::ArrayRef<const Architecture *> architectures();
 const Architecture *architectureOf(const CodeGenerator &code);
 /// That of an ELF header's e_machine; null if it is none of these.
 const Architecture *architectureOfElf(uint16_t elfMachine);
-/// Of a processor without an operating system; null: it has one.
+/// Of a processor without an operating system; null: it has one, or none is known that runs it.
 const Board *boardOf(const CodeGenerator &code);
 /// That of this process; null if it is none of these.
 const Architecture *hostArchitecture();

@@ -1,12 +1,16 @@
 //===- BareEntry.cpp - a model's function without a runtime ---------------===//
 
 #include "target/cpu/BareEntry.h"
+#include "target/WeightsObject.h"
+#include "target/cpu/Architecture.h"
 
 #include "perpend_module.h"
 
 #include "llvm/IR/Constants.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/Module.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
 #include "llvm/Transforms/Utils/ModuleUtils.h"
 
 #include <cstddef>
@@ -18,13 +22,15 @@ namespace {
 
 class BareEmitter {
 public:
-  BareEmitter(Module &module, const ModuleTable &table, const BareInterface &interface)
-      : module(module), table(table), interface(interface), context(module.getContext()), builder(context),
-        pointer(PointerType::getUnqual(context)), i32(Type::getInt32Ty(context)), i64(Type::getInt64Ty(context)),
-        i8(Type::getInt8Ty(context)) {}
+  BareEmitter(Module &module, const Architecture &architecture, const ModuleTable &table,
+              const BareInterface &interface)
+      : module(module), architecture(architecture), table(table), interface(interface), context(module.getContext()),
+        builder(context), pointer(PointerType::getUnqual(context)), i32(Type::getInt32Ty(context)),
+        i64(Type::getInt64Ty(context)), i8(Type::getInt8Ty(context)) {}
 
   void emitRun();
   void addTables();
+  void addWeights();
 
 private:
   Constant *arena();
@@ -36,6 +42,7 @@ private:
   Value *list(ArrayRef<Value *> addresses);
 
   Module &module;
+  const Architecture &architecture;
   const ModuleTable &table;
   const BareInterface &interface;
   LLVMContext &context;
@@ -62,8 +69,13 @@ Constant *BareEmitter::arena() {
 Constant *BareEmitter::weights() {
   if (table.weightsSymbol.empty())
     return ConstantPointerNull::get(pointer);
-  return new GlobalVariable(module, i8, /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr,
-                            table.weightsSymbol);
+  auto *weights =
+      new GlobalVariable(module, i8, /*isConstant=*/true, GlobalValue::ExternalLinkage, nullptr, table.weightsSymbol);
+  if (!interface.weightsFile.empty()) { // the code finds them without the linker's tables
+    weights->setVisibility(GlobalValue::HiddenVisibility);
+    weights->setAlignment(Align(PERPEND_ALIGNMENT));
+  }
+  return weights;
 }
 
 Constant *BareEmitter::integers(ArrayRef<int64_t> values, const Twine &name) {
@@ -130,17 +142,32 @@ void BareEmitter::addTables() {
   auto *bytes = ConstantDataArray::getString(context, table.tables, /*AddNull=*/false);
   auto *tables = new GlobalVariable(module, bytes->getType(), /*isConstant=*/true, GlobalValue::InternalLinkage, bytes,
                                     tablesSymbol);
-  tables->setSection(tablesSection);
+  tables->setSection(architecture.tablesSection);
   tables->setAlignment(Align(alignof(int64_t)));
   tables->setMetadata(LLVMContext::MD_exclude, MDNode::get(context, {}));
   appendToCompilerUsed(module, {tables});
 }
 
+/// The assembler copies them, so they never become LLVM's constants.
+void BareEmitter::addWeights() {
+  std::string path;
+  raw_string_ostream(path).write_escaped(interface.weightsFile);
+  const std::string symbol = ("_" + table.weightsSymbol); // Mach-O
+  module.appendModuleInlineAsm(formatv("  .section {0}\n  .private_extern {1}\n  .globl {1}\n  .p2align {2}\n{1}:\n"
+                                       "  .incbin \"{3}\", {4}\n",
+                                       architecture.weightsSection, symbol, Log2_64(PERPEND_ALIGNMENT), path,
+                                       packedWeightsOffset)
+                                   .str());
+}
+
 } // namespace
 
-void addBareEntry(Module &module, const ModuleTable &table, const BareInterface &interface) {
-  BareEmitter emitter(module, table, interface);
+void addBareEntry(Module &module, const Architecture &architecture, const ModuleTable &table,
+                  const BareInterface &interface) {
+  BareEmitter emitter(module, architecture, table, interface);
   emitter.emitRun();
+  if (!interface.weightsFile.empty())
+    emitter.addWeights();
   emitter.addTables();
   for (StringRef name : functionNamesOf(table.entryCount))
     module.getFunction(name)->setLinkage(GlobalValue::InternalLinkage);

@@ -1,7 +1,7 @@
 //===- BareEntry.h - a model's function without a runtime -------*- C++ -*-===//
 //
-// Where there is no operating system, a model is one function with its memory, in place of the table that the runtime
-// reads (ModuleTable.h):
+// Without the runtime, a model is one function with its memory, in place of the table that the runtime reads
+// (ModuleTable.h):
 //
 //   int32_t perpend_run_<name>(const void *input0, …, void *output0, …);
 //   uint8_t perpend_arena_<name>[arenaBytes];
@@ -17,18 +17,20 @@
 
 namespace perpend::target {
 
-/// The section of the tables in an object.
-constexpr llvm::StringLiteral tablesSection = ".perpend.tables";
 constexpr llvm::StringLiteral bareRunPrefix = "perpend_run_", bareArenaPrefix = "perpend_arena_";
+
+struct Architecture;
 
 struct BareInterface {
   size_t inputCount = 0, outputCount = 0;
   llvm::ArrayRef<int64_t> offsets; ///< of buffers in the arena
   uint64_t arenaBytes = 0;
+  std::string weightsFile; ///< to be copied into the object, from the second page on; empty: another object has them
 };
 
 /// Adds the function, which returns a perpend_status, and the arena. The functions of ModuleFunctions.h become local.
-void addBareEntry(llvm::Module &module, const ModuleTable &table, const BareInterface &interface);
+void addBareEntry(llvm::Module &module, const Architecture &architecture, const ModuleTable &table,
+                  const BareInterface &interface);
 
 } // namespace perpend::target
 

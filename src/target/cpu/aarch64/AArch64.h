@@ -6,6 +6,8 @@
 
 namespace perpend::target {
 const Architecture &aarch64();
+/// Of Apple, whose objects are Mach-O.
+const Architecture &apple();
 
 /// _start (Start.cpp) and the instructions of functions (Functions.cpp).
 extern const llvm::StringLiteral aarch64Start;

@@ -108,6 +108,7 @@ const Architecture &cortexm() {
                                             .emulatorPackages = "qemu-system-arm",
                                             .libraryEnding = ".o",
                                             .isFixed = true,
+                                            .hasRuntime = false,
                                             .boards = boards,
                                             .imageOptions = imageOptions,
                                             .imageEntry = "reset"};
