@@ -1,7 +1,7 @@
 """Counts the instructions of one run of each model on processors that an emulator executes; writes a Markdown table.
 
 usage: instructions.py MODEL.onnx ... [--models FOLDER] [--targets cortex-a76,rv64gcv,cortex-m4] [--out FILE.md]
-                       [--tool COMMAND]
+                       [--tool COMMAND] [--limit SECONDS]
 
 An instruction is no time: what a count says is how much work is left after vectors, and where a change adds some. The
 emulator (qemu-user or qemu-system-arm, not the static builds, which take no plugins) loads instructions.c. A run's
@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 ROOT = Path(__file__).resolve().parents[1]
 PERPEND = ROOT / "build/bin/perpend"
 BOARD = ROOT / "examples/cortex-m"
-MOST_SECONDS = 120
+MOST_SECONDS = 120  # of a run, unless --limit says otherwise
 TOLERANCE = 1e-2  # of outputs, of the largest one: where values are bytes, engines round apart
 #: By the beginning of a target's name: emulator, its options, and the folder of its C library.
 EMULATORS = {
@@ -41,15 +41,18 @@ EMULATORS = {
 BARE = ["-display", "none", "-monitor", "none", "-serial", "none", "-semihosting-config", "enable=on,target=native"]
 
 
+most_seconds = MOST_SECONDS
+
+
 class Failed(Exception):
     """Why there is no count: a few words."""
 
 
 def call(command: list[str | Path], what: str) -> str:
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=MOST_SECONDS)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=most_seconds)
     except subprocess.TimeoutExpired:
-        raise Failed(f"over {MOST_SECONDS} s") from None
+        raise Failed(f"over {most_seconds} s") from None
     if done.returncode:
         print(f"{what}: status {done.returncode}: {done.stderr[-400:].strip()}", file=sys.stderr)
         raise Failed("refused" if what == "compiling" else f"{what} failed")
@@ -165,7 +168,10 @@ def main() -> None:
     parser.add_argument("--targets", default="cortex-a76,rv64gcv,cortex-m4", help="separated by commas")
     parser.add_argument("--out", type=Path, help="where the table goes (default: printed only)")
     parser.add_argument("--tool", type=Path, default=PERPEND, help="the command perpend")
+    parser.add_argument("--limit", type=int, default=MOST_SECONDS, help="seconds for a run")
     parsed = parser.parse_args()
+    global most_seconds
+    most_seconds = parsed.limit
     models = parsed.model + (sorted(parsed.models.glob("*/*.onnx")) if parsed.models else [])
     targets = parsed.targets.split(",")
     if not models:
