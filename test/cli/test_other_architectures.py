@@ -7,6 +7,7 @@ import os
 import re
 import struct
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -348,9 +349,7 @@ def save_doubles(folder: Path) -> Path:
 @pytest.mark.parametrize(
     ("make", "options", "target", "step", "element", "word"),
     [
-        (save_quantised, (), "neoverse-v2", "sudot", "16b", "4b"),
         (save_quantised, (), "neoverse-n1", "sdot", "16b", "4b"),
-        (save_product, ("--precision", "bf16"), "neoverse-v1,-sve256", "bfdot", "8h", "2h"),
         (save_product, ("--precision", "f16"), "neoverse-v2", "fmlal", "4h", "h"),
     ],
 )
@@ -364,6 +363,67 @@ def test_words_are_lanes_of_a_vector(  # type: ignore[no-untyped-def]
     assert len(lanes) == 64 and {lanes.count(lane) for lane in "0123"} == {16}
     vectors = re.findall(r"\t(\w+)\t(?:\{ )?v\d", best)
     assert set(vectors) == {step}, "no ld1r, dup, eor or shl"
+
+
+@pytest.mark.parametrize(
+    ("make", "options", "target", "step"),
+    [
+        (save_quantised, (), "neoverse-v2", "usmmla"),
+        (save_quantised, (), "neoverse-n1,+i8mm", "usmmla"),
+        (save_product, ("--precision", "bf16"), "neoverse-v1,-sve256", "bfmmla"),
+    ],
+)
+def test_pairs_of_rows_are_multiplied_with_pairs_of_columns(  # type: ignore[no-untyped-def]
+    tmp_path: Path, make, options: tuple[str, ...], target: str, step: str
+) -> None:
+    """Nothing else computes with vectors than what pairs the words of two rows, and nothing is spilled."""
+    text = succeed("inspect", make(tmp_path), *options, "--stage", "asm", "--target", target, folder=tmp_path)
+    best = max(inner_loops(text, step), key=lambda loop: loop.count(f"\t{step}\t"))
+    assert best.count(f"\t{step}\t") == 32 and "sp" not in best
+    vectors = re.findall(r"\t(\w+)\t(?:\{ )?v\d", best)
+    assert len(vectors) == 32 + 8 and set(vectors) <= {step, "zip1", "zip2", "mov"}
+
+
+def save_pairs(
+    folder: Path, cases: Sequence[tuple[int, int, int]], is_signed: bool
+) -> tuple[Path, dict[str, np.ndarray]]:
+    """Products of bytes, many of them the least or the greatest, and inputs for them."""
+    left = np.int8 if is_signed else np.uint8
+    generator = np.random.default_rng(13)
+
+    def extreme(least: int, greatest: int, *shape: int) -> np.ndarray:
+        numbers = generator.integers(least, greatest + 1, shape)
+        return np.choose(generator.integers(0, 3, shape), [np.full(shape, least), np.full(shape, greatest), numbers])
+
+    nodes, inputs, outputs, weights, values = [], [], [], [], {}
+    for number, (m, k, n) in enumerate(cases):
+        nodes.append(helper.make_node("MatMulInteger", [f"x{number}", f"w{number}"], [f"y{number}"]))
+        inputs.append(value(f"x{number}", [m, k], helper.np_dtype_to_tensor_dtype(np.dtype(left))))
+        outputs.append(value(f"y{number}", [m, n], TensorProto.INT32))
+        weights.append(numpy_helper.from_array(extreme(-128, 127, k, n).astype(np.int8), f"w{number}"))
+        values[f"x{number}"] = extreme(np.iinfo(left).min, np.iinfo(left).max, m, k).astype(left)
+    return save(folder / "pairs.onnx", nodes, inputs, outputs, weights), values
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+@pytest.mark.parametrize("is_signed", [False, True])
+@pytest.mark.parametrize("target", ["neoverse-v2", "neoverse-v1", "neoverse-n1"])
+def test_products_of_bytes_of_all_sizes_are_exact(tmp_path: Path, target: str, is_signed: bool) -> None:
+    """Odd rows, depths that no word divides, columns of a part of a panel."""
+    cases = [(1, 64, 16), (2, 8, 8), (3, 16, 4), (7, 24, 12), (8, 131, 64), (9, 7, 21), (16, 40, 8), (17, 64, 37)]
+    model, values = save_pairs(tmp_path, [*cases, (5, 1, 8), (6, 256, 20), (33, 12, 3)], is_signed)
+    if target == "neoverse-v2":
+        text = succeed("inspect", model, "--stage", "asm", "--target", target, folder=tmp_path)
+        assert f"\t{'smmla' if is_signed else 'usmmla'}\t" in text
+    files: list[object] = []
+    for name, array in values.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        files += ["--input", f"{name}={tmp_path / f'{name}.npy'}"]
+    succeed("run", model, "--target", target, *files, "--output-dir", tmp_path / "out", folder=tmp_path)
+    for tensor in onnx.load(model).graph.initializer:
+        number = tensor.name[1:]
+        expected = values[f"x{number}"].astype(np.int32) @ numpy_helper.to_array(tensor).astype(np.int32)
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / f"y{number}.npy"), expected, number)
 
 
 @pytest.mark.parametrize(
@@ -518,6 +578,30 @@ def test_every_variant_is_checked(tmp_path: Path, architecture: str) -> None:
     assert text.count("the outputs agree") == len(machines)
     for name in machines:
         assert f"\n{name} against interpreter:\n" in text
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+def test_the_processor_decides_which_variant_runs(tmp_path: Path) -> None:
+    """Instructions for bf16 round otherwise than those for f32, so that results tell variants apart."""
+    generator = np.random.default_rng(12)
+    np.save(tmp_path / "x.npy", generator.standard_normal((48, 64)).astype(np.float32))
+    model = save_product(tmp_path, generator.standard_normal((64, 32)).astype(np.float32))
+
+    def arguments(target: str, processor: str) -> list[object]:
+        runner = " ".join([*emulator("aarch64"), "-cpu", processor])
+        options = ["--precision", "bf16", "--target", target, "--runner", runner, "--input", tmp_path / "x.npy"]
+        return ["run", model, *options, "--output-dir", tmp_path / "out"]
+
+    def product(target: str, processor: str) -> np.ndarray:
+        succeed(*arguments(target, processor), folder=tmp_path)
+        return np.load(tmp_path / "out" / "y.npy")
+
+    plain, narrow = product("aarch64", "cortex-a57"), product("neoverse-v2", "max")
+    assert (plain != narrow).any()
+    np.testing.assert_array_equal(product("aarch64,neoverse-v2", "cortex-a57"), plain)
+    np.testing.assert_array_equal(product("aarch64,neoverse-v2", "max"), narrow)
+    text = reject(*arguments("neoverse-n1,neoverse-v2", "cortex-a57"), folder=tmp_path)
+    assert "needs lse,fullfp16" in text and "(neoverse-n1)" in text and "which this machine lacks" in text
 
 
 @emulated

@@ -5,7 +5,7 @@
 using namespace perpend;
 
 llvm::ArrayRef<const tile::Emitter *> tile::emitters() {
-  static const Emitter *const list[] = {&target::registersEmitter, &target::groupsEmitter, &target::bytesEmitter,
-                                        &target::tilesEmitter, &target::byteTilesEmitter};
+  static const Emitter *const list[] = {&target::registersEmitter, &target::matricesEmitter, &target::groupsEmitter,
+                                        &target::bytesEmitter,     &target::tilesEmitter,    &target::byteTilesEmitter};
   return list;
 }

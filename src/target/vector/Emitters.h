@@ -13,6 +13,8 @@ namespace perpend::target {
 
 /// Register tiles (Registers.cpp).
 extern const tile::Emitter registersEmitter;
+/// Register tiles of steps on pairs of rows (Matrices.cpp).
+extern const tile::Emitter matricesEmitter;
 /// Register tiles of products with grouped numbers (Groups.cpp).
 extern const tile::Emitter groupsEmitter;
 /// The same for rows of bytes (ByteGroups.cpp).

@@ -75,7 +75,7 @@ private:
   bool isImplementation();
   /// Two sums of 16 bits in the place of one of 32.
   VectorType shortSums(int64_t lanes);
-  FunctionType typeOfStep(int64_t lanes, bool isFolded, int64_t wordsOfRow);
+  FunctionType typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool isFolded);
   bool areSteps();
   bool hasType(func::FuncOp code, StringRef what, FunctionType expected);
 
@@ -490,7 +490,7 @@ static int64_t mostShortSum(const GroupLayout &groups) {
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
 /// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
 /// then. `wordsOfRow`: of several steps, if the word is one of these; otherwise 0.
-FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded, int64_t wordsOfRow) {
+FunctionType Reader::typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool isFolded) {
   auto vectorOf = [&](Type element, int64_t elements) -> Type {
     return VectorType::get(lanes * elements, graph::scalarType(element));
   };
@@ -506,9 +506,15 @@ FunctionType Reader::typeOfStep(int64_t lanes, bool isFolded, int64_t wordsOfRow
   else
     arguments = {vectorOf(groups->word, 1)};
   Type result = arguments.size() > 1 ? arguments.back() : vectorOf(groups->real, 1);
-  if (wordsOfRow > 0) {
-    arguments.front() = VectorType::get(wordsOfRow * panels->group, graph::scalarType(panels->left));
+  auto wordsOf = [&](Type element, int64_t words) {
+    return VectorType::get(words * panels->group, graph::scalarType(element));
+  };
+  if (const int64_t words = wordsOfRow(intrinsic, step); words > 0) {
+    arguments.front() = wordsOf(panels->left, words);
     arguments.push_back(IntegerType::get(function.getContext(), 32));
+  } else if (isOnMatrices(intrinsic, step)) {
+    arguments[0] = wordsOf(panels->left, rowsOfStep);
+    arguments[1] = wordsOf(panels->right, lanes / rowsOfStep);
   }
   return FunctionType::get(function.getContext(), arguments, result);
 }
@@ -527,7 +533,7 @@ bool Reader::areSteps() {
       return fail("expected no fold: the products of a word do not fit an even number of sums of 16 bits", step.code);
     int64_t lanes = result.getNumElements() / (isFolded ? 2 : 1);
     Type sums = isFolded ? VectorType::get(lanes, intrinsic.groups->word) : Type();
-    if (!hasType(step.code, "a step", typeOfStep(lanes, isFolded, wordsOfRow(intrinsic, step))) ||
+    if (!hasType(step.code, "a step", typeOfStep(step, lanes, isFolded)) ||
         (isFolded &&
          !hasType(step.fold.code, "a fold", FunctionType::get(function.getContext(), {shortSums(lanes), sums}, sums))))
       return false;

@@ -30,8 +30,21 @@ static const Intrinsic::Step *findStep(const Intrinsic &intrinsic, const target:
 const Intrinsic::Step *perpend::tile::stepFor(const Intrinsic &intrinsic, int64_t lanes,
                                               const target::Machine &target) {
   return findStep(intrinsic, target, [&](const Intrinsic::Step &step) {
-    return wordsOfRow(intrinsic, step) == 0 && lanes % step.lanes() == 0;
+    return wordsOfRow(intrinsic, step) == 0 && !isOnMatrices(intrinsic, step) && lanes % step.lanes() == 0;
   });
+}
+
+bool perpend::tile::isOnMatrices(const Intrinsic &intrinsic, const Intrinsic::Step &step) {
+  constexpr unsigned operands = 3;
+  func::FuncOp code = step.code;
+  auto columns = intrinsic.panels && code.getNumArguments() == operands
+                     ? dyn_cast<VectorType>(code.getArgumentTypes()[1])
+                     : VectorType();
+  return columns && columns.getNumElements() * rowsOfStep == step.lanes() * intrinsic.panels->group;
+}
+
+const Intrinsic::Step *perpend::tile::matrixStepFor(const Intrinsic &intrinsic, const target::Machine &target) {
+  return findStep(intrinsic, target, [&](const Intrinsic::Step &step) { return isOnMatrices(intrinsic, step); });
 }
 
 const Intrinsic::Step *perpend::tile::rowStepFor(const Intrinsic &intrinsic, int64_t lanes,

@@ -12,7 +12,7 @@
 
 namespace perpend::tile {
 
-/// The first step that the target supports and that divides this number of lanes; null if there is none.
+/// The first step on vectors that the target supports and that divides this number of lanes; null if there is none.
 const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
 
 /// Words in the first operand of a step that takes those of several steps, and the number of the one to multiply; 0: it
@@ -20,6 +20,14 @@ const Intrinsic::Step *stepFor(const Intrinsic &intrinsic, int64_t lanes, const 
 int64_t wordsOfRow(const Intrinsic &intrinsic, const Intrinsic::Step &step);
 /// The first step of that kind that the target supports, with exactly this number of lanes; null if there is none.
 const Intrinsic::Step *rowStepFor(const Intrinsic &intrinsic, int64_t lanes, const target::Machine &target);
+
+/// Rows that a step on matrices multiplies: the words of two rows, one behind the other, with those of half as many
+/// columns as it has sums. These are a matrix, its rows one behind the other:
+///   func.func private @step(%rows: vector<16xi8>, %columns: vector<16xi8>, %sums: vector<4xi32>) -> vector<4xi32>
+inline constexpr int64_t rowsOfStep = 2;
+bool isOnMatrices(const Intrinsic &intrinsic, const Intrinsic::Step &step);
+/// The first step of that kind that the target supports; null if there is none.
+const Intrinsic::Step *matrixStepFor(const Intrinsic &intrinsic, const target::Machine &target);
 
 /// Intrinsics with a step on the target that adds products of several elements to each of `lanes` sums of this type.
 llvm::SmallVector<const Intrinsic *> intrinsicsOfWords(mlir::Type sum, int64_t lanes, const target::Machine &target);
