@@ -204,6 +204,8 @@ static perpend_status loadOrRefuse(StringRef path, perpend_model **model, std::s
 }
 
 ModelOwner describeLibrary(StringRef path, std::string &refusal) {
+  if (target::isProgram(path))
+    return loadProgram(path);
   perpend_model *model = nullptr;
   perpend_status status = loadOrRefuse(path, &model, refusal);
   if (status == PERPEND_OK)

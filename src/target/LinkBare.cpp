@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "target/LinkBare.h"
+#include "support/InternalError.h"
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
 #include "target/cpu/Architecture.h"
@@ -22,10 +23,8 @@ Error linkBareObject(const LinkRequest &request, const TargetInfo &target) {
   const Architecture &architecture = *architectureOf(target.code);
   if (!architecture.hasLinker && request.objects.size() == 1)
     return moveIntoPlace(request.objects.front(), request.output);
-  if (!architecture.hasLinker)
-    return createStringError(formatv("target '{0}': objects of your own cannot be joined to one for {1}\n"
-                                     "hint: leave out operators and intrinsics with objects",
-                                     target.name, architecture.name));
+  if (!architecture.hasLinker) // objects of users are refused before (UserObjects.h)
+    return support::internalError("several objects for " + architecture.name);
   Expected<ScratchDirectory> scratch = ScratchDirectory::createBeside(request.output);
   if (!scratch)
     return scratch.takeError();

@@ -9,8 +9,7 @@ namespace perpend::target {
 struct Board;
 class ScratchDirectory;
 
-/// Joins objects to one, which a program for the processor is linked from. Errors: several, where the compiler has no
-/// linker.
+/// Joins objects to one, which a program for the processor is linked from; where the compiler has no linker, it is one.
 llvm::Error linkBareObject(const LinkRequest &request, const TargetInfo &target);
 
 /// The functions that an object takes from the C library or the compiler's, as C names them, sorted. Errors: it cannot

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.test_cortex_m import save_integers, save_pooled, save_quantised, symbols_of
+from cli.test_hand_written_kernels import CODE, INTRINSIC, compile_c
 from cli.test_other_architectures import save_convolutions
 from cli.tool import DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
 from onnx import TensorProto, helper
@@ -166,6 +167,14 @@ def test_what_an_object_cannot_be_is_one_error(tmp_path: Path) -> None:
     assert "calls of the runtime's library" in reject(
         "compile", model, "-o", "m.o", "--target", TARGET, folder=tmp_path
     )
+
+
+def test_objects_of_users_are_refused(tmp_path: Path) -> None:
+    compile_c(tmp_path, CODE, "gemm", "--target=aarch64-linux-gnu", "-ffreestanding")
+    (tmp_path / "gemm.mlir").write_text(INTRINSIC)
+    options = ["--target", TARGET, "--dim", "n=2", "--intrinsics", "gemm.mlir"]
+    text = reject("compile", save_tiny(tmp_path), "-o", "m.o", *options, folder=tmp_path)
+    assert "the object 'gemm.o': expected none: the target's objects are not ELF" in text
 
 
 def test_an_object_is_inspected_as_a_library(tmp_path: Path) -> None:
