@@ -312,7 +312,7 @@ def save_loop(folder: Path) -> Path:
 
 def test_kernels_use_the_instructions_of_the_machine(tmp_path: Path) -> None:
     integers, block = save_integers(tmp_path), save_block(tmp_path)
-    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v2", "usdot"), ("aarch64", "mla")):
+    for target, instruction in (("cortex-a76", "sdot"), ("neoverse-v2", "usmmla"), ("aarch64", "mla")):
         text = succeed("inspect", integers, "--stage", "asm", "--target", target, folder=tmp_path)
         assert f"\t{instruction}\tv" in text, target
     assert "\tsdot\tv" not in text
