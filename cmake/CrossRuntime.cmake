@@ -73,9 +73,10 @@ function(perpend_wasm_runtime package)
       -DCMAKE_C_COMPILER=${CMAKE_C_COMPILER} -DCMAKE_C_COMPILER_TARGET=${triple}
       -DCMAKE_CXX_COMPILER=${CMAKE_CXX_COMPILER} -DCMAKE_CXX_COMPILER_TARGET=${triple}
       -DCMAKE_ARCHIVE_OUTPUT_DIRECTORY=${output} -DPERPEND_TESTS=OFF
-    BUILD_COMMAND ${CMAKE_COMMAND} --build ${folder} --target perpend_runtime perpend_state perpend_library
+    BUILD_COMMAND ${CMAKE_COMMAND} --build ${folder} --target perpend_runtime perpend_segments perpend_state perpend_library
     COMMAND ${CMAKE_COMMAND} -E copy_directory ${PROJECT_SOURCE_DIR}/runtime/wasm/module ${output}
     COMMAND ${CMAKE_COMMAND} -DFILE=${output}/perpend.mjs -P ${PROJECT_SOURCE_DIR}/cmake/StripComments.cmake
+    COMMAND ${CMAKE_COMMAND} -DFILE=${output}/perpend-engine.mjs -P ${PROJECT_SOURCE_DIR}/cmake/StripComments.cmake
     ${archives}
     BUILD_ALWAYS TRUE
     INSTALL_COMMAND "")

@@ -1,8 +1,18 @@
-# cmake -DFILE=x.mjs -P: drops lines that are comments, and indents. What a page loads is small; the source has the words.
+# cmake -DFILE=x.mjs -P: drops lines that are comments, comments behind code, indents, and spaces and ends of lines that
+# mean nothing, none of which texts of these files have. What a page loads is small; the source has the words.
 file(READ ${FILE} text)
 string(REGEX REPLACE "\n *//[^\n]*" "" text "\n${text}")
 string(REGEX REPLACE "\n */[*][*][^\n]*[*]/" "" text "${text}")
+string(REGEX REPLACE " +// [^\n]*" "" text "${text}")
 string(REGEX REPLACE "\n +" "\n" text "${text}")
 string(REGEX REPLACE "\n\n+" "\n" text "${text}")
 string(REGEX REPLACE "^\n" "" text "${text}")
+string(REGEX REPLACE "([{(,;])\n" "\\1" text "${text}")
+string(REGEX REPLACE "\n([})])" "\\1" text "${text}")
+string(REGEX REPLACE " (=>|===|!==|=|&&|[|][|]|<=|>=|[?]) " "\\1" text "${text}")
+string(REGEX REPLACE " ([-+*:<>]|>>>|>>|<<) " "\\1" text "${text}")
+string(REGEX REPLACE "(if|for|while|catch) \\(" "\\1(" text "${text}")
+string(REGEX REPLACE "\\) {" "){" text "${text}")
+string(REGEX REPLACE "{ " "{" text "${text}")
+string(REGEX REPLACE " }" "}" text "${text}")
 file(WRITE ${FILE} "${text}")

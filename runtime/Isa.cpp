@@ -220,8 +220,7 @@ struct FeatureRow {
   const char *name;
 };
 
-// Beyond the base level, none is described.
-static const FeatureRow featureTable[1] = {{""}};
+static const FeatureRow featureTable[] = {{"relaxed-simd"}};
 
 // An engine refuses a module with instructions that it lacks.
 static bool isPresent(const FeatureRow &) { return true; }

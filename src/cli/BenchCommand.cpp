@@ -159,26 +159,30 @@ static void printTimes(ArrayRef<Lane> lanes) {
                                  lane.times.size(), lane.quantile(0.5), lane.quantile(0), lane.quantile(0.9));
 }
 
-/// Of a library that a runner runs on this machine's processor, with one thread.
+/// Of a library that a runner runs on this machine's processor.
 static int benchInRunner(perpend_model *model, const BenchOptions &options, ArrayRef<int64_t> threads) {
-  if (options.wantsProfile || threads.size() > 1 || threads.front() != 1)
-    return fail(Twine("option '--") + (options.wantsProfile ? "profile" : "threads") +
-                    "': code of this target runs on one thread of another program, which measures whole runs",
+  if (options.wantsProfile)
+    return fail("option '--profile': code of this target runs in another program, which measures whole runs",
                 "leave the option out"),
            UserError;
   if (!announceRunner(model))
     return UserError;
   std::optional<Inputs> inputs = makeInputs(model, options.source, options.inputs);
-  std::unique_ptr<Session> session = inputs ? Session::create(model, 1) : nullptr;
-  if (!session)
+  if (!inputs)
     return UserError;
-  auto times = session->times(inputs->arrays, static_cast<double>(options.time()), inputs->advice());
-  if (!times)
-    return UserError;
-  std::vector<Lane> lanes(1);
-  lanes[0].threads = 1;
-  lanes[0].times = std::move(*times);
-  llvm::sort(lanes[0].times);
+  std::vector<Lane> lanes;
+  for (int64_t count : threads) {
+    std::unique_ptr<Session> session = Session::create(model, count);
+    if (!session)
+      return UserError;
+    auto times = session->times(inputs->arrays, static_cast<double>(options.time()), inputs->advice());
+    if (!times)
+      return UserError;
+    llvm::sort(*times);
+    Lane &lane = lanes.emplace_back();
+    lane.threads = count;
+    lane.times = std::move(*times);
+  }
   inputs->print(model);
   printTimes(lanes);
   return options.json.empty() || writeJson(options.json, options.source.path, lanes) ? Good : UserError;

@@ -101,8 +101,7 @@ LogicalResult Compilation::checkOptions() {
     return module.emitError("weights (--weights): expected one of auto, embed, beside, as-is, got '")
            << options.weights << "'";
   const target::Architecture *architecture = target::architectureOf(target.code);
-  if (architecture && (architecture->isFixed || !architecture->hasRuntime) &&
-      !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
+  if (architecture && !architecture->hasRuntime && !llvm::is_contained({"auto", "embed"}, StringRef(options.weights)))
     return module.emitError("weights (--weights): expected embed for the target '")
            << target.name << "', got '" << options.weights << "'\nhint: an artifact of " << architecture->name
            << " contains its weights";

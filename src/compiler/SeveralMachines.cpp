@@ -269,11 +269,24 @@ LogicalResult MachineCompilations::write(ArtifactKind kind, StringRef output) {
   return success();
 }
 
+/// Of WebAssembly.
+static LogicalResult compileForModules(ModuleOp module, const CompileOptions &options,
+                                       ArrayRef<target::TargetInfo> machines, ArtifactKind kind, StringRef output,
+                                       CompileReport *report) {
+  if (kind == ArtifactKind::SharedLibrary)
+    return compileForEngines(module, options, machines, output, report);
+  return module.emitError("target '") << options.target
+                                      << "': expected one machine for a static library\nhint: compile "
+                                      << "one for each, or a module, '-o model.wasm'";
+}
+
 LogicalResult compileForMachines(ModuleOp module, const CompileOptions &options,
                                  std::vector<target::TargetInfo> machines, ArtifactKind kind, StringRef output,
                                  CompileReport *report) {
   if (failed(checkForMachines(module, options, machines.size())))
     return failure();
+  if (options.stopAfter.empty() && !target::architectureOf(machines.front().code)->linksElf())
+    return compileForModules(module, options, machines, kind, output, report);
   MachineCompilations compilations(module, options, std::move(machines), report);
   if (failed(compilations.prepare()))
     return failure();

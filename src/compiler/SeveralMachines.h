@@ -13,6 +13,11 @@ namespace perpend {
 mlir::LogicalResult compileForMachines(mlir::ModuleOp module, const CompileOptions &options,
                                        std::vector<target::TargetInfo> machines, ArtifactKind kind,
                                        llvm::StringRef output, CompileReport *report);
+
+/// The same where artifacts are modules of WebAssembly (SeveralModules.cpp).
+mlir::LogicalResult compileForEngines(mlir::ModuleOp module, const CompileOptions &options,
+                                      llvm::ArrayRef<target::TargetInfo> machines, llvm::StringRef output,
+                                      CompileReport *report);
 } // namespace perpend
 
 #endif

@@ -43,7 +43,7 @@ using namespace mlir;
 namespace perpend {
 
 std::string pathBeside(StringRef output, StringRef extension) {
-  for (StringRef ending : {".so", ".a", ".o"})
+  for (StringRef ending : {".so", ".a", ".o", ".wasm"})
     if (output.consume_back(ending))
       break;
   return (output + extension).str();
@@ -143,7 +143,7 @@ bool Compilation::keepsWeightsOutside() const {
     return false; // in the process
   if (!description.parts.empty())
     return true; // code has one base for all
-  if (const auto *architecture = target::architectureOf(target.code); architecture->isFixed || isBare())
+  if (isBare())
     return false; // there are no files
   return options.weights == "auto" ? description.table.weightsBytes > mostEmbeddedBytes : options.weights != "embed";
 }

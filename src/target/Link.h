@@ -34,7 +34,8 @@ llvm::Error linkExecutable(const LinkRequest &request, const TargetInfo &target)
 llvm::Error writeStaticLibrary(const LinkRequest &request);
 
 /// The runtime's files that lie beside a module of WebAssembly: what loads it, and the types of that.
-inline constexpr std::array<llvm::StringLiteral, 2> wasmLoaderFiles = {"perpend.mjs", "perpend.d.mts"};
+inline constexpr std::array<llvm::StringLiteral, 3> wasmLoaderFiles = {"perpend.mjs", "perpend-engine.mjs",
+                                                                      "perpend.d.mts"};
 
 /// The runtime's archives that implement operations for which the target has no instructions.
 std::vector<std::string> builtinArchives(const TargetInfo &target);

@@ -7,9 +7,13 @@
 #include "target/LinkWasm.h"
 #include "target/Lld.h"
 #include "target/ScratchDirectory.h"
+#include "target/WasmVariants.h"
+#include "target/cpu/Architecture.h"
 #include "target/cpu/ModuleTable.h"
 
 #include "llvm/BinaryFormat/Wasm.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/LEB128.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -108,6 +112,14 @@ Error linkWasmModule(const LinkRequest &request, const TargetInfo &target) {
   arguments.insert(arguments.end(), {"-o", unfinished});
   if (Error error = runLld(arguments, request.output, Linker::Wasm))
     return error;
+  if (const std::vector<std::string> needs = extensionsOf(target); !needs.empty()) {
+    std::error_code failed;
+    raw_fd_ostream stream(unfinished, failed, sys::fs::CD_OpenExisting, sys::fs::FA_Write, sys::fs::OF_Append);
+    stream << sectionsOfNeeds(needs);
+    stream.close();
+    if (stream.has_error())
+      return createStringError(formatv("cannot write '{0}': {1}", request.output, stream.error().message()));
+  }
   return moveIntoPlace(unfinished, request.output);
 }
 

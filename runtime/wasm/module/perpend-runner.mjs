@@ -1,6 +1,7 @@
 // perpend-runner.mjs MODEL.wasm [ENTRY [THREADS]]: what perpend-runner is for other architectures (runtime/runner/Main.cpp),
 // in Node.js. Requests and replies are in runtime/runner/Wire.h.
 import { readSync, writeSync } from "node:fs";
+import { setFlagsFromString } from "node:v8";
 import { load } from "./perpend.mjs";
 
 const TYPES = (
@@ -101,8 +102,13 @@ function answer(model, request, tensors) {
   return model.outputs.map(({ name, type, shape }) => ({ type, shape: shapes[name] ?? shape.map(() => 1) }));
 }
 
-async function serve(path, entry) {
-  const model = await load(path, { entry });
+/** Of Node.js 20, which has it behind an option. */
+function allowRelaxedSimd() {
+  if (Number(process.versions.node.split(".")[0]) < 22) setFlagsFromString("--experimental-wasm-relaxed-simd");
+}
+
+async function serve(path, entry, threads) {
+  const model = await load(path, { entry, threads });
   reply([]);
   for (;;) {
     const request = receiveWord();
@@ -122,7 +128,8 @@ if (process.argv.length < 3) {
   process.exit(2);
 }
 try {
-  await serve(process.argv[2], process.argv[3]);
+  allowRelaxedSimd();
+  await serve(process.argv[2], process.argv[3], Math.max(1, Number(process.argv[4] ?? 1)));
 } catch (error) {
   if (!(error instanceof Gone)) {
     sendWords(error.status ?? 1);

@@ -44,6 +44,8 @@ export class Model {
   readonly outputs: ReadonlyArray<Info>;
   readonly states: ReadonlyArray<Info>;
   readonly entries: ReadonlyArray<string>;
+  /** That a run uses, at most, the caller's included. */
+  readonly threads: number;
   /** Computes the outputs, by name. Inputs: by name, in order, or the only one. */
   run(inputs?: Record<string, Input> | ReadonlyArray<Input> | TypedArray): Record<string, Tensor>;
   /** The outputs' shapes for inputs of these shapes; null where only a run tells. */
@@ -62,8 +64,22 @@ export class Model {
   free(): void;
 }
 
-/** Loads a model: its address, a path (Node.js), its bytes, or a WebAssembly.Module. */
-export function load(
-  source: string | URL | ArrayBuffer | ArrayBufferView | WebAssembly.Module,
-  options?: { entry?: string },
-): Promise<Model>;
+/** An address, a path (Node.js), or bytes. */
+export type Source = string | URL | ArrayBuffer | ArrayBufferView;
+
+export interface LoadOptions {
+  /** Of a model with several. */
+  entry?: string;
+  /**
+   * At most so many, the caller's included; 0: all cores. A page has one unless it is isolated (crossOriginIsolated).
+   * Default: 1.
+   */
+  threads?: number;
+  /** Of a model with its weights in a file: where that is, or of each file by its name. Default: beside the module. */
+  weights?: Source | ((file: string) => Source | Promise<Source>);
+  /** Called while files of weights are read, with bytes. */
+  progress?: (done: { loaded: number; total: number }) => void;
+}
+
+/** Loads a model: the address of a module, its path (Node.js), its bytes, or a WebAssembly.Module. */
+export function load(source: Source | WebAssembly.Module, options?: LoadOptions): Promise<Model>;

@@ -2,6 +2,8 @@
 //
 //   const model = await load("digits.wasm");
 //   const { probabilities } = model.run({ image: { data: new Float32Array(64), shape: [1, 1, 8, 8] } });
+//
+// perpend-engine.mjs has what only some need: threads, variants, weights in files.
 
 // In the order of perpend_type; an array's name where it is not that of bytes.
 const TYPES = (
@@ -28,10 +30,12 @@ export class PerpendError extends Error {
 
 /** The memory of an instance, and its functions. */
 class Instance {
-  constructor({ exports }) {
+  constructor({ exports }, pool) {
     if (!exports.perpend_module_main) throw new PerpendError("this module of WebAssembly is no compiled model", 5);
     this.exports = exports;
+    this.pool = pool;
     this.taken = [];
+    this.sessions = 0;
   }
   // Views end with each growth of the memory.
   get view() { return new DataView(this.exports.memory.buffer); }
@@ -193,8 +197,11 @@ export class Model {
         instance.infoAt(exports[`perpend_model_${kind}`](model, i) >>> 0)));
     this.#instance = instance;
     this.#model = model;
-    this.#session = other === undefined ? instance.make("perpend_session_create", model, 0)
+    this.threads = instance.pool?.threads ?? 1;
+    const options = instance.put(Int32Array.of(this.threads));
+    this.#session = other === undefined ? instance.make("perpend_session_create", model, options)
       : instance.make("perpend_session_create_shared", model, other);
+    ++instance.sessions;
     instance.release();
     this.name = instance.text(exports.perpend_model_name(model) >>> 0);
     this.inputs = listOf("input");
@@ -251,11 +258,13 @@ export class Model {
   /** Shortens growing states to a length. */
   truncate(length) { this.#changeStates("perpend_session_truncate", BigInt(length)); }
 
-  /** Frees the session's memory; the model is not used afterwards. */
+  /** Frees the session's memory, and ends the workers with the last one; the model is not used afterwards. */
   free() {
+    if (!this.#session) return;
     this.#instance.exports.perpend_session_free(this.#session);
     this.#instance.exports.perpend_model_free(this.#model);
     this.#session = this.#model = 0;
+    if (--this.#instance.sessions === 0) this.#instance.pool?.end();
   }
 
   #changeStates(name, ...values) {
@@ -303,36 +312,69 @@ export class Model {
   }
 }
 
-const isNode = typeof process !== "undefined" && Boolean(process.versions?.node);
+/** For perpend-engine.mjs. */
+export const isNode = typeof process !== "undefined" && Boolean(process.versions?.node);
+export const isBytes = (source) => source instanceof ArrayBuffer || ArrayBuffer.isView(source);
+export const bytesIn = (source) => (ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
+  : new Uint8Array(source));
+export const isFile = (source) => isNode && (source instanceof URL ? source.protocol === "file:"
+  : !/^[a-z][a-z0-9+.-]+:/i.test(source) || source.startsWith("file:"));
 
-/** The bytes of a module, or a module. */
+
 async function read(source) {
-  if (source instanceof ArrayBuffer || ArrayBuffer.isView(source) || source instanceof WebAssembly.Module) return source;
-  const isFile = isNode && (source instanceof URL ? source.protocol === "file:" : !/^[a-z][a-z0-9+.-]+:/i.test(source));
-  if (isFile || (isNode && String(source).startsWith("file:"))) {
-    const { readFile } = await import("node:fs/promises");
-    return readFile(isFile ? source : new URL(source));
+  if (isBytes(source)) return bytesIn(source);
+  const fail = (why) => { throw new PerpendError(`cannot load '${source}': ${why}`, 4); };
+  if (isFile(source)) {
+    const { readFile } = await import("node:fs/promises"), path = String(source).startsWith("file:") ? new URL(source) : source;
+    return readFile(path).catch((error) => fail(error.code === "ENOENT" ? "there is no such file" : error.message));
   }
-  const response = await fetch(source);
-  if (!response.ok) throw new PerpendError(`cannot load '${source}': ${response.status} ${response.statusText}`, 4);
-  return response.arrayBuffer();
+  const response = await fetch(source).catch((error) => fail(error.message));
+  if (!response.ok) fail(`${response.status} ${response.statusText}`);
+  return new Uint8Array(await response.arrayBuffer());
 }
 
-/** Loads a model: its address, a path (Node.js), its bytes, or a WebAssembly.Module. */
-export async function load(source, { entry } = {}) {
-  const content = await read(source);
-  let module = content;
+/** Whether the module has sections that only perpend-engine.mjs reads: it ends with the name of one that is empty. */
+const isSpecial = (bytes) => new TextDecoder().decode(bytes.subarray(-12)) === "perpend.more";
+
+export async function compile(bytes) {
   try {
-    if (!(content instanceof WebAssembly.Module)) module = await WebAssembly.compile(content);
+    return await WebAssembly.compile(bytes);
   } catch (error) {
     throw new PerpendError(`no model: ${error.message}; hint: the engine needs WebAssembly 2.0 with SIMD`, 5);
   }
-  const imports = { perpend: { now: () => performance.now() } };
-  const instance = new Instance(await WebAssembly.instantiate(module, imports));
+}
+
+/** Loads a model: its address, a path (Node.js), its bytes, or a WebAssembly.Module. */
+export async function load(source, options = {}) {
+  const { entry, threads = 1 } = options, wanted = [], more = () => import("./perpend-engine.mjs");
+  let filled = 0;
+  const host = {
+    now: () => performance.now(),
+    share: () => 0,
+    awake: () => 0,
+    weights: (...piece) => (wanted.push(piece), filled),
+  };
+  const bytes = source instanceof WebAssembly.Module ? null : await read(source);
+  const { module, pool } = threads !== 1 || (bytes && isSpecial(bytes)) ? await (await more()).prepare(source, bytes, threads, host)
+    : { module: bytes ? await compile(bytes) : source };
+  const instance = new Instance(await WebAssembly.instantiate(module, { perpend: host }), pool);
   try {
-    const main = instance.make("perpend_model_from_module", instance.exports.perpend_module_main());
+    const { exports } = instance, make = () => instance.make("perpend_model_from_module", exports.perpend_module_main());
+    let main;
+    try {
+      main = make();
+    } catch (error) {
+      if (!wanted.length) throw error;
+      await (await more()).readWeights(instance, wanted, source, options);
+      filled = 1;
+      main = make();
+    }
+    await pool?.start(module, exports);
     const chosen = entry ? instance.make("perpend_model_entry", main, instance.putText(entry)) : main;
     return new Model(instance, chosen);
+  } catch (error) {
+    pool?.end();
+    throw error;
   } finally {
     instance.release();
   }

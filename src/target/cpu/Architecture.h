@@ -87,6 +87,8 @@ struct Architecture {
   llvm::StringRef runner = "perpend-runner"; ///< the runtime's program that the emulator starts
   /// Gives functions LLVM's attributes beyond the processor and its features; null: there are none.
   void (*prepareFunction)(llvm::Function &function, const Machine &machine) = nullptr;
+  /// Puts instructions of its own in place of LLVM's, after LLVM has optimised the function; null: there are none.
+  void (*finishFunction)(llvm::Function &function, const Machine &machine) = nullptr;
   /// False: what runs there compiles code for this machine's processor, so its times say something.
   bool isEmulated = true;
 

@@ -165,6 +165,15 @@ void optimise(Module &module, const TargetInfo &target, TargetMachine &machine, 
   last.run(module, modules);
 }
 
+void finish(Module &module, const TargetInfo &target) {
+  const Architecture *architecture = architectureOf(target.code);
+  if (!architecture || !architecture->finishFunction)
+    return;
+  for (Function &function : module)
+    if (!function.isDeclaration())
+      architecture->finishFunction(function, target);
+}
+
 Error generate(Module &module, TargetMachine &machine, CodeGenFileType type, raw_pwrite_stream &output) {
   legacy::PassManager passes;
   TargetLibraryInfoImpl library{Triple(module.getTargetTriple())};
@@ -214,6 +223,7 @@ Error emitObject(Module &module, const TargetInfo &target, unsigned optLevel, ra
     return error;
   prepare(module, target, **machine);
   optimise(module, target, **machine, optLevel);
+  finish(module, target);
   if (texts.optimisedIr)
     *texts.optimisedIr << module;
   if (texts.assembly)

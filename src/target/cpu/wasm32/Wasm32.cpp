@@ -1,11 +1,12 @@
 //===- Wasm32.cpp - WebAssembly with 32-bit addresses ---------------------===//
 //
 // An engine compiles a module's vectors of 16 bytes for the processor at hand. It refuses a module whose instructions
-// it does not know, so a module that runs has all that it needs.
+// it does not know, so a module that runs has all that it needs (docs/decisions/0075-several-machines-in-a-module.md).
 //
 //===----------------------------------------------------------------------===//
 #include "target/cpu/wasm32/Wasm32.h"
 #include "target/Machine.h"
+#include "target/cpu/wasm32/RelaxedSums.h"
 
 #include "llvm/Support/TargetSelect.h"
 
@@ -17,9 +18,17 @@ namespace perpend::target {
 constexpr StringLiteral attributes =
     "+simd128,+bulk-memory,+nontrapping-fptoint,+sign-ext,+mutable-globals,+multivalue";
 
+/// Beyond that; a module with it is refused by engines without.
+constexpr StringLiteral extensions[] = {relaxedSimd};
+
 static StringMap<bool> featuresOf(StringRef) { return {}; }
 
-static void setFeature(StringRef, bool, StringMap<bool> &) {}
+static void setFeature(StringRef feature, bool on, StringMap<bool> &features) { features[feature] = on; }
+
+static void finishFunction(Function &function, const Machine &machine) {
+  if (machine.hasFeature(relaxedSimd))
+    relaxSums(function);
+}
 
 /// Engines have 16 vector registers on x86-64 and 32 on AArch64.
 static void describe(Machine &machine) {
@@ -46,7 +55,7 @@ const Architecture &wasm32() {
                                             .elfMachine = 0,
                                             .elfFlags = 0,
                                             .baseExtension = "simd128",
-                                            .extensions = {},
+                                            .extensions = extensions,
                                             .group = {},
                                             .attributes = attributes,
                                             .featuresOf = featuresOf,
@@ -68,6 +77,7 @@ const Architecture &wasm32() {
                                             .emulatorFolder = "",
                                             .emulatorPackages = "nodejs",
                                             .runner = "perpend-runner.mjs",
+                                            .finishFunction = finishFunction,
                                             .isEmulated = false,
                                             .libraryEnding = ".wasm",
                                             .isFixed = true};
