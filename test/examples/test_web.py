@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
 import threading
@@ -13,8 +14,11 @@ from http.server import ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
 from examples.demos import load
+from onnx import TensorProto, helper, numpy_helper
 
 BUILD = Path(os.environ.get("PERPEND_BUILD", Path(__file__).resolve().parents[2] / "build"))
 pytestmark = pytest.mark.skipif(
@@ -136,9 +140,8 @@ def test_size_and_place_of_a_drawing_do_not_matter(site: Path) -> None:
     assert done.stdout.splitlines() == ["true 1 40", "null"], done.stderr
 
 
-@pytest.mark.skipif(not BROWSER, reason="there is no chromium")
-def test_in_a_browser(site: Path, tmp_path: Path) -> None:
-    """The page draws by events of its own, and posts what its bars say."""
+def posted_by(site: Path, page: str, profile: Path) -> Any:
+    """What a page sends to the address /result, in a browser."""
     assert BROWSER
     posted: list[Any] = []
     done = threading.Event()
@@ -153,8 +156,30 @@ def test_in_a_browser(site: Path, tmp_path: Path) -> None:
         def log_message(self, *_: object) -> None:
             pass
 
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={profile}"]
+        browser = subprocess.Popen(
+            [*command, f"http://127.0.0.1:{server.server_port}/{page}"],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        answered = done.wait(60)
+        browser.terminate()
+        browser.wait(20)
+        server.shutdown()
+    assert answered, "the page has posted nothing"
+    return posted[0]
+
+
+POST = 'await fetch("/result", { method: "POST", body: JSON.stringify(seen) });'
+WAIT = "const wait = async (holds) => { while (!holds()) await new Promise((next) => setTimeout(next, 20)); };"
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no chromium")
+def test_in_a_browser(site: Path, tmp_path: Path) -> None:
+    """The page draws by events of its own, and posts what its bars say."""
     page = """
-      const wait = async (holds) => { while (!holds()) await new Promise((next) => setTimeout(next, 20)); };
       const board = document.getElementById("board"), rows = [...document.querySelectorAll("li")];
       await wait(() => document.getElementById("note").textContent === "ready");
       const send = (kind, [x, y]) => {
@@ -162,20 +187,138 @@ def test_in_a_browser(site: Path, tmp_path: Path) -> None:
         board.dispatchEvent(new PointerEvent(kind, { clientX: box.left + x, clientY: box.top + y }));
       };
     """
-    post = 'await fetch("/result", { method: "POST", body: JSON.stringify(seen) });'
-    (site / "browser.mjs").write_text('import "./page.mjs";' + page + STROKES + RESULT + post)
+    (site / "browser.mjs").write_text('import "./page.mjs";' + WAIT + page + STROKES + RESULT + POST)
     index = (site / "index.html").read_text().replace('src="page.mjs"', 'src="browser.mjs"')
     (site / "browser.html").write_text(index)
-    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Handler, directory=str(site))) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
-        command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", f"--user-data-dir={tmp_path}"]
-        browser = subprocess.Popen(
-            [*command, f"http://127.0.0.1:{server.server_port}/browser.html"],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        assert done.wait(60), "the page has posted nothing"
-        browser.terminate()
-        browser.wait(20)
-        server.shutdown()
-    assert posted == [{digit: int(digit) for digit in posted[0]}] and len(posted[0]) == 6
+    seen = posted_by(site, "browser.html", tmp_path)
+    assert seen == {digit: int(digit) for digit in seen} and len(seen) == 6
+
+
+def save_classifier(folder: Path, channels_last: bool = False) -> Path:
+    """A convolution of stripes: class 0 has lines from left to right, 1 from top to bottom, 2 neither. Enough channels
+    that its first kernel is worth sharing among threads."""
+    kernels = np.zeros((64, 3, 3, 3), np.float32)
+    kernels[0, :, 0], kernels[0, :, 2] = 1, -1
+    kernels[1, :, :, 0], kernels[1, :, :, 2] = 1, -1
+    kernels[3:] = np.random.default_rng(1).standard_normal((61, 3, 3, 3)) / 100
+    head = np.zeros((64, 3), np.float32)
+    head[0, 0] = head[1, 1] = 10
+    weights = [numpy_helper.from_array(kernels, "kernels"), numpy_helper.from_array(head, "head")]
+    weights.append(numpy_helper.from_array(np.array([0, 0, 1], np.float32), "bias"))
+    nodes = [
+        *([helper.make_node("Transpose", ["image"], ["planes"], perm=[0, 3, 1, 2])] if channels_last else []),
+        helper.make_node("Conv", ["planes" if channels_last else "image", "kernels"], ["edges"]),
+        helper.make_node("Abs", ["edges"], ["strength"]),
+        helper.make_node("GlobalAveragePool", ["strength"], ["pooled"]),
+        helper.make_node("Flatten", ["pooled"], ["flat"]),
+        helper.make_node("Gemm", ["flat", "head", "bias"], ["scores"]),
+    ]
+    shape = [1, 96, 128, 3] if channels_last else [1, 3, 96, 128]
+    image = helper.make_tensor_value_info("image", TensorProto.FLOAT, shape)
+    scores = helper.make_tensor_value_info("scores", TensorProto.FLOAT, [1, 3])
+    graph = helper.make_graph(nodes, "g", [image], [scores], weights)
+    onnx.save(
+        helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), folder / "photo.onnx"
+    )
+    return folder / "photo.onnx"
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["planes", "pixels"])
+def photo_site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("photo")
+    load("web").build(folder, BUILD / "bin/perpend", save_classifier(folder, request.param))
+    return folder
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_pictures_are_classified(photo_site: Path) -> None:
+    script = """
+      import { load } from "./perpend.mjs";
+      import { best, layoutOf, tensorOf } from "./photo.mjs";
+      const model = await load("photo.wasm"), layout = layoutOf(model.inputs[0]);
+      console.log(layout.width, layout.height, layout.channels);
+      const pictureOf = (inkAt) => {
+        const { width, height } = layout, data = new Uint8ClampedArray(4 * width * height).fill(255);
+        for (let i = 0; i < width * height; ++i)
+          if (inkAt(i % width, Math.floor(i / width))) data.fill(0, 4 * i, 4 * i + 3);
+        return { data, width, height };
+      };
+      const inks = [(x, y) => y % 8 < 4, (x) => x % 8 < 4, () => false];
+      for (const ink of inks) {
+        const { scores } = model.run([tensorOf(pictureOf(ink), layout, "0 … 1")]);
+        const [first] = best(scores, ["across", "down"]);
+        console.log(first.label, first.part > 0.5);
+      }
+    """
+    (photo_site / "classify.mjs").write_text(script)
+    done = subprocess.run(["node", "classify.mjs"], cwd=photo_site, capture_output=True, text=True, timeout=60)
+    lines = ["128 96 3", "across true", "down true", "class 2 true"]
+    assert done.stdout.splitlines() == lines, done.stderr
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
+def test_inputs_and_outputs_of_pictures(site: Path) -> None:
+    script = """
+      import { best, fromHalf, layoutOf, maskOf, tensorOf, toHalf } from "./photo.mjs";
+      const pixels = { data: Uint8ClampedArray.of(255, 0, 51, 255, 0, 102, 255, 255) };
+      const input = (type, shape) => layoutOf({ name: "x", type, shape }), pixelsAs = input("f32", [1, 1, 2, 3]);
+      const numbers = (scale) => Array.from(tensorOf(pixels, pixelsAs, scale).data, (x) => x.toFixed(1));
+      const bytes = tensorOf(pixels, input("u8", [1, 1, 2, 3]), "0 … 1");
+      console.log(tensorOf(pixels, input("u8", [1, 3, 1, 2]), "0 … 1").data.join());
+      console.log(bytes.shape.join(), input("f32", ["n", 3, "h", "w"]).height);
+      console.log(numbers("0 … 1").join());
+      console.log(numbers("BGR - mean").slice(0, 3).join());
+      try { input("f32", [1, 10]); } catch (error) { console.log(error.message); }
+      const maskIn = (shape, data) => maskOf({ type: "f32", shape, data });
+      console.log(maskIn([1, 1, 3], [1, 2, 3]), maskIn([1, 2, 2, 1], [0, 1, 1, 0]).width);
+      const partsOf = (data, count) => best({ type: "f32", data }, [], count).map(({ part }) => part).join();
+      console.log(partsOf([0.1, 0.7, 0.2], 1), partsOf([0, 0, 1000], 2));
+      let wrong = 0;
+      for (let bits = 1024; bits < 0x7c00; ++bits) {
+        const value = fromHalf(bits);
+        wrong += toHalf(value) !== bits || toHalf(-value) !== (bits | 0x8000);
+      }
+      console.log(wrong, toHalf(0), toHalf(1e6), toHalf(1 + 2 ** -11 + 2 ** -20) - toHalf(1));
+    """
+    (site / "pictures.mjs").write_text(script)
+    done = subprocess.run(["node", "pictures.mjs"], cwd=site, capture_output=True, text=True, timeout=60)
+    assert done.stdout.splitlines() == [
+        "255,0,0,102,51,255",
+        "1,1,2,3 224",
+        "1.0,0.0,0.2,0.0,0.4,1.0",
+        "-52.9,-116.8,131.3",
+        "expected an input of pictures, [1, 3, height, width] or [1, height, width, 3]; 'x' has [1, 10]",
+        "null 2",
+        "0.7 1,0",
+        "0 0 31744 1",
+    ], done.stderr
+
+
+@pytest.mark.skipif(not BROWSER, reason="there is no chromium")
+def test_a_dropped_picture_in_a_browser(photo_site: Path, tmp_path: Path) -> None:
+    """The page has workers, as the server isolates it."""
+    page = """
+      const note = document.getElementById("note");
+      await wait(() => note.textContent === "drop a picture" || note.textContent.includes("error"));
+      const canvas = new OffscreenCanvas(256, 192), context = canvas.getContext("2d");
+      context.fillStyle = "white";
+      context.fillRect(0, 0, 256, 192);
+      context.fillStyle = "black";
+      for (let x = 0; x < 256; x += 16) context.fillRect(x, 0, 8, 192);
+      const files = new DataTransfer();
+      files.items.add(new File(["across\ndown"], "classes.txt"));
+      files.items.add(new File([await canvas.convertToBlob()], "lines.png", { type: "image/png" }));
+      dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
+      await wait(() => note.textContent.startsWith("one run"));
+      const seen = {
+        first: document.querySelector("li span").textContent, isolated: crossOriginIsolated,
+        model: document.getElementById("model").textContent, width: document.getElementById("picture").width,
+      };
+    """
+    (photo_site / "browser.mjs").write_text('import "./photo-page.mjs";' + WAIT + page + POST)
+    text = (photo_site / "photo.html").read_text().replace('src="photo-page.mjs"', 'src="browser.mjs"')
+    (photo_site / "browser.html").write_text(text)
+    seen = posted_by(photo_site, "browser.html", tmp_path)
+    threads = int(re.findall(r"photo\.wasm: 128 x 96, (\d+) thread", seen.pop("model"))[0])
+    assert seen == {"first": "down", "isolated": True, "width": 256}
+    assert threads == os.cpu_count() or threads > 1
