@@ -37,7 +37,7 @@ function pixels() {
 }
 
 function show() {
-  const scale = Math.min(1, 640 / image.width);
+  const scale = Math.min(1, 640 / image.width, 420 / image.height);
   picture.width = image.width * scale;
   picture.height = image.height * scale;
   context.drawImage(image, 0, 0, picture.width, picture.height);

@@ -306,7 +306,7 @@ def test_a_dropped_picture_in_a_browser(photo_site: Path, tmp_path: Path) -> Non
       context.fillStyle = "black";
       for (let x = 0; x < 256; x += 16) context.fillRect(x, 0, 8, 192);
       const files = new DataTransfer();
-      files.items.add(new File(["across\ndown"], "classes.txt"));
+      files.items.add(new File(["across\\ndown"], "classes.txt"));
       files.items.add(new File([await canvas.convertToBlob()], "lines.png", { type: "image/png" }));
       dispatchEvent(new DragEvent("drop", { dataTransfer: files }));
       await wait(() => note.textContent.startsWith("one run"));

@@ -134,6 +134,8 @@ export async function prepare(source, bytes, threads, host) {
 const TURN = 0, JOB = 1, PARTS = 2, SHARES = 3, INSIDE = 4, ASLEEP = 5, FAILED = 6, FIRST = 7;
 const WORKER = "perpend worker", MOST_THREADS = 64, STACK_BYTES = 1 << 20, POLL_MS = 0.05, POLLS = 64;
 
+const MAY_SLEEP = isNode || Boolean(globalThis.WorkerGlobalScope);
+
 /** Claims parts of the job, of its own share first; returns how many it ran. */
 function runParts(words, exports, share) {
   const parts = words[PARTS], shares = words[SHARES], job = words[JOB], each = parts / shares;
@@ -169,6 +171,7 @@ function work(words, exports, share) {
       Atomics.store(words, FAILED, 1);
     }
     Atomics.sub(words, INSIDE, 1);
+    Atomics.notify(words, INSIDE);
   }
 }
 
@@ -210,9 +213,10 @@ class Pool {
     try {
       return runParts(words, exports, 0);
     } finally {
-      // The last parts take less than it takes to sleep, and a page's main thread must not.
+      // The last parts take less than it takes to sleep, unless a helper has no core. A page's main thread must not sleep.
       Atomics.store(words, JOB, 0);
-      while (Atomics.load(words, INSIDE));
+      for (let inside; (inside = Atomics.load(words, INSIDE)); )
+        if (!poll(() => !Atomics.load(words, INSIDE)) && MAY_SLEEP) Atomics.wait(words, INSIDE, inside);
       if (Atomics.exchange(words, FAILED, 0)) throw new PerpendError("a worker of the model has failed");
     }
   }
@@ -297,8 +301,8 @@ export async function readWeights(instance, requests, source, { weights, progres
   }
 }
 
-if (isNode ? process.argv.at(-1) === WORKER : globalThis.WorkerGlobalScope && globalThis.name === WORKER) {
-  const port = isNode ? (await import("node:worker_threads")).parentPort : globalThis;
+/** Makes this thread the worker that the first message describes. */
+function serve(port) {
   port.onmessage = async ({ data: { module, memory, address, count, stack, share } }) => {
     const all = (job, parts) => {
       for (let part = 0; part < parts; ++part) exports.perpend_part(job, part);
@@ -308,6 +312,10 @@ if (isNode ? process.argv.at(-1) === WORKER : globalThis.WorkerGlobalScope && gl
     const { exports } = await WebAssembly.instantiate(module, { perpend: imports });
     exports.__stack_pointer.value = stack;
     port.postMessage("ready");
-    work(new Int32Array(memory.buffer, address, count), exports, share);
+    setTimeout(() => work(new Int32Array(memory.buffer, address, count), exports, share)); // when the message has left
   };
 }
+
+// Without `await`: a browser sends messages as soon as the file has run.
+if (!isNode && globalThis.WorkerGlobalScope && globalThis.name === WORKER) serve(globalThis);
+if (isNode && process.argv.at(-1) === WORKER) import("node:worker_threads").then(({ parentPort }) => serve(parentPort));
