@@ -133,7 +133,7 @@ TEST(TargetInfo, LengthsOfVectorsAreExtensions) {
   EXPECT_EQ(resolveTargets("riscv64,rv64gcv,rv64gcv_zvl256b")->front().name, wide.name) << "wider vectors first";
 }
 
-TEST(TargetInfo, WebAssemblyHasItsBaseLevelOnly) {
+TEST(TargetInfo, WebAssemblyHasOneExtension) {
   const TargetInfo target = expectValue(resolveTarget("wasm32"));
   EXPECT_EQ(target.code.triple, "wasm32-unknown-unknown");
   EXPECT_EQ(target.pointerBytes, 4u);
@@ -141,6 +141,10 @@ TEST(TargetInfo, WebAssemblyHasItsBaseLevelOnly) {
   EXPECT_FALSE(target.fusesMultiplyAdds);
   EXPECT_TRUE(extensionsOf(target).empty() && target.hasFeature("simd128"));
   EXPECT_NE(textOf(resolveTarget("wasm32,+avx2").takeError()).find("unknown feature 'avx2'"), std::string::npos);
+  const TargetInfo relaxed = expectValue(resolveTarget("wasm32,+relaxed-simd"));
+  EXPECT_EQ(extensionsOf(relaxed), std::vector<std::string>{"relaxed-simd"});
+  EXPECT_FALSE(relaxed.fusesMultiplyAdds) << "an engine may round twice";
+  EXPECT_EQ(resolveTargets("wasm32,wasm32,+relaxed-simd")->front().name, relaxed.name) << "the faster one first";
 }
 
 TEST(TargetInfo, MachinesOfTwoArchitecturesAreNoList) {
