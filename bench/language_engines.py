@@ -7,7 +7,7 @@ MODEL: NAME=FILE.gguf, or the name of a random checkpoint (language_checkpoints.
 PYTHON: the interpreter of an environment that has llama-cpp-python; without it, Perpend's precisions are compared.
 A deviation is that of the last token's logits from Perpend's in f32, relative to the largest of these. llama.cpp rounds
 rows to bytes for weights of bytes and less, and to bf16 for those of bf16, so it has one, too. All have the same type
-of cache. GB/s: the bytes of the file over the time of a token.
+of cache. GB/s: the bytes of the file over the time of a token, unless it has experts.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import perpend.llm
 import turns
 from kernels import measured_peaks
-from language_checkpoints import write_checkpoint
+from language_checkpoints import SHAPES, write_checkpoint
 from turns import Arrays, Candidate, Timing
 
 WORKER = Path(__file__).with_name("language_worker.py")
@@ -105,6 +105,8 @@ def measure(checkpoint: Path, options: argparse.Namespace) -> list[Row]:
 
 def page_of(checkpoint: Path, rows: Sequence[Row]) -> list[str]:
     lines = [f"## {checkpoint.stem}, {checkpoint.stat().st_size / 1e6:.0f} MB", ""]
+    shape = SHAPES.get(checkpoint.stem.rpartition("-")[0])
+    is_dense = not (shape and shape.experts)  # a token reads all
     lines += [
         "| work | engine | tokens/s | GB/s | llama.cpp's time over this | deviation |",
         "|---|---|---|---|---|---|",
@@ -115,7 +117,7 @@ def page_of(checkpoint: Path, rows: Sequence[Row]) -> list[str]:
                 lines.append(f"| {row.task} | {engine} | {timing.error} | | | |")
                 continue
             speed = row.tokens_per_second(engine)
-            read = f"{speed * checkpoint.stat().st_size / 1e9:.1f}" if row.task.kind == "decode" else ""
+            read = f"{speed * checkpoint.stat().st_size / 1e9:.1f}" if row.task.kind == "decode" and is_dense else ""
             versus = row.against_peer(engine) if engine != PEER else ""
             lines.append(f"| {row.task} | {engine} | {speed:.1f} | {read} | {versus} | {timing.deviation:.1e} |")
     return [*lines, ""]
