@@ -329,8 +329,11 @@ int64_t ContractionRule::rowsOfPanelsFromMemory() {
     if (product.kind(number) == IteratorKind::Reduced)
       products *= double(estimate(extent));
   double secondsOfRow = 2 * products / target.flopsPerSecond();
-  auto wanted = int64_t(multiplyingOverReading * *bytes / target.global.bytesPerSecond / secondsOfRow);
-  return std::min(wanted, static_cast<int64_t>(target.lastCacheBytes()) / partsOfLastCache / stepBytes(*rows));
+  double bytesOfRow =
+      products / double(panel) * elementBytes(cast<BufferType>(plain.buffer().getType()).getElementType());
+  double wanted = multiplyingOverReading * *bytes / target.global.bytesPerSecond / secondsOfRow;
+  double own = double(target.ownCacheBytes()) / double(cacheParts()) / bytesOfRow;
+  return int64_t(std::min(std::max(wanted, own), double(target.lastCacheBytes()) / partsOfLastCache / bytesOfRow));
 }
 
 /// Whether a dimension, such as that of heads, divides the rows of the plain operand in memory, where those come from
@@ -367,7 +370,7 @@ int64_t ContractionRule::blockOf(unsigned dim, int64_t multiple) {
   double worth = std::min<double>(wantedUnits, estimateSeconds(workOf(kernel), target) / leastSecondsOfPart);
   int64_t wanted = std::clamp<int64_t>(worth / others, 1, std::max<int64_t>(1, count / multiple));
   if (int64_t many = dim == rows && wanted == 1 && !keepsPanels() ? rowsOfPanelsFromMemory() : 0)
-    return std::max<int64_t>(held, many / multiple * multiple);
+    return std::max<int64_t>(1, many / multiple) * multiple;
   int64_t blocks = std::max<int64_t>(llvm::divideCeil(count, held), wanted);
   return llvm::alignTo(llvm::divideCeil(count, blocks), multiple);
 }
