@@ -24,7 +24,7 @@ constexpr const char *moduleIr = R"(
 %module = type { i64, i32, i32, ptr, ptr, i64, ptr, ptr, ptr, ptr, ptr, ptr }
 @perpend_weights_sum = external hidden constant [16 x i8]
 @tables = private constant [{0} x i8] c"{1}", align 8
-@module = internal constant %module { i64 4921959757226791504, i32 9, i32 {0}, ptr @tables, ptr @perpend_weights_sum, i64 16,
+@module = internal constant %module { i64 4921959757226791504, i32 10, i32 {0}, ptr @tables, ptr @perpend_weights_sum, i64 16,
   ptr @bind, ptr @sizes, ptr @run, ptr null, ptr null, ptr null }
 define ptr @perpend_module_main() {
   ret ptr @module
