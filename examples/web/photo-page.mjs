@@ -22,7 +22,12 @@ async function open(source, name) {
   model?.free();
   model = undefined;
   const next = await load(source, { threads: 0, progress: ({ loaded, total }) => say(`weights: ${Math.round((100 * loaded) / total)} %`) });
-  layout = layoutOf(next.inputs[0]);
+  try {
+    layout = layoutOf(next.inputs[0]);
+  } catch (error) {
+    next.free();
+    throw error;
+  }
   model = next;
   at("model").textContent = `${name}: ${layout.width} x ${layout.height}, ${model.threads} thread${model.threads > 1 ? "s" : ""}`;
   say("drop a picture");

@@ -112,14 +112,19 @@ function checkNeeds(bytes) {
 
 /** The module that the engine runs, with what it imports in `host`, and the pool of its threads. */
 export async function prepare(source, bytes, threads, host) {
-  const count = threadsFor(threads, source);
+  const count = await threadsFor(threads, source);
   if (!bytes) return { module: source };
   const chosen = chooseVariant(bytes);
   checkNeeds(chosen);
   const module = await compile(chosen);
   if (count === 1 || !WebAssembly.Module.exports(module).some(({ name }) => name === "perpend_part")) return { module };
   const shared = withSharedMemory(chosen);
-  host.memory = new WebAssembly.Memory({ initial: shared.least, maximum: shared.most, shared: true });
+  try {
+    host.memory = new WebAssembly.Memory({ initial: shared.least, maximum: shared.most, shared: true });
+  } catch (error) { // a shared memory reserves all that it may ever have
+    if (error instanceof RangeError) return { module };
+    throw error;
+  }
   for (const { address, content } of shared.segments) new Uint8Array(host.memory.buffer).set(content, address);
   const pool = new Pool(count, host.memory);
   Object.assign(host, { share: (...job) => pool.share(...job), awake: () => pool.awake() });
@@ -133,8 +138,6 @@ export async function prepare(source, bytes, threads, host) {
 // Positions in the shared words. Workers look at TURN; JOB is 0 while there is none; then one word for each share.
 const TURN = 0, JOB = 1, PARTS = 2, SHARES = 3, INSIDE = 4, ASLEEP = 5, FAILED = 6, FIRST = 7;
 const WORKER = "perpend worker", MOST_THREADS = 64, STACK_BYTES = 1 << 20, POLL_MS = 0.05, POLLS = 64;
-
-const MAY_SLEEP = isNode || Boolean(globalThis.WorkerGlobalScope);
 
 /** Claims parts of the job, of its own share first; returns how many it ran. */
 function runParts(words, exports, share) {
@@ -166,12 +169,21 @@ function work(words, exports, share) {
     seen = Atomics.load(words, TURN);
     Atomics.add(words, INSIDE, 1); // from here on the job stays, if there is one
     try {
-      if (Atomics.load(words, JOB) && share < words[SHARES]) runParts(words, exports, share);
+      if (Atomics.load(words, JOB)) runParts(words, exports, share % words[SHARES]); // whoever is awake
     } catch {
       Atomics.store(words, FAILED, 1);
     }
     Atomics.sub(words, INSIDE, 1);
     Atomics.notify(words, INSIDE);
+  }
+}
+
+/** Whether this thread may wait: the main thread of a page must not. */
+function isAbleToWait(words) {
+  try {
+    return Boolean(Atomics.wait(words, TURN, -1, 0)); // no turn has this number
+  } catch {
+    return false;
   }
 }
 
@@ -185,19 +197,35 @@ class Pool {
 
   async start(module, exports) {
     this.exports = exports;
-    const bytes = 4 * (FIRST + this.threads), address = exports.malloc(bytes);
-    this.words = new Int32Array(this.memory.buffer, address, FIRST + this.threads).fill(0);
+    const count = FIRST + this.threads, address = this.#allocate(4 * count);
+    this.words = new Int32Array(this.memory.buffer, address, count).fill(0);
+    this.mayWait = isAbleToWait(this.words);
     const { Worker } = isNode ? await import("node:worker_threads") : globalThis;
     const file = new URL(import.meta.url), options = { type: "module", name: WORKER, argv: [WORKER] };
     await Promise.all(Array.from({ length: this.threads - 1 }, (_, i) => new Promise((resolve, reject) => {
+      const stack = this.#allocate(STACK_BYTES) + STACK_BYTES; // grows downwards
       const worker = new Worker(file, options);
       const listen = (kind, call) => (isNode ? worker.on(kind, call) : worker.addEventListener(kind, call));
+      const fail = (why) => reject(new PerpendError(`a worker did not start: ${why}`, 9));
       this.workers.push(worker);
-      listen("message", () => (worker.unref?.(), resolve()));
-      listen("error", (error) => reject(new PerpendError(`a worker did not start: ${error.message}`, 9)));
-      const stack = (exports.malloc(STACK_BYTES) + STACK_BYTES) & ~15; // grows downwards
-      worker.postMessage({ module, memory: this.memory, address, count: this.words.length, stack, share: i + 1 });
+      listen("message", (message) => {
+        const { error } = isNode ? message : message.data;
+        if (error) return fail(error);
+        worker.unref?.();
+        resolve();
+      });
+      listen("messageerror", () => fail("its answer could not be read"));
+      listen("error", ({ message }) => fail( // a page is not told why a file was not loaded
+        message || "its file could not be loaded; hint: serve perpend-engine.mjs with Cross-Origin-Embedder-Policy, too"));
+      worker.postMessage({ module, memory: this.memory, address, count, stack, share: i + 1 });
     })));
+  }
+
+  /** Memory of the instance that stays, aligned as malloc does. */
+  #allocate(bytes) {
+    const address = this.exports.malloc(bytes) >>> 0;
+    if (!address) throw new PerpendError(`no memory for ${this.threads} threads; hint: fewer threads`, 9);
+    return address;
   }
 
   awake() { return Number(this.workers.length > Atomics.load(this.words, ASLEEP)); }
@@ -213,10 +241,10 @@ class Pool {
     try {
       return runParts(words, exports, 0);
     } finally {
-      // The last parts take less than it takes to sleep, unless a helper has no core. A page's main thread must not sleep.
+      // The last parts take less than it takes to sleep, unless a helper has no core.
       Atomics.store(words, JOB, 0);
       for (let inside; (inside = Atomics.load(words, INSIDE)); )
-        if (!poll(() => !Atomics.load(words, INSIDE)) && MAY_SLEEP) Atomics.wait(words, INSIDE, inside);
+        if (!poll(() => !Atomics.load(words, INSIDE)) && this.mayWait) Atomics.wait(words, INSIDE, inside);
       if (Atomics.exchange(words, FAILED, 0)) throw new PerpendError("a worker of the model has failed");
     }
   }
@@ -225,16 +253,16 @@ class Pool {
 }
 
 /** As many as a page or a process may have with a memory that they share. */
-function threadsFor(wanted, source) {
+async function threadsFor(wanted, source) {
   if (!Number.isInteger(wanted) || wanted < 0 || wanted > MOST_THREADS)
     throw new PerpendError(`threads: expected an integer from 0 (all cores) to ${MOST_THREADS}, got ${wanted}`);
   const isAllowed = isNode || (globalThis.crossOriginIsolated && typeof Worker !== "undefined");
-  const threads = !isAllowed ? 1 : wanted || Math.min(MOST_THREADS, navigatorCores());
+  const threads = !isAllowed ? 1 : wanted || Math.min(MOST_THREADS, await coresHere());
   if (threads > 1 && source instanceof WebAssembly.Module)
     throw new PerpendError("threads: expected the module's bytes or its address, got a WebAssembly.Module; hint: leave threads out");
   return threads;
 }
-const navigatorCores = () => globalThis.navigator?.hardwareConcurrency ?? 2;
+const coresHere = async () => (isNode ? (await import("node:os")).availableParallelism() : navigator.hardwareConcurrency ?? 2);
 
 //===----------------------------------------------------------------------===//
 // Weights in files
@@ -245,7 +273,8 @@ function addressOf(name, beside) {
   if (isBytes(beside) || beside instanceof WebAssembly.Module)
     throw new PerpendError(`weights: the file '${name}' is missing; hint: pass {weights: its address or bytes}`, 4);
   if (!(beside instanceof URL) && isFile(beside) && !beside.startsWith("file:")) return beside.replace(/[^/]*$/, "") + name;
-  return new URL(name, new URL(beside, globalThis.location?.href));
+  const base = new URL(beside, globalThis.document?.baseURI ?? globalThis.location?.href);
+  return new URL(name.split("/").map(encodeURIComponent).join("/"), base);
 }
 
 /** The content of an address, a path or bytes, in parts. */
@@ -265,7 +294,7 @@ async function* partsOf(source) {
   const response = await fetch(source).catch((error) => fail(error.message));
   if (!response.ok) fail(`${response.status} ${response.statusText}`);
   for (const reader = response.body.getReader(); ; ) {
-    const { done, value } = await reader.read();
+    const { done, value } = await reader.read().catch((error) => fail(error.message));
     if (done) return;
     yield value;
   }
@@ -301,17 +330,23 @@ export async function readWeights(instance, requests, source, { weights, progres
   }
 }
 
-/** Makes this thread the worker that the first message describes. */
+/** Makes this thread the worker that the first message describes; its answer is {}, or { error }. */
 function serve(port) {
+  port.onmessageerror = () => port.postMessage({ error: "it could not read the module and its memory" });
   port.onmessage = async ({ data: { module, memory, address, count, stack, share } }) => {
     const all = (job, parts) => {
       for (let part = 0; part < parts; ++part) exports.perpend_part(job, part);
       return parts;
     };
     const imports = { now: () => performance.now(), share: all, awake: () => 0, weights: () => 0, memory };
-    const { exports } = await WebAssembly.instantiate(module, { perpend: imports });
-    exports.__stack_pointer.value = stack;
-    port.postMessage("ready");
+    let exports;
+    try {
+      ({ exports } = await WebAssembly.instantiate(module, { perpend: imports }));
+      exports.__stack_pointer.value = stack;
+    } catch (error) { // of a promise: nobody else would hear of it
+      return port.postMessage({ error: String(error) });
+    }
+    port.postMessage({});
     setTimeout(() => work(new Int32Array(memory.buffer, address, count), exports, share)); // when the message has left
   };
 }

@@ -71,8 +71,8 @@ export interface LoadOptions {
   /** Of a model with several. */
   entry?: string;
   /**
-   * At most so many, the caller's included; 0: all cores. A page has one unless it is isolated (crossOriginIsolated).
-   * Default: 1.
+   * At most so many, the caller's included; 0: all cores. A page has one unless it is isolated (crossOriginIsolated),
+   * and so has a model for which the engine cannot reserve 4 GiB of shared memory. Default: 1.
    */
   threads?: number;
   /** Of a model with its weights in a file: where that is, or of each file by its name. Default: beside the module. */

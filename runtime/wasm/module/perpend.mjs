@@ -58,20 +58,25 @@ class Instance {
   }
   put(content) {
     const address = this.allocate(content.byteLength);
-    this.bytes.set(new Uint8Array(content.buffer, content.byteOffset, content.byteLength), address);
+    this.bytes.set(bytesIn(content), address);
     return address;
   }
   putText(text) { return this.put(new TextEncoder().encode(`${text}\0`)); }
   putShape(shape) { return this.put(BigInt64Array.from(shape, BigInt)); }
 
-  /** Calls a function that returns a perpend_status. */
-  check(status) {
-    if (status) throw new PerpendError(this.text(this.exports.perpend_error_message() >>> 0), status);
+  /** Calls a function that returns a perpend_status: 0 or SHAPE_UNKNOWN. One that throws leaves its session busy. */
+  call(name, ...values) {
+    if (this.hasFailed) throw new PerpendError("the model has failed before; hint: load it again");
+    this.hasFailed = true;
+    const status = this.exports[name](...values);
+    this.hasFailed = false;
+    if (status && status !== SHAPE_UNKNOWN) throw new PerpendError(this.text(this.exports.perpend_error_message() >>> 0), status);
+    return status;
   }
   /** Calls a function that writes an address, and returns that. */
   make(name, ...values) {
     const place = this.allocate(4);
-    this.check(this.exports[name](...values, place));
+    this.call(name, ...values, place);
     return this.u32(place);
   }
 
@@ -143,7 +148,7 @@ function tensorOf(value) {
 }
 
 function nameOf(value) {
-  return value === undefined || value === null ? `${value}` : value.constructor?.name ?? typeof value;
+  return value == null ? `${value}` : value.constructor?.name ?? typeof value;
 }
 
 /** The extents of an input of `length` elements, of which at most one is symbolic. */
@@ -161,7 +166,7 @@ function shapeFor(info, length) {
 /** What the caller gave for an input, as a tensor of the model's type. */
 function inputOf(info, given) {
   if (info.type === "sequence" || info.type === "optional") {
-    const data = isTensor(given) ? given.data : given === null || given === undefined ? [] : given;
+    const data = isTensor(given) ? given.data : given == null ? [] : given;
     return { type: info.type, shape: [], data: Array.isArray(data) ? data : [data] };
   }
   let { data, shape } = isTensor(given) ? given : { data: given };
@@ -226,7 +231,7 @@ export class Model {
   run(inputs = []) {
     return this.#with(this.#ordered(inputs).map((given, i) => inputOf(this.inputs[i], given)), (list, count) => {
       const instance = this.#instance, outputs = this.#zeroed(this.outputs.length * TENSOR_BYTES);
-      instance.check(instance.exports.perpend_session_run(this.#session, list, count, outputs, this.outputs.length));
+      instance.call("perpend_session_run", this.#session, list, count, outputs, this.outputs.length);
       return Object.fromEntries(this.outputs.map(({ name }, i) => [name, instance.tensorAt(outputs + i * TENSOR_BYTES)]));
     });
   }
@@ -237,8 +242,7 @@ export class Model {
     return this.#with(tensors, (list, count) => {
       const instance = this.#instance, place = this.#zeroed(8 * MAX_RANK);
       return Object.fromEntries(this.outputs.map(({ name, shape }, i) => {
-        const status = instance.exports.perpend_session_output_shape(this.#session, list, count, i, place);
-        if (status !== SHAPE_UNKNOWN) instance.check(status);
+        const status = instance.call("perpend_session_output_shape", this.#session, list, count, i, place);
         return [name, status ? null : shape.map((_, dim) => instance.i64(place + 8 * dim))];
       }));
     });
@@ -248,7 +252,7 @@ export class Model {
   state() {
     return this.#with([], () => Object.fromEntries(this.states.map(({ name }, i) => {
       const place = this.#zeroed(TENSOR_BYTES);
-      this.#instance.check(this.#instance.exports.perpend_session_state(this.#session, i, place));
+      this.#instance.call("perpend_session_state", this.#session, i, place);
       return [name, this.#instance.tensorAt(place)];
     })));
   }
@@ -268,9 +272,9 @@ export class Model {
   }
 
   #changeStates(name, ...values) {
-    const change = this.#instance.exports[name];
-    if (!change) throw new PerpendError(`model '${this.name}' has no states`);
-    this.#instance.check(change(this.#session, ...values));
+    const instance = this.#instance;
+    if (!instance.exports[name]) throw new PerpendError(`model '${this.name}' has no states`);
+    instance.call(name, this.#session, ...values);
   }
 
   #zeroed(count) {
@@ -317,20 +321,21 @@ export const isNode = typeof process !== "undefined" && Boolean(process.versions
 export const isBytes = (source) => source instanceof ArrayBuffer || ArrayBuffer.isView(source);
 export const bytesIn = (source) => (ArrayBuffer.isView(source) ? new Uint8Array(source.buffer, source.byteOffset, source.byteLength)
   : new Uint8Array(source));
-export const isFile = (source) => isNode && (source instanceof URL ? source.protocol === "file:"
-  : !/^[a-z][a-z0-9+.-]+:/i.test(source) || source.startsWith("file:"));
-
+export const isFile = (source) => isNode && !/^(?!file:)[a-z][a-z0-9+.-]+:/i.test(source);
 
 async function read(source) {
   if (isBytes(source)) return bytesIn(source);
-  const fail = (why) => { throw new PerpendError(`cannot load '${source}': ${why}`, 4); };
-  if (isFile(source)) {
-    const { readFile } = await import("node:fs/promises"), path = String(source).startsWith("file:") ? new URL(source) : source;
-    return readFile(path).catch((error) => fail(error.code === "ENOENT" ? "there is no such file" : error.message));
+  try {
+    if (isFile(source)) {
+      const { readFile } = await import("node:fs/promises");
+      return await readFile(String(source).startsWith("file:") ? new URL(source) : source);
+    }
+    const response = await fetch(source);
+    if (!response.ok) throw Error(`${response.status} ${response.statusText}`);
+    return new Uint8Array(await response.arrayBuffer());
+  } catch ({ code, message }) {
+    throw new PerpendError(`cannot load '${source}': ${code === "ENOENT" ? "there is no such file" : message}`, 4);
   }
-  const response = await fetch(source).catch((error) => fail(error.message));
-  if (!response.ok) fail(`${response.status} ${response.statusText}`);
-  return new Uint8Array(await response.arrayBuffer());
 }
 
 /** Whether the module has sections that only perpend-engine.mjs reads: it ends with the name of one that is empty. */
