@@ -17,7 +17,7 @@ struct Block {
 };
 
 constexpr uint32_t headerBytes = 8, unitBytes = 16, pageBytes = 65536;
-constexpr size_t mostBytes = PTRDIFF_MAX;
+constexpr size_t mostBytes = PTRDIFF_MAX; // of one block, so that differences of pointers into it are exact
 
 Block *firstFree = nullptr;
 uintptr_t heapEnd = 0; // 0: nothing was allocated

@@ -54,7 +54,7 @@ bool allocateRoom(const perpend_tables *tables) {
     room.headers = static_cast<perpend_weights_header *>(calloc(room.count, sizeof(perpend_weights_header)));
   if (room.base && room.headers)
     return true;
-  snprintf(text, sizeof text, "weights: no memory for %llu bytes; hint: an engine has at most 4 GiB for a model",
+  snprintf(text, sizeof text, "weights: no memory for %llu bytes; hint: a model can have 2 GiB of weights, if the engine has as much",
            static_cast<unsigned long long>(bytes));
   return false;
 }

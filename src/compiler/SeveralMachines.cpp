@@ -6,6 +6,8 @@
 // machines is added, from which the runtime chooses one at load time
 // (docs/decisions/0030-several-machines-in-one-artifact.md).
 //
+// Modules of WebAssembly are compiled apart, all phases of each, and joined afterwards (SeveralModules.cpp).
+//
 //===----------------------------------------------------------------------===//
 
 #include "compiler/SeveralMachines.h"
@@ -269,15 +271,16 @@ LogicalResult MachineCompilations::write(ArtifactKind kind, StringRef output) {
   return success();
 }
 
-/// Of WebAssembly.
-static LogicalResult compileForModules(ModuleOp module, const CompileOptions &options,
-                                       ArrayRef<target::TargetInfo> machines, ArtifactKind kind, StringRef output,
-                                       CompileReport *report) {
+/// Where a library holds one for each machine.
+static LogicalResult compileLibraries(ModuleOp module, const CompileOptions &options,
+                                      ArrayRef<target::TargetInfo> machines, ArtifactKind kind, StringRef output,
+                                      CompileReport *report) {
   if (kind == ArtifactKind::SharedLibrary)
     return compileForEngines(module, options, machines, output, report);
   return module.emitError("target '") << options.target
                                       << "': expected one machine for a static library\nhint: compile "
-                                      << "one for each, or a module, '-o model.wasm'";
+                                      << "one for each, or '-o model"
+                                      << target::architectureOf(machines.front().code)->libraryEnding << "'";
 }
 
 LogicalResult compileForMachines(ModuleOp module, const CompileOptions &options,
@@ -285,8 +288,8 @@ LogicalResult compileForMachines(ModuleOp module, const CompileOptions &options,
                                  CompileReport *report) {
   if (failed(checkForMachines(module, options, machines.size())))
     return failure();
-  if (options.stopAfter.empty() && !target::architectureOf(machines.front().code)->linksElf())
-    return compileForModules(module, options, machines, kind, output, report);
+  if (options.stopAfter.empty() && target::architectureOf(machines.front().code)->joinsLibraries)
+    return compileLibraries(module, options, machines, kind, output, report);
   MachineCompilations compilations(module, options, std::move(machines), report);
   if (failed(compilations.prepare()))
     return failure();

@@ -53,6 +53,8 @@ LogicalResult ModuleCompilations::compileOne(const target::TargetInfo &machine) 
   const std::string path = nameOf(folders.back());
   CompileOptions one = options;
   one.target = machine.name;
+  if (!one.dumpPhases.empty())
+    one.dumpPhases += "/" + machine.name;
   CompileReport own;
   OwningOpRef<ModuleOp> copy = module.clone();
   if (failed(compile(*copy, one, ArtifactKind::SharedLibrary, path, &own)))
@@ -80,10 +82,14 @@ void ModuleCompilations::describeOne(const target::TargetInfo &machine, const Co
     return;
   std::vector<MachineReport> machines = std::move(report->machines);
   std::vector<PhaseTime> times = std::move(report->times);
+  std::vector<RecordUse> uses = std::move(report->recordUses);
   for (const PhaseTime &time : own.times)
     times.push_back({machine.name + ": " + time.phase, time.seconds});
-  *report = own; // all but these is the same
+  for (const RecordUse &use : own.recordUses)
+    uses.push_back({use.kind, use.kernel + " for " + machine.name, use.reason});
+  *report = own; // of the machine that any engine can be, which comes last
   report->times = std::move(times);
+  report->recordUses = std::move(uses);
   const bool isEmbedded = own.weightsFiles.empty();
   MachineReport one;
   one.target = machine.name;

@@ -130,9 +130,6 @@ private:
 };
 } // namespace
 
-/// Of weights in the object of the code, whose sections begin and end at offsets of 32 bits.
-static constexpr uint64_t mostCopiedBytes = uint64_t{1} << 31;
-
 bool Compilation::isBare() const {
   const target::Architecture *architecture = target::architectureOf(target.code);
   return !maker && architecture && !architecture->hasRuntime;
@@ -150,21 +147,22 @@ bool Compilation::keepsWeightsOutside() const {
 
 LogicalResult Compilation::writeWeights(const target::ScratchDirectory &scratch, StringRef output,
                                         ArtifactParts &parts) {
+  const target::Architecture &architecture = *target::architectureOf(target.code);
+  if (const uint64_t bytes = description.table.weightsBytes; bytes > architecture.mostWeightsBytes)
+    return module.emitError("the weights have ")
+           << bytes << " bytes, and a model for '" << target.name << "' has at most " << architecture.mostWeightsBytes
+           << "\nhint: --precision or a quantised model makes them smaller";
   if (memory)
     description.releaseWeights(original);
   if (failed(describeFiles(output)))
     return failure();
   if (description.weights.empty())
     return success();
-  const bool isPacked = keepsWeightsOutside(), isCopied = !target::architectureOf(target.code)->hasLinker;
+  const bool isPacked = keepsWeightsOutside(), isCopied = !architecture.hasLinker;
   const std::vector<target::WeightBlob> blobs = description.blobs();
   uint64_t byteCount = 0; // parts of other files lie behind
   for (const target::WeightBlob &blob : blobs)
     byteCount = std::max<uint64_t>(byteCount, llvm::alignTo(blob.offset + blob.bytes.size(), PERPEND_ALIGNMENT));
-  if (isCopied && byteCount > mostCopiedBytes)
-    return module.emitError("the weights have ")
-           << byteCount << " bytes, and an object for '" << target.name << "' holds at most " << mostCopiedBytes
-           << "\nhint: --precision or a quantised model makes them smaller";
   std::string path = scratch.pathOf(isPacked || isCopied ? "packed.weights" : "weights.o");
   UnwrittenConstants unwritten(description, original);
   llvm::Expected<target::WeightsSummary> written =

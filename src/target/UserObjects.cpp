@@ -7,6 +7,8 @@
 
 #include "target/UserObjects.h"
 
+#include "target/cpu/Architecture.h"
+
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Object/Archive.h"
 #include "llvm/Object/ObjectFile.h"
@@ -20,7 +22,8 @@ namespace {
 class ObjectReader {
 public:
   explicit ObjectReader(const TargetInfo &target)
-      : architecture(Triple(target.code.triple).getArch()), isElf(Triple(target.code.triple).isOSBinFormatELF()) {}
+      : architecture(Triple(target.code.triple).getArch()), isElf(Triple(target.code.triple).isOSBinFormatELF()),
+        hasLinker(architectureOf(target.code)->hasLinker) {}
 
   Error add(const std::string &path);
   bool defines(StringRef function) const { return names.contains(function); }
@@ -31,6 +34,7 @@ private:
 
   Triple::ArchType architecture;
   bool isElf;        ///< of the target
+  bool hasLinker;    ///< the compiler, for the target
   StringSet<> names; ///< functions that the files define
 };
 } // namespace
@@ -48,8 +52,6 @@ Error ObjectReader::addObject(StringRef path, object::Binary &binary) {
   auto *file = dyn_cast<object::ObjectFile>(&binary);
   if (!file || !file->isELF() || !file->isRelocatableObject())
     return noObject(path, file && file->isELF() ? "a shared library or a program" : "a file of another kind");
-  if (!isElf)
-    return fail(path, "expected none: the target's objects are not ELF, and the compiler cannot join them");
   if (file->getArch() != architecture)
     return fail(path, "expected one for " + Triple::getArchTypeName(architecture) + ", got one for " +
                           Triple::getArchTypeName(file->getArch()) + "\nhint: compile it for the target's machine");
@@ -82,6 +84,9 @@ Error ObjectReader::addMembers(StringRef path, object::Archive &archive) {
 }
 
 Error ObjectReader::add(const std::string &path) {
+  if (!isElf)
+    return fail(path, hasLinker ? "expected none: objects of users are not linked for this target"
+                                : "expected none: the compiler cannot join objects of this target");
   ErrorOr<std::unique_ptr<MemoryBuffer>> file =
       MemoryBuffer::getFile(path, /*IsText=*/false, /*RequiresNullTerminator=*/false);
   if (!file)

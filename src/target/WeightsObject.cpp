@@ -233,10 +233,10 @@ void WeightsFile::finishObject(StringRef symbol, uint64_t byteCount) {
 Expected<WeightsSummary> WeightsFile::finish(StringRef name, uint64_t byteCount) {
   WeightsSummary summary = {.symbol = "perpend_weights_" + name.str(), .byteCount = byteCount};
   if (form == WeightsForm::Object && !architecture->linksElf() && byteCount > mostWasmBytes)
-    return createStringError(
-        formatv("the weights of '{0}' have {1} bytes, and a module of WebAssembly holds at most {2}\n"
-                "hint: --precision or a quantised model makes them smaller",
-                name, byteCount, mostWasmBytes));
+    return createStringError(formatv(
+        "the weights of '{0}' have {1} bytes, and a module of WebAssembly holds at most {2}\n"
+        "hint: --weights beside writes a file of their own; --precision or a quantised model makes them smaller",
+        name, byteCount, mostWasmBytes));
   fill(byteCount);
   summary.checksum = checksum;
   if (form == WeightsForm::Object)

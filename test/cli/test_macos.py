@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from cli.test_cortex_m import save_integers, save_pooled, save_quantised, symbols_of
 from cli.test_hand_written_kernels import CODE, INTRINSIC, compile_c
-from cli.test_other_architectures import save_convolutions
+from cli.test_other_architectures import save_convolutions, save_small_integers
 from cli.tool import DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
 from onnx import TensorProto, helper
 
@@ -139,6 +139,16 @@ def test_results_are_those_of_this_machine(tmp_path: Path, target: str, make) ->
         assert len(np.unique(array)) > 1
 
 
+@emulated
+def test_an_object_has_the_instructions_of_its_extensions(tmp_path: Path) -> None:
+    model, values, results = save_small_integers(tmp_path)
+    arrays = run_object(tmp_path, model, f"{TARGET},+i8mm,+bf16", list(values.values()), ["--precision", "bf16"])
+    code = output_of("llvm-objdump-19", "-d", "--mattr=+bf16,+i8mm", "--no-show-raw-insn", tmp_path / "m.o")
+    assert "\tbfmmla" in code
+    for (name, expected), array in zip(results.items(), arrays, strict=True):
+        np.testing.assert_array_equal(array, expected.ravel(), name)
+
+
 def test_what_an_object_cannot_be_is_one_error(tmp_path: Path) -> None:
     def refused(*words: object, code: int = 1) -> str:
         return reject(*words, "--target", TARGET, *DIM, folder=tmp_path, code=code)
@@ -169,12 +179,13 @@ def test_what_an_object_cannot_be_is_one_error(tmp_path: Path) -> None:
     )
 
 
-def test_objects_of_users_are_refused(tmp_path: Path) -> None:
-    compile_c(tmp_path, CODE, "gemm", "--target=aarch64-linux-gnu", "-ffreestanding")
+@pytest.mark.parametrize("kind", ["aarch64-linux-gnu", "arm64-apple-macos11"])
+def test_objects_of_users_are_refused(tmp_path: Path, kind: str) -> None:
+    compile_c(tmp_path, CODE, "gemm", f"--target={kind}", "-ffreestanding")
     (tmp_path / "gemm.mlir").write_text(INTRINSIC)
     options = ["--target", TARGET, "--dim", "n=2", "--intrinsics", "gemm.mlir"]
     text = reject("compile", save_tiny(tmp_path), "-o", "m.o", *options, folder=tmp_path)
-    assert "the object 'gemm.o': expected none: the target's objects are not ELF" in text
+    assert "the object 'gemm.o': expected none: the compiler cannot join objects of this target" in text
 
 
 def test_an_object_is_inspected_as_a_library(tmp_path: Path) -> None:

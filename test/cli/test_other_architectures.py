@@ -426,6 +426,48 @@ def test_products_of_bytes_of_all_sizes_are_exact(tmp_path: Path, target: str, i
         np.testing.assert_array_equal(np.load(tmp_path / "out" / f"y{number}.npy"), expected, number)
 
 
+def save_small_integers(folder: Path) -> tuple[Path, dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Products of f32, inputs and results: bf16 and sums of f32 hold all of these. Odd rows, depths that are no
+    multiple of 4, columns of a part of a panel."""
+    cases = [
+        (1, 64, 16),
+        (2, 6, 8),
+        (3, 17, 5),
+        (7, 23, 12),
+        (8, 131, 64),
+        (9, 7, 21),
+        (17, 64, 37),
+        (5, 1, 8),
+        (33, 50, 3),
+    ]
+    generator = np.random.default_rng(17)
+    nodes, inputs, outputs, weights, values, results = [], [], [], [], {}, {}
+    for number, (m, k, n) in enumerate(cases):
+        x, w = (generator.integers(-8, 9, shape).astype(np.float32) for shape in ((m, k), (k, n)))
+        nodes.append(helper.make_node("MatMul", [f"x{number}", f"w{number}"], [f"y{number}"]))
+        inputs.append(value(f"x{number}", [m, k]))
+        outputs.append(value(f"y{number}", [m, n]))
+        weights.append(numpy_helper.from_array(w, f"w{number}"))
+        values[f"x{number}"], results[f"y{number}"] = x, x @ w
+    return save(folder / "integers.onnx", nodes, inputs, outputs, weights), values, results
+
+
+@pytest.mark.skipif(bool(missing("aarch64")), reason=missing("aarch64"))
+@pytest.mark.parametrize(
+    ("target", "step"), [("neoverse-v2", "bfmmla"), ("neoverse-v1,-sve256", "bfmmla"), ("neoverse-v1", "bfdot")]
+)
+def test_products_of_bf16_of_all_sizes_are_exact(tmp_path: Path, target: str, step: str) -> None:
+    model, values, results = save_small_integers(tmp_path)
+    options: list[object] = ["--precision", "bf16", "--target", target]
+    assert f"\t{step}\t" in succeed("inspect", model, "--stage", "asm", *options, folder=tmp_path)
+    for name, array in values.items():
+        np.save(tmp_path / f"{name}.npy", array)
+        options += ["--input", f"{name}={tmp_path / f'{name}.npy'}"]
+    succeed("run", model, *options, "--output-dir", tmp_path / "out", folder=tmp_path)
+    for name, expected in results.items():
+        np.testing.assert_array_equal(np.load(tmp_path / "out" / f"{name}.npy"), expected, name)
+
+
 @pytest.mark.parametrize(
     ("make", "options", "step", "element"),
     [

@@ -103,6 +103,11 @@ class TestRelaxed:
         text = reject("compile", tiny, "-o", tmp_path / "m.a", "--target", BOTH, folder=tmp_path)
         assert "expected one machine for a static library" in text
 
+    def test_phases_are_dumped_for_each(self, tmp_path: Path) -> None:
+        compile_here(save_tiny(tmp_path), tmp_path, BOTH, "--dump-phases", tmp_path / "phases")
+        names = {path.parent.name for path in (tmp_path / "phases").rglob("1-*.mlir")}
+        assert names == {"wasm32", "wasm32,+relaxed-simd"}
+
     @needs_node
     def test_the_loader_chooses_what_the_engine_knows(self, tmp_path: Path) -> None:
         """In either engine it compiles, to the byte, what a compilation for that machine writes."""
@@ -475,6 +480,20 @@ class TestWeightsInFiles:
             "cannot load 'server/cut/m.weights'",
             "cannot load 'server/cut/large.wasm'",
         ]
+
+    def test_more_than_an_engine_can_load_is_refused(self, tmp_path: Path) -> None:
+        """The plan puts weights behind each other: one that begins at 2 GiB is refused before anything is written."""
+        tiny = save_tiny(tmp_path)
+        words = ["--target", "wasm32", "--weights", "beside"]
+        succeed("compile", tiny, "-o", "m.wasm", *words, "--dump-phases", "phases", folder=tmp_path)
+        (path,) = (tmp_path / "phases").glob("*-plan.mlir")
+        text, count = re.subn(r"(host\.segment @\w+ at) 0\b", rf"\1 {1 << 31}", path.read_text())
+        assert count
+        path.write_text(text)
+        error = reject("compile", tiny, "-o", "n.wasm", *words, "--override-phase", f"plan:{path}", folder=tmp_path)
+        assert re.search(
+            r"the weights have 21474\d+ bytes, and a model for 'wasm32' has at most 2147418112\nhint: ", error
+        )
 
     def test_both_machines_read_one_file(self, tmp_path: Path) -> None:
         model = save_products(tmp_path)

@@ -93,6 +93,10 @@ struct Architecture {
   bool isEmulated = true;
 
   llvm::StringRef libraryEnding = ".so"; ///< of the names of libraries
+  /// How a library holds several machines: a whole one for each, in a file that has common bytes once; otherwise the
+  /// functions of each, and tables of all.
+  bool joinsLibraries = false;
+  uint64_t mostWeightsBytes = UINT64_MAX; ///< that one model can have
   /// What is linked is complete and has fixed addresses, and each byte is sent or stored: weights lie in it, and main
   /// is made small.
   bool isFixed = false;

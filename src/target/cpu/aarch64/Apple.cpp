@@ -18,6 +18,9 @@ constexpr StringLiteral triple = "arm64-apple-macosx11.0.0";
 constexpr StringLiteral tablesSection = "__DWARF,__perpend_tables,regular,debug";
 constexpr StringLiteral weightsSection = "__TEXT,__perpend_const";
 
+/// They lie in the object of the code, whose sections begin and end at offsets of 32 bits.
+constexpr uint64_t mostWeightsBytes = uint64_t{1} << 31;
+
 static bool canHave(StringRef, StringRef extension) { return !extension.starts_with("sve"); }
 
 static void describe(Machine &machine) {
@@ -39,6 +42,7 @@ const Architecture &apple() {
     changed.emulatorOptions = nullptr;
     changed.libraryEnding = ".o";
     changed.hasRuntime = changed.hasLinker = false;
+    changed.mostWeightsBytes = mostWeightsBytes;
     changed.tablesSection = tablesSection;
     changed.weightsSection = weightsSection;
     return changed;

@@ -21,6 +21,9 @@ constexpr StringLiteral attributes =
 /// Beyond that; a module with it is refused by engines without.
 constexpr StringLiteral extensions[] = {relaxedSimd};
 
+/// They lie in one block, and sizes of blocks are signed (runtime/wasm/Memory.cpp); a page is left for its alignment.
+constexpr uint64_t mostWeightsBytes = (uint64_t{1} << 31) - (1 << 16);
+
 static StringMap<bool> featuresOf(StringRef) { return {}; }
 
 static void setFeature(StringRef feature, bool on, StringMap<bool> &features) { features[feature] = on; }
@@ -80,6 +83,8 @@ const Architecture &wasm32() {
                                             .finishFunction = finishFunction,
                                             .isEmulated = false,
                                             .libraryEnding = ".wasm",
+                                            .joinsLibraries = true,
+                                            .mostWeightsBytes = mostWeightsBytes,
                                             .isFixed = true};
   return architecture;
 }
