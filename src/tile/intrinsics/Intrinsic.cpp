@@ -489,7 +489,7 @@ static int64_t mostShortSum(const GroupLayout &groups) {
 
 /// A step maps vectors of words to a vector of sums, or one vector of words to numbers. For rows of bytes, it adds the
 /// products of four unsigned and four signed bytes to each sum, or those of two to each half of it, as a fold does
-/// then. `wordsOfRow`: of several steps, if the word is one of these; otherwise 0.
+/// then.
 FunctionType Reader::typeOfStep(const Intrinsic::Step &step, int64_t lanes, bool isFolded) {
   auto vectorOf = [&](Type element, int64_t elements) -> Type {
     return VectorType::get(lanes * elements, graph::scalarType(element));
