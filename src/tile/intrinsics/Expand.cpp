@@ -104,24 +104,21 @@ void Expansion::emitBlock(OpBuilder &builder, Value count, Value first) {
   emitCall(builder, extent, first);
 }
 
-/// Remaining rows are processed this many at a time, then those that are left in one call: fewer rows than this have too
-/// few sums to hide the latency of adding, so a call of each would take about as long as one of all.
+/// Remaining rows are processed this many at a time, then one by one.
 static constexpr int64_t fewRows = 4;
 
 void Expansion::emitFewAtATime(OpBuilder &builder, int64_t most, Value left) {
-  Value from = constant(builder, 0), rest = left;
-  if (fewRows < most) {
-    rest = builder.create<arith::RemSIOp>(site.loc, left, constant(builder, fewRows));
-    Value to = builder.create<arith::SubIOp>(site.loc, left, rest);
-    auto loop = builder.create<scf::ForOp>(site.loc, from, to, constant(builder, fewRows));
+  Value from = constant(builder, 0);
+  for (int64_t few : {fewRows, int64_t(1)}) {
+    if (few >= most)
+      continue;
+    Value to = few == 1 ? left
+                        : builder.create<arith::SubIOp>(
+                              site.loc, left, builder.create<arith::RemSIOp>(site.loc, left, constant(builder, few)));
+    auto loop = builder.create<scf::ForOp>(site.loc, from, to, constant(builder, few));
     OpBuilder inner = OpBuilder::atBlockBegin(loop.getBody());
-    emitBlock(inner, fewRows, loop.getInductionVar());
+    emitBlock(inner, few, loop.getInductionVar());
     from = to;
-  }
-  for (int64_t count = std::min(most, fewRows) - 1; count > 0; --count) {
-    Value isRest = compare(builder, arith::CmpIPredicate::eq, rest, constant(builder, count));
-    OpBuilder inner = builder.create<scf::IfOp>(site.loc, isRest, /*withElseRegion=*/false).getThenBodyBuilder();
-    emitBlock(inner, count, from);
   }
 }
 
