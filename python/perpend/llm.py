@@ -17,6 +17,7 @@ import platform
 import re
 import shutil
 import sys
+import threading
 import time
 import uuid
 import weakref
@@ -57,6 +58,14 @@ def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
     return [(message["role"].encode(), message["content"].encode()) for message in messages]
 
 
+class _Turns:
+    """Which generation of a text goes on, so that an earlier one takes none of its tokens."""
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+        self.latest = 0
+
+
 class Continuation(Iterator[str]):
     """The pieces of a text that is being generated; ``text``, ``tokens`` and ``finish_reason`` say what came so far.
 
@@ -66,8 +75,8 @@ class Continuation(Iterator[str]):
     context.
     """
 
-    def __init__(self, sequence: _perpend.TokenSequence, has_logprobs: bool = False) -> None:
-        self._sequence = sequence
+    def __init__(self, sequence: _perpend.TokenSequence, turns: _Turns, has_logprobs: bool = False) -> None:
+        self._sequence, self._turns, self._turn = sequence, turns, turns.latest
         self.tokens: list[int] = []
         self.logprobs: list[float] | None = [] if has_logprobs else None
         self.top_logprobs: list[list[tuple[int, float]]] | None = [] if has_logprobs else None
@@ -89,7 +98,13 @@ class Continuation(Iterator[str]):
                 yield token
 
     def _step(self) -> tuple[int, str]:
-        token, piece, finish, _, logprob, top = self._sequence.next()
+        with self._turns.lock:
+            if self._turn != self._turns.latest:
+                raise RuntimeError(
+                    "a later call has begun another generation of this text\nhint: session() is a text of its own, for "
+                    "each stream and each thread"
+                )
+            token, piece, finish, _, logprob, top = self._sequence.next()
         if token >= 0:
             self.tokens.append(token)
             if self.logprobs is not None and self.top_logprobs is not None:
@@ -104,7 +119,8 @@ class Continuation(Iterator[str]):
 class LanguageModel:
     """A compiled language model with one text, whose start it does not compute again in the next call.
 
-    Threads: one at a time; `session` gives another text of the same model.
+    Threads: one at a time; `session` gives another text of the same model. A generation that another call has replaced
+    is an error (RuntimeError) at its next step.
     """
 
     def __init__(
@@ -117,6 +133,7 @@ class LanguageModel:
         self._model, self._threads = model, threads
         self._sequence = sequence or _perpend.TokenSequence(model, threads, 0)
         self._folder = folder
+        self._turns = _Turns()
 
     @property
     def context(self) -> int:
@@ -264,8 +281,9 @@ class LanguageModel:
         """
         if not self.has_tokenizer:
             raise ValueError("this model has no tokenizer\nhint: generate_tokens, or compile it with a tokenizer")
-        self._set_prompt(prompt, raw)
-        continuation = self._started(stop, max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling)
+        continuation = self._started(
+            (prompt, raw), stop, max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
+        )
         return continuation if stream else "".join(continuation)
 
     def generate_tokens(
@@ -286,11 +304,13 @@ class LanguageModel:
 
         Arguments and errors: as `generate`; there are no texts to stop at. Errors come with the call.
         """
-        self._set_prompt(prompt, raw)
-        return self._started((), max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling).each_token()
+        return self._started(
+            (prompt, raw), (), max_tokens, ignore_stop_tokens, choice, (beams, length_penalty), sampling
+        ).each_token()
 
     def _started(
         self,
+        prompt: tuple[str | Messages | Iterable[int], bool],
         stop: Sequence[str],
         max_tokens: int | None,
         ignore_stop_tokens: bool,
@@ -301,8 +321,11 @@ class LanguageModel:
         settings = Sampler(**sampling).settings
         stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else max_tokens
-        self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice, *search)
-        return Continuation(self._sequence, settings[0]["top_logprobs"] >= 0)
+        with self._turns.lock:
+            self._set_prompt(*prompt)
+            self._sequence.start(*settings, limit, stops, ignore_stop_tokens, choice, *search)
+            self._turns.latest += 1
+            return Continuation(self._sequence, self._turns, settings[0]["top_logprobs"] >= 0)
 
     def _set_prompt(self, prompt: str | Messages | Iterable[int], raw: bool) -> None:
         if isinstance(prompt, str):

@@ -430,6 +430,13 @@ LogicalResult compile(ModuleOp module, const CompileOptions &options, ArtifactKi
   if (!machines)
     return module.emitError(llvm::toString(machines.takeError()));
   const target::Architecture *architecture = target::architectureOf(machines->front().code);
+  const bool isProgram = kind == ArtifactKind::Executable;
+  if (architecture && architecture->start.empty() && (isProgram || module->hasAttr(graph::programAttribute)))
+    return module.emitError("target '")
+           << machines->front().name << "': there are no programs" << (isProgram ? "" : " of language models")
+           << " for " << architecture->name << "\nhint: "
+           << (isProgram ? "write a library, '-o model" + architecture->libraryEnding.str() + "'"
+                         : std::string("`perpend compile` writes the model without its tokenizer"));
   if (machines->size() > 1 && architecture && !architecture->hasRuntime)
     return module.emitError("target '") << options.target << "': nothing chooses among machines where there is no "
                                         << "runtime\nhint: compile an object for each";

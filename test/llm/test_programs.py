@@ -503,3 +503,11 @@ def test_entries_share_weights(kind: str, precision: str, tmp_path: Path) -> Non
     succeed("compile", checkpoint.name, "-o", "one.so", *single, *options, folder=tmp_path)
     sizes = [(tmp_path / f"{name}.weights").stat().st_size for name in ("both-0.1B", "one")]
     assert sizes[0] < 1.1 * sizes[1]
+
+
+def test_targets_without_programs_are_refused(tmp_path: Path) -> None:
+    make_checkpoint(tmp_path / "model")
+    for target, name in (("wasm32", "wasm32"), ("cortex-m4", "cortex-m")):
+        said = reject("llm", "compile", "model", "-o", "chat", "--target", target, folder=tmp_path)
+        assert f"target '{target}': there are no programs of language models for {name}" in said
+    assert not (tmp_path / "chat").exists()
