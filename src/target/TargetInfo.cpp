@@ -239,8 +239,10 @@ Expected<bool> addSize(const Entry &entry, StringRef text, StringRef change, Siz
   if (!(value.ends_with("M") || value.ends_with("K")) || value.drop_back().getAsInteger(10, count) || count == 0 ||
       count > mostKibibytes / factor)
     return createStringError(formatv("target '{0}': expected a size as in {1}=512K or {1}=2M, got '{2}'\n"
-                                     "hint: `perpend targets` lists the sizes of each target",
-                                     text, name, change));
+                                     "hint: {3}",
+                                     text, name, change,
+                                     name == memoryName ? "left out, it is what the emulated board has"
+                                                        : "`perpend targets` lists the sizes of each target"));
   *size = count * factor;
   return true;
 }
