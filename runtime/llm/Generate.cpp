@@ -80,7 +80,7 @@ static perpend_status start(perpend_llm_sequence &sequence, const perpend_llm_ge
   return status;
 }
 
-int64_t generatedCount(const perpend_llm_sequence &sequence) {
+static int64_t generatedCount(const perpend_llm_sequence &sequence) {
   return static_cast<int64_t>(sequence.tokens.size()) - sequence.generation.promptCount;
 }
 
@@ -91,6 +91,14 @@ static int64_t mostTokens(const perpend_llm_sequence &sequence) {
 }
 
 static bool isFull(const perpend_llm_sequence &sequence) { return generatedCount(sequence) >= mostTokens(sequence); }
+
+perpend_status readChoice(perpend_llm_sequence &sequence, int64_t promptCount, perpend_sampler_input &input) {
+  input.tokens = sequence.tokens.data();
+  input.tokenCount = static_cast<int64_t>(sequence.tokens.size());
+  input.promptCount = promptCount;
+  input.position = static_cast<uint64_t>(input.tokenCount - promptCount);
+  return perpend_llm_sequence_logits(&sequence, &input.logits, &input.count);
+}
 
 /// The next token of what the search has found.
 static perpend_status takeFound(perpend_llm_sequence &sequence, int32_t &token) {
@@ -107,12 +115,8 @@ static perpend_status choose(perpend_llm_sequence &sequence, int32_t &token) {
   if (sequence.generation.options.beams > 1)
     return takeFound(sequence, token);
   perpend_sampler_input input{};
-  if (perpend_status status = perpend_llm_sequence_logits(&sequence, &input.logits, &input.count))
+  if (perpend_status status = readChoice(sequence, sequence.generation.promptCount, input))
     return status;
-  input.tokens = sequence.tokens.data();
-  input.tokenCount = static_cast<int64_t>(sequence.tokens.size());
-  input.promptCount = sequence.generation.promptCount;
-  input.position = static_cast<uint64_t>(generatedCount(sequence));
   input.choice = sequence.generation.options.choice;
   return perpend_sampler_sample(sequence.sampler, &input, &token);
 }

@@ -84,12 +84,8 @@ perpend_status Search::begin(int64_t maxTokens) {
 /// The log-probabilities of a beam's next token, with the sampler's penalties and bias.
 perpend_status Search::readRow(perpend_llm_sequence &text, size_t number) {
   perpend_sampler_input input{};
-  if (perpend_status status = perpend_llm_sequence_logits(&text, &input.logits, &input.count))
+  if (perpend_status status = readChoice(text, prompt.generation.promptCount, input))
     return status;
-  input.tokens = text.tokens.data();
-  input.tokenCount = static_cast<int64_t>(text.tokens.size());
-  input.promptCount = prompt.generation.promptCount;
-  input.position = static_cast<uint64_t>(input.tokenCount - input.promptCount);
   return perpend_sampler_score(prompt.sampler, &input, rows.data() + number * static_cast<size_t>(input.count));
 }
 

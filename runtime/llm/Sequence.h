@@ -59,10 +59,10 @@ perpend_status cutStates(perpend_llm_sequence &sequence);
 void forgetStates(perpend_llm_sequence &sequence);
 // The cache has exactly the first `count` tokens. Errors: those of perpend_session_run.
 perpend_status computeTo(perpend_llm_sequence &sequence, int64_t count);
+// Fills in what a choice of the next token needs: logits, and the text, of which `promptCount` tokens are the prompt.
+perpend_status readChoice(perpend_llm_sequence &sequence, int64_t promptCount, perpend_sampler_input &input);
 // Runs an entry over the next `count` tokens.
 perpend_status runEntry(perpend_llm_sequence &sequence, perpend_session *session, int64_t count, const float **values);
-// The tokens so far that are not the prompt.
-int64_t generatedCount(const perpend_llm_sequence &sequence);
 // Keeps what a search needs of the sampler's options. Errors: those of perpend_beams_create.
 perpend_status prepareSearch(perpend_llm_sequence &sequence, const perpend_sampler_options &sampling);
 // Fills `found` with what follows the prompt in the best text that a search with beams finds, at most `maxTokens`.

@@ -277,7 +277,7 @@ static Value asBytes(GraphBuilder &builder, MapOp map) {
 
 /// Concatenates the narrower elements: map(concat(a, b)) = concat(map(a), map(b)).
 static Value ofParts(GraphBuilder &builder, MapOp map) {
-  auto whole = map.getInputs().size() == 1 ? map.getInputs()[0].getDefiningOp<ConcatOp>() : ConcatOp();
+  auto whole = map.getInputs().size() == 1 ? map.getInputs()[0].getDefiningOp<ConcatOp>() : nullptr;
   Type element = elementTypeOf(map.getResult());
   if (!whole || !whole->hasOneUse() || bitWidth(element) >= bitWidth(elementTypeOf(whole.getResult())))
     return {};

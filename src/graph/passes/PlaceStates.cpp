@@ -2,9 +2,9 @@
 //
 // If updates alone make a state's result from its argument, the state is updated in its own memory: only the blocks
 // are written. The updates stay in main, beside calls of kernels, and memory planning makes their blocks aliases of
-// the state. So do slices of rows of what the
-// last of them makes, and of constants, which are parts of their memory. Any other state is computed as a whole, into a
-// second buffer, and the two are swapped when the run has succeeded.
+// the state. Slices of whole rows of what the last of them makes stay there, too, as do those of constants: they are
+// parts of that memory. Any other state is computed as a whole, into a second buffer, and the two are swapped when the
+// run has succeeded.
 //
 // Where only the latest rows of a state that grows are read, their number is noted (graph.read_rows), so that a session
 // need not keep the others.

@@ -47,7 +47,7 @@ static bool isFreeToTranspose(Value value) {
 /// The transpose that computes an operand, if it is in the same block: one outside a loop must not move into the loop.
 static TransposeOp transposeOf(Value operand, Operation *op) {
   auto transpose = operand.getDefiningOp<TransposeOp>();
-  return transpose && transpose->getBlock() == op->getBlock() ? transpose : TransposeOp();
+  return transpose && transpose->getBlock() == op->getBlock() ? transpose : nullptr;
 }
 
 /// The permutation shared by all operands that are transposes, if the others are free to transpose. A transpose of a
@@ -103,7 +103,7 @@ struct SinkThroughInput : RewritePattern {
   explicit SinkThroughInput(MLIRContext *context) : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
 
   LogicalResult matchAndRewrite(Operation *op, PatternRewriter &rewriter) const override {
-    TransposeOp transpose = op->getNumOperands() ? transposeOf(op->getOperand(0), op) : TransposeOp();
+    auto transpose = op->getNumOperands() ? transposeOf(op->getOperand(0), op) : nullptr;
     if (!transpose)
       return failure();
     GraphBuilder builder(rewriter, op->getLoc());

@@ -328,9 +328,10 @@ struct SumOfConstants : OpRewritePattern<MapOp> {
   LogicalResult matchAndRewrite(MapOp map, PatternRewriter &rewriter) const override {
     std::optional<ConstantTerm> outer = ConstantTerm::of(map), inner;
     Value sum = outer ? outer->variable : Value();
-    while (sum && sum.hasOneUse() && sum.getDefiningOp<ReshapeOp>())
-      sum = sum.getDefiningOp<ReshapeOp>().getInput();
-    auto producer = sum && sum.hasOneUse() ? sum.getDefiningOp<MapOp>() : MapOp();
+    auto readOnce = [&] { return sum && sum.hasOneUse() ? sum.getDefiningOp() : nullptr; };
+    while (auto reshape = dyn_cast_or_null<ReshapeOp>(readOnce()))
+      sum = reshape.getInput();
+    auto producer = dyn_cast_or_null<MapOp>(readOnce());
     Shape shape = shapeOf(map.getResult());
     if (!producer || !(inner = ConstantTerm::of(producer)) || shapeOf(sum).back() != shape.back())
       return failure();
