@@ -10,9 +10,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cli.small_models import save_convolutions, save_small_integers
 from cli.test_cortex_m import save_integers, save_pooled, save_quantised, symbols_of
 from cli.test_hand_written_kernels import CODE, INTRINSIC, compile_c
-from cli.test_other_architectures import save_convolutions, save_small_integers
 from cli.tool import DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
 from onnx import TensorProto, helper
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 import pytest
-from cli.test_other_architectures import save_convolutions, save_integers, save_loop
+from cli.small_models import save_convolutions, save_integers, save_loop
 from cli.tool import BUILD, DIGITS, USAGE_ERROR, reject, save, save_tiny, succeed, value
 from onnx import TensorProto, helper, numpy_helper
 

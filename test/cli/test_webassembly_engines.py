@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from cli.test_other_architectures import save_convolutions
+from cli.small_models import save_convolutions
 from cli.test_webassembly import pytestmark, save_outer, save_sums  # noqa: F401
 from cli.tool import DIGITS, reject, save, save_tiny, succeed, value
 from onnx import helper, numpy_helper
