@@ -30,15 +30,23 @@ def test_weights_are_parts_of_the_time(tiny: Path) -> None:
     assert share("n=8:1,512:50") < 25 < 75 < share("n=8:50,512:1")
 
 
-def test_what_is_found_is_known_for_all(tiny: Path) -> None:
+def tuned_for_both(tiny: Path) -> list[bool]:
+    """Of each record that a run has written: whether it has a time for the other extents too, in its form."""
     done = perpend(
         "tune", tiny, "-o", "t.db", "--symbol", "n=2,512", "--budget", "60s", "--trials", "40", folder=tiny.parent
     )
     assert done.returncode == GOOD, done.stderr
-    found = execute(tiny.parent / "t.db", "select symbols, elsewhere from records")
-    for symbols, elsewhere in found:
+    known = []
+    for symbols, elsewhere in execute(tiny.parent / "t.db", "select symbols, elsewhere from records"):
         other = {"n=2": "n=512", "n=512": "n=2"}[str(symbols)]
-        assert re.fullmatch(rf"{other} \d+(\.\d+)?(e-?\d+)? 1", str(elsewhere))
+        assert not elsewhere or re.fullmatch(rf"{other} \d+(\.\d+)?(e-?\d+)? 1", str(elsewhere))
+        known.append(bool(elsewhere))
+    return known
+
+
+def test_what_is_found_is_known_for_all(tiny: Path) -> None:
+    # A time that other work disturbs is not recorded, so one run may leave one out; three in a row do not.
+    assert any(all(tuned_for_both(tiny)) for _ in range(3))
     agree(tiny, "--database", "t.db")
 
 
