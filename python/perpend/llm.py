@@ -55,6 +55,9 @@ def _pairs(messages: Messages) -> list[tuple[bytes, bytes]]:
     for message in messages:
         if set(message) != {"role", "content"}:
             raise ValueError(f"messages: expected dicts with role and content, got the keys {sorted(message)}")
+        for key, text in message.items():
+            if not isinstance(text, str):
+                raise ValueError(f"messages: expected a text as {key}, got {text!r}")
     return [(message["role"].encode(), message["content"].encode()) for message in messages]
 
 
@@ -318,6 +321,9 @@ class LanguageModel:
         search: tuple[int, float],
         sampling: Mapping[str, Any],
     ) -> Continuation:
+        for name, count in (("max_tokens", max_tokens), ("choice", choice), ("beams", search[0])):
+            if count is not None and not hasattr(count, "__index__"):
+                raise TypeError(f"{name}: expected a whole number, got {count!r}")
         settings = Sampler(**sampling).settings
         stops = [text.encode() for text in ([stop] if isinstance(stop, str) else stop)]
         limit = -1 if max_tokens is None else max_tokens

@@ -19,14 +19,38 @@ static perpend_string textOf(Role role) {
   return texts[static_cast<uint32_t>(role)];
 }
 
-bool Conversation::set(perpend_llm_sequence *sequence) {
-  messages.clear();
-  size_t begin = 0;
-  for (size_t i = 0; i < turns.size() && !memory.failed; begin = static_cast<size_t>(turns[i++].end))
-    messages.push({textOf(turns[i].role), {bytes.data() + begin, static_cast<int64_t>(turns[i].end - begin)}});
-  if (memory.failed)
-    return complain("no memory for the conversation");
-  return check(perpend_llm_sequence_set_chat(sequence, messages.data(), static_cast<int32_t>(messages.size())));
+/// A user's oldest turn and the answer. False: there is none but the latest turn.
+bool Conversation::forgetTurn() {
+  const size_t first = turns.size() && turns[0].role == Role::System ? 1 : 0, last = first + 2;
+  if (turns.size() <= last)
+    return false;
+  const uint64_t begin = first ? turns[0].end : 0, size = turns[last - 1].end - begin;
+  memmove(bytes.data() + begin, bytes.data() + begin + size, bytes.size() - static_cast<size_t>(begin + size));
+  bytes.resize(bytes.size() - static_cast<size_t>(size));
+  for (size_t i = last; i < turns.size(); ++i)
+    turns[i - 2] = {turns[i].role, 0, turns[i].end - size};
+  turns.resize(turns.size() - 2);
+  return true;
+}
+
+bool Conversation::set(perpend_llm_sequence *sequence, int64_t mostTokens) {
+  for (int forgotten = 0;; ++forgotten) {
+    messages.clear();
+    size_t begin = 0;
+    for (size_t i = 0; i < turns.size() && !memory.failed; begin = static_cast<size_t>(turns[i++].end))
+      messages.push({textOf(turns[i].role), {bytes.data() + begin, static_cast<int64_t>(turns[i].end - begin)}});
+    if (memory.failed)
+      return complain("no memory for the conversation");
+    int64_t count = 0;
+    const perpend_status status =
+        perpend_llm_sequence_set_chat(sequence, messages.data(), static_cast<int32_t>(messages.size()));
+    perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
+    if ((status || count > mostTokens) && forgetTurn())
+      continue;
+    if (forgotten && !status)
+      fprintf(stderr, "note: the context is full: the oldest %d turns are forgotten\n", forgotten);
+    return check(status);
+  }
 }
 
 bool readAll(FILE *file, tokenizer::Array<char> &text) {
@@ -116,10 +140,24 @@ bool Conversation::read(const char *path, const char *data, size_t size, perpend
   for (size_t i = 0; i < turns.size(); begin = turns[i++].end)
     if (turns[i].role > Role::Assistant || turns[i].end < begin || turns[i].end > head.textBytes)
       return failFile(path, "the file is damaged");
-  return check(perpend_llm_sequence_load(sequence, data + sizeof head + before, static_cast<int64_t>(left - before)));
+  const perpend_status status =
+      perpend_llm_sequence_load(sequence, data + sizeof head + before, static_cast<int64_t>(left - before));
+  return status == PERPEND_CORRUPT ? failFile(path, "the file was cut off, or is damaged") : check(status);
+}
+
+static bool canReplace(const char *path) {
+  char name[PATH_MAX];
+  const int file = createBeside(path, name);
+  if (file < 0)
+    return complain("session '%.200s': nothing can be saved there: %s", path, strerror(errno));
+  close(file);
+  unlink(name);
+  return true;
 }
 
 bool Conversation::load(const char *path, perpend_llm_sequence *sequence) {
+  if (!canReplace(path))
+    return false;
   FILE *file = fopen(path, "rb");
   if (!file)
     return errno == ENOENT || complain("session '%.200s': %s", path, strerror(errno));

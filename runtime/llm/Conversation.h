@@ -15,10 +15,12 @@ class Conversation {
 public:
   void add(Role role, const char *text, size_t size);
   bool isEmpty() const { return !turns.size(); }
-  // The sequence's text becomes the conversation. False: printed, as below.
-  bool set(perpend_llm_sequence *sequence);
+  // The sequence's text becomes the conversation, of at most so many tokens: the oldest turns are forgotten where it
+  // has more, except for the latest turn and what the system said. False: printed, as below.
+  bool set(perpend_llm_sequence *sequence, int64_t mostTokens);
 
   // Reads turns, tokens and cache; without such a file, all stays empty.
+  // An error, too: nothing can be saved there.
   bool load(const char *path, perpend_llm_sequence *sequence);
   // Replaces the file once all is on the disk; after a failure it is as before. Of two programs that save at once, the
   // last one wins.
@@ -30,6 +32,7 @@ private:
     uint32_t reserved;
     uint64_t end; // of its text
   };
+  bool forgetTurn();
   bool read(const char *path, const char *data, size_t size, perpend_llm_sequence *sequence);
 
   tokenizer::Memory memory;

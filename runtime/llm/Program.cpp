@@ -3,6 +3,7 @@
 #include "llm/Conversation.h"
 #include <cerrno>
 #include <cmath>
+#include <csignal>
 #include <cstdarg>
 #include <cstdio>
 #include <cstdlib>
@@ -135,6 +136,31 @@ bool reportError() { return complain("%s", perpend_error_message()); }
 
 namespace {
 
+volatile sig_atomic_t isInterrupted = 0;
+
+/// While an answer is printed to a terminal, an interruption ends the answer and not the program.
+class Interruptions {
+public:
+  explicit Interruptions(bool isTerminal) : isTerminal(isTerminal) {
+    isInterrupted = 0;
+    struct sigaction action = {};
+    action.sa_handler = [](int) { isInterrupted = 1; };
+    action.sa_flags = SA_RESTART;
+    if (isTerminal)
+      sigaction(SIGINT, &action, &before);
+  }
+  Interruptions(const Interruptions &) = delete;
+  Interruptions &operator=(const Interruptions &) = delete;
+  ~Interruptions() {
+    if (isTerminal)
+      sigaction(SIGINT, &before, nullptr);
+  }
+
+private:
+  bool isTerminal;
+  struct sigaction before = {};
+};
+
 /// A model with one sequence.
 class Program {
 public:
@@ -165,7 +191,11 @@ public:
     perpend_llm_sequence_tokens(sequence, nullptr, &count, nullptr);
     return count;
   }
-  bool isFull() const { return tokenCount() >= perpend_llm_context(llm); }
+  /// Of a conversation, so that there is room for an answer.
+  int64_t mostTokens() const {
+    const int64_t context = perpend_llm_context(llm), room = context / 4;
+    return context - (options.maxTokens >= 0 && options.maxTokens < room ? options.maxTokens : room);
+  }
 
   const ProgramOptions &options;
   perpend_sampler_options sampler = PERPEND_SAMPLER_DEFAULTS;
@@ -276,7 +306,7 @@ bool Program::print(tokenizer::Array<char> *answer) {
   if (!check(perpend_llm_sequence_start(sequence, &generation)))
     return false;
   perpend_llm_piece piece{};
-  while (!piece.finish) {
+  while (!piece.finish && !isInterrupted) {
     if (!check(perpend_llm_sequence_next(sequence, &piece)))
       return false;
     const auto size = static_cast<size_t>(piece.text.sizeBytes);
@@ -286,7 +316,7 @@ bool Program::print(tokenizer::Array<char> *answer) {
       answer->append(piece.text.data, size);
   }
   finish = piece.finish;
-  return true;
+  return piece.finish || check(perpend_llm_sequence_truncate(sequence, tokenCount())); // ends it
 }
 
 /// The prompt follows what was said before.
@@ -301,7 +331,7 @@ bool setPrompt(Program &program, Conversation &conversation, perpend_string prom
   if (!program.hasTurns(conversation))
     return false;
   conversation.add(Role::User, prompt.data, static_cast<size_t>(prompt.sizeBytes));
-  return conversation.set(program.sequence);
+  return conversation.set(program.sequence, program.mostTokens());
 }
 
 /// A line of standard input without its end. False at the end of the input.
@@ -356,7 +386,8 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
       continue;
     conversation.add(Role::User, line.data(), line.size());
     answer.clear();
-    if (!conversation.set(program.sequence) || !program.print(&answer))
+    const Interruptions interruptions(isTerminal);
+    if (!conversation.set(program.sequence, program.mostTokens()) || !program.print(&answer))
       return false;
     if (memory.failed)
       return complain("no memory for the conversation");
@@ -364,9 +395,6 @@ bool converse(perpend_model *model, const ProgramOptions &options) {
     fflush(stdout);
     if (!program.finishTurn(conversation, answer))
       return false;
-    if (program.isFull())
-      return complain("the conversation has %lld tokens, as many as the context has room for; hint: begin a new one",
-                      static_cast<long long>(perpend_llm_context(program.llm)));
   }
   if (isTerminal)
     fputc('\n', stderr);
