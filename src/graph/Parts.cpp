@@ -149,6 +149,18 @@ bool DividedKernels::isDivided(OpOperand &operand) {
   return partsOf(call)->isDivided(graph::kernelOf(call).getArgument(operand.getOperandNumber()));
 }
 
+bool DividedKernels::readsSome(OpOperand &operand) {
+  Value argument = graph::kernelOf(operand.getOwner()).getArgument(operand.getOperandNumber());
+  int64_t most = 0; // views read an element for each of their own
+  for (Operation *user : argument.getUsers()) {
+    auto view = dyn_cast<ElementInterface>(user);
+    if (!view || view.elementKind() != ElementKind::View || !tensorTypeOf(user->getResult(0)).hasStaticShape())
+      return false;
+    most += tensorTypeOf(user->getResult(0)).getNumElements();
+  }
+  return most < tensorTypeOf(argument).getNumElements();
+}
+
 void DividedKernels::runPart(Operation *copy, Operation *call, int64_t rows) {
   func::FuncOp kernel = graph::kernelOf(call), &part = made[{kernel, rows}];
   if (!part)

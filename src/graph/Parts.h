@@ -40,6 +40,9 @@ public:
   const Parts *partsOf(mlir::Operation *op);
   /// Whether a part of the call needs only a part of this operand. The kernel must have parts.
   bool isDivided(mlir::OpOperand &operand);
+  /// Whether all parts together read fewer elements of an operand than it has, such as rows of a table that each looks
+  /// up.
+  bool readsSome(mlir::OpOperand &operand);
   /// Lets a copy of `call` run the kernel for so many indices.
   void runPart(mlir::Operation *copy, mlir::Operation *call, int64_t rows);
 

@@ -213,7 +213,7 @@ private:
         continue;
       for (OpOperand &operand : op->getOpOperands())
         if (!kernels.isDivided(operand))
-          wholeBytes[number] += bytesOf(operand.get());
+          wholeBytes[number] += kernels.readsSome(operand) ? 0 : bytesOf(operand.get()); // however many parts
         else if (!chain.contains(operand.get()))
           outer.insert(operand.get());
       for (Value result : op->getResults())
@@ -298,7 +298,8 @@ private:
     for (const Divided &value : values) {
       if (isOutside(value, group) || isWithin(value, group))
         continue;
-      if (group.parts > 1 && value.bytes / chain.rows % options.lineBytes != 0)
+      const int64_t step = chain.rows % group.parts ? 1 : chain.rows / group.parts; // parts begin at multiples
+      if (group.parts > 1 && value.bytes / chain.rows * step % options.lineBytes != 0)
         return tooMuch;
       const bool isFar = isMade(value, group) ? !staysNear : !isNear || value.def < 0;
       if (!isFar)
@@ -318,7 +319,7 @@ private:
   const GraphSplitBatchesOptions &options;
   unsigned count;
   std::vector<Divided> values;
-  std::vector<int64_t> wholeBytes; ///< of each member: operands without rows
+  std::vector<int64_t> wholeBytes; ///< of each member: operands without rows, which each part reads
   SmallVector<int64_t> partCounts; ///< with different rows
   std::vector<Best> best[2];       ///< by whether what goes on is near, and by the member behind the cut
 };
