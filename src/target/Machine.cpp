@@ -166,6 +166,12 @@ static std::string sizeText(uint64_t bytes) {
   return kibibytes % 1024 == 0 ? formatv("{0} MiB", kibibytes / 1024).str() : formatv("{0} KiB", kibibytes).str();
 }
 
+/// In 10^9 a second; small processors have less than one.
+static std::string rateText(double perSecond) {
+  const double giga = perSecond / 1e9;
+  return formatv(giga < 0.05 || giga >= 10 ? "{0:F0}" : "{0:F1}", giga).str();
+}
+
 std::string Machine::describe() const {
   std::string parts;
   for (const Memory &memory : memories)
@@ -185,8 +191,8 @@ std::string Machine::describe() const {
     vectors = formatv("{0} vectors of {1} bytes", vectorRegisters, vectorBytes);
     tile = formatv(", tile {0} x 2 vectors", gemmRows);
   }
-  return formatv("{0}: {1}{2}{3}, {4:F0} GFLOP/s and {5:F0} GB/s per thread", name, vectors, parts, tile,
-                 flopsPerSecond() / 1e9, global.bytesPerSecond / 1e9);
+  return formatv("{0}: {1}{2}{3}, {4} GFLOP/s and {5} GB/s per thread", name, vectors, parts, tile,
+                 rateText(flopsPerSecond()), rateText(global.bytesPerSecond));
 }
 
 } // namespace perpend::target
